@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+BUILD := build
+CLANG_FORMAT := $(or $(shell command -v clang-format-14),clang-format)
+RUN_CLANG_TIDY := $(or $(shell command -v run-clang-tidy-14),run-clang-tidy)
+CXX_DIRS := $(wildcard src tests bench examples)
+CXX_FILES = $(shell find $(CXX_DIRS) -name '*.cc' -o -name '*.h')
+
+# The demo: peer 2 is killed in one round, and another joins in a later one.
+DEMO_CONFIG ?= examples/mnist.yaml
+DEMO_PEERS ?= 4
+DEMO_KILL ?= 2@10
+DEMO_JOIN ?= 20
+DEMO_OUT ?= demo-out
+DEMO_FLAGS ?=
+
+.DEFAULT_GOAL := build
+.PHONY: help setup configure build demo test check layers style format-check tidy bench format clean
+
+help:  ## show this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 12
+	@echo "SKIP_SETUP=1 leaves out the set-up, for systems without apt-get (see packages.txt)."
+
+setup:  ## install missing packages (packages.txt) and fetch the data; quick when nothing is missing
+	$(if $(SKIP_SETUP),,@tools/setup.sh)
+
+# Ninja runs CMake again by itself when a source file or a CMake file came or changed.
+configure: setup
+	@test -f $(BUILD)/build.ninja || cmake --preset dev
+
+build: configure  ## (default) set up and build the program, build/tw, and the tests
+	@cmake --build $(BUILD)
+
+demo: build  ## train MNIST on local peers, kill one, let another join
+	$(BUILD)/tw local $(DEMO_CONFIG) --peers $(DEMO_PEERS) --out $(DEMO_OUT) --kill $(DEMO_KILL) --join $(DEMO_JOIN) $(DEMO_FLAGS)
+
+test: build check  ## build, check and run all tests
+	@ctest --test-dir $(BUILD) -j2 --output-on-failure
+
+check: setup layers style format-check  ## the quick checks: layers, style, format
+	@echo "check: layers, style and format are right"
+
+layers:
+	@tools/check_test.py
+	@tools/check_layers
+
+style:
+	@tools/check_style
+
+format-check:
+	@$(if $(CXX_FILES),$(CLANG_FORMAT) --dry-run -Werror $(CXX_FILES))
+
+format:  ## format all C++ files in place
+	@$(if $(CXX_FILES),$(CLANG_FORMAT) -i $(CXX_FILES))
+
+# clang 14 cannot parse libtorch's headers as C++20, so src/train/torch_*.cc are left out.
+tidy: build  ## clang-tidy over all files (slow)
+	@$(RUN_CLANG_TIDY) -p $(BUILD) -quiet -extra-arg=-Wno-unknown-warning-option \
+		-extra-arg=-DASIO_HAS_CO_AWAIT=1 -extra-arg=-DASIO_HAS_STD_COROUTINE=1 \
+		'$(CURDIR)/(src/(?!train/torch_)|tests/)'
+
+bench: configure  ## build the benchmarks
+	@cmake --build $(BUILD) --target benches
+	@ls $(BUILD)/bench/bench_* 2>/dev/null | sed 's/^/run: /' || true
+	@echo "mpi benches: mpirun -n 4 build/bench/bench_mpi_NAME (as root with --allow-run-as-root, with more peers than cores --oversubscribe)"
+
+clean:  ## remove the build folders and the demo's output; fetched data stays
+	rm -rf build build-asan build-tsan $(DEMO_OUT)

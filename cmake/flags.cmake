@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# How every file of the project is compiled and linked.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
+endif()
+
+# Includes read "folder/file.h" everywhere.
+include_directories(${PROJECT_SOURCE_DIR}/src)
+
+# Peers must compute bit-identical values, so the compiler may not fuse a multiplication and an addition on some of them.
+add_compile_options(-ffp-contract=off)
+
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi)
+# Options are structs written with designated initialisers, where a missing field means its default.
+add_compile_options(-Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 is wrong about `"text" + string` at -O2 (GCC bug 105651).
+  add_compile_options(-Wno-restrict)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+    # Instrumented code confuses it about initialisation too; the build without sanitizers still asks.
+    add_compile_options(-Wno-maybe-uninitialized)
+  endif()
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+find_program(MOLD mold)
+find_program(LLD ld.lld)
+if(MOLD)
+  add_link_options(-fuse-ld=mold)
+elseif(LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+# A program loads only the shared libraries that it calls: libtorch alone brings 280 of them and 0.4 s.
+add_link_options(-Wl,--as-needed)

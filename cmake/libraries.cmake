@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# The libraries that packages.txt brings. Only tw_add_folder() says which of ours sees which.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(GTest CONFIG REQUIRED)
+find_package(Torch REQUIRED)
+
+# Debian 12 ships these two without a CMake package.
+find_library(XXHASH_LIBRARY xxhash REQUIRED)
+find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
+
+add_library(tw_asio INTERFACE)
+target_include_directories(tw_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
+target_compile_definitions(tw_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_definitions(tw_asio INTERFACE ASIO_HAS_CO_AWAIT=1 ASIO_HAS_STD_COROUTINE=1)
+endif()
+target_link_libraries(tw_asio INTERFACE Threads::Threads)
+
+# Debian's libtorch, or another one through -DCMAKE_PREFIX_PATH=/path/to/libtorch. TORCH_LIBRARIES would make every program
+# load it, called or not, which only the CUDA library needs (its kernels register themselves when loaded).
+add_library(tw_libtorch INTERFACE)
+target_include_directories(tw_libtorch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+if(TARGET torch_cuda)
+  target_link_libraries(tw_libtorch INTERFACE ${TORCH_LIBRARIES})
+else()
+  target_link_libraries(tw_libtorch INTERFACE torch_cpu c10)
+endif()
+# Full debug information makes a libtorch file compile 10 s longer (28 s instead of 18 s) and four times as large.
+target_compile_options(tw_libtorch INTERFACE ${TORCH_CXX_FLAGS} -g1)

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "average/arrivals.h"
+
+namespace tw {
+
+Blob KeptContributions::find(PeerId peer, std::uint32_t slot, std::uint64_t segment) const {
+  const auto it = pieces_.find({peer, slot});
+  return it == pieces_.end() ? Blob() : it->second[segment];
+}
+
+void KeptContributions::put(PeerId peer, std::uint32_t slot, std::uint64_t segment, Blob piece) {
+  bytes_[peer] += piece.size();
+  auto& pieces = pieces_[{peer, slot}];
+  pieces.resize(segments_);
+  pieces[segment] = std::move(piece);
+}
+
+std::uint64_t KeptContributions::bytes(PeerId peer) const {
+  const auto it = bytes_.find(peer);
+  return it == bytes_.end() ? 0 : it->second;
+}
+
+bool ReceivedResults::put(PeerId from, std::uint64_t set, std::uint64_t segment, Blob result) {
+  const auto [it, first] = latest_.try_emplace(from);
+  Latest& latest = it->second;
+  if (first || latest.set != set) latest = {set, std::vector<Blob>(segments_)};
+  if (!latest.segments[segment].empty()) return false;
+  latest.segments[segment] = std::move(result);
+  return true;
+}
+
+}  // namespace tw

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/blob.h"
+#include "base/ids.h"
+
+namespace tw {
+
+/// Encoded contributions that arrived, by (peer, slot, segment). They stay as long as the round, across
+/// plans.
+class KeptContributions {
+ public:
+  explicit KeptContributions(std::uint64_t segments) : segments_(segments) {}
+
+  /// Empty when it is not here.
+  Blob find(PeerId peer, std::uint32_t slot, std::uint64_t segment) const;
+
+  void put(PeerId peer, std::uint32_t slot, std::uint64_t segment, Blob piece);
+
+  /// All that is kept from this peer.
+  std::uint64_t bytes(PeerId peer) const;
+
+ private:
+  std::uint64_t segments_;
+  std::map<std::pair<PeerId, std::uint32_t>, std::vector<Blob>> pieces_;
+  std::map<PeerId, std::uint64_t> bytes_;
+};
+
+/// Segments of the mean that arrived: of each sender those of the latest set it sent, one each. A sender
+/// whose set changes sends everything anew, so nothing older is needed; whoever follows later, or returns to
+/// that set through another plan, finds them here.
+class ReceivedResults {
+ public:
+  struct Latest {
+    std::uint64_t set = 0;
+    std::vector<Blob> segments;  ///< empty where nothing came
+  };
+
+  explicit ReceivedResults(std::uint64_t segments) : segments_(segments) {}
+
+  /// False when the sender sent this segment of this set already.
+  bool put(PeerId from, std::uint64_t set, std::uint64_t segment, Blob result);
+
+  const std::map<PeerId, Latest>& by_sender() const { return latest_; }
+
+ private:
+  std::uint64_t segments_;
+  std::map<PeerId, Latest> latest_;
+};
+
+}  // namespace tw

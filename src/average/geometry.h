@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace tw {
+
+/// How a vector is cut into the units of transfer. The last segment may be shorter.
+struct Geometry {
+  std::uint64_t length = 0;              ///< floats
+  std::uint64_t segment_length = 65536;  ///< floats; 256 KiB in fp32
+
+  std::uint64_t segments() const { return (length + segment_length - 1) / segment_length; }
+
+  std::uint64_t first(std::uint64_t segment) const { return segment * segment_length; }
+
+  std::uint64_t size(std::uint64_t segment) const {
+    const std::uint64_t rest = length - first(segment);
+    return rest < segment_length ? rest : segment_length;
+  }
+};
+
+}  // namespace tw

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace tw {
+
+/// What one receiver is to be handed, and what it was handed already; nothing is handed twice.
+class Outgoing {
+ public:
+  struct Piece {
+    std::uint32_t slot = 0;
+    std::uint64_t segment = 0;
+  };
+
+  explicit Outgoing(std::uint64_t segments) : results_handed_(segments) {}
+
+  /// Results get another meaning (the set changed): they are handed again.
+  void forget_results() { results_handed_.assign(results_handed_.size(), false); }
+
+  /// Empties the queues; what was handed stays known.
+  void withdraw();
+
+  /// At most once for each segment between two withdrawals.
+  void offer_result(std::uint64_t segment);
+  void offer_contribution(Piece piece);
+
+  std::optional<std::uint64_t> take_result();
+  std::optional<Piece> take_contribution();
+
+  bool has_contributions() const { return !contributions_.empty(); }
+
+  bool empty() const { return results_.empty() && contributions_.empty(); }
+
+ private:
+  std::vector<bool> results_handed_;
+  std::map<std::uint32_t, std::vector<bool>> contributions_handed_;  ///< by slot
+  std::deque<std::uint64_t> results_;
+  std::deque<Piece> contributions_;
+};
+
+}  // namespace tw

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "average/reduction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "average/weighted_sum.h"
+#include "base/check.h"
+#include "wire/frame.h"
+
+namespace tw {
+namespace {
+
+bool contains(const std::vector<PeerId>& peers, PeerId peer) {
+  return std::find(peers.begin(), peers.end(), peer) != peers.end();
+}
+
+/// Samples over all contributions; 0 when they cannot be weighted.
+std::uint64_t total_samples(const std::vector<Contribution>& contributors) {
+  std::uint64_t total = 0;
+  for (const Contribution& c : contributors) {
+    if (c.samples == 0 || c.samples > UINT64_MAX - total) return 0;
+    total += c.samples;
+  }
+  return total;
+}
+
+}  // namespace
+
+Reduction::Reduction(Options options)
+    : options_(options),
+      kept_(options.geometry.segments()),
+      mean_(options.geometry.length),
+      encoded_(options.geometry.segments()),
+      received_(options.geometry.segments()) {
+  TW_CHECK(options.geometry.length > 0);
+  TW_CHECK(encoded_bytes(options.codec, options.geometry.segment_length) <= kMaxPayloadBytes);
+}
+
+void Reduction::contribute(std::uint32_t slot, std::span<const float> gradient_sum, std::uint64_t samples) {
+  TW_CHECK(slot < kMaxSlots && !own_[slot] && samples > 0 && gradient_sum.size() == geometry().length);
+  own_[slot] = OwnSlot{gradient_sum, samples};
+  const Input* input = input_of(options_.self, slot);
+  if (input == nullptr || own_slot(*input) == nullptr) return;
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    if (is_mine(s)) --missing_[s];
+  }
+  seal_ready();
+  requeue();
+}
+
+bool Reduction::well_formed(const Plan& plan) const {
+  const std::vector<Contribution>& contributors = plan.draft.contributors;
+  if (plan.draft.round != options_.round || !covers(plan.shares, geometry().segments())) return false;
+  for (const Share& share : plan.shares) {
+    if (!contains(plan.participants, share.owner)) return false;
+  }
+  std::set<std::pair<PeerId, std::uint32_t>> named;
+  for (const Contribution& c : contributors) {
+    if (c.slot >= kMaxSlots || !named.emplace(c.peer, c.slot).second) return false;
+  }
+  return total_samples(contributors) > 0;
+}
+
+bool Reduction::adopt(const Plan& plan) {
+  if (plan_ && std::tie(plan.ballot, plan.version) <= std::tie(plan_->ballot, plan_->version)) return false;
+  if (!well_formed(plan)) return false;
+  const std::uint64_t set = contribution_set(plan.draft);
+  const bool changed = !plan_ || set != set_;
+  const std::vector<PeerId> owners_before = owners_;
+  lay_out(plan);
+  if (changed) change_set(set, owners_before);
+  restore_results();
+  plan_ = plan;
+  seal_ready();
+  requeue();
+  return true;
+}
+
+void Reduction::lay_out(const Plan& plan) {
+  const std::uint64_t segments = geometry().segments();
+  owners_.clear();
+  closed_.clear();
+  for (const Share& share : plan.shares) {
+    owners_.insert(owners_.end(), share.count, share.owner);
+    closed_.insert(closed_.end(), share.count, share.sealed);
+  }
+  const auto total = static_cast<double>(total_samples(plan.draft.contributors));
+  inputs_.clear();
+  for (const Contribution& c : plan.draft.contributors) {
+    inputs_.push_back(
+        {c.peer, c.slot, c.samples, static_cast<float>(static_cast<double>(c.samples) / total)});
+    known_.insert(c.peer);
+  }
+  missing_.assign(segments, 0);
+  for (std::uint64_t s = 0; s < segments; ++s) {
+    if (owners_[s] != options_.self) continue;
+    for (const Input& input : inputs_) missing_[s] += is_here(input, s) ? 0 : 1;
+  }
+  known_.insert(plan.participants.begin(), plan.participants.end());
+  std::erase_if(outgoing_, [&](const auto& entry) { return !contains(plan.participants, entry.first); });
+  for (const PeerId peer : plan.participants) {
+    if (peer != options_.self) outgoing_.try_emplace(peer, segments);
+  }
+}
+
+void Reduction::change_set(std::uint64_t set, const std::vector<PeerId>& owners_before) {
+  std::optional<Voted> leaving;
+  if (complete()) leaving = Voted{set_, encoded_};
+  set_ = set;
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    const bool stays = options_.keep_stale_seals && plan_ && owners_before[s] == options_.self;
+    if (encoded_[s].empty() || stays) continue;
+    encoded_[s] = Blob();
+    --results_here_;
+  }
+  for (auto& [peer, outgoing] : outgoing_) outgoing.forget_results();
+  if (voted_ && voted_->set == set_) restore(options_.self, voted_->segments);
+  if (leaving) voted_ = std::move(leaving);
+}
+
+void Reduction::restore_results() {
+  for (const auto& [peer, latest] : received_.by_sender()) {
+    if (latest.set == set_ && known_.contains(peer)) restore(peer, latest.segments);
+  }
+}
+
+void Reduction::restore(PeerId from, const std::vector<Blob>& results) {
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    if (results[s].empty() || !encoded_[s].empty()) continue;
+    if (!take_result(s, results[s])) not_finite(from);
+  }
+}
+
+void Reduction::requeue() {
+  for (auto& [peer, outgoing] : outgoing_) outgoing.withdraw();
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    if (is_mine(s) && !encoded_[s].empty()) offer_result(s);
+  }
+  for (const Input& input : inputs_) {
+    if (own_slot(input) == nullptr) continue;
+    for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+      if (!is_mine(s) && !closed_[s]) outgoing_.at(owners_[s]).offer_contribution({input.slot, s});
+    }
+  }
+  for (auto& [peer, outgoing] : outgoing_) {
+    if (!outgoing.empty()) woken_.insert(peer);
+  }
+}
+
+Status Reduction::check(PeerId from, Round round, std::uint64_t segment, std::size_t bytes) const {
+  if (round != options_.round) {
+    return Error{fmt::format("segment of round {} instead of {}", round, options_.round)};
+  }
+  if (segment >= geometry().segments()) {
+    return Error{fmt::format("segment {} of a vector of {} segments", segment, geometry().segments())};
+  }
+  const std::size_t expected = encoded_bytes(options_.codec, geometry().size(segment));
+  if (bytes != expected)
+    return Error{fmt::format("segment {} of {} bytes instead of {}", segment, bytes, expected)};
+  if (from == options_.self) return Error{fmt::format("segment {} from this peer itself", segment)};
+  return Unit{};
+}
+
+Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
+  const std::uint64_t segment = scatter.segment;
+  const std::uint32_t slot = scatter.slot;
+  if (Status sound = check(from, scatter.round, segment, scatter.payload.size()); !sound) return sound;
+  const std::string name =
+      fmt::format("contribution of peer {}, slot {}, segment {}", from.value, slot, segment);
+  if (slot >= kMaxSlots) return Error{fmt::format("{}: slots end at {}", name, kMaxSlots - 1)};
+  if (!kept_.find(from, slot, segment).empty()) return Error{name + ": sent twice"};
+  const bool asked_for = is_mine(segment) && input_of(from, slot) != nullptr;
+  const std::uint64_t bound = kEarlyVectors * encoded_bytes(options_.codec, geometry().length);
+  if (!asked_for && kept_.bytes(from) + scatter.payload.size() > bound) {
+    return Error{fmt::format("{}: beyond {} bytes that no plan asks for", name, bound)};
+  }
+  if (!is_addable(options_.codec, scatter.payload.bytes())) {
+    not_finite(from);
+    return Error{name + ": holds NaN or infinity"};
+  }
+  kept_.put(from, slot, segment, scatter.payload);
+  if (!asked_for) return Unit{};
+  --missing_[segment];
+  if (encoded_[segment].empty()) {
+    seal_if_ready(segment);
+    if (!encoded_[segment].empty()) offer_result(segment);
+  }
+  return Unit{};
+}
+
+Status Reduction::on_gather(PeerId from, const Gather& gather) {
+  const std::uint64_t segment = gather.segment;
+  if (Status sound = check(from, gather.round, segment, gather.payload.size()); !sound) return sound;
+  if (!received_.put(from, gather.set, segment, gather.payload)) {
+    return Error{fmt::format("mean of segment {} from peer {}: sent twice", segment, from.value)};
+  }
+  if (!plan_ || !known_.contains(from) || gather.set != set_ || !encoded_[segment].empty()) return Unit{};
+  if (!take_result(segment, gather.payload)) {
+    not_finite(from);
+    return Error{fmt::format("mean of segment {} from peer {}: holds NaN or infinity", segment, from.value)};
+  }
+  if (is_mine(segment)) offer_result(segment);
+  return Unit{};
+}
+
+std::vector<PeerId> Reduction::take_not_finite() { return std::exchange(not_finite_news_, {}); }
+
+void Reduction::not_finite(PeerId peer) {
+  if (not_finite_.insert(peer).second) not_finite_news_.push_back(peer);
+}
+
+const Reduction::Input* Reduction::input_of(PeerId peer, std::uint32_t slot) const {
+  const auto it = std::find_if(inputs_.begin(), inputs_.end(),
+                               [&](const Input& input) { return input.peer == peer && input.slot == slot; });
+  return it == inputs_.end() ? nullptr : &*it;
+}
+
+const Reduction::OwnSlot* Reduction::own_slot(const Input& input) const {
+  if (input.peer != options_.self) return nullptr;
+  const std::optional<OwnSlot>& slot = own_[input.slot];
+  return slot && slot->samples == input.samples ? &*slot : nullptr;
+}
+
+bool Reduction::is_here(const Input& input, std::uint64_t segment) const {
+  if (input.peer == options_.self) return own_slot(input) != nullptr;
+  return !kept_.find(input.peer, input.slot, segment).empty();
+}
+
+std::vector<std::byte> Reduction::encode_own(const OwnSlot& slot, std::uint64_t segment) const {
+  const auto values = slot.gradient_sum.subspan(geometry().first(segment), geometry().size(segment));
+  std::vector<std::byte> bytes(encoded_bytes(options_.codec, values.size()));
+  encode(options_.codec, values, static_cast<float>(1.0 / static_cast<double>(slot.samples)), bytes);
+  return bytes;
+}
+
+void Reduction::seal_ready() {
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    if (is_mine(s) && encoded_[s].empty()) seal_if_ready(s);
+  }
+}
+
+void Reduction::seal_if_ready(std::uint64_t segment) {
+  if (missing_[segment] > 0) return;
+  std::vector<Addend> addends;
+  std::vector<Blob> pieces;  // what the addends look at
+  for (const Input& input : inputs_) {
+    if (input.peer == options_.self) {
+      OwnSlot& slot = *own_[input.slot];
+      if (slot.finite) pieces.emplace_back(encode_own(slot, segment));
+      if (!slot.finite || !is_addable(options_.codec, pieces.back().bytes())) {
+        slot.finite = false;
+        return not_finite(options_.self);
+      }
+    } else {
+      pieces.push_back(kept_.find(input.peer, input.slot, segment));
+    }
+    addends.push_back({input.weight, pieces.back().bytes()});
+  }
+  std::vector<std::byte> encoded(encoded_bytes(options_.codec, geometry().size(segment)));
+  reduce_segment(options_.codec, addends, encoded, mean_of(segment));
+  result_is_here(segment, Blob(std::move(encoded)));
+}
+
+bool Reduction::take_result(std::uint64_t segment, const Blob& encoded) {
+  if (!decode(options_.codec, encoded.bytes(), mean_of(segment))) return false;
+  result_is_here(segment, encoded);
+  return true;
+}
+
+void Reduction::result_is_here(std::uint64_t segment, Blob encoded) {
+  encoded_[segment] = std::move(encoded);
+  ++results_here_;
+  if (results_here_ == geometry().segments()) mean_digest_ = digest_of(std::span<const float>(mean_));
+}
+
+std::span<float> Reduction::mean_of(std::uint64_t segment) {
+  return std::span(mean_).subspan(geometry().first(segment), geometry().size(segment));
+}
+
+void Reduction::offer_result(std::uint64_t segment) {
+  for (auto& [peer, outgoing] : outgoing_) {
+    outgoing.offer_result(segment);
+    if (!outgoing.empty()) woken_.insert(peer);
+  }
+}
+
+std::optional<Message> Reduction::next_bulk(PeerId to) {
+  const auto it = outgoing_.find(to);
+  if (it == outgoing_.end()) return std::nullopt;
+  if (const auto segment = it->second.take_result()) {
+    return Gather{options_.round, set_, *segment, encoded_[*segment]};
+  }
+  if (const auto piece = it->second.take_contribution()) {
+    return Scatter{options_.round, piece->slot, piece->segment,
+                   Blob(encode_own(*own_[piece->slot], piece->segment))};
+  }
+  return std::nullopt;
+}
+
+void Reduction::on_new_link(PeerId peer) {
+  const auto it = outgoing_.find(peer);
+  if (it == outgoing_.end()) return;
+  it->second = Outgoing(geometry().segments());
+  requeue();
+}
+
+std::vector<PeerId> Reduction::take_wakeups() {
+  const std::set<PeerId> woken = std::exchange(woken_, {});
+  return {woken.begin(), woken.end()};
+}
+
+bool Reduction::scattered() const {
+  if (!plan_) return false;
+  for (const Input& input : inputs_) {
+    if (input.peer == options_.self && own_slot(input) == nullptr) return false;
+  }
+  for (const auto& [peer, outgoing] : outgoing_) {
+    if (outgoing.has_contributions()) return false;
+  }
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    if (is_mine(s) && encoded_[s].empty()) return false;
+  }
+  return true;
+}
+
+std::span<const float> Reduction::mean() const {
+  TW_CHECK(complete());
+  return mean_;
+}
+
+Digest Reduction::mean_digest() const {
+  TW_CHECK(complete());
+  return mean_digest_;
+}
+
+std::vector<Blob> Reduction::mean_segments() const {
+  TW_CHECK(complete());
+  return encoded_;
+}
+
+std::vector<PeerId> Reduction::owing_contributions() const {
+  std::set<PeerId> owing;
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    if (!is_mine(s) || !encoded_[s].empty() || missing_[s] == 0) continue;
+    for (const Input& input : inputs_) {
+      if (!is_here(input, s)) owing.insert(input.peer);
+    }
+  }
+  owing.erase(options_.self);
+  return {owing.begin(), owing.end()};
+}
+
+std::vector<PeerId> Reduction::owing() const {
+  if (!plan_ || !contains(plan_->participants, options_.self)) return {};
+  const std::vector<PeerId> contributions = owing_contributions();
+  std::set<PeerId> owing(contributions.begin(), contributions.end());
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    if (encoded_[s].empty() && !is_mine(s)) owing.insert(owners_[s]);
+  }
+  return {owing.begin(), owing.end()};
+}
+
+}  // namespace tw

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "average/arrivals.h"
+#include "average/geometry.h"
+#include "average/outgoing.h"
+#include "average/shares.h"
+#include "base/digest.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "codec/codec.h"
+#include "wire/messages.h"
+
+namespace tw {
+
+/// One peer's side of averaging one round: encodes own contributions, reduces the own share, collects the
+/// mean. A step machine; it knows no clock and no socket. Design section 3, points 3 and 4.
+///
+/// Mean of a segment: sum over the contributions, in the order of the plan, of float(samples_i / total) *
+/// decode_i, encoded once by the owner, decoded by everybody. Segments are sealed as soon as all
+/// contributions of the plan are here; what was received is kept, so that a plan with fewer or more
+/// contributions re-computes and re-sends only what changes. Memory: one decoded mean, the encoded mean
+/// (twice while sets change), and the encoded contributions to the own share; what comes early adds at most
+/// kEarlyVectors + 1 encoded vectors for each sender.
+///
+/// Messages of one link must arrive in the order in which next_bulk gave them. Nothing is handed to a peer
+/// twice while it stays a participant, but for results whose set changed. A peer that left the participants
+/// and returns gets everything again.
+class Reduction {
+ public:
+  static constexpr std::uint32_t kMaxSlots = 64;
+  /// What the present plan asks of a sender is always taken; anything else only while all that is kept from
+  /// this sender stays within so many times the encoded vector.
+  static constexpr std::uint64_t kEarlyVectors = 4;
+
+  struct Options {
+    PeerId self;
+    Round round = 0;
+    Geometry geometry;
+    Codec codec = Codec::fp32;
+    /// For tests of the checkers alone: what was sealed before a plan changed its contributions stays as it
+    /// is.
+    bool keep_stale_seals = false;
+  };
+
+  explicit Reduction(Options options);
+
+  /// An own slot is complete: its gradient sum over `samples` samples (> 0; the plan must name the same
+  /// number, or the slot stays unused). The view must stay valid and unchanged as long as this object lives.
+  /// Once for each slot below kMaxSlots.
+  void contribute(std::uint32_t slot, std::span<const float> gradient_sum, std::uint64_t samples);
+
+  /// Adopts the plan if it is newer (ballot, version) than the present one; false if not, or if it is
+  /// malformed (another round, shares do not cover the vector, an owner that does not participate, no
+  /// contributors, one named twice, weights of 0).
+  bool adopt(const Plan& plan);
+
+  /// A contribution segment. May come before the plan that names it, or that makes this peer its owner: then
+  /// it is kept for a later plan. Errors: wrong length, unknown segment or slot, sent twice, not finite, too
+  /// much that nobody asked for (those are refused and nothing changes).
+  Status on_scatter(PeerId from, const Scatter& scatter);
+
+  /// Contributors whose values were NaN or infinite (or 2^127 and beyond, is_addable), and senders of such a
+  /// mean; reported once each. May name this peer itself.
+  std::vector<PeerId> take_not_finite();
+
+  /// A segment of the mean. May come before the plan that it belongs to or that names its sender; used only when
+  /// the sender is in this plan or was in an earlier one: the set determines its bits, and its owner may be another
+  /// one in a plan that is still under way. Errors: as for on_scatter.
+  Status on_gather(PeerId from, const Gather& gather);
+
+  /// The next bulk message for this peer, results before contributions; nothing when there is none at
+  /// present.
+  std::optional<Message> next_bulk(PeerId to);
+
+  /// The link to this peer is a new one: what was handed out for it before may be lost and is due again.
+  void on_new_link(PeerId peer);
+
+  /// Peers for which next_bulk has something since the last call.
+  std::vector<PeerId> take_wakeups();
+
+  /// Own contributions are all handed to next_bulk, own share is sealed (for the event log).
+  bool scattered() const;
+
+  /// Every segment of the mean is here, for the present plan.
+  bool complete() const { return plan_ && results_here_ == geometry().segments(); }
+
+  /// Valid once complete: the decoded mean, and its digest.
+  std::span<const float> mean() const;
+  Digest mean_digest() const;
+
+  /// Valid once complete: the encoded mean, a segment each.
+  std::vector<Blob> mean_segments() const;
+
+  /// Who owes this peer segments under the present plan, without itself: contributions to its share, and
+  /// results. The owner of a result may itself be waiting for others.
+  std::vector<PeerId> owing() const;
+
+  /// Who owes contributions to the own share.
+  std::vector<PeerId> owing_contributions() const;
+
+  const std::optional<Plan>& plan() const { return plan_; }
+
+ private:
+  struct OwnSlot {
+    std::span<const float> gradient_sum;
+    std::uint64_t samples = 0;
+    bool finite = true;  ///< as far as it was looked at
+  };
+
+  /// One contribution of the present plan.
+  struct Input {
+    PeerId peer;
+    std::uint32_t slot = 0;
+    std::uint64_t samples = 0;
+    float weight = 0;
+  };
+
+  /// A whole mean that this peer had, and may have voted for.
+  struct Voted {
+    std::uint64_t set = 0;
+    std::vector<Blob> segments;
+  };
+
+  const Geometry& geometry() const { return options_.geometry; }
+
+  bool well_formed(const Plan& plan) const;
+  void lay_out(const Plan& plan);
+  void change_set(std::uint64_t set, const std::vector<PeerId>& owners_before);
+  void restore_results();
+  void restore(PeerId from, const std::vector<Blob>& results);
+  void requeue();
+
+  Status check(PeerId from, Round round, std::uint64_t segment, std::size_t bytes) const;
+
+  bool is_mine(std::uint64_t segment) const { return plan_ && owners_[segment] == options_.self; }
+
+  const Input* input_of(PeerId peer, std::uint32_t slot) const;
+  const OwnSlot* own_slot(const Input& input) const;
+  bool is_here(const Input& input, std::uint64_t segment) const;
+
+  std::vector<std::byte> encode_own(const OwnSlot& slot, std::uint64_t segment) const;
+  void seal_if_ready(std::uint64_t segment);
+  void seal_ready();
+  bool take_result(std::uint64_t segment, const Blob& encoded);
+  void result_is_here(std::uint64_t segment, Blob encoded);
+  void offer_result(std::uint64_t segment);
+  std::span<float> mean_of(std::uint64_t segment);
+  void not_finite(PeerId peer);
+
+  Options options_;
+  std::optional<Plan> plan_;
+  std::uint64_t set_ = 0;       ///< contribution_set of the present plan
+  std::vector<PeerId> owners_;  ///< by segment
+  std::vector<bool> closed_;    ///< by segment: its owner wants no contributions (Share::sealed)
+  std::vector<Input> inputs_;   ///< in the order in which the mean adds them
+  std::set<PeerId> known_;      ///< whoever had a part in this plan or an earlier one
+
+  std::array<std::optional<OwnSlot>, kMaxSlots> own_;
+  KeptContributions kept_;
+  std::vector<std::uint32_t> missing_;  ///< by own segment: contributions of the plan that are not here
+
+  std::vector<float> mean_;
+  std::vector<Blob> encoded_;  ///< by segment; empty where there is no result for the present set
+  std::uint64_t results_here_ = 0;
+  Digest mean_digest_;  ///< valid once complete
+  ReceivedResults received_;
+  std::optional<Voted> voted_;  ///< the last mean that was complete before its set changed
+
+  std::map<PeerId, Outgoing> outgoing_;  ///< every other participant
+  std::set<PeerId> woken_;
+  std::set<PeerId> not_finite_;
+  std::vector<PeerId> not_finite_news_;
+};
+
+}  // namespace tw

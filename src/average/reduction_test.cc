@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "average/reduction.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "wire/frame.h"
+
+namespace tw {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr PeerId kSelf{1};
+constexpr PeerId kOther{2};
+constexpr PeerId kThird{3};
+constexpr PeerId kStranger{9};
+constexpr Round kRound = 5;
+constexpr Geometry kGeometry{.length = 7, .segment_length = 2};  // segments of 2, 2, 2, 1 floats
+
+Blob encoded(const std::vector<float>& values) {
+  std::vector<std::byte> bytes(encoded_bytes(Codec::fp32, values.size()));
+  encode(Codec::fp32, values, 1.0F, bytes);
+  return Blob(std::move(bytes));
+}
+
+Scatter scatter(std::uint64_t segment, float value = 1, std::uint32_t slot = 0) {
+  return {kRound, slot, segment, encoded(std::vector<float>(kGeometry.size(segment), value))};
+}
+
+Gather gather(const Plan& plan, std::uint64_t segment, float value = 1) {
+  const std::vector<float> values(kGeometry.size(segment), value);
+  return {kRound, contribution_set(plan.draft), segment, encoded(values)};
+}
+
+Contribution contribution(PeerId peer, std::uint64_t samples = 1, std::uint32_t slot = 0) {
+  return {peer, slot, samples, RangeSet(Range{peer.value * 100 + slot, 1})};
+}
+
+/// Self owns segments 0 and 1, the other one 2 and 3; both contribute, the third one only participates.
+Plan plan_of_two(std::uint32_t version = 1) {
+  Plan plan;
+  plan.version = version;
+  plan.draft.round = kRound;
+  plan.draft.contributors = {contribution(kSelf), contribution(kOther)};
+  plan.shares = {{kSelf, 0, 2}, {kOther, 2, 2}};
+  plan.participants = {kSelf, kOther, kThird};
+  return plan;
+}
+
+std::string why(const Status& status) { return status ? "accepted" : status.error().message; }
+
+class ReductionTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> pull(PeerId to) {
+    std::vector<std::string> names;
+    while (const auto message = reduction.next_bulk(to)) {
+      const auto* piece = std::get_if<Scatter>(&*message);
+      names.push_back(piece != nullptr ? "scatter " + std::to_string(piece->segment)
+                                       : "gather " + std::to_string(std::get<Gather>(*message).segment));
+    }
+    return names;
+  }
+
+  std::vector<float> ones = std::vector<float>(kGeometry.length, 1.0F);
+  Reduction reduction{{.self = kSelf, .round = kRound, .geometry = kGeometry}};
+};
+
+TEST_F(ReductionTest, hands_out_contributions_when_slot_and_plan_are_there_and_results_first) {
+  reduction.contribute(0, ones, 1);
+  EXPECT_THAT(reduction.take_wakeups(), IsEmpty());
+  EXPECT_FALSE(reduction.scattered());
+  EXPECT_TRUE(reduction.adopt(plan_of_two()));
+  EXPECT_THAT(reduction.take_wakeups(), ElementsAre(kOther));
+  EXPECT_THAT(reduction.take_wakeups(), IsEmpty());
+  EXPECT_THAT(reduction.owing(), ElementsAre(kOther));
+  EXPECT_TRUE(reduction.on_scatter(kOther, scatter(1, 3.0F)));
+  EXPECT_THAT(reduction.take_wakeups(), ElementsAre(kOther, kThird));
+  EXPECT_THAT(pull(kOther), ElementsAre("gather 1", "scatter 2", "scatter 3"));
+  EXPECT_FALSE(reduction.scattered()) << "segment 0 is not sealed";
+  EXPECT_TRUE(reduction.on_scatter(kOther, scatter(0, 3.0F)));
+  EXPECT_TRUE(reduction.scattered());
+  EXPECT_THAT(pull(kThird), ElementsAre("gather 1", "gather 0"));
+  EXPECT_THAT(pull(kStranger), IsEmpty());
+  EXPECT_FALSE(reduction.complete());
+  EXPECT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 2, 2.0F)));
+  EXPECT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 3, 2.0F)));
+  ASSERT_TRUE(reduction.complete());
+  EXPECT_THAT(reduction.owing(), IsEmpty());
+  EXPECT_THAT(reduction.mean(), ::testing::Each(2.0F));
+  EXPECT_EQ(reduction.mean_segments().size(), 4U);
+  EXPECT_EQ(reduction.mean_segments()[3].size(), 4U);
+}
+
+TEST_F(ReductionTest, refuses_malformed_segments_with_the_values_that_are_wrong) {
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  Scatter wrong = scatter(0);
+  wrong.segment = 4;
+  EXPECT_THAT(why(reduction.on_scatter(kOther, wrong)), HasSubstr("segment 4 of a vector of 4"));
+  wrong = scatter(0);
+  wrong.payload = encoded({1, 2, 3});
+  EXPECT_THAT(why(reduction.on_scatter(kOther, wrong)), HasSubstr("12 bytes instead of 8"));
+  wrong = scatter(0);
+  wrong.round = 4;
+  EXPECT_THAT(why(reduction.on_scatter(kOther, wrong)), HasSubstr("round 4 instead of 5"));
+  EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(0, 1, 16))), HasSubstr("slot 16"));
+  EXPECT_THAT(why(reduction.on_scatter(kSelf, scatter(0))), HasSubstr("this peer itself"));
+  Gather result = gather(plan_of_two(), 3);
+  result.segment = 2;
+  EXPECT_THAT(why(reduction.on_gather(kOther, result)), HasSubstr("4 bytes instead of 8"));
+  EXPECT_THAT(reduction.owing(), ElementsAre(kOther));
+}
+
+TEST_F(ReductionTest, uses_nothing_from_a_peer_that_no_plan_names) {
+  reduction.contribute(0, ones, 1);
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  EXPECT_TRUE(reduction.on_scatter(kStranger, scatter(0)));
+  EXPECT_TRUE(reduction.on_gather(kStranger, gather(plan_of_two(), 2)));
+  EXPECT_THAT(reduction.owing(), ElementsAre(kOther));
+}
+
+TEST_F(ReductionTest, a_second_copy_changes_nothing) {
+  reduction.contribute(0, ones, 1);
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0, 3.0F)));
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1, 3.0F)));
+  EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(0, 9.0F))), HasSubstr("sent twice"));
+  ASSERT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 2, 2.0F)));
+  EXPECT_THAT(why(reduction.on_gather(kOther, gather(plan_of_two(), 2, 9.0F))), HasSubstr("sent twice"));
+  EXPECT_TRUE(reduction.on_gather(kThird, gather(plan_of_two(), 2, 2.0F))) << "an heir may send it too";
+  ASSERT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 3, 2.0F)));
+  EXPECT_THAT(reduction.mean(), ::testing::Each(2.0F));
+  EXPECT_THAT(pull(kThird), ElementsAre("gather 0", "gather 1"));
+}
+
+TEST_F(ReductionTest, uses_what_came_before_its_plan) {
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0, 3.0F)));
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1, 3.0F)));
+  ASSERT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 2, 2.0F)));
+  ASSERT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 3, 2.0F)));
+  ASSERT_TRUE(reduction.on_gather(kStranger, gather(plan_of_two(), 0, 9.0F))) << "nobody is a stranger yet";
+  reduction.contribute(0, ones, 1);
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.complete());
+  EXPECT_THAT(reduction.mean(), ::testing::Each(2.0F)) << "what a stranger sent is not used";
+}
+
+// The other one is two plans ahead: its set must survive the plan in between.
+TEST_F(ReductionTest, keeps_the_latest_set_of_a_sender_until_its_plan_comes) {
+  Plan between = plan_of_two(2);
+  between.draft.contributors = {contribution(kOther)};
+  Plan last = plan_of_two(3);
+  last.draft.contributors = {contribution(kOther, 8)};
+  last.shares = {{kOther, 0, 4}};
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 2, 1.0F)));
+  for (std::uint64_t s = 0; s < 4; ++s) ASSERT_TRUE(reduction.on_gather(kOther, gather(last, s, 4.0F)));
+  EXPECT_THAT(why(reduction.on_gather(kOther, gather(last, 2, 4.0F))), HasSubstr("sent twice"));
+  ASSERT_TRUE(reduction.adopt(between));
+  EXPECT_FALSE(reduction.complete());
+  ASSERT_TRUE(reduction.adopt(last));
+  ASSERT_TRUE(reduction.complete());
+  EXPECT_THAT(reduction.mean(), ::testing::Each(4.0F));
+}
+
+TEST_F(ReductionTest, keeps_no_more_than_the_bound_of_what_nobody_asked_for) {
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  std::uint64_t bytes = 0;
+  for (std::uint32_t slot = 1; slot < Reduction::kMaxSlots; ++slot) {
+    for (std::uint64_t s = 0; s < 4; ++s) {
+      if (reduction.on_scatter(kOther, scatter(s, 1, slot)))
+        bytes += encoded_bytes(Codec::fp32, kGeometry.size(s));
+    }
+  }
+  EXPECT_EQ(bytes, Reduction::kEarlyVectors * encoded_bytes(Codec::fp32, kGeometry.length));
+  EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(3, 1, 15))), HasSubstr("no plan asks for"));
+  EXPECT_TRUE(reduction.on_scatter(kOther, scatter(0))) << "the plan asks for this one";
+  EXPECT_TRUE(reduction.on_scatter(kThird, scatter(0))) << "each sender has its own bound";
+}
+
+TEST_F(ReductionTest, names_whoever_sends_values_that_are_not_finite_once) {
+  const float inf = std::numeric_limits<float>::infinity();
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(0, std::nanf("")))), HasSubstr("NaN"));
+  EXPECT_FALSE(reduction.on_scatter(kOther, scatter(1, inf)));
+  EXPECT_FALSE(reduction.on_gather(kThird, gather(plan_of_two(), 2, -inf)));
+  EXPECT_THAT(reduction.take_not_finite(), ElementsAre(kOther, kThird));
+  EXPECT_THAT(reduction.take_not_finite(), IsEmpty());
+  EXPECT_TRUE(reduction.on_scatter(kOther, scatter(0, 3.0F))) << "the bad segment was not kept";
+}
+
+TEST_F(ReductionTest, names_itself_when_its_own_values_are_not_finite) {
+  ones[3] = std::nanf("");
+  reduction.contribute(0, ones, 1);
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1)));
+  EXPECT_THAT(reduction.take_not_finite(), ElementsAre(kSelf));
+  EXPECT_THAT(pull(kThird), IsEmpty());
+  Plan without = plan_of_two(2);
+  without.draft.contributors = {contribution(kOther)};
+  ASSERT_TRUE(reduction.adopt(without));
+  EXPECT_THAT(pull(kThird), ElementsAre("gather 1"));
+}
+
+TEST_F(ReductionTest, refuses_plans_that_are_old_or_malformed) {
+  EXPECT_FALSE(reduction.complete());
+  const auto refused = [&](auto&& damage) {
+    Plan plan = plan_of_two(9);
+    damage(plan);
+    return !reduction.adopt(plan);
+  };
+  EXPECT_TRUE(refused([](Plan& p) { p.shares.pop_back(); }));
+  EXPECT_TRUE(refused([](Plan& p) { p.shares[1].count = 3; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.shares[1].owner = kStranger; })) << "an owner that gets no mean";
+  EXPECT_TRUE(refused([](Plan& p) { p.draft.round = 6; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors.clear(); }));
+  EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].samples = 0; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].samples = UINT64_MAX; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].slot = 16; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[1] = p.draft.contributors[0]; }));
+  EXPECT_EQ(reduction.plan(), std::nullopt);
+  Plan newer = plan_of_two(1);
+  newer.ballot = 1;
+  EXPECT_TRUE(reduction.adopt(plan_of_two(2)));
+  EXPECT_FALSE(reduction.adopt(plan_of_two(2)));
+  EXPECT_FALSE(reduction.adopt(plan_of_two(1)));
+  EXPECT_TRUE(reduction.adopt(newer));
+  EXPECT_FALSE(reduction.adopt(plan_of_two(3)));
+  EXPECT_EQ(reduction.plan(), newer);
+}
+
+TEST_F(ReductionTest, sends_no_slot_whose_samples_the_plan_has_wrong) {
+  reduction.contribute(0, ones, 2);
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  EXPECT_THAT(pull(kOther), IsEmpty());
+  EXPECT_FALSE(reduction.scattered());
+}
+
+TEST_F(ReductionTest, hands_everything_again_to_a_participant_that_was_away) {
+  reduction.contribute(0, ones, 1);
+  ASSERT_TRUE(reduction.adopt(plan_of_two(1)));
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0)));
+  EXPECT_THAT(pull(kOther), ElementsAre("gather 0", "scatter 2", "scatter 3"));
+  EXPECT_THAT(pull(kThird), ElementsAre("gather 0"));
+  Plan without = plan_of_two(2);
+  without.shares = {{kSelf, 0, 4}};
+  without.participants = {kSelf, kThird};
+  ASSERT_TRUE(reduction.adopt(without));
+  EXPECT_THAT(pull(kOther), IsEmpty());
+  reduction.take_wakeups();
+  ASSERT_TRUE(reduction.adopt(plan_of_two(3)));
+  EXPECT_THAT(reduction.take_wakeups(), ElementsAre(kOther));
+  EXPECT_THAT(pull(kOther), ElementsAre("gather 0", "scatter 2", "scatter 3"));
+  EXPECT_THAT(pull(kThird), IsEmpty());
+}
+
+TEST_F(ReductionTest, a_contributor_that_gets_no_mean_is_owed_nothing) {
+  Plan plan = plan_of_two();
+  plan.shares = {{kOther, 0, 4}};
+  plan.participants = {kOther, kThird};
+  reduction.contribute(0, ones, 1);
+  ASSERT_TRUE(reduction.adopt(plan));
+  EXPECT_THAT(reduction.owing(), IsEmpty());
+  EXPECT_THAT(pull(kOther), ElementsAre("scatter 0", "scatter 1", "scatter 2", "scatter 3"));
+  EXPECT_TRUE(reduction.scattered());
+}
+
+}  // namespace
+}  // namespace tw

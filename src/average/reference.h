@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "average/geometry.h"
+#include "codec/codec.h"
+
+namespace tw {
+
+struct WeightedGradient {
+  std::uint64_t samples = 0;
+  std::span<const float> gradient_sum;  ///< over these samples
+};
+
+/// The decoded mean that a round over these contributions, in this order, must apply, bit for bit. Written
+/// for checkers: one value at a time, sharing no code with codec/ or Reduction. Contributions must be finite.
+std::vector<float> reference_mean(Codec codec, std::span<const WeightedGradient> contributions,
+                                  const Geometry& geometry);
+
+}  // namespace tw

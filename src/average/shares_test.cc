@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "average/shares.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/prng.h"
+
+namespace tw {
+namespace {
+
+std::vector<PeerId> some_peers(Prng& prng, std::uint64_t most) {
+  std::vector<PeerId> peers;
+  const std::uint64_t n = 1 + prng.below(most);
+  for (std::uint64_t i = 0; i < n; ++i) peers.push_back(PeerId{10 * i + prng.below(10)});
+  return peers;
+}
+
+std::uint64_t owned(const std::vector<Share>& shares, PeerId owner) {
+  std::uint64_t count = 0;
+  for (const Share& share : shares) count += share.owner == owner ? share.count : 0;
+  return count;
+}
+
+PeerId owner_of(const std::vector<Share>& shares, std::uint64_t segment) {
+  for (const Share& share : shares) {
+    if (share.first <= segment && segment < share.first + share.count) return share.owner;
+  }
+  return PeerId{};
+}
+
+TEST(Shares, equal_ones_cover_everything_and_differ_by_one_segment_at_most) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Prng prng(seed);
+    const std::vector<PeerId> owners = some_peers(prng, 9);
+    const std::uint64_t segments = prng.below(30);
+    const std::vector<Share> shares = equal_shares(segments, owners);
+    ASSERT_TRUE(covers(shares, segments)) << "seed " << seed;
+    for (const PeerId owner : owners) {
+      ASSERT_GE(owned(shares, owner), segments / owners.size()) << "seed " << seed;
+      ASSERT_LE(owned(shares, owner), segments / owners.size() + 1) << "seed " << seed;
+    }
+  }
+}
+
+TEST(Shares, only_those_of_owners_that_are_gone_move) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Prng prng(seed);
+    std::vector<PeerId> owners = some_peers(prng, 9);
+    const std::uint64_t segments = 1 + prng.below(60);
+    std::vector<Share> before = equal_shares(segments, owners);
+    while (owners.size() > 1) {
+      for (Share& share : before) share.sealed = prng.chance(0.5);
+      const PeerId gone = owners[prng.below(owners.size())];
+      std::erase(owners, gone);
+      const std::vector<Share> after = reown(before, owners);
+      ASSERT_TRUE(covers(after, segments)) << "seed " << seed;
+      std::uint64_t most = 0;
+      std::uint64_t least = segments;
+      for (const PeerId owner : owners) {
+        most = std::max(most, owned(after, owner) - owned(before, owner));
+        least = std::min(least, owned(after, owner) - owned(before, owner));
+      }
+      ASSERT_LE(most - least, 1U) << "the heirs get equal parts, seed " << seed;
+      for (std::uint64_t s = 0; s < segments; ++s) {
+        const PeerId owner = owner_of(before, s);
+        ASSERT_TRUE(owner == gone || owner == owner_of(after, s)) << "seed " << seed;
+      }
+      before = after;
+    }
+  }
+}
+
+TEST(Shares, a_moved_share_is_not_sealed_and_the_others_stay_so) {
+  const std::vector<Share> before = {{PeerId{1}, 0, 4, true}, {PeerId{2}, 4, 4, true}};
+  const std::vector<Share> after = {{PeerId{1}, 0, 4, true}, {PeerId{1}, 4, 4, false}};
+  EXPECT_EQ(reown(before, {PeerId{1}}), after);
+}
+
+TEST(Shares, gaps_overlaps_and_overhangs_do_not_cover) {
+  const PeerId p{1};
+  EXPECT_TRUE(covers({}, 0));
+  EXPECT_TRUE(covers({{p, 0, 2}, {p, 2, 0}, {p, 2, 3}}, 5));
+  EXPECT_FALSE(covers({}, 1));
+  EXPECT_FALSE(covers({{p, 0, 2}, {p, 3, 2}}, 5));
+  EXPECT_FALSE(covers({{p, 0, 3}, {p, 2, 3}}, 5));
+  EXPECT_FALSE(covers({{p, 0, 2}, {p, 2, 4}}, 5));
+  EXPECT_FALSE(covers({{p, 2, 3}, {p, 0, 2}}, 5));
+  EXPECT_FALSE(covers({{p, 0, 2}, {p, 2, UINT64_MAX}, {p, 1, 4}}, 5));
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "average/weighted_sum.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "average/reference.h"
+#include "base/prng.h"
+
+namespace tw {
+namespace {
+
+TEST(WeightedSum, is_the_reference_mean_at_every_length) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Prng prng(seed);
+    const Codec codec = prng.chance(0.5) ? Codec::fp32 : Codec::fp16;
+    const Geometry geometry{.length = 1 + prng.below(seed % 10 == 0 ? 9000 : 100)};
+    std::vector<std::vector<float>> gradients(1 + prng.below(5));
+    std::vector<WeightedGradient> inputs;
+    std::uint64_t total = 0;
+    for (auto& gradient : gradients) {
+      for (std::uint64_t i = 0; i < geometry.length; ++i) {
+        gradient.push_back(
+            static_cast<float>(std::ldexp(prng.uniform() - 0.5, static_cast<int>(prng.below(40)) - 20)));
+      }
+      inputs.push_back({1 + prng.below(1000), gradient});
+      total += inputs.back().samples;
+    }
+    std::vector<std::vector<std::byte>> encoded;
+    std::vector<Addend> addends;
+    for (const WeightedGradient& input : inputs) {
+      auto& bytes = encoded.emplace_back(encoded_bytes(codec, geometry.length));
+      encode(codec, input.gradient_sum, static_cast<float>(1.0 / static_cast<double>(input.samples)), bytes);
+      addends.push_back(
+          {static_cast<float>(static_cast<double>(input.samples) / static_cast<double>(total)), bytes});
+    }
+    std::vector<std::byte> sum(encoded_bytes(codec, geometry.length));
+    std::vector<float> mean(geometry.length);
+    reduce_segment(codec, addends, sum, mean);
+    ASSERT_EQ(mean, reference_mean(codec, inputs, geometry)) << "seed " << seed;
+    std::vector<float> decoded(geometry.length);
+    ASSERT_TRUE(decode(codec, sum, decoded));
+    ASSERT_EQ(mean, decoded) << "the owner applies what it sends, seed " << seed;
+  }
+}
+
+TEST(WeightedSum, refuses_what_could_make_a_mean_overflow) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const std::size_t count : {1U, 31U, 32U, 33U, 5000U}) {
+    for (const std::size_t at : {std::size_t{0}, count / 2, count - 1}) {
+      for (const Codec codec : {Codec::fp32, Codec::fp16}) {
+        std::vector<float> values(count, -1.0F);
+        std::vector<std::byte> bytes(encoded_bytes(codec, count));
+        const auto addable = [&](float value) {
+          values[at] = value;
+          encode(codec, values, 1.0F, bytes);
+          return is_addable(codec, bytes);
+        };
+        EXPECT_TRUE(addable(-0x1.fffffep126F));
+        EXPECT_EQ(addable(-0x1p127F), codec == Codec::fp16) << "saturates in fp16";
+        EXPECT_FALSE(addable(inf));
+        EXPECT_FALSE(addable(-inf));
+        EXPECT_FALSE(addable(std::nanf("")));
+      }
+    }
+  }
+}
+
+TEST(ReferenceMean, weighs_by_samples) {
+  const std::vector<float> one = {2, 4};
+  const std::vector<float> three = {0, 24};
+  const std::vector<WeightedGradient> inputs = {{1, one}, {3, three}};
+  const std::vector<float> mean = {0.5F, 7.0F};
+  EXPECT_EQ(reference_mean(Codec::fp32, inputs, {.length = 2}), mean);
+  EXPECT_EQ(reference_mean(Codec::fp16, inputs, {.length = 2}), mean);
+}
+
+TEST(ReferenceMean, rounds_as_the_wire_does) {
+  const std::vector<float> values = {1.0F + 0x1p-11F, 1e6F, -0x1p-26F};
+  const std::vector<WeightedGradient> inputs = {{1, values}};
+  EXPECT_EQ(reference_mean(Codec::fp32, inputs, {.length = 3}), values);
+  const std::vector<float> rounded = {1.0F, 65504.0F, 0.0F};
+  EXPECT_EQ(reference_mean(Codec::fp16, inputs, {.length = 3}), rounded);
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace tw {
+
+/// 128 bits that name a content (XXH3). Finds accidents, not forgeries.
+struct Digest {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+
+  auto operator<=>(const Digest&) const = default;
+};
+
+Digest digest_of(std::span<const std::byte> bytes);
+Digest digest_of(std::span<const float> values);
+Digest digest_of(const std::string& text);
+
+/// 32 lower-case hexadecimal digits.
+std::string to_string(const Digest& digest);
+
+}  // namespace tw

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/digest.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+namespace tw {
+namespace {
+
+TEST(Digest, is_the_published_one_of_nothing) {
+  // XXH3_128bits of the empty input, seed 0 (xxHash, tests/sanity_test_vectors.h).
+  EXPECT_EQ(to_string(digest_of(std::string())), "99aa06d3014798d86001c324468d497f");
+}
+
+TEST(Digest, tells_every_flipped_bit) {
+  std::vector<std::byte> bytes(40, std::byte{0});
+  std::set<Digest> seen = {digest_of(std::span<const std::byte>(bytes))};
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+    EXPECT_TRUE(seen.insert(digest_of(std::span<const std::byte>(bytes))).second) << "bit " << bit;
+    bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+  }
+}
+
+TEST(Digest, of_floats_and_text_is_that_of_their_bytes) {
+  const std::vector<float> values = {1.5F, -0.0F};
+  EXPECT_EQ(digest_of(std::span<const float>(values)), digest_of(std::as_bytes(std::span(values))));
+  EXPECT_NE(digest_of(std::span<const float>(values)),
+            digest_of(std::span<const float>(std::vector<float>{1.5F, 0.0F})));
+  const std::string text = "tradewind";
+  EXPECT_EQ(digest_of(text), digest_of(std::as_bytes(std::span(text))));
+}
+
+TEST(Digest, prints_leading_zeros) {
+  EXPECT_EQ(to_string(Digest{1, 0xabc}), "00000000000000010000000000000abc");
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace tw {
+
+/// One process that takes part in a run. Never reused: a process that restarts takes a new id.
+struct PeerId {
+  std::uint64_t value = 0;
+
+  auto operator<=>(const PeerId&) const = default;
+};
+
+inline std::string to_string(PeerId peer) { return std::to_string(peer.value); }
+
+/// Rounds count from 1; 0 is the genesis record, before any update.
+using Round = std::uint64_t;
+
+/// Number of an attempt to lead one round. Ballot b of a round belongs to member b mod n of the record before.
+using Ballot = std::uint32_t;
+
+}  // namespace tw
+
+template <>
+struct std::hash<tw::PeerId> {
+  std::size_t operator()(tw::PeerId peer) const noexcept { return std::hash<std::uint64_t>{}(peer.value); }
+};

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "host/address.h"
+#include "train/nearest_name.h"
+
+namespace tw {
+
+namespace {
+
+std::optional<std::uint64_t> whole_number(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+}  // namespace
+
+Result<std::uint64_t> parse_count(const std::string& option, const std::string& text, Bounds bounds) {
+  const std::string expected = bounds.most == UINT64_MAX
+                                   ? fmt::format("a whole number from {} on", bounds.least)
+                                   : fmt::format("a whole number from {} to {}", bounds.least, bounds.most);
+  const auto value = whole_number(text);
+  if (!value) return Error{fmt::format("{} {}: expected {}", option, text, expected)};
+  const std::uint64_t nearest_value = std::clamp(*value, bounds.least, bounds.most);
+  if (*value != nearest_value)
+    return Error{
+        fmt::format("{} {}: expected {}, for example {} {}", option, text, expected, option, nearest_value)};
+  return *value;
+}
+
+Result<Kill> parse_kill(const std::string& text) {
+  const std::size_t at = text.find('@');
+  const std::string who = text.substr(0, at);
+  const auto peer = whole_number(who);
+  const Round round = at == std::string::npos ? 0 : whole_number(text.substr(at + 1)).value_or(0);
+  const std::string expected = "expected PEER@ROUND such as 2@10, or leader@ROUND";
+  if (round == 0) {
+    const std::string like = peer || who == "leader" ? fmt::format(", for example --kill {}@1", who) : "";
+    return Error{fmt::format("--kill {}: {}; rounds count from 1{}", text, expected, like)};
+  }
+  if (who == "leader") return Kill{.victim = {}, .round = round};
+  if (peer && *peer > 0) return Kill{.victim = PeerId{*peer}, .round = round};
+  const std::string meant = nearest(who, {"leader"});
+  const std::string like = meant.empty() ? "" : fmt::format("; did you mean --kill {}@{}?", meant, round);
+  return Error{fmt::format("--kill {}: {}; peers count from 1{}", text, expected, like)};
+}
+
+std::string to_string(const Kill& kill) {
+  return fmt::format("{}@{}", kill.victim ? to_string(*kill.victim) : "leader", kill.round);
+}
+
+Result<std::pair<std::string, std::string>> parse_setting(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return Error{fmt::format(
+        "--set {}: expected KEY=VALUE with a key of the run file, such as training.rounds=20", text)};
+  return std::pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+Result<std::string> parse_address_option(const std::string& option, const std::string& text, bool insecure) {
+  const auto address = parse_address(text);
+  if (!address) {
+    const std::string like =
+        text.find(':') == std::string::npos && !text.empty() ? fmt::format(", such as {}:7000", text) : "";
+    return Error{fmt::format("{} {}: expected HOST:PORT{}", option, text, like)};
+  }
+  if (!insecure && !is_loopback(address.value().host))
+    return Error{fmt::format(
+        "{} {}: this address is not on this machine, and peers do not encrypt or authenticate what "
+        "they send yet. Anybody on the way could read or change the model and the data derived "
+        "from it. In a network that you trust, add --insecure; else use 127.0.0.1:{} "
+        "through a tunnel (ssh -L, WireGuard)",
+        option, text, address.value().port)};
+  return text;
+}
+
+std::string nearest(const std::string& written, const std::vector<std::string>& known) {
+  const auto best =
+      std::min_element(known.begin(), known.end(), [&](const std::string& a, const std::string& b) {
+        return edit_distance(written, a) < edit_distance(written, b);
+      });
+  return best != known.end() && resembles(written, *best) ? *best : "";
+}
+
+}  // namespace tw

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+
+/// Values of the command line, from text. Every error names the option, the value, what was expected, and
+/// where there is one the nearest right thing.
+namespace tw {
+
+inline constexpr std::uint64_t kMaxLocalPeers = 64;
+
+struct Bounds {
+  std::uint64_t least = 0;
+  std::uint64_t most = UINT64_MAX;
+};
+
+Result<std::uint64_t> parse_count(const std::string& option, const std::string& text, Bounds bounds);
+
+/// "2@10": peer 2 in round 10; "leader@10": whoever leads round 10.
+struct Kill {
+  std::optional<PeerId> victim;  ///< nobody: the leader
+  Round round = 0;
+
+  bool operator==(const Kill&) const = default;
+};
+
+Result<Kill> parse_kill(const std::string& text);
+std::string to_string(const Kill& kill);
+
+/// "training.rounds=20" for read_run_file.
+Result<std::pair<std::string, std::string>> parse_setting(const std::string& text);
+
+/// Until peers authenticate and encrypt, what they send is readable and changeable on its way: such addresses
+/// need the consent of the user.
+Result<std::string> parse_address_option(const std::string& option, const std::string& text, bool insecure);
+
+/// The known name that the user may have meant; empty when none is near.
+std::string nearest(const std::string& written, const std::vector<std::string>& known);
+
+}  // namespace tw

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/child.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+namespace tw {
+
+namespace {
+
+/// Between fork and exec: async-signal-safe calls alone, because libraries have threads that are not copied.
+[[noreturn]] void become(char* const* arguments, int output, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);  // it died before the line above
+  setpgid(0, 0);
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  dup2(nothing, STDIN_FILENO);
+  dup2(output, STDOUT_FILENO);
+  dup2(output, STDERR_FILENO);
+  execv("/proc/self/exe", arguments);
+  _exit(127);
+}
+
+}  // namespace
+
+Result<Child> Child::start_self(const std::vector<std::string>& arguments, const std::string& output_path) {
+  const int output = open(output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (output < 0) return Error{fmt::format("cannot write {}: {}", output_path, std::strerror(errno))};
+  std::vector<std::string> texts = {"tw"};
+  texts.insert(texts.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) become(pointers.data(), output, parent);
+  const int cause = errno;
+  close(output);
+  if (pid < 0) return Error{fmt::format("cannot start another process: {}", std::strerror(cause))};
+  return Child(pid);
+}
+
+Child::~Child() {
+  if (pid_ < 0 || ending()) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
+void Child::send_signal(int signal) const {
+  if (!ending_) kill(pid_, signal);
+}
+
+std::optional<int> Child::ending() {
+  int status = 0;
+  if (!ending_ && waitpid(pid_, &status, WNOHANG) == pid_)
+    ending_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return ending_;
+}
+
+}  // namespace tw

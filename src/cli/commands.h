@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+/// The commands of `tw`, a file each. What the user wrote stays text here: the commands check it, so that every message
+/// about it can name the value.
+namespace tw {
+
+/// Exit codes of every command.
+inline constexpr int kDone = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kUsage = 2;
+inline constexpr int kInterrupted = 130;
+
+/// "tw: ..." on stderr; returns the code.
+int complain(const std::string& message, int code);
+
+struct TrainArguments {
+  std::string run_file;
+  std::vector<std::string> join;
+  std::string listen = "127.0.0.1:0";
+  std::string out;
+  std::string id;
+  std::string wait_for = "1";
+  std::string threads;
+  std::vector<std::string> set;
+  bool insecure = false;
+  bool quiet = false;
+};
+
+void describe_train(CLI::App& app, TrainArguments& arguments);
+int train(const TrainArguments& arguments);
+
+struct LocalArguments {
+  std::string run_file;
+  std::string peers;
+  std::string out = "tw-out";
+  std::vector<std::string> kill;
+  std::vector<std::string> join;
+  std::string threads;
+  std::vector<std::string> set;
+  bool json = false;
+};
+
+void describe_local(CLI::App& app, LocalArguments& arguments);
+int local(const LocalArguments& arguments);
+
+struct ReportArguments {
+  std::string folder;
+  bool json = false;
+};
+
+void describe_report(CLI::App& app, ReportArguments& arguments);
+int report(const ReportArguments& arguments);
+
+}  // namespace tw

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <exception>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+
+namespace tw {
+namespace {
+
+constexpr const char* kVersion = "tw 0.1.0";
+
+struct Arguments {
+  TrainArguments train;
+  LocalArguments local;
+  ReportArguments report;
+};
+
+void describe(CLI::App& app, Arguments& arguments) {
+  app.name("tw");
+  app.set_version_flag("--version", kVersion);
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  tw local examples/mnist.yaml --peers 4 --kill 2@10 --join 20\n"
+      "  tw train examples/mnist.yaml\n"
+      "  tw report tw-out\n"
+      "\n`tw COMMAND --help` tells more. Exit codes: 0 done, 1 the run failed, 2 wrong usage, 130 interrupted.");
+  describe_train(app, arguments.train);
+  describe_local(app, arguments.local);
+  describe_report(app, arguments.report);
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+std::string unknown_argument(const CLI::App& command) {
+  const std::vector<std::string> extra = command.remaining();
+  if (extra.empty()) return "";
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  const std::string meant = nearest(extra.front(), known);
+  return fmt::format("tw {}: unknown argument {}{}", command.get_name(), extra.front(),
+                     meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
+}
+
+int explain(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) return app.exit(error);
+  const auto chosen = app.get_subcommands();
+  const std::string name = chosen.empty() ? "" : " " + chosen.front()->get_name();
+  std::string message = chosen.empty() ? "" : unknown_argument(*chosen.front());
+  if (message.empty()) message = fmt::format("tw{}: {}", name, error.what());
+  fmt::print(stderr, "{}\nsee: tw{} --help\n", message, name);
+  return kUsage;
+}
+
+int run(int count, char** words) {
+  Arguments arguments;
+  CLI::App app("Train deep-learning models on machines that come and go.");
+  describe(app, arguments);
+  const std::vector<std::string> commands = command_names(app);
+  if (count < 2) {
+    fmt::print(stderr, "{}", app.help());
+    return kUsage;
+  }
+  const std::string first = words[1];
+  if (!first.starts_with('-') && std::find(commands.begin(), commands.end(), first) == commands.end()) {
+    const std::string meant = nearest(first, commands);
+    return complain(fmt::format("{}: no such command; there are {}{}", first, fmt::join(commands, ", "),
+                                meant.empty() ? "" : fmt::format("; did you mean tw {}?", meant)),
+                    kUsage);
+  }
+  try {
+    app.parse(count, words);
+  } catch (const CLI::ParseError& error) {
+    return explain(app, error);
+  }
+  if (app.got_subcommand("train")) return train(arguments.train);
+  if (app.got_subcommand("local")) return local(arguments.local);
+  return report(arguments.report);
+}
+
+}  // namespace
+
+}  // namespace tw
+
+int main(int count, char** words) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed terminal or socket is an error of the write, not the end
+  try {
+    return tw::run(count, words);
+  } catch (const std::exception& error) {
+    return tw::complain(error.what(), tw::kFailed);
+  }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace tw {
+
+/// "host:port" or "[v6]:port"; the host is a name or a number, without brackets here.
+struct Address {
+  std::string host;
+  std::uint16_t port = 0;
+
+  bool operator==(const Address&) const = default;
+};
+
+/// The error names the text and what was expected.
+Result<Address> parse_address(const std::string& text);
+
+std::string to_string(const Address& address);
+
+}  // namespace tw

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/executor_thread.h"
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+namespace tw {
+
+ThreadExecutor::ThreadExecutor(Loop& loop, std::function<void(const std::string&)> on_failure)
+    : loop_(loop), on_failure_(std::move(on_failure)), thread_([this] { work(); }) {}
+
+ThreadExecutor::~ThreadExecutor() {
+  std::deque<Job> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+    dropped.swap(jobs_);
+  }
+  changed_.notify_one();
+  dropped.clear();
+  thread_.join();
+}
+
+void ThreadExecutor::submit(Job job) {
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+  }
+  changed_.notify_one();
+}
+
+void ThreadExecutor::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return closing_ || !jobs_.empty(); });
+    if (closing_) return;
+    Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    perform(std::move(job));
+    lock.lock();
+  }
+}
+
+void ThreadExecutor::perform(Job job) {
+  const auto start = std::chrono::steady_clock::now();
+  std::string failure;
+  try {
+    job.run();
+  } catch (const std::exception& thrown) {
+    failure = thrown.what();
+    if (failure.empty()) failure = "exception without a message";
+  } catch (...) {
+    failure = "exception of an unknown type";
+  }
+  const Duration took = std::chrono::steady_clock::now() - start;
+  // The job goes along, so that what it holds is released on the loop thread.
+  loop_.post(life_.tie([this, job = std::move(job), failure, took] {
+    if (!failure.empty()) return on_failure_(failure);
+    if (job.done) job.done(took);
+  }));
+}
+
+}  // namespace tw

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/blob.h"
+#include "base/ids.h"
+#include "base/result.h"
+
+namespace tw {
+
+enum class StreamKind : std::uint8_t { control = 1, bulk = 2 };
+
+enum class Verdict : std::uint8_t {
+  greet = 1,      ///< the sender introduces itself (control: its hello is the next frame)
+  accept = 2,     ///< the sender wants the link (control), the stream belongs to it (bulk)
+  refuse = 3,     ///< for the reason in words
+  duplicate = 4,  ///< there is a link already, or another one on its way
+};
+
+/// What the ends of a stream tell each other before messages flow. The nonce is drawn by the dialer and ties
+/// the bulk streams of a link to its control stream.
+struct Greeting {
+  StreamKind kind{};
+  Verdict verdict{};
+  PeerId sender;
+  std::uint64_t nonce = 0;
+  std::string reason{};
+
+  bool operator==(const Greeting&) const = default;
+};
+
+/// Head: kind u8, verdict u8, sender u64, nonce u64, little-endian. Payload: the reason, cut at 4 KiB.
+Frame encode_greeting(const Greeting& greeting);
+
+/// Control characters in the reason come out as '?': it is shown to users.
+Result<Greeting> decode_greeting(const Frame& frame);
+
+}  // namespace tw

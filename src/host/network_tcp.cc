@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/network_tcp.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "host/dial.h"
+#include "host/listener.h"
+#include "host/loop.h"
+#include "host/stream.h"
+#include "wire/frame.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kDialTime = 10s;  // see dial.h
+constexpr std::ptrdiff_t kMaxStrangers = 64;
+
+LinkBytes bytes_of(const Link::Streams& streams) {
+  LinkBytes bytes = streams.control->bytes();
+  bytes += streams.bulk->bytes();
+  return bytes;
+}
+
+}  // namespace
+
+TcpNetwork::TcpNetwork(Loop& loop, PeerId self, Random& random,
+                       std::function<void(const std::string&)> on_garbage, Duration patience)
+    : loop_(loop), self_(self), random_(random), on_garbage_(std::move(on_garbage)), patience_(patience) {}
+
+TcpNetwork::~TcpNetwork() {
+  for (auto& [peer, link] : links_) {
+    const Link::Streams streams = link->release();
+    streams.control->close();
+    streams.bulk->close();
+  }
+  for (auto& [serial, departure] : departures_) {
+    departure.streams.control->close();
+    departure.streams.bulk->close();
+  }
+  for (auto& [serial, greeted] : handshakes_) greeted.handshake->drop();
+}
+
+Result<std::string> TcpNetwork::open(const std::string& listen_address, NetworkEvents& events) {
+  // owners: see stream.h
+  auto listener = Listener::open(loop_, listen_address, life_.tie([this](std::shared_ptr<Stream> stream) {
+    greet_stranger(std::move(stream));
+  }));
+  if (!listener) return listener.error();
+  events_ = &events;
+  reception_.emplace(self_, events);
+  listener_ = std::move(listener).value();
+  welcome();
+  return listener_->address();
+}
+
+void TcpNetwork::greet_with(Frame hello) { hello_ = std::move(hello); }
+
+void TcpNetwork::connect(const std::string& address) {
+  TW_CHECK(events_ != nullptr);
+  const bool under_way = std::any_of(handshakes_.begin(), handshakes_.end(), [&address](const auto& entry) {
+    const auto& dialed = entry.second.dialed;
+    return std::find(dialed.begin(), dialed.end(), address) != dialed.end();
+  });
+  if (under_way) return;
+  const Serial serial = ++last_serial_;
+  auto tell = life_.tie([this, serial](Handshake::News news) { on_news(serial, news); });
+  Greeted& greeted = handshakes_[serial];
+  greeted = {std::make_unique<Handshake>(*reception_, hello_, random_.next(), tell), {address}, loop_.now()};
+  limit_time(serial, loop_.now() + kDialTime + patience_);
+  dial(loop_, address, life_.tie([this, serial](auto stream) {
+    if (const auto found = handshakes_.find(serial); found != handshakes_.end()) {
+      found->second.handshake->connected(std::move(stream));
+    }
+  }));
+}
+
+void TcpNetwork::close(PeerId peer) {
+  const auto found = links_.find(peer);
+  if (found == links_.end()) return;
+  const Serial serial = ++last_serial_;
+  auto& streams =
+      departures_.emplace(serial, Departure{peer, found->second->release()}).first->second.streams;
+  retire(std::move(found->second));
+  links_.erase(found);
+  reception_->close(peer);
+  // The bulk stream stays open until the other side has read the last control message: its end, seen first,
+  // would end the link there.
+  streams.control->finish(life_.tie([this, serial] { settle(serial); }));
+}
+
+void TcpNetwork::settle(Serial departure) {
+  const auto found = departures_.find(departure);
+  found->second.streams.bulk->close();
+  past_[found->second.peer] += bytes_of(found->second.streams);
+  departures_.erase(found);
+}
+
+void TcpNetwork::send(PeerId to, Frame message) {
+  TW_CHECK(message.head.size() <= kMaxHeadBytes && message.payload.size() <= kMaxPayloadBytes);
+  if (const auto found = links_.find(to); found != links_.end()) found->second->send(std::move(message));
+}
+
+void TcpNetwork::pull(PeerId to) {
+  if (const auto found = links_.find(to); found != links_.end()) found->second->pull();
+}
+
+LinkBytes TcpNetwork::bytes(PeerId peer) const {
+  LinkBytes bytes;
+  if (const auto found = past_.find(peer); found != past_.end()) bytes += found->second;
+  if (const auto found = links_.find(peer); found != links_.end()) bytes += found->second->bytes();
+  for (const auto& [serial, departure] : departures_) {
+    if (departure.peer == peer) bytes += bytes_of(departure.streams);
+  }
+  return bytes;
+}
+
+LinkBytes TcpNetwork::total() const {
+  LinkBytes bytes = never_linked_;
+  for (const auto& [peer, past] : past_) bytes += past;
+  for (const auto& [peer, link] : links_) bytes += link->bytes();
+  for (const auto& [serial, departure] : departures_) bytes += bytes_of(departure.streams);
+  for (const auto& [serial, greeted] : handshakes_) bytes += greeted.handshake->bytes();
+  return bytes;
+}
+
+void TcpNetwork::welcome() {
+  const auto strangers = std::count_if(handshakes_.begin(), handshakes_.end(),
+                                       [](const auto& entry) { return entry.second.handshake->stranger(); });
+  if (strangers < kMaxStrangers) listener_->accept();
+}
+
+// owners: see stream.h
+void TcpNetwork::greet_stranger(std::shared_ptr<Stream> stream) {
+  const Serial serial = ++last_serial_;
+  auto tell = life_.tie([this, serial](Handshake::News news) { on_news(serial, news); });
+  auto handshake = std::make_unique<Handshake>(*reception_, hello_, std::move(stream), tell);
+  handshakes_[serial] = {std::move(handshake), {}, loop_.now()};
+  limit_time(serial, loop_.now() + patience_);
+  welcome();
+}
+
+void TcpNetwork::limit_time(Serial serial, Instant end) {
+  loop_.at(end, life_.tie([this, serial] {
+    const auto found = handshakes_.find(serial);
+    if (found == handshakes_.end()) return;
+    Handshake& handshake = *found->second.handshake;
+    handshake.give_up(handshake.stranger() ? fmt::format("no hello within {} s", to_seconds(patience_))
+                                           : "timed out");
+  }));
+}
+
+void TcpNetwork::on_news(Serial serial, Handshake::News news) {
+  switch (news) {
+    case Handshake::News::admitted:
+      return welcome();
+    case Handshake::News::wants_bulk:
+      return dial_bulk(serial);
+    case Handshake::News::brings_bulk:
+      return join_bulk(serial);
+    case Handshake::News::open:
+      return open_link(serial);
+    case Handshake::News::failed:
+      return on_failed(serial);
+    case Handshake::News::left:
+      return forget(serial);
+  }
+}
+
+void TcpNetwork::dial_bulk(Serial serial) {
+  // To the very address that answered: a name may stand for several hosts.
+  dial(loop_, handshakes_.at(serial).handshake->remote(), life_.tie([this, serial](auto stream) {
+    if (const auto found = handshakes_.find(serial); found != handshakes_.end()) {
+      found->second.handshake->take_bulk(std::move(stream));
+    }
+  }));
+}
+
+void TcpNetwork::join_bulk(Serial serial) {
+  Handshake& bulk = *handshakes_.at(serial).handshake;
+  const auto expecting = std::find_if(handshakes_.begin(), handshakes_.end(), [&bulk](const auto& entry) {
+    return entry.second.handshake->expects(bulk.peer(), bulk.nonce());
+  });
+  if (expecting == handshakes_.end()) return bulk.give_up("brings a bulk stream for no link");
+  expecting->second.handshake->take_bulk(bulk.release_control());
+  forget(serial);
+}
+
+void TcpNetwork::open_link(Serial serial) {
+  Handshake& handshake = *handshakes_.at(serial).handshake;
+  const PeerId peer = handshake.peer();
+  Link::Streams streams{handshake.release_control(), handshake.release_bulk()};
+  if (!reception_->open(peer)) {
+    // The other side saw the end of the link that is still open here, and this one is its successor: it comes
+    // too early, and its dialer learns so from its end.
+    never_linked_ += bytes_of(streams);
+    streams.control->close();
+    streams.bulk->close();
+    return forget(serial);
+  }
+  auto lost = [this, peer](const std::string& why) { lose(peer, why); };
+  Link& link = *(links_[peer] = std::make_unique<Link>(loop_, peer, std::move(streams), *events_, lost));
+  forget(serial);
+  events_->on_open(peer);
+  link.start();  // not destroyed by on_open: see retire
+}
+
+void TcpNetwork::on_failed(Serial serial) {
+  Greeted& greeted = handshakes_.at(serial);
+  const Handshake& handshake = *greeted.handshake;
+  const Handshake::Ending ending = handshake.ending();
+  if (ending == Handshake::Ending::duplicate) return settle_duplicate(greeted);
+  const bool refused =
+      ending == Handshake::Ending::refused_here || ending == Handshake::Ending::refused_there;
+  for (const std::string& address : std::exchange(greeted.dialed, {})) {
+    events_->on_refused(address, refused ? handshake.why()
+                                         : fmt::format("cannot connect to {}: {}", address, handshake.why()));
+  }
+  if (handshake.dials()) return;
+  if (ending == Handshake::Ending::refused_there)
+    return events_->on_refused(handshake.remote(), handshake.why());
+  const bool nonsense = ending == Handshake::Ending::nonsense;
+  if (nonsense || (!refused && !handshake.was_admitted()))
+    on_garbage_(handshake.remote() + ": " + handshake.why());
+}
+
+/// A dial that is the loser of two ends like the winner. One that was begun when the link stood already is
+/// refused.
+void TcpNetwork::settle_duplicate(Greeted& greeted) {
+  const PeerId peer = greeted.handshake->peer();
+  const auto link = links_.find(peer);
+  if (link != links_.end() && link->second->opened_at() > greeted.since) return;
+  const auto winner = std::find_if(handshakes_.begin(), handshakes_.end(), [peer](const auto& entry) {
+    return entry.second.handshake->admitted() && entry.second.handshake->peer() == peer;
+  });
+  auto dialed = std::exchange(greeted.dialed, {});
+  if (link == links_.end() && winner != handshakes_.end()) {
+    auto& also = winner->second.dialed;
+    also.insert(also.end(), dialed.begin(), dialed.end());
+    return;
+  }
+  for (const std::string& address : dialed) {
+    events_->on_refused(address, fmt::format("already connected to peer {}", to_string(peer)));
+  }
+}
+
+void TcpNetwork::forget(Serial serial) {
+  const auto found = handshakes_.find(serial);
+  never_linked_ += found->second.handshake->bytes();
+  retire(std::move(found->second.handshake));
+  handshakes_.erase(found);
+  welcome();
+}
+
+void TcpNetwork::lose(PeerId peer, const std::string& why) {
+  const auto found = links_.find(peer);
+  const Link::Streams streams = found->second->release();
+  streams.control->close();
+  streams.bulk->close();
+  past_[peer] += bytes_of(streams);
+  retire(std::move(found->second));
+  links_.erase(found);
+  reception_->close(peer);
+  events_->on_close(peer, why);
+}
+
+void TcpNetwork::retire(std::unique_ptr<StreamUser> gone) {
+  retired_.push_back(std::move(gone));
+  if (retired_.size() == 1) loop_.post(life_.tie([this] { retired_.clear(); }));
+}
+
+}  // namespace tw

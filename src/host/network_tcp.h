@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "host/handshake.h"
+#include "host/lifeline.h"
+#include "host/link.h"
+#include "host/reception.h"
+#include "host/traffic.h"
+#include "world/network.h"
+#include "world/random.h"
+
+namespace tw {
+
+class Listener;
+class Loop;
+
+/// The Network door over TCP: a link is a control and a bulk connection, both from the peer that dialed. Ten
+/// seconds for a dial and ten for the greetings after it; of connections that come in, at most 64 strangers
+/// are served at a time, the next ones wait in the kernel. Loop thread only; outlived by the loop and by the
+/// events.
+class TcpNetwork : public Network {
+ public:
+  /// on_garbage: who connected and did not say a proper hello, and what came instead; for logs.
+  /// patience: how long greetings may take.
+  TcpNetwork(Loop& loop, PeerId self, Random& random, std::function<void(const std::string&)> on_garbage,
+             Duration patience = std::chrono::seconds(10));
+  ~TcpNetwork() override;
+  TcpNetwork(const TcpNetwork&) = delete;
+  TcpNetwork& operator=(const TcpNetwork&) = delete;
+
+  Result<std::string> open(const std::string& listen_address, NetworkEvents& events) override;
+  void greet_with(Frame hello) override;  ///< at most 64 KiB of head and of payload
+
+  /// An address that is being dialed already is not dialed twice: both end in the same event.
+  void connect(const std::string& address) override;
+
+  void close(PeerId peer) override;
+  void send(PeerId to, Frame message) override;
+  void pull(PeerId to) override;
+
+  /// Over all links to this peer, past ones included.
+  LinkBytes bytes(PeerId peer) const;
+
+  /// Over all connections, those that never became a link included.
+  LinkBytes total() const;
+
+  /// All links that were closed here have had their chance to send what was queued: a process may end now.
+  bool flushed() const { return departures_.empty(); }
+
+ private:
+  struct Greeted {
+    std::unique_ptr<Handshake> handshake;
+    std::vector<std::string> dialed;  ///< addresses whose dials end with this handshake
+    Instant since{};
+  };
+
+  struct Departure {
+    PeerId peer;
+    Link::Streams streams;
+  };
+
+  using Serial = std::uint64_t;
+
+  void welcome();
+  void limit_time(Serial serial, Instant end);
+  void greet_stranger(std::shared_ptr<Stream> stream);  // owners: see stream.h
+  void on_news(Serial serial, Handshake::News news);
+  void dial_bulk(Serial serial);
+  void join_bulk(Serial serial);
+  void open_link(Serial serial);
+  void on_failed(Serial serial);
+  void settle_duplicate(Greeted& greeted);
+  void forget(Serial serial);
+  void lose(PeerId peer, const std::string& why);
+  void settle(Serial departure);
+  void retire(std::unique_ptr<StreamUser> gone);
+
+  Loop& loop_;
+  PeerId self_;
+  Random& random_;
+  std::function<void(const std::string&)> on_garbage_;
+  Duration patience_;
+  NetworkEvents* events_ = nullptr;
+  Frame hello_;
+  Serial last_serial_ = 0;
+  std::optional<Reception> reception_;
+  std::unique_ptr<Listener> listener_;
+  std::map<Serial, Greeted> handshakes_;
+  std::map<PeerId, std::unique_ptr<Link>> links_;
+  std::map<Serial, Departure> departures_;
+  std::map<PeerId, LinkBytes> past_;  ///< of the links that are gone
+  LinkBytes never_linked_;            ///< of the connections that ended before they were a link
+  std::vector<std::unique_ptr<StreamUser>> retired_;  ///< may be on the stack: destroyed from the loop
+  Lifeline life_;
+};
+
+}  // namespace tw

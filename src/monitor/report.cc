@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "monitor/history.h"
+
+namespace tw {
+
+namespace {
+
+/// How many undisturbed rounds on each side tell what a round takes.
+constexpr std::size_t kNeighbours = 5;
+
+/// From one commit to the next: the time line has no gap and no overlap, whatever each peer does meanwhile.
+struct Stretch {
+  Round round = 0;
+  Instant begin, end;
+  bool disturbed = false;
+
+  bool meets(Instant from, Instant to) const { return begin <= to && from < end; }
+};
+
+std::vector<Stretch> stretches(const RunHistory& history) {
+  std::vector<Stretch> result;
+  std::optional<Instant> before;
+  for (const auto& [number, round] : history.rounds) {
+    if (!round.committed) continue;
+    const std::optional<Instant> begin = before ? before : round.begun;
+    if (begin)
+      result.push_back(
+          {.round = number, .begin = *begin, .end = *round.committed, .disturbed = round.disturbed});
+    before = round.committed;
+  }
+  for (Stretch& stretch : result)
+    for (const LossFacts& loss : history.losses)
+      if (stretch.meets(loss.begun, loss.detected)) stretch.disturbed = true;
+  return result;
+}
+
+std::optional<double> median(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+std::optional<double> extra_seconds(const std::vector<Stretch>& rounds, const LossFacts& loss) {
+  if (loss.detected == kNever) return std::nullopt;
+  double taken_s = 0;
+  double count = 0;
+  std::vector<double> before_s, after_s;
+  for (const Stretch& round : rounds) {
+    const double duration_s = to_seconds(round.end - round.begin);
+    if (round.meets(loss.begun, loss.detected)) {
+      taken_s += duration_s;
+      count += 1;
+    } else if (!round.disturbed) {
+      (round.end <= loss.begun ? before_s : after_s).push_back(duration_s);
+    }
+  }
+  if (before_s.size() > kNeighbours) before_s.erase(before_s.begin(), before_s.end() - kNeighbours);
+  if (after_s.size() > kNeighbours) after_s.resize(kNeighbours);
+  before_s.insert(before_s.end(), after_s.begin(), after_s.end());
+  const std::optional<double> usual_s = median(std::move(before_s));
+  if (!usual_s || count == 0) return std::nullopt;
+  return taken_s - count * *usual_s;
+}
+
+void sum_up_samples(const RunHistory& history, Summary& summary) {
+  std::optional<Instant> begin, end;
+  std::uint64_t before = 0;
+  for (const auto& [number, round] : history.rounds) {
+    if (round.begun && !begin) begin = round.begun;
+    if (!round.committed) continue;
+    // A log that begins in the middle of a run does not say what was there before, only what its peers added.
+    const bool known = number == 1 || before > 0;
+    summary.samples +=
+        known && round.samples_total > before ? round.samples_total - before : round.own_samples;
+    before = round.samples_total;
+    ++summary.rounds;
+    end = round.committed;
+  }
+  if (begin && end && *end > *begin)
+    summary.samples_per_s = static_cast<double>(summary.samples) / to_seconds(*end - *begin);
+}
+
+void average_phases(const RunHistory& history, Summary& summary) {
+  double calc_s = 0, comm_s = 0, count = 0;
+  for (const auto& [number, round] : history.rounds) {
+    if (!round.committed || !round.leader) continue;
+    const auto calc = round.calc_s.find(*round.leader);
+    const auto comm = round.comm_s.find(*round.leader);
+    if (calc == round.calc_s.end() || comm == round.comm_s.end()) continue;
+    calc_s += calc->second;
+    comm_s += comm->second;
+    count += 1;
+  }
+  if (count == 0) return;
+  summary.calc_s = calc_s / count;
+  summary.comm_s = comm_s / count;
+  if (comm_s > 0) summary.granularity = calc_s / comm_s;
+}
+
+void compare_parameters(const RunHistory& history, Summary& summary) {
+  for (const auto& [number, round] : history.rounds) {
+    for (const auto& [peer, digest] : round.digests) {
+      const auto& [first_peer, first_digest] = *round.digests.begin();
+      if (digest == first_digest || !summary.difference.empty()) continue;
+      summary.difference = fmt::format("after round {}, peer {} has {} and peer {} has {}", number,
+                                       to_string(first_peer), first_digest, to_string(peer), digest);
+    }
+  }
+  std::optional<Round> common;
+  for (const auto& [id, peer] : history.peers)
+    if (peer.stayed() && !peer.digest.empty())
+      common = std::min(common.value_or(peer.digest_round), peer.digest_round);
+  if (!common) return;
+  const auto round = history.rounds.find(*common);
+  for (const auto& [id, peer] : history.peers) {
+    if (!peer.stayed() || !summary.difference.empty()) continue;
+    if (round == history.rounds.end() || !round->second.digests.contains(id))
+      summary.difference = fmt::format("peer {} has no parameters of round {}", to_string(id), *common);
+  }
+  summary.identical = summary.difference.empty();
+}
+
+}  // namespace
+
+std::optional<double> number_in(const Event& event, std::string_view name) {
+  for (const auto& [known, value] : event.numbers)
+    if (known == name) return value;
+  return std::nullopt;
+}
+
+Summary summarize(const std::vector<std::vector<LogEntry>>& logs) {
+  const RunHistory history = gather_history(merge(logs));
+  Summary summary;
+  sum_up_samples(history, summary);
+  average_phases(history, summary);
+  compare_parameters(history, summary);
+  summary.test_accuracy = history.accuracy;
+  summary.loss = history.loss;
+  for (const auto& [id, peer] : history.peers) {
+    std::uint64_t samples = 0;
+    for (const auto& [round, count] : peer.contributed) samples += count;
+    summary.peers.push_back({.id = id,
+                             .rounds = peer.contributed.size(),
+                             .samples = samples,
+                             .digest = peer.digest,
+                             .bytes_sent = peer.bytes_sent,
+                             .bytes_received = peer.bytes_received});
+  }
+  const std::vector<Stretch> rounds = stretches(history);
+  for (const LossFacts& loss : history.losses)
+    summary.lost.push_back({.peer = loss.peer,
+                            .round = loss.round,
+                            .detected_s = loss.detected_s,
+                            .extra_s = extra_seconds(rounds, loss),
+                            .why = loss.why});
+  for (const ArrivalFacts& arrival : history.arrivals) {
+    std::optional<double> seconds;
+    if (arrival.since && arrival.contributed) seconds = to_seconds(*arrival.contributed - *arrival.since);
+    summary.joined.push_back({.peer = arrival.peer, .round = arrival.round, .seconds = seconds});
+  }
+  for (const auto& [peer, round] : history.departures) summary.left.push_back({.peer = peer, .round = round});
+  return summary;
+}
+
+}  // namespace tw

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/report.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "monitor/report_text.h"
+
+namespace tw {
+namespace {
+
+constexpr std::int64_t kEpochNanos = 1'767'225'600'000'000'000;
+
+/// Writes the logs of a run by hand, in seconds.
+class Story {
+ public:
+  void add(std::uint64_t writer, double t, Event event) {
+    event.at = Instant(from_seconds(t));
+    logs_[writer].push_back({.writer = PeerId{writer},
+                             .unix_nanos = kEpochNanos + event.at.time_since_epoch().count(),
+                             .event = std::move(event)});
+  }
+
+  /// A round in which every peer contributes 32 samples; it begins at t and is applied after `takes` seconds.
+  void round(Round number, double t, double takes, const std::vector<std::uint64_t>& peers) {
+    samples_total_ += 32 * peers.size();
+    for (const std::uint64_t peer : peers) {
+      const double late = peer == peers.front() ? 0 : 0.001;  // the leader knows first
+      add(peer, t + late, {.phase = Phase::accumulate, .round = number});
+      if (peer == peers.front()) add(peer, t, {.phase = Phase::lead, .round = number});
+      add(peer, t + takes * 0.8 + late,
+          {.phase = Phase::call, .round = number, .numbers = {{"calc_s", takes * 0.8}}});
+      add(peer, t + takes + late,
+          {.phase = Phase::commit,
+           .round = number,
+           .numbers = {{"samples", 32},
+                       {"samples_total", static_cast<double>(samples_total_)},
+                       {"comm_s", takes * 0.2}}});
+      apply(peer, t + takes + late, number, "digest-" + std::to_string(number));
+    }
+  }
+
+  void apply(std::uint64_t peer, double t, Round number, const std::string& digest) {
+    add(peer, t, {.phase = Phase::apply, .round = number, .digest = digest});
+  }
+
+  /// Rounds [first, last] of a second each; round r begins at second r.
+  void rounds(Round first, Round last, const std::vector<std::uint64_t>& peers) {
+    for (Round number = first; number <= last; ++number) round(number, static_cast<double>(number), 1, peers);
+  }
+
+  std::vector<std::vector<LogEntry>> logs() const {
+    std::vector<std::vector<LogEntry>> all;
+    for (const auto& [writer, log] : logs_) all.push_back(log);
+    return all;
+  }
+
+  Summary summary() const { return summarize(logs()); }
+
+ private:
+  std::map<std::uint64_t, std::vector<LogEntry>> logs_;
+  std::uint64_t samples_total_ = 0;
+};
+
+TEST(Report, of_an_undisturbed_run_counts_rounds_samples_and_time) {
+  Story story;
+  story.rounds(1, 4, {1, 2, 3});
+  story.add(1, 5.5, {.phase = Phase::evaluate, .round = 4, .numbers = {{"accuracy", 0.5}, {"loss", 1.25}}});
+  story.add(1, 6,
+            {.phase = Phase::stop, .round = 4, .numbers = {{"bytes_sent", 1000}, {"bytes_received", 2000}}});
+
+  const Summary summary = story.summary();
+  EXPECT_EQ(summary.rounds, 4U);
+  EXPECT_EQ(summary.samples, 4U * 96);
+  EXPECT_NEAR(summary.samples_per_s, 96, 1e-6);
+  EXPECT_NEAR(summary.calc_s.value(), 0.8, 1e-9);
+  EXPECT_NEAR(summary.comm_s.value(), 0.2, 1e-9);
+  EXPECT_NEAR(summary.granularity.value(), 4, 1e-9);
+  EXPECT_EQ(summary.test_accuracy, 0.5);
+  EXPECT_EQ(summary.loss, 1.25);
+  EXPECT_TRUE(summary.identical);
+  EXPECT_TRUE(summary.lost.empty());
+  EXPECT_TRUE(summary.joined.empty());
+  ASSERT_EQ(summary.peers.size(), 3U);
+  EXPECT_EQ(summary.peers[0], (PeerSummary{.id = PeerId{1},
+                                           .rounds = 4,
+                                           .samples = 128,
+                                           .digest = "digest-4",
+                                           .bytes_sent = 1000,
+                                           .bytes_received = 2000}));
+  EXPECT_EQ(summary.peers[2].bytes_sent, std::nullopt) << "unknown while there is no stop line";
+}
+
+TEST(Report, of_nothing_claims_nothing) {
+  const Summary summary = summarize({});
+  EXPECT_EQ(summary.rounds, 0U);
+  EXPECT_FALSE(summary.identical);
+  EXPECT_NE(render(summary).find("none were logged"), std::string::npos);
+}
+
+TEST(Report, measures_detection_from_the_kill_and_extra_time_against_the_rounds_around) {
+  Story story;
+  story.rounds(1, 5, {1, 2, 3});
+  story.add(3, 6.001, {.phase = Phase::accumulate, .round = 6});
+  story.add(0, 6.5, {.phase = Phase::kill, .round = 6, .peer = PeerId{3}});
+  story.add(2, 6.75,
+            {.phase = Phase::lost,
+             .round = 6,
+             .peer = PeerId{3},
+             .why = "link closed",
+             .numbers = {{"silent_s", 0.6}}});
+  story.add(1, 6.8,
+            {.phase = Phase::lost,
+             .round = 6,
+             .peer = PeerId{3},
+             .why = "link closed",
+             .numbers = {{"silent_s", 0.7}}});
+  story.round(6, 6, 1.4, {1, 2});
+  for (Round number = 7; number <= 10; ++number)
+    story.round(number, static_cast<double>(number) + 0.4, 1, {1, 2});
+
+  const Summary summary = story.summary();
+  ASSERT_EQ(summary.lost.size(), 1U) << "said by two, lost once";
+  EXPECT_EQ(summary.lost[0].peer, PeerId{3});
+  EXPECT_EQ(summary.lost[0].round, 6U);
+  EXPECT_NEAR(summary.lost[0].detected_s.value(), 0.25, 1e-6);
+  EXPECT_NEAR(summary.lost[0].extra_s.value(), 0.4, 1e-6);
+  EXPECT_EQ(summary.lost[0].why, "link closed");
+  EXPECT_TRUE(summary.identical) << "the dead peer is no witness after its death";
+  EXPECT_EQ(summary.samples, 5U * 96 + 5 * 64);
+}
+
+TEST(Report, takes_silence_for_detection_when_nobody_logged_the_kill) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.add(
+      1, 4.5,
+      {.phase = Phase::lost, .round = 4, .peer = PeerId{2}, .why = "silent", .numbers = {{"silent_s", 2.0}}});
+  story.round(4, 4, 2, {1});
+  ASSERT_EQ(story.summary().lost.size(), 1U);
+  EXPECT_NEAR(story.summary().lost[0].detected_s.value(), 2.0, 1e-9);
+}
+
+TEST(Report, lists_a_kill_that_nobody_noticed) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.add(0, 3.9, {.phase = Phase::kill, .round = 3, .peer = PeerId{2}});
+  const Summary summary = story.summary();
+  ASSERT_EQ(summary.lost.size(), 1U);
+  EXPECT_EQ(summary.lost[0].round, 3U);
+  EXPECT_EQ(summary.lost[0].detected_s, std::nullopt);
+}
+
+TEST(Report, does_not_believe_the_lost_about_the_others) {
+  Story story;
+  story.rounds(1, 2, {1, 2, 3});
+  story.add(1, 3.5, {.phase = Phase::lost, .round = 3, .peer = PeerId{3}, .why = "silent"});
+  story.add(3, 3.6, {.phase = Phase::lost, .round = 3, .peer = PeerId{1}, .why = "silent"});
+  story.add(3, 3.6, {.phase = Phase::lost, .round = 3, .peer = PeerId{2}, .why = "silent"});
+  story.round(3, 3, 1, {1, 2});
+  ASSERT_EQ(story.summary().lost.size(), 1U);
+  EXPECT_EQ(story.summary().lost[0].peer, PeerId{3});
+}
+
+TEST(Report, takes_no_closing_link_at_the_end_for_a_loss) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.add(2, 4.1, {.phase = Phase::stop, .round = 3});
+  story.add(1, 4.2, {.phase = Phase::lost, .round = 4, .peer = PeerId{2}, .why = "link closed"});
+  EXPECT_TRUE(story.summary().lost.empty());
+  EXPECT_TRUE(story.summary().identical);
+}
+
+TEST(Report, tells_what_a_join_took_from_launch_to_first_contribution) {
+  Story story;
+  story.add(0, 3.5, {.phase = Phase::start, .round = 3, .peer = PeerId{4}});
+  story.rounds(1, 4, {1, 2});
+  story.add(4, 4.2, {.phase = Phase::start});
+  story.add(4, 4.9, {.phase = Phase::restore, .round = 4, .digest = "digest-4"});
+  story.rounds(5, 7, {1, 2, 4});
+  const Summary summary = story.summary();
+  ASSERT_EQ(summary.joined.size(), 1U);
+  EXPECT_EQ(summary.joined[0].peer, PeerId{4});
+  EXPECT_EQ(summary.joined[0].round, 5U);
+  EXPECT_NEAR(summary.joined[0].seconds.value(), 2.501, 1e-6);
+  EXPECT_TRUE(summary.identical);
+}
+
+TEST(Report, lists_a_peer_that_came_back_as_lost_and_as_joined) {
+  Story story;
+  story.rounds(1, 3, {1, 2, 3});
+  story.add(1, 4.5, {.phase = Phase::lost, .round = 4, .peer = PeerId{3}, .why = "silent"});
+  story.rounds(4, 6, {1, 2});
+  story.add(3, 6.5, {.phase = Phase::restore, .round = 6, .digest = "digest-6"});
+  story.rounds(7, 9, {1, 2, 3});
+  const Summary summary = story.summary();
+  EXPECT_EQ(summary.lost.size(), 1U);
+  ASSERT_EQ(summary.joined.size(), 1U);
+  EXPECT_EQ(summary.joined[0].round, 7U);
+  EXPECT_NEAR(summary.joined[0].seconds.value(), 1.501, 1e-6);
+  EXPECT_TRUE(summary.identical);
+}
+
+TEST(Report, says_which_parameters_differ) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.apply(1, 5, 4, "aa");
+  story.apply(2, 5, 4, "bb");
+  const Summary summary = story.summary();
+  EXPECT_FALSE(summary.identical);
+  EXPECT_EQ(summary.difference, "after round 4, peer 1 has aa and peer 2 has bb");
+  EXPECT_NE(render(summary).find("DIFFER"), std::string::npos);
+}
+
+TEST(Report, counts_a_difference_even_when_the_later_rounds_agree) {
+  Story story;
+  story.apply(1, 0.5, 1, "aa");
+  story.apply(2, 0.5, 1, "bb");
+  story.rounds(2, 3, {1, 2});
+  EXPECT_FALSE(story.summary().identical);
+}
+
+TEST(Report, does_not_expect_the_last_round_of_one_who_left) {
+  Story story;
+  story.rounds(1, 3, {1, 2, 3});
+  story.add(3, 4, {.phase = Phase::leave, .round = 3});
+  story.add(1, 4, {.phase = Phase::leave, .round = 3, .peer = PeerId{3}});
+  story.rounds(4, 6, {1, 2});
+  const Summary summary = story.summary();
+  EXPECT_TRUE(summary.identical);
+  EXPECT_TRUE(summary.lost.empty());
+  EXPECT_EQ(summary.left, (std::vector<LeftPeer>{{.peer = PeerId{3}, .round = 3}}));
+}
+
+TEST(Report, counts_rounds_once_that_were_done_again_after_a_checkpoint) {
+  Story before;
+  before.rounds(1, 5, {1, 2});
+  Story after;
+  after.add(3, 20, {.phase = Phase::restore, .round = 3, .why = "from checkpoint", .digest = "digest-3"});
+  for (Round number = 4; number <= 6; ++number) {
+    const double t = 20 + static_cast<double>(number);
+    after.add(3, t, {.phase = Phase::accumulate, .round = number});
+    after.add(3, t + 1,
+              {.phase = Phase::commit,
+               .round = number,
+               .numbers = {{"samples", 64}, {"samples_total", 64.0 * static_cast<double>(number)}}});
+    after.apply(3, t + 1, number, "other-" + std::to_string(number));
+  }
+  auto logs = before.logs();
+  for (auto& log : after.logs()) logs.push_back(std::move(log));
+  const Summary summary = summarize(logs);
+  EXPECT_EQ(summary.rounds, 6U);
+  EXPECT_EQ(summary.samples, 6U * 64);
+  EXPECT_TRUE(summary.identical) << summary.difference;
+  EXPECT_TRUE(summary.joined.empty());
+  EXPECT_EQ(summary.peers[0].samples, 3U * 32) << "two of its rounds were lost with it";
+}
+
+TEST(Report, puts_logs_of_several_machines_on_one_time_line) {
+  Story story;
+  story.rounds(1, 4, {1, 2});
+  auto logs = story.logs();
+  for (LogEntry& entry : logs[1])
+    entry.event.at += std::chrono::hours(100);  // booted earlier; same wall clock
+  EXPECT_NEAR(summarize(logs).samples_per_s, story.summary().samples_per_s, 1e-6);
+}
+
+TEST(ReportText, tells_losses_joins_and_parameters) {
+  Summary summary;
+  summary.rounds = 12;
+  summary.samples = 6144;
+  summary.samples_per_s = 1024;
+  summary.test_accuracy = 0.975;
+  summary.calc_s = 0.4;
+  summary.comm_s = 0.1;
+  summary.granularity = 4;
+  summary.identical = true;
+  summary.lost = {
+      {.peer = PeerId{2}, .round = 6, .detected_s = 0.012, .extra_s = 0.25, .why = "link closed"}};
+  summary.joined = {{.peer = PeerId{4}, .round = 8, .seconds = 1.5}};
+  const std::string text = render(summary);
+  for (const char* part :
+       {"6144 (1024 samples/s)", "97.50 %", "4.00 (calculation 0.400 s, communication 0.100 s a round)",
+        "peer 2 in round 6, detected after 0.012 s, cost +0.250 s (link closed)",
+        "peer 4 in round 8, contributed after 1.500 s", "identical on all peers"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/summary_json.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace tw {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json all(const auto& items, auto&& object_of) {
+  Json list = Json::array();
+  for (const auto& item : items) list.push_back(object_of(item));
+  return list;
+}
+
+}  // namespace
+
+std::string to_json(const Summary& summary) {
+  Json json;
+  json["rounds"] = summary.rounds;
+  json["samples"] = summary.samples;
+  json["samples_per_s"] = summary.samples_per_s;
+  if (summary.test_accuracy) json["test_accuracy"] = *summary.test_accuracy;
+  json["loss"] = or_null(summary.loss);
+  json["granularity"] = or_null(summary.granularity);
+  json["calc_s"] = or_null(summary.calc_s);
+  json["comm_s"] = or_null(summary.comm_s);
+  json["peers"] = all(summary.peers, [](const PeerSummary& peer) {
+    return Json{{"id", peer.id.value},
+                {"rounds", peer.rounds},
+                {"samples", peer.samples},
+                {"digest", peer.digest},
+                {"bytes_sent", or_null(peer.bytes_sent)},
+                {"bytes_received", or_null(peer.bytes_received)}};
+  });
+  json["identical"] = summary.identical;
+  if (!summary.difference.empty()) json["difference"] = summary.difference;
+  json["lost"] = all(summary.lost, [](const LostPeer& lost) {
+    return Json{{"peer", lost.peer.value},
+                {"round", lost.round},
+                {"detected_s", or_null(lost.detected_s)},
+                {"extra_s", or_null(lost.extra_s)},
+                {"why", lost.why}};
+  });
+  json["joined"] = all(summary.joined, [](const JoinedPeer& joined) {
+    return Json{{"peer", joined.peer.value}, {"round", joined.round}, {"seconds", or_null(joined.seconds)}};
+  });
+  json["left"] = all(summary.left, [](const LeftPeer& left) {
+    return Json{{"peer", left.peer.value}, {"round", left.round}};
+  });
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Status write_summary(const std::string& folder, const Summary& summary) {
+  const std::string path = folder + "/summary.json";
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  if (!(file << to_json(summary)).flush()) return Error{fmt::format("cannot write {}", path)};
+  return Unit{};
+}
+
+}  // namespace tw

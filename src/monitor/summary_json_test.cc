@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/summary_json.h"
+
+#include <gtest/gtest.h>
+
+namespace tw {
+namespace {
+
+Summary some_summary() {
+  Summary summary;
+  summary.rounds = 12;
+  summary.samples = 6144;
+  summary.samples_per_s = 1024.5;
+  summary.calc_s = 0.5;
+  summary.identical = true;
+  summary.peers = {
+      {.id = PeerId{1ULL << 63}, .rounds = 12, .samples = 3072, .digest = "00ff", .bytes_sent = 17}};
+  summary.lost = {{.peer = PeerId{2}, .round = 6, .detected_s = 0.25, .why = "killed"}};
+  summary.joined = {{.peer = PeerId{4}, .round = 8, .seconds = 1.5}};
+  return summary;
+}
+
+TEST(SummaryJson, has_every_promised_key_and_null_for_what_is_unknown) {
+  EXPECT_EQ(to_json(some_summary()), R"({
+  "rounds": 12,
+  "samples": 6144,
+  "samples_per_s": 1024.5,
+  "loss": null,
+  "granularity": null,
+  "calc_s": 0.5,
+  "comm_s": null,
+  "peers": [
+    {
+      "id": 9223372036854775808,
+      "rounds": 12,
+      "samples": 3072,
+      "digest": "00ff",
+      "bytes_sent": 17,
+      "bytes_received": null
+    }
+  ],
+  "identical": true,
+  "lost": [
+    {
+      "peer": 2,
+      "round": 6,
+      "detected_s": 0.25,
+      "extra_s": null,
+      "why": "killed"
+    }
+  ],
+  "joined": [
+    {
+      "peer": 4,
+      "round": 8,
+      "seconds": 1.5
+    }
+  ],
+  "left": []
+}
+)");
+}
+
+TEST(SummaryJson, has_the_accuracy_where_the_model_has_one_and_the_difference_where_there_is_one) {
+  Summary summary = some_summary();
+  summary.test_accuracy = 0.975;
+  summary.difference = "after round 4, peer 1 has aa and peer 2 has bb";
+  const std::string json = to_json(summary);
+  EXPECT_NE(json.find("\"test_accuracy\": 0.975"), std::string::npos) << json;
+  EXPECT_NE(json.find("\"difference\": \"after round 4"), std::string::npos) << json;
+}
+
+TEST(SummaryJson, that_cannot_be_written_names_the_path) {
+  const Status status = write_summary("/proc/no-such-folder", some_summary());
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "cannot write /proc/no-such-folder/summary.json");
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/ids.h"
+#include "world/events.h"
+
+namespace tw {
+
+/// Everything that happened in a world, as lines in order; two runs of one seed have the same digest.
+class History {
+ public:
+  explicit History(bool keep_lines) : keep_lines_(keep_lines) {}
+
+  void add(const std::string& line);
+
+  const Digest& digest() const { return digest_; }
+
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  bool keep_lines_;
+  Digest digest_;
+  std::vector<std::string> lines_;
+};
+
+/// "gather", for histories and messages.
+const char* phase_word(Phase phase);
+
+/// The event log of one virtual peer: into the history, and to whoever watches (who must not act from inside
+/// the call).
+class VirtualEvents final : public EventSink {
+ public:
+  using Watch = std::function<void(PeerId, const Event&)>;
+
+  VirtualEvents(PeerId self, History& history, const Watch& watch)
+      : self_(self), history_(history), watch_(watch) {}
+
+  void emit(const Event& event) override;
+
+ private:
+  PeerId self_;
+  History& history_;
+  const Watch& watch_;
+};
+
+}  // namespace tw

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/ledger.h"
+
+#include <algorithm>
+
+namespace tw {
+
+const Record* Ledger::find(const Digest& digest) const {
+  const auto found = records_.find(digest);
+  return found == records_.end() ? nullptr : &found->second;
+}
+
+bool Ledger::marked_fork(Digest a, Digest b) const {
+  while (a != b) {
+    const Record* first = find(a);
+    const Record* second = find(b);
+    if (first == nullptr && second == nullptr) return false;
+    const bool step_first = second == nullptr || (first != nullptr && first->round >= second->round);
+    const Record* later = step_first ? first : second;
+    if (later->minority) return true;
+    (step_first ? a : b) = later->parent;
+  }
+  return false;
+}
+
+const Record* Ledger::newest() const {
+  const Record* best = nullptr;
+  for (const auto& [digest, record] : records_) {
+    if (best == nullptr || record.round > best->round ||
+        (record.round == best->round && record.samples_total() > best->samples_total())) {
+      best = &record;
+    }
+  }
+  return best;
+}
+
+int Ledger::minority_records() const {
+  return static_cast<int>(std::count_if(records_.begin(), records_.end(),
+                                        [](const auto& entry) { return entry.second.minority; }));
+}
+
+}  // namespace tw

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "sim/process.h"
+#include "world/network.h"
+
+namespace tw {
+
+class VirtualNetwork;
+
+/// The network door of one virtual process: greeting, one link a pair, delivery. Ports are known to each
+/// other by number; what travels between them goes through VirtualNetwork, which knows distances, capacities
+/// and faults.
+///
+/// Greeting: hello ->, <- welcome (the other hello), confirm ->. Of two dials that meet, the one of the lower
+/// port number stands. Each dial ends within kDialTimeout; one that meets a link which was open before is
+/// refused.
+class Port final : public Network {
+ public:
+  static constexpr Duration kDialTimeout = std::chrono::seconds(3);
+
+  Port(VirtualNetwork& network, Process& process, int number);
+
+  Result<std::string> open(const std::string& listen_address, NetworkEvents& events) override;
+
+  void greet_with(Frame hello) override { hello_ = std::move(hello); }
+
+  void connect(const std::string& address) override;
+  void close(PeerId peer) override;
+  void send(PeerId to, Frame message) override;
+  void pull(PeerId to) override;
+
+  int number() const { return number_; }
+
+  std::string address() const;
+
+  Process& process() { return process_; }
+
+  bool listening() const { return events_ != nullptr; }
+
+  /// Ports of the links that are open here.
+  std::vector<int> linked() const;
+
+ private:
+  friend class VirtualNetwork;
+
+  enum class Stage { dialing, accepted, open };
+
+  struct Link {
+    std::uint64_t id = 0;
+    Stage stage = Stage::dialing;
+    PeerId peer;
+    std::string dialed;    ///< address, when this side waits for the end of a dial
+    bool pulled = false;   ///< the user may have bulk messages
+    bool pumping = false;  ///< a call of pump() is scheduled
+  };
+
+  // What arrives from port `from`; each runs inside the process.
+  void on_hello(int from, std::uint64_t id, const Frame& hello);
+  void on_welcome(int from, std::uint64_t id, const Frame& hello);
+  void on_confirm(int from, std::uint64_t id);
+  void on_bye(int from, std::uint64_t id, const std::string& why, bool refused);
+  void on_frame(int from, std::uint64_t id, const Frame& frame);
+
+  Link* find(int port, std::uint64_t id);
+  void opened(int port, Link& link);
+  void refuse_later(const std::string& address, const std::string& why, Duration delay);
+  void expire(int port, std::uint64_t id, const std::string& address);
+  void schedule_pump(int port, Link& link, Instant when);
+  void pump(int port, std::uint64_t id);
+
+  VirtualNetwork& network_;
+  Process& process_;
+  int number_;
+  NetworkEvents* events_ = nullptr;
+  Frame hello_;
+  std::map<int, Link> links_;      ///< by the port at the other end
+  std::map<PeerId, int> by_peer_;  ///< the open ones
+};
+
+}  // namespace tw

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/digest.h"
+#include "train/trainer.h"
+
+namespace tw {
+
+struct SyntheticModel {
+  std::uint64_t parameters = 100;
+  std::uint64_t seed = 1;
+};
+
+/// Value j of the gradient of one sample: an integer in [-128, 127], so that sums over up to 2^16 samples are
+/// exact in float, in any order.
+int synthetic_gradient(const Digest& parameters, std::uint64_t sample, std::uint64_t j);
+
+/// A model whose gradients depend on parameters and sample as arbitrarily as can be: a peer that computes
+/// with stale parameters, or leaves out or repeats a sample, changes every value of its sum.
+class SyntheticTrainer final : public Trainer {
+ public:
+  explicit SyntheticTrainer(const SyntheticModel& model) : model_(model) {}
+
+  std::uint64_t parameter_count() const override { return model_.parameters; }
+
+  std::vector<std::uint64_t> tensor_sizes() const override;
+  void initial_parameters(std::span<float> out) override;
+  double accumulate(std::span<const float> parameters, SampleSpan samples,
+                    std::span<float> gradient_sum) override;
+  Evaluation evaluate(std::span<const float> parameters) override;
+
+ private:
+  SyntheticModel model_;
+};
+
+/// What a peer must contribute for these samples, computed value by value from synthetic_gradient.
+std::vector<float> reference_contribution(const Digest& parameters, std::span<const SampleSpan> samples,
+                                          std::uint64_t length);
+
+}  // namespace tw

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/lead.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "swarm/quorum.h"
+#include "wire/frame.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kAskAgain = 500ms;
+/// How long a complaint stands before it is judged: a closed link reaches everybody within a round trip or two.
+constexpr Duration kGrace = 500ms;
+
+std::pair<Ballot, std::uint32_t> number_of(const Plan& plan) { return {plan.ballot, plan.version}; }
+
+bool plays_a_part(const Plan& plan, PeerId peer) {
+  const auto owns = [&](const Share& s) { return s.owner == peer && s.count > 0; };
+  const auto contributes = [&](const Contribution& c) { return c.peer == peer; };
+  return std::any_of(plan.shares.begin(), plan.shares.end(), owns) ||
+         std::any_of(plan.draft.contributors.begin(), plan.draft.contributors.end(), contributes);
+}
+
+}  // namespace
+
+Lead::Lead(Options options, const Record& head, Ballot ballot, Instant now)
+    : options_(std::move(options)),
+      head_(head),
+      ballot_(ballot),
+      stage_(ballot == 0 ? Stage::leasing : Stage::preparing),
+      now_(now),
+      book_(options_.lease),
+      live_({options_.self}) {
+  TW_CHECK(ballot_owner(head_.members, ballot) == options_.self);
+}
+
+bool Lead::counts(PeerId peer) const {
+  return live_.contains(peer) && !left_out_.contains(peer) && !unlinked_.contains(peer);
+}
+
+std::vector<PeerId> Lead::present() const {
+  std::vector<PeerId> peers;
+  for (const Member& m : head_.members) {
+    if (counts(m.peer)) peers.push_back(m.peer);
+  }
+  return peers;
+}
+
+std::set<PeerId> Lead::eligible() const {
+  const auto own = seen_.find(options_.self);
+  if (own == seen_.end()) return {};
+  std::set<PeerId> peers;
+  for (PeerId peer : present()) {
+    const auto seen = seen_.find(peer);
+    if (seen != seen_.end() && seen->second.parameters == own->second.parameters) peers.insert(peer);
+  }
+  return peers;
+}
+
+bool Lead::has_quorum(const std::set<PeerId>& peers) const { return is_quorum(head_.members, peers); }
+
+void Lead::set_live(Instant now, const std::set<PeerId>& live) {
+  now_ = now;
+  std::vector<PeerId> gone;
+  for (PeerId peer : live_) {
+    if (!live.contains(peer)) gone.push_back(peer);
+  }
+  live_ = live;
+  for (PeerId peer : gone) {
+    unlinked_.insert(peer);  // should it come back, what it has was given to others
+    std::erase_if(candidates_, [&](const Member& m) { return m.peer == peer; });
+    out(peer);
+  }
+  advance();
+}
+
+void Lead::on_progress(const Member& from, const Progress& progress) {
+  const PeerId peer = from.peer;
+  if (progress.round != head_.round + 1 || !live_.contains(peer) || stage_ == Stage::decided) return;
+  if (progress.ballot > ballot_) return outbid_by(progress.ballot);
+  seen_[peer] = {progress.parameters, progress.leaving};
+  if (!is_member(head_.members, peer)) {
+    if (!is_member(candidates_, peer)) candidates_.push_back(from);
+  } else if (stage_ != Stage::preparing) {
+    book_.report(peer, progress);
+  } else if (promises_.contains(peer)) {
+    promises_.at(peer).progress = progress;
+  }
+  advance();
+}
+
+void Lead::on_promise(PeerId from, const Promise& promise) {
+  if (!is_member(head_.members, from) || promise.ballot < ballot_) return;
+  if (promise.ballot > ballot_) return outbid_by(promise.ballot);
+  if (promise.progress.parameters != Digest{}) seen_[from] = {promise.progress.parameters, promise.progress.leaving};
+  if (stage_ != Stage::preparing) return;  // too late to count; its progress will come
+  promises_[from] = promise;
+  advance();
+}
+
+void Lead::outbid_by(Ballot ballot) {
+  outbid_ = std::max(outbid_, ballot);
+  resigned_ = true;
+}
+
+void Lead::ask_for_promises() {
+  if (now_ < next_ask_) return;
+  next_ask_ = now_ + kAskAgain;
+  for (PeerId peer : present()) {
+    if (!promises_.contains(peer)) send(peer, Prepare{head_.round + 1, ballot_});
+  }
+}
+
+void Lead::begin_when_promised() {
+  std::set<PeerId> promised;
+  for (const auto& [peer, promise] : promises_) promised.insert(peer);
+  for (PeerId peer : present()) {
+    if (!promised.contains(peer)) return;
+  }
+  if (!has_quorum(promised) && !minority_) return;
+
+  const Accepted* newest = nullptr;
+  bool was_called = false;
+  for (const auto& [peer, promise] : promises_) {
+    was_called = was_called || promise.plan.has_value();
+    if (promise.accepted && (!newest || number_of(promise.accepted->plan) > number_of(newest->plan))) {
+      newest = &*promise.accepted;
+    }
+  }
+  if (newest != nullptr) {
+    finish(*newest);
+    return;
+  }
+  bool slots_stay_open = !was_called;
+  std::uint32_t highest = 0;
+  for (PeerId peer : present()) {
+    const Progress& progress = promises_.at(peer).progress;
+    slots_stay_open = book_.adopt(peer, progress) && slots_stay_open;
+    for (const SlotProgress& slot : progress.slots) highest = std::max(highest, slot.slot);
+  }
+  book_.open_slot(slots_stay_open ? highest : highest + 1);
+  stage_ = Stage::leasing;
+}
+
+void Lead::finish(const Accepted& accepted) {
+  std::set<PeerId> keepers;
+  for (const auto& [peer, promise] : promises_) {
+    if (promise.accepted && promise.accepted->mean == accepted.mean && counts(peer) &&
+        contribution_set(promise.accepted->plan.draft) == contribution_set(accepted.plan.draft)) {
+      keepers.insert(peer);
+    }
+  }
+  finishing_ = true;
+  stage_ = Stage::called;
+  Plan plan = accepted.plan;
+  for (PeerId peer : present()) {
+    const bool named = std::find(plan.participants.begin(), plan.participants.end(), peer) != plan.participants.end();
+    if (!named) plan.participants.push_back(peer);
+  }
+  serve_sealed(std::move(plan), keepers);
+}
+
+void Lead::serve_sealed(Plan plan, const std::set<PeerId>& keepers) {
+  if (keepers.empty()) {
+    resigned_ = true;
+    return;
+  }
+  auto keeper = keepers.begin();
+  for (Share& share : plan.shares) {
+    if (keepers.contains(share.owner) || (!finishing_ && counts(share.owner))) continue;
+    share.owner = *keeper;
+    share.sealed = true;
+    if (++keeper == keepers.end()) keeper = keepers.begin();
+  }
+  std::erase_if(plan.participants, [&](PeerId peer) { return !counts(peer); });
+  propose(std::move(plan));
+}
+
+void Lead::advance() {
+  if (stage_ == Stage::preparing) begin_when_promised();
+  if (stage_ == Stage::leasing) {
+    feed();
+    if (book_.ready_to_call() && may_decide() && !book_.contributions(present()).empty()) call();
+  }
+  if (stage_ == Stage::called) commit_when_agreed();
+}
+
+bool Lead::may_decide() const {
+  const std::vector<PeerId> here = present();
+  return !eligible().empty() && (minority_ || has_quorum({here.begin(), here.end()}));
+}
+
+void Lead::feed() {
+  const std::set<PeerId> peers = eligible();
+  if (present().size() + candidates_.size() < options_.wait_for) return;
+  for (LeaseBook::Grant& grant : book_.feed(peers)) {
+    send(grant.peer, Lease{head_.round + 1, ballot_, book_.slot(), std::move(grant.microbatches)});
+  }
+  if (const auto slow = book_.worth_recalling(peers)) send(*slow, Recall{head_.round + 1, ballot_});
+}
+
+std::vector<Member> Lead::next_members() const {
+  const Digest& own = seen_.at(options_.self).parameters;
+  std::vector<Member> next;
+  for (const Member& m : head_.members) {
+    const auto seen = seen_.find(m.peer);
+    const bool fits = seen == seen_.end() || (!seen->second.leaving && seen->second.parameters == own);
+    if (counts(m.peer) && fits) next.push_back(m);
+  }
+  for (const Member& m : candidates_) {
+    const Seen& seen = seen_.at(m.peer);
+    if (counts(m.peer) && !seen.leaving && seen.parameters == own) next.push_back(m);
+  }
+  return next;
+}
+
+std::vector<PeerId> Lead::participants() const {
+  const Digest& own = seen_.at(options_.self).parameters;
+  std::vector<PeerId> peers;
+  const auto consider = [&](PeerId peer) {
+    const auto seen = seen_.find(peer);
+    if (counts(peer) && (seen == seen_.end() || seen->second.parameters == own)) peers.push_back(peer);
+  };
+  for (const Member& m : head_.members) consider(m.peer);
+  for (const Member& m : candidates_) consider(m.peer);
+  return peers;
+}
+
+Record Lead::draft() const {
+  Record record;
+  record.run = head_.run;
+  record.round = head_.round + 1;
+  record.parent = digest_of(head_);
+  record.members = next_members();
+  record.contributors = book_.contributions(present());
+  record.first_sample = head_.samples_total();
+  record.samples = options_.lease.target_batch_size;
+  record.parameters = seen_.at(options_.self).parameters;
+  record.minority = minority_;
+  record.last = end_run_ || record.round >= options_.rounds;
+  return record;
+}
+
+void Lead::call() {
+  Plan plan;
+  plan.draft = draft();
+  plan.participants = participants();
+  const std::set<PeerId> able = eligible();
+  std::vector<PeerId> owners;
+  for (PeerId peer : present()) {
+    if (able.contains(peer)) owners.push_back(peer);
+  }
+  plan.shares = plan_ ? options_.shares.reown(plan_->shares, owners) : options_.shares.cut(options_.segments, owners);
+  for (Share& share : plan.shares) share.sealed = false;
+  stage_ = Stage::called;
+  propose(std::move(plan));
+}
+
+void Lead::propose(Plan plan) {
+  plan.ballot = ballot_;
+  plan.version = ++version_;
+  votes_.clear();
+  planned_at_ = now_;
+  for (PeerId peer : plan.participants) send(peer, plan);
+  plan_ = std::move(plan);
+}
+
+void Lead::on_vote(PeerId from, const Vote& vote) {
+  if (stage_ != Stage::called || vote.ballot != ballot_ || vote.version != version_ || !counts(from)) return;
+  votes_[from] = vote.mean;
+  commit_when_agreed();
+}
+
+std::set<PeerId> Lead::voters() const {
+  std::set<PeerId> peers;
+  for (const auto& [peer, mean] : votes_) {
+    if (counts(peer)) peers.insert(peer);
+  }
+  return peers;
+}
+
+void Lead::commit_when_agreed() {
+  const auto waits_for = [&](PeerId peer) { return counts(peer) && !votes_.contains(peer); };
+  if (std::any_of(plan_->participants.begin(), plan_->participants.end(), waits_for)) return;
+  const std::set<PeerId> agreed = voters();
+  if (agreed.empty()) return;
+  // Every peer decodes the same bytes; whoever has another mean has a broken memory and is left out.
+  const Digest mean = votes_.at(*agreed.begin());
+  for (PeerId peer : agreed) {
+    if (votes_.at(peer) == mean) continue;
+    const auto same = [&](PeerId other) { return votes_.at(other) == votes_.at(peer); };
+    const bool outvoted = 2 * std::count_if(agreed.begin(), agreed.end(), same) <= std::ssize(agreed);
+    leave_out(outvoted ? peer : *agreed.begin(), "its mean differs from that of the others");
+    return;
+  }
+  if (!has_quorum(agreed) && !plan_->draft.minority) {
+    if (has_quorum(live_)) resigned_ = true;  // there are enough, but this plan does not name them
+    if (!minority_ || resigned_) return;
+    Plan plan = *plan_;
+    plan.draft.minority = true;
+    propose(std::move(plan));
+    return;
+  }
+  committed_ = plan_->draft;
+  committed_->mean = mean;
+  stage_ = Stage::decided;
+}
+
+void Lead::leave_out(PeerId peer, const std::string& why) {
+  if (!counts(peer)) return;
+  left_out_.insert(peer);
+  events_.push_back({now_, Phase::lost, head_.round + 1, peer, why});
+  out(peer);
+  advance();
+}
+
+void Lead::out(PeerId peer) {
+  complaints_.erase(peer);
+  if (stage_ == Stage::preparing || stage_ == Stage::decided) return;
+  if (stage_ == Stage::called && !plays_a_part(*plan_, peer)) return;
+  if (stage_ == Stage::called && !voters().empty()) {
+    // Somebody has the whole mean, so the contribution of the lost peer is in it everywhere: it counts.
+    serve_sealed(*plan_, voters());
+    return;
+  }
+  if (finishing_) {
+    resigned_ = true;
+    return;
+  }
+  RangeSet again = book_.forget(peer);
+  for (PeerId other : book_.peers()) {
+    if (!counts(other)) again.add(book_.forget(other));  // lost before, but counted as long as the mean was there
+  }
+  if (!again.empty()) {
+    Event event{now_, Phase::reissue, head_.round + 1, peer, to_string(again)};
+    event.numbers = {{"microbatches", static_cast<double>(again.count())}};
+    events_.push_back(std::move(event));
+  }
+  if (stage_ != Stage::called) return;
+  book_.open_slot(book_.highest_slot() + 1);  // the slots that were called are closed
+  stage_ = Stage::leasing;
+}
+
+void Lead::on_report(PeerId from, const Report& report) {
+  if (report.round != head_.round + 1 || !counts(from) || !counts(report.suspect)) return;
+  if (stage_ == Stage::preparing || stage_ == Stage::decided) return;
+  switch (report.complaint) {
+    case Complaint::not_finite: leave_out(report.suspect, "its gradient is not finite"); break;
+    case Complaint::unreachable: complaints_[from].unreachable.try_emplace(report.suspect, now_); break;
+    case Complaint::owes_contribution:
+      complaints_[from].owes_contribution.insert_or_assign(report.suspect, now_);
+      break;
+    case Complaint::owes_mean: complaints_[from].owes_mean.insert_or_assign(report.suspect, now_); break;
+  }
+}
+
+bool Lead::waits_itself(PeerId peer) const {
+  const auto own = complaints_.find(peer);
+  if (own == complaints_.end()) return false;
+  return std::any_of(own->second.owes_contribution.begin(), own->second.owes_contribution.end(),
+                     [&](const auto& entry) { return now_ - entry.second < 2 * kGrace; });
+}
+
+std::optional<PeerId> Lead::stalled() const {
+  if (stage_ != Stage::called || now_ - planned_at_ < 1s + options_.expected_reduce * 3 / 2) return std::nullopt;
+  const auto stands = [&](const auto& entry) { return now_ - entry.second < 2 * kGrace && counts(entry.first); };
+  for (const auto& [reporter, complaints] : complaints_) {
+    for (const auto& entry : complaints.owes_contribution) {
+      if (counts(reporter) && stands(entry)) return entry.first;
+    }
+  }
+  for (const auto& [reporter, complaints] : complaints_) {
+    for (const auto& entry : complaints.owes_mean) {
+      if (counts(reporter) && stands(entry) && !waits_itself(entry.first)) return entry.first;
+    }
+  }
+  return std::nullopt;
+}
+
+void Lead::judge_complaints() {
+  const auto position = [&](PeerId peer) {
+    return std::find_if(head_.members.begin(), head_.members.end(),
+                        [&](const Member& m) { return m.peer == peer; }) - head_.members.begin();
+  };
+  std::map<PeerId, int> accusers;
+  for (const auto& [reporter, complaints] : complaints_) {
+    for (const auto& [suspect, since] : complaints.unreachable) {
+      if (now_ - since >= kGrace && counts(suspect) && counts(reporter)) ++accusers[suspect];
+    }
+  }
+  if (!accusers.empty()) {
+    // Where two accuse each other, the younger one goes.
+    const auto worst = std::max_element(accusers.begin(), accusers.end(), [&](const auto& a, const auto& b) {
+      return std::pair(a.second, position(a.first)) < std::pair(b.second, position(b.first));
+    });
+    leave_out(worst->first, "no link between it and others");
+    return;
+  }
+  if (const std::optional<PeerId> suspect = stalled()) leave_out(*suspect, "no segment came from it");
+}
+
+void Lead::step(Instant now) {
+  now_ = now;
+  if (stage_ == Stage::decided) return;
+  if (stage_ == Stage::preparing) ask_for_promises();
+  std::set<PeerId> here;
+  for (PeerId peer : present()) here.insert(peer);
+  if (has_quorum(here)) {
+    no_quorum_since_ = kNever;
+  } else if (no_quorum_since_ == kNever) {
+    no_quorum_since_ = now;
+  }
+  if (!has_quorum(here) && has_quorum(live_)) resigned_ = true;  // they are back: a new ballot asks what they have
+  minority_ = no_quorum_since_ != kNever && now - no_quorum_since_ >= options_.patience;
+  judge_complaints();
+  advance();
+}
+
+Lead::Wait Lead::waiting() const {
+  Wait wait;
+  if (no_quorum_since_ != kNever && !minority_) {
+    for (const Member& m : head_.members) {
+      if (!counts(m.peer)) wait.peers.push_back(m.peer);
+    }
+    const double left = to_seconds(options_.patience - (now_ - no_quorum_since_));
+    wait.why = "a majority of the members of round " + std::to_string(head_.round) + " (goes on alone in " +
+               std::to_string(static_cast<int>(left) + 1) + " s)";
+    return wait;
+  }
+  if (stage_ == Stage::preparing) {
+    for (PeerId peer : present()) {
+      if (!promises_.contains(peer)) wait.peers.push_back(peer);
+    }
+    wait.why = "their promise to follow ballot " + std::to_string(ballot_);
+  } else if (stage_ == Stage::leasing) {
+    const std::size_t here = present().size() + candidates_.size();
+    if (here < options_.wait_for) {
+      wait.why = std::to_string(options_.wait_for - here) + " more peers to begin";
+    } else {
+      wait.peers = book_.holders();
+      wait.why = "gradients of leased microbatches";
+    }
+  } else if (stage_ == Stage::called) {
+    for (PeerId peer : plan_->participants) {
+      if (counts(peer) && !votes_.contains(peer)) wait.peers.push_back(peer);
+    }
+    wait.why = "the mean to be complete there";
+  }
+  return wait;
+}
+
+}  // namespace tw

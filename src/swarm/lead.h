@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "swarm/lease_book.h"
+#include "wire/outbox.h"
+#include "world/events.h"
+
+namespace tw {
+
+/// How the vector is divided among those who reduce it (average/ provides it).
+struct ShareRules {
+  std::function<std::vector<Share>(std::uint64_t segments, const std::vector<PeerId>& owners)> cut;
+  std::function<std::vector<Share>(const std::vector<Share>& before, const std::vector<PeerId>& owners)> reown;
+};
+
+/// The leader's side of one round under one ballot: leases, call, votes, commit. Design section 3.
+///
+/// The commit is one instance of Paxos among the members of the record before: a plan is a proposal with the number
+/// (ballot, version), a vote its acceptance. A leader never goes back to an older version of its own; a later leader
+/// asks a majority first (Prepare) and finishes the newest plan that any of them voted for. Within a ballot a new
+/// version replaces a plan only while the old one is not committed, which none but this leader can do.
+class Lead {
+ public:
+  struct Options {
+    PeerId self;
+    LeaseBook::Options lease;
+    std::uint64_t segments = 0;
+    Round rounds = 0;             ///< the run ends with this one
+    std::uint32_t wait_for = 0;   ///< give no leases before so many peers are there
+    Duration patience{};
+    Duration expected_reduce{};   ///< how long call to commit took of late
+    ShareRules shares;
+  };
+
+  /// Ballot 0 belongs to the first member and needs no promises.
+  Lead(Options options, const Record& head, Ballot ballot, Instant now);
+
+  Ballot ballot() const { return ballot_; }
+
+  /// Who can be reached now, this peer included. Members that were there and are no more are out of the round.
+  void set_live(Instant now, const std::set<PeerId>& live);
+
+  /// From members, and from peers that want to become members.
+  void on_progress(const Member& from, const Progress& progress);
+  void on_promise(PeerId from, const Promise& promise);
+  void on_vote(PeerId from, const Vote& vote);
+  void on_report(PeerId from, const Report& report);
+
+  /// This round is the last one.
+  void end_run() { end_run_ = true; }
+
+  void step(Instant now);
+
+  /// The decision, once there is one.
+  const std::optional<Record>& committed() const { return committed_; }
+
+  /// This ballot can lead to nothing any more: lead again with one above outbid().
+  bool resigned() const { return resigned_; }
+
+  /// The highest ballot that somebody was found to follow.
+  Ballot outbid() const { return outbid_; }
+
+  Outbox take_messages() { return std::exchange(messages_, {}); }
+
+  std::vector<Event> take_events() { return std::exchange(events_, {}); }
+
+  struct Wait {
+    std::vector<PeerId> peers;
+    std::string why;
+  };
+
+  /// Whom this round waits for at present, and for what.
+  Wait waiting() const;
+
+ private:
+  enum class Stage { preparing, leasing, called, decided };
+
+  struct Complaints {
+    std::map<PeerId, Instant> unreachable;  // by suspect: since when
+    std::map<PeerId, Instant> owes_contribution;  // by suspect: when last
+    std::map<PeerId, Instant> owes_mean;          // by suspect: when last
+  };
+
+  struct Seen {
+    Digest parameters;
+    bool leaving = false;
+  };
+
+  bool counts(PeerId peer) const;  // live and not left out of this round
+  std::vector<PeerId> present() const;
+  std::set<PeerId> eligible() const;
+  bool has_quorum(const std::set<PeerId>& peers) const;
+  void outbid_by(Ballot ballot);
+  void ask_for_promises();
+  void begin_when_promised();
+  void finish(const Accepted& accepted);
+  void advance();
+  bool may_decide() const;
+  void feed();
+  void call();
+  void propose(Plan plan);
+  Record draft() const;
+  std::vector<Member> next_members() const;
+  std::vector<PeerId> participants() const;
+  std::set<PeerId> voters() const;
+  void commit_when_agreed();
+  void leave_out(PeerId peer, const std::string& why);
+  void out(PeerId peer);
+  void serve_sealed(Plan plan, const std::set<PeerId>& keepers);
+  bool waits_itself(PeerId peer) const;
+  std::optional<PeerId> stalled() const;
+  void judge_complaints();
+  void send(PeerId to, Message message) { messages_.push_back({to, std::move(message)}); }
+
+  Options options_;
+  Record head_;
+  Ballot ballot_;
+  Stage stage_;
+  Instant now_;
+  LeaseBook book_;
+  std::set<PeerId> live_;
+  std::set<PeerId> left_out_;  // alive, but not in this round any more
+  std::set<PeerId> unlinked_;  // their links were gone since this ballot began
+  std::map<PeerId, Seen> seen_;
+  std::vector<Member> candidates_;  // not members yet, at the head of the history
+  std::map<PeerId, Promise> promises_;
+  std::optional<Plan> plan_;
+  std::map<PeerId, Digest> votes_;  // for plan_
+  std::map<PeerId, Complaints> complaints_;
+  std::uint32_t version_ = 0;
+  Instant planned_at_{};  // plan_
+  Instant next_ask_{};
+  Instant no_quorum_since_ = kNever;
+  bool minority_ = false;
+  bool finishing_ = false;  // plan_ is another leader's proposal
+  bool end_run_ = false;
+  bool resigned_ = false;
+  Ballot outbid_ = 0;
+  std::optional<Record> committed_;
+  Outbox messages_;
+  std::vector<Event> events_;
+};
+
+}  // namespace tw

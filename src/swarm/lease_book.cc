@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/lease_book.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace tw {
+
+LeaseBook::LeaseBook(Options options)
+    : options_(options),
+      free_(Range{0, (options.target_batch_size + options.microbatch - 1) / options.microbatch}) {}
+
+std::uint64_t LeaseBook::Account::held() const {
+  std::uint64_t n = 0;
+  for (const auto& [slot, entry] : slots) n += entry.held.count();
+  return n;
+}
+
+void LeaseBook::take(Account& account, const Progress& progress) {
+  account.samples_per_s = std::isfinite(progress.samples_per_s) ? std::max(0.0, progress.samples_per_s) : 0;
+  account.hungry = progress.wants_more && !progress.leaving;
+  account.leaving = progress.leaving;
+  if (progress.gave_back) account.recalled = false;
+}
+
+void LeaseBook::report(PeerId peer, const Progress& progress) {
+  Account& account = accounts_[peer];
+  take(account, progress);
+  for (const SlotProgress& told : progress.slots) {
+    const auto found = account.slots.find(told.slot);
+    if (found == account.slots.end()) continue;
+    SlotProgress& known = found->second;
+    RangeSet finished = known.held;  // only what was leased to it can be done by it
+    RangeSet unfinished = known.held;
+    unfinished.remove(told.done);
+    finished.remove(unfinished);
+    known.done.add(finished);
+    known.held = unfinished;
+  }
+  if (!progress.gave_back) return;
+  for (auto& [slot, known] : account.slots) {
+    RangeSet returned = known.held;
+    for (const SlotProgress& told : progress.slots) {
+      if (told.slot == slot) returned.remove(told.held);
+    }
+    known.held.remove(returned);
+    free_.add(returned);
+  }
+  // What it gave back is for those who stand idle; it asks again when it is idle itself.
+  if (account.held() > 0) account.hungry = false;
+}
+
+bool LeaseBook::adopt(PeerId peer, const Progress& progress) {
+  Account& account = accounts_[peer];
+  take(account, progress);
+  bool all_count = true;
+  for (SlotProgress told : progress.slots) {
+    RangeSet all = told.done;
+    all.add(told.held);
+    if (!free_.contains(all)) {
+      all_count = false;
+      continue;
+    }
+    free_.remove(all);
+    account.slots[told.slot] = std::move(told);
+  }
+  return all_count;
+}
+
+RangeSet LeaseBook::forget(PeerId peer) {
+  RangeSet returned;
+  const auto found = accounts_.find(peer);
+  if (found == accounts_.end()) return returned;
+  for (const auto& [slot, entry] : found->second.slots) {
+    returned.add(entry.done);
+    returned.add(entry.held);
+  }
+  accounts_.erase(found);
+  free_.add(returned);
+  return returned;
+}
+
+std::uint64_t LeaseBook::grant_size(const Account& account, double speed_of_all, std::size_t peers) const {
+  const double part = speed_of_all > 0 ? account.samples_per_s / speed_of_all : 1.0 / static_cast<double>(peers);
+  const auto half = static_cast<std::uint64_t>(part * static_cast<double>(free_.count()) / 2);
+  return std::max<std::uint64_t>(1, half);
+}
+
+std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible) {
+  double speed_of_all = 0;
+  bool all_measured = true;
+  for (PeerId peer : eligible) {
+    const double speed = samples_per_s(peer);
+    speed_of_all += speed;
+    all_measured = all_measured && speed > 0;
+  }
+  if (!all_measured) speed_of_all = 0;
+  std::vector<std::pair<std::uint64_t, PeerId>> hungry;
+  for (PeerId peer : eligible) {
+    const auto found = accounts_.find(peer);
+    const bool asks = found != accounts_.end() && found->second.hungry && !found->second.recalled;
+    if (asks) hungry.emplace_back(found->second.held(), peer);
+  }
+  std::sort(hungry.begin(), hungry.end());  // who stands idle comes before who only asks ahead
+  std::vector<Grant> grants;
+  for (const auto& [held, peer] : hungry) {
+    if (free_.empty()) break;
+    Account& account = accounts_.at(peer);
+    RangeSet given = free_.take(grant_size(account, speed_of_all, eligible.size()));
+    SlotProgress& entry = account.slots[slot_];
+    entry.slot = slot_;
+    entry.held.add(given);
+    account.hungry = false;
+    grants.push_back({peer, std::move(given)});
+  }
+  return grants;
+}
+
+std::optional<PeerId> LeaseBook::worth_recalling(const std::set<PeerId>& eligible) {
+  if (!free_.empty()) return std::nullopt;
+  const bool somebody_idle = std::any_of(eligible.begin(), eligible.end(), [&](PeerId peer) {
+    const auto found = accounts_.find(peer);
+    return found != accounts_.end() && found->second.hungry && found->second.held() == 0;
+  });
+  if (!somebody_idle) return std::nullopt;
+  const auto time_left = [](const Account& account) {
+    return static_cast<double>(account.held()) / std::max(1e-9, account.samples_per_s);
+  };
+  auto slowest = accounts_.end();
+  for (auto entry = accounts_.begin(); entry != accounts_.end(); ++entry) {
+    if (entry->second.held() < 2 || entry->second.recalled) continue;
+    if (slowest == accounts_.end() || time_left(entry->second) > time_left(slowest->second)) slowest = entry;
+  }
+  if (slowest == accounts_.end()) return std::nullopt;
+  slowest->second.recalled = true;
+  return slowest->first;
+}
+
+bool LeaseBook::ready_to_call() const {
+  return free_.empty() && std::all_of(accounts_.begin(), accounts_.end(), [](const auto& entry) {
+           return entry.second.held() <= 1 && !entry.second.recalled;
+         });
+}
+
+std::vector<Contribution> LeaseBook::contributions(const std::vector<PeerId>& order) const {
+  std::vector<Contribution> all;
+  for (PeerId peer : order) {
+    const auto found = accounts_.find(peer);
+    if (found == accounts_.end()) continue;
+    for (const auto& [slot, entry] : found->second.slots) {
+      RangeSet microbatches = entry.done;
+      microbatches.add(entry.held);
+      if (microbatches.empty()) continue;
+      all.push_back({peer, slot, samples(microbatches), microbatches});
+    }
+  }
+  return all;
+}
+
+std::uint32_t LeaseBook::highest_slot() const {
+  std::uint32_t highest = 0;
+  for (const auto& [peer, account] : accounts_) {
+    if (!account.slots.empty()) highest = std::max(highest, account.slots.rbegin()->first);
+  }
+  return highest;
+}
+
+std::uint64_t LeaseBook::samples(const RangeSet& microbatches) const {
+  const std::uint64_t full = microbatches.count() * options_.microbatch;
+  const std::uint64_t rest = options_.target_batch_size % options_.microbatch;
+  const std::uint64_t last = options_.target_batch_size / options_.microbatch;
+  return rest != 0 && microbatches.contains(last) ? full - options_.microbatch + rest : full;
+}
+
+std::vector<PeerId> LeaseBook::peers() const {
+  std::vector<PeerId> all;
+  for (const auto& [peer, account] : accounts_) all.push_back(peer);
+  return all;
+}
+
+std::vector<PeerId> LeaseBook::holders() const {
+  std::vector<PeerId> all;
+  for (const auto& [peer, account] : accounts_) {
+    if (account.held() > 0) all.push_back(peer);
+  }
+  return all;
+}
+
+double LeaseBook::samples_per_s(PeerId peer) const {
+  const auto found = accounts_.find(peer);
+  return found == accounts_.end() ? 0 : found->second.samples_per_s;
+}
+
+}  // namespace tw

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/range_set.h"
+#include "wire/messages.h"
+
+namespace tw {
+
+/// The leader's account of one round's microbatches: each is free, held or done, and held or done by exactly one peer.
+/// Leases are cut by guided self-scheduling: each grant is half of a peer's fair part of what is left, so that grants
+/// shrink towards the end and peers of any speed finish together.
+class LeaseBook {
+ public:
+  struct Options {
+    std::uint64_t target_batch_size = 0;
+    std::uint64_t microbatch = 0;
+  };
+
+  explicit LeaseBook(Options options);
+
+  /// What a peer says of itself. Adds what is done; when it gave back, what it no longer holds becomes free.
+  void report(PeerId peer, const Progress& progress);
+
+  /// What a peer says to a new leader, who knows nothing of earlier leases. False when a slot holds microbatches that
+  /// somebody else claimed before (given out again while the two could not reach the leader): such a slot does not
+  /// count, and no further lease may go to it.
+  bool adopt(PeerId peer, const Progress& progress);
+
+  /// The peer does not count in this round any more. Returns what becomes free again.
+  RangeSet forget(PeerId peer);
+
+  struct Grant {
+    PeerId peer;
+    RangeSet microbatches;
+  };
+
+  /// Leases for the hungry ones among `eligible`, into the open slot.
+  std::vector<Grant> feed(const std::set<PeerId>& eligible);
+
+  /// The peer that should give back what it has not begun, when others stand idle and nothing is free.
+  std::optional<PeerId> worth_recalling(const std::set<PeerId>& eligible);
+
+  /// Nothing is free, and whoever still holds something holds one microbatch: time to call.
+  bool ready_to_call() const;
+
+  /// Every peer's slots with all that is done or held, in the order of `order`; peers without any are left out.
+  std::vector<Contribution> contributions(const std::vector<PeerId>& order) const;
+
+  /// From now on leases go to this slot; earlier slots are closed.
+  void open_slot(std::uint32_t slot) { slot_ = slot; }
+
+  std::uint32_t slot() const { return slot_; }
+
+  std::uint32_t highest_slot() const;
+
+  std::uint64_t samples(const RangeSet& microbatches) const;
+
+  bool has_free() const { return !free_.empty(); }
+
+  /// Everybody who has been heard of.
+  std::vector<PeerId> peers() const;
+
+  /// Peers that hold microbatches which are not done.
+  std::vector<PeerId> holders() const;
+
+  double samples_per_s(PeerId peer) const;
+
+ private:
+  struct Account {
+    std::map<std::uint32_t, SlotProgress> slots;
+    double samples_per_s = 0;
+    bool hungry = false;
+    bool recalled = false;  // asked to give back, answer under way: no grants meanwhile
+    bool leaving = false;
+
+    std::uint64_t held() const;
+  };
+
+  void take(Account& account, const Progress& progress);
+  std::uint64_t grant_size(const Account& account, double speed_of_all, std::size_t peers) const;
+
+  Options options_;
+  RangeSet free_;
+  std::map<PeerId, Account> accounts_;
+  std::uint32_t slot_ = 0;
+};
+
+}  // namespace tw

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/quorum.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "wire/frame.h"
+
+namespace tw {
+
+bool is_quorum(const std::vector<Member>& members, const std::set<PeerId>& present) {
+  const auto here = static_cast<std::size_t>(
+      std::count_if(members.begin(), members.end(), [&](const Member& m) { return present.contains(m.peer); }));
+  if (2 * here != members.size()) return 2 * here > members.size();
+  return !members.empty() && present.contains(members.front().peer);
+}
+
+PeerId ballot_owner(const std::vector<Member>& members, Ballot ballot) {
+  TW_CHECK(!members.empty());
+  return members[ballot % members.size()].peer;
+}
+
+Ballot next_ballot(const std::vector<Member>& members, PeerId owner, Ballot above) {
+  TW_CHECK(is_member(members, owner));
+  Ballot ballot = above + 1;
+  while (ballot_owner(members, ballot) != owner) ++ballot;
+  return ballot;
+}
+
+bool is_member(const std::vector<Member>& members, PeerId peer) {
+  return std::any_of(members.begin(), members.end(), [&](const Member& m) { return m.peer == peer; });
+}
+
+Record genesis(const Digest& run, const Digest& parameters, std::vector<Member> members) {
+  Record record;
+  record.run = run;
+  record.members = std::move(members);
+  record.parameters = parameters;
+  return record;
+}
+
+Record restarted(const Record& record, std::vector<Member> members) {
+  Record next = record;
+  next.parent = digest_of(record);
+  next.members = std::move(members);
+  next.minority = true;
+  next.last = false;
+  return next;
+}
+
+}  // namespace tw

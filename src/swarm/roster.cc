@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/roster.h"
+
+#include <algorithm>
+
+#include "swarm/quorum.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kFirstBackoff = 200ms;
+constexpr Duration kLastBackoff = 5s;
+/// A peer that is no member is dialled so often before it is forgotten.
+constexpr int kTries = 6;
+
+}  // namespace
+
+Roster::Roster(PeerId self, std::vector<std::string> bootstrap) : self_(self), bootstrap_(std::move(bootstrap)) {}
+
+void Roster::learn(const Member& member) {
+  if (member.peer == self_ || member.address.empty()) return;
+  Entry& entry = entries_[member.peer];
+  if (!entry.open) entry.address = member.address;
+}
+
+void Roster::open(const Member& peer) {
+  entries_[peer.peer] = Entry{peer.address, true, std::nullopt, {}};
+  dials_.erase(peer.address);
+}
+
+void Roster::close(Instant now, PeerId peer) {
+  const auto found = entries_.find(peer);
+  if (found == entries_.end() || !found->second.open) return;
+  found->second.open = false;
+  found->second.heartbeat.reset();
+  dials_[found->second.address] = Dial{now + kFirstBackoff, kFirstBackoff, 0};
+}
+
+void Roster::refused(Instant now, const std::string& address) {
+  Dial& dial = dials_[address];
+  dial.backoff = std::clamp<Duration>(dial.backoff * 2, kFirstBackoff, kLastBackoff);
+  dial.next = now + dial.backoff;
+  ++dial.failures;
+}
+
+void Roster::heard(Instant now, PeerId peer, const Heartbeat& heartbeat) {
+  const auto found = entries_.find(peer);
+  if (found == entries_.end()) return;
+  found->second.heartbeat = heartbeat;
+  found->second.heard_at = now;
+}
+
+void Roster::now_follows(PeerId peer) {
+  const auto found = entries_.find(peer);
+  if (found == entries_.end() || !found->second.heartbeat) return;
+  Standing& standing = found->second.heartbeat->standing;
+  if (standing == Standing::fresh) standing = Standing::member;
+}
+
+Duration Roster::heartbeat_age(Instant now, PeerId peer) const {
+  const auto found = entries_.find(peer);
+  return found == entries_.end() ? Duration{0} : now - found->second.heard_at;
+}
+
+std::vector<std::string> Roster::dials(Instant now, const std::vector<Member>& members) {
+  std::vector<std::string> due;
+  const auto consider = [&](const std::string& address) {
+    Dial& dial = dials_[address];
+    if (now < dial.next) return;
+    dial.next = now + kLastBackoff;  // an answer (open or refused) comes before
+    due.push_back(address);
+  };
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const bool given_up = !entry->second.open && !is_member(members, entry->first) &&
+                          dials_[entry->second.address].failures >= kTries;
+    if (given_up) dials_.erase(entry->second.address);
+    entry = given_up ? entries_.erase(entry) : std::next(entry);
+  }
+  for (const auto& [peer, entry] : entries_) {
+    if (!entry.open) consider(entry.address);
+  }
+  if (open_peers().empty()) {
+    for (const std::string& address : bootstrap_) consider(address);
+  }
+  return due;
+}
+
+bool Roster::is_open(PeerId peer) const {
+  const auto found = entries_.find(peer);
+  return found != entries_.end() && found->second.open;
+}
+
+std::vector<PeerId> Roster::open_peers() const {
+  std::vector<PeerId> peers;
+  for (const auto& [peer, entry] : entries_) {
+    if (entry.open) peers.push_back(peer);
+  }
+  return peers;
+}
+
+std::vector<Member> Roster::linked() const {
+  std::vector<Member> members;
+  for (const auto& [peer, entry] : entries_) {
+    if (entry.open) members.push_back({peer, entry.address});
+  }
+  return members;
+}
+
+std::set<PeerId> Roster::following() const {
+  std::set<PeerId> peers;
+  for (const auto& [peer, entry] : entries_) {
+    const bool behind = entry.heartbeat && (entry.heartbeat->standing == Standing::fresh ||
+                                            entry.heartbeat->standing == Standing::syncing);
+    if (entry.open && !behind) peers.insert(peer);
+  }
+  return peers;
+}
+
+std::optional<Heartbeat> Roster::last_heartbeat(PeerId peer) const {
+  const auto found = entries_.find(peer);
+  return found == entries_.end() ? std::nullopt : found->second.heartbeat;
+}
+
+std::string Roster::address_of(PeerId peer) const {
+  const auto found = entries_.find(peer);
+  return found == entries_.end() ? std::string() : found->second.address;
+}
+
+}  // namespace tw

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "swarm/acceptor.h"
+#include "swarm/detector.h"
+#include "swarm/lead.h"
+#include "swarm/roster.h"
+#include "swarm/work.h"
+
+namespace tw {
+
+// What the swarm wants done by its owner.
+struct Dial {
+  std::string address;
+};
+
+struct Hangup {
+  PeerId peer;
+  std::string why;
+};
+
+/// A plan arrived: average by it.
+struct Reduce {
+  Plan plan;
+};
+
+/// The round is decided, and its mean is here: apply it, then say applied().
+struct Committed {
+  Record record;
+};
+
+/// Others are ahead, or this peer lacks what they decided: take their state, then say begin().
+struct CatchUp {
+  std::string why;
+};
+
+/// This peer's part in the run is over.
+struct Ended {
+  std::string why;
+  bool failed = false;
+};
+
+using Decision = std::variant<Dial, Hangup, Reduce, Committed, CatchUp, Ended>;
+
+/// One peer's view of who takes part, who leads, what was decided and what is to be done next: membership, failure
+/// detection, leases, leadership with ballots, votes and records (design section 3, points 1, 2, 4 and 5).
+/// A step machine: time and messages in, messages and decisions out. It never sees a gradient.
+class Swarm {
+ public:
+  struct Options {
+    Member self;
+    Digest run;
+    bool founder = false;                 ///< begins the history when wait_for peers are there
+    std::uint32_t wait_for = 1;
+    std::vector<std::string> bootstrap;   ///< addresses to dial when nobody is linked
+    LeaseBook::Options lease;
+    std::uint64_t segments = 0;
+    Round rounds = 0;
+    Duration patience{};
+    ShareRules shares;
+  };
+
+  Swarm(Options options, Instant now);
+
+  // ---- from the network
+  void on_open(Instant now, const Member& peer);
+  void on_close(Instant now, PeerId peer, const std::string& why);
+  void on_refused(Instant now, const std::string& address);
+  void on_message(Instant now, PeerId from, const Message& message);
+  /// Any byte of a peer, bulk too.
+  void on_sign_of_life(Instant now, PeerId peer) { detector_.heard(now, peer); }
+
+  void step(Instant now);
+  Instant next_step() const { return next_tick_; }
+
+  // ---- from the owner
+  /// No history yet: the parameters from the seed are ready.
+  void fresh(Instant now, const Digest& parameters);
+  /// The state after this record is here (restored, resumed): go on from it.
+  void begin(Instant now, const Record& record, const Digest& parameters);
+  /// The update of this round is applied.
+  void applied(Instant now, Round round, const Digest& parameters);
+  /// The whole mean of the present plan is here.
+  void completed(Instant now, const Digest& mean);
+  void complain(Instant now, PeerId suspect, Complaint complaint);
+  /// The next microbatch to compute, if any. At most one is under way at a time.
+  std::optional<WorkItem> begin_work(Instant now);
+  void finish_work(Instant now, const WorkItem& item, double samples_per_s);
+  /// Hand in what is done, go after the round.
+  void leave(Instant now);
+  /// The present round is the last one (takes effect where this peer leads).
+  void end_run() { end_run_ = true; }
+
+  // ---- views
+  Standing standing() const { return standing_; }
+  const std::optional<Record>& head() const { return head_; }
+  /// Of the round under way: its first live member, or the owner of the ballot that is followed.
+  std::optional<PeerId> leader() const;
+  bool leads() const { return lead_.has_value(); }
+  /// The sum in this slot is that of these microbatches.
+  bool has_done_just(std::uint32_t slot, const RangeSet& microbatches) const {
+    return work_.has_done_just(slot, microbatches);
+  }
+  Lead::Wait waiting() const;
+  /// Every member of the last record has said that it has it.
+  bool everybody_knows_the_end() const;
+  Duration round_trip(PeerId peer) const { return detector_.round_trip(peer); }
+  const Roster& roster() const { return roster_; }
+
+  // ---- outputs
+  Outbox take_messages() { return std::exchange(messages_, {}); }
+  std::vector<Decision> take_decisions() { return std::exchange(decisions_, {}); }
+  std::vector<Event> take_events() { return std::exchange(events_, {}); }
+
+ private:
+  void receive(PeerId from, const Heartbeat& heartbeat);
+  void receive(PeerId from, const Peers& peers);
+  void receive(PeerId from, const Progress& progress);
+  void receive(PeerId from, const Lease& lease);
+  void receive(PeerId from, const Recall& recall);
+  void receive(PeerId from, const Plan& plan);
+  void receive(PeerId from, const Vote& vote);
+  void receive(PeerId from, const Prepare& prepare);
+  void receive(PeerId from, const Promise& promise);
+  void receive(PeerId from, const Commit& commit);
+  void receive(PeerId from, const Report& report);
+
+  void dispatch(PeerId from, const Message& message);
+  void send(PeerId to, Message message);
+  void broadcast(const Message& message);
+  void settle();  // own messages, the leader's part, and what follows from them
+  void drive_lead();
+  void consider_leading();
+  void consider_leaving();
+  void found_when_all_are_here();
+  void adopt(const Record& record);
+  void report_changes(const Record& record);
+  void out_of_step(std::string why);
+  void lose(PeerId peer, const std::string& why, Duration silent);
+  void tick();
+  bool takes_part() const;
+  bool presumed_live(PeerId peer) const;
+  bool of_this_round(Round round) const { return head_ && round == head_->round + 1; }
+  bool may_follow(PeerId from, Ballot ballot);
+  std::set<PeerId> live() const;
+  Heartbeat heartbeat_to(PeerId peer) const;
+  Progress progress() const;
+  void send_progress(bool gave_back = false);
+
+  Options options_;
+  Instant now_;
+  Instant next_tick_;
+  Standing standing_ = Standing::fresh;
+  bool leaving_ = false;
+  bool ended_ = false;
+  bool end_run_ = false;
+  bool run_is_over_ = false;        // somebody told of its last record
+  bool waits_for_company_ = false;  // began anew from a checkpoint
+  std::optional<Record> head_;
+  Digest head_digest_;
+  Instant head_since_{};
+  std::set<PeerId> lost_;  // links that were open and are no more
+  std::optional<Digest> parameters_;  // with which the round begins here; empty while an update is applied
+  std::optional<Digest> mean_;        // of the present plan, complete here
+  double samples_per_s_ = 0;
+  Detector detector_;
+  Roster roster_;
+  Work work_{0};
+  Acceptor acceptor_;
+  std::optional<Lead> lead_;
+  Instant lead_again_at_{};
+  std::optional<Ballot> led_;  // highest of this round: a ballot is never led twice
+  Instant called_at_ = kNever;
+  Duration expected_reduce_;
+  std::set<PeerId> at_the_end_;  // who said that it has the last record
+  std::set<PeerId> fresh_;  // who waits for the history to begin, with the same parameters
+  std::deque<Message> own_messages_;
+  Outbox messages_;
+  std::vector<Decision> decisions_;
+  std::vector<Event> events_;
+};
+
+}  // namespace tw

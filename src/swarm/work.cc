@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/work.h"
+
+#include "base/check.h"
+
+namespace tw {
+
+void Work::lease(std::uint32_t slot, const RangeSet& microbatches) {
+  SlotProgress& entry = slots_[slot];
+  entry.slot = slot;
+  RangeSet fresh = microbatches;
+  fresh.remove(entry.done);
+  fresh.remove(entry.held);
+  entry.held.add(fresh);
+  queued_ += fresh.count();
+}
+
+void Work::drop_queued() {
+  for (auto& [slot, entry] : slots_) {
+    entry.held = under_way_ && under_way_->slot == slot ? RangeSet(Range{under_way_->microbatch, 1}) : RangeSet();
+  }
+  queued_ = 0;
+}
+
+std::optional<WorkItem> Work::begin() {
+  if (under_way_ || queued_ == 0) return std::nullopt;
+  for (const auto& [slot, entry] : slots_) {
+    if (entry.held.empty()) continue;
+    under_way_ = WorkItem{round_, slot, entry.held.ranges().front().first};
+    --queued_;
+    return under_way_;
+  }
+  return std::nullopt;
+}
+
+void Work::finish() {
+  TW_CHECK(under_way_.has_value());
+  SlotProgress& entry = slots_[under_way_->slot];
+  const Range one{under_way_->microbatch, 1};
+  entry.held.remove(one);
+  entry.done.add(one);
+  under_way_.reset();
+}
+
+std::vector<SlotProgress> Work::progress() const {
+  std::vector<SlotProgress> all;
+  for (const auto& [slot, entry] : slots_) all.push_back(entry);
+  return all;
+}
+
+bool Work::has_done_just(std::uint32_t slot, const RangeSet& microbatches) const {
+  const auto found = slots_.find(slot);
+  return found != slots_.end() && found->second.done == microbatches;
+}
+
+}  // namespace tw

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/range_set.h"
+#include "base/time.h"
+#include "wire/messages.h"
+
+namespace tw {
+
+/// One microbatch to compute, into one slot.
+struct WorkItem {
+  Round round = 0;
+  std::uint32_t slot = 0;
+  std::uint64_t microbatch = 0;
+};
+
+/// What this peer has been leased in one round: what is queued, what is being computed, what is done.
+/// At most one microbatch is under way at a time.
+class Work {
+ public:
+  explicit Work(Round round) : round_(round) {}
+
+  void lease(std::uint32_t slot, const RangeSet& microbatches);
+
+  /// Gives back whatever has not begun.
+  void drop_queued();
+
+  /// Begins the next microbatch; nothing when one is under way or none is queued.
+  std::optional<WorkItem> begin();
+
+  /// The microbatch under way is in its slot's sum.
+  void finish();
+
+  bool idle() const { return !under_way_; }
+
+  /// True when nothing is queued: time to ask for more, while the last microbatch is still computed.
+  bool wants_more() const { return queued_ == 0; }
+
+  /// For messages: every slot with what is done and what is still held.
+  std::vector<SlotProgress> progress() const;
+
+  /// True when these, and no others, are done in this slot.
+  bool has_done_just(std::uint32_t slot, const RangeSet& microbatches) const;
+
+ private:
+  Round round_;
+  std::map<std::uint32_t, SlotProgress> slots_;  // held includes what is under way
+  std::optional<WorkItem> under_way_;
+  std::uint64_t queued_ = 0;
+};
+
+}  // namespace tw

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "sync/image.h"
+#include "world/files.h"
+
+namespace tw {
+
+struct LoadedCheckpoint {
+  StateImage image;
+  std::vector<std::string> skipped;  ///< newer files that cannot be used: which and why
+};
+
+/// Checkpoints of one run in one folder, round-000120.tw each. Several peers may share the folder. A file
+/// appears under its name only when it is complete and durable, so whatever kills a peer, the last checkpoint
+/// stays loadable.
+///
+/// Calls block on the disk; one at a time, from any thread.
+class CheckpointStore {
+ public:
+  struct Options {
+    std::string folder;
+    std::size_t keep = 2;  ///< newest ones that stay
+    std::string unique;    ///< tells the unfinished files of this peer from those of others
+  };
+
+  /// files outlives this object.
+  CheckpointStore(Files& files, Options options);
+
+  /// Writes the checkpoint unless a sound one after the same record is there already, then removes those
+  /// beyond `keep` and what unfinished writes left behind. Never removes or replaces a checkpoint of another
+  /// run; when one is in the way, that is an error. After an error the checkpoints of before are still there.
+  Status save(const StateImage& image);
+
+  /// The newest checkpoint of this run whose every byte verifies; nothing when the folder holds no
+  /// checkpoints. When it holds some but none can be used, that is an error that names them, so that no run
+  /// silently starts anew.
+  Result<std::optional<LoadedCheckpoint>> load_newest(const Digest& run);
+
+ private:
+  enum class Verdict { sound, other_run, unusable };
+
+  struct Finding {
+    Verdict verdict = Verdict::unusable;
+    std::string why;   ///< unless sound
+    StateImage image;  ///< when sound
+  };
+
+  Result<std::vector<std::string>> list();
+  Status write(const std::string& name, const StateImage& image);
+  Status prune(const StateImage& saved);
+  Finding examine(const std::string& name, const Digest& run);
+  Status remove(const std::string& name);
+  std::string path_of(const std::string& name) const;
+
+  Files& files_;
+  Options options_;
+  std::set<std::string>
+      ours_;  ///< written or found sound by this object: need not be read again before removal
+};
+
+}  // namespace tw

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sync/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+
+#include "sync/sample_state.h"
+
+namespace tw {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+/// A disk in memory that can be full, and whose process can die: every call costs one step and every byte
+/// written another one; when they are used up, what was being done stays half done and nothing works any
+/// more.
+class MemoryDisk : public Files {
+ public:
+  std::map<std::string, Bytes> files;
+  std::uint64_t steps_left = ~std::uint64_t{0};
+  std::uint64_t capacity = ~std::uint64_t{0};
+  int writes = 0;
+  std::function<void()> before_remove = [] {};
+
+  Result<Bytes> read(const std::string& path) override {
+    if (!step()) return dead_;
+    const auto found = files.find(path);
+    if (found == files.end()) return Error{path + ": no such file"};
+    return found->second;
+  }
+
+  Status write(const std::string& path, std::span<const std::span<const std::byte>> parts) override {
+    if (!step()) return dead_;
+    ++writes;
+    Bytes& file = files[path];
+    file.clear();
+    for (const auto part : parts) {
+      for (const std::byte byte : part) {
+        if (!step()) return dead_;
+        if (used() >= capacity) return Error{path + ": no space left on device"};
+        file.push_back(byte);
+      }
+    }
+    return Unit{};
+  }
+
+  Status rename(const std::string& from, const std::string& to) override {
+    if (!step()) return dead_;
+    if (!files.contains(from)) return Error{from + ": no such file"};
+    files[to] = std::move(files[from]);
+    files.erase(from);
+    return Unit{};
+  }
+
+  Status remove(const std::string& path) override {
+    before_remove();
+    if (!step()) return dead_;
+    if (files.erase(path) == 0) return Error{path + ": no such file"};
+    return Unit{};
+  }
+
+  Result<std::vector<std::string>> list(const std::string& folder) override {
+    if (!step()) return dead_;
+    if (!made_) return Error{folder + ": no such folder"};
+    return names();
+  }
+
+  Status make_folder(const std::string&) override {
+    if (!step()) return dead_;
+    made_ = true;
+    return Unit{};
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& [path, bytes] : files) names.push_back(path.substr(path.rfind('/') + 1));
+    return names;
+  }
+
+  std::uint64_t used() const {
+    std::uint64_t sum = 0;
+    for (const auto& [path, bytes] : files) sum += bytes.size();
+    return sum;
+  }
+
+ private:
+  bool step() { return steps_left > 0 && steps_left-- > 0; }
+
+  const Error dead_{"killed"};
+  bool made_ = false;
+};
+
+using Names = std::vector<std::string>;
+
+StateImage state(Round round, Digest run = sample::kRun) {
+  static const std::vector<Record> records = sample::history(1, 200);
+  Record record = records[round];
+  record.run = run;
+  return sample::image(record);
+}
+
+CheckpointStore store(MemoryDisk& disk, std::size_t keep = 2, const std::string& unique = "42") {
+  return CheckpointStore(disk, {"ckpt", keep, unique});
+}
+
+/// What a fresh process would load; nothing also after an error.
+std::optional<StateImage> loaded(MemoryDisk& disk) {
+  auto found = store(disk).load_newest(sample::kRun);
+  if (!found || !found.value()) return std::nullopt;
+  return std::move(found.value()->image);
+}
+
+std::string load_error(MemoryDisk& disk) {
+  const auto found = store(disk).load_newest(sample::kRun);
+  return found ? std::string() : found.error().message;
+}
+
+TEST(Checkpoint, loads_what_was_saved) {
+  MemoryDisk disk;
+  ASSERT_TRUE(store(disk).save(state(120)).ok());
+  EXPECT_EQ(disk.names(), Names{"round-000120.tw"});
+  const auto found = store(disk).load_newest(sample::kRun);
+  ASSERT_TRUE(found.ok() && found.value());
+  EXPECT_TRUE(sample::same(found.value()->image, state(120)));
+  EXPECT_TRUE(found.value()->skipped.empty());
+}
+
+TEST(Checkpoint, finds_none_in_a_missing_or_empty_folder) {
+  MemoryDisk disk;
+  for (int i = 0; i < 2; ++i) {
+    const auto found = store(disk).load_newest(sample::kRun);
+    ASSERT_TRUE(found.ok());
+    EXPECT_FALSE(found.value());
+    disk.files["ckpt/round-000001.tw.part-7"] = Bytes(3);
+    disk.files["ckpt/notes.txt"] = Bytes(3);
+  }
+}
+
+TEST(Checkpoint, keeps_the_newest_and_leaves_other_files_alone) {
+  MemoryDisk disk;
+  disk.files["ckpt/round-1.txt"] = Bytes(3);
+  disk.files["ckpt/notes.tw"] = Bytes(3);
+  auto checkpoints = store(disk, 2);
+  for (const Round round : {10, 20, 30, 40}) ASSERT_TRUE(checkpoints.save(state(round)).ok());
+  EXPECT_EQ(disk.names(), (Names{"notes.tw", "round-000030.tw", "round-000040.tw", "round-1.txt"}));
+  ASSERT_TRUE(store(disk, 1, "43").save(state(50)).ok());
+  EXPECT_EQ(disk.names(), (Names{"notes.tw", "round-000050.tw", "round-1.txt"}));
+}
+
+TEST(Checkpoint, stays_loadable_when_the_process_is_killed_at_any_step_of_a_save) {
+  for (const std::size_t keep : {1, 2}) {
+    MemoryDisk before;
+    ASSERT_TRUE(store(before, keep).save(state(10)).ok());
+    ASSERT_TRUE(store(before, keep).save(state(20)).ok());
+    bool survived = false;
+    for (std::uint64_t steps = 0; !survived; ++steps) {
+      SCOPED_TRACE(steps);
+      MemoryDisk disk = before;
+      disk.steps_left = steps;
+      survived = store(disk, keep).save(state(30)).ok();
+      disk.steps_left = ~std::uint64_t{0};
+      const bool renamed = disk.files.contains("ckpt/round-000030.tw");
+      EXPECT_TRUE(!survived || renamed);
+      const auto found = loaded(disk);
+      ASSERT_TRUE(found);
+      EXPECT_TRUE(sample::same(*found, state(renamed ? 30 : 20)));
+      // The next process clears away what is left, though it has another name.
+      ASSERT_TRUE(store(disk, keep, "43").save(state(30)).ok());
+      auto later = store(disk, keep, "43");
+      for (const Round round : {40, 50}) ASSERT_TRUE(later.save(state(round)).ok());
+      EXPECT_EQ(disk.names(),
+                keep == 1 ? Names{"round-000050.tw"} : (Names{"round-000040.tw", "round-000050.tw"}));
+    }
+  }
+}
+
+TEST(Checkpoint, takes_the_one_before_when_any_bit_of_the_newest_is_flipped) {
+  MemoryDisk disk;
+  auto checkpoints = store(disk);
+  ASSERT_TRUE(checkpoints.save(state(10)).ok());
+  ASSERT_TRUE(checkpoints.save(state(20)).ok());
+  Bytes& newest = disk.files["ckpt/round-000020.tw"];
+  for (std::size_t i = 0; i < newest.size() * 8; ++i) {
+    const std::byte bit{static_cast<unsigned char>(1U << (i % 8))};
+    newest[i / 8] ^= bit;
+    const auto found = store(disk).load_newest(sample::kRun);
+    ASSERT_TRUE(found.ok() && found.value()) << i;
+    ASSERT_TRUE(sample::same(found.value()->image, state(10))) << i;
+    ASSERT_EQ(found.value()->skipped.size(), 1U) << i;
+    ASSERT_TRUE(found.value()->skipped[0].starts_with("round-000020.tw: ")) << found.value()->skipped[0];
+    newest[i / 8] ^= bit;
+  }
+}
+
+TEST(Checkpoint, takes_the_one_before_when_the_newest_is_cut_anywhere_or_has_a_tail) {
+  MemoryDisk disk;
+  auto checkpoints = store(disk);
+  ASSERT_TRUE(checkpoints.save(state(10)).ok());
+  ASSERT_TRUE(checkpoints.save(state(20)).ok());
+  const Bytes whole = disk.files["ckpt/round-000020.tw"];
+  for (std::size_t size = 0; size < whole.size() + 3; ++size) {
+    if (size == whole.size()) continue;
+    disk.files["ckpt/round-000020.tw"] = whole;
+    disk.files["ckpt/round-000020.tw"].resize(size);
+    const auto found = loaded(disk);
+    ASSERT_TRUE(found) << size;
+    ASSERT_TRUE(sample::same(*found, state(10))) << size;
+  }
+}
+
+TEST(Checkpoint, does_not_believe_a_file_under_the_name_of_another_round) {
+  MemoryDisk disk;
+  ASSERT_TRUE(store(disk).save(state(10)).ok());
+  disk.files["ckpt/round-000099.tw"] = disk.files["ckpt/round-000010.tw"];
+  const auto found = store(disk).load_newest(sample::kRun);
+  ASSERT_TRUE(found.ok() && found.value());
+  EXPECT_EQ(found.value()->skipped, Names{"round-000099.tw: it holds round 10"});
+}
+
+TEST(Checkpoint, names_all_that_are_broken_rather_than_let_a_run_start_anew) {
+  MemoryDisk disk;
+  disk.files["ckpt/round-000010.tw"] = Bytes(500);
+  disk.files["ckpt/round-000020.tw"] = {};
+  const std::string error = load_error(disk);
+  EXPECT_NE(error.find("round-000010.tw: it is not a checkpoint"), std::string::npos) << error;
+  EXPECT_NE(error.find("round-000020.tw: it is cut off"), std::string::npos) << error;
+}
+
+TEST(Checkpoint, says_what_to_do_when_the_folder_belongs_to_another_run) {
+  MemoryDisk disk;
+  const Digest other{1, 2};
+  ASSERT_TRUE(store(disk).save(state(10, other)).ok());
+  const std::string error = load_error(disk);
+  EXPECT_NE(error.find(to_string(other)), std::string::npos) << error;
+  EXPECT_NE(error.find(to_string(sample::kRun)), std::string::npos) << error;
+  EXPECT_NE(error.find("another checkpoint folder"), std::string::npos) << error;
+}
+
+TEST(Checkpoint, never_removes_or_replaces_a_checkpoint_of_another_run) {
+  MemoryDisk disk;
+  ASSERT_TRUE(store(disk).save(state(10, {1, 2})).ok());
+  ASSERT_TRUE(store(disk).save(state(40, {1, 2})).ok());
+  auto checkpoints = store(disk, 1);
+  for (const Round round : {20, 30}) ASSERT_TRUE(checkpoints.save(state(round)).ok());
+  EXPECT_EQ(disk.names(), (Names{"round-000010.tw", "round-000030.tw", "round-000040.tw"}));
+  const Status in_the_way = checkpoints.save(state(40));
+  ASSERT_FALSE(in_the_way.ok());
+  EXPECT_NE(in_the_way.error().message.find("round-000040.tw is in the way"), std::string::npos);
+  EXPECT_TRUE(sample::same(*loaded(disk), state(30)));
+}
+
+TEST(Checkpoint, leaves_the_former_ones_loadable_when_the_disk_is_full) {
+  MemoryDisk disk;
+  auto checkpoints = store(disk);
+  ASSERT_TRUE(checkpoints.save(state(10)).ok());
+  const std::uint64_t one = disk.used();
+  for (std::uint64_t room = 0; room < one; room += 7) {
+    disk.capacity = one + room;
+    const Status full = checkpoints.save(state(20));
+    ASSERT_FALSE(full.ok());
+    EXPECT_NE(full.error().message.find("no space left"), std::string::npos);
+    EXPECT_EQ(disk.names(), Names{"round-000010.tw"});
+    EXPECT_TRUE(sample::same(*loaded(disk), state(10)));
+  }
+  disk.capacity = 2 * one;
+  EXPECT_TRUE(checkpoints.save(state(20)).ok());
+  EXPECT_TRUE(sample::same(*loaded(disk), state(20)));
+}
+
+TEST(Checkpoint, writes_once_where_peers_share_a_folder) {
+  MemoryDisk disk;
+  auto mine = store(disk, 2, "42");
+  auto theirs = store(disk, 2, "43");
+  for (const Round round : {10, 20, 30}) {
+    ASSERT_TRUE(mine.save(state(round)).ok());
+    ASSERT_TRUE(theirs.save(state(round)).ok());
+  }
+  EXPECT_EQ(disk.writes, 3);
+  EXPECT_EQ(disk.names(), (Names{"round-000020.tw", "round-000030.tw"}));
+}
+
+TEST(Checkpoint, does_not_mind_when_another_peer_removes_a_file_first) {
+  MemoryDisk disk;
+  auto mine = store(disk, 1);
+  ASSERT_TRUE(mine.save(state(10)).ok());
+  disk.before_remove = [&] { disk.files.erase("ckpt/round-000010.tw"); };
+  EXPECT_TRUE(mine.save(state(20)).ok());
+}
+
+TEST(Checkpoint, leaves_the_unfinished_file_of_another_peer_alone_while_it_may_be_written) {
+  MemoryDisk disk;
+  disk.files["ckpt/round-000030.tw.part-7"] = Bytes(3);
+  disk.files["ckpt/round-000020.tw.part-7"] = Bytes(3);
+  disk.files["ckpt/round-000019.tw.part-7"] = Bytes(3);
+  disk.files["ckpt/round-000030.tw.part-42"] = Bytes(3);
+  auto mine = store(disk, 2);
+  ASSERT_TRUE(mine.save(state(20)).ok());
+  ASSERT_TRUE(mine.save(state(25)).ok());
+  EXPECT_EQ(disk.names(), (Names{"round-000020.tw", "round-000020.tw.part-7", "round-000025.tw",
+                                 "round-000030.tw.part-7"}));
+}
+
+TEST(Checkpoint, replaces_one_that_is_broken_or_of_a_history_that_was_lost) {
+  MemoryDisk disk;
+  auto checkpoints = store(disk);
+  disk.files["ckpt/round-000020.tw"] = Bytes(100);
+  ASSERT_TRUE(checkpoints.save(state(20)).ok());
+  EXPECT_TRUE(sample::same(*loaded(disk), state(20)));
+  const StateImage other = sample::image(sample::history(5, 20)[20], 5);
+  ASSERT_TRUE(checkpoints.save(other).ok());
+  EXPECT_TRUE(sample::same(*loaded(disk), other));
+}
+
+}  // namespace
+}  // namespace tw

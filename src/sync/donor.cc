@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sync/donor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace tw {
+namespace {
+
+constexpr std::size_t kMaxImages = 2;
+
+ObjectId id_of(const StateImage& image) { return {ObjectKind::state, image.record.round}; }
+
+}  // namespace
+
+void Donor::on_ask(PeerId from, const ObjectAsk& ask, const Record* head) {
+  if (head == nullptr) {
+    send_gone(from, ask.object);
+    return;
+  }
+  Follower& follower = followers_[from];
+  if (follower.offers >= options_.max_offers) {
+    send_gone(from, ask.object);
+  } else if (ask.object.kind == ObjectKind::state) {
+    on_state_ask(from, follower, ask, *head);
+  } else {
+    on_mean_ask(from, follower, ask);
+  }
+}
+
+void Donor::on_state_ask(PeerId from, Follower& follower, const ObjectAsk& ask, const Record& head) {
+  // Whoever asks again starts over: what it had asked for before is of no use to it.
+  std::erase_if(follower.asks, [&](const ChunkAsk& queued) { return queued.object.kind == ask.object.kind; });
+  if (!images_.empty() && images_.back()->record == head) {
+    offer_image(from, follower);
+    release_unused();
+  } else {
+    follower.waiting = true;
+  }
+}
+
+void Donor::on_mean_ask(PeerId from, Follower& follower, const ObjectAsk& ask) {
+  const auto mean = std::find_if(means_.begin(), means_.end(),
+                                 [&](const Mean& m) { return m.record.round == ask.object.round; });
+  if (mean == means_.end()) {
+    send_gone(from, ask.object);
+    return;
+  }
+  ObjectOffer offer{ask.object, mean->record, mean->record.mean, 0, {}};
+  const bool first = mean->digests.empty();
+  for (const Blob& segment : mean->segments) {
+    offer.bytes += segment.size();
+    if (first) mean->digests.push_back(digest_of(segment.bytes()));
+  }
+  offer.chunks = mean->digests;
+  ++follower.offers;
+  outbox_.push_back({from, std::move(offer)});
+}
+
+void Donor::offer_image(PeerId to, Follower& follower) {
+  const Image& image = images_.back();
+  follower.waiting = false;
+  follower.image = image;
+  ++follower.offers;
+  outbox_.push_back(
+      {to, ObjectOffer{id_of(*image), image->record, image->parameters, image->bytes(), image->digests}});
+}
+
+void Donor::send_gone(PeerId to, ObjectId object) { outbox_.push_back({to, ObjectGone{object}}); }
+
+const std::vector<Blob>* Donor::chunks_of(const Follower& follower, ObjectId object) const {
+  if (object.kind == ObjectKind::state) {
+    return follower.image && id_of(*follower.image) == object ? &follower.image->chunks : nullptr;
+  }
+  const auto mean = std::find_if(means_.begin(), means_.end(),
+                                 [&](const Mean& m) { return m.record.round == object.round; });
+  return mean == means_.end() ? nullptr : &mean->segments;
+}
+
+void Donor::on_chunk_ask(PeerId from, const ChunkAsk& ask) {
+  const auto found = followers_.find(from);
+  const auto* chunks = found == followers_.end() ? nullptr : chunks_of(found->second, ask.object);
+  if (chunks == nullptr || ask.index >= chunks->size()) {
+    send_gone(from, ask.object);
+    return;
+  }
+  auto& asks = found->second.asks;
+  if (std::find(asks.begin(), asks.end(), ask) != asks.end()) return;
+  if (asks.size() == options_.max_chunk_asks) asks.pop_front();
+  asks.push_back(ask);
+  if (std::find(wakeups_.begin(), wakeups_.end(), from) == wakeups_.end()) wakeups_.push_back(from);
+}
+
+std::optional<Message> Donor::next_bulk(PeerId to) {
+  const auto found = followers_.find(to);
+  if (found == followers_.end() || found->second.asks.empty()) return std::nullopt;
+  Follower& follower = found->second;
+  const ChunkAsk ask = follower.asks.front();
+  follower.asks.pop_front();
+  follower.offers = 0;
+  const auto* chunks = chunks_of(follower, ask.object);
+  TW_CHECK(chunks != nullptr && ask.index < chunks->size());
+  return Chunk{ask.object, ask.index, (*chunks)[ask.index]};
+}
+
+void Donor::on_done(PeerId from) {
+  followers_.erase(from);
+  release_unused();
+}
+
+void Donor::on_close(PeerId peer) { on_done(peer); }
+
+bool Donor::wants_image() const {
+  return std::any_of(followers_.begin(), followers_.end(),
+                     [](const auto& entry) { return entry.second.waiting; });
+}
+
+void Donor::give(Image image) {
+  images_.push_back(std::move(image));
+  for (auto& [peer, follower] : followers_) {
+    if (follower.waiting) offer_image(peer, follower);
+  }
+  release_unused();
+  if (images_.size() > kMaxImages) drop_oldest_image();
+}
+
+void Donor::keep_mean(const Record& record, std::vector<Blob> segments) {
+  for (auto& [peer, follower] : followers_) follower.offers = 0;
+  // Rounds come again only when this peer has changed to another history: what it kept of the former is void.
+  while (!means_.empty() && means_.back().record.round >= record.round) drop_mean(means_.size() - 1);
+  if (followers_.empty()) return;
+  means_.push_back({record, std::move(segments), {}});
+  if (means_.size() > options_.max_means) drop_mean(0);
+}
+
+void Donor::forget_asks(PeerId peer, Follower& follower, ObjectId object) {
+  if (std::erase_if(follower.asks, [&](const ChunkAsk& ask) { return ask.object == object; }) > 0) {
+    send_gone(peer, object);
+  }
+}
+
+void Donor::drop_oldest_image() {
+  const Image oldest = std::move(images_.front());
+  images_.pop_front();
+  for (auto& [peer, follower] : followers_) {
+    if (follower.image != oldest) continue;
+    follower.image = nullptr;
+    forget_asks(peer, follower, id_of(*oldest));
+  }
+}
+
+void Donor::drop_mean(std::size_t index) {
+  const ObjectId object{ObjectKind::mean, means_[index].record.round};
+  means_.erase(means_.begin() + static_cast<std::ptrdiff_t>(index));
+  for (auto& [peer, follower] : followers_) forget_asks(peer, follower, object);
+}
+
+void Donor::release_unused() {
+  if (followers_.empty()) {
+    images_.clear();
+    means_.clear();
+    return;
+  }
+  // The newest stays for those who still come; an older one only as long as somebody fetches it.
+  const auto used = [&](const Image& image) {
+    return std::any_of(followers_.begin(), followers_.end(),
+                       [&](const auto& f) { return f.second.image == image; });
+  };
+  while (images_.size() > 1 && !used(images_.front())) images_.pop_front();
+}
+
+Outbox Donor::take_messages() { return std::exchange(outbox_, {}); }
+
+std::vector<PeerId> Donor::take_wakeups() { return std::exchange(wakeups_, {}); }
+
+}  // namespace tw

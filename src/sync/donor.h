@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/ids.h"
+#include "sync/image.h"
+#include "wire/messages.h"
+#include "wire/outbox.h"
+
+namespace tw {
+
+/// A member's side of letting others join: offers the state and the means of the rounds after it, hands out
+/// chunks. A step machine. Keeps nothing unless somebody syncs: a peer follows from its first ask until it
+/// says that it is done or its link closes.
+///
+/// Memory, whatever a remote sends: two images, max_means means, max_chunk_asks asks for each follower.
+class Donor {
+ public:
+  struct Options {
+    std::size_t max_means = 8;
+    /// Of one follower. Beyond it the oldest is dropped: a joiner that starts over leaves old asks behind.
+    std::size_t max_chunk_asks = 64;
+    /// Offers are long: one follower gets at most so many between two signs that time goes on (a commit, or a
+    /// chunk that its link took).
+    std::size_t max_offers = 16;
+  };
+
+  Donor() : Donor(Options{}) {}
+
+  explicit Donor(Options options) : options_(options) {}
+
+  /// head: the last record here, null when this peer has no state itself (the answer is ObjectGone then). A
+  /// state is offered at once when the image of just that record is held, otherwise after give().
+  void on_ask(PeerId from, const ObjectAsk& ask, const Record* head);
+
+  /// Queues a chunk for next_bulk. ObjectGone unless the object is held and was offered to this peer, and the
+  /// index exists.
+  void on_chunk_ask(PeerId from, const ChunkAsk& ask);
+
+  void on_done(PeerId from);
+  void on_close(PeerId peer);
+
+  /// Somebody waits for a state: freeze one and give() it. Stays true until then, so the caller remembers
+  /// that a freeze is under way.
+  bool wants_image() const;
+
+  /// Offered to all who wait, even if further rounds were committed since it was frozen. Dropped when nobody
+  /// follows any more. A third image replaces the oldest; those who fetch that one are told.
+  // owners: donor and checkpoint writer
+  void give(std::shared_ptr<const StateImage> image);
+
+  /// At every commit: the encoded mean, a segment each. Ignored while nobody follows.
+  void keep_mean(const Record& record, std::vector<Blob> segments);
+
+  bool has_followers() const { return !followers_.empty(); }
+
+  Outbox take_messages();
+
+  /// Peers for which next_bulk has something new since the last call.
+  std::vector<PeerId> take_wakeups();
+
+  /// The next chunk for this peer, in the order in which they were asked for.
+  std::optional<Message> next_bulk(PeerId to);
+
+ private:
+  // owners: donor and checkpoint writer
+  using Image = std::shared_ptr<const StateImage>;
+
+  struct Follower {
+    bool waiting = false;  ///< for an image that is not frozen yet
+    Image image;           ///< the one offered last, one of images_
+    std::deque<ChunkAsk> asks;
+    std::size_t offers = 0;
+  };
+
+  struct Mean {
+    Record record;
+    std::vector<Blob> segments;
+    std::vector<Digest> digests;  ///< of the segments; made for the first who asks
+  };
+
+  void on_state_ask(PeerId from, Follower& follower, const ObjectAsk& ask, const Record& head);
+  void on_mean_ask(PeerId from, Follower& follower, const ObjectAsk& ask);
+  void offer_image(PeerId to, Follower& follower);
+  void send_gone(PeerId to, ObjectId object);
+  const std::vector<Blob>* chunks_of(const Follower& follower, ObjectId object) const;
+  void forget_asks(PeerId peer, Follower& follower, ObjectId object);
+  void drop_oldest_image();
+  void drop_mean(std::size_t index);
+  void release_unused();
+
+  Options options_;
+  std::map<PeerId, Follower> followers_;
+  std::deque<Image> images_;  ///< oldest first, two at most
+  std::deque<Mean> means_;    ///< by round, oldest first
+  Outbox outbox_;
+  std::vector<PeerId> wakeups_;
+};
+
+}  // namespace tw

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sync/fetch.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <utility>
+
+#include "base/check.h"
+#include "wire/frame.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// For answers that would make the choice better, and before a state that nobody had is asked for again.
+constexpr Duration kOfferPatience = 500ms;
+
+/// Shortest silence after which chunks are asked of somebody else.
+constexpr Duration kLeastChunkPatience = 1s;
+
+Digest digest_of_offer(const ObjectOffer& offer) {
+  const Frame frame = encode(Message(offer));
+  return digest_of(frame.head.bytes());
+}
+
+}  // namespace
+
+Fetch::Fetch(Options options) : options_(options) {
+  for (const ChunkLayout& layout : {options_.state, options_.mean})
+    TW_CHECK(layout.bytes > 0 && layout.chunk_bytes > 0);
+  TW_CHECK(options_.window > 0);
+}
+
+const ChunkLayout& Fetch::layout() const {
+  return wanted_.kind == ObjectKind::state ? options_.state : options_.mean;
+}
+
+void Fetch::want_state(Instant now, const std::vector<PeerId>& sources) {
+  begin(now, {ObjectKind::state, 0}, sources);
+}
+
+void Fetch::want_mean(Instant now, const Record& after, const std::vector<PeerId>& sources) {
+  parent_ = digest_of(after);
+  begin(now, {ObjectKind::mean, after.round + 1}, sources);
+}
+
+void Fetch::begin(Instant now, ObjectId wanted, const std::vector<PeerId>& sources) {
+  wanted_ = wanted;
+  stage_ = Stage::asking;
+  sources_.clear();
+  chosen_.reset();
+  chunks_.clear();
+  typical_.reset();
+  choose_at_ = ask_again_at_ = kNever;
+  set_sources(now, sources);
+}
+
+void Fetch::set_sources(Instant now, const std::vector<PeerId>& sources) {
+  if (stage_ != Stage::asking && stage_ != Stage::fetching) return;
+  for (auto& [peer, source] : sources_) {
+    if (std::find(sources.begin(), sources.end(), peer) == sources.end()) release_asks(source);
+  }
+  std::erase_if(sources_, [&](const auto& entry) {
+    return std::find(sources.begin(), sources.end(), entry.first) == sources.end();
+  });
+  for (const PeerId peer : sources) {
+    if (sources_.try_emplace(peer).second) ask(peer);
+  }
+  reconsider(now);
+}
+
+void Fetch::ask(PeerId peer) {
+  told_.insert(peer);
+  outbox_.push_back({peer, ObjectAsk{wanted_}});
+}
+
+std::string Fetch::fault_of(const ObjectOffer& offer) const {
+  const Record& record = offer.record;
+  if (record.run != options_.run) return "offers a state of another run";
+  if (record.round != offer.object.round) return "offers a record that does not belong to its object";
+  if (offer.bytes != layout().bytes || offer.chunks.size() != layout().count()) {
+    return fmt::format("offers {} bytes in {} chunks, expected {} in {}", offer.bytes, offer.chunks.size(),
+                       layout().bytes, layout().count());
+  }
+  if (wanted_.kind == ObjectKind::mean && record.parent != parent_) {
+    return fmt::format("offers a round {} of another history", record.round);
+  }
+  if (wanted_.kind == ObjectKind::mean && offer.content != record.mean)
+    return "offers a mean that is not its record's";
+  return {};
+}
+
+void Fetch::refuse(PeerId peer, std::string why) {
+  std::string& last = refused_[peer];
+  if (last == why) return;
+  last = why;
+  refusals_.push_back({peer, std::move(why)});
+}
+
+void Fetch::on_offer(Instant now, PeerId from, ObjectOffer offer) {
+  const auto found = sources_.find(from);
+  if (found == sources_.end() || found->second.answered || offer.object.kind != wanted_.kind) return;
+  if (wanted_.kind == ObjectKind::mean && offer.object != wanted_) return;
+  Source& source = found->second;
+  source.answered = true;
+  if (std::string fault = fault_of(offer); !fault.empty()) {
+    refuse(from, std::move(fault));
+  } else {
+    source.content = digest_of_offer(offer);
+    source.offer = std::move(offer);
+    if (choose_at_ == kNever) choose_at_ = now + kOfferPatience;
+  }
+  reconsider(now);
+}
+
+void Fetch::on_gone(Instant now, PeerId from, const ObjectGone& gone) {
+  const auto found = sources_.find(from);
+  if (found == sources_.end()) return;
+  Source& source = found->second;
+  const bool declined = !source.answered && gone.object == wanted_;
+  const bool withdrawn = source.offer && gone.object == source.offer->object;
+  if (!declined && !withdrawn) return;
+  source.answered = true;
+  drop_offer(source);
+  reconsider(now);
+}
+
+void Fetch::reconsider(Instant now) {
+  if (stage_ != Stage::asking && stage_ != Stage::fetching) return;
+  const auto any = [&](auto&& holds) {
+    return std::any_of(sources_.begin(), sources_.end(),
+                       [&](const auto& entry) { return holds(entry.second); });
+  };
+  if (!any([](const Source& s) { return s.offer.has_value(); })) {
+    decide_without_offers(now);
+    return;
+  }
+  const bool served = chosen_ && any([&](const Source& s) { return serves(s); });
+  const bool may_choose = chosen_ || now >= choose_at_ || !any([](const Source& s) { return !s.answered; });
+  if ((!served || done_ == 0) && may_choose) choose();
+  if (chosen_) ask_for_chunks(now);
+}
+
+void Fetch::decide_without_offers(Instant now) {
+  stage_ = Stage::asking;
+  chosen_.reset();
+  choose_at_ = kNever;
+  const bool all_answered =
+      !sources_.empty() &&
+      std::all_of(sources_.begin(), sources_.end(), [](const auto& entry) { return entry.second.answered; });
+  if (!all_answered) return;
+  if (wanted_.kind == ObjectKind::mean) {
+    stage_ = Stage::gone;
+  } else if (ask_again_at_ == kNever) {
+    ask_again_at_ = now + kOfferPatience;
+  }
+}
+
+void Fetch::choose() {
+  std::map<std::pair<Round, Digest>, std::size_t> votes;
+  for (const auto& [peer, source] : sources_) {
+    if (source.offer) ++votes[{source.offer->object.round, source.content}];
+  }
+  const auto best = std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first.first, a.second) < std::pair(b.first.first, b.second);
+  });
+  const Digest content = best->first.second;
+  if (chosen_ && content == chosen_content_) return;
+  for (auto& [peer, source] : sources_) {
+    source.asked.clear();
+    source.avoided_until.reset();
+  }
+  const auto first = std::find_if(sources_.begin(), sources_.end(), [&](const auto& entry) {
+    return entry.second.offer && entry.second.content == content;
+  });
+  chosen_ = first->second.offer;
+  chosen_content_ = content;
+  stage_ = Stage::fetching;
+  ask_again_at_ = kNever;
+  chunks_.assign(chosen_->chunks.size(), {});
+  done_ = 0;
+  unasked_.clear();
+  for (std::uint32_t i = 0; i < chunks_.size(); ++i) unasked_.insert(unasked_.end(), i);
+}
+
+bool Fetch::serves(const Source& source) const {
+  return chosen_ && source.offer && source.content == chosen_content_;
+}
+
+void Fetch::ask_for_chunks(Instant now) {
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (auto& [peer, source] : sources_) {
+      if (!serves(source) || source.avoided_until || source.asked.size() >= options_.window) continue;
+      if (!unasked_.empty()) {
+        ask_for_chunk(now, peer, source, unasked_.extract(unasked_.begin()).value());
+        progress = true;
+      } else if (source.asked.empty()) {
+        relieve_slowest(now, peer, source);
+      }
+    }
+  }
+}
+
+void Fetch::ask_for_chunk(Instant now, PeerId peer, Source& source, std::uint32_t index) {
+  if (source.asked.empty()) source.quiet_since = now;
+  source.asked.emplace(index, now);
+  outbox_.push_back({peer, ChunkAsk{chosen_->object, index}});
+}
+
+/// Near the end a source is idle while another one has a long queue: the idle one is asked for the latter
+/// half of it. What the slow one sends of that all the same counts if it is first.
+void Fetch::relieve_slowest(Instant now, PeerId peer, Source& idle) {
+  const auto slowest = std::max_element(sources_.begin(), sources_.end(), [](const auto& a, const auto& b) {
+    return a.second.asked.size() < b.second.asked.size();
+  });
+  auto& asked = slowest->second.asked;
+  if (asked.size() <= options_.window / 4 + 1) return;
+  for (auto rest = asked.size() / 2; rest > 0; --rest) {
+    ask_for_chunk(now, peer, idle, asked.extract(std::prev(asked.end())).key());
+  }
+}
+
+void Fetch::release_asks(Source& source) {
+  for (const auto& [index, at] : source.asked) unasked_.insert(index);
+  source.asked.clear();
+}
+
+void Fetch::drop_offer(Source& source) {
+  release_asks(source);
+  source.offer.reset();
+}
+
+void Fetch::on_chunk(Instant now, PeerId from, Chunk chunk) {
+  const auto found = sources_.find(from);
+  if (stage_ != Stage::fetching || found == sources_.end()) return;
+  Source& source = found->second;
+  if (!serves(source) || chunk.object != chosen_->object) return;
+  const bool right = chunk.index < chunks_.size() && chunk.payload.size() == layout().size(chunk.index) &&
+                     digest_of(chunk.payload.bytes()) == chosen_->chunks[chunk.index];
+  if (!right) {
+    refuse(from, fmt::format("sent a chunk {} of round {} that is not what it offered", chunk.index,
+                             chunk.object.round));
+    drop_offer(source);
+    reconsider(now);
+    return;
+  }
+  store(now, source, std::move(chunk));
+  if (done_ == chunks_.size()) {
+    stage_ = Stage::complete;
+  } else {
+    ask_for_chunks(now);
+  }
+}
+
+void Fetch::store(Instant now, Source& source, Chunk chunk) {
+  source.quiet_since = now;
+  source.avoided_until.reset();
+  if (const auto asked = source.asked.find(chunk.index); asked != source.asked.end()) {
+    const Duration took = now - asked->second;
+    typical_ = typical_ ? *typical_ + (took - *typical_) / 8 : took;
+  }
+  Blob& place = chunks_[chunk.index];
+  if (!place.empty()) return;
+  place = std::move(chunk.payload);
+  ++done_;
+  unasked_.erase(chunk.index);
+  for (auto& [peer, other] : sources_) other.asked.erase(chunk.index);
+}
+
+Duration Fetch::chunk_patience() const {
+  return std::max(kLeastChunkPatience, typical_ ? 10 * *typical_ : kLeastChunkPatience);
+}
+
+void Fetch::step(Instant now) {
+  if (stage_ == Stage::asking && now >= ask_again_at_) {
+    ask_again_at_ = kNever;
+    for (auto& [peer, source] : sources_) {
+      source = {};
+      ask(peer);
+    }
+  }
+  if (stage_ == Stage::fetching) give_up_on_quiet(now);
+  reconsider(now);
+}
+
+/// Silence of a source is what counts, not the age of an ask: a slow line with a full window is no reason to
+/// load another one with the same chunks.
+void Fetch::give_up_on_quiet(Instant now) {
+  for (auto& [peer, source] : sources_) {
+    if (source.avoided_until && now >= *source.avoided_until) source.avoided_until.reset();
+    if (source.asked.empty() || now < source.quiet_since + chunk_patience()) continue;
+    release_asks(source);
+    source.avoided_until = now + chunk_patience();
+  }
+}
+
+Instant Fetch::next_step() const {
+  if (stage_ == Stage::asking) return std::min(choose_at_, ask_again_at_);
+  Instant next = kNever;
+  if (stage_ != Stage::fetching) return next;
+  for (const auto& [peer, source] : sources_) {
+    if (!source.asked.empty()) next = std::min(next, source.quiet_since + chunk_patience());
+    if (source.avoided_until) next = std::min(next, *source.avoided_until);
+  }
+  return next;
+}
+
+void Fetch::finish() {
+  for (const PeerId peer : std::exchange(told_, {})) outbox_.push_back({peer, SyncDone{}});
+  stage_ = Stage::idle;
+  sources_.clear();
+  chosen_.reset();
+  chunks_.clear();
+  refused_.clear();
+}
+
+Outbox Fetch::take_messages() { return std::exchange(outbox_, {}); }
+
+std::vector<Refusal> Fetch::take_refusals() { return std::exchange(refusals_, {}); }
+
+std::optional<StateImage> Fetch::take_state() {
+  if (stage_ != Stage::complete || wanted_.kind != ObjectKind::state) return std::nullopt;
+  stage_ = Stage::idle;
+  return StateImage{std::move(chosen_->record), chosen_->content, std::move(chunks_),
+                    std::move(chosen_->chunks)};
+}
+
+std::optional<FetchedMean> Fetch::take_mean() {
+  if (stage_ != Stage::complete || wanted_.kind != ObjectKind::mean) return std::nullopt;
+  stage_ = Stage::idle;
+  return FetchedMean{std::move(chosen_->record), std::move(chunks_)};
+}
+
+std::vector<PeerId> Fetch::waiting_for() const {
+  std::vector<PeerId> peers;
+  for (const auto& [peer, source] : sources_) {
+    const bool owes =
+        stage_ == Stage::asking ? !source.answered : stage_ == Stage::fetching && !source.asked.empty();
+    if (owes) peers.push_back(peer);
+  }
+  return peers;
+}
+
+FetchProgress Fetch::progress() const {
+  if (stage_ != Stage::fetching && stage_ != Stage::complete) return {};
+  return {done_, chunks_.size()};
+}
+
+}  // namespace tw

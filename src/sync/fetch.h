@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "sync/image.h"
+#include "wire/messages.h"
+#include "wire/outbox.h"
+
+namespace tw {
+
+/// How an object must be cut for this peer to take it: chunks of chunk_bytes, the last one may be shorter.
+struct ChunkLayout {
+  std::uint64_t bytes = 0;
+  std::uint64_t chunk_bytes = 0;
+
+  std::uint64_t count() const { return (bytes + chunk_bytes - 1) / chunk_bytes; }
+
+  std::uint64_t size(std::uint64_t index) const { return std::min(chunk_bytes, bytes - index * chunk_bytes); }
+};
+
+/// A committed round that was missed: its record and its encoded mean, a segment each.
+struct FetchedMean {
+  Record record;
+  std::vector<Blob> segments;
+};
+
+struct FetchProgress {
+  std::uint64_t done = 0;   ///< chunks
+  std::uint64_t total = 0;  ///< 0 as long as nothing was offered
+};
+
+/// Somebody sent what cannot be used, and why.
+struct Refusal {
+  PeerId peer;
+  std::string why;
+};
+
+/// The joiner's side: fetches one object at a time, a state or the mean of one round, from all peers that
+/// offer it byte for byte alike. A step machine.
+///
+/// Choice among different offers: the highest round, then the one that most peers make. It is made when all
+/// have answered, or half a second after the first offer, and made again as long as no chunk has arrived or
+/// when nobody is left who offers what was chosen.
+///
+/// Memory, whatever a remote sends: one offer for each source, and the object, whose size is known before.
+class Fetch {
+ public:
+  struct Options {
+    Digest run;
+    ChunkLayout state;
+    ChunkLayout mean;         ///< a chunk is an encoded segment
+    std::size_t window = 16;  ///< chunk asks under way for each source; below Donor::Options::max_chunk_asks
+  };
+
+  explicit Fetch(Options options);
+
+  /// Begins to fetch the newest state that is offered. Ends with take_state(): when nobody has one (any
+  /// more), all are asked again after half a second.
+  void want_state(Instant now, const std::vector<PeerId>& sources);
+
+  /// Begins to fetch the mean of the round that follows this record. Ends with take_mean() or gone().
+  void want_mean(Instant now, const Record& after, const std::vector<PeerId>& sources);
+
+  /// Who can be asked from now on; call it when a link opens or closes. A peer whose link was closed and
+  /// opened again must be missing in one call in between. Without any source a fetch waits for one.
+  void set_sources(Instant now, const std::vector<PeerId>& sources);
+
+  void on_offer(Instant now, PeerId from, ObjectOffer offer);
+  void on_gone(Instant now, PeerId from, const ObjectGone& gone);
+  void on_chunk(Instant now, PeerId from, Chunk chunk);
+
+  void step(Instant now);
+  Instant next_step() const;
+
+  /// Nothing more is needed: tells all who were asked, and forgets what was under way.
+  void finish();
+
+  Outbox take_messages();
+
+  /// The object that was wanted, once it is complete; then nothing is wanted any more.
+  std::optional<StateImage> take_state();
+  std::optional<FetchedMean> take_mean();
+
+  /// All sources were asked for the mean, and none has it: only a newer state helps.
+  bool gone() const { return stage_ == Stage::gone; }
+
+  /// Who owes an answer or chunks.
+  std::vector<PeerId> waiting_for() const;
+
+  FetchProgress progress() const;
+
+  /// What was turned away since the last call; the same of the same peer is told once until finish().
+  std::vector<Refusal> take_refusals();
+
+ private:
+  enum class Stage { idle, asking, fetching, complete, gone };
+
+  struct Source {
+    bool answered = false;
+    std::optional<ObjectOffer> offer;  ///< the one that counts; nothing when it has none or broke its word
+    Digest content;                    ///< of the whole offer
+    std::map<std::uint32_t, Instant> asked;  ///< chunks under way, no other source was asked for them
+    Instant quiet_since{};                   ///< last chunk, or first ask since there were none under way
+    std::optional<Instant> avoided_until;    ///< did not answer in time
+  };
+
+  const ChunkLayout& layout() const;
+  void begin(Instant now, ObjectId wanted, const std::vector<PeerId>& sources);
+  void ask(PeerId peer);
+  std::string fault_of(const ObjectOffer& offer) const;
+  void refuse(PeerId peer, std::string why);
+  void reconsider(Instant now);
+  void decide_without_offers(Instant now);
+  void choose();
+  bool serves(const Source& source) const;
+  void ask_for_chunks(Instant now);
+  void ask_for_chunk(Instant now, PeerId peer, Source& source, std::uint32_t index);
+  void relieve_slowest(Instant now, PeerId peer, Source& idle);
+  void release_asks(Source& source);
+  void drop_offer(Source& source);
+  void store(Instant now, Source& source, Chunk chunk);
+  void give_up_on_quiet(Instant now);
+  Duration chunk_patience() const;
+
+  Options options_;
+  Stage stage_ = Stage::idle;
+  ObjectId wanted_;
+  Digest parent_;  ///< of the record whose mean is wanted
+  std::map<PeerId, Source> sources_;
+  Instant choose_at_ = kNever;     ///< even if some have not answered
+  Instant ask_again_at_ = kNever;  ///< for a state that nobody had
+
+  std::optional<ObjectOffer> chosen_;
+  Digest chosen_content_;
+  std::vector<Blob> chunks_;  ///< empty: not here yet
+  std::uint64_t done_ = 0;
+  std::set<std::uint32_t> unasked_;  ///< neither here nor under way
+  std::optional<Duration> typical_;  ///< from ask to chunk
+
+  Outbox outbox_;
+  std::set<PeerId> told_;  ///< were asked for something: to be told when it is over
+  std::vector<Refusal> refusals_;
+  std::map<PeerId, std::string> refused_;
+};
+
+}  // namespace tw

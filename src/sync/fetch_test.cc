@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sync/fetch.h"
+
+#include <gtest/gtest.h>
+
+#include "sync/sample_state.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr PeerId kAnna{11};
+constexpr PeerId kBert{12};
+constexpr PeerId kCleo{13};
+
+Fetch::Options options(std::size_t window = 4) {
+  return {sample::kRun,
+          {sample::kStateBytes, sample::kChunkBytes},
+          {sample::kMeanBytes, sample::kSegmentBytes},
+          window};
+}
+
+ObjectOffer offer_of(const StateImage& image) {
+  return {
+      {ObjectKind::state, image.record.round}, image.record, image.parameters, image.bytes(), image.digests};
+}
+
+/// A joiner at a time of its own, and what it sent.
+struct Joiner {
+  std::vector<Record> records = sample::history(1, 20);
+  Instant now{};
+  Fetch fetch{options()};
+  std::map<PeerId, std::vector<ChunkAsk>> chunk_asks;
+  std::map<PeerId, int> object_asks;
+
+  void collect() {
+    for (const Envelope& envelope : fetch.take_messages()) {
+      if (const auto* ask = std::get_if<ChunkAsk>(&envelope.message)) chunk_asks[envelope.to].push_back(*ask);
+      if (std::holds_alternative<ObjectAsk>(envelope.message)) ++object_asks[envelope.to];
+    }
+  }
+
+  void want_state(const std::vector<PeerId>& sources) {
+    fetch.want_state(now, sources);
+    collect();
+  }
+
+  void offer(PeerId from, const ObjectOffer& offer) {
+    fetch.on_offer(now, from, offer);
+    collect();
+  }
+
+  void decline(PeerId from) {
+    fetch.on_gone(now, from, {{ObjectKind::state, 0}});
+    collect();
+  }
+
+  void chunk(PeerId from, const StateImage& image, std::uint32_t index) {
+    fetch.on_chunk(now, from, {{ObjectKind::state, image.record.round}, index, image.chunks[index]});
+    collect();
+  }
+
+  /// The oldest ask of this peer is answered.
+  bool answer(PeerId from, const StateImage& image) {
+    auto& asks = chunk_asks[from];
+    if (asks.empty()) return false;
+    const std::uint32_t index = asks.front().index;
+    asks.erase(asks.begin());
+    chunk(from, image, index);
+    return true;
+  }
+
+  void after(Duration time) {
+    now += time;
+    fetch.step(now);
+    collect();
+  }
+
+  StateImage image(Round round, std::uint64_t seed = 1) { return sample::image(records[round], seed); }
+};
+
+TEST(Fetch, takes_a_state_from_two_who_offer_the_same) {
+  Joiner j;
+  const StateImage image = j.image(5);
+  j.want_state({kAnna, kBert});
+  EXPECT_EQ(j.fetch.waiting_for(), (std::vector{kAnna, kBert}));
+  EXPECT_EQ(j.fetch.progress().total, 0U);
+  j.offer(kAnna, offer_of(image));
+  EXPECT_TRUE(j.chunk_asks.empty()) << "the other one has not answered";
+  j.offer(kBert, offer_of(image));
+  EXPECT_EQ(j.chunk_asks[kAnna].size(), 4U);
+  EXPECT_EQ(j.chunk_asks[kBert].size(), 4U);
+  j.answer(kAnna, image);
+  EXPECT_EQ(j.fetch.progress().done, 1U);
+  EXPECT_EQ(j.fetch.progress().total, image.chunks.size());
+  EXPECT_EQ(j.chunk_asks[kAnna].size(), 4U) << "the window is filled again";
+  EXPECT_FALSE(j.fetch.take_state());
+  while (j.answer(kAnna, image) || j.answer(kBert, image)) {
+  }
+  const auto state = j.fetch.take_state();
+  ASSERT_TRUE(state);
+  EXPECT_TRUE(sample::same(*state, image));
+  EXPECT_FALSE(j.fetch.take_state());
+}
+
+TEST(Fetch, does_not_wait_long_for_those_who_do_not_answer) {
+  Joiner j;
+  j.want_state({kAnna, kBert});
+  j.offer(kAnna, offer_of(j.image(5)));
+  EXPECT_EQ(j.fetch.next_step(), j.now + 500ms);
+  j.after(500ms);
+  EXPECT_EQ(j.chunk_asks[kAnna].size(), 4U);
+}
+
+TEST(Fetch, chooses_the_highest_round_and_then_what_most_offer) {
+  Joiner j;
+  j.want_state({kAnna, kBert, kCleo});
+  j.offer(kAnna, offer_of(j.image(5, 2)));
+  j.offer(kBert, offer_of(j.image(5)));
+  j.offer(kCleo, offer_of(j.image(5)));
+  EXPECT_TRUE(j.chunk_asks[kAnna].empty());
+  EXPECT_FALSE(j.chunk_asks[kBert].empty());
+  EXPECT_FALSE(j.chunk_asks[kCleo].empty());
+
+  Joiner k;
+  k.want_state({kAnna, kBert, kCleo});
+  k.offer(kAnna, offer_of(k.image(6)));
+  k.offer(kBert, offer_of(k.image(5)));
+  k.offer(kCleo, offer_of(k.image(5)));
+  EXPECT_FALSE(k.chunk_asks[kAnna].empty());
+  EXPECT_TRUE(k.chunk_asks[kBert].empty());
+}
+
+TEST(Fetch, changes_to_a_higher_round_only_as_long_as_nothing_has_arrived) {
+  for (const bool arrived : {false, true}) {
+    Joiner j;
+    j.want_state({kAnna, kBert});
+    j.offer(kAnna, offer_of(j.image(5)));
+    j.after(500ms);
+    if (arrived) j.answer(kAnna, j.image(5));
+    j.offer(kBert, offer_of(j.image(6)));
+    EXPECT_EQ(j.chunk_asks[kBert].empty(), arrived);
+  }
+}
+
+TEST(Fetch, refuses_offers_that_do_not_fit) {
+  const Joiner j;
+  const auto refused = [&](auto&& spoil) {
+    Joiner k;
+    k.want_state({kAnna});
+    ObjectOffer offer = offer_of(k.image(5));
+    spoil(offer);
+    k.offer(kAnna, offer);
+    k.after(400ms);
+    return k.chunk_asks.empty() && k.fetch.take_refusals().size() == 1;
+  };
+  EXPECT_FALSE(refused([](ObjectOffer&) {}));
+  EXPECT_TRUE(refused([](ObjectOffer& o) { o.bytes += 1; }));
+  EXPECT_TRUE(refused([](ObjectOffer& o) { o.bytes = std::uint64_t{1} << 60; }));
+  EXPECT_TRUE(refused([](ObjectOffer& o) { o.chunks.pop_back(); }));
+  EXPECT_TRUE(refused([](ObjectOffer& o) { o.chunks.emplace_back(); }));
+  EXPECT_TRUE(refused([](ObjectOffer& o) { o.record.run.low ^= 1; }));
+  EXPECT_TRUE(refused([](ObjectOffer& o) { o.object.round = 6; }));
+}
+
+TEST(Fetch, drops_who_sends_bad_bytes_and_asks_another) {
+  for (const int fault : {0, 1, 2}) {
+    SCOPED_TRACE(fault);
+    Joiner j;
+    const StateImage image = j.image(5);
+    j.want_state({kAnna, kBert});
+    j.offer(kAnna, offer_of(image));
+    j.offer(kBert, offer_of(image));
+    Chunk bad{{ObjectKind::state, 5}, 0, image.chunks[fault == 0 ? 1 : 0]};
+    if (fault == 1) bad.payload = Blob(std::vector<std::byte>(sample::kChunkBytes + 1));
+    if (fault == 2) bad.index = static_cast<std::uint32_t>(image.chunks.size());
+    j.fetch.on_chunk(j.now, kAnna, bad);
+    j.collect();
+    const auto refusals = j.fetch.take_refusals();
+    ASSERT_EQ(refusals.size(), 1U);
+    EXPECT_EQ(refusals[0].peer, kAnna);
+    EXPECT_EQ(j.fetch.waiting_for(), std::vector{kBert});
+    while (j.answer(kBert, image)) {
+    }
+    EXPECT_TRUE(j.fetch.take_state());
+  }
+}
+
+TEST(Fetch, asks_others_for_the_chunks_of_who_falls_silent) {
+  Joiner j;
+  const StateImage image = j.image(5);
+  j.want_state({kAnna, kBert});
+  j.offer(kAnna, offer_of(image));
+  j.offer(kBert, offer_of(image));
+  while (j.answer(kBert, image)) {
+  }
+  EXPECT_EQ(j.fetch.waiting_for().front(), kAnna);
+  EXPECT_LE(j.fetch.next_step(), j.now + 1s);
+  j.after(1s);
+  while (j.answer(kBert, image)) {
+  }
+  EXPECT_TRUE(j.fetch.take_state());
+}
+
+TEST(Fetch, gives_a_slow_source_ten_times_the_usual_time_and_asks_it_again_later) {
+  Joiner j;
+  const StateImage image = j.image(5);
+  j.want_state({kAnna});
+  j.offer(kAnna, offer_of(image));
+  j.now += 900ms;
+  j.answer(kAnna, image);
+  EXPECT_EQ(j.fetch.next_step(), j.now + 9s);
+  j.after(9s);
+  EXPECT_TRUE(j.fetch.waiting_for().empty());
+  const auto before = j.chunk_asks[kAnna].size();
+  EXPECT_EQ(j.fetch.next_step(), j.now + 9s);
+  j.after(9s);
+  EXPECT_EQ(j.chunk_asks[kAnna].size(), before + 4);
+}
+
+TEST(Fetch, relieves_a_slow_source_of_its_queue_near_the_end) {
+  Joiner j;
+  j.fetch = Fetch(options(8));
+  const StateImage image = j.image(5);
+  ASSERT_GE(image.chunks.size(), 16U);
+  j.want_state({kAnna, kBert});
+  j.offer(kAnna, offer_of(image));
+  j.offer(kBert, offer_of(image));
+  while (j.answer(kBert, image)) {
+  }
+  const FetchProgress before = j.fetch.progress();
+  EXPECT_LE(before.total - before.done, 3U);
+  while (j.answer(kAnna, image)) {
+  }
+  EXPECT_TRUE(j.fetch.take_state());
+}
+
+TEST(Fetch, repeats_a_state_ask_that_all_declined_after_half_a_second) {
+  Joiner j;
+  j.want_state({kAnna, kBert});
+  j.decline(kAnna);
+  EXPECT_EQ(j.fetch.next_step(), kNever);
+  j.decline(kBert);
+  EXPECT_EQ(j.fetch.next_step(), j.now + 500ms);
+  j.after(499ms);
+  EXPECT_EQ(j.object_asks[kAnna], 1);
+  j.after(1ms);
+  EXPECT_EQ(j.object_asks[kAnna], 2);
+  EXPECT_EQ(j.object_asks[kBert], 2);
+  EXPECT_FALSE(j.fetch.gone());
+}
+
+TEST(Fetch, starts_over_with_what_others_offer_when_the_chosen_state_is_gone) {
+  Joiner j;
+  const StateImage old = j.image(5);
+  const StateImage newer = j.image(6);
+  j.want_state({kAnna});
+  j.offer(kAnna, offer_of(old));
+  j.answer(kAnna, old);
+  j.fetch.set_sources(j.now, {kAnna, kBert});
+  j.offer(kBert, offer_of(newer));
+  j.fetch.on_gone(j.now, kAnna, {{ObjectKind::state, 5}});
+  j.collect();
+  while (j.answer(kBert, newer)) {
+  }
+  const auto state = j.fetch.take_state();
+  ASSERT_TRUE(state);
+  EXPECT_TRUE(sample::same(*state, newer));
+}
+
+TEST(Fetch, goes_on_with_the_others_when_a_link_closes_and_waits_when_none_is_left) {
+  Joiner j;
+  const StateImage image = j.image(5);
+  j.want_state({kAnna, kBert});
+  j.offer(kAnna, offer_of(image));
+  j.offer(kBert, offer_of(image));
+  j.fetch.set_sources(j.now, {kBert});
+  j.collect();
+  j.answer(kBert, image);
+  j.fetch.set_sources(j.now, {});
+  EXPECT_EQ(j.fetch.next_step(), kNever);
+  j.fetch.set_sources(j.now, {kCleo});
+  j.collect();
+  j.offer(kCleo, offer_of(image));
+  while (j.answer(kCleo, image)) {
+  }
+  EXPECT_TRUE(j.fetch.take_state());
+}
+
+TEST(Fetch, takes_the_mean_that_follows_a_record_and_no_other) {
+  Joiner j;
+  const auto chunks = sample::segments(1, 6);
+  ObjectOffer good{{ObjectKind::mean, 6}, j.records[6], j.records[6].mean, sample::kMeanBytes, {}};
+  for (const Blob& chunk : chunks) good.chunks.push_back(digest_of(chunk.bytes()));
+  ObjectOffer fork = good;
+  fork.record = sample::history(2, 6)[6];
+  fork.content = fork.record.mean;
+  ObjectOffer unrelated = good;
+  unrelated.content.low ^= 1;
+  j.fetch.want_mean(j.now, j.records[5], {kAnna, kBert, kCleo});
+  j.offer(kAnna, fork);
+  j.offer(kCleo, unrelated);
+  j.offer(kBert, good);
+  EXPECT_EQ(j.fetch.take_refusals().size(), 2U);
+  j.chunk_asks.clear();
+  for (std::uint32_t i = 0; i < chunks.size(); ++i) {
+    j.fetch.on_chunk(j.now, kBert, {{ObjectKind::mean, 6}, i, chunks[i]});
+  }
+  EXPECT_FALSE(j.fetch.take_state());
+  const auto mean = j.fetch.take_mean();
+  ASSERT_TRUE(mean);
+  EXPECT_EQ(mean->record, j.records[6]);
+  EXPECT_EQ(sample::bytes_of(mean->segments), sample::bytes_of(chunks));
+}
+
+TEST(Fetch, says_gone_when_nobody_has_the_mean) {
+  Joiner j;
+  j.fetch.want_mean(j.now, j.records[5], {kAnna, kBert});
+  j.fetch.on_gone(j.now, kAnna, {{ObjectKind::mean, 6}});
+  j.fetch.on_gone(j.now, kBert, {{ObjectKind::mean, 5}});
+  EXPECT_FALSE(j.fetch.gone()) << "that was an answer to another ask";
+  j.fetch.on_gone(j.now, kBert, {{ObjectKind::mean, 6}});
+  EXPECT_TRUE(j.fetch.gone());
+  j.want_state({kAnna});
+  EXPECT_FALSE(j.fetch.gone());
+}
+
+TEST(Fetch, ignores_what_it_did_not_ask_for) {
+  Joiner j;
+  const StateImage image = j.image(5);
+  j.chunk(kAnna, image, 0);
+  j.offer(kAnna, offer_of(image));
+  j.want_state({kAnna});
+  j.offer(kBert, offer_of(image));
+  j.chunk(kBert, image, 0);
+  j.offer(kAnna, offer_of(image));
+  j.offer(kAnna, offer_of(j.image(6)));
+  j.chunk(kBert, image, 0);
+  j.chunk(kAnna, j.image(6), 0);
+  EXPECT_EQ(j.fetch.progress().done, 0U);
+  j.chunk(kAnna, image, 0);
+  j.chunk(kAnna, image, 0);
+  EXPECT_EQ(j.fetch.progress().done, 1U);
+  EXPECT_TRUE(j.fetch.take_refusals().empty());
+}
+
+TEST(Fetch, tells_everybody_it_asked_when_it_is_done) {
+  Joiner j;
+  j.want_state({kAnna, kBert});
+  j.want_state({kCleo});
+  j.fetch.finish();
+  std::vector<PeerId> told;
+  for (const Envelope& envelope : j.fetch.take_messages()) {
+    EXPECT_TRUE(std::holds_alternative<SyncDone>(envelope.message));
+    told.push_back(envelope.to);
+  }
+  EXPECT_EQ(told, (std::vector{kAnna, kBert, kCleo}));
+  j.fetch.finish();
+  EXPECT_TRUE(j.fetch.take_messages().empty());
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace tw {
+namespace {
+
+// Each part lists only what has an effect, so that a leftover setting keeps nobody out. Doubles are printed
+// with as many digits as tell them apart.
+
+std::string data_text(const DataOptions& data) {
+  if (data.kind == DataKind::idx) return "idx";
+  return fmt::format("text context={} test_share={}", data.context, data.test_share);
+}
+
+std::string optimizer_text(const OptimizerOptions& o) {
+  if (o.kind == OptimizerKind::sgd)
+    return fmt::format("sgd momentum={} weight_decay={}", o.momentum, o.weight_decay);
+  return fmt::format("{} beta1={} beta2={} epsilon={} weight_decay={}",
+                     o.kind == OptimizerKind::adamw ? "adamw" : "lamb", o.beta1, o.beta2, o.epsilon,
+                     o.weight_decay);
+}
+
+std::string schedule_text(const ScheduleOptions& s, Round rounds) {
+  std::string text = fmt::format("learning_rate={} warmup_rounds={}", s.learning_rate, s.warmup_rounds);
+  if (s.kind == ScheduleKind::constant) return text;
+  return fmt::format("{} {} total_rounds={} final_share={}", text,
+                     s.kind == ScheduleKind::linear ? "linear" : "cosine",
+                     s.total_rounds == 0 ? rounds : s.total_rounds, s.final_share);
+}
+
+}  // namespace
+
+Digest run_digest(const RunOptions& options, std::uint64_t parameter_count) {
+  // A TorchScript file may lie elsewhere on every peer: it is known by its parameter count alone.
+  const bool built_in = options.model == "mnist-cnn" || options.model == "char-transformer";
+  return digest_of(fmt::format(
+      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={} seed={}\n{}\n{}\n",
+      built_in ? options.model : "file", parameter_count, data_text(options.data), options.target_batch_size,
+      options.microbatch, options.codec == Codec::fp32 ? "fp32" : "fp16", options.seed,
+      optimizer_text(options.optimizer), schedule_text(options.schedule, options.rounds)));
+}
+
+}  // namespace tw

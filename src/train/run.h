@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/digest.h"
+#include "base/ids.h"
+#include "base/time.h"
+#include "codec/codec.h"
+#include "train/optimizer.h"
+#include "train/schedule.h"
+
+namespace tw {
+
+enum class DataKind : std::uint8_t { idx, text };
+
+/// Paths are absolute once read from a run file (there relative to the file).
+struct DataOptions {
+  DataKind kind = DataKind::idx;
+  std::string train_inputs, train_targets;  ///< idx: tensor files, first dimension = samples
+  std::string test_inputs, test_targets;    ///< idx, optional: without them there is no evaluation
+  std::string text;                         ///< text: one file, bytes are the tokens
+  std::uint64_t context = 64;               ///< text: tokens a sample
+  double test_share = 0.05;                 ///< text: the tail of the file that is kept for evaluation
+};
+
+struct EvaluationOptions {
+  Round every = 0;                      ///< rounds; 0 = never but at the end
+  std::uint64_t samples = 0;            ///< of the test data; 0 = all
+  std::optional<double> stop_accuracy;  ///< the run ends when it is reached
+};
+
+struct CheckpointOptions {
+  std::string folder;  ///< empty: none
+  Round every = 0;     ///< rounds
+  int keep = 2;
+};
+
+/// Everything a run file says. One field table (run_file_yaml.cc) reads, checks and documents it.
+struct RunOptions {
+  std::string model = "mnist-cnn";  ///< mnist-cnn, char-transformer, or the path of a TorchScript file
+  DataOptions data;
+  std::uint64_t target_batch_size = 512;  ///< samples of a round, over all peers
+  std::uint64_t microbatch = 32;          ///< samples of one forward and backward pass
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  Codec codec = Codec::fp32;
+  Round rounds = 100;
+  std::uint64_t seed = 1;
+  EvaluationOptions evaluation;
+  CheckpointOptions checkpoint;
+  /// How long a side without a majority pauses before it goes on alone, marked so in its records.
+  Duration patience = std::chrono::seconds(20);
+
+  std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
+};
+
+/// Names everything that decides the result (not paths, patience, evaluation or checkpoints): peers of one run agree on it.
+Digest run_digest(const RunOptions& options, std::uint64_t parameter_count);
+
+}  // namespace tw

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "data/dataset.h"
+#include "train/run.h"
+
+namespace tw {
+
+struct RunData {
+  std::unique_ptr<Dataset> training;
+  std::unique_ptr<Dataset> evaluation;  ///< nullptr: the options name none
+};
+
+/// Reads the files that the options name.
+Result<RunData> open_run_data(const DataOptions& options);
+
+}  // namespace tw

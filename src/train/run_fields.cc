@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run_fields.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "train/nearest_name.h"
+
+namespace tw {
+namespace {
+
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+
+/// Where a value is stored; the alternative says how it is written.
+struct ModelPlace {
+  std::string* at;
+};
+
+struct FilePlace {
+  std::string* at;
+};
+
+struct FolderPlace {
+  std::string* at;
+};
+
+using Place = std::variant<std::uint64_t*, int*, double*, std::optional<double>*, Duration*, DataKind*,
+                           OptimizerKind*, ScheduleKind*, Codec*, ModelPlace, FilePlace, FolderPlace>;
+
+struct Bounds {
+  double low = 0;
+  double high = kUnbounded;
+  bool above_low = false;   // low itself is excluded
+  bool below_high = false;  // high itself is excluded
+
+  bool hold(double x) const {
+    return (above_low ? x > low : x >= low) && (below_high ? x < high : x <= high);
+  }
+};
+
+}  // namespace
+
+struct RunField {
+  std::string_view section;  // empty: at the top
+  std::string_view name;
+  std::string_view meaning;
+  Place (*place)(RunOptions&);
+  Bounds bounds = {};
+
+  std::string key() const {
+    return section.empty() ? std::string(name) : fmt::format("{}.{}", section, name);
+  }
+};
+
+namespace {
+
+constexpr Bounds kAtLeastOne{.low = 1};
+constexpr Bounds kShare{.low = 0, .high = 1};
+constexpr Bounds kBelowOne{.low = 0, .high = 1, .below_high = true};
+constexpr Bounds kPositive{.low = 0, .above_low = true};
+
+/// Everything a run file can say: reading, checks, suggestions and reference come from this table.
+constexpr RunField kFields[] = {
+    {"", "model",
+     "built-in model, or TorchScript file whose `forward(inputs, targets)` returns the mean loss",
+     [](RunOptions& o) -> Place { return ModelPlace{&o.model}; }},
+
+    {"data", "kind", "format of the data; may be left out where the other keys tell",
+     [](RunOptions& o) -> Place { return &o.data.kind; }},
+    {"data", "train_inputs", "idx: file with the training inputs",
+     [](RunOptions& o) -> Place { return FilePlace{&o.data.train_inputs}; }},
+    {"data", "train_targets", "idx: file with the training targets",
+     [](RunOptions& o) -> Place { return FilePlace{&o.data.train_targets}; }},
+    {"data", "test_inputs", "idx: file with the evaluation inputs; without it there is no evaluation",
+     [](RunOptions& o) -> Place { return FilePlace{&o.data.test_inputs}; }},
+    {"data", "test_targets", "idx: file with the evaluation targets",
+     [](RunOptions& o) -> Place { return FilePlace{&o.data.test_targets}; }},
+    {"data", "text", "text: the file; its bytes are the tokens",
+     [](RunOptions& o) -> Place { return FilePlace{&o.data.text}; }},
+    {"data",
+     "context",
+     "text: tokens of a sample",
+     [](RunOptions& o) -> Place { return &o.data.context; },
+     {.low = 1, .high = 65536}},
+    {"data", "test_share", "text: share of the file, at its end, that is kept for evaluation",
+     [](RunOptions& o) -> Place { return &o.data.test_share; }, kBelowOne},
+
+    {"training", "target_batch_size", "samples of a round, over all peers",
+     [](RunOptions& o) -> Place { return &o.target_batch_size; }, kAtLeastOne},
+    {"training", "microbatch", "samples of one forward and backward pass",
+     [](RunOptions& o) -> Place { return &o.microbatch; }, kAtLeastOne},
+    {"training", "rounds", "updates until the run ends", [](RunOptions& o) -> Place { return &o.rounds; },
+     kAtLeastOne},
+    {"training", "seed", "decides initial parameters, sample order and dropout",
+     [](RunOptions& o) -> Place { return &o.seed; }},
+    {"training", "codec", "how gradients cross the wire", [](RunOptions& o) -> Place { return &o.codec; }},
+    {"training", "patience", "how long a side without a majority of the peers pauses before it goes on alone",
+     [](RunOptions& o) -> Place { return &o.patience; }},
+
+    {"optimizer", "kind", "sgd is with Nesterov momentum",
+     [](RunOptions& o) -> Place { return &o.optimizer.kind; }},
+    {"optimizer", "momentum", "sgd", [](RunOptions& o) -> Place { return &o.optimizer.momentum; }, kBelowOne},
+    {"optimizer", "beta1", "adamw, lamb", [](RunOptions& o) -> Place { return &o.optimizer.beta1; },
+     kBelowOne},
+    {"optimizer", "beta2", "adamw, lamb", [](RunOptions& o) -> Place { return &o.optimizer.beta2; },
+     kBelowOne},
+    {"optimizer", "epsilon", "adamw, lamb", [](RunOptions& o) -> Place { return &o.optimizer.epsilon; },
+     kPositive},
+    {"optimizer", "weight_decay", "decoupled (adamw, lamb) or L2 (sgd)",
+     [](RunOptions& o) -> Place { return &o.optimizer.weight_decay; }},
+
+    {"schedule", "kind", "how the learning rate falls after the warm-up",
+     [](RunOptions& o) -> Place { return &o.schedule.kind; }},
+    {"schedule", "learning_rate", "the peak",
+     [](RunOptions& o) -> Place { return &o.schedule.learning_rate; }, kPositive},
+    {"schedule", "warmup_rounds", "rounds of linear rise from 0 to the peak",
+     [](RunOptions& o) -> Place { return &o.schedule.warmup_rounds; }},
+    {"schedule", "total_rounds", "round at which the fall ends; 0: the last round of the run",
+     [](RunOptions& o) -> Place { return &o.schedule.total_rounds; }},
+    {"schedule", "final_share", "share of the peak that is left at the end",
+     [](RunOptions& o) -> Place { return &o.schedule.final_share; }, kShare},
+
+    {"evaluation", "every", "rounds between two evaluations; 0: only at the end of the run",
+     [](RunOptions& o) -> Place { return &o.evaluation.every; }},
+    {"evaluation", "samples", "evaluation samples that are used; 0: all",
+     [](RunOptions& o) -> Place { return &o.evaluation.samples; }},
+    {"evaluation",
+     "stop_accuracy",
+     "the run ends when this share of the answers is right",
+     [](RunOptions& o) -> Place { return &o.evaluation.stop_accuracy; },
+     {.low = 0, .high = 1, .above_low = true}},
+
+    {"checkpoint", "folder", "where checkpoints are written; without it there are none",
+     [](RunOptions& o) -> Place { return FolderPlace{&o.checkpoint.folder}; }},
+    {"checkpoint", "every", "rounds between two checkpoints",
+     [](RunOptions& o) -> Place { return &o.checkpoint.every; }},
+    {"checkpoint",
+     "keep",
+     "checkpoints that are kept",
+     [](RunOptions& o) -> Place { return &o.checkpoint.keep; },
+     {.low = 1, .high = 1000}},
+};
+
+using Names = std::span<const std::string_view>;
+
+// Names in the order of the enum constants.
+Names names_of(DataKind) {
+  static constexpr std::string_view kNames[] = {"idx", "text"};
+  return kNames;
+}
+
+Names names_of(OptimizerKind) {
+  static constexpr std::string_view kNames[] = {"sgd", "adamw", "lamb"};
+  return kNames;
+}
+
+Names names_of(ScheduleKind) {
+  static constexpr std::string_view kNames[] = {"constant", "linear", "cosine"};
+  return kNames;
+}
+
+Names names_of(Codec) {
+  static constexpr std::string_view kNames[] = {"fp32", "fp16"};
+  return kNames;
+}
+
+constexpr std::string_view kModels[] = {"mnist-cnn", "char-transformer"};
+
+/// "did you mean" for the known name that is nearest to `written`, if one is near; else empty.
+std::string suggestion(std::string_view written, Names known) {
+  const auto nearest =
+      std::min_element(known.begin(), known.end(), [&](std::string_view a, std::string_view b) {
+        return edit_distance(written, a) < edit_distance(written, b);
+      });
+  if (nearest == known.end() || !resembles(written, *nearest)) return "";
+  return fmt::format("; did you mean \"{}\"?", *nearest);
+}
+
+struct DurationUnit {
+  std::string_view name;
+  double seconds;
+};
+
+constexpr DurationUnit kDurationUnits[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<Duration> parse_duration(std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const auto number = parse_number<double>(text.substr(0, digits));
+  for (const auto& [name, seconds] : kDurationUnits) {
+    if (number && text.substr(digits) == name) return from_seconds(*number * seconds);
+  }
+  return std::nullopt;
+}
+
+std::string bounds_text(const Bounds& bounds) {
+  const std::string low = fmt::format(" {} {}", bounds.above_low ? "above" : "of at least", bounds.low);
+  if (bounds.high == kUnbounded) return low;
+  return low + fmt::format(" and {} {}", bounds.below_high ? "below" : "at most", bounds.high);
+}
+
+std::string whole_number_text(const Bounds& bounds) {
+  const bool any = bounds.low == 0 && bounds.high == kUnbounded;
+  return any ? "a whole number" : "a whole number" + bounds_text(bounds);
+}
+
+/// What may stand there, for messages and for the reference.
+struct Expectation {
+  const Bounds& bounds;
+
+  std::string operator()(const std::uint64_t*) const { return whole_number_text(bounds); }
+
+  std::string operator()(const int*) const { return whole_number_text(bounds); }
+
+  std::string operator()(const double*) const { return "a number" + bounds_text(bounds); }
+
+  std::string operator()(const std::optional<double>*) const { return "a number" + bounds_text(bounds); }
+
+  std::string operator()(const Duration*) const { return "a duration such as 20s (ms, s, m or h)"; }
+
+  std::string operator()(const ModelPlace&) const {
+    return fmt::format("{} or a file", fmt::join(kModels, ", "));
+  }
+
+  std::string operator()(const FilePlace&) const { return "a file"; }
+
+  std::string operator()(const FolderPlace&) const { return "a folder"; }
+
+  template <class Enum>
+  std::string operator()(const Enum* at) const {
+    return fmt::format("{}", fmt::join(names_of(*at), " or "));
+  }
+};
+
+/// The present value as it would be written.
+struct Written {
+  std::string operator()(const std::uint64_t* at) const { return fmt::to_string(*at); }
+
+  std::string operator()(const int* at) const { return fmt::to_string(*at); }
+
+  std::string operator()(const double* at) const { return fmt::to_string(*at); }
+
+  std::string operator()(const std::optional<double>* at) const { return *at ? fmt::to_string(**at) : ""; }
+
+  std::string operator()(const Duration* at) const { return fmt::format("{}s", to_seconds(*at)); }
+
+  std::string operator()(const ModelPlace& place) const { return *place.at; }
+
+  std::string operator()(const FilePlace& place) const { return *place.at; }
+
+  std::string operator()(const FolderPlace& place) const { return *place.at; }
+
+  template <class Enum>
+  std::string operator()(const Enum* at) const {
+    return std::string(names_of(*at)[static_cast<std::size_t>(*at)]);
+  }
+};
+
+/// Stores a value; returns the complaint.
+struct Assignment {
+  const RunField& field;
+  const GivenValue& given;
+
+  std::string operator()(std::uint64_t* at) const {
+    const auto number = parse_number<std::uint64_t>(given.text);
+    if (!number || !field.bounds.hold(static_cast<double>(*number))) return unexpected();
+    *at = *number;
+    return "";
+  }
+
+  std::string operator()(int* at) const {
+    const auto number = parse_number<int>(given.text);
+    if (!number || !field.bounds.hold(*number)) return unexpected();
+    *at = *number;
+    return "";
+  }
+
+  std::string operator()(double* at) const {
+    const auto number = parse_number<double>(given.text);
+    if (!number || !std::isfinite(*number) || !field.bounds.hold(*number)) return unexpected();
+    *at = *number;
+    return "";
+  }
+
+  std::string operator()(std::optional<double>* at) const {
+    double number = 0;
+    std::string complaint = (*this)(&number);
+    if (complaint.empty()) *at = number;
+    return complaint;
+  }
+
+  std::string operator()(Duration* at) const {
+    const auto duration = parse_duration(given.text);
+    if (!duration) return unexpected();
+    *at = *duration;
+    return "";
+  }
+
+  template <class Enum>
+  std::string operator()(Enum* at) const {
+    const Names names = names_of(*at);
+    const auto found = std::find(names.begin(), names.end(), given.text);
+    if (found == names.end()) return unexpected() + suggestion(given.text, names);
+    *at = static_cast<Enum>(found - names.begin());
+    return "";
+  }
+
+  std::string operator()(const FolderPlace& place) const {
+    if (given.text.empty()) return unexpected();
+    *place.at = absolute();
+    return "";
+  }
+
+  std::string operator()(const FilePlace& place) const {
+    if (given.text.empty()) return unexpected();
+    *place.at = absolute();
+    std::error_code error;
+    return std::filesystem::is_regular_file(*place.at, error) ? ""
+                                                              : fmt::format("no such file: {}", *place.at);
+  }
+
+  std::string operator()(const ModelPlace& place) const {
+    if (std::find(std::begin(kModels), std::end(kModels), given.text) != std::end(kModels)) {
+      *place.at = given.text;
+      return "";
+    }
+    const std::string complaint = (*this)(FilePlace{place.at});
+    if (complaint.empty() || given.text.empty()) return complaint;
+    return fmt::format("neither a built-in model ({}) nor a file: {}{}", fmt::join(kModels, ", "), *place.at,
+                       suggestion(given.text, kModels));
+  }
+
+ private:
+  std::string unexpected() const {
+    return fmt::format("expected {}, found {}", expectation(field),
+                       given.text.empty() ? "nothing" : fmt::format("\"{}\"", given.text));
+  }
+
+  std::string absolute() const { return (given.folder / given.text).lexically_normal().string(); }
+};
+
+}  // namespace
+
+std::string expectation(const RunField& field) {
+  RunOptions defaults;
+  return std::visit(Expectation{field.bounds}, field.place(defaults));
+}
+
+std::string assign(const RunField& field, const GivenValue& given, RunOptions& options) {
+  return std::visit(Assignment{field, given}, field.place(options));
+}
+
+const RunField* find_run_field(std::string_view key) {
+  const auto found =
+      std::find_if(std::begin(kFields), std::end(kFields), [&](const RunField& f) { return f.key() == key; });
+  return found == std::end(kFields) ? nullptr : &*found;
+}
+
+bool is_run_section(std::string_view name) {
+  return std::any_of(std::begin(kFields), std::end(kFields),
+                     [&](const RunField& f) { return !f.section.empty() && f.section == name; });
+}
+
+/// The nearest name in the section, else a name in another section with its whole key, else all names of the
+/// section.
+std::string unknown_key(std::string_view section, std::string_view name) {
+  std::vector<std::string> here;
+  std::string nearest;
+  std::size_t distance = std::numeric_limits<std::size_t>::max();
+  const auto consider = [&](std::string_view known, std::string shown, std::size_t handicap) {
+    const std::size_t d = edit_distance(name, known) + handicap;
+    if (d >= distance || !resembles(name, known)) return;
+    distance = d;
+    nearest = std::move(shown);
+  };
+  for (const RunField& field : kFields) {
+    const bool same_section = field.section == section;
+    const std::string_view shown = section.empty() && !field.section.empty() ? field.section : field.name;
+    if (same_section || section.empty()) {
+      consider(shown, std::string(shown), 0);
+      if (std::find(here.begin(), here.end(), shown) == here.end()) here.emplace_back(shown);
+    }
+    if (!same_section) consider(field.name, field.key(), 1);
+  }
+  if (nearest.empty()) return fmt::format("unknown key; known here: {}", fmt::join(here, ", "));
+  return fmt::format("unknown key; did you mean \"{}\"?", nearest);
+}
+
+std::string run_file_reference() {
+  std::string table = "| key | value | default | meaning |\n|---|---|---|---|\n";
+  RunOptions defaults;
+  for (const RunField& field : kFields) {
+    const std::string written = std::visit(Written{}, field.place(defaults));
+    table += fmt::format("| `{}` | {} | {} | {} |\n", field.key(), expectation(field),
+                         written.empty() ? "" : fmt::format("`{}`", written), field.meaning);
+  }
+  return table;
+}
+
+}  // namespace tw

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tw {
+namespace {
+
+using Change = std::pair<std::string, std::function<void(RunOptions&)>>;
+
+TEST(RunDigest, differs_when_anything_differs_that_decides_the_result) {
+  const std::vector<Change> changes = {
+      {"model", [](RunOptions& o) { o.model = "char-transformer"; }},
+      {"data", [](RunOptions& o) { o.data.kind = DataKind::text; }},
+      {"batch", [](RunOptions& o) { o.target_batch_size = 513; }},
+      {"microbatch", [](RunOptions& o) { o.microbatch = 31; }},
+      {"optimizer", [](RunOptions& o) { o.optimizer.kind = OptimizerKind::lamb; }},
+      {"beta", [](RunOptions& o) { o.optimizer.beta2 = 0.9990000000000001; }},
+      {"schedule", [](RunOptions& o) { o.schedule.kind = ScheduleKind::linear; }},
+      {"rate", [](RunOptions& o) { o.schedule.learning_rate = 2e-3; }},
+      {"codec", [](RunOptions& o) { o.codec = Codec::fp16; }},
+      {"seed", [](RunOptions& o) { o.seed = 2; }},
+  };
+  const Digest base = run_digest({}, 10);
+  EXPECT_NE(base, run_digest({}, 11));
+  for (const auto& [name, change] : changes) {
+    RunOptions options;
+    change(options);
+    EXPECT_NE(run_digest(options, 10), base) << name;
+  }
+}
+
+TEST(RunDigest, ignores_paths_evaluation_checkpoints_and_settings_without_effect) {
+  const std::vector<Change> changes = {
+      {"path", [](RunOptions& o) { o.data.train_inputs = "/elsewhere"; }},
+      {"patience", [](RunOptions& o) { o.patience = {}; }},
+      {"evaluation", [](RunOptions& o) { o.evaluation.every = 3; }},
+      {"checkpoint", [](RunOptions& o) { o.checkpoint.every = 3; }},
+      {"momentum of adamw", [](RunOptions& o) { o.optimizer.momentum = 0.1; }},
+      {"context of idx data", [](RunOptions& o) { o.data.context = 1; }},
+      {"end of a constant schedule", [](RunOptions& o) { o.schedule.total_rounds = 1; }},
+      {"rounds of a constant schedule", [](RunOptions& o) { o.rounds = 1; }},
+  };
+  for (const auto& [name, change] : changes) {
+    RunOptions options;
+    change(options);
+    EXPECT_EQ(run_digest(options, 10), run_digest({}, 10)) << name;
+  }
+}
+
+TEST(RunDigest, takes_the_rounds_of_the_run_as_the_end_of_a_schedule_without_one) {
+  RunOptions implied;
+  implied.schedule.kind = ScheduleKind::cosine;
+  implied.rounds = 70;
+  RunOptions explicit_end = implied;
+  explicit_end.schedule.total_rounds = 70;
+  EXPECT_EQ(run_digest(implied, 10), run_digest(explicit_end, 10));
+  implied.rounds = 71;
+  EXPECT_NE(run_digest(implied, 10), run_digest(explicit_end, 10));
+}
+
+TEST(RunDigest, does_not_depend_on_where_a_model_file_lies) {
+  RunOptions here;
+  here.model = "/here/model.pt";
+  RunOptions there;
+  there.model = "/there/model.pt";
+  EXPECT_EQ(run_digest(here, 10), run_digest(there, 10));
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/session.h"
+
+#include <algorithm>
+
+#include "average/shares.h"
+#include "swarm/quorum.h"
+#include "train/session_machine.h"
+#include "wire/frame.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kTimer = 250ms;
+/// A wait that lasts longer names its cause (design section 4, L3).
+constexpr Duration kNameWaitAfter = 4s;
+/// A joiner that reaches nobody for so long gives up.
+constexpr Duration kGiveUpJoining = 30s;
+
+}  // namespace
+
+Session::Session(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer)
+    : machine_(std::make_unique<Machine>(doors, std::move(options), trainer, observer)) {}
+
+Session::~Session() = default;
+
+Result<std::string> Session::start() { return machine_->start(); }
+
+void Session::leave() { machine_->leave(); }
+
+SessionView Session::view() const { return machine_->view(); }
+
+// ---- beginning ------------------------------------------------------------------------------------------------
+
+Session::Machine::Machine(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer)
+    : doors_(doors),
+      options_(std::move(options)),
+      observer_(observer),
+      state_(std::make_shared<TrainState>(trainer, options_.run)),
+      geometry_{trainer.parameter_count(), options_.segment_length},
+      run_(run_digest(options_.run, trainer.parameter_count())) {
+  const CheckpointOptions& keep = options_.run.checkpoint;
+  if (keep.folder.empty()) return;
+  checkpoints_ = std::make_unique<CheckpointStore>(
+      doors_.files,
+      CheckpointStore::Options{keep.folder, static_cast<std::size_t>(keep.keep), to_string(options_.self)});
+}
+
+Result<std::string> Session::Machine::start() {
+  Result<std::string> address = doors_.network.open(options_.listen, *this);
+  if (!address.ok()) return address;
+  address_ = address.value();
+  doors_.network.greet_with(encode(Hello{kProtocolVersion, run_, options_.self, geometry_.length, address_}));
+
+  const RunOptions& run = options_.run;
+  Swarm::Options swarm;
+  swarm.self = {options_.self, address_};
+  swarm.run = run_;
+  swarm.founder = options_.join.empty();
+  swarm.wait_for = options_.wait_for;
+  swarm.bootstrap = options_.join;
+  swarm.lease = {run.target_batch_size, run.microbatch};
+  swarm.segments = geometry_.segments();
+  swarm.rounds = run.rounds;
+  swarm.patience = run.patience;
+  swarm.shares = {equal_shares, reown};
+  swarm_.emplace(std::move(swarm), doors_.clock.now());
+
+  const std::uint64_t mean_bytes = encoded_bytes(run.codec, geometry_.length);
+  const std::uint64_t segment_bytes = encoded_bytes(run.codec, geometry_.segment_length);
+  fetch_.emplace(
+      Fetch::Options{run_, {state_->bytes(), options_.chunk_bytes}, {mean_bytes, segment_bytes}});
+
+  emit(Phase::start, 0, address_);
+  waiting_since_ = doors_.clock.now();
+  if (swarm_->standing() == Standing::fresh && options_.join.empty() && checkpoints_) {
+    load_checkpoint();
+  } else {
+    begin_history();
+  }
+  pump();
+  return address;
+}
+
+void Session::Machine::begin_history() {
+  compute<Digest>(
+      0, [](TrainState& state) { return state.initialise(); },
+      [this](Digest parameters, Duration) {
+        Record nothing;
+        if (!tip_) tip_ = Tip{nothing, parameters};
+        swarm_->fresh(doors_.clock.now(), parameters);
+      });
+}
+
+// ---- network --------------------------------------------------------------------------------------------------
+
+Result<PeerId> Session::Machine::admit(const Frame& hello) {
+  const Result<Message> message = decode(hello);
+  if (!message.ok()) return message.error();
+  const Hello* greeting = std::get_if<Hello>(&message.value());
+  if (greeting == nullptr) return Error{"expected a hello, got " + std::string(name_of(message.value()))};
+  const auto refuse = [&](std::string why) -> Result<PeerId> {
+    emit_about(greeting->peer, Phase::refuse, round_, why);
+    return Error{std::move(why)};
+  };
+  if (greeting->protocol != kProtocolVersion) {
+    return refuse("protocol version " + std::to_string(greeting->protocol) + ", expected " +
+                  std::to_string(kProtocolVersion));
+  }
+  if (greeting->parameters != geometry_.length) {
+    return refuse("the model has " + std::to_string(greeting->parameters) + " parameters, that of this run has " +
+                  std::to_string(geometry_.length));
+  }
+  if (greeting->run != run_) {
+    return refuse("another run: model, data, batch sizes, optimizer, schedule, codec, rounds or seed differ (run " +
+                  to_string(greeting->run).substr(0, 8) + ", expected " + to_string(run_).substr(0, 8) +
+                  "); use the same run file");
+  }
+  if (greeting->peer == options_.self || swarm_->roster().is_open(greeting->peer)) {
+    return refuse("peer id " + to_string(greeting->peer) + " is taken");
+  }
+  greeted_[greeting->peer] = {greeting->peer, greeting->address};
+  return greeting->peer;
+}
+
+void Session::Machine::on_open(PeerId peer) {
+  const auto greeted = greeted_.find(peer);
+  const Member member = greeted == greeted_.end() ? Member{peer, {}} : greeted->second;
+  greeted_.erase(peer);
+  if (reduction_) reduction_->on_new_link(peer);
+  swarm_->on_open(doors_.clock.now(), member);
+  pump();
+}
+
+void Session::Machine::on_close(PeerId peer, const std::string& why) {
+  swarm_->on_close(doors_.clock.now(), peer, why);
+  donor_.on_close(peer);
+  last_bulk_.erase(peer);
+  pump();
+}
+
+void Session::Machine::on_refused(const std::string& address, const std::string& why) {
+  emit(Phase::refuse, round_, why);
+  swarm_->on_refused(doors_.clock.now(), address);
+  const bool different = why.find("another run") != std::string::npos || why.find("parameters") != std::string::npos ||
+                         why.find("protocol version") != std::string::npos || why.find("is taken") != std::string::npos;
+  if (different && swarm_->standing() == Standing::fresh && !options_.join.empty()) {
+    end("cannot join " + address + ": " + why, true);
+  }
+  pump();
+}
+
+void Session::Machine::on_message(PeerId from, Frame frame) {
+  const Instant now = doors_.clock.now();
+  Result<Message> decoded = decode(frame);
+  if (!decoded.ok()) {
+    emit_about(from, Phase::refuse, round_, decoded.error().message);
+    doors_.network.close(from);
+    on_close(from, "sent what cannot be read: " + decoded.error().message);
+    return;
+  }
+  swarm_->on_sign_of_life(now, from);
+  Message& message = decoded.value();
+  if (std::holds_alternative<Scatter>(message) || std::holds_alternative<Gather>(message)) {
+    take_bulk(from, message);
+  } else if (const auto* ask = std::get_if<ObjectAsk>(&message)) {
+    const bool here = tip_ && !catching_up_ && swarm_->head();
+    donor_.on_ask(from, *ask, here ? &tip_->record : nullptr);
+  } else if (const auto* chunk_ask = std::get_if<ChunkAsk>(&message)) {
+    donor_.on_chunk_ask(from, *chunk_ask);
+  } else if (std::holds_alternative<SyncDone>(message)) {
+    donor_.on_done(from);
+  } else if (auto* offer = std::get_if<ObjectOffer>(&message)) {
+    fetch_->on_offer(now, from, std::move(*offer));
+  } else if (const auto* gone = std::get_if<ObjectGone>(&message)) {
+    fetch_->on_gone(now, from, *gone);
+  } else if (auto* chunk = std::get_if<Chunk>(&message)) {
+    fetch_->on_chunk(now, from, std::move(*chunk));
+  } else {
+    swarm_->on_message(now, from, message);
+  }
+  pump();
+}
+
+std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
+  if (reduction_) {
+    if (const std::optional<Message> segment = reduction_->next_bulk(to)) return encode(*segment);
+  }
+  if (const std::optional<Message> chunk = donor_.next_bulk(to)) return encode(*chunk);
+  return std::nullopt;
+}
+
+// ---- the loop -------------------------------------------------------------------------------------------------
+
+void Session::Machine::pump() {
+  if (finished_) return;
+  for (std::vector<Decision> decisions = swarm_->take_decisions(); !decisions.empty();
+       decisions = swarm_->take_decisions()) {
+    for (const Decision& decision : decisions) {
+      std::visit([&](const auto& d) { act(d); }, decision);
+      if (finished_) return flush();
+    }
+  }
+  open_round();
+  poll_fetch();
+  serve_images();
+  start_work();
+  report_averaging();
+  if (!told_sources_done_ && swarm_->standing() == Standing::member) {
+    fetch_->finish();
+    told_sources_done_ = true;
+  }
+  finish_when_done();
+  flush();
+  arm();
+}
+
+void Session::Machine::flush() {
+  for (const Event& event : swarm_->take_events()) doors_.events.emit(event);
+  const auto send_all = [&](Outbox messages) {
+    for (const Envelope& envelope : messages) doors_.network.send(envelope.to, encode(envelope.message));
+  };
+  send_all(swarm_->take_messages());
+  send_all(donor_.take_messages());
+  send_all(fetch_->take_messages());
+  if (reduction_) {
+    for (PeerId peer : reduction_->take_wakeups()) doors_.network.pull(peer);
+  }
+  for (PeerId peer : donor_.take_wakeups()) doors_.network.pull(peer);
+}
+
+void Session::Machine::arm() {
+  const Instant now = doors_.clock.now();
+  Instant next = std::min(swarm_->next_step(), fetch_->next_step());
+  next = std::clamp(next, now, now + kTimer);
+  if (next >= armed_) return;
+  armed_ = next;
+  doors_.clock.at(next, [this, alive = std::weak_ptr<int>(alive_)] {
+    if (!alive.expired()) on_timer();
+  });
+}
+
+void Session::Machine::on_timer() {
+  armed_ = kNever;
+  if (finished_) return;
+  const Instant now = doors_.clock.now();
+  swarm_->step(now);
+  fetch_->step(now);
+  complain_about_stalls();
+  watch_waits();
+  finish_when_done();
+  give_up_when_nobody_has_the_state(now);
+  pump();
+}
+
+void Session::Machine::give_up_when_nobody_has_the_state(Instant now) {
+  const Standing standing = swarm_->standing();
+  const bool outside = standing == Standing::syncing || (standing == Standing::fresh && !options_.join.empty());
+  const bool hopeless = outside && !restoring_ && swarm_->roster().following().empty() &&
+                        (standing == Standing::syncing || swarm_->roster().open_peers().empty());
+  if (!hopeless) hopeless_since_ = kNever;
+  if (!hopeless || hopeless_since_ == kNever) {
+    if (hopeless) hopeless_since_ = now;
+    return;
+  }
+  if (now - hopeless_since_ < kGiveUpJoining) return;
+  const std::string where = options_.join.empty() ? std::string() : " at " + options_.join.front();
+  end("nobody who has the state of the run can be reached" + where + " for " +
+          std::to_string(kGiveUpJoining / 1s) + " s; is a peer running there?", true);
+}
+
+void Session::Machine::act(const Dial& dial) { doors_.network.connect(dial.address); }
+
+void Session::Machine::act(const Hangup& hangup) {
+  doors_.network.close(hangup.peer);
+  donor_.on_close(hangup.peer);
+  last_bulk_.erase(hangup.peer);
+}
+
+void Session::Machine::act(const Ended& ended) { end(ended.why, ended.failed); }
+
+void Session::Machine::end(const std::string& why, bool failed) {
+  if (finished_) return;
+  flush();
+  finished_ = true;
+  ended_ = why;
+  if (failed) failure_ = why;
+}
+
+void Session::Machine::leave() {
+  if (finished_) return;
+  if (leaving_) return end("left at once", false);
+  leaving_ = true;
+  swarm_->leave(doors_.clock.now());
+  pump();
+}
+
+// ---- what can be seen -----------------------------------------------------------------------------------------
+
+void Session::Machine::emit(Phase phase, Round round, std::string why,
+                            std::vector<std::pair<std::string, double>> numbers) {
+  Event event{doors_.clock.now(), phase, round};
+  event.why = std::move(why);
+  event.numbers = std::move(numbers);
+  doors_.events.emit(event);
+}
+
+void Session::Machine::emit_about(PeerId peer, Phase phase, Round round, std::string why) {
+  doors_.events.emit(Event{doors_.clock.now(), phase, round, peer, std::move(why)});
+}
+
+std::string Session::Machine::describe_wait() const {
+  const auto names = [](const std::vector<PeerId>& peers) {
+    std::string text;
+    for (PeerId peer : peers) text += (text.empty() ? "peer " : ", ") + to_string(peer);
+    return text;
+  };
+  if (catching_up_) {
+    const FetchProgress progress = fetch_->progress();
+    return names(fetch_->waiting_for()) + ": state of the run, chunk " + std::to_string(progress.done) + " of " +
+           std::to_string(progress.total);
+  }
+  if (computing_ && called_at_ == kNever) return {};  // its own work, not a wait
+  const Lead::Wait wait = swarm_->waiting();
+  return names(wait.peers) + (wait.peers.empty() ? "" : ": ") + wait.why;
+}
+
+void Session::Machine::watch_waits() {
+  const Instant now = doors_.clock.now();
+  const Round head = swarm_->head() ? swarm_->head()->round : 0;
+  const std::string wait = std::to_string(head) + (computing_ ? "+" : "-") + describe_wait();
+  if (wait != last_wait_) {
+    last_wait_ = wait;
+    waiting_since_ = now;
+    wait_told_at_ = now;
+  }
+  if (now - wait_told_at_ < kNameWaitAfter || describe_wait().empty()) return;
+  wait_told_at_ = now;
+  const std::vector<PeerId> peers = catching_up_ ? fetch_->waiting_for() : swarm_->waiting().peers;
+  Event event{now, Phase::wait, head + 1};
+  if (!peers.empty()) event.peer = peers.front();
+  event.why = describe_wait();
+  event.numbers = {{"seconds", to_seconds(now - waiting_since_)}};
+  doors_.events.emit(event);
+}
+
+SessionView Session::Machine::view() const {
+  SessionView view;
+  if (swarm_ && swarm_->head()) {
+    view.round = swarm_->head()->round;
+    view.samples = swarm_->head()->samples_total();
+    view.members = swarm_->head()->members;
+    view.leader = swarm_->leader().value_or(PeerId{});
+  }
+  if (swarm_ && !finished_) view.waiting = describe_wait();
+  view.finished = finished_;
+  view.ended = ended_;
+  view.failure = failure_;
+  return view;
+}
+
+}  // namespace tw

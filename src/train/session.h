@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "train/run.h"
+#include "train/trainer.h"
+#include "wire/messages.h"
+#include "world/clock.h"
+#include "world/events.h"
+#include "world/executor.h"
+#include "world/files.h"
+#include "world/network.h"
+
+namespace tw {
+
+/// The doors of one peer. All outlive the session.
+struct Doors {
+  Clock& clock;
+  Network& network;
+  Files& files;
+  Executor& compute;
+  Executor& disk;
+  EventSink& events;
+};
+
+struct SessionOptions {
+  PeerId self;
+  std::string listen = "127.0.0.1:0";
+  std::vector<std::string> join;  ///< addresses of peers; empty: this peer starts (or resumes) the run
+  std::uint32_t wait_for = 1;     ///< the first peer begins round 1 when so many peers are there
+  std::uint64_t segment_length = 64 * 1024;  ///< floats
+  std::uint64_t chunk_bytes = 512 * 1024;    ///< of state transfer
+  RunOptions run;
+  /// For tests of the checkers alone (average/reduction.h).
+  bool keep_stale_seals = false;
+};
+
+/// How a session stands, for whoever shows progress. Plain values.
+struct SessionView {
+  Round round = 0;                 ///< last committed one here
+  std::uint64_t samples = 0;       ///< of the run, committed
+  std::vector<Member> members;
+  PeerId leader;
+  std::string waiting;             ///< whom for and why; empty when nobody is waited for
+  bool finished = false;           ///< the run has ended, or this peer has left
+  std::string ended;               ///< how, once finished
+  std::string failure;             ///< why the session cannot go on; empty when it did nothing wrong
+};
+
+/// Sees every decision; for checkers and progress displays. Called on the loop thread.
+class SessionObserver {
+ public:
+  virtual ~SessionObserver() = default;
+
+  /// The record is decided and known here (before it is applied).
+  virtual void on_commit(const Record& record) = 0;
+
+  /// Parameters after the record's update; also after a state transfer, with restored = true.
+  virtual void on_applied(const Record& record, const Digest& parameters, bool restored) = 0;
+};
+
+/// One peer of a run, from greeting to leaving: the public C++ interface. Takes part as long as its doors bring it events;
+/// everything on the loop thread; the trainer is called on the compute executor alone.
+class Session {
+ public:
+  Session(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer = nullptr);
+  ~Session();
+
+  /// Listens and joins or starts the run. An error (address in use, unreadable checkpoint folder) leaves nothing behind.
+  /// Returns the address at which others reach this peer.
+  Result<std::string> start();
+
+  /// Hands in what is done, leaves after the round; finished() then. The second call leaves at once.
+  void leave();
+
+  SessionView view() const;
+
+ private:
+  class Machine;
+  std::unique_ptr<Machine> machine_;
+};
+
+}  // namespace tw

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "average/reduction.h"
+#include "swarm/swarm.h"
+#include "sync/checkpoint.h"
+#include "sync/donor.h"
+#include "sync/fetch.h"
+#include "train/session.h"
+#include "train/state.h"
+
+namespace tw {
+
+/// What a session is made of: the step machines (swarm, reduction, donor, fetch), the train state, and the doors.
+/// session.cc: beginning, network, time. session_rounds.cc: work, averaging, updates.
+/// session_sync.cc: taking and giving state, checkpoints.
+class Session::Machine final : public NetworkEvents {
+ public:
+  Machine(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer);
+
+  Result<std::string> start();
+  void leave();
+  SessionView view() const;
+
+  Result<PeerId> admit(const Frame& hello) override;
+  void on_open(PeerId peer) override;
+  void on_message(PeerId from, Frame frame) override;
+  void on_close(PeerId peer, const std::string& why) override;
+  void on_refused(const std::string& address, const std::string& why) override;
+  std::optional<Frame> next_bulk(PeerId to) override;
+
+ private:
+  /// A record, and the digest of the parameters after it.
+  struct Tip {
+    Record record;
+    Digest parameters;
+  };
+
+  // ---- session.cc
+  void begin_history();
+  void pump();
+  void flush();
+  void arm();
+  void on_timer();
+  void give_up_when_nobody_has_the_state(Instant now);
+  void act(const Dial& dial);
+  void act(const Hangup& hangup);
+  void act(const Reduce& reduce);
+  void act(const Committed& committed);
+  void act(const CatchUp& catch_up);
+  void act(const Ended& ended);
+  void end(const std::string& why, bool failed);
+  void emit(Phase phase, Round round, std::string why = {}, std::vector<std::pair<std::string, double>> numbers = {});
+  void emit_about(PeerId peer, Phase phase, Round round, std::string why);
+  std::string describe_wait() const;
+  void watch_waits();
+
+  // ---- session_rounds.cc
+  void open_round();
+  void start_work();
+  void contribute_what_is_done();
+  void take_bulk(PeerId from, const Message& message);
+  void report_averaging();
+  void complain_about_stalls();
+  void on_update(const Record& record, const Digest& parameters, Duration took);
+  void after_update(const Record& record);
+  void finish_when_done();
+  double own_samples(const Record& record) const;
+
+  // ---- session_sync.cc
+  void begin_catch_up();
+  void poll_fetch();
+  void restore(StateImage image, const std::string& from);
+  void replay(FetchedMean mean);
+  void go_on_from(Tip tip);
+  void serve_images();
+  void save_checkpoint(const Record& record);
+  void load_checkpoint();
+  std::vector<PeerId> sources() const;
+
+  /// Runs on the compute thread with the train state, then `done` on the loop thread, unless the session is gone.
+  template <class R>
+  void compute(double weight, std::function<R(TrainState&)> run, std::function<void(R, Duration)> done) {
+    const auto result = std::make_shared<std::optional<R>>();  // owners: both halves of the job
+    doors_.compute.submit({[state = state_, run, result] { result->emplace(run(*state)); },
+                           [this, alive = std::weak_ptr<int>(alive_), result, done](Duration took) {
+                             if (alive.expired()) return;
+                             done(std::move(**result), took);
+                             pump();
+                           },
+                           weight});
+  }
+
+  Doors doors_;
+  SessionOptions options_;
+  SessionObserver* observer_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owners: this; callbacks hold it weakly
+  std::shared_ptr<TrainState> state_;                      // owners: this and the job that runs
+  Geometry geometry_;
+  Digest run_;
+  std::string address_;
+  std::map<PeerId, Member> greeted_;  // admitted, not open yet
+  std::optional<Swarm> swarm_;
+  std::optional<Tip> tip_;  // the newest state here; parameters are empty while its update is computed
+
+  // the round under way
+  Round round_ = 0;  // 0: none
+  std::shared_ptr<Reduction> reduction_;  // owners: this, then the job that applies its mean
+  std::vector<std::pair<PeerId, Message>> early_bulk_;  // of the round after
+  std::size_t early_bytes_ = 0;
+  std::map<std::uint32_t, bool> contributed_;
+  bool computing_ = false;
+  double loss_sum_ = 0;
+  std::uint64_t loss_samples_ = 0;
+  double samples_per_s_ = 0;
+  Instant began_at_{};
+  Instant called_at_ = kNever;
+  Instant planned_at_ = kNever;
+  bool told_scatter_ = false;
+  bool told_gather_ = false;
+  std::pair<Ballot, std::uint32_t> voted_{};
+  std::map<PeerId, Instant> last_bulk_;
+  std::map<PeerId, Instant> complained_;
+
+  // sync
+  Donor donor_;
+  std::optional<Fetch> fetch_;
+  bool freezing_ = false;
+  bool catching_up_ = false;
+  bool restoring_ = false;
+  bool told_sources_done_ = true;
+  int updates_under_way_ = 0;
+  Instant caught_up_since_{};
+  std::unique_ptr<CheckpointStore> checkpoints_;
+
+  // time and end
+  Instant armed_ = kNever;
+  Instant hopeless_since_ = kNever;
+  std::string last_wait_;
+  Instant waiting_since_{};
+  Instant wait_told_at_{};
+  int last_jobs_ = 0;  // evaluation and checkpoint of the last record
+  bool last_applied_ = false;
+  Instant last_applied_at_ = kNever;
+  bool leaving_ = false;
+  bool finished_ = false;
+  std::string ended_;
+  std::string failure_;
+};
+
+}  // namespace tw

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/check.h"
+#include "train/session_machine.h"
+#include "wire/frame.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kStallFloor = 500ms;  // design section 3, point 4
+constexpr int kStallRoundTrips = 3;
+/// After the last round: how long a member that has not said that it has it is waited for.
+constexpr Duration kLinger = 3s;
+/// Bulk messages of the next round that come before its record does: at most so many vectors of them are kept.
+constexpr std::size_t kEarlyVectors = 2;
+
+}  // namespace
+
+void Session::Machine::open_round() {
+  const std::optional<Record>& head = swarm_->head();
+  if (catching_up_ || !head || head->last || round_ == head->round + 1) return;
+  round_ = head->round + 1;
+  if (tip_ && tip_->record.run != run_) {  // the history has begun
+    tip_->record = *head;
+    if (observer_ != nullptr) observer_->on_commit(*head);
+    if (observer_ != nullptr) observer_->on_applied(*head, tip_->parameters, false);
+  }
+  reduction_ = std::make_shared<Reduction>(Reduction::Options{
+      options_.self, round_, geometry_, options_.run.codec, options_.keep_stale_seals});
+  contributed_.clear();
+  loss_sum_ = 0;
+  loss_samples_ = 0;
+  called_at_ = planned_at_ = kNever;
+  told_scatter_ = told_gather_ = false;
+  voted_ = {};
+  began_at_ = doors_.clock.now();
+  if (tip_ && updates_under_way_ == 0) emit(Phase::accumulate, round_);
+  const auto early = std::exchange(early_bulk_, {});
+  early_bytes_ = 0;
+  for (const auto& [from, message] : early) take_bulk(from, message);
+}
+
+// ---- work -----------------------------------------------------------------------------------------------------
+
+void Session::Machine::start_work() {
+  if (computing_ || catching_up_ || round_ == 0) return;
+  const std::optional<WorkItem> item = swarm_->begin_work(doors_.clock.now());
+  if (!item) return;
+  computing_ = true;
+  GradientSlot& slot = state_->slot(item->slot);
+  const RunOptions& run = options_.run;
+  const double samples =
+      static_cast<double>(std::min(run.microbatch, run.target_batch_size - item->microbatch * run.microbatch));
+  compute<double>(
+      samples,
+      [item, &slot](TrainState& state) { return state.accumulate(item->round, slot, item->microbatch); },
+      [this, item, samples](double loss, Duration took) {
+        computing_ = false;
+        const double speed = samples / std::max(1e-9, to_seconds(took));
+        samples_per_s_ = samples_per_s_ == 0 ? speed : samples_per_s_ + (speed - samples_per_s_) / 4;
+        if (item->round == round_) {
+          loss_sum_ += loss;
+          loss_samples_ += static_cast<std::uint64_t>(samples);
+        }
+        swarm_->finish_work(doors_.clock.now(), *item, samples_per_s_);
+        contribute_what_is_done();
+      });
+}
+
+void Session::Machine::contribute_what_is_done() {
+  if (!reduction_ || !reduction_->plan()) return;
+  for (const Contribution& c : reduction_->plan()->draft.contributors) {
+    if (c.peer != options_.self || contributed_[c.slot] || !swarm_->has_done_just(c.slot, c.microbatches)) continue;
+    contributed_[c.slot] = true;
+    reduction_->contribute(c.slot, state_->slot(c.slot).sum, c.samples);
+  }
+}
+
+// ---- averaging ------------------------------------------------------------------------------------------------
+
+void Session::Machine::act(const Reduce& reduce) {
+  open_round();
+  if (!reduction_ || !reduction_->adopt(reduce.plan)) return;
+  planned_at_ = doors_.clock.now();
+  if (called_at_ == kNever) called_at_ = planned_at_;
+  emit(Phase::call, round_, {},
+       {{"calc_s", to_seconds(planned_at_ - began_at_)},
+        {"members", static_cast<double>(reduce.plan.participants.size())},
+        {"contributions", static_cast<double>(reduce.plan.draft.contributors.size())},
+        {"ballot", reduce.plan.ballot},
+        {"version", reduce.plan.version}});
+  contribute_what_is_done();
+}
+
+void Session::Machine::take_bulk(PeerId from, const Message& message) {
+  last_bulk_[from] = doors_.clock.now();
+  const auto* scatter = std::get_if<Scatter>(&message);
+  const auto* gather = std::get_if<Gather>(&message);
+  const Round round = scatter != nullptr ? scatter->round : gather->round;
+  if (round == round_ + 1 && round_ != 0) {
+    const std::size_t bytes = scatter != nullptr ? scatter->payload.size() : gather->payload.size();
+    if (early_bytes_ + bytes > kEarlyVectors * sizeof(float) * geometry_.length) return;
+    early_bytes_ += bytes;
+    early_bulk_.emplace_back(from, message);
+    return;
+  }
+  if (round != round_ || !reduction_) return;  // late: that round is decided
+  const Status taken = scatter != nullptr ? reduction_->on_scatter(from, *scatter) : reduction_->on_gather(from, *gather);
+  if (!taken.ok()) emit_about(from, Phase::refuse, round_, taken.error().message);
+}
+
+void Session::Machine::report_averaging() {
+  if (!reduction_ || !reduction_->plan()) return;
+  for (PeerId peer : reduction_->take_not_finite()) {
+    if (peer == options_.self) {
+      end("the gradient of round " + std::to_string(round_) +
+              " is not finite: the training has diverged (a lower learning rate?) or the data holds such values", true);
+      return;
+    }
+    swarm_->complain(doors_.clock.now(), peer, Complaint::not_finite);
+  }
+  const Instant now = doors_.clock.now();
+  if (!told_scatter_ && reduction_->scattered()) {
+    told_scatter_ = true;
+    emit(Phase::scatter, round_, {}, {{"since_call_s", to_seconds(now - called_at_)}});
+  }
+  if (!reduction_->complete()) return;
+  const std::pair<Ballot, std::uint32_t> plan = {reduction_->plan()->ballot, reduction_->plan()->version};
+  if (plan == voted_) return;
+  voted_ = plan;
+  if (!told_gather_) emit(Phase::gather, round_, {}, {{"since_call_s", to_seconds(now - called_at_)}});
+  told_gather_ = true;
+  swarm_->completed(now, reduction_->mean_digest());
+  pump();
+}
+
+void Session::Machine::complain_about_stalls() {
+  if (!reduction_ || !reduction_->plan() || reduction_->complete()) return;
+  const Instant now = doors_.clock.now();
+  const std::vector<PeerId> contributions = reduction_->owing_contributions();
+  for (PeerId peer : reduction_->owing()) {
+    const Duration limit = std::max<Duration>(kStallFloor, kStallRoundTrips * swarm_->round_trip(peer));
+    const auto last = last_bulk_.find(peer);
+    const Instant since = last == last_bulk_.end() ? planned_at_ : std::max(planned_at_, last->second);
+    if (now - since < limit || now - complained_[peer] < kStallFloor) continue;
+    complained_[peer] = now;
+    const bool contribution = std::find(contributions.begin(), contributions.end(), peer) != contributions.end();
+    swarm_->complain(now, peer, contribution ? Complaint::owes_contribution : Complaint::owes_mean);
+  }
+}
+
+// ---- updates --------------------------------------------------------------------------------------------------
+
+void Session::Machine::act(const Committed& committed) {
+  const Record& record = committed.record;
+  TW_CHECK(reduction_ && reduction_->complete());
+  const Instant now = doors_.clock.now();
+  const double own = own_samples(record);
+  std::vector<std::pair<std::string, double>> numbers = {
+      {"samples", own},
+      {"samples_total", static_cast<double>(record.samples_total())},
+      {"members", static_cast<double>(record.members.size())},
+      {"comm_s", called_at_ == kNever ? 0 : to_seconds(now - called_at_)}};
+  if (loss_samples_ > 0) numbers.emplace_back("loss", loss_sum_ / static_cast<double>(loss_samples_));
+  emit(Phase::commit, record.round, record.minority ? "without a majority" : "", std::move(numbers));
+  if (observer_ != nullptr) observer_->on_commit(record);
+
+  donor_.keep_mean(record, reduction_->mean_segments());
+  const std::shared_ptr<Reduction> reduction = std::exchange(reduction_, nullptr);  // owner: the job below
+  tip_ = Tip{record, {}};
+  ++updates_under_way_;
+  last_jobs_ = 0;
+  compute<Digest>(
+      0, [reduction, record](TrainState& state) { return state.apply(record.round, reduction->mean()); },
+      [this, record](Digest parameters, Duration took) { on_update(record, parameters, took); });
+  after_update(record);
+}
+
+void Session::Machine::on_update(const Record& record, const Digest& parameters, Duration took) {
+  --updates_under_way_;
+  if (tip_ && tip_->record.round == record.round) tip_->parameters = parameters;
+  Event event{doors_.clock.now(), Phase::apply, record.round};
+  event.numbers = {{"took_s", to_seconds(took)}};
+  event.digest = to_string(parameters);
+  doors_.events.emit(event);
+  if (observer_ != nullptr) observer_->on_applied(record, parameters, false);
+  swarm_->applied(doors_.clock.now(), record.round, parameters);
+  if (record.last) last_applied_ = true;
+  if (round_ == record.round + 1) {
+    began_at_ = doors_.clock.now();
+    emit(Phase::accumulate, round_);
+  }
+  if (catching_up_ && updates_under_way_ == 0 && !restoring_) begin_catch_up();
+  finish_when_done();
+}
+
+void Session::Machine::after_update(const Record& record) {
+  const RunOptions& run = options_.run;
+  const bool due = run.evaluation.every != 0 && record.round % run.evaluation.every == 0;
+  const bool first = !record.members.empty() && record.members.front().peer == options_.self;
+  if (first && (due || record.last)) {
+    if (record.last) ++last_jobs_;
+    compute<Evaluation>(
+        0, [](TrainState& state) { return state.evaluate(); },
+        [this, record](const Evaluation& evaluation, Duration took) {
+          std::vector<std::pair<std::string, double>> numbers = {{"loss", evaluation.loss}, {"took_s", to_seconds(took)}};
+          if (evaluation.accuracy) numbers.emplace_back("accuracy", *evaluation.accuracy);
+          emit(Phase::evaluate, record.round, {}, std::move(numbers));
+          const std::optional<double> goal = options_.run.evaluation.stop_accuracy;
+          if (goal && evaluation.accuracy && *evaluation.accuracy >= *goal) swarm_->end_run();
+          if (record.last) --last_jobs_;
+          finish_when_done();
+        });
+  }
+  const bool save = checkpoints_ && ((run.checkpoint.every != 0 && record.round % run.checkpoint.every == 0) || record.last);
+  if (save) save_checkpoint(record);
+}
+
+void Session::Machine::finish_when_done() {
+  if (finished_ || !last_applied_ || last_jobs_ > 0 || updates_under_way_ > 0 || catching_up_) return;
+  const Instant now = doors_.clock.now();
+  if (last_applied_at_ == kNever) last_applied_at_ = now;
+  // A member that missed the last decision can get it from nobody once all have gone.
+  if (swarm_->everybody_knows_the_end() || now - last_applied_at_ > kLinger) end("the run is complete", false);
+}
+
+double Session::Machine::own_samples(const Record& record) const {
+  double samples = 0;
+  for (const Contribution& c : record.contributors) {
+    if (c.peer == options_.self) samples += static_cast<double>(c.samples);
+  }
+  return samples;
+}
+
+}  // namespace tw

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "train/session_machine.h"
+#include "swarm/quorum.h"
+
+namespace tw {
+namespace {
+
+/// A peer that lags by more rounds takes the state instead of their means.
+constexpr Round kReplayAtMost = 8;
+
+}  // namespace
+
+std::vector<PeerId> Session::Machine::sources() const {
+  const std::set<PeerId> following = swarm_->roster().following();
+  return {following.begin(), following.end()};
+}
+
+// ---- taking ---------------------------------------------------------------------------------------------------
+
+void Session::Machine::act(const CatchUp& catch_up) {
+  emit(Phase::restore, round_, catch_up.why);
+  reduction_.reset();
+  early_bulk_.clear();
+  early_bytes_ = 0;
+  round_ = 0;
+  called_at_ = kNever;
+  catching_up_ = true;
+  caught_up_since_ = doors_.clock.now();
+  if (updates_under_way_ == 0) begin_catch_up();
+}
+
+void Session::Machine::begin_catch_up() {
+  Round newest = 0;
+  for (PeerId peer : sources()) {
+    if (const auto last = swarm_->roster().last_heartbeat(peer)) newest = std::max(newest, last->head);
+  }
+  told_sources_done_ = false;
+  const bool near = tip_ && tip_->record.run == run_ && newest > tip_->record.round &&
+                    newest - tip_->record.round <= kReplayAtMost;
+  if (near) {
+    fetch_->want_mean(doors_.clock.now(), tip_->record, sources());
+  } else {
+    fetch_->want_state(doors_.clock.now(), sources());
+  }
+}
+
+void Session::Machine::poll_fetch() {
+  for (const Refusal& refusal : fetch_->take_refusals()) {
+    emit_about(refusal.peer, Phase::refuse, round_, refusal.why);
+  }
+  if (!catching_up_) return;
+  fetch_->set_sources(doors_.clock.now(), sources());
+  if (std::optional<StateImage> image = fetch_->take_state()) {
+    restore(std::move(*image), "other peers");
+  } else if (std::optional<FetchedMean> mean = fetch_->take_mean()) {
+    replay(std::move(*mean));
+  } else if (fetch_->gone()) {
+    fetch_->want_state(doors_.clock.now(), sources());
+  }
+}
+
+void Session::Machine::restore(StateImage image, const std::string& from) {
+  restoring_ = true;
+  const auto shared = std::make_shared<const StateImage>(std::move(image));  // owners: both halves of the job
+  compute<Result<Digest>>(
+      0, [shared](TrainState& state) { return state.restore(*shared); },
+      [this, shared, from](const Result<Digest>& parameters, Duration) {
+        restoring_ = false;
+        if (!parameters.ok()) {
+          emit(Phase::refuse, shared->record.round, parameters.error().message);
+          fetch_->want_state(doors_.clock.now(), sources());
+          return;
+        }
+        Event event{doors_.clock.now(), Phase::restore, shared->record.round};
+        event.why = "from " + from;
+        event.digest = to_string(parameters.value());
+        event.numbers = {{"bytes", static_cast<double>(shared->bytes())},
+                         {"took_s", to_seconds(doors_.clock.now() - caught_up_since_)}};
+        doors_.events.emit(event);
+        if (observer_ != nullptr) observer_->on_applied(shared->record, parameters.value(), true);
+        go_on_from({shared->record, parameters.value()});
+      });
+}
+
+void Session::Machine::replay(FetchedMean mean) {
+  restoring_ = true;
+  const auto shared = std::make_shared<const FetchedMean>(std::move(mean));  // owners: both halves of the job
+  compute<Result<Digest>>(
+      0,
+      [shared, geometry = geometry_](TrainState& state) {
+        return state.apply_encoded(shared->record, geometry, shared->segments);
+      },
+      [this, shared](const Result<Digest>& parameters, Duration) {
+        restoring_ = false;
+        if (!parameters.ok()) {
+          emit(Phase::refuse, shared->record.round, parameters.error().message);
+          fetch_->want_state(doors_.clock.now(), sources());
+          return;
+        }
+        Event event{doors_.clock.now(), Phase::apply, shared->record.round};
+        event.digest = to_string(parameters.value());
+        doors_.events.emit(event);
+        if (observer_ != nullptr) observer_->on_applied(shared->record, parameters.value(), false);
+        go_on_from({shared->record, parameters.value()});
+      });
+}
+
+void Session::Machine::go_on_from(Tip tip) {
+  tip_ = std::move(tip);
+  const Record& record = tip_->record;
+  bool behind = false;
+  for (PeerId peer : sources()) {
+    const auto last = swarm_->roster().last_heartbeat(peer);
+    behind = behind || (last && last->head > record.round);
+  }
+  if (behind) {
+    fetch_->want_mean(doors_.clock.now(), record, sources());
+    return;
+  }
+  catching_up_ = false;
+  last_applied_ = record.last;
+  swarm_->begin(doors_.clock.now(), record, tip_->parameters);
+}
+
+// ---- giving ---------------------------------------------------------------------------------------------------
+
+void Session::Machine::serve_images() {
+  if (!donor_.wants_image() || freezing_ || catching_up_ || !tip_ || !swarm_->head()) return;
+  freezing_ = true;
+  // owners: donor, until nobody follows any more, and whoever is served from it
+  using Shared = std::shared_ptr<const StateImage>;
+  compute<Shared>(
+      0,
+      // owners: donor and its followers
+      [record = tip_->record, bytes = options_.chunk_bytes](TrainState& state) {
+        return std::make_shared<const StateImage>(state.freeze(record, bytes));  // owners: as above
+      },
+      [this](const Shared& image, Duration) {
+        freezing_ = false;
+        if (!catching_up_) donor_.give(image);
+      });
+}
+
+// ---- checkpoints ----------------------------------------------------------------------------------------------
+
+void Session::Machine::save_checkpoint(const Record& record) {
+  if (record.last) ++last_jobs_;
+  using Shared = std::shared_ptr<const StateImage>;  // owners: both halves of the disk job
+  compute<Shared>(
+      0,
+      [record, bytes = options_.chunk_bytes](TrainState& state) {
+        return std::make_shared<const StateImage>(state.freeze(record, bytes));  // owners: both halves of the disk job
+      },
+      [this, record](const Shared& image, Duration) {
+        const auto saved = std::make_shared<std::optional<Status>>();  // owners: both halves of the disk job
+        doors_.disk.submit({[store = checkpoints_.get(), image, saved] { saved->emplace(store->save(*image)); },
+                            [this, alive = std::weak_ptr<int>(alive_), record, saved](Duration took) {
+                              if (alive.expired()) return;
+                              const std::string why = (*saved)->ok() ? "" : (*saved)->error().message;
+                              emit(Phase::checkpoint, record.round, why, {{"took_s", to_seconds(took)}});
+                              if (record.last) --last_jobs_;
+                              finish_when_done();
+                              pump();
+                            }});
+      });
+}
+
+void Session::Machine::load_checkpoint() {
+  using Loaded = Result<std::optional<LoadedCheckpoint>>;
+  const auto loaded = std::make_shared<std::optional<Loaded>>();  // owners: both halves of the disk job
+  doors_.disk.submit({[store = checkpoints_.get(), run = run_, loaded] { loaded->emplace(store->load_newest(run)); },
+                      [this, alive = std::weak_ptr<int>(alive_), loaded](Duration) {
+                        if (alive.expired()) return;
+                        Loaded& result = **loaded;
+                        if (!result.ok()) return end(result.error().message, true);
+                        if (!result.value()) {
+                          begin_history();
+                          return pump();
+                        }
+                        for (const std::string& skipped : result.value()->skipped) {
+                          emit(Phase::checkpoint, result.value()->image.record.round, skipped);
+                        }
+                        StateImage image = std::move(result.value()->image);
+                        if (image.record.last) {
+                          return end("the run is complete: its checkpoint is that of the last round", false);
+                        }
+                        image.record = restarted(image.record, {{options_.self, address_}});
+                        catching_up_ = true;
+                        caught_up_since_ = doors_.clock.now();
+                        restore(std::move(image), "checkpoint");
+                        pump();
+                      }});
+}
+
+}  // namespace tw

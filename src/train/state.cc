@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/state.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "codec/codec.h"
+
+namespace tw {
+
+TrainState::TrainState(Trainer& trainer, const RunOptions& run)
+    : trainer_(trainer),
+      run_(run),
+      parameters_(trainer.parameter_count()),
+      optimizer_(make_optimizer(run.optimizer, trainer.tensor_sizes())) {}
+
+Digest TrainState::initialise() {
+  trainer_.initial_parameters(parameters_);
+  return digest_of(std::span<const float>(parameters_));
+}
+
+double TrainState::accumulate(Round round, GradientSlot& slot, std::uint64_t microbatch) {
+  if (slot.sum.size() != parameters_.size() || slot.round != round) {
+    slot.sum.assign(parameters_.size(), 0.0F);
+    slot.round = round;
+  }
+  const std::uint64_t first = microbatch * run_.microbatch;
+  const std::uint64_t count = std::min(run_.microbatch, run_.target_batch_size - first);
+  const std::uint64_t round_first = (round - 1) * run_.target_batch_size;
+  return trainer_.accumulate(parameters_, {round_first + first, count}, slot.sum);
+}
+
+Digest TrainState::apply(Round round, std::span<const float> mean) {
+  ScheduleOptions schedule = run_.schedule;
+  if (schedule.total_rounds == 0) schedule.total_rounds = run_.rounds;
+  optimizer_->apply(parameters_, mean, round, learning_rate(schedule, round));
+  return digest_of(std::span<const float>(parameters_));
+}
+
+Result<Digest> TrainState::apply_encoded(const Record& record, const Geometry& geometry,
+                                         std::span<const Blob> segments) {
+  TW_CHECK(segments.size() == geometry.segments());
+  std::vector<float> mean(geometry.length);
+  for (std::uint64_t i = 0; i < segments.size(); ++i) {
+    const std::span<float> part = std::span(mean).subspan(geometry.first(i), geometry.size(i));
+    if (segments[i].size() != encoded_bytes(run_.codec, part.size()) || !decode(run_.codec, segments[i].bytes(), part)) {
+      return Error{"segment " + std::to_string(i) + " of the mean of round " + std::to_string(record.round) +
+                   " is damaged"};
+    }
+  }
+  if (digest_of(std::span<const float>(mean)) != record.mean) {
+    return Error{"the mean of round " + std::to_string(record.round) + " is not the one that was recorded"};
+  }
+  return apply(record.round, mean);
+}
+
+std::vector<std::span<float>> TrainState::parts() {
+  std::vector<std::span<float>> all = {parameters_};
+  for (std::span<float> buffer : optimizer_->state()) all.push_back(buffer);
+  return all;
+}
+
+StateImage TrainState::freeze(const Record& record, std::uint64_t chunk_bytes) {
+  const auto buffers = parts();
+  const std::vector<std::span<const float>> all(buffers.begin(), buffers.end());
+  return tw::freeze(record, all, chunk_bytes);
+}
+
+Result<Digest> TrainState::restore(const StateImage& image) {
+  const Status thawed = thaw(image, parts());
+  if (!thawed.ok()) return thawed.error();
+  return image.parameters;
+}
+
+Evaluation TrainState::evaluate() { return trainer_.evaluate(parameters_); }
+
+std::uint64_t TrainState::bytes() const {
+  std::uint64_t floats = parameters_.size();
+  for (std::span<const float> buffer : optimizer_->state()) floats += buffer.size();
+  return floats * sizeof(float);
+}
+
+}  // namespace tw

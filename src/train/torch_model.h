@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "train/run.h"
+
+// Only named here: a libtorch header costs 10 to 20 seconds in each file that includes it.
+namespace at {
+class Tensor;
+}  // namespace at
+
+namespace tw {
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+struct BatchResult;
+
+/// What the trainer sees of a model. Functions of torch throw; the trainer catches.
+class TorchModel {
+ public:
+  virtual ~TorchModel() = default;
+
+  /// float32 leaves to be trained; tied ones come once for each use, sharing their storage.
+  virtual const NamedTensors& parameters() const = 0;
+
+  /// Copies of tensors that are part of the model but not trained.
+  virtual NamedTensors buffers() const = 0;
+
+  virtual void set_training(bool training) = 0;
+
+  /// Mean loss of the batch: one number, with its graph.
+  virtual at::Tensor loss(const at::Tensor& inputs, const at::Tensor& targets) = 0;
+
+  /// Loss and, where the model has such a thing, the number of right answers.
+  virtual BatchResult judge(const at::Tensor& inputs, const at::Tensor& targets) = 0;
+};
+
+struct BatchResult {
+  double mean_loss = 0;
+  std::optional<double> correct;
+};
+
+/// mnist-cnn or char-transformer, with initial parameters from the seed: the same bits on every machine.
+std::unique_ptr<TorchModel> make_built_in_model(const RunOptions& options);
+
+/// A TorchScript file. Errors name the file and what it should look like.
+Result<std::unique_ptr<TorchModel>> load_torch_script(const std::string& path);
+
+bool is_built_in_model(const std::string& model);
+
+}  // namespace tw

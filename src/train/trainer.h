@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace tw {
+
+/// Samples [first, first + count) of the run, counted over all rounds and epochs.
+struct SampleSpan {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+
+struct Evaluation {
+  double loss = 0;                 ///< mean over the evaluation samples
+  std::optional<double> accuracy;  ///< share of right answers in [0, 1], where the model has such a thing
+};
+
+/// A model with its data, as flat float buffers. All calls come from one thread at a time, the compute thread.
+class Trainer {
+ public:
+  virtual ~Trainer() = default;
+
+  virtual std::uint64_t parameter_count() const = 0;
+
+  /// Sizes of the tensors that make up the flat vector, in order; their sum is parameter_count().
+  virtual std::vector<std::uint64_t> tensor_sizes() const = 0;
+
+  /// The parameters with which the run begins: the same on every peer (from the seed).
+  virtual void initial_parameters(std::span<float> out) = 0;
+
+  /// Adds the gradient of the SUM of the losses of these samples to gradient_sum; returns that sum. The result depends
+  /// on nothing but parameters and span (dropout is seeded by the span).
+  virtual double accumulate(std::span<const float> parameters, SampleSpan samples, std::span<float> gradient_sum) = 0;
+
+  virtual Evaluation evaluate(std::span<const float> parameters) = 0;
+};
+
+}  // namespace tw

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/frame.h"
+
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstring>
+#include <type_traits>
+
+namespace tw {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the wire format is written for little-endian machines");
+
+template <class T>
+concept Scalar = std::integral<T> || std::floating_point<T> || std::is_enum_v<T>;
+
+template <class T>
+concept Bulk = requires(T& message) { message.payload; };
+
+class Writer {
+ public:
+  template <class... Fields>
+  void operator()(const Fields&... fields) {
+    (put(fields), ...);
+  }
+
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  template <Scalar T>
+  void put(T value) {
+    const auto* raw = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), raw, raw + sizeof value);
+  }
+
+  void put(const Digest& d) { (*this)(d.high, d.low); }
+
+  void put(PeerId peer) { put(peer.value); }
+
+  void put(const std::string& text) {
+    put(static_cast<std::uint32_t>(text.size()));
+    const auto raw = std::as_bytes(std::span(text));
+    bytes_.insert(bytes_.end(), raw.begin(), raw.end());
+  }
+
+  void put(const Range& range) { (*this)(range.first, range.count); }
+
+  void put(const RangeSet& set) { put(set.ranges()); }
+
+  template <class T>
+  void put(const std::vector<T>& items) {
+    put(static_cast<std::uint32_t>(items.size()));
+    for (const T& item : items) put(item);
+  }
+
+  template <class T>
+  void put(const std::optional<T>& item) {
+    put(item.has_value());
+    if (item) put(*item);
+  }
+
+  template <class T>
+  requires requires(const T& t, Writer& w) { T::fields(t, w); }
+  void put(const T& message) { T::fields(message, *this); }
+
+  std::vector<std::byte> bytes_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
+
+  template <class... Fields>
+  void operator()(Fields&... fields) {
+    (get(fields), ...);
+  }
+
+  bool finished() const { return !failed_ && rest_.empty(); }
+
+ private:
+  static constexpr std::uint32_t kMaxText = 4096;
+
+  template <Scalar T>
+  void get(T& value) {
+    if (failed_ || rest_.size() < sizeof value) {
+      failed_ = true;
+      return;
+    }
+    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_ = rest_.subspan(sizeof value);
+  }
+
+  void get(bool& value) {
+    std::uint8_t raw = 0;
+    get(raw);
+    if (raw > 1) failed_ = true;
+    value = raw == 1;
+  }
+
+  void get(Standing& value) { get_enum(value, Standing::leaving); }
+
+  void get(Complaint& value) { get_enum(value, Complaint::not_finite); }
+
+  void get(ObjectKind& value) { get_enum(value, ObjectKind::mean); }
+
+  template <class E>
+  void get_enum(E& value, E last) {
+    std::underlying_type_t<E> raw{};
+    get(raw);
+    if (raw > static_cast<std::underlying_type_t<E>>(last)) {
+      failed_ = true;
+      return;
+    }
+    value = static_cast<E>(raw);
+  }
+
+  void get(Digest& d) { (*this)(d.high, d.low); }
+
+  void get(PeerId& peer) { get(peer.value); }
+
+  void get(std::string& text) {
+    std::uint32_t size = 0;
+    get(size);
+    if (failed_ || size > kMaxText || size > rest_.size()) {
+      failed_ = true;
+      return;
+    }
+    text.assign(reinterpret_cast<const char*>(rest_.data()), size);
+    rest_ = rest_.subspan(size);
+  }
+
+  void get(Range& range) { (*this)(range.first, range.count); }
+
+  void get(RangeSet& set) {
+    std::vector<Range> ranges;
+    get(ranges);
+    if (failed_ || !set.adopt(std::move(ranges))) failed_ = true;
+  }
+
+  template <class T>
+  void get(std::vector<T>& items) {
+    std::uint32_t size = 0;
+    get(size);
+    // Each item takes at least four bytes here, so that what is allocated stays in proportion to what arrived.
+    if (failed_ || size > rest_.size() / 4) {
+      failed_ = true;
+      return;
+    }
+    items.clear();
+    for (std::uint32_t i = 0; i < size && !failed_; ++i) get(items.emplace_back());
+  }
+
+  template <class T>
+  void get(std::optional<T>& item) {
+    bool there = false;
+    get(there);
+    if (there && !failed_) get(item.emplace());
+  }
+
+  template <class T>
+  requires requires(T& t, Reader& r) { T::fields(t, r); }
+  void get(T& message) { T::fields(message, *this); }
+
+  std::span<const std::byte> rest_;
+  bool failed_ = false;
+};
+
+template <class T>
+Result<Message> decode_as(const Frame& frame) {
+  T message;
+  Reader reader(frame.head.bytes().subspan(1));
+  T::fields(message, reader);
+  if (!reader.finished()) return Error{std::string(name_of(message)) + ": truncated, too long or out of range"};
+  if constexpr (Bulk<T>) {
+    message.payload = frame.payload;
+  } else if (!frame.payload.empty()) {
+    return Error{std::string(name_of(message)) + ": unexpected payload"};
+  }
+  return Message(std::move(message));
+}
+
+using Decoder = Result<Message> (*)(const Frame&);
+
+template <std::size_t... I>
+constexpr auto make_decoders(std::index_sequence<I...>) {
+  return std::array<Decoder, sizeof...(I)>{&decode_as<std::variant_alternative_t<I, Message>>...};
+}
+
+constexpr std::size_t kTypes = std::variant_size_v<Message>;
+constexpr auto kDecoders = make_decoders(std::make_index_sequence<kTypes>{});
+constexpr std::array<const char*, kTypes> kNames = {
+    "Hello",   "Peers",  "Heartbeat", "Progress", "Lease",  "Recall",    "Plan",        "Vote",       "Prepare",  "Promise",
+    "Commit", "Report", "Scatter",   "Gather",   "ObjectAsk", "ObjectOffer", "ObjectGone", "ChunkAsk", "Chunk", "SyncDone"};
+
+}  // namespace
+
+Frame encode(const Message& message) {
+  Writer writer;
+  writer(static_cast<std::uint8_t>(message.index()));
+  Frame frame;
+  std::visit(
+      [&]<class T>(const T& m) {
+        T::fields(m, writer);
+        if constexpr (Bulk<const T>) frame.payload = m.payload;
+      },
+      message);
+  frame.head = Blob(writer.take());
+  return frame;
+}
+
+Result<Message> decode(const Frame& frame) {
+  const auto head = frame.head.bytes();
+  if (head.empty()) return Error{"empty message"};
+  if (head.size() > kMaxHeadBytes || frame.payload.size() > kMaxPayloadBytes) return Error{"message beyond the limit"};
+  const auto type = static_cast<std::size_t>(head[0]);
+  if (type >= kTypes) return Error{"unknown message type " + std::to_string(type)};
+  return kDecoders[type](frame);
+}
+
+Digest digest_of(const Record& record) {
+  Writer writer;
+  writer(record);
+  const std::vector<std::byte> bytes = writer.take();
+  return digest_of(std::span<const std::byte>(bytes));
+}
+
+std::uint64_t contribution_set(const Record& record) {
+  Writer writer;
+  writer(record.round, record.contributors);
+  const std::vector<std::byte> bytes = writer.take();
+  return digest_of(std::span<const std::byte>(bytes)).low;
+}
+
+const char* name_of(const Message& message) { return kNames[message.index()]; }
+
+}  // namespace tw

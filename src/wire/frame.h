@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "base/blob.h"
+#include "base/result.h"
+#include "wire/messages.h"
+
+namespace tw {
+
+// Limits that every decoder enforces; a frame beyond them is refused before anything is allocated for it.
+inline constexpr std::size_t kMaxHeadBytes = 1 << 20;
+inline constexpr std::size_t kMaxPayloadBytes = 1 << 20;
+
+/// Little-endian, one type byte first. The payload of bulk messages is passed on, not copied.
+Frame encode(const Message& message);
+
+/// The message, or what is wrong with the bytes: unknown type, truncated, too long, trailing bytes, a count beyond what
+/// the bytes can hold, a value out of its range.
+Result<Message> decode(const Frame& frame);
+
+/// Digest of the record's encoding: the link of the chain.
+Digest digest_of(const Record& record);
+
+/// Names the contributions that enter a mean, in order; the same set gives the same mean, bit for bit.
+std::uint64_t contribution_set(const Record& record);
+
+/// "Heartbeat", "Plan" ... for logs.
+const char* name_of(const Message& message);
+
+}  // namespace tw

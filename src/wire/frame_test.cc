@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/frame.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <type_traits>
+
+#include "base/prng.h"
+
+namespace tw {
+namespace {
+
+/// Fills the fields of a message with chance values that are valid on the wire.
+class Filler {
+ public:
+  explicit Filler(Prng& prng) : prng_(prng) {}
+
+  void operator()(auto&... fields) { (fill(fields), ...); }
+
+ private:
+  template <std::unsigned_integral T>
+  void fill(T& value) {
+    value = static_cast<T>(prng_.next() >> prng_.below(64));
+  }
+
+  void fill(bool& value) { value = prng_.chance(0.5); }
+
+  void fill(double& value) { value = prng_.uniform() * 1e3; }
+
+  void fill(Standing& value) { value = static_cast<Standing>(prng_.below(5)); }
+
+  void fill(Complaint& value) { value = static_cast<Complaint>(prng_.below(3)); }
+
+  void fill(ObjectKind& value) { value = static_cast<ObjectKind>(prng_.below(2)); }
+
+  void fill(Digest& digest) { (*this)(digest.high, digest.low); }
+
+  void fill(PeerId& peer) { fill(peer.value); }
+
+  void fill(std::string& text) {
+    text.resize(prng_.below(30));
+    for (char& c : text) c = static_cast<char>(prng_.next());
+  }
+
+  void fill(RangeSet& set) {
+    for (std::uint64_t n = prng_.below(5); n > 0; --n) set.add(Range{prng_.below(1000), 1 + prng_.below(50)});
+  }
+
+  template <class T>
+  void fill(std::vector<T>& items) {
+    items.resize(prng_.below(5));
+    for (T& item : items) fill(item);
+  }
+
+  template <class T>
+  void fill(std::optional<T>& item) {
+    if (prng_.chance(0.5)) fill(item.emplace());
+  }
+
+  template <class T>
+
+  requires requires(T& t, Filler& f) { T::fields(t, f); }
+
+  void fill(T& message) { T::fields(message, *this); }
+
+  Prng& prng_;
+};
+
+constexpr std::size_t kTypes = std::variant_size_v<Message>;
+
+/// One message of every type.
+template <std::size_t... I>
+std::vector<Message> make_blanks(std::index_sequence<I...>) {
+  return {Message(std::in_place_index<I>)...};
+}
+
+Message blank(std::size_t type) {
+  static const std::vector<Message> blanks = make_blanks(std::make_index_sequence<kTypes>{});
+  return blanks.at(type);
+}
+
+Message random_message(Prng& prng, std::size_t type) {
+  Message message = blank(type);
+  std::visit(
+      [&](auto& m) {
+        Filler filler(prng);
+        std::remove_reference_t<decltype(m)>::fields(m, filler);
+        if constexpr (requires { m.payload; }) m.payload = Blob(std::vector<std::byte>(prng.below(50)));
+      },
+      message);
+  return message;
+}
+
+std::vector<std::byte> head_of(const Frame& frame) {
+  return {frame.head.bytes().begin(), frame.head.bytes().end()};
+}
+
+Frame with_head(const Frame& frame, std::vector<std::byte> head) {
+  return {Blob(std::move(head)), frame.payload};
+}
+
+/// Calls check(seed, message, frame) for random messages of every type.
+void for_random_messages(std::uint64_t seeds, auto&& check) {
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    Prng prng(seed);
+    for (std::size_t type = 0; type < kTypes; ++type) {
+      const Message message = random_message(prng, type);
+      SCOPED_TRACE(std::string(name_of(message)) + ", seed " + std::to_string(seed));
+      check(prng, message, encode(message));
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Frame, every_message_comes_back_as_it_was) {
+  for_random_messages(200, [](Prng&, const Message& message, const Frame& frame) {
+    const Result<Message> back = decode(frame);
+    ASSERT_TRUE(back) << back.error().message;
+    ASSERT_EQ(back.value().index(), message.index());
+    std::visit(
+        [&]<class T>(const T& sent) {
+          if constexpr (std::equality_comparable<T>) {
+            ASSERT_EQ(sent, std::get<T>(back.value()));
+          }
+        },
+        message);
+    ASSERT_EQ(head_of(encode(back.value())), head_of(frame));
+  });
+}
+
+TEST(Frame, payloads_are_passed_on_and_not_copied) {
+  const Blob payload(std::vector<std::byte>(100));
+  const Frame frame = encode(Gather{1, 2, 3, payload});
+  EXPECT_EQ(frame.payload.bytes().data(), payload.bytes().data());
+  const Result<Message> back = decode(frame);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(std::get<Gather>(back.value()).payload.bytes().data(), payload.bytes().data());
+  EXPECT_LT(frame.head.size(), 64U);
+}
+
+TEST(Frame, refuses_every_truncation_and_anything_behind_the_end) {
+  for_random_messages(30, [](Prng&, const Message&, const Frame& frame) {
+    const std::vector<std::byte> head = head_of(frame);
+    for (std::size_t size = 0; size < head.size(); ++size) {
+      const auto end = head.begin() + static_cast<std::ptrdiff_t>(size);
+      ASSERT_FALSE(decode(with_head(frame, {head.begin(), end}))) << size << " of " << head.size();
+    }
+    for (const int extra : {0, 1, 255}) {
+      std::vector<std::byte> longer = head;
+      longer.push_back(static_cast<std::byte>(extra));
+      ASSERT_FALSE(decode(with_head(frame, longer)));
+    }
+  });
+}
+
+TEST(Frame, reads_flipped_bytes_as_an_error_or_as_exactly_what_they_say) {
+  for_random_messages(100, [](Prng& prng, const Message&, const Frame& frame) {
+    for (int trial = 0; trial < 20; ++trial) {
+      std::vector<std::byte> head = head_of(frame);
+      for (std::uint64_t n = 1 + prng.below(3); n > 0; --n) {
+        head[prng.below(head.size())] ^= static_cast<std::byte>(1 + prng.below(255));
+      }
+      const Result<Message> read = decode(with_head(frame, head));
+      ASSERT_TRUE(!read || head_of(encode(read.value())) == head) << "two readings of one encoding";
+    }
+  });
+}
+
+TEST(Frame, never_crashes_on_noise) {
+  for (std::uint64_t seed = 1; seed <= 20000; ++seed) {
+    Prng prng(seed);
+    std::vector<std::byte> head(prng.below(200));
+    for (std::byte& b : head) b = static_cast<std::byte>(prng.chance(0.3) ? prng.next() : prng.below(3));
+    if (!head.empty()) head[0] = static_cast<std::byte>(prng.below(kTypes + 1));
+    const Result<Message> read = decode({Blob(head), Blob()});
+    ASSERT_TRUE(!read || head_of(encode(read.value())) == head) << "seed " << seed;
+  }
+}
+
+TEST(Frame, refuses_counts_beyond_what_the_bytes_can_hold) {
+  const Frame frame = encode(Peers{});
+  for (const std::uint32_t count : {1U, 1000U, 0x40000000U, 0xffffffffU}) {
+    std::vector<std::byte> head = head_of(frame);
+    ASSERT_EQ(head.size(), 5U);
+    std::memcpy(&head[1], &count, sizeof count);
+    EXPECT_FALSE(decode(with_head(frame, head))) << count;
+  }
+}
+
+TEST(Frame, refuses_values_out_of_their_range) {
+  std::vector<std::byte> head = head_of(encode(Heartbeat{}));
+  head[1] = std::byte{5};  // standing
+  EXPECT_FALSE(decode({Blob(head), Blob()}));
+  head = head_of(encode(ObjectAsk{}));
+  head[1] = std::byte{2};  // kind
+  EXPECT_FALSE(decode({Blob(head), Blob()}));
+  head = head_of(encode(Report{}));
+  head.back() = std::byte{3};  // complaint
+  EXPECT_FALSE(decode({Blob(head), Blob()}));
+  Record record;
+  record.last = true;
+  head = head_of(encode(Commit{record}));
+  head.back() = std::byte{2};
+  EXPECT_FALSE(decode({Blob(head), Blob()})) << "a bool is 0 or 1";
+}
+
+TEST(Frame, refuses_what_is_too_long_empty_unknown_or_has_a_payload_it_should_not_have) {
+  EXPECT_FALSE(decode(Frame{}));
+  EXPECT_FALSE(decode({Blob(std::vector<std::byte>{static_cast<std::byte>(kTypes)}), Blob()}));
+  const Blob small(std::vector<std::byte>(1));
+  EXPECT_FALSE(decode({encode(Recall{}).head, small}));
+  const Blob huge(std::vector<std::byte>(kMaxPayloadBytes + 1));
+  EXPECT_FALSE(decode(encode(Gather{1, 1, 1, huge})));
+  const Hello wordy{.address = std::string(5000, 'x')};
+  EXPECT_FALSE(decode(encode(wordy))) << "texts end at 4096 bytes";
+  Peers crowd;
+  crowd.peers.resize(kMaxHeadBytes / 12 + 1);
+  EXPECT_FALSE(decode(encode(crowd))) << "beyond kMaxHeadBytes";
+}
+
+TEST(Frame, every_type_has_its_own_name) {
+  std::set<std::string> names;
+  for (std::size_t type = 0; type < kTypes; ++type) names.insert(name_of(blank(type)));
+  EXPECT_EQ(names.size(), kTypes);
+  EXPECT_STREQ(name_of(Hello{}), "Hello");
+  EXPECT_STREQ(name_of(ObjectGone{}), "ObjectGone");
+  EXPECT_STREQ(name_of(SyncDone{}), "SyncDone");
+}
+
+TEST(ContributionSet, depends_on_contributors_their_order_samples_and_microbatches_alone) {
+  Record record;
+  record.round = 3;
+  record.contributors = {{PeerId{1}, 0, 32, RangeSet(Range{0, 2})},
+                         {PeerId{2}, 0, 32, RangeSet(Range{2, 2})}};
+  const std::uint64_t set = contribution_set(record);
+  Record other = record;
+  other.members = {{PeerId{1}, "here:1"}};
+  other.samples = 64;
+  other.mean = {1, 2};
+  EXPECT_EQ(contribution_set(other), set);
+  EXPECT_NE(digest_of(other), digest_of(record));
+  const auto changed = [&](auto&& change) {
+    other = record;
+    change(other);
+    return contribution_set(other) != set;
+  };
+  EXPECT_TRUE(changed([](Record& r) { r.round = 4; }));
+  EXPECT_TRUE(changed([](Record& r) { std::swap(r.contributors[0], r.contributors[1]); }));
+  EXPECT_TRUE(changed([](Record& r) { r.contributors.pop_back(); }));
+  EXPECT_TRUE(changed([](Record& r) { r.contributors[0].slot = 1; }));
+  EXPECT_TRUE(changed([](Record& r) { r.contributors[0].samples = 31; }));
+  EXPECT_TRUE(changed([](Record& r) { r.contributors[0].microbatches.add(Range{9, 1}); }));
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "wire/messages.h"
+
+namespace tw {
+
+/// What a step machine wants to be sent. Control messages alone; bulk ones are pulled.
+struct Envelope {
+  PeerId to;
+  Message message;
+};
+
+using Outbox = std::vector<Envelope>;
+
+}  // namespace tw

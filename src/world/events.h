@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+
+namespace tw {
+
+enum class Phase {
+  accumulate,  ///< the round begins: state is up to date, work is asked for
+  call,        ///< the plan of the averaging arrived
+  scatter,     ///< all own contributions are on their way
+  gather,      ///< the whole mean is here
+  commit,      ///< the record is decided
+  apply,       ///< the update is applied
+  wait,        ///< somebody is waited for: peer and why
+  lead,        ///< this peer leads the round now
+  join,        ///< a peer became a member
+  leave,       ///< a peer left on its own will
+  lost,        ///< a peer is out: peer and why
+  reissue,     ///< microbatches of a lost peer are given out again
+  restore,     ///< state taken from others or from a checkpoint
+  checkpoint,  ///< a checkpoint is durable, or why not
+  evaluate,    ///< the model was evaluated
+  refuse,      ///< a link or message was turned away, and why
+  start,       ///< the process takes part from now on
+  stop,        ///< the process ends, and why
+  kill,        ///< whoever drives an experiment ends a peer (never emitted by a peer itself)
+};
+
+/// One line of the event log.
+struct Event {
+  Instant at{};
+  Phase phase{};
+  Round round = 0;
+  std::optional<PeerId> peer{};                          ///< whom it is about, when not the writer itself
+  std::string why{};                                     ///< in words
+  std::vector<std::pair<std::string, double>> numbers{};  ///< named measurements, unit last in the name
+  std::string digest{};                                  ///< of parameters, where the phase has one
+};
+
+/// Door to the event log. Loop thread only.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+
+  virtual void emit(const Event& event) = 0;
+};
+
+}  // namespace tw

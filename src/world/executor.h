@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/time.h"
+
+namespace tw {
+
+/// Work that takes long. `run` runs away from the loop thread; `done` on it, with the time that `run` took.
+struct Job {
+  std::function<void()> run;
+  std::function<void(Duration took)> done;
+  /// Relative weight (samples of a microbatch, for example), from which the simulator draws the time it takes.
+  double weight = 0;
+};
+
+/// Door to one thread of work: jobs run one after the other in the order of submission.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  virtual void submit(Job job) = 0;
+};
+
+}  // namespace tw

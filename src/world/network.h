@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/blob.h"
+#include "base/ids.h"
+#include "base/result.h"
+
+namespace tw {
+
+/// What a network tells its user; every call comes on the loop thread, none from inside a call of Network.
+class NetworkEvents {
+ public:
+  virtual ~NetworkEvents() = default;
+
+  /// Judges the hello of whoever is at the other end before anything else is taken from it.
+  /// An error refuses the link; its message travels to the other side (on_refused there).
+  virtual Result<PeerId> admit(const Frame& hello) = 0;
+
+  /// The link can be used now; exactly one link to a peer is open at a time.
+  virtual void on_open(PeerId peer) = 0;
+
+  /// Messages of one link arrive whole and, each priority for itself, in the order in which they were sent.
+  virtual void on_message(PeerId from, Frame frame) = 0;
+
+  /// The link is gone, and with it whatever was under way. Not called after Network::close.
+  virtual void on_close(PeerId peer, const std::string& why) = 0;
+
+  /// A dial came to nothing: nobody listens there, or the other side refused (then why is its message).
+  virtual void on_refused(const std::string& address, const std::string& why) = 0;
+
+  /// The bulk stream to this peer has room: the next bulk message, or nothing until Network::pull.
+  virtual std::optional<Frame> next_bulk(PeerId to) = 0;
+};
+
+/// Door to the other peers: whole messages in two priorities. Control messages are pushed and never wait for bulk
+/// ones; bulk messages are pulled when their stream has room, so that nothing but the stream queues them.
+/// Loop thread only.
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  /// Starts listening and greeting: hello is sent first on every link. Events come from now on.
+  /// Returns the address at which others reach this peer.
+  virtual Result<std::string> open(const std::string& listen_address, NetworkEvents& events) = 0;
+
+  /// The hello of all links from now on.
+  virtual void greet_with(Frame hello) = 0;
+
+  /// Dials; ends in on_open or on_refused.
+  virtual void connect(const std::string& address) = 0;
+
+  /// Drops the link after what was sent has had its chance to leave.
+  virtual void close(PeerId peer) = 0;
+
+  /// Sends a control message; dropped when there is no link.
+  virtual void send(PeerId to, Frame message) = 0;
+
+  /// There may be bulk messages for this peer: ask next_bulk when there is room.
+  virtual void pull(PeerId to) = 0;
+};
+
+}  // namespace tw

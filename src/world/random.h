@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace tw {
+
+/// Door to chance.
+class Random {
+ public:
+  virtual ~Random() = default;
+
+  virtual std::uint64_t next() = 0;
+};
+
+}  // namespace tw

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Proves that each rule of check_layers and check_style fires on a bad sample and is quiet on a good one."""
+import importlib.machinery
+import importlib.util
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+TOOLS = Path(__file__).resolve().parent
+SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+LAYERS = """
+| folder | holds | may include |
+|---|---|---|
+| `base` | ids | nothing |
+| `world` | doors | base |
+| `train` | training | base |
+| `host` | sockets | world base |
+| `cli` | commands | all |
+"""
+
+
+def load(name):
+    loader = importlib.machinery.SourceFileLoader(name, str(TOOLS / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+layers_tool, style_tool = load("check_layers"), load("check_style")
+
+
+class Tree(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.root = Path(scratch.name)
+        self.write("ARCHITECTURE.md", LAYERS)
+        self.write("tools/style_exceptions.txt", "")
+
+    def write(self, path, text):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def remove(self, path):
+        (self.root / path).unlink()
+
+
+class Layers(Tree):
+    def includes(self, path, line):
+        """The complaints about one file of src/ that holds this one line."""
+        self.write(f"src/{path}", line + "\n")
+        found = list(layers_tool.check(self.root))
+        self.remove(f"src/{path}")
+        return found
+
+    def refuses(self, path, line):
+        self.assertEqual(1, len(self.includes(path, line)), (path, line))
+
+    def accepts(self, path, line):
+        self.assertEqual([], self.includes(path, line))
+
+    def test_includes_go_down_the_table_only(self):
+        self.accepts("world/clock.h", '#include "base/ids.h"')
+        self.accepts("world/clock.h", '#include "world/files.h"')
+        self.accepts("cli/main.cc", '#include "host/tcp.h"')
+        self.refuses("base/ids.h", '#include "world/clock.h"')
+        self.refuses("world/clock_test.cc", '#include "host/tcp.h"')
+
+    def test_includes_name_a_folder_of_the_table(self):
+        self.refuses("base/ids.cc", '#include "ids.h"')
+        self.refuses("base/ids.cc", '#include "nowhere/ids.h"')
+        self.refuses("base/ids.cc", "#include <base/ids.h>")
+        self.refuses("nowhere/ids.cc", "#include <vector>")
+
+    def test_each_library_has_one_place(self):
+        for good, bad, header in [
+            ("train/torch_trainer.cc", "train/torch_trainer.h", "torch/torch.h"),
+            ("train/torch_trainer_test.cc", "train/session.cc", "ATen/ATen.h"),
+            ("host/tcp.cc", "world/network.cc", "asio.hpp"),
+            ("host/tcp.h", "cli/train.cc", "asio/ip/tcp.hpp"),
+            ("host/tls.cc", "base/digest.cc", "openssl/ssl.h"),
+            ("train/run_yaml.cc", "train/run.cc", "yaml-cpp/yaml.h"),
+            ("host/log_json.cc", "host/log_json.h", "nlohmann/json.hpp"),
+            ("cli/train.cc", "train/run.cc", "CLI/CLI.hpp"),
+            ("base/digest.cc", "base/digest.h", "xxhash.h"),
+        ]:
+            self.accepts(good, f"#include <{header}>")
+            self.refuses(bad, f"#include <{header}>")
+        self.accepts("cli/train.cc", '#include "train/torch_trainer.h"')
+        self.refuses("train/session.cc", '#include "train/torch_trainer.h"')
+
+
+class Style(Tree):
+    def rules(self, text, path="src/base/sample.cc"):
+        """The rules that a tree with this one file breaks."""
+        self.write(path, SPDX + text)
+        found = [p.rule for p in style_tool.check(self.root)]
+        self.remove(path)
+        return found
+
+    def fires(self, rule, text, path="src/base/sample.cc"):
+        self.assertEqual([rule], self.rules(text, path), (path, text[:200]))
+
+    def quiet(self, text, path="src/base/sample.cc"):
+        self.assertEqual([], self.rules(text, path), (path, text[:200]))
+
+    def test_function_length(self):
+        statements = "  step();\n"
+        self.fires("function-length", "void f() {\n" + statements * 59 + "}\n")
+        self.fires("function-length", "struct A {\n  A() : a_{1}, b_(2) {\n" + statements * 59 + "  }\n};\n")
+        self.fires("function-length", "namespace a {\nint f() const {\n" + statements * 59 + "}\n}\n")
+        self.quiet("void f() {\n" + statements * 58 + "}\n")
+        self.quiet("struct A {\n" + "  int f() { return 1; }\n" * 80 + "};\n")
+        self.quiet("constexpr int kTable[] = {\n" + "  1,\n" * 80 + "};\n")
+        self.quiet('const char* text = R"(void f() {\n' + "\n" * 80 + ')";\n')
+
+    def test_parameters(self):
+        self.fires("parameters", "void f(int a, int b, int c, int d, int e, int f) {}\n")
+        self.fires("parameters", "struct A {\n  virtual void f(int, int, int, int, int, int) = 0;\n};\n")
+        self.quiet("void f(int a, int b, int c, int d, int e) {}\n")
+        self.quiet("void f(std::map<int, int> a, std::array<int, 5> b, std::function<void(int, int)> c) {}\n")
+        self.quiet("bool operator()(int a, std::pair<int, int> b) { return g(1, 2, 3, 4, 5, 6); }\n")
+        self.quiet("INSTANTIATE(a, b, c, d, e, f);\n")
+
+    def test_file_length(self):
+        limits = {"src/base/a.cc": 600, "src/base/a.h": 250, "src/base/a_test.cc": 800, "tests/a.h": 800}
+        for path, limit in limits.items():
+            self.quiet("\n" * (limit - 1), path)
+            self.fires("file-length", "\n" * limit, path)
+
+    def test_line_length(self):
+        self.quiet("//" + "x" * 108 + "\n")
+        self.fires("line-length", "//" + "x" * 109 + "\n")
+        self.quiet("// see https://example.org/" + "x" * 109 + "\n")
+
+    def test_door_methods(self):
+        method = "  virtual void f() const = 0;\n"
+        door = "class Door {\n public:\n  virtual ~Door() = default;\n" + method * 6
+        self.quiet(door + "};\n", "src/world/door.h")
+        self.fires("door-methods", door + method + "};\n", "src/world/door.h")
+        self.quiet(door + method + "};\n", "src/train/session.h")
+
+    def test_shared_ptr_names_its_owners(self):
+        line = "std::shared_ptr<int> buffer_;"
+        self.fires("shared-ptr", line + "\n")
+        self.fires("shared-ptr", "// Where the bytes are.\n" + line + "\n")
+        self.fires("shared-ptr", "// owners: the queue and the socket\nint a;\n" + line + "\n")
+        self.quiet("// Its owners are the queue, until the send,\n// and the socket.\n" + line + "\n")
+        self.quiet(line + "  // owners: queue and socket\n")
+        self.quiet("// no shared_ptr here\n")
+
+    def test_names(self):
+        for text in ["class PeerManager {", "struct Utils {", "enum class Misc { kA", "union MessageImpl {"]:
+            self.fires("name", text + "};\n")
+        self.fires("name", "using SocketWrapper = int;\n")
+        self.fires("name", "", "src/base/string_util.cc")
+        self.quiet("struct Implicit {};\nusing Commonwealth = int;\nclass ServicedLink {};\n")
+
+    def test_world_words(self):
+        for text in ["sleep_for(1s);", "chrono::steady_clock::now();", "int a = rand();", 'getenv("HOME");']:
+            self.fires("world", text + "\n", "src/train/sample.cc")
+            self.fires("world", text + "\n", "tests/sample.cc")
+            for folder in ["src/host", "src/cli", "bench", "tests/e2e"]:
+                self.quiet(text + "\n", folder + "/sample.cc")
+        self.quiet("// the steady_clock\nauto a = torch::rand({2});\nint operand(int);\n")
+
+    def test_spdx(self):
+        cpp, scripts = ["src/a.cc", "src/a.h"], ["tools/a.py", "tools/a.sh"]
+        for path in [*cpp, *scripts, "bench/CMakeLists.txt", "Makefile", "tests/a.yaml"]:
+            self.write(path, "\n" * 5 + SPDX)
+            self.assertEqual(["spdx"], [p.rule for p in style_tool.check(self.root)], path)
+            self.remove(path)
+        self.write("tools/script", "#!/bin/sh\n")
+        self.assertEqual(["spdx"], [p.rule for p in style_tool.check(self.root)])
+
+    def test_exceptions_have_a_use(self):
+        self.write("tools/style_exceptions.txt", "src/base/sample.cc name the word stands in the protocol\n")
+        self.quiet("class PeerManager {};\n")
+        self.fires("exception", "class Peers {};\n")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=0)
