@@ -73,9 +73,9 @@ class Reduction {
   /// mean; reported once each. May name this peer itself.
   std::vector<PeerId> take_not_finite();
 
-  /// A segment of the mean. May come before the plan that it belongs to or that names its sender; used only when
-  /// the sender is in this plan or was in an earlier one: the set determines its bits, and its owner may be another
-  /// one in a plan that is still under way. Errors: as for on_scatter.
+  /// A segment of the mean. May come before the plan that it belongs to or that names its sender; used only
+  /// when the sender is in this plan or was in an earlier one: the set determines its bits, and its owner may
+  /// be another one in a plan that is still under way. Errors: as for on_scatter.
   Status on_gather(PeerId from, const Gather& gather);
 
   /// The next bulk message for this peer, results before contributions; nothing when there is none at

@@ -109,7 +109,7 @@ TEST_F(ReductionTest, refuses_malformed_segments_with_the_values_that_are_wrong)
   wrong = scatter(0);
   wrong.round = 4;
   EXPECT_THAT(why(reduction.on_scatter(kOther, wrong)), HasSubstr("round 4 instead of 5"));
-  EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(0, 1, 16))), HasSubstr("slot 16"));
+  EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(0, 1, Reduction::kMaxSlots))), HasSubstr("slots end"));
   EXPECT_THAT(why(reduction.on_scatter(kSelf, scatter(0))), HasSubstr("this peer itself"));
   Gather result = gather(plan_of_two(), 3);
   result.segment = 2;

@@ -8,16 +8,19 @@
 
 namespace tw {
 
-/// Immutable bytes, cheap to copy. One segment is at the same time in the keep of its reducer and in the send queues
-/// of several links, so its owners are counted.
+/// Immutable bytes, cheap to copy. One segment is at the same time in the keep of its reducer and in the send
+/// queues of several links, so its owners are counted.
 class Blob {
  public:
   Blob() = default;
 
   // owners: every copy of this Blob
-  explicit Blob(std::vector<std::byte> bytes) : bytes_(std::make_shared<const std::vector<std::byte>>(std::move(bytes))) {}
+  explicit Blob(std::vector<std::byte> bytes)
+      : bytes_(std::make_shared<const std::vector<std::byte>>(std::move(bytes))) {}
 
-  std::span<const std::byte> bytes() const { return bytes_ ? std::span<const std::byte>(*bytes_) : std::span<const std::byte>(); }
+  std::span<const std::byte> bytes() const {
+    return bytes_ ? std::span<const std::byte>(*bytes_) : std::span<const std::byte>();
+  }
 
   std::size_t size() const { return bytes_ ? bytes_->size() : 0; }
 

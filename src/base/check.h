@@ -9,7 +9,8 @@ namespace tw {
 }  // namespace tw
 
 /// States what can only be false through a bug of ours; never used for input.
-#define TW_CHECK(condition) \
-  do {                                                                        \
-    if (!(condition)) [[unlikely]] ::tw::check_failed(__FILE__, __LINE__, #condition); \
+#define TW_CHECK(condition)                               \
+  do {                                                    \
+    if (!(condition)) [[unlikely]]                        \
+      ::tw::check_failed(__FILE__, __LINE__, #condition); \
   } while (false)

@@ -20,7 +20,8 @@ inline std::string to_string(PeerId peer) { return std::to_string(peer.value); }
 /// Rounds count from 1; 0 is the genesis record, before any update.
 using Round = std::uint64_t;
 
-/// Number of an attempt to lead one round. Ballot b of a round belongs to member b mod n of the record before.
+/// Number of an attempt to lead one round. Ballot b of a round belongs to member b mod n of the record
+/// before.
 using Ballot = std::uint32_t;
 
 }  // namespace tw

@@ -34,6 +34,8 @@ class Prng {
 };
 
 /// One well-mixed value from two: derives independent seeds.
-inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) { return Prng(a ^ (b * 0xd6e8feb86659fd93U)).next(); }
+inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  return Prng(a ^ (b * 0xd6e8feb86659fd93U)).next();
+}
 
 }  // namespace tw

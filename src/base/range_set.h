@@ -21,6 +21,7 @@ struct Range {
 class RangeSet {
  public:
   RangeSet() = default;
+
   explicit RangeSet(Range range) { add(range); }
 
   void add(Range range);
@@ -32,14 +33,17 @@ class RangeSet {
   RangeSet take(std::uint64_t n);
 
   std::uint64_t count() const;
+
   bool empty() const { return ranges_.empty(); }
+
   bool contains(std::uint64_t number) const;
   bool contains(const RangeSet& other) const;
   bool intersects(const RangeSet& other) const;
 
   const std::vector<Range>& ranges() const { return ranges_; }
 
-  /// Adopts ranges from outside; false (and unchanged) unless they are sorted, disjoint, non-adjacent and non-empty.
+  /// Adopts ranges from outside; false (and unchanged) unless they are sorted, disjoint, non-adjacent and
+  /// non-empty.
   bool adopt(std::vector<Range> ranges);
 
   bool operator==(const RangeSet&) const = default;

@@ -13,7 +13,8 @@ namespace tw {
 
 void describe_report(CLI::App& app, ReportArguments& arguments) {
   CLI::App* command = app.add_subcommand("report", "Tell what happened in a run, from its event logs");
-  command->add_option("DIR", arguments.folder, "folder with events-*.jsonl, of all peers or of some")->required();
+  command->add_option("DIR", arguments.folder, "folder with events-*.jsonl, of all peers or of some")
+      ->required();
   command->add_flag("--json", arguments.json, "what summary.json holds");
   command->footer(
       "The run may be over, killed or still going on. Logs of several machines: copy them into one folder.\n"

@@ -8,8 +8,8 @@ namespace CLI {
 class App;
 }
 
-/// The commands of `tw`, a file each. What the user wrote stays text here: the commands check it, so that every message
-/// about it can name the value.
+/// The commands of `tw`, a file each. What the user wrote stays text here: the commands check it, so that
+/// every message about it can name the value.
 namespace tw {
 
 /// Exit codes of every command.

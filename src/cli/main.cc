@@ -28,7 +28,8 @@ void describe(CLI::App& app, Arguments& arguments) {
       "  tw local examples/mnist.yaml --peers 4 --kill 2@10 --join 20\n"
       "  tw train examples/mnist.yaml\n"
       "  tw report tw-out\n"
-      "\n`tw COMMAND --help` tells more. Exit codes: 0 done, 1 the run failed, 2 wrong usage, 130 interrupted.");
+      "\n`tw COMMAND --help` tells more. Exit codes: 0 done, 1 the run failed, 2 wrong usage, 130 "
+      "interrupted.");
   describe_train(app, arguments.train);
   describe_local(app, arguments.local);
   describe_report(app, arguments.report);

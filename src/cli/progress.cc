@@ -30,14 +30,15 @@ std::string evaluation_line(const Event& event) {
 
 std::string restore_line(const Event& event) {
   if (event.digest.empty()) return "takes the state of others" + because(event);
-  if (event.why.find("checkpoint") != std::string::npos) return fmt::format("resumed from round {}", event.round);
+  if (event.why.find("checkpoint") != std::string::npos)
+    return fmt::format("resumed from round {}", event.round);
   return fmt::format("took the state of round {} from other peers{}", event.round,
                      measured(event, "took_s", " in {:.2f} s"));
 }
 
 }  // namespace
 
-std::optional<std::string> Progress::round_line(const Event& commit) {
+std::optional<std::string> ProgressText::round_line(const Event& commit) {
   const auto total = static_cast<std::uint64_t>(number_in(commit, "samples_total").value_or(0));
   if (shown_at_ != Instant{} && commit.at - shown_at_ < kBetweenLines) return std::nullopt;
   std::string line = fmt::format("round {}", commit.round);
@@ -53,15 +54,15 @@ std::optional<std::string> Progress::round_line(const Event& commit) {
   return line;
 }
 
-std::optional<std::string> Progress::loss_line(const Event& lost) {
+std::optional<std::string> ProgressText::loss_line(const Event& lost) {
   const std::pair now(lost.peer.value_or(PeerId{}), lost.round);
   if (lost_ == now) return std::nullopt;
   lost_ = now;
-  return fmt::format("round {}  lost {}{}{}", lost.round, about(lost), measured(lost, "silent_s", ", silent for {:.2f} s"),
-                     because(lost));
+  return fmt::format("round {}  lost {}{}{}", lost.round, about(lost),
+                     measured(lost, "silent_s", ", silent for {:.2f} s"), because(lost));
 }
 
-std::optional<std::string> Progress::line_for(const Event& event) {
+std::optional<std::string> ProgressText::line_for(const Event& event) {
   const std::string round = fmt::format("round {}  ", event.round);
   switch (event.phase) {
     case Phase::accumulate:
@@ -72,7 +73,8 @@ std::optional<std::string> Progress::line_for(const Event& event) {
       return std::nullopt;
     case Phase::commit:
       return round_line(event);
-    case Phase::evaluate: return evaluation_line(event);
+    case Phase::evaluate:
+      return evaluation_line(event);
     case Phase::wait:
       return fmt::format("waiting for {}{}{}", about(event), measured(event, "seconds", " for {:.0f} s"),
                          because(event));
@@ -81,12 +83,14 @@ std::optional<std::string> Progress::line_for(const Event& event) {
       return round + about(event) + " joined";
     case Phase::leave:
       return round + about(event) + " leaves";
-    case Phase::lost: return loss_line(event);
+    case Phase::lost:
+      return loss_line(event);
     case Phase::restore:
       return restore_line(event);
     case Phase::checkpoint:
       if (event.why.empty()) return std::nullopt;
-      return begun_ ? round + "no checkpoint, training goes on" + because(event) : "skipped a checkpoint" + because(event);
+      return begun_ ? round + "no checkpoint, training goes on" + because(event)
+                    : "skipped a checkpoint" + because(event);
     case Phase::refuse:
       return "turned away " + about(event) + because(event);
     default:

@@ -14,7 +14,7 @@ namespace tw {
 
 /// Turns the events of one peer (or of one leader after the other) into what a person at a terminal wants to
 /// read: a line about the rounds every two seconds, and whatever happens to peers and state at once.
-class Progress {
+class ProgressText {
  public:
   /// The line to show, without its end; nothing when this event is none of a person's business now.
   std::optional<std::string> line_for(const Event& event);
@@ -24,7 +24,7 @@ class Progress {
   std::optional<std::string> loss_line(const Event& lost);
 
   bool begun_ = false;
-  std::optional<double> calc_s_;  ///< of the round under way
+  std::optional<double> calc_s_;                  ///< of the round under way
   std::optional<std::pair<PeerId, Round>> lost_;  ///< the last one shown: several parts of a peer may say it
   Instant shown_at_{};
   std::uint64_t shown_samples_ = 0;

@@ -2,6 +2,7 @@
 #include "data/idx.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -15,7 +16,7 @@ using namespace std::string_literals;
 class TemporaryFile {
  public:
   TemporaryFile(const std::string& name, const std::string& content)
-      : path_(testing::TempDir() + "tradewind_idx_" + name) {
+      : path_(testing::TempDir() + "tradewind_idx_" + std::to_string(::getpid()) + "_" + name) {
     std::ofstream(path_, std::ios::binary) << content;
   }
 

@@ -2,6 +2,7 @@
 #include "data/text.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -18,7 +19,7 @@ class Text : public testing::Test {
 
   ~Text() override { std::filesystem::remove(path_); }
 
-  std::string path_ = testing::TempDir() + "tradewind_text";
+  std::string path_ = testing::TempDir() + "tradewind_text_" + std::to_string(::getpid());
 };
 
 TEST_F(Text, cuts_samples_that_share_their_border_byte) {

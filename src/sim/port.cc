@@ -140,6 +140,7 @@ void Port::on_welcome(int from, std::uint64_t id, const Frame& hello) {
 
 void Port::on_confirm(int from, std::uint64_t id) {
   Link* link = find(from, id);
+  if (link != nullptr && link->stage == Stage::open) return;  // a message was faster
   if (link != nullptr && link->stage == Stage::accepted) {
     opened(from, *link);
   } else {
@@ -163,8 +164,11 @@ void Port::on_bye(int from, std::uint64_t id, const std::string& why, bool refus
 }
 
 void Port::on_frame(int from, std::uint64_t id, const Frame& frame) {
-  const Link* link = find(from, id);
-  if (link != nullptr && link->stage == Stage::open) events_->on_message(link->peer, frame);
+  Link* link = find(from, id);
+  if (link == nullptr || link->stage == Stage::dialing) return;
+  const PeerId peer = link->peer;
+  if (link->stage == Stage::accepted) opened(from, *link);  // bulk that overtook the confirmation
+  events_->on_message(peer, frame);
 }
 
 Port::Link* Port::find(int port, std::uint64_t id) {

@@ -8,7 +8,8 @@
 
 namespace tw {
 
-/// A member's side of the decision of one round: which ballot it follows, which plan it has, what it voted for.
+/// A member's side of the decision of one round: which ballot it follows, which plan it has, what it voted
+/// for.
 class Acceptor {
  public:
   Ballot promised() const { return promised_; }

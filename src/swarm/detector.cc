@@ -40,7 +40,8 @@ std::vector<Detector::Silence> Detector::step(Instant now) {
   for (auto& [peer, pulse] : pulses_) {
     if (stopped) pulse.last = now;
     const Duration silent = now - pulse.last;
-    if (silent > std::max<Duration>(kSilenceFloor, kSilenceRoundTrips * pulse.rtt)) silences.push_back({peer, silent});
+    if (silent > std::max<Duration>(kSilenceFloor, kSilenceRoundTrips * pulse.rtt))
+      silences.push_back({peer, silent});
   }
   return silences;
 }

@@ -10,7 +10,8 @@
 namespace tw {
 
 /// Notices peers that fall silent although their links stand. (A closed link is noticed at once, elsewhere.)
-/// A process that was itself stopped does not blame the others: when step() comes late, everybody starts afresh.
+/// A process that was itself stopped does not blame the others: when step() comes late, everybody starts
+/// afresh.
 class Detector {
  public:
   struct Silence {
@@ -25,6 +26,7 @@ class Detector {
 
   /// Peers silent for longer than max(2 s, 6 round trips); call it often (its own interval is 250 ms).
   std::vector<Silence> step(Instant now);
+
   Instant next_step() const { return next_step_; }
 
   /// Smoothed; 0 when not measured yet.

@@ -13,7 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kAskAgain = 500ms;
-/// How long a complaint stands before it is judged: a closed link reaches everybody within a round trip or two.
+/// How long a complaint stands before it is judged: a closed link reaches everybody within a round trip or
+/// two.
 constexpr Duration kGrace = 500ms;
 
 std::pair<Ballot, std::uint32_t> number_of(const Plan& plan) { return {plan.ballot, plan.version}; }
@@ -96,7 +97,8 @@ void Lead::on_progress(const Member& from, const Progress& progress) {
 void Lead::on_promise(PeerId from, const Promise& promise) {
   if (!is_member(head_.members, from) || promise.ballot < ballot_) return;
   if (promise.ballot > ballot_) return outbid_by(promise.ballot);
-  if (promise.progress.parameters != Digest{}) seen_[from] = {promise.progress.parameters, promise.progress.leaving};
+  if (promise.progress.parameters != Digest{})
+    seen_[from] = {promise.progress.parameters, promise.progress.leaving};
   if (stage_ != Stage::preparing) return;  // too late to count; its progress will come
   promises_[from] = promise;
   advance();
@@ -158,7 +160,8 @@ void Lead::finish(const Accepted& accepted) {
   stage_ = Stage::called;
   Plan plan = accepted.plan;
   for (PeerId peer : present()) {
-    const bool named = std::find(plan.participants.begin(), plan.participants.end(), peer) != plan.participants.end();
+    const bool named =
+        std::find(plan.participants.begin(), plan.participants.end(), peer) != plan.participants.end();
     if (!named) plan.participants.push_back(peer);
   }
   serve_sealed(std::move(plan), keepers);
@@ -254,7 +257,8 @@ void Lead::call() {
   for (PeerId peer : present()) {
     if (able.contains(peer)) owners.push_back(peer);
   }
-  plan.shares = plan_ ? options_.shares.reown(plan_->shares, owners) : options_.shares.cut(options_.segments, owners);
+  plan.shares =
+      plan_ ? options_.shares.reown(plan_->shares, owners) : options_.shares.cut(options_.segments, owners);
   for (Share& share : plan.shares) share.sealed = false;
   stage_ = Stage::called;
   propose(std::move(plan));
@@ -333,7 +337,8 @@ void Lead::out(PeerId peer) {
   }
   RangeSet again = book_.forget(peer);
   for (PeerId other : book_.peers()) {
-    if (!counts(other)) again.add(book_.forget(other));  // lost before, but counted as long as the mean was there
+    if (!counts(other))
+      again.add(book_.forget(other));  // lost before, but counted as long as the mean was there
   }
   if (!again.empty()) {
     Event event{now_, Phase::reissue, head_.round + 1, peer, to_string(again)};
@@ -349,12 +354,18 @@ void Lead::on_report(PeerId from, const Report& report) {
   if (report.round != head_.round + 1 || !counts(from) || !counts(report.suspect)) return;
   if (stage_ == Stage::preparing || stage_ == Stage::decided) return;
   switch (report.complaint) {
-    case Complaint::not_finite: leave_out(report.suspect, "its gradient is not finite"); break;
-    case Complaint::unreachable: complaints_[from].unreachable.try_emplace(report.suspect, now_); break;
+    case Complaint::not_finite:
+      leave_out(report.suspect, "its gradient is not finite");
+      break;
+    case Complaint::unreachable:
+      complaints_[from].unreachable.try_emplace(report.suspect, now_);
+      break;
     case Complaint::owes_contribution:
       complaints_[from].owes_contribution.insert_or_assign(report.suspect, now_);
       break;
-    case Complaint::owes_mean: complaints_[from].owes_mean.insert_or_assign(report.suspect, now_); break;
+    case Complaint::owes_mean:
+      complaints_[from].owes_mean.insert_or_assign(report.suspect, now_);
+      break;
   }
 }
 
@@ -366,8 +377,11 @@ bool Lead::waits_itself(PeerId peer) const {
 }
 
 std::optional<PeerId> Lead::stalled() const {
-  if (stage_ != Stage::called || now_ - planned_at_ < 1s + options_.expected_reduce * 3 / 2) return std::nullopt;
-  const auto stands = [&](const auto& entry) { return now_ - entry.second < 2 * kGrace && counts(entry.first); };
+  if (stage_ != Stage::called || now_ - planned_at_ < 1s + options_.expected_reduce * 3 / 2)
+    return std::nullopt;
+  const auto stands = [&](const auto& entry) {
+    return now_ - entry.second < 2 * kGrace && counts(entry.first);
+  };
   for (const auto& [reporter, complaints] : complaints_) {
     for (const auto& entry : complaints.owes_contribution) {
       if (counts(reporter) && stands(entry)) return entry.first;
@@ -384,7 +398,8 @@ std::optional<PeerId> Lead::stalled() const {
 void Lead::judge_complaints() {
   const auto position = [&](PeerId peer) {
     return std::find_if(head_.members.begin(), head_.members.end(),
-                        [&](const Member& m) { return m.peer == peer; }) - head_.members.begin();
+                        [&](const Member& m) { return m.peer == peer; }) -
+           head_.members.begin();
   };
   std::map<PeerId, int> accusers;
   for (const auto& [reporter, complaints] : complaints_) {
@@ -414,7 +429,8 @@ void Lead::step(Instant now) {
   } else if (no_quorum_since_ == kNever) {
     no_quorum_since_ = now;
   }
-  if (!has_quorum(here) && has_quorum(live_)) resigned_ = true;  // they are back: a new ballot asks what they have
+  if (!has_quorum(here) && has_quorum(live_))
+    resigned_ = true;  // they are back: a new ballot asks what they have
   minority_ = no_quorum_since_ != kNever && now - no_quorum_since_ >= options_.patience;
   judge_complaints();
   advance();

@@ -18,25 +18,27 @@ namespace tw {
 /// How the vector is divided among those who reduce it (average/ provides it).
 struct ShareRules {
   std::function<std::vector<Share>(std::uint64_t segments, const std::vector<PeerId>& owners)> cut;
-  std::function<std::vector<Share>(const std::vector<Share>& before, const std::vector<PeerId>& owners)> reown;
+  std::function<std::vector<Share>(const std::vector<Share>& before, const std::vector<PeerId>& owners)>
+      reown;
 };
 
 /// The leader's side of one round under one ballot: leases, call, votes, commit. Design section 3.
 ///
-/// The commit is one instance of Paxos among the members of the record before: a plan is a proposal with the number
-/// (ballot, version), a vote its acceptance. A leader never goes back to an older version of its own; a later leader
-/// asks a majority first (Prepare) and finishes the newest plan that any of them voted for. Within a ballot a new
-/// version replaces a plan only while the old one is not committed, which none but this leader can do.
+/// The commit is one instance of Paxos among the members of the record before: a plan is a proposal with the
+/// number (ballot, version), a vote its acceptance. A leader never goes back to an older version of its own;
+/// a later leader asks a majority first (Prepare) and finishes the newest plan that any of them voted for.
+/// Within a ballot a new version replaces a plan only while the old one is not committed, which none but this
+/// leader can do.
 class Lead {
  public:
   struct Options {
     PeerId self;
     LeaseBook::Options lease;
     std::uint64_t segments = 0;
-    Round rounds = 0;             ///< the run ends with this one
-    std::uint32_t wait_for = 0;   ///< give no leases before so many peers are there
+    Round rounds = 0;            ///< the run ends with this one
+    std::uint32_t wait_for = 0;  ///< give no leases before so many peers are there
     Duration patience{};
-    Duration expected_reduce{};   ///< how long call to commit took of late
+    Duration expected_reduce{};  ///< how long call to commit took of late
     ShareRules shares;
   };
 
@@ -45,7 +47,8 @@ class Lead {
 
   Ballot ballot() const { return ballot_; }
 
-  /// Who can be reached now, this peer included. Members that were there and are no more are out of the round.
+  /// Who can be reached now, this peer included. Members that were there and are no more are out of the
+  /// round.
   void set_live(Instant now, const std::set<PeerId>& live);
 
   /// From members, and from peers that want to become members.
@@ -84,7 +87,7 @@ class Lead {
   enum class Stage { preparing, leasing, called, decided };
 
   struct Complaints {
-    std::map<PeerId, Instant> unreachable;  // by suspect: since when
+    std::map<PeerId, Instant> unreachable;        // by suspect: since when
     std::map<PeerId, Instant> owes_contribution;  // by suspect: when last
     std::map<PeerId, Instant> owes_mean;          // by suspect: when last
   };
@@ -118,6 +121,7 @@ class Lead {
   bool waits_itself(PeerId peer) const;
   std::optional<PeerId> stalled() const;
   void judge_complaints();
+
   void send(PeerId to, Message message) { messages_.push_back({to, std::move(message)}); }
 
   Options options_;

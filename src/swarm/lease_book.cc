@@ -83,7 +83,8 @@ RangeSet LeaseBook::forget(PeerId peer) {
 }
 
 std::uint64_t LeaseBook::grant_size(const Account& account, double speed_of_all, std::size_t peers) const {
-  const double part = speed_of_all > 0 ? account.samples_per_s / speed_of_all : 1.0 / static_cast<double>(peers);
+  const double part =
+      speed_of_all > 0 ? account.samples_per_s / speed_of_all : 1.0 / static_cast<double>(peers);
   const auto half = static_cast<std::uint64_t>(part * static_cast<double>(free_.count()) / 2);
   return std::max<std::uint64_t>(1, half);
 }

@@ -13,9 +13,9 @@
 
 namespace tw {
 
-/// The leader's account of one round's microbatches: each is free, held or done, and held or done by exactly one peer.
-/// Leases are cut by guided self-scheduling: each grant is half of a peer's fair part of what is left, so that grants
-/// shrink towards the end and peers of any speed finish together.
+/// The leader's account of one round's microbatches: each is free, held or done, and held or done by exactly
+/// one peer. Leases are cut by guided self-scheduling: each grant is half of a peer's fair part of what is
+/// left, so that grants shrink towards the end and peers of any speed finish together.
 class LeaseBook {
  public:
   struct Options {
@@ -28,9 +28,9 @@ class LeaseBook {
   /// What a peer says of itself. Adds what is done; when it gave back, what it no longer holds becomes free.
   void report(PeerId peer, const Progress& progress);
 
-  /// What a peer says to a new leader, who knows nothing of earlier leases. False when a slot holds microbatches that
-  /// somebody else claimed before (given out again while the two could not reach the leader): such a slot does not
-  /// count, and no further lease may go to it.
+  /// What a peer says to a new leader, who knows nothing of earlier leases. False when a slot holds
+  /// microbatches that somebody else claimed before (given out again while the two could not reach the
+  /// leader): such a slot does not count, and no further lease may go to it.
   bool adopt(PeerId peer, const Progress& progress);
 
   /// The peer does not count in this round any more. Returns what becomes free again.
@@ -50,7 +50,8 @@ class LeaseBook {
   /// Nothing is free, and whoever still holds something holds one microbatch: time to call.
   bool ready_to_call() const;
 
-  /// Every peer's slots with all that is done or held, in the order of `order`; peers without any are left out.
+  /// Every peer's slots with all that is done or held, in the order of `order`; peers without any are left
+  /// out.
   std::vector<Contribution> contributions(const std::vector<PeerId>& order) const;
 
   /// From now on leases go to this slot; earlier slots are closed.

@@ -9,8 +9,8 @@
 namespace tw {
 
 bool is_quorum(const std::vector<Member>& members, const std::set<PeerId>& present) {
-  const auto here = static_cast<std::size_t>(
-      std::count_if(members.begin(), members.end(), [&](const Member& m) { return present.contains(m.peer); }));
+  const auto here = static_cast<std::size_t>(std::count_if(
+      members.begin(), members.end(), [&](const Member& m) { return present.contains(m.peer); }));
   if (2 * here != members.size()) return 2 * here > members.size();
   return !members.empty() && present.contains(members.front().peer);
 }

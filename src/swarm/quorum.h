@@ -9,8 +9,8 @@
 
 namespace tw {
 
-/// Whether `present` may decide the round after a record with these members: more than half of them, or exactly half
-/// with the first one. Any two such sets share a member, which is what keeps the history single.
+/// Whether `present` may decide the round after a record with these members: more than half of them, or
+/// exactly half with the first one. Any two such sets share a member, which is what keeps the history single.
 bool is_quorum(const std::vector<Member>& members, const std::set<PeerId>& present);
 
 /// Ballot b belongs to member b mod n: nobody else may lead with it. Members must not be empty.
@@ -24,8 +24,8 @@ bool is_member(const std::vector<Member>& members, PeerId peer);
 /// Round 0: who begins, with which parameters.
 Record genesis(const Digest& run, const Digest& parameters, std::vector<Member> members);
 
-/// A run that goes on from a checkpoint after all its members were gone: the same round once more, with new members,
-/// marked as a decision without majority. The update of the record is part of the state already.
+/// A run that goes on from a checkpoint after all its members were gone: the same round once more, with new
+/// members, marked as a decision without majority. The update of the record is part of the state already.
 Record restarted(const Record& record, std::vector<Member> members);
 
 }  // namespace tw

@@ -17,7 +17,8 @@ constexpr int kTries = 6;
 
 }  // namespace
 
-Roster::Roster(PeerId self, std::vector<std::string> bootstrap) : self_(self), bootstrap_(std::move(bootstrap)) {}
+Roster::Roster(PeerId self, std::vector<std::string> bootstrap)
+    : self_(self), bootstrap_(std::move(bootstrap)) {}
 
 void Roster::learn(const Member& member) {
   if (member.peer == self_ || member.address.empty()) return;

@@ -15,7 +15,8 @@ using namespace std::chrono_literals;
 constexpr Duration kTick = 250ms;
 /// After another member has taken the lead, it is left alone so long before this one tries again.
 constexpr Duration kYield = 2s;
-/// A member that was never linked yet (the mesh is still being knotted) counts as alive so long after a decision.
+/// A member that was never linked yet (the mesh is still being knotted) counts as alive so long after a
+/// decision.
 constexpr Duration kMeshing = 2s;
 /// Before any round was averaged.
 constexpr Duration kExpectedReduce = 10s;
@@ -31,7 +32,8 @@ Swarm::Swarm(Options options, Instant now)
       roster_(options_.self.peer, options_.bootstrap),
       expected_reduce_(kExpectedReduce) {}
 
-// ---- network --------------------------------------------------------------------------------------------------
+// ---- network
+// --------------------------------------------------------------------------------------------------
 
 void Swarm::on_open(Instant now, const Member& peer) {
   now_ = now;
@@ -85,7 +87,8 @@ void Swarm::lose(PeerId peer, const std::string& why, Duration silent) {
   }
 }
 
-// ---- time -----------------------------------------------------------------------------------------------------
+// ---- time
+// -----------------------------------------------------------------------------------------------------
 
 void Swarm::step(Instant now) {
   now_ = now;
@@ -112,7 +115,8 @@ void Swarm::tick() {
   }
 }
 
-// ---- the owner ------------------------------------------------------------------------------------------------
+// ---- the owner
+// ------------------------------------------------------------------------------------------------
 
 void Swarm::fresh(Instant now, const Digest& parameters) {
   now_ = now;
@@ -151,7 +155,8 @@ void Swarm::completed(Instant now, const Digest& mean) {
 void Swarm::complain(Instant now, PeerId suspect, Complaint complaint) {
   now_ = now;
   if (!takes_part()) return;
-  if (const std::optional<PeerId> leads = leader()) send(*leads, Report{head_->round + 1, suspect, complaint});
+  if (const std::optional<PeerId> leads = leader())
+    send(*leads, Report{head_->round + 1, suspect, complaint});
   settle();
 }
 
@@ -188,12 +193,14 @@ void Swarm::leave(Instant now) {
   settle();
 }
 
-// ---- messages -------------------------------------------------------------------------------------------------
+// ---- messages
+// -------------------------------------------------------------------------------------------------
 
 void Swarm::receive(PeerId from, const Heartbeat& told) {
   Heartbeat heartbeat = told;
   const bool on_its_way = head_ && told.standing == Standing::fresh && is_member(head_->members, from);
-  if (on_its_way) heartbeat.standing = Standing::member;  // said before the record that made it one had arrived
+  if (on_its_way)
+    heartbeat.standing = Standing::member;  // said before the record that made it one had arrived
   roster_.heard(now_, from, heartbeat);
   if (head_ && head_->last && heartbeat.head_record == head_digest_) at_the_end_.insert(from);
   if (heartbeat.echo_ns != 0) {
@@ -206,7 +213,8 @@ void Swarm::receive(PeerId from, const Heartbeat& told) {
     return;
   }
   // Whoever missed the decision is told it.
-  if (takes_part() && has_history && heartbeat.samples_total < head_->samples_total()) send(from, Commit{*head_});
+  if (takes_part() && has_history && heartbeat.samples_total < head_->samples_total())
+    send(from, Commit{*head_});
 }
 
 void Swarm::receive(PeerId, const Peers& peers) {
@@ -214,9 +222,11 @@ void Swarm::receive(PeerId, const Peers& peers) {
 }
 
 void Swarm::receive(PeerId from, const Progress& progress) {
-  if (!head_ && progress.round == 0 && parameters_ && progress.parameters == *parameters_) fresh_.insert(from);
+  if (!head_ && progress.round == 0 && parameters_ && progress.parameters == *parameters_)
+    fresh_.insert(from);
   if (!lead_) return;
-  lead_->on_progress(from == options_.self.peer ? options_.self : Member{from, roster_.address_of(from)}, progress);
+  lead_->on_progress(from == options_.self.peer ? options_.self : Member{from, roster_.address_of(from)},
+                     progress);
 }
 
 bool Swarm::may_follow(PeerId from, Ballot ballot) {
@@ -228,7 +238,8 @@ bool Swarm::may_follow(PeerId from, Ballot ballot) {
 
 void Swarm::receive(PeerId from, const Lease& lease) {
   if (!of_this_round(lease.round) || !may_follow(from, lease.ballot) || leaving_) return;
-  const std::uint64_t all = (options_.lease.target_batch_size + options_.lease.microbatch - 1) / options_.lease.microbatch;
+  const std::uint64_t all =
+      (options_.lease.target_batch_size + options_.lease.microbatch - 1) / options_.lease.microbatch;
   if (!RangeSet(Range{0, all}).contains(lease.microbatches)) return;
   work_.lease(lease.slot, lease.microbatches);
 }
@@ -240,7 +251,8 @@ void Swarm::receive(PeerId from, const Recall& recall) {
 }
 
 void Swarm::receive(PeerId from, const Plan& plan) {
-  if (!of_this_round(plan.draft.round) || plan.draft.parent != head_digest_ || !may_follow(from, plan.ballot)) return;
+  if (!of_this_round(plan.draft.round) || plan.draft.parent != head_digest_ || !may_follow(from, plan.ballot))
+    return;
   if (parameters_ && plan.draft.parameters != *parameters_) {
     out_of_step("its parameters differ from those of the leader");
     return;
@@ -295,7 +307,8 @@ void Swarm::receive(PeerId, const Commit& commit) {
   decisions_.push_back(Committed{record});
 }
 
-// ---- history --------------------------------------------------------------------------------------------------
+// ---- history
+// --------------------------------------------------------------------------------------------------
 
 void Swarm::report_changes(const Record& record) {
   for (const Member& m : record.members) {
@@ -304,7 +317,8 @@ void Swarm::report_changes(const Record& record) {
   for (const Member& m : head_->members) {
     const std::optional<Heartbeat> last = roster_.last_heartbeat(m.peer);
     const bool left = m.peer == options_.self.peer ? leaving_ : last && last->standing == Standing::leaving;
-    if (left && !is_member(record.members, m.peer)) events_.push_back({now_, Phase::leave, record.round, m.peer});
+    if (left && !is_member(record.members, m.peer))
+      events_.push_back({now_, Phase::leave, record.round, m.peer});
   }
 }
 
@@ -351,10 +365,12 @@ void Swarm::found_when_all_are_here() {
   send_progress();
 }
 
-// ---- leading --------------------------------------------------------------------------------------------------
+// ---- leading
+// --------------------------------------------------------------------------------------------------
 
 bool Swarm::takes_part() const {
-  const bool follows = standing_ == Standing::ready || standing_ == Standing::member || standing_ == Standing::leaving;
+  const bool follows =
+      standing_ == Standing::ready || standing_ == Standing::member || standing_ == Standing::leaving;
   return follows && head_ && !ended_;
 }
 
@@ -393,8 +409,8 @@ void Swarm::consider_leading() {
   led_ = ballot;
   // A run that begins anew from a checkpoint waits for company as one that begins from nothing does.
   const std::uint32_t wait_for = waits_for_company_ ? options_.wait_for : 0;
-  lead_.emplace(Lead::Options{options_.self.peer, options_.lease, options_.segments, options_.rounds, wait_for,
-                              options_.patience, expected_reduce_, options_.shares},
+  lead_.emplace(Lead::Options{options_.self.peer, options_.lease, options_.segments, options_.rounds,
+                              wait_for, options_.patience, expected_reduce_, options_.shares},
                 *head_, ballot, now_);
   Event event{now_, Phase::lead, head_->round + 1};
   event.numbers = {{"ballot", ballot}};
@@ -451,7 +467,8 @@ void Swarm::settle() {
   consider_leaving();
 }
 
-// ---- sending --------------------------------------------------------------------------------------------------
+// ---- sending
+// --------------------------------------------------------------------------------------------------
 
 void Swarm::send(PeerId to, Message message) {
   if (to == options_.self.peer) {
@@ -516,7 +533,8 @@ Lead::Wait Swarm::waiting() const {
   Lead::Wait wait;
   if (!head_) {
     if (options_.founder) {
-      const std::size_t missing = options_.wait_for - std::min<std::size_t>(options_.wait_for, fresh_.size() + 1);
+      const std::size_t missing =
+          options_.wait_for - std::min<std::size_t>(options_.wait_for, fresh_.size() + 1);
       wait.why = std::to_string(missing) + " more peers to begin";
     } else {
       wait.why = roster_.open_peers().empty() ? "somebody of the run to answer" : "the first round to begin";

@@ -49,17 +49,17 @@ struct Ended {
 
 using Decision = std::variant<Dial, Hangup, Reduce, Committed, CatchUp, Ended>;
 
-/// One peer's view of who takes part, who leads, what was decided and what is to be done next: membership, failure
-/// detection, leases, leadership with ballots, votes and records (design section 3, points 1, 2, 4 and 5).
-/// A step machine: time and messages in, messages and decisions out. It never sees a gradient.
+/// One peer's view of who takes part, who leads, what was decided and what is to be done next: membership,
+/// failure detection, leases, leadership with ballots, votes and records (design section 3, points 1, 2, 4
+/// and 5). A step machine: time and messages in, messages and decisions out. It never sees a gradient.
 class Swarm {
  public:
   struct Options {
     Member self;
     Digest run;
-    bool founder = false;                 ///< begins the history when wait_for peers are there
+    bool founder = false;  ///< begins the history when wait_for peers are there
     std::uint32_t wait_for = 1;
-    std::vector<std::string> bootstrap;   ///< addresses to dial when nobody is linked
+    std::vector<std::string> bootstrap;  ///< addresses to dial when nobody is linked
     LeaseBook::Options lease;
     std::uint64_t segments = 0;
     Round rounds = 0;
@@ -74,10 +74,12 @@ class Swarm {
   void on_close(Instant now, PeerId peer, const std::string& why);
   void on_refused(Instant now, const std::string& address);
   void on_message(Instant now, PeerId from, const Message& message);
+
   /// Any byte of a peer, bulk too.
   void on_sign_of_life(Instant now, PeerId peer) { detector_.heard(now, peer); }
 
   void step(Instant now);
+
   Instant next_step() const { return next_tick_; }
 
   // ---- from the owner
@@ -95,28 +97,38 @@ class Swarm {
   void finish_work(Instant now, const WorkItem& item, double samples_per_s);
   /// Hand in what is done, go after the round.
   void leave(Instant now);
+
   /// The present round is the last one (takes effect where this peer leads).
   void end_run() { end_run_ = true; }
 
   // ---- views
   Standing standing() const { return standing_; }
+
   const std::optional<Record>& head() const { return head_; }
+
   /// Of the round under way: its first live member, or the owner of the ballot that is followed.
   std::optional<PeerId> leader() const;
+
   bool leads() const { return lead_.has_value(); }
+
   /// The sum in this slot is that of these microbatches.
   bool has_done_just(std::uint32_t slot, const RangeSet& microbatches) const {
     return work_.has_done_just(slot, microbatches);
   }
+
   Lead::Wait waiting() const;
   /// Every member of the last record has said that it has it.
   bool everybody_knows_the_end() const;
+
   Duration round_trip(PeerId peer) const { return detector_.round_trip(peer); }
+
   const Roster& roster() const { return roster_; }
 
   // ---- outputs
   Outbox take_messages() { return std::exchange(messages_, {}); }
+
   std::vector<Decision> take_decisions() { return std::exchange(decisions_, {}); }
+
   std::vector<Event> take_events() { return std::exchange(events_, {}); }
 
  private:
@@ -147,7 +159,9 @@ class Swarm {
   void tick();
   bool takes_part() const;
   bool presumed_live(PeerId peer) const;
+
   bool of_this_round(Round round) const { return head_ && round == head_->round + 1; }
+
   bool may_follow(PeerId from, Ballot ballot);
   std::set<PeerId> live() const;
   Heartbeat heartbeat_to(PeerId peer) const;
@@ -166,7 +180,7 @@ class Swarm {
   std::optional<Record> head_;
   Digest head_digest_;
   Instant head_since_{};
-  std::set<PeerId> lost_;  // links that were open and are no more
+  std::set<PeerId> lost_;             // links that were open and are no more
   std::optional<Digest> parameters_;  // with which the round begins here; empty while an update is applied
   std::optional<Digest> mean_;        // of the present plan, complete here
   double samples_per_s_ = 0;
@@ -180,7 +194,7 @@ class Swarm {
   Instant called_at_ = kNever;
   Duration expected_reduce_;
   std::set<PeerId> at_the_end_;  // who said that it has the last record
-  std::set<PeerId> fresh_;  // who waits for the history to begin, with the same parameters
+  std::set<PeerId> fresh_;       // who waits for the history to begin, with the same parameters
   std::deque<Message> own_messages_;
   Outbox messages_;
   std::vector<Decision> decisions_;

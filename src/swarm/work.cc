@@ -17,7 +17,8 @@ void Work::lease(std::uint32_t slot, const RangeSet& microbatches) {
 
 void Work::drop_queued() {
   for (auto& [slot, entry] : slots_) {
-    entry.held = under_way_ && under_way_->slot == slot ? RangeSet(Range{under_way_->microbatch, 1}) : RangeSet();
+    entry.held =
+        under_way_ && under_way_->slot == slot ? RangeSet(Range{under_way_->microbatch, 1}) : RangeSet();
   }
   queued_ = 0;
 }

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -43,7 +44,7 @@ class RunFile : public testing::Test {
     return message;
   }
 
-  std::string folder_ = testing::TempDir() + "tradewind_run_file";
+  std::string folder_ = testing::TempDir() + "tradewind_run_file_" + std::to_string(::getpid());
   std::string path_ = folder_ + "/run.yaml";
   std::string data_ =
       "data: {train_inputs: data/a, train_targets: data/b, test_inputs: data/c, test_targets: data/d}\n";

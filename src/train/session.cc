@@ -32,7 +32,8 @@ void Session::leave() { machine_->leave(); }
 
 SessionView Session::view() const { return machine_->view(); }
 
-// ---- beginning ------------------------------------------------------------------------------------------------
+// ---- beginning
+// ------------------------------------------------------------------------------------------------
 
 Session::Machine::Machine(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer)
     : doors_(doors),
@@ -70,8 +71,7 @@ Result<std::string> Session::Machine::start() {
 
   const std::uint64_t mean_bytes = encoded_bytes(run.codec, geometry_.length);
   const std::uint64_t segment_bytes = encoded_bytes(run.codec, geometry_.segment_length);
-  fetch_.emplace(
-      Fetch::Options{run_, {state_->bytes(), options_.chunk_bytes}, {mean_bytes, segment_bytes}});
+  fetch_.emplace(Fetch::Options{run_, {state_->bytes(), options_.chunk_bytes}, {mean_bytes, segment_bytes}});
 
   emit(Phase::start, 0, address_);
   waiting_since_ = doors_.clock.now();
@@ -94,7 +94,8 @@ void Session::Machine::begin_history() {
       });
 }
 
-// ---- network --------------------------------------------------------------------------------------------------
+// ---- network
+// --------------------------------------------------------------------------------------------------
 
 Result<PeerId> Session::Machine::admit(const Frame& hello) {
   const Result<Message> message = decode(hello);
@@ -110,13 +111,14 @@ Result<PeerId> Session::Machine::admit(const Frame& hello) {
                   std::to_string(kProtocolVersion));
   }
   if (greeting->parameters != geometry_.length) {
-    return refuse("the model has " + std::to_string(greeting->parameters) + " parameters, that of this run has " +
-                  std::to_string(geometry_.length));
+    return refuse("the model has " + std::to_string(greeting->parameters) +
+                  " parameters, that of this run has " + std::to_string(geometry_.length));
   }
   if (greeting->run != run_) {
-    return refuse("another run: model, data, batch sizes, optimizer, schedule, codec, rounds or seed differ (run " +
-                  to_string(greeting->run).substr(0, 8) + ", expected " + to_string(run_).substr(0, 8) +
-                  "); use the same run file");
+    return refuse(
+        "another run: model, data, batch sizes, optimizer, schedule, codec, rounds or seed differ (run " +
+        to_string(greeting->run).substr(0, 8) + ", expected " + to_string(run_).substr(0, 8) +
+        "); use the same run file");
   }
   if (greeting->peer == options_.self || swarm_->roster().is_open(greeting->peer)) {
     return refuse("peer id " + to_string(greeting->peer) + " is taken");
@@ -144,8 +146,9 @@ void Session::Machine::on_close(PeerId peer, const std::string& why) {
 void Session::Machine::on_refused(const std::string& address, const std::string& why) {
   emit(Phase::refuse, round_, why);
   swarm_->on_refused(doors_.clock.now(), address);
-  const bool different = why.find("another run") != std::string::npos || why.find("parameters") != std::string::npos ||
-                         why.find("protocol version") != std::string::npos || why.find("is taken") != std::string::npos;
+  const bool different =
+      why.find("another run") != std::string::npos || why.find("parameters") != std::string::npos ||
+      why.find("protocol version") != std::string::npos || why.find("is taken") != std::string::npos;
   if (different && swarm_->standing() == Standing::fresh && !options_.join.empty()) {
     end("cannot join " + address + ": " + why, true);
   }
@@ -192,7 +195,8 @@ std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
   return std::nullopt;
 }
 
-// ---- the loop -------------------------------------------------------------------------------------------------
+// ---- the loop
+// -------------------------------------------------------------------------------------------------
 
 void Session::Machine::pump() {
   if (finished_) return;
@@ -257,7 +261,8 @@ void Session::Machine::on_timer() {
 
 void Session::Machine::give_up_when_nobody_has_the_state(Instant now) {
   const Standing standing = swarm_->standing();
-  const bool outside = standing == Standing::syncing || (standing == Standing::fresh && !options_.join.empty());
+  const bool outside =
+      standing == Standing::syncing || (standing == Standing::fresh && !options_.join.empty());
   const bool hopeless = outside && !restoring_ && swarm_->roster().following().empty() &&
                         (standing == Standing::syncing || swarm_->roster().open_peers().empty());
   if (!hopeless) hopeless_since_ = kNever;
@@ -268,7 +273,8 @@ void Session::Machine::give_up_when_nobody_has_the_state(Instant now) {
   if (now - hopeless_since_ < kGiveUpJoining) return;
   const std::string where = options_.join.empty() ? std::string() : " at " + options_.join.front();
   end("nobody who has the state of the run can be reached" + where + " for " +
-          std::to_string(kGiveUpJoining / 1s) + " s; is a peer running there?", true);
+          std::to_string(kGiveUpJoining / 1s) + " s; is a peer running there?",
+      true);
 }
 
 void Session::Machine::act(const Dial& dial) { doors_.network.connect(dial.address); }
@@ -297,7 +303,8 @@ void Session::Machine::leave() {
   pump();
 }
 
-// ---- what can be seen -----------------------------------------------------------------------------------------
+// ---- what can be seen
+// -----------------------------------------------------------------------------------------
 
 void Session::Machine::emit(Phase phase, Round round, std::string why,
                             std::vector<std::pair<std::string, double>> numbers) {
@@ -319,8 +326,8 @@ std::string Session::Machine::describe_wait() const {
   };
   if (catching_up_) {
     const FetchProgress progress = fetch_->progress();
-    return names(fetch_->waiting_for()) + ": state of the run, chunk " + std::to_string(progress.done) + " of " +
-           std::to_string(progress.total);
+    return names(fetch_->waiting_for()) + ": state of the run, chunk " + std::to_string(progress.done) +
+           " of " + std::to_string(progress.total);
   }
   if (computing_ && called_at_ == kNever) return {};  // its own work, not a wait
   const Lead::Wait wait = swarm_->waiting();

@@ -8,7 +8,7 @@
 #include "base/ids.h"
 #include "train/run.h"
 #include "train/trainer.h"
-#include "wire/messages.h"
+#include "wire/record.h"
 #include "world/clock.h"
 #include "world/events.h"
 #include "world/executor.h"
@@ -41,14 +41,14 @@ struct SessionOptions {
 
 /// How a session stands, for whoever shows progress. Plain values.
 struct SessionView {
-  Round round = 0;                 ///< last committed one here
-  std::uint64_t samples = 0;       ///< of the run, committed
+  Round round = 0;            ///< last committed one here
+  std::uint64_t samples = 0;  ///< of the run, committed
   std::vector<Member> members;
   PeerId leader;
-  std::string waiting;             ///< whom for and why; empty when nobody is waited for
-  bool finished = false;           ///< the run has ended, or this peer has left
-  std::string ended;               ///< how, once finished
-  std::string failure;             ///< why the session cannot go on; empty when it did nothing wrong
+  std::string waiting;    ///< whom for and why; empty when nobody is waited for
+  bool finished = false;  ///< the run has ended, or this peer has left
+  std::string ended;      ///< how, once finished
+  std::string failure;    ///< why the session cannot go on; empty when it did nothing wrong
 };
 
 /// Sees every decision; for checkers and progress displays. Called on the loop thread.
@@ -63,15 +63,15 @@ class SessionObserver {
   virtual void on_applied(const Record& record, const Digest& parameters, bool restored) = 0;
 };
 
-/// One peer of a run, from greeting to leaving: the public C++ interface. Takes part as long as its doors bring it events;
-/// everything on the loop thread; the trainer is called on the compute executor alone.
+/// One peer of a run, from greeting to leaving: the public C++ interface. Takes part as long as its doors
+/// bring it events; everything on the loop thread; the trainer is called on the compute executor alone.
 class Session {
  public:
   Session(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer = nullptr);
   ~Session();
 
-  /// Listens and joins or starts the run. An error (address in use, unreadable checkpoint folder) leaves nothing behind.
-  /// Returns the address at which others reach this peer.
+  /// Listens and joins or starts the run. An error (address in use, unreadable checkpoint folder) leaves
+  /// nothing behind. Returns the address at which others reach this peer.
   Result<std::string> start();
 
   /// Hands in what is done, leaves after the round; finished() then. The second call leaves at once.

@@ -20,9 +20,9 @@
 
 namespace tw {
 
-/// What a session is made of: the step machines (swarm, reduction, donor, fetch), the train state, and the doors.
-/// session.cc: beginning, network, time. session_rounds.cc: work, averaging, updates.
-/// session_sync.cc: taking and giving state, checkpoints.
+/// What a session is made of: the step machines (swarm, reduction, donor, fetch), the train state, and the
+/// doors. session.cc: beginning, network, time. session_rounds.cc: work, averaging, updates. session_sync.cc:
+/// taking and giving state, checkpoints.
 class Session::Machine final : public NetworkEvents {
  public:
   Machine(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer);
@@ -59,7 +59,8 @@ class Session::Machine final : public NetworkEvents {
   void act(const CatchUp& catch_up);
   void act(const Ended& ended);
   void end(const std::string& why, bool failed);
-  void emit(Phase phase, Round round, std::string why = {}, std::vector<std::pair<std::string, double>> numbers = {});
+  void emit(Phase phase, Round round, std::string why = {},
+            std::vector<std::pair<std::string, double>> numbers = {});
   void emit_about(PeerId peer, Phase phase, Round round, std::string why);
   std::string describe_wait() const;
   void watch_waits();
@@ -87,7 +88,8 @@ class Session::Machine final : public NetworkEvents {
   void load_checkpoint();
   std::vector<PeerId> sources() const;
 
-  /// Runs on the compute thread with the train state, then `done` on the loop thread, unless the session is gone.
+  /// Runs on the compute thread with the train state, then `done` on the loop thread, unless the session is
+  /// gone.
   template <class R>
   void compute(double weight, std::function<R(TrainState&)> run, std::function<void(R, Duration)> done) {
     const auto result = std::make_shared<std::optional<R>>();  // owners: both halves of the job
@@ -113,8 +115,8 @@ class Session::Machine final : public NetworkEvents {
   std::optional<Tip> tip_;  // the newest state here; parameters are empty while its update is computed
 
   // the round under way
-  Round round_ = 0;  // 0: none
-  std::shared_ptr<Reduction> reduction_;  // owners: this, then the job that applies its mean
+  Round round_ = 0;                                     // 0: none
+  std::shared_ptr<Reduction> reduction_;                // owners: this, then the job that applies its mean
   std::vector<std::pair<PeerId, Message>> early_bulk_;  // of the round after
   std::size_t early_bytes_ = 0;
   std::map<std::uint32_t, bool> contributed_;

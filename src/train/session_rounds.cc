@@ -14,7 +14,8 @@ constexpr Duration kStallFloor = 500ms;  // design section 3, point 4
 constexpr int kStallRoundTrips = 3;
 /// After the last round: how long a member that has not said that it has it is waited for.
 constexpr Duration kLinger = 3s;
-/// Bulk messages of the next round that come before its record does: at most so many vectors of them are kept.
+/// Bulk messages of the next round that come before its record does: at most so many vectors of them are
+/// kept.
 constexpr std::size_t kEarlyVectors = 2;
 
 }  // namespace
@@ -28,8 +29,8 @@ void Session::Machine::open_round() {
     if (observer_ != nullptr) observer_->on_commit(*head);
     if (observer_ != nullptr) observer_->on_applied(*head, tip_->parameters, false);
   }
-  reduction_ = std::make_shared<Reduction>(Reduction::Options{
-      options_.self, round_, geometry_, options_.run.codec, options_.keep_stale_seals});
+  reduction_ = std::make_shared<Reduction>(
+      Reduction::Options{options_.self, round_, geometry_, options_.run.codec, options_.keep_stale_seals});
   contributed_.clear();
   loss_sum_ = 0;
   loss_samples_ = 0;
@@ -43,7 +44,8 @@ void Session::Machine::open_round() {
   for (const auto& [from, message] : early) take_bulk(from, message);
 }
 
-// ---- work -----------------------------------------------------------------------------------------------------
+// ---- work
+// -----------------------------------------------------------------------------------------------------
 
 void Session::Machine::start_work() {
   if (computing_ || catching_up_ || round_ == 0) return;
@@ -52,8 +54,8 @@ void Session::Machine::start_work() {
   computing_ = true;
   GradientSlot& slot = state_->slot(item->slot);
   const RunOptions& run = options_.run;
-  const double samples =
-      static_cast<double>(std::min(run.microbatch, run.target_batch_size - item->microbatch * run.microbatch));
+  const double samples = static_cast<double>(
+      std::min(run.microbatch, run.target_batch_size - item->microbatch * run.microbatch));
   compute<double>(
       samples,
       [item, &slot](TrainState& state) { return state.accumulate(item->round, slot, item->microbatch); },
@@ -73,13 +75,15 @@ void Session::Machine::start_work() {
 void Session::Machine::contribute_what_is_done() {
   if (!reduction_ || !reduction_->plan()) return;
   for (const Contribution& c : reduction_->plan()->draft.contributors) {
-    if (c.peer != options_.self || contributed_[c.slot] || !swarm_->has_done_just(c.slot, c.microbatches)) continue;
+    if (c.peer != options_.self || contributed_[c.slot] || !swarm_->has_done_just(c.slot, c.microbatches))
+      continue;
     contributed_[c.slot] = true;
     reduction_->contribute(c.slot, state_->slot(c.slot).sum, c.samples);
   }
 }
 
-// ---- averaging ------------------------------------------------------------------------------------------------
+// ---- averaging
+// ------------------------------------------------------------------------------------------------
 
 void Session::Machine::act(const Reduce& reduce) {
   open_round();
@@ -108,7 +112,8 @@ void Session::Machine::take_bulk(PeerId from, const Message& message) {
     return;
   }
   if (round != round_ || !reduction_) return;  // late: that round is decided
-  const Status taken = scatter != nullptr ? reduction_->on_scatter(from, *scatter) : reduction_->on_gather(from, *gather);
+  const Status taken =
+      scatter != nullptr ? reduction_->on_scatter(from, *scatter) : reduction_->on_gather(from, *gather);
   if (!taken.ok()) emit_about(from, Phase::refuse, round_, taken.error().message);
 }
 
@@ -117,7 +122,9 @@ void Session::Machine::report_averaging() {
   for (PeerId peer : reduction_->take_not_finite()) {
     if (peer == options_.self) {
       end("the gradient of round " + std::to_string(round_) +
-              " is not finite: the training has diverged (a lower learning rate?) or the data holds such values", true);
+              " is not finite: the training has diverged (a lower learning rate?) or the data holds such "
+              "values",
+          true);
       return;
     }
     swarm_->complain(doors_.clock.now(), peer, Complaint::not_finite);
@@ -147,12 +154,14 @@ void Session::Machine::complain_about_stalls() {
     const Instant since = last == last_bulk_.end() ? planned_at_ : std::max(planned_at_, last->second);
     if (now - since < limit || now - complained_[peer] < kStallFloor) continue;
     complained_[peer] = now;
-    const bool contribution = std::find(contributions.begin(), contributions.end(), peer) != contributions.end();
+    const bool contribution =
+        std::find(contributions.begin(), contributions.end(), peer) != contributions.end();
     swarm_->complain(now, peer, contribution ? Complaint::owes_contribution : Complaint::owes_mean);
   }
 }
 
-// ---- updates --------------------------------------------------------------------------------------------------
+// ---- updates
+// --------------------------------------------------------------------------------------------------
 
 void Session::Machine::act(const Committed& committed) {
   const Record& record = committed.record;
@@ -206,7 +215,8 @@ void Session::Machine::after_update(const Record& record) {
     compute<Evaluation>(
         0, [](TrainState& state) { return state.evaluate(); },
         [this, record](const Evaluation& evaluation, Duration took) {
-          std::vector<std::pair<std::string, double>> numbers = {{"loss", evaluation.loss}, {"took_s", to_seconds(took)}};
+          std::vector<std::pair<std::string, double>> numbers = {{"loss", evaluation.loss},
+                                                                 {"took_s", to_seconds(took)}};
           if (evaluation.accuracy) numbers.emplace_back("accuracy", *evaluation.accuracy);
           emit(Phase::evaluate, record.round, {}, std::move(numbers));
           const std::optional<double> goal = options_.run.evaluation.stop_accuracy;
@@ -215,7 +225,8 @@ void Session::Machine::after_update(const Record& record) {
           finish_when_done();
         });
   }
-  const bool save = checkpoints_ && ((run.checkpoint.every != 0 && record.round % run.checkpoint.every == 0) || record.last);
+  const bool save = checkpoints_ &&
+                    ((run.checkpoint.every != 0 && record.round % run.checkpoint.every == 0) || record.last);
   if (save) save_checkpoint(record);
 }
 
@@ -224,7 +235,8 @@ void Session::Machine::finish_when_done() {
   const Instant now = doors_.clock.now();
   if (last_applied_at_ == kNever) last_applied_at_ = now;
   // A member that missed the last decision can get it from nobody once all have gone.
-  if (swarm_->everybody_knows_the_end() || now - last_applied_at_ > kLinger) end("the run is complete", false);
+  if (swarm_->everybody_knows_the_end() || now - last_applied_at_ > kLinger)
+    end("the run is complete", false);
 }
 
 double Session::Machine::own_samples(const Record& record) const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "train/session_machine.h"
 #include "swarm/quorum.h"
+#include "train/session_machine.h"
 
 namespace tw {
 namespace {
@@ -17,7 +17,8 @@ std::vector<PeerId> Session::Machine::sources() const {
   return {following.begin(), following.end()};
 }
 
-// ---- taking ---------------------------------------------------------------------------------------------------
+// ---- taking
+// ---------------------------------------------------------------------------------------------------
 
 void Session::Machine::act(const CatchUp& catch_up) {
   emit(Phase::restore, round_, catch_up.why);
@@ -124,7 +125,8 @@ void Session::Machine::go_on_from(Tip tip) {
   swarm_->begin(doors_.clock.now(), record, tip_->parameters);
 }
 
-// ---- giving ---------------------------------------------------------------------------------------------------
+// ---- giving
+// ---------------------------------------------------------------------------------------------------
 
 void Session::Machine::serve_images() {
   if (!donor_.wants_image() || freezing_ || catching_up_ || !tip_ || !swarm_->head()) return;
@@ -143,7 +145,8 @@ void Session::Machine::serve_images() {
       });
 }
 
-// ---- checkpoints ----------------------------------------------------------------------------------------------
+// ---- checkpoints
+// ----------------------------------------------------------------------------------------------
 
 void Session::Machine::save_checkpoint(const Record& record) {
   if (record.last) ++last_jobs_;
@@ -151,47 +154,50 @@ void Session::Machine::save_checkpoint(const Record& record) {
   compute<Shared>(
       0,
       [record, bytes = options_.chunk_bytes](TrainState& state) {
-        return std::make_shared<const StateImage>(state.freeze(record, bytes));  // owners: both halves of the disk job
+        return std::make_shared<const StateImage>(
+            state.freeze(record, bytes));  // owners: both halves of the disk job
       },
       [this, record](const Shared& image, Duration) {
         const auto saved = std::make_shared<std::optional<Status>>();  // owners: both halves of the disk job
-        doors_.disk.submit({[store = checkpoints_.get(), image, saved] { saved->emplace(store->save(*image)); },
-                            [this, alive = std::weak_ptr<int>(alive_), record, saved](Duration took) {
-                              if (alive.expired()) return;
-                              const std::string why = (*saved)->ok() ? "" : (*saved)->error().message;
-                              emit(Phase::checkpoint, record.round, why, {{"took_s", to_seconds(took)}});
-                              if (record.last) --last_jobs_;
-                              finish_when_done();
-                              pump();
-                            }});
+        doors_.disk.submit(
+            {[store = checkpoints_.get(), image, saved] { saved->emplace(store->save(*image)); },
+             [this, alive = std::weak_ptr<int>(alive_), record, saved](Duration took) {
+               if (alive.expired()) return;
+               const std::string why = (*saved)->ok() ? "" : (*saved)->error().message;
+               emit(Phase::checkpoint, record.round, why, {{"took_s", to_seconds(took)}});
+               if (record.last) --last_jobs_;
+               finish_when_done();
+               pump();
+             }});
       });
 }
 
 void Session::Machine::load_checkpoint() {
   using Loaded = Result<std::optional<LoadedCheckpoint>>;
   const auto loaded = std::make_shared<std::optional<Loaded>>();  // owners: both halves of the disk job
-  doors_.disk.submit({[store = checkpoints_.get(), run = run_, loaded] { loaded->emplace(store->load_newest(run)); },
-                      [this, alive = std::weak_ptr<int>(alive_), loaded](Duration) {
-                        if (alive.expired()) return;
-                        Loaded& result = **loaded;
-                        if (!result.ok()) return end(result.error().message, true);
-                        if (!result.value()) {
-                          begin_history();
-                          return pump();
-                        }
-                        for (const std::string& skipped : result.value()->skipped) {
-                          emit(Phase::checkpoint, result.value()->image.record.round, skipped);
-                        }
-                        StateImage image = std::move(result.value()->image);
-                        if (image.record.last) {
-                          return end("the run is complete: its checkpoint is that of the last round", false);
-                        }
-                        image.record = restarted(image.record, {{options_.self, address_}});
-                        catching_up_ = true;
-                        caught_up_since_ = doors_.clock.now();
-                        restore(std::move(image), "checkpoint");
-                        pump();
-                      }});
+  doors_.disk.submit(
+      {[store = checkpoints_.get(), run = run_, loaded] { loaded->emplace(store->load_newest(run)); },
+       [this, alive = std::weak_ptr<int>(alive_), loaded](Duration) {
+         if (alive.expired()) return;
+         Loaded& result = **loaded;
+         if (!result.ok()) return end(result.error().message, true);
+         if (!result.value()) {
+           begin_history();
+           return pump();
+         }
+         for (const std::string& skipped : result.value()->skipped) {
+           emit(Phase::checkpoint, result.value()->image.record.round, skipped);
+         }
+         StateImage image = std::move(result.value()->image);
+         if (image.record.last) {
+           return end("the run is complete: its checkpoint is that of the last round", false);
+         }
+         image.record = restarted(image.record, {{options_.self, address_}});
+         catching_up_ = true;
+         caught_up_since_ = doors_.clock.now();
+         restore(std::move(image), "checkpoint");
+         pump();
+       }});
 }
 
 }  // namespace tw

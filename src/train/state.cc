@@ -43,7 +43,8 @@ Result<Digest> TrainState::apply_encoded(const Record& record, const Geometry& g
   std::vector<float> mean(geometry.length);
   for (std::uint64_t i = 0; i < segments.size(); ++i) {
     const std::span<float> part = std::span(mean).subspan(geometry.first(i), geometry.size(i));
-    if (segments[i].size() != encoded_bytes(run_.codec, part.size()) || !decode(run_.codec, segments[i].bytes(), part)) {
+    if (segments[i].size() != encoded_bytes(run_.codec, part.size()) ||
+        !decode(run_.codec, segments[i].bytes(), part)) {
       return Error{"segment " + std::to_string(i) + " of the mean of round " + std::to_string(record.round) +
                    " is damaged"};
     }

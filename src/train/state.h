@@ -16,15 +16,15 @@
 
 namespace tw {
 
-/// The gradient sum of one slot. Written on the compute thread; read on the loop thread from the time it is complete
-/// until its round is decided, when nothing writes to it.
+/// The gradient sum of one slot. Written on the compute thread; read on the loop thread from the time it is
+/// complete until its round is decided, when nothing writes to it.
 struct GradientSlot {
   Round round = 0;  ///< whose gradients are in it
   std::vector<float> sum;
 };
 
-/// Everything a peer trains with: parameters, optimizer, gradient slots. Compute thread only, but for slot() and bytes(),
-/// which are the loop thread's.
+/// Everything a peer trains with: parameters, optimizer, gradient slots. Compute thread only, but for slot()
+/// and bytes(), which are the loop thread's.
 class TrainState {
  public:
   TrainState(Trainer& trainer, const RunOptions& run);
@@ -38,8 +38,10 @@ class TrainState {
   /// One update with a mean gradient. Returns the digest of the parameters.
   Digest apply(Round round, std::span<const float> mean);
 
-  /// The same with the mean as it came over the wire, a segment each. An error when it is not the record's mean.
-  Result<Digest> apply_encoded(const Record& record, const Geometry& geometry, std::span<const Blob> segments);
+  /// The same with the mean as it came over the wire, a segment each. An error when it is not the record's
+  /// mean.
+  Result<Digest> apply_encoded(const Record& record, const Geometry& geometry,
+                               std::span<const Blob> segments);
 
   StateImage freeze(const Record& record, std::uint64_t chunk_bytes);
 

@@ -23,7 +23,7 @@ extern "C" __attribute__((weak)) void openblas_set_num_threads(int threads);
 namespace tw {
 namespace {
 
-constexpr std::uint64_t kEvaluationBatch = 250;
+constexpr std::uint64_t kEvaluationBatch = 100;
 
 /// Where the tensors of a model lie in the flat vector.
 struct FlatTensor {

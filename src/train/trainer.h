@@ -19,7 +19,8 @@ struct Evaluation {
   std::optional<double> accuracy;  ///< share of right answers in [0, 1], where the model has such a thing
 };
 
-/// A model with its data, as flat float buffers. All calls come from one thread at a time, the compute thread.
+/// A model with its data, as flat float buffers. All calls come from one thread at a time, the compute
+/// thread.
 class Trainer {
  public:
   virtual ~Trainer() = default;
@@ -32,9 +33,10 @@ class Trainer {
   /// The parameters with which the run begins: the same on every peer (from the seed).
   virtual void initial_parameters(std::span<float> out) = 0;
 
-  /// Adds the gradient of the SUM of the losses of these samples to gradient_sum; returns that sum. The result depends
-  /// on nothing but parameters and span (dropout is seeded by the span).
-  virtual double accumulate(std::span<const float> parameters, SampleSpan samples, std::span<float> gradient_sum) = 0;
+  /// Adds the gradient of the SUM of the losses of these samples to gradient_sum; returns that sum. The
+  /// result depends on nothing but parameters and span (dropout is seeded by the span).
+  virtual double accumulate(std::span<const float> parameters, SampleSpan samples,
+                            std::span<float> gradient_sum) = 0;
 
   virtual Evaluation evaluate(std::span<const float> parameters) = 0;
 };

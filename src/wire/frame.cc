@@ -10,13 +10,16 @@
 namespace tw {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the wire format is written for little-endian machines");
+static_assert(std::endian::native == std::endian::little,
+              "the wire format is written for little-endian machines");
 
 template <class T>
 concept Scalar = std::integral<T> || std::floating_point<T> || std::is_enum_v<T>;
 
 template <class T>
-concept Bulk = requires(T& message) { message.payload; };
+concept Bulk = requires(T& message) {
+  message.payload;
+};
 
 class Writer {
  public:
@@ -61,7 +64,9 @@ class Writer {
   }
 
   template <class T>
+
   requires requires(const T& t, Writer& w) { T::fields(t, w); }
+
   void put(const T& message) { T::fields(message, *this); }
 
   std::vector<std::byte> bytes_;
@@ -142,7 +147,8 @@ class Reader {
   void get(std::vector<T>& items) {
     std::uint32_t size = 0;
     get(size);
-    // Each item takes at least four bytes here, so that what is allocated stays in proportion to what arrived.
+    // Each item takes at least four bytes here, so that what is allocated stays in proportion to what
+    // arrived.
     if (failed_ || size > rest_.size() / 4) {
       failed_ = true;
       return;
@@ -159,7 +165,9 @@ class Reader {
   }
 
   template <class T>
+
   requires requires(T& t, Reader& r) { T::fields(t, r); }
+
   void get(T& message) { T::fields(message, *this); }
 
   std::span<const std::byte> rest_;
@@ -171,7 +179,8 @@ Result<Message> decode_as(const Frame& frame) {
   T message;
   Reader reader(frame.head.bytes().subspan(1));
   T::fields(message, reader);
-  if (!reader.finished()) return Error{std::string(name_of(message)) + ": truncated, too long or out of range"};
+  if (!reader.finished())
+    return Error{std::string(name_of(message)) + ": truncated, too long or out of range"};
   if constexpr (Bulk<T>) {
     message.payload = frame.payload;
   } else if (!frame.payload.empty()) {
@@ -190,8 +199,9 @@ constexpr auto make_decoders(std::index_sequence<I...>) {
 constexpr std::size_t kTypes = std::variant_size_v<Message>;
 constexpr auto kDecoders = make_decoders(std::make_index_sequence<kTypes>{});
 constexpr std::array<const char*, kTypes> kNames = {
-    "Hello",   "Peers",  "Heartbeat", "Progress", "Lease",  "Recall",    "Plan",        "Vote",       "Prepare",  "Promise",
-    "Commit", "Report", "Scatter",   "Gather",   "ObjectAsk", "ObjectOffer", "ObjectGone", "ChunkAsk", "Chunk", "SyncDone"};
+    "Hello",     "Peers",       "Heartbeat",  "Progress", "Lease",  "Recall",  "Plan",
+    "Vote",      "Prepare",     "Promise",    "Commit",   "Report", "Scatter", "Gather",
+    "ObjectAsk", "ObjectOffer", "ObjectGone", "ChunkAsk", "Chunk",  "SyncDone"};
 
 }  // namespace
 
@@ -212,7 +222,8 @@ Frame encode(const Message& message) {
 Result<Message> decode(const Frame& frame) {
   const auto head = frame.head.bytes();
   if (head.empty()) return Error{"empty message"};
-  if (head.size() > kMaxHeadBytes || frame.payload.size() > kMaxPayloadBytes) return Error{"message beyond the limit"};
+  if (head.size() > kMaxHeadBytes || frame.payload.size() > kMaxPayloadBytes)
+    return Error{"message beyond the limit"};
   const auto type = static_cast<std::size_t>(head[0]);
   if (type >= kTypes) return Error{"unknown message type " + std::to_string(type)};
   return kDecoders[type](frame);

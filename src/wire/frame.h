@@ -16,8 +16,8 @@ inline constexpr std::size_t kMaxPayloadBytes = 1 << 20;
 /// Little-endian, one type byte first. The payload of bulk messages is passed on, not copied.
 Frame encode(const Message& message);
 
-/// The message, or what is wrong with the bytes: unknown type, truncated, too long, trailing bytes, a count beyond what
-/// the bytes can hold, a value out of its range.
+/// The message, or what is wrong with the bytes: unknown type, truncated, too long, trailing bytes, a count
+/// beyond what the bytes can hold, a value out of its range.
 Result<Message> decode(const Frame& frame);
 
 /// Digest of the record's encoding: the link of the chain.

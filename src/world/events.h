@@ -38,10 +38,10 @@ struct Event {
   Instant at{};
   Phase phase{};
   Round round = 0;
-  std::optional<PeerId> peer{};                          ///< whom it is about, when not the writer itself
-  std::string why{};                                     ///< in words
+  std::optional<PeerId> peer{};                           ///< whom it is about, when not the writer itself
+  std::string why{};                                      ///< in words
   std::vector<std::pair<std::string, double>> numbers{};  ///< named measurements, unit last in the name
-  std::string digest{};                                  ///< of parameters, where the phase has one
+  std::string digest{};                                   ///< of parameters, where the phase has one
 };
 
 /// Door to the event log. Loop thread only.

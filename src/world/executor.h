@@ -12,7 +12,8 @@ namespace tw {
 struct Job {
   std::function<void()> run;
   std::function<void(Duration took)> done;
-  /// Relative weight (samples of a microbatch, for example), from which the simulator draws the time it takes.
+  /// Relative weight (samples of a microbatch, for example), from which the simulator draws the time it
+  /// takes.
   double weight = 0;
 };
 

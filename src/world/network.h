@@ -35,9 +35,9 @@ class NetworkEvents {
   virtual std::optional<Frame> next_bulk(PeerId to) = 0;
 };
 
-/// Door to the other peers: whole messages in two priorities. Control messages are pushed and never wait for bulk
-/// ones; bulk messages are pulled when their stream has room, so that nothing but the stream queues them.
-/// Loop thread only.
+/// Door to the other peers: whole messages in two priorities. Control messages are pushed and never wait for
+/// bulk ones; bulk messages are pulled when their stream has room, so that nothing but the stream queues
+/// them. Loop thread only.
 class Network {
  public:
   virtual ~Network() = default;

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Events per second of the simulator: storms of one seed after the other, on one core.
+//   bench_sim_events [--peers N] [--seconds N]
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "measure.h"
+#include "sim/storm.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("Events per second of the simulator");
+  tw::StormOptions options;
+  double limit_s = 10;
+  app.add_option("--peers", options.peers, "at the start of each storm")->capture_default_str();
+  app.add_option("--seconds", limit_s, "after which no further storm begins")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  options.most_peers = std::max(options.most_peers, 3 * options.peers);
+
+  const double begin = tw::bench::wall_seconds();
+  const double cpu_begin = tw::bench::cpu_seconds();
+  std::uint64_t seeds = 0;
+  std::uint64_t events = 0;
+  std::uint64_t rounds = 0;
+  double simulated_s = 0;
+  while (tw::bench::wall_seconds() - begin < limit_s) {
+    const tw::SimReport report = tw::run_storm(++seeds, options);
+    if (!report.violations.empty()) {
+      fmt::print(stderr, "{}\n", tw::to_string(report));
+      return 1;
+    }
+    events += report.events;
+    rounds += report.rounds;
+    simulated_s += tw::to_seconds(report.simulated);
+  }
+  const double wall = tw::bench::wall_seconds() - begin;
+  const double cpu = tw::bench::cpu_seconds() - cpu_begin;
+  fmt::print(R"({{"peers": {}, "storms": {}, "rounds": {}, "events": {}, "wall_s": {:.2f}, "cpu_s": {:.2f}, )"
+             R"("events_per_wall_s": {:.0f}, "events_per_cpu_s": {:.0f}, "simulated_s_per_wall_s": {:.1f}}})"
+             "\n",
+             options.peers, seeds, rounds, events, wall, cpu, static_cast<double>(events) / wall,
+             static_cast<double>(events) / cpu, simulated_s / wall);
+  return 0;
+}

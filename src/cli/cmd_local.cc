@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/local_run.h"
+#include "host/loop.h"
+#include "monitor/event_log_json.h"
+#include "monitor/report.h"
+#include "monitor/report_text.h"
+#include "monitor/summary_json.h"
+#include "train/run_file_yaml.h"
+
+namespace tw {
+
+namespace {
+
+/// What `tw local` may delete: files that it wrote.
+bool is_ours(const std::string& name) {
+  return name == "summary.json" || (name.starts_with("events-") && name.ends_with(".jsonl")) ||
+         (name.starts_with("peer-") && name.ends_with(".log"));
+}
+
+Status empty_out_folder(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return Error{fmt::format("--out {}: cannot make this folder: {}", folder, error.message())};
+  std::vector<fs::path> old;
+  for (const auto& file : fs::directory_iterator(folder, error)) {
+    if (!is_ours(file.path().filename().string()) || !file.is_regular_file())
+      return Error{
+          fmt::format("--out {}: expected an empty folder or one with a run of before, but {} is in it; "
+                      "give a new folder such as --out {}/run1",
+                      folder, file.path().filename().string(), folder)};
+    old.push_back(file.path());
+  }
+  for (const fs::path& path : old) fs::remove(path, error);
+  if (error) return Error{fmt::format("--out {}: cannot empty this folder: {}", folder, error.message())};
+  return Unit{};
+}
+
+Status parse_script(const LocalArguments& arguments, Round rounds, LocalOptions& options) {
+  for (const std::string& text : arguments.join) {
+    const auto round = parse_count("--join", text, {.least = 1, .most = rounds});
+    if (!round) return round.error();
+    options.joins.push_back(round.value());
+  }
+  const std::uint64_t all = options.peers + options.joins.size();
+  if (all > kMaxLocalPeers)
+    return Error{
+        fmt::format("--join: {} peers and {} joining ones are more than the {} that one machine may run",
+                    options.peers, options.joins.size(), kMaxLocalPeers)};
+  for (const std::string& text : arguments.kill) {
+    const auto kill = parse_kill(text);
+    if (!kill) return kill.error();
+    if (kill.value().victim && kill.value().victim->value > all)
+      return Error{fmt::format("--kill {}: there are peers 1 to {}, for example --kill {}@{}", text, all, all,
+                               kill.value().round)};
+    if (kill.value().round > rounds)
+      return Error{fmt::format("--kill {}: the run has {} rounds, for example --kill {}", text, rounds,
+                               to_string(Kill{.victim = kill.value().victim, .round = rounds}))};
+    options.kills.push_back(kill.value());
+  }
+  return Unit{};
+}
+
+Result<LocalOptions> options_of(const LocalArguments& arguments) {
+  LocalOptions options{.run_file = arguments.run_file, .out = arguments.out, .settings = arguments.set};
+  const auto peers = parse_count("--peers", arguments.peers, {.least = 1, .most = kMaxLocalPeers});
+  if (!peers) return peers.error();
+  options.peers = peers.value();
+
+  std::vector<std::pair<std::string, std::string>> overrides;
+  for (const std::string& text : arguments.set) {
+    auto setting = parse_setting(text);
+    if (!setting) return setting.error();
+    overrides.push_back(std::move(setting).value());
+  }
+  const auto run = read_run_file(arguments.run_file, overrides);
+  if (!run) return run.error();
+  if (const Status parsed = parse_script(arguments, run.value().rounds, options); !parsed)
+    return parsed.error();
+
+  const std::uint64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  options.threads = std::max<std::uint64_t>(1, cores / options.peers);
+  if (!arguments.threads.empty()) {
+    const auto threads = parse_count("--threads", arguments.threads, {.least = 1, .most = 1024});
+    if (!threads) return threads.error();
+    options.threads = threads.value();
+  }
+  return options;
+}
+
+int report_on(const LocalArguments& arguments, LocalOutcome outcome) {
+  const auto logs = read_event_logs(arguments.out);
+  if (!logs) return complain(logs.error().message, kFailed);
+  const Summary summary = summarize(logs.value());
+  if (const Status written = write_summary(arguments.out, summary); !written)
+    outcome.failures.push_back(written.error().message);
+  if (summary.rounds > 0 && !summary.identical)
+    outcome.failures.push_back("parameters differ: " + summary.difference);
+  if (arguments.json) {
+    fmt::print("{}", to_json(summary));
+  } else {
+    fmt::print("\n{}\nevent logs and summary.json: {}\n", render(summary), arguments.out);
+  }
+  for (const std::string& failure : outcome.failures) complain(failure, kFailed);
+  if (outcome.interrupted) return kInterrupted;
+  return outcome.failures.empty() ? kDone : kFailed;
+}
+
+}  // namespace
+
+void describe_local(CLI::App& app, LocalArguments& arguments) {
+  CLI::App* command =
+      app.add_subcommand("local", "Run N peer processes on this machine; kill some, let others join");
+  command->add_option("RUN.yaml", arguments.run_file, "what is trained")->required();
+  command->add_option("--peers", arguments.peers, "how many peers begin, 1 to 64; their ids count from 1")
+      ->required();
+  command
+      ->add_option("--out", arguments.out,
+                   "folder for event logs and summary.json; one of a run of before is emptied")
+      ->capture_default_str();
+  command
+      ->add_option("--kill", arguments.kill,
+                   "PEER@ROUND or leader@ROUND: SIGKILL in the middle of this round")
+      ->allow_extra_args(false);
+  command->add_option("--join", arguments.join, "ROUND: another peer is started when this round begins")
+      ->allow_extra_args(false);
+  command->add_option("--threads", arguments.threads,
+                      "threads of calculation of each peer; default: cores / peers");
+  command->add_option("--set", arguments.set, "KEY=VALUE, wins over the run file")->allow_extra_args(false);
+  command->add_flag("--json", arguments.json, "print summary.json on stdout, everything else on stderr");
+  command->footer(
+      "Ctrl-C: the peers hand in what is done and leave; twice: they are killed.\n"
+      "\nExamples:\n"
+      "  tw local examples/mnist.yaml --peers 4\n"
+      "  tw local examples/mnist.yaml --peers 4 --kill 2@10 --join 20\n"
+      "  tw local examples/mnist.yaml --peers 3 --kill leader@5 --set training.rounds=20 --json | jq .lost");
+}
+
+int local(const LocalArguments& arguments) {
+  const auto options = options_of(arguments);
+  if (!options) return complain(options.error().message, kUsage);
+  if (const Status emptied = empty_out_folder(arguments.out); !emptied)
+    return complain(emptied.error().message, kUsage);
+
+  Loop loop;
+  std::FILE* const terminal = arguments.json ? stderr : stdout;
+  LocalRun run(loop, options.value(), [terminal](const std::string& line) {
+    fmt::print(terminal, "{}\n", line);
+    std::fflush(terminal);
+  });
+  return report_on(arguments, run.run());
+}
+
+}  // namespace tw

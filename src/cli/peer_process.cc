@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/peer_process.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "cli/commands.h"
+
+namespace tw {
+
+namespace {
+
+constexpr Duration kLookEvery = std::chrono::milliseconds(10);
+/// How long the last messages may take to leave.
+constexpr Duration kFarewell = std::chrono::seconds(3);
+
+}  // namespace
+
+PeerProcess::PeerProcess(PeerOptions options, std::unique_ptr<Trainer> trainer)
+    : options_(std::move(options)),
+      network_(loop_, options_.session.self, random_,
+               [this](const std::string& what) {
+                 emit({.at = loop_.now(), .phase = Phase::refuse, .why = what});
+               }),
+      trainer_(std::move(trainer)),
+      compute_(loop_, [this](const std::string& what) { fail("training failed: " + what); }),
+      disk_(loop_, [this](const std::string& what) { fail("the disk work failed: " + what); }),
+      session_({.clock = loop_,
+                .network = network_,
+                .files = files_,
+                .compute = compute_,
+                .disk = disk_,
+                .events = *this},
+               options_.session, *trainer_) {}
+
+int PeerProcess::run() {
+  if (const Status opened = open_log(); !opened) return complain(opened.error().message, kFailed);
+  loop_.on_signal([this](int) { on_signal(); });
+  const Result<std::string> address = session_.start();
+  if (!address) return complain(address.error().message, kFailed);
+  show_how_to_join(address.value());
+  look();
+  loop_.run();
+
+  const SessionView view = session_.view();
+  const std::string& failure = failure_.empty() ? view.failure : failure_;
+  const int code = finish(failure.empty() ? view.ended : failure);
+  if (!failure.empty()) return complain(failure, kFailed);
+  return code;
+}
+
+Status PeerProcess::open_log() {
+  if (options_.out.empty()) return Unit{};
+  if (Status made = files_.make_folder(options_.out); !made) return made;
+  const std::string path = options_.out + "/" + event_log_name(options_.session.self);
+  auto log = JsonEventLog::open(path, options_.session.self, loop_);
+  if (!log) return log.error();
+  log_ = std::move(log).value();
+  return Unit{};
+}
+
+void PeerProcess::show_how_to_join(const std::string& address) {
+  if (!options_.session.join.empty()) return say("listening on " + address);
+  const bool local = address.starts_with("127.") || address.starts_with("[::1]");
+  say(fmt::format("others join with: tw train {} --join {}{}", options_.run_file, address,
+                  local ? "" : " --insecure"));
+}
+
+void PeerProcess::emit(const Event& event) {
+  if (log_) log_->emit(event);
+  if (options_.quiet) return;
+  if (const auto line = progress_.line_for(event)) say(*line);
+}
+
+void PeerProcess::say(const std::string& line) const {
+  if (options_.quiet) return;
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
+
+void PeerProcess::on_signal() {
+  ++signals_;
+  if (signals_ == 1) {
+    signalled_at_ = loop_.now();
+    say("leaving after this round; once more to leave at once");
+  }
+  session_.leave();
+  if (signals_ > 1) loop_.stop();
+}
+
+void PeerProcess::look() {
+  if (log_ && log_->trouble() && !told_log_trouble_) {
+    told_log_trouble_ = true;
+    complain(log_->trouble()->message + "; training goes on", kDone);
+  }
+  if (session_.view().finished) return loop_.stop();
+  loop_.at(loop_.now() + kLookEvery, [this] { look(); });
+}
+
+void PeerProcess::fail(const std::string& why) {
+  failure_ = why;
+  loop_.stop();
+}
+
+int PeerProcess::finish(const std::string& why) {
+  if (signals_ < 2) {
+    for (const Member& member : session_.view().members) network_.close(member.peer);
+    loop_.run_until([this] { return network_.flushed() || signals_ > 1; }, kFarewell);
+  }
+  const LinkBytes bytes = network_.total();
+  emit({.at = loop_.now(),
+        .phase = Phase::stop,
+        .round = session_.view().round,
+        .why = why,
+        .numbers = {{"bytes_sent", static_cast<double>(bytes.sent)},
+                    {"bytes_received", static_cast<double>(bytes.received)}}});
+  if (signals_ > 1) std::_Exit(kInterrupted);  // waits for no work under way
+  if (signals_ == 1)
+    say(fmt::format("{}, {:.2f} s after the signal", why, to_seconds(loop_.now() - signalled_at_)));
+  else
+    say(why);
+  return kDone;
+}
+
+}  // namespace tw

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "cli/progress.h"
+#include "host/executor_thread.h"
+#include "host/files_disk.h"
+#include "host/loop.h"
+#include "host/network_tcp.h"
+#include "host/random_os.h"
+#include "monitor/event_log_json.h"
+#include "train/session.h"
+#include "train/trainer.h"
+
+namespace tw {
+
+struct PeerOptions {
+  SessionOptions session;
+  std::string run_file;  ///< as the user wrote it, for messages
+  std::string out;       ///< folder of the event log; empty: none
+  bool quiet = false;
+};
+
+/// One peer on a real machine: the session, its doors, what the terminal shows, and the signals that end it.
+class PeerProcess final : public EventSink {
+ public:
+  PeerProcess(PeerOptions options, std::unique_ptr<Trainer> trainer);
+
+  /// Takes part until the run is over, a signal came, or it fails. Returns the exit code.
+  int run();
+
+  void emit(const Event& event) override;
+
+ private:
+  Status open_log();
+  void show_how_to_join(const std::string& address);
+  void on_signal();
+  void look();  // now and then: is it over?
+  void fail(const std::string& why);
+  int finish(const std::string& why);
+  void say(const std::string& line) const;
+
+  PeerOptions options_;
+  Loop loop_;
+  OsRandom random_;
+  DiskFiles files_;
+  ProgressText progress_;
+  std::optional<JsonEventLog> log_;
+  bool told_log_trouble_ = false;
+  std::string failure_;  ///< of this process, outside the session
+  int signals_ = 0;
+  Instant signalled_at_{};
+  TcpNetwork network_;
+  std::unique_ptr<Trainer> trainer_;
+  ThreadExecutor compute_;
+  ThreadExecutor disk_;
+  Session session_;
+};
+
+}  // namespace tw

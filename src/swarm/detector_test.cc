@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/detector.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr PeerId kQuiet{1};
+constexpr PeerId kLively{2};
+constexpr Instant kStart = Instant{} + 1h;
+
+/// Steps at the detector's own pace; kLively is heard all the time. When the first silence is noticed.
+std::optional<Duration> first_silence(Detector& detector, Instant from, Duration within) {
+  for (Instant now = from; now <= from + within; now += 10ms) {
+    detector.heard(now, kLively);
+    if (now < detector.next_step()) continue;
+    const std::vector<Detector::Silence> silences = detector.step(now);
+    if (silences.empty()) continue;
+    EXPECT_EQ(kQuiet, silences.front().peer);
+    EXPECT_EQ(1U, silences.size());
+    EXPECT_EQ(now - from, silences.front().silent);
+    return now - from;
+  }
+  return std::nullopt;
+}
+
+Detector with_both() {
+  Detector detector;
+  detector.open(kStart, kQuiet);
+  detector.open(kStart, kLively);
+  return detector;
+}
+
+TEST(Detector, names_a_silent_peer_after_two_seconds) {
+  Detector detector = with_both();
+  const std::optional<Duration> noticed = first_silence(detector, kStart, 10s);
+  ASSERT_TRUE(noticed.has_value());
+  EXPECT_GT(*noticed, 2s);
+  EXPECT_LE(*noticed, 2s + 250ms);
+}
+
+TEST(Detector, gives_a_far_peer_six_round_trips) {
+  Detector detector = with_both();
+  detector.round_trip(kQuiet, 600ms);
+  const std::optional<Duration> noticed = first_silence(detector, kStart, 10s);
+  ASSERT_TRUE(noticed.has_value());
+  EXPECT_GT(*noticed, 3600ms);
+  EXPECT_LE(*noticed, 3600ms + 250ms);
+}
+
+TEST(Detector, blames_nobody_when_it_was_stopped_itself) {
+  Detector detector = with_both();
+  EXPECT_TRUE(detector.step(kStart).empty());
+  EXPECT_TRUE(detector.step(kStart + 1min).empty()) << "they had no chance to be heard";
+  EXPECT_TRUE(first_silence(detector, kStart + 1min, 10s).has_value()) << "but from then on they have";
+}
+
+TEST(Detector, forgets_a_closed_link_and_begins_anew_with_the_next) {
+  Detector detector = with_both();
+  detector.close(kQuiet);
+  detector.heard(kStart + 1s, kQuiet);
+  EXPECT_FALSE(first_silence(detector, kStart, 10s).has_value());
+  EXPECT_EQ(0s, detector.silence(kStart + 10s, kQuiet));
+  detector.open(kStart + 10s, kQuiet);
+  EXPECT_EQ(1s, detector.silence(kStart + 11s, kQuiet));
+  EXPECT_TRUE(first_silence(detector, kStart + 10s, 10s).has_value());
+}
+
+TEST(Detector, smooths_round_trips_and_ignores_impossible_ones) {
+  Detector detector = with_both();
+  detector.round_trip(kQuiet, 80ms);
+  EXPECT_EQ(80ms, detector.round_trip(kQuiet));
+  detector.round_trip(kQuiet, 160ms);
+  EXPECT_EQ(90ms, detector.round_trip(kQuiet));
+  detector.round_trip(kQuiet, -5ms);
+  EXPECT_EQ(90ms, detector.round_trip(kQuiet));
+  EXPECT_EQ(0ms, detector.round_trip(PeerId{9}));
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/roster.h"
+
+#include "swarm/test_swarm.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+using Addresses = std::vector<std::string>;
+
+constexpr Instant kStart = Instant{} + 1h;
+
+Heartbeat says(Standing standing) {
+  Heartbeat heartbeat;
+  heartbeat.standing = standing;
+  return heartbeat;
+}
+
+TEST(Roster, dials_the_bootstrap_addresses_while_nobody_is_linked) {
+  Roster roster(PeerId{1}, {"here", "there"});
+  EXPECT_EQ((Addresses{"here", "there"}), roster.dials(kStart, {}));
+  EXPECT_EQ(Addresses{}, roster.dials(kStart + 1s, {})) << "an answer is due first";
+  roster.refused(kStart + 1s, "here");
+  EXPECT_EQ(Addresses{"here"}, roster.dials(kStart + 2s, {}));
+  roster.open(member(2));
+  EXPECT_EQ(Addresses{}, roster.dials(kStart + 1min, {}));
+}
+
+TEST(Roster, dials_whom_others_told_of) {
+  Roster roster(PeerId{1}, {});
+  roster.open(member(2));
+  roster.learn(member(3));
+  roster.learn(member(1));
+  roster.learn({PeerId{4}, ""});
+  EXPECT_EQ(Addresses{"p3"}, roster.dials(kStart, {}));
+  roster.open(member(3));
+  EXPECT_EQ((std::vector<PeerId>{PeerId{2}, PeerId{3}}), roster.open_peers());
+  EXPECT_EQ(members({2, 3}), roster.linked());
+}
+
+TEST(Roster, dials_again_soon_after_a_link_was_lost_and_ever_less_often_when_refused) {
+  Roster roster(PeerId{1}, {});
+  roster.open(member(2));
+  roster.close(kStart, PeerId{2});
+  EXPECT_FALSE(roster.is_open(PeerId{2}));
+  std::vector<Duration> gaps;
+  Instant last = kStart;
+  for (Instant now = kStart; gaps.size() < 9; now += 100ms) {
+    if (roster.dials(now, members({1, 2})).empty()) continue;
+    roster.refused(now, "p2");
+    gaps.push_back(now - last);
+    last = now;
+  }
+  EXPECT_EQ(200ms, gaps.front());
+  EXPECT_TRUE(std::is_sorted(gaps.begin(), gaps.end()));
+  EXPECT_EQ(5s, gaps.back());
+}
+
+TEST(Roster, forgets_who_never_answers_unless_it_is_a_member) {
+  Roster roster(PeerId{1}, {});
+  roster.learn(member(2));
+  roster.learn(member(3));
+  std::map<std::string, int> dialled;
+  for (Instant now = kStart; now < kStart + 5min; now += 100ms) {
+    for (const std::string& address : roster.dials(now, members({1, 2}))) {
+      ++dialled[address];
+      roster.refused(now, address);
+    }
+  }
+  EXPECT_EQ(6, dialled["p3"]);
+  EXPECT_GT(dialled["p2"], 50);
+  EXPECT_EQ("", roster.address_of(PeerId{3}));
+}
+
+TEST(Roster, knows_who_follows_the_history) {
+  Roster roster(PeerId{1}, {});
+  for (const std::uint64_t id : {2, 3, 4, 5}) roster.open(member(id));
+  roster.heard(kStart, PeerId{3}, says(Standing::fresh));
+  roster.heard(kStart, PeerId{4}, says(Standing::syncing));
+  roster.heard(kStart, PeerId{5}, says(Standing::ready));
+  EXPECT_EQ((std::set<PeerId>{PeerId{2}, PeerId{5}}), roster.following());
+  roster.now_follows(PeerId{3});
+  roster.now_follows(PeerId{4});
+  EXPECT_EQ((std::set<PeerId>{PeerId{2}, PeerId{3}, PeerId{5}}), roster.following());
+  roster.close(kStart, PeerId{3});
+  EXPECT_EQ((std::set<PeerId>{PeerId{2}, PeerId{5}}), roster.following());
+}
+
+TEST(Roster, forgets_what_a_peer_said_when_its_link_is_gone) {
+  Roster roster(PeerId{1}, {});
+  roster.open(member(2));
+  roster.heard(kStart, PeerId{2}, says(Standing::leaving));
+  EXPECT_EQ(3s, roster.heartbeat_age(kStart + 3s, PeerId{2}));
+  roster.close(kStart + 3s, PeerId{2});
+  EXPECT_FALSE(roster.last_heartbeat(PeerId{2}).has_value());
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "swarm/quorum.h"
+#include "swarm/swarm.h"
+#include "wire/frame.h"
+
+namespace tw {
+
+inline Member member(std::uint64_t id) { return {PeerId{id}, "p" + std::to_string(id)}; }
+
+inline std::vector<Member> members(const std::vector<std::uint64_t>& ids) {
+  std::vector<Member> all;
+  for (const std::uint64_t id : ids) all.push_back(member(id));
+  return all;
+}
+
+/// Equal shares; those of owners that are gone fall to the first.
+inline ShareRules equal_share_rules() {
+  ShareRules rules;
+  rules.cut = [](std::uint64_t segments, const std::vector<PeerId>& owners) {
+    std::vector<Share> shares;
+    for (std::size_t i = 0; i < owners.size(); ++i) {
+      const std::uint64_t first = segments * i / owners.size();
+      shares.push_back({owners[i], first, segments * (i + 1) / owners.size() - first});
+    }
+    return shares;
+  };
+  rules.reown = [](const std::vector<Share>& before, const std::vector<PeerId>& owners) {
+    std::vector<Share> shares = before;
+    for (Share& share : shares) {
+      if (std::find(owners.begin(), owners.end(), share.owner) == owners.end()) share.owner = owners.front();
+    }
+    return shares;
+  };
+  return rules;
+}
+
+/// Each microbatch below `count` in exactly one contribution, and samples that add up to the record's.
+inline ::testing::AssertionResult covers_the_batch(const Record& record, std::uint64_t count) {
+  RangeSet all;
+  std::uint64_t samples = 0;
+  for (const Contribution& c : record.contributors) {
+    if (all.intersects(c.microbatches)) return ::testing::AssertionFailure() << "a microbatch counts twice";
+    all.add(c.microbatches);
+    samples += c.samples;
+  }
+  if (all != RangeSet(Range{0, count})) return ::testing::AssertionFailure() << "only " << to_string(all);
+  if (samples != record.samples) return ::testing::AssertionFailure() << samples << " samples";
+  return ::testing::AssertionSuccess();
+}
+
+inline bool contributes(const Record& record, std::uint64_t id) {
+  return std::any_of(record.contributors.begin(), record.contributors.end(),
+                     [&](const Contribution& c) { return c.peer == PeerId{id}; });
+}
+
+/// Swarms on one virtual clock, joined by links of 5 ms. Each has an owner as a session would be, with one
+/// abstraction: a mean is complete at a peer as soon as all contributions of its plan were handed in by
+/// anybody who lives or did.
+class Pool {
+ public:
+  struct Setup {
+    std::uint32_t wait_for = 3;
+    LeaseBook::Options lease{64, 4};
+    Round rounds = 1000;
+    Duration patience = std::chrono::seconds(5);
+  };
+
+  struct Peer {
+    std::unique_ptr<Swarm> swarm;
+    Duration microbatch_takes = std::chrono::milliseconds(10);
+    bool alive = true;
+    bool stopped = false;           ///< as by SIGSTOP: lives, does nothing
+    std::vector<Record> applied{};  ///< in the order in which it applied them
+    std::vector<std::string> catch_ups{};
+    std::vector<std::string> ends{};
+    std::vector<Event> events{};
+
+    std::optional<WorkItem> computing{};
+    Instant computed_at{};
+    std::optional<Plan> plan{};
+    std::vector<PeerId> closed{};  ///< links of which it has not heard yet that they are gone
+    Instant begins_at = kNever;  ///< when the state of others will be here
+  };
+
+  explicit Pool(Setup setup) : setup_(setup) {}
+
+  Pool() : Pool(Setup{}) {}
+
+  /// Starts a process; the lowest id is the founder, the others know its address alone.
+  void start(std::uint64_t id) {
+    Swarm::Options options{.self = member(id), .run = digest_of(std::string("run"))};
+    options.founder = peers_.empty();
+    options.wait_for = setup_.wait_for;
+    if (!peers_.empty()) options.bootstrap = {member(peers_.begin()->first).address};
+    options.lease = setup_.lease;
+    options.segments = 12;
+    options.rounds = setup_.rounds;
+    options.patience = setup_.patience;
+    options.shares = equal_share_rules();
+    peers_[id].swarm = std::make_unique<Swarm>(options, now_);
+    at(id).fresh(now_, digest_of(std::string("seed")));
+  }
+
+  void start_all(std::uint64_t count) {
+    for (std::uint64_t id = 1; id <= count; ++id) start(id);
+  }
+
+  Swarm& at(std::uint64_t id) { return *peers_.at(id).swarm; }
+
+  Peer& peer(std::uint64_t id) { return peers_.at(id); }
+
+  Instant now() const { return now_; }
+
+  Round round_of(std::uint64_t id) { return at(id).head() ? at(id).head()->round : 0; }
+
+  void kill(std::uint64_t id) {
+    peer(id).alive = false;
+    for (auto& [other, p] : peers_) cut(id, other);
+  }
+
+  void leave(std::uint64_t id) { at(id).leave(now_); }
+
+  /// The link breaks, and no other comes up between them until heal().
+  void sever(std::uint64_t a, std::uint64_t b) {
+    severed_.insert(std::minmax(a, b));
+    cut(a, b);
+  }
+
+  void heal() { severed_.clear(); }
+
+  /// Messages for which this is true get lost.
+  std::function<bool(std::uint64_t from, std::uint64_t to, const Message&)> drop =
+      [](auto, auto, const auto&) { return false; };
+
+  /// The mean does not become complete where this is true.
+  std::function<bool(std::uint64_t id)> mean_stays_away = [](auto) { return false; };
+
+  void run_for(Duration duration) {
+    for (const Instant end = now_ + duration; now_ < end;) moment();
+  }
+
+  ::testing::AssertionResult comes(const std::function<bool()>& what, Duration limit = std::chrono::seconds(30)) {
+    for (const Instant end = now_ + limit; now_ < end; moment()) {
+      if (what()) return ::testing::AssertionSuccess();
+    }
+    return ::testing::AssertionFailure() << "not within " << to_seconds(limit) << " s";
+  }
+
+  ::testing::AssertionResult reaches(std::uint64_t id, Round round) {
+    return comes([this, id, round] { return round_of(id) >= round; });
+  }
+
+ private:
+  static constexpr Duration kMoment = std::chrono::milliseconds(5);
+  static constexpr Duration kStateTransfer = std::chrono::milliseconds(200);
+
+  struct Letter {
+    std::uint64_t from;
+    std::uint64_t to;
+    Message message;
+  };
+
+  void moment() {
+    now_ += kMoment;
+    for (std::deque<Letter> due = std::exchange(letters_, {}); !due.empty(); due.pop_front()) {
+      const Letter& letter = due.front();
+      if (!linked(letter.from, letter.to) || drop(letter.from, letter.to, letter.message)) continue;
+      if (peer(letter.to).stopped) {
+        letters_.push_back(letter);
+      } else {
+        at(letter.to).on_message(now_, PeerId{letter.from}, letter.message);
+      }
+    }
+    for (auto& [id, p] : peers_) {
+      if (!p.alive || p.stopped) continue;
+      for (const PeerId other : std::exchange(p.closed, {})) p.swarm->on_close(now_, other, "the link broke");
+      if (now_ >= p.swarm->next_step()) p.swarm->step(now_);
+      work(p);
+      average(id, p);
+      if (now_ >= p.begins_at) restore(p);
+      act(id, p);
+    }
+  }
+
+  void work(Peer& p) {
+    if (p.computing && now_ >= p.computed_at) {
+      const double speed = static_cast<double>(setup_.lease.microbatch) / to_seconds(p.microbatch_takes);
+      p.swarm->finish_work(now_, *std::exchange(p.computing, std::nullopt), speed);
+    }
+    if (!p.computing) p.computing = p.swarm->begin_work(now_);
+    if (p.computing && p.computed_at <= now_) p.computed_at = now_ + p.microbatch_takes;
+  }
+
+  void average(std::uint64_t id, Peer& p) {
+    if (!p.plan) return;
+    bool complete = true;
+    for (const Contribution& c : p.plan->draft.contributors) {
+      const auto what = std::tuple(p.plan->draft.parent, c.peer, c.slot, to_string(c.microbatches));
+      if (c.peer == PeerId{id} && p.swarm->has_done_just(c.slot, c.microbatches)) handed_in_.insert(what);
+      complete = complete && handed_in_.contains(what);
+    }
+    if (!complete || mean_stays_away(id)) return;
+    const std::uint64_t set = contribution_set(p.plan->draft);
+    p.plan.reset();
+    p.swarm->completed(now_, digest_of("mean of " + std::to_string(set)));
+  }
+
+  void restore(Peer& p) {
+    const Peer* best = nullptr;
+    for (const auto& [id, other] : peers_) {
+      if (other.alive && !other.applied.empty() &&
+          (!best || other.applied.back().samples_total() > best->applied.back().samples_total()))
+        best = &other;
+    }
+    if (best == nullptr) return;
+    p.begins_at = kNever;
+    p.plan.reset();
+    const Record record = best->applied.back();
+    p.applied.push_back(record);
+    p.swarm->begin(now_, record, parameters_after(record));
+  }
+
+  static Digest parameters_after(const Record& record) { return digest_of("after " + to_string(digest_of(record))); }
+
+  void act(std::uint64_t id, Peer& p) {
+    for (const Decision& decision : p.swarm->take_decisions()) {
+      if (const auto* call = std::get_if<Reduce>(&decision)) p.plan = call->plan;
+      if (const auto* catch_up = std::get_if<CatchUp>(&decision)) {
+        p.catch_ups.push_back(catch_up->why);
+        p.begins_at = now_ + kStateTransfer;
+      }
+      if (const auto* committed = std::get_if<Committed>(&decision)) {
+        p.plan.reset();
+        p.applied.push_back(committed->record);
+        p.swarm->applied(now_, committed->record.round, parameters_after(committed->record));
+      }
+      if (const auto* end = std::get_if<Ended>(&decision)) p.ends.push_back(end->why);
+      if (const auto* hangup = std::get_if<Hangup>(&decision)) cut(id, hangup->peer.value);
+      if (const auto* call = std::get_if<Dial>(&decision)) dial(id, call->address);
+    }
+    for (Event& event : p.swarm->take_events()) p.events.push_back(std::move(event));
+    for (Envelope& e : p.swarm->take_messages()) letters_.push_back({id, e.to.value, std::move(e.message)});
+  }
+
+  void dial(std::uint64_t id, const std::string& address) {
+    const std::uint64_t to = std::stoull(address.substr(1));
+    const auto found = peers_.find(to);
+    const bool answers = found != peers_.end() && found->second.alive && !found->second.stopped &&
+                         to != id && !severed_.contains(std::minmax(id, to));
+    if (!answers) return at(id).on_refused(now_, address);
+    if (!links_.insert(std::minmax(id, to)).second) return;
+    at(id).on_open(now_, member(to));
+    at(to).on_open(now_, member(id));
+  }
+
+  bool linked(std::uint64_t a, std::uint64_t b) const { return links_.contains(std::minmax(a, b)); }
+
+  void cut(std::uint64_t a, std::uint64_t b) {
+    if (links_.erase(std::minmax(a, b)) == 0) return;
+    peer(a).closed.emplace_back(b);
+    peer(b).closed.emplace_back(a);
+  }
+
+  Setup setup_;
+  Instant now_ = Instant{} + std::chrono::hours(1);
+  std::map<std::uint64_t, Peer> peers_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> links_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> severed_;
+  std::deque<Letter> letters_;
+  std::set<std::tuple<Digest, PeerId, std::uint32_t, std::string>> handed_in_;
+};
+
+}  // namespace tw

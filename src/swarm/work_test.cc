@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/work.h"
+
+#include <gtest/gtest.h>
+
+namespace tw {
+namespace {
+
+RangeSet range(std::uint64_t first, std::uint64_t count) { return RangeSet(Range{first, count}); }
+
+TEST(Work, does_what_was_leased_one_microbatch_after_the_other) {
+  Work work(3);
+  work.lease(0, range(4, 2));
+  const std::optional<WorkItem> first = work.begin();
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(3U, first->round);
+  EXPECT_EQ(4U, first->microbatch);
+  EXPECT_FALSE(work.begin().has_value()) << "one is under way";
+  EXPECT_FALSE(work.wants_more());
+  work.finish();
+  EXPECT_EQ(5U, work.begin()->microbatch);
+  EXPECT_TRUE(work.wants_more()) << "while the last one is computed";
+  EXPECT_FALSE(work.has_done_just(0, range(4, 2)));
+  work.finish();
+  EXPECT_TRUE(work.has_done_just(0, range(4, 2)));
+  EXPECT_TRUE(work.idle());
+  EXPECT_FALSE(work.begin().has_value());
+}
+
+TEST(Work, gives_back_what_has_not_begun) {
+  Work work(1);
+  work.lease(0, range(0, 4));
+  work.begin();
+  work.finish();
+  work.begin();
+  work.drop_queued();
+  EXPECT_EQ((std::vector<SlotProgress>{{0, range(0, 1), range(1, 1)}}), work.progress());
+  work.finish();
+  EXPECT_FALSE(work.begin().has_value());
+  EXPECT_TRUE(work.has_done_just(0, range(0, 2)));
+}
+
+TEST(Work, counts_a_microbatch_once_when_a_lease_comes_twice) {
+  Work work(1);
+  work.lease(0, range(0, 2));
+  work.begin();
+  work.finish();
+  work.begin();
+  work.lease(0, range(0, 3));
+  work.finish();
+  EXPECT_EQ(2U, work.begin()->microbatch);
+  work.finish();
+  EXPECT_FALSE(work.begin().has_value());
+  EXPECT_TRUE(work.has_done_just(0, range(0, 3)));
+}
+
+TEST(Work, keeps_slots_apart) {
+  Work work(1);
+  work.lease(1, range(7, 1));
+  work.lease(0, range(2, 1));
+  while (work.begin()) work.finish();
+  EXPECT_TRUE(work.has_done_just(0, range(2, 1)));
+  EXPECT_TRUE(work.has_done_just(1, range(7, 1)));
+  EXPECT_FALSE(work.has_done_just(2, range(7, 1)));
+}
+
+TEST(Work, can_be_leased_again_what_was_given_back) {
+  Work work(1);
+  work.lease(0, range(0, 2));
+  work.drop_queued();
+  EXPECT_TRUE(work.wants_more());
+  work.lease(1, range(1, 1));
+  EXPECT_EQ(1U, work.begin()->slot);
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <vector>
+
+#include "base/blob.h"
+#include "wire/record.h"
+
+/// Gradients, means and states on their way, and the talk about who sends which: the messages of average/ and
+/// sync/.
+namespace tw {
+
+/// One segment of a contribution, to the owner of the segment: encoded mean gradient of the slot.
+struct Scatter {
+  Round round = 0;
+  std::uint32_t slot = 0;
+  std::uint64_t segment = 0;
+  Blob payload;
+
+  static void fields(auto& self, auto&& field) { field(self.round, self.slot, self.segment); }
+};
+
+/// One segment of the mean, from its owner to everybody. `set` names the contributions that are in it.
+struct Gather {
+  Round round = 0;
+  std::uint64_t set = 0;
+  std::uint64_t segment = 0;
+  Blob payload;
+
+  static void fields(auto& self, auto&& field) { field(self.round, self.set, self.segment); }
+};
+
+enum class ObjectKind : std::uint8_t {
+  state,  ///< parameters and optimizer after a record
+  mean,   ///< the encoded mean of a record, a chunk each segment
+};
+
+struct ObjectId {
+  ObjectKind kind = ObjectKind::state;
+  Round round = 0;
+
+  static void fields(auto& self, auto&& field) { field(self.kind, self.round); }
+
+  auto operator<=>(const ObjectId&) const = default;
+};
+
+/// Asks for an object: a state of the newest round there (round ignored), or the mean of that round.
+struct ObjectAsk {
+  ObjectId object;
+
+  static void fields(auto& self, auto&& field) { field(self.object); }
+
+  bool operator==(const ObjectAsk&) const = default;
+};
+
+/// What can be fetched, and how it is recognised.
+struct ObjectOffer {
+  ObjectId object;
+  Record record;
+  Digest content;  ///< of the parameters after the record (state) or of the decoded mean
+  std::uint64_t bytes = 0;
+  std::vector<Digest> chunks;
+
+  static void fields(auto& self, auto&& field) {
+    field(self.object, self.record, self.content, self.bytes, self.chunks);
+  }
+
+  bool operator==(const ObjectOffer&) const = default;
+};
+
+/// Not here (any more).
+struct ObjectGone {
+  ObjectId object;
+
+  static void fields(auto& self, auto&& field) { field(self.object); }
+
+  bool operator==(const ObjectGone&) const = default;
+};
+
+struct ChunkAsk {
+  ObjectId object;
+  std::uint32_t index = 0;
+
+  static void fields(auto& self, auto&& field) { field(self.object, self.index); }
+
+  bool operator==(const ChunkAsk&) const = default;
+};
+
+/// Bulk.
+struct Chunk {
+  ObjectId object;
+  std::uint32_t index = 0;
+  Blob payload;
+
+  static void fields(auto& self, auto&& field) { field(self.object, self.index); }
+};
+
+/// The sender needs nothing more: copies kept for it can go.
+struct SyncDone {
+  static void fields(auto&, auto&& field) { field(); }
+
+  bool operator==(const SyncDone&) const = default;
+};
+
+}  // namespace tw

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/ids.h"
+#include "base/range_set.h"
+
+namespace tw {
+
+struct Member {
+  PeerId peer;
+  std::string address;
+
+  static void fields(auto& self, auto&& field) { field(self.peer, self.address); }
+
+  bool operator==(const Member&) const = default;
+};
+
+/// A gradient sum over whole microbatches of one round, by one peer. A peer has one slot in an undisturbed
+/// round and a further one for each time that microbatches of a lost peer are given out again after the call.
+struct Contribution {
+  PeerId peer;
+  std::uint32_t slot = 0;
+  std::uint64_t samples = 0;
+  RangeSet microbatches;  ///< numbers within the round
+
+  static void fields(auto& self, auto&& field) {
+    field(self.peer, self.slot, self.samples, self.microbatches);
+  }
+
+  bool operator==(const Contribution&) const = default;
+};
+
+/// What a committed round writes down. Records form a chain by digest.
+struct Record {
+  Digest run;
+  Round round = 0;
+  Digest parent;                           ///< of the record before; zero for round 0
+  std::vector<Member> members;             ///< from the next round on, longest-lived first
+  std::vector<Contribution> contributors;  ///< in the order in which the mean adds them
+  std::uint64_t first_sample = 0;  ///< of the run: this round is [first_sample, first_sample + samples)
+  std::uint64_t samples = 0;       ///< the target batch size; 0 for round 0
+  Digest parameters;               ///< before this round's update
+  Digest mean;                     ///< of the mean gradient, decoded
+  bool minority = false;           ///< committed without a majority, after the configured patience
+  bool last = false;               ///< the run ends with this record
+
+  std::uint64_t samples_total() const { return first_sample + samples; }
+
+  static void fields(auto& self, auto&& field) {
+    field(self.run, self.round, self.parent, self.members, self.contributors, self.first_sample, self.samples,
+          self.parameters, self.mean, self.minority, self.last);
+  }
+
+  bool operator==(const Record&) const = default;
+};
+
+}  // namespace tw

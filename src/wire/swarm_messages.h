@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wire/record.h"
+
+/// Who takes part, who leads, what is to be done and what is decided: the control messages of swarm/.
+namespace tw {
+
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+/// First message of every link. The receiver turns the link away when version, run or parameter count differ.
+struct Hello {
+  std::uint32_t protocol = kProtocolVersion;
+  Digest
+      run;  ///< digest of everything that decides the result: model, data, batch sizes, optimizer, seed ...
+  PeerId peer;
+  std::uint64_t parameters = 0;
+  std::string address;  ///< where others reach this peer
+
+  static void fields(auto& self, auto&& field) {
+    field(self.protocol, self.run, self.peer, self.parameters, self.address);
+  }
+
+  bool operator==(const Hello&) const = default;
+};
+
+/// Whom the sender knows: the receiver dials those it does not know yet.
+struct Peers {
+  std::vector<Member> peers;
+
+  static void fields(auto& self, auto&& field) { field(self.peers); }
+
+  bool operator==(const Peers&) const = default;
+};
+
+enum class Standing : std::uint8_t {
+  fresh,    ///< no record yet
+  syncing,  ///< takes state from others
+  ready,    ///< at the head of the history, not a member yet
+  member,
+  leaving,
+};
+
+/// Sent to every peer at a fixed interval. Times are the sender's and opaque to others.
+struct Heartbeat {
+  Standing standing = Standing::fresh;
+  Round head = 0;
+  Digest head_record;
+  std::uint64_t samples_total = 0;
+  std::uint64_t sent_ns = 0;
+  std::uint64_t echo_ns = 0;        ///< the last sent_ns that came from the receiver; 0 = none
+  std::uint64_t echo_delay_ns = 0;  ///< how long the sender has had it
+
+  static void fields(auto& self, auto&& field) {
+    field(self.standing, self.head, self.head_record, self.samples_total, self.sent_ns, self.echo_ns,
+          self.echo_delay_ns);
+  }
+
+  bool operator==(const Heartbeat&) const = default;
+};
+
+struct SlotProgress {
+  std::uint32_t slot = 0;
+  RangeSet done;
+  RangeSet held;  ///< leased, not done yet
+
+  static void fields(auto& self, auto&& field) { field(self.slot, self.done, self.held); }
+
+  bool operator==(const SlotProgress&) const = default;
+};
+
+/// To the leader: where I stand in this round. The first one of a round says that the update before is
+/// applied.
+struct Progress {
+  Round round = 0;
+  Ballot ballot = 0;
+  Digest parameters;  ///< with which this round begins here
+  double samples_per_s = 0;
+  std::vector<SlotProgress> slots;
+  bool wants_more = false;
+  bool gave_back = false;  ///< what is leased to me beyond held and done will not be done here
+  bool leaving = false;
+
+  static void fields(auto& self, auto&& field) {
+    field(self.round, self.ballot, self.parameters, self.samples_per_s, self.slots, self.wants_more,
+          self.gave_back, self.leaving);
+  }
+
+  bool operator==(const Progress&) const = default;
+};
+
+/// From the leader: accumulate these microbatches too, into this slot.
+struct Lease {
+  Round round = 0;
+  Ballot ballot = 0;
+  std::uint32_t slot = 0;
+  RangeSet microbatches;
+
+  static void fields(auto& self, auto&& field) {
+    field(self.round, self.ballot, self.slot, self.microbatches);
+  }
+
+  bool operator==(const Lease&) const = default;
+};
+
+/// From the leader: give back what you have not begun (answered by Progress).
+struct Recall {
+  Round round = 0;
+  Ballot ballot = 0;
+
+  static void fields(auto& self, auto&& field) { field(self.round, self.ballot); }
+
+  bool operator==(const Recall&) const = default;
+};
+
+/// Segments [first, first + count) of the vector are reduced by owner.
+struct Share {
+  PeerId owner;
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  bool sealed = false;  ///< owner has the mean of these segments already: send no contributions
+
+  static void fields(auto& self, auto&& field) { field(self.owner, self.first, self.count, self.sealed); }
+
+  bool operator==(const Share&) const = default;
+};
+
+/// The call: how this round is averaged. A later (ballot, version) replaces an earlier one.
+struct Plan {
+  Ballot ballot = 0;
+  std::uint32_t version = 0;
+  Record draft;                      ///< the record as it will be committed, but for the digest of the mean
+  std::vector<Share> shares;         ///< cover the vector, in order, without overlap
+  std::vector<PeerId> participants;  ///< who gets the mean
+
+  static void fields(auto& self, auto&& field) {
+    field(self.ballot, self.version, self.draft, self.shares, self.participants);
+  }
+
+  bool operator==(const Plan&) const = default;
+};
+
+/// To the leader: I have the whole mean of your plan, and will take no older plan from now on.
+struct Vote {
+  Round round = 0;
+  Ballot ballot = 0;
+  std::uint32_t version = 0;
+  Digest mean;
+
+  static void fields(auto& self, auto&& field) { field(self.round, self.ballot, self.version, self.mean); }
+
+  bool operator==(const Vote&) const = default;
+};
+
+/// From a member that takes over the lead: follow no lower ballot, and tell what you know.
+struct Prepare {
+  Round round = 0;
+  Ballot ballot = 0;
+
+  static void fields(auto& self, auto&& field) { field(self.round, self.ballot); }
+
+  bool operator==(const Prepare&) const = default;
+};
+
+/// A plan that the sender voted for, and the mean it voted with.
+struct Accepted {
+  Plan plan;
+  Digest mean;
+
+  static void fields(auto& self, auto&& field) { field(self.plan, self.mean); }
+
+  bool operator==(const Accepted&) const = default;
+};
+
+struct Promise {
+  Ballot ballot = 0;
+  Progress progress;
+  std::optional<Plan> plan;          ///< the latest one that arrived
+  std::optional<Accepted> accepted;  ///< the latest one voted for
+
+  static void fields(auto& self, auto&& field) {
+    field(self.ballot, self.progress, self.plan, self.accepted);
+  }
+
+  bool operator==(const Promise&) const = default;
+};
+
+struct Commit {
+  Record record;
+
+  static void fields(auto& self, auto&& field) { field(self.record); }
+
+  bool operator==(const Commit&) const = default;
+};
+
+enum class Complaint : std::uint8_t {
+  unreachable,        ///< the link between the two is gone
+  owes_contribution,  ///< no byte from it although it owes a contribution: nobody else keeps it from sending
+  owes_mean,   ///< no byte from it although it owes a part of the mean: it may itself wait for somebody
+  not_finite,  ///< its contribution holds NaN or infinity
+};
+
+/// To the leader: a participant that keeps this round from finishing.
+struct Report {
+  Round round = 0;
+  PeerId suspect;
+  Complaint complaint = Complaint::unreachable;
+
+  static void fields(auto& self, auto&& field) { field(self.round, self.suspect, self.complaint); }
+
+  bool operator==(const Report&) const = default;
+};
+
+}  // namespace tw
