@@ -90,7 +90,8 @@ std::string nearest(const std::string& written, const std::vector<std::string>& 
       std::min_element(known.begin(), known.end(), [&](const std::string& a, const std::string& b) {
         return edit_distance(written, a) < edit_distance(written, b);
       });
-  return best != known.end() && resembles(written, *best) ? *best : "";
+  // Two letters that changed places count twice, and names of commands are short: hence half.
+  return best != known.end() && 2 * edit_distance(written, *best) <= best->size() ? *best : "";
 }
 
 }  // namespace tw

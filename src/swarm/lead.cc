@@ -13,6 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kAskAgain = 500ms;
+/// Of a plan, before anybody in it counts as stalled: rounds can be much shorter than a pause of the scheduler.
+constexpr Duration kStallFloor = 2s;
 /// How long a complaint stands before it is judged: a closed link reaches everybody within a round trip or
 /// two.
 constexpr Duration kGrace = 500ms;
@@ -377,7 +379,7 @@ bool Lead::waits_itself(PeerId peer) const {
 }
 
 std::optional<PeerId> Lead::stalled() const {
-  if (stage_ != Stage::called || now_ - planned_at_ < 1s + options_.expected_reduce * 3 / 2)
+  if (stage_ != Stage::called || now_ - planned_at_ < kStallFloor + options_.expected_reduce * 3 / 2)
     return std::nullopt;
   const auto stands = [&](const auto& entry) {
     return now_ - entry.second < 2 * kGrace && counts(entry.first);

@@ -104,6 +104,7 @@ void Swarm::step(Instant now) {
 void Swarm::tick() {
   next_tick_ = now_ + kTick;
   for (PeerId peer : roster_.open_peers()) send(peer, heartbeat_to(peer));
+  if (head_ && head_->last) return;
   for (std::string& address : roster_.dials(now_, head_ ? head_->members : std::vector<Member>{})) {
     decisions_.push_back(Dial{std::move(address)});
   }
@@ -162,7 +163,7 @@ void Swarm::complain(Instant now, PeerId suspect, Complaint complaint) {
 
 std::optional<WorkItem> Swarm::begin_work(Instant now) {
   now_ = now;
-  if (!takes_part() || !parameters_) return std::nullopt;
+  if (!takes_part() || !parameters_ || busy_) return std::nullopt;
   const std::optional<WorkItem> item = work_.begin();
   if (item && work_.wants_more() && !leaving_) {
     send_progress();
@@ -177,6 +178,14 @@ void Swarm::finish_work(Instant now, const WorkItem& item, double samples_per_s)
   if (!of_this_round(item.round) || work_.idle()) return;
   work_.finish();
   if (work_.wants_more()) send_progress(leaving_);
+  settle();
+}
+
+void Swarm::set_busy(Instant now, bool busy) {
+  now_ = now;
+  busy_ = busy;
+  if (busy) work_.drop_queued();
+  send_progress(busy);
   settle();
 }
 
@@ -505,7 +514,7 @@ Progress Swarm::progress() const {
   progress.parameters = parameters_.value_or(Digest{});
   progress.samples_per_s = samples_per_s_;
   progress.slots = work_.progress();
-  progress.wants_more = parameters_ && work_.wants_more() && !leaving_;
+  progress.wants_more = parameters_ && work_.wants_more() && !leaving_ && !busy_;
   progress.leaving = leaving_;
   return progress;
 }

@@ -95,6 +95,8 @@ class Swarm {
   /// The next microbatch to compute, if any. At most one is under way at a time.
   std::optional<WorkItem> begin_work(Instant now);
   void finish_work(Instant now, const WorkItem& item, double samples_per_s);
+  /// The compute side does something else (an evaluation) until told otherwise: no leases meanwhile.
+  void set_busy(Instant now, bool busy);
   /// Hand in what is done, go after the round.
   void leave(Instant now);
 
@@ -173,6 +175,7 @@ class Swarm {
   Instant next_tick_;
   Standing standing_ = Standing::fresh;
   bool leaving_ = false;
+  bool busy_ = false;
   bool ended_ = false;
   bool end_run_ = false;
   bool run_is_over_ = false;        // somebody told of its last record

@@ -144,12 +144,14 @@ void Session::Machine::on_close(PeerId peer, const std::string& why) {
 }
 
 void Session::Machine::on_refused(const std::string& address, const std::string& why) {
-  emit(Phase::refuse, round_, why);
+  const Standing standing = swarm_->standing();
+  const bool nobody_there = why.starts_with("cannot connect");
+  if (!nobody_there || standing == Standing::fresh) emit(Phase::refuse, round_, why);
   swarm_->on_refused(doors_.clock.now(), address);
   const bool different =
       why.find("another run") != std::string::npos || why.find("parameters") != std::string::npos ||
       why.find("protocol version") != std::string::npos || why.find("is taken") != std::string::npos;
-  if (different && swarm_->standing() == Standing::fresh && !options_.join.empty()) {
+  if (different && standing == Standing::fresh && !options_.join.empty()) {
     end("cannot join " + address + ": " + why, true);
   }
   pump();

@@ -212,9 +212,11 @@ void Session::Machine::after_update(const Record& record) {
   const bool first = !record.members.empty() && record.members.front().peer == options_.self;
   if (first && (due || record.last)) {
     if (record.last) ++last_jobs_;
+    swarm_->set_busy(doors_.clock.now(), true);  // the others do this peer's part meanwhile
     compute<Evaluation>(
         0, [](TrainState& state) { return state.evaluate(); },
         [this, record](const Evaluation& evaluation, Duration took) {
+          swarm_->set_busy(doors_.clock.now(), false);
           std::vector<std::pair<std::string, double>> numbers = {{"loss", evaluation.loss},
                                                                  {"took_s", to_seconds(took)}};
           if (evaluation.accuracy) numbers.emplace_back("accuracy", *evaluation.accuracy);

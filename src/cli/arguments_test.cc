@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/arguments.h"
+
+#include <gtest/gtest.h>
+
+namespace tw {
+namespace {
+
+bool says(const std::string& message, const std::string& part) {
+  return message.find(part) != std::string::npos;
+}
+
+TEST(Count, is_taken_within_its_bounds) {
+  EXPECT_EQ(parse_count("--peers", "1", {1, 64}).value(), 1U);
+  EXPECT_EQ(parse_count("--peers", "64", {1, 64}).value(), 64U);
+  EXPECT_EQ(parse_count("--id", "18446744073709551615", {}).value(), UINT64_MAX);
+}
+
+TEST(Count, that_is_wrong_names_option_value_bounds_and_the_nearest_right_one) {
+  EXPECT_EQ(parse_count("--peers", "65", {1, 64}).error().message,
+            "--peers 65: expected a whole number from 1 to 64, for example --peers 64");
+  EXPECT_EQ(parse_count("--peers", "0", {1, 64}).error().message,
+            "--peers 0: expected a whole number from 1 to 64, for example --peers 1");
+  for (const char* text : {"", "two", "-1", "1.5", "4x", " 4", "99999999999999999999"})
+    EXPECT_TRUE(
+        says(parse_count("--peers", text, {1, 64}).error().message, "expected a whole number from 1 to 64"))
+        << text;
+}
+
+TEST(Kill, names_a_peer_or_the_leader_and_a_round) {
+  EXPECT_EQ(parse_kill("2@10").value(), (Kill{.victim = PeerId{2}, .round = 10}));
+  EXPECT_EQ(parse_kill("leader@3").value(), (Kill{.victim = {}, .round = 3}));
+  for (const char* text : {"2@10", "leader@3"}) EXPECT_EQ(to_string(parse_kill(text).value()), text);
+}
+
+TEST(Kill, that_is_wrong_shows_a_right_one) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"2", "for example --kill 2@1"}, {"2@", "for example --kill 2@1"},
+      {"2@0", "rounds count from 1"},  {"leader", "--kill leader@1"},
+      {"0@3", "peers count from 1"},   {"ledaer@3", "did you mean --kill leader@3?"},
+      {"@3", "expected PEER@ROUND"},   {"2@3@4", "expected PEER@ROUND"},
+      {"x@y", "expected PEER@ROUND"},  {"2@-1", "expected PEER@ROUND"},
+  };
+  for (const auto& [text, expected] : cases) {
+    const auto kill = parse_kill(text);
+    ASSERT_FALSE(kill) << text;
+    EXPECT_TRUE(says(kill.error().message, expected)) << kill.error().message;
+    EXPECT_TRUE(says(kill.error().message, std::string("--kill ") + text)) << kill.error().message;
+  }
+}
+
+TEST(Setting, is_a_key_and_whatever_follows_the_first_equals_sign) {
+  EXPECT_EQ(parse_setting("data.text=a=b").value(),
+            (std::pair<std::string, std::string>("data.text", "a=b")));
+  EXPECT_EQ(parse_setting("checkpoint.folder=").value().second, "");
+  EXPECT_TRUE(says(parse_setting("rounds").error().message, "--set rounds: expected KEY=VALUE"));
+  EXPECT_FALSE(parse_setting("=3"));
+}
+
+TEST(AddressOption, beyond_this_machine_needs_consent) {
+  for (const char* text : {"127.0.0.1:7000", "127.1.2.3:1", "localhost:0", "[::1]:7000"})
+    EXPECT_TRUE(parse_address_option("--listen", text, false)) << text;
+  for (const char* text : {"0.0.0.0:7000", "10.0.0.5:7000", "example.org:7000", "[::]:7000"}) {
+    const auto refused = parse_address_option("--listen", text, false);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_TRUE(says(refused.error().message, "--insecure")) << refused.error().message;
+    EXPECT_TRUE(says(refused.error().message, "do not encrypt")) << refused.error().message;
+    EXPECT_EQ(parse_address_option("--listen", text, true).value(), text);
+  }
+}
+
+TEST(AddressOption, that_is_none_shows_a_right_one) {
+  EXPECT_EQ(parse_address_option("--join", "10.0.0.5", true).error().message,
+            "--join 10.0.0.5: expected HOST:PORT, such as 10.0.0.5:7000");
+  EXPECT_FALSE(parse_address_option("--join", "127.0.0.1:70000", false));
+  EXPECT_FALSE(parse_address_option("--join", "", false));
+}
+
+TEST(Nearest, is_a_name_that_may_have_been_meant) {
+  EXPECT_EQ(nearest("trian", {"train", "local", "report"}), "train");
+  EXPECT_EQ(nearest("--peer", {"--peers", "--out"}), "--peers");
+  EXPECT_EQ(nearest("xyzzy", {"train", "local"}), "");
+  EXPECT_EQ(nearest("x", {}), "");
+}
+
+}  // namespace
+}  // namespace tw

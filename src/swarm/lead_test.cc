@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/lead.h"
+
+#include "base/prng.h"
+#include "swarm/test_swarm.h"
+#include "swarm/work.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kStart = Instant{} + 1h;
+const Digest kParameters = digest_of(std::string("parameters"));
+const Digest kMean = digest_of(std::string("mean"));
+
+Record head_of(std::vector<Member> of) {
+  Record head = genesis(digest_of(std::string("run")), kParameters, std::move(of));
+  head.round = 6;
+  head.first_sample = 320;
+  head.samples = 64;
+  return head;
+}
+
+/// One Lead, and the members whose messages reach it and whom its own reach at once. Links fail when the
+/// story says so; gradients are Work that is begun and finished; means are digests.
+class Council {
+ public:
+  struct Setup {
+    std::vector<std::uint64_t> members = {1, 2, 3};
+    std::uint64_t leader = 1;
+    Ballot ballot = 0;
+    LeaseBook::Options lease{64, 4};
+    Round rounds = 100;
+    std::uint32_t wait_for = 0;
+    Duration patience = 10s;
+    Duration expected_reduce = 2s;
+  };
+
+  explicit Council(const Setup& setup)
+      : head(head_of(tw::members(setup.members))),
+        lead({PeerId{setup.leader}, setup.lease, 12, setup.rounds, setup.wait_for, setup.patience,
+              setup.expected_reduce, equal_share_rules()},
+             head, setup.ballot, kStart) {
+    for (const std::uint64_t id : setup.members) {
+      live.insert(PeerId{id});
+      works.try_emplace(id, Work(7));
+    }
+    lead.set_live(now, live);
+  }
+
+  Council() : Council(Setup{}) {}
+
+  void link(std::uint64_t id) {
+    live.insert(PeerId{id});
+    works.try_emplace(id, Work(7));
+    lead.set_live(now, live);
+    carry();
+  }
+
+  void lose(std::uint64_t id) {
+    live.erase(PeerId{id});
+    lead.set_live(now, live);
+    carry();
+  }
+
+  Progress standing_of(std::uint64_t id) {
+    Progress progress;
+    progress.round = 7;
+    progress.ballot = 0;
+    progress.parameters = parameters.contains(id) ? parameters.at(id) : kParameters;
+    progress.samples_per_s = 100;
+    progress.slots = works.at(id).progress();
+    progress.leaving = leaving.contains(id);
+    progress.wants_more = works.at(id).wants_more() && !progress.leaving && !candidates.contains(id);
+    return progress;
+  }
+
+  void tells(std::uint64_t id, bool gave_back = false) {
+    if (!live.contains(PeerId{id})) return;
+    Progress progress = standing_of(id);
+    progress.gave_back = gave_back;
+    lead.on_progress(member(id), progress);
+    carry();
+  }
+
+  void everybody_tells() {
+    for (const auto& [id, work] : works) tells(id);
+  }
+
+  void works_once(std::uint64_t id) {
+    Work& work = works.at(id);
+    if (!live.contains(PeerId{id}) || !work.begin()) return;
+    work.finish();
+    tells(id);
+  }
+
+  /// Everybody works until there is a plan newer than `version`.
+  const Plan& work_until_called(std::uint32_t version = 0) {
+    everybody_tells();
+    for (int i = 0; i < 100 && last_plan.version <= version; ++i) {
+      for (const auto& [id, work] : works) works_once(id);
+    }
+    EXPECT_GT(last_plan.version, version) << "no call";
+    return last_plan;
+  }
+
+  void vote(std::uint64_t id, const Digest& mean = kMean) {
+    lead.on_vote(PeerId{id}, {7, last_plan.ballot, last_plan.version, mean});
+    carry();
+  }
+
+  void promise(std::uint64_t id, std::optional<Plan> plan = {}, std::optional<Accepted> accepted = {}) {
+    lead.on_promise(PeerId{id}, {lead.ballot(), standing_of(id), std::move(plan), std::move(accepted)});
+    carry();
+  }
+
+  void complain(std::uint64_t from, std::uint64_t suspect, Complaint complaint) {
+    lead.on_report(PeerId{from}, {7, PeerId{suspect}, complaint});
+  }
+
+  void after(Duration duration) {
+    for (const Instant end = now + duration; now < end;) {
+      now += 100ms;
+      lead.step(now);
+      carry();
+    }
+  }
+
+  /// Those that were declared lost, in order.
+  std::vector<std::uint64_t> left_out() {
+    for (Event& event : lead.take_events()) events.push_back(std::move(event));
+    std::vector<std::uint64_t> ids;
+    for (const Event& event : events) {
+      if (event.phase == Phase::lost) ids.push_back(event.peer->value);
+    }
+    return ids;
+  }
+
+  Record head;
+  Lead lead;
+  Instant now = kStart;
+  std::set<PeerId> live{};
+  std::set<std::uint64_t> leaving{};
+  std::set<std::uint64_t> candidates{};
+  std::map<std::uint64_t, Digest> parameters{};
+  std::map<std::uint64_t, Work> works{};
+  std::map<std::uint64_t, RangeSet> leased{};
+  std::map<std::uint64_t, Plan> plans{};
+  Plan last_plan{};
+  std::multiset<std::uint64_t> asked{};  ///< for a promise
+  std::vector<Event> events{};
+
+ private:
+  void carry() {
+    for (const Envelope& envelope : lead.take_messages()) {
+      const std::uint64_t id = envelope.to.value;
+      if (const auto* plan = std::get_if<Plan>(&envelope.message)) plans[id] = last_plan = *plan;
+      if (std::holds_alternative<Prepare>(envelope.message)) asked.insert(id);
+      if (!live.contains(envelope.to)) continue;
+      if (const auto* lease = std::get_if<Lease>(&envelope.message)) {
+        works.at(id).lease(lease->slot, lease->microbatches);
+        leased[id].add(lease->microbatches);
+      }
+      if (std::holds_alternative<Recall>(envelope.message)) {
+        works.at(id).drop_queued();
+        tells(id, true);
+      }
+    }
+  }
+};
+
+Accepted accepted_plan(const Record& head, std::uint32_t version, const std::vector<Contribution>& contributors,
+                       const Digest& mean) {
+  Plan plan;
+  plan.ballot = 0;
+  plan.version = version;
+  plan.draft.run = head.run;
+  plan.draft.round = 7;
+  plan.draft.parent = digest_of(head);
+  plan.draft.members = head.members;
+  plan.draft.contributors = contributors;
+  plan.draft.first_sample = 384;
+  plan.draft.samples = 64;
+  plan.draft.parameters = kParameters;
+  plan.shares = {{PeerId{1}, 0, 4}, {PeerId{2}, 4, 4}, {PeerId{3}, 8, 4}};
+  plan.participants = {PeerId{1}, PeerId{2}, PeerId{3}};
+  return {plan, mean};
+}
+
+std::vector<Contribution> all_by(std::uint64_t id) { return {{PeerId{id}, 0, 64, RangeSet(Range{0, 16})}}; }
+
+// ---- an undisturbed round
+
+TEST(Lead, commits_exactly_the_target_batch_size_in_whole_microbatches) {
+  Council council({.lease = {50, 4}});
+  const Plan plan = council.work_until_called();
+  EXPECT_TRUE(covers_the_batch(plan.draft, 13));
+  EXPECT_EQ(50U, plan.draft.samples);
+  for (const std::uint64_t id : {1, 2, 3}) {
+    EXPECT_TRUE(contributes(plan.draft, id));
+    EXPECT_EQ(plan, council.plans.at(id));
+    EXPECT_FALSE(council.lead.committed().has_value()) << "without the vote of " << id;
+    council.vote(id);
+  }
+  Record expected = plan.draft;
+  expected.mean = kMean;
+  EXPECT_EQ(expected, council.lead.committed());
+  EXPECT_EQ(7U, expected.round);
+  EXPECT_EQ(384U, expected.first_sample);
+  EXPECT_EQ(digest_of(council.head), expected.parent);
+  EXPECT_EQ(council.head.members, expected.members);
+  EXPECT_FALSE(expected.minority || expected.last);
+}
+
+TEST(Lead, marks_the_last_round) {
+  Council by_count({.rounds = 7});
+  EXPECT_TRUE(by_count.work_until_called().draft.last);
+  Council by_wish;
+  by_wish.lead.end_run();
+  EXPECT_TRUE(by_wish.work_until_called().draft.last);
+}
+
+TEST(Lead, gives_no_work_before_the_company_is_there) {
+  Council council({.members = {1, 2}, .wait_for = 3});
+  council.everybody_tells();
+  EXPECT_TRUE(council.leased.empty());
+  EXPECT_EQ("1 more peers to begin", council.lead.waiting().why);
+  council.candidates.insert(3);
+  council.link(3);
+  council.tells(3);
+  EXPECT_FALSE(council.leased.empty());
+}
+
+TEST(Lead, lets_a_candidate_receive_the_mean_and_makes_it_a_member) {
+  Council council({.members = {1, 2}});
+  council.candidates.insert(3);
+  council.link(3);
+  const Plan plan = council.work_until_called();
+  EXPECT_FALSE(contributes(plan.draft, 3));
+  EXPECT_EQ(plan, council.plans.at(3));
+  EXPECT_EQ(members({1, 2, 3}), plan.draft.members);
+  for (const Share& share : plan.shares) EXPECT_NE(PeerId{3}, share.owner);
+  council.vote(1);
+  council.vote(2);
+  EXPECT_FALSE(council.lead.committed().has_value()) << "the candidate has no mean yet";
+  council.vote(3);
+  EXPECT_TRUE(council.lead.committed().has_value());
+}
+
+TEST(Lead, commits_without_a_candidate_that_goes) {
+  Council council({.members = {1, 2}});
+  council.candidates.insert(3);
+  council.link(3);
+  council.work_until_called();
+  council.vote(1);
+  council.vote(2);
+  council.lose(3);
+  EXPECT_TRUE(council.lead.committed().has_value());
+}
+
+TEST(Lead, takes_what_a_leaver_has_done_but_not_into_the_next_members) {
+  Council council;
+  council.everybody_tells();
+  council.works_once(3);
+  council.leaving.insert(3);
+  council.works.at(3).drop_queued();
+  council.tells(3, true);
+  const Plan plan = council.work_until_called();
+  EXPECT_TRUE(covers_the_batch(plan.draft, 16));
+  EXPECT_TRUE(contributes(plan.draft, 3));
+  EXPECT_EQ(members({1, 2}), plan.draft.members);
+  EXPECT_TRUE(council.left_out().empty());
+}
+
+TEST(Lead, neither_leases_to_nor_keeps_a_peer_with_other_parameters) {
+  Council council;
+  council.parameters[3] = digest_of(std::string("others"));
+  const Plan plan = council.work_until_called();
+  EXPECT_FALSE(contributes(plan.draft, 3));
+  EXPECT_FALSE(council.plans.contains(3));
+  EXPECT_EQ(members({1, 2}), plan.draft.members);
+}
+
+TEST(Lead, recalls_from_the_slow_for_the_idle) {
+  Council council({.members = {1, 2}});
+  council.everybody_tells();
+  for (int i = 0; i < 100 && !council.last_plan.version; ++i) council.works_once(1);
+  EXPECT_TRUE(council.last_plan.version == 0 || contributes(council.last_plan.draft, 1));
+  const Plan plan = council.work_until_called();
+  EXPECT_TRUE(covers_the_batch(plan.draft, 16));
+  EXPECT_GE(plan.draft.contributors.front().microbatches.count(), 15U) << "the other one did nothing";
+}
+
+// ---- losses
+
+TEST(Lead, gives_out_again_in_the_same_slot_what_one_had_that_is_lost_before_the_call) {
+  Council council;
+  council.everybody_tells();
+  council.works_once(3);
+  council.lose(3);
+  const Plan plan = council.work_until_called();
+  EXPECT_TRUE(covers_the_batch(plan.draft, 16));
+  EXPECT_FALSE(contributes(plan.draft, 3));
+  EXPECT_EQ(members({1, 2}), plan.draft.members);
+  EXPECT_EQ(2U, plan.draft.contributors.size()) << "one slot each";
+  const std::vector<Event> events = council.lead.take_events();
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(Phase::reissue, events.back().phase);
+}
+
+TEST(Lead, opens_a_slot_for_what_one_had_that_is_lost_after_the_call) {
+  Council council;
+  const Plan first = council.work_until_called();
+  council.lose(3);
+  const Plan second = council.work_until_called(first.version);
+  EXPECT_TRUE(covers_the_batch(second.draft, 16));
+  EXPECT_FALSE(contributes(second.draft, 3));
+  for (const Contribution& c : first.draft.contributors) {
+    const auto& now = second.draft.contributors;
+    EXPECT_EQ(c.peer != PeerId{3}, std::find(now.begin(), now.end(), c) != now.end())
+        << "what was called stays as it was";
+  }
+  for (const Share& share : second.shares) EXPECT_TRUE(share.owner != PeerId{3} && !share.sealed);
+  council.lead.on_vote(PeerId{1}, {7, 0, first.version, kMean});
+  council.vote(2);
+  EXPECT_FALSE(council.lead.committed().has_value()) << "a vote for the plan before does not count";
+  council.vote(1);
+  EXPECT_TRUE(council.lead.committed().has_value());
+}
+
+TEST(Lead, keeps_the_contribution_of_one_that_is_lost_when_somebody_has_the_mean) {
+  Council council;
+  const Plan first = council.work_until_called();
+  council.vote(2);
+  council.lose(3);
+  const Plan& second = council.last_plan;
+  EXPECT_GT(second.version, first.version);
+  EXPECT_EQ(first.draft.contributors, second.draft.contributors);
+  EXPECT_EQ((std::vector<PeerId>{PeerId{1}, PeerId{2}}), second.participants);
+  for (std::size_t i = 0; i < first.shares.size(); ++i) {
+    const bool was_lost = first.shares[i].owner == PeerId{3};
+    EXPECT_EQ(was_lost ? PeerId{2} : first.shares[i].owner, second.shares[i].owner);
+    EXPECT_EQ(was_lost, second.shares[i].sealed);
+  }
+  council.vote(1);
+  council.vote(2);
+  EXPECT_TRUE(council.lead.committed().has_value());
+}
+
+TEST(Lead, does_not_count_a_peer_that_was_gone_and_came_back) {
+  Council council;
+  council.everybody_tells();
+  council.lose(3);
+  council.link(3);
+  const Plan plan = council.work_until_called();
+  EXPECT_FALSE(contributes(plan.draft, 3));
+  EXPECT_EQ(members({1, 2}), plan.draft.members);
+}
+
+TEST(Lead, commits_the_whole_batch_whoever_is_lost_whenever) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Prng prng(seed);
+    Council council({.members = {1, 2, 3, 4, 5}, .lease = {97, 4}});
+    std::map<std::uint64_t, std::set<std::uint32_t>> voted;
+    council.everybody_tells();
+    int losses = 2;
+    for (int i = 0; i < 5000 && !council.lead.committed(); ++i) {
+      const std::uint64_t id = 1 + prng.below(5);
+      if (!council.live.contains(PeerId{id})) continue;
+      if (losses > 0 && id != 1 && prng.chance(0.02)) {
+        --losses;
+        council.lose(id);
+        continue;
+      }
+      if (prng.chance(0.7)) {
+        council.works_once(id);
+        continue;
+      }
+      const Plan& plan = council.last_plan;
+      const auto done = [&](const Contribution& c) {
+        return council.works.at(c.peer.value).has_done_just(c.slot, c.microbatches);
+      };
+      const auto& needed = plan.draft.contributors;
+      if (plan.version > 0 && std::all_of(needed.begin(), needed.end(), done)) council.vote(id);
+    }
+    ASSERT_TRUE(council.lead.committed().has_value()) << "seed " << seed;
+    EXPECT_TRUE(covers_the_batch(*council.lead.committed(), 25)) << "seed " << seed;
+  }
+}
+
+// ---- complaints
+
+TEST(Lead, leaves_out_the_one_that_most_cannot_reach) {
+  Council council({.members = {1, 2, 3, 4}});
+  council.work_until_called();
+  council.complain(3, 2, Complaint::unreachable);
+  council.complain(2, 3, Complaint::unreachable);
+  council.complain(3, 4, Complaint::unreachable);
+  council.complain(4, 3, Complaint::unreachable);
+  council.after(400ms);
+  EXPECT_TRUE(council.left_out().empty()) << "others may still complain";
+  council.after(2s);
+  EXPECT_EQ(std::vector<std::uint64_t>{3}, council.left_out());
+}
+
+TEST(Lead, leaves_out_the_younger_of_two_that_accuse_each_other) {
+  Council council({.members = {1, 3, 2}});
+  council.work_until_called();
+  council.complain(3, 2, Complaint::unreachable);
+  council.complain(2, 3, Complaint::unreachable);
+  council.after(2s);
+  EXPECT_EQ(std::vector<std::uint64_t>{2}, council.left_out());
+}
+
+TEST(Lead, leaves_out_a_peer_whose_contribution_stays_away_beyond_the_expected_time) {
+  Council council;
+  council.work_until_called();
+  const auto complain_for = [&](Duration duration) {
+    for (Duration t{}; t < duration; t += 500ms) {
+      council.complain(2, 3, Complaint::owes_contribution);
+      council.after(500ms);
+    }
+  };
+  complain_for(3500ms);
+  EXPECT_TRUE(council.left_out().empty());
+  complain_for(1s);
+  EXPECT_EQ(std::vector<std::uint64_t>{3}, council.left_out());
+}
+
+TEST(Lead, forgets_a_complaint_that_is_not_repeated) {
+  Council council;
+  council.work_until_called();
+  council.complain(2, 3, Complaint::owes_contribution);
+  council.complain(1, 3, Complaint::owes_mean);
+  council.after(10s);
+  EXPECT_TRUE(council.left_out().empty());
+}
+
+TEST(Lead, leaves_out_one_that_owes_a_mean_only_if_it_waits_for_nobody) {
+  Council council({.members = {1, 2, 3, 4}});
+  council.work_until_called();
+  council.after(5s);
+  council.complain(1, 2, Complaint::owes_mean);
+  council.complain(2, 3, Complaint::owes_contribution);
+  council.after(200ms);
+  EXPECT_EQ(std::vector<std::uint64_t>{3}, council.left_out()) << "2 waits for 3";
+  council.work_until_called(council.last_plan.version);
+  council.after(5s);
+  council.complain(1, 2, Complaint::owes_mean);
+  council.after(200ms);
+  EXPECT_EQ((std::vector<std::uint64_t>{3, 2}), council.left_out());
+}
+
+TEST(Lead, leaves_out_a_gradient_that_is_not_finite_at_once) {
+  Council council;
+  const Plan first = council.work_until_called();
+  council.complain(1, 3, Complaint::not_finite);
+  const Plan second = council.work_until_called(first.version);
+  EXPECT_FALSE(contributes(second.draft, 3));
+  EXPECT_EQ(std::vector<std::uint64_t>{3}, council.left_out());
+}
+
+TEST(Lead, leaves_out_the_one_whose_mean_differs) {
+  for (const std::uint64_t odd : {1, 2, 3}) {
+    Council council;
+    council.work_until_called();
+    for (const std::uint64_t id : {1, 2, 3}) council.vote(id, id == odd ? kParameters : kMean);
+    EXPECT_EQ(std::vector<std::uint64_t>{odd}, council.left_out());
+    for (const std::uint64_t id : {1, 2, 3}) {
+      if (id != odd) council.vote(id);
+    }
+    ASSERT_TRUE(council.lead.committed().has_value()) << odd;
+    EXPECT_EQ(kMean, council.lead.committed()->mean);
+  }
+}
+
+// ---- quorum
+
+TEST(Lead, commits_nothing_without_a_majority_until_its_patience_ends) {
+  Council council;
+  council.everybody_tells();
+  council.lose(2);
+  council.lose(3);
+  for (int i = 0; i < 50; ++i) council.works_once(1);
+  council.after(9s);
+  EXPECT_TRUE(council.plans.empty());
+  EXPECT_EQ((std::vector<PeerId>{PeerId{2}, PeerId{3}}), council.lead.waiting().peers);
+  council.after(2s);
+  for (int i = 0; i < 50; ++i) council.works_once(1);
+  council.vote(1);
+  ASSERT_TRUE(council.lead.committed().has_value());
+  EXPECT_TRUE(council.lead.committed()->minority);
+  EXPECT_TRUE(covers_the_batch(*council.lead.committed(), 16));
+}
+
+TEST(Lead, marks_a_plan_that_was_called_with_a_majority_and_lost_it) {
+  Council council;
+  council.work_until_called();
+  council.vote(1);
+  council.lose(2);
+  council.vote(1);
+  council.lose(3);
+  council.vote(1);
+  council.after(9s);
+  EXPECT_FALSE(council.lead.committed().has_value());
+  council.after(2s);
+  council.vote(1);
+  ASSERT_TRUE(council.lead.committed().has_value());
+  EXPECT_TRUE(council.lead.committed()->minority);
+}
+
+TEST(Lead, resigns_when_those_it_lost_are_back) {
+  Council council;
+  council.everybody_tells();
+  council.lose(2);
+  council.lose(3);
+  council.after(1s);
+  EXPECT_FALSE(council.lead.resigned());
+  council.link(2);
+  council.after(100ms);
+  EXPECT_TRUE(council.lead.resigned()) << "a new ballot asks what they have";
+}
+
+// ---- other ballots
+
+TEST(Lead, resigns_when_somebody_follows_a_higher_ballot) {
+  Council told_by_progress;
+  Progress progress = told_by_progress.standing_of(2);
+  progress.ballot = 4;
+  told_by_progress.lead.on_progress(member(2), progress);
+  EXPECT_TRUE(told_by_progress.lead.resigned());
+  EXPECT_EQ(4U, told_by_progress.lead.outbid());
+  Council told_by_promise;
+  told_by_promise.lead.on_promise(PeerId{3}, {5, {}, {}, {}});
+  EXPECT_TRUE(told_by_promise.lead.resigned());
+  EXPECT_EQ(5U, told_by_promise.lead.outbid());
+}
+
+TEST(Lead, takes_over_with_the_work_that_is_done) {
+  Council council({.leader = 2, .ballot = 1});
+  council.lose(1);
+  council.works.at(3).lease(0, RangeSet(Range{4, 3}));
+  while (council.works.at(3).begin()) council.works.at(3).finish();
+  council.after(100ms);
+  EXPECT_EQ((std::multiset<std::uint64_t>{2, 3}), council.asked);
+  council.promise(2);
+  EXPECT_TRUE(council.leased.empty()) << "before all have promised";
+  council.promise(3);
+  const Plan plan = council.work_until_called();
+  EXPECT_EQ(1U, plan.ballot);
+  EXPECT_TRUE(covers_the_batch(plan.draft, 16));
+  EXPECT_FALSE(council.leased[2].intersects(RangeSet(Range{4, 3}))) << "done already";
+  EXPECT_EQ(2U, plan.draft.contributors.size()) << "nobody was called: the slots stay open";
+}
+
+TEST(Lead, opens_a_slot_when_it_takes_over_after_a_call_that_nobody_voted_for) {
+  Council council({.leader = 2, .ballot = 1});
+  council.lose(1);
+  council.works.at(3).lease(0, RangeSet(Range{0, 5}));
+  while (council.works.at(3).begin()) council.works.at(3).finish();
+  council.promise(2);
+  council.promise(3, accepted_plan(council.head, 1, all_by(1), kMean).plan);
+  const Plan plan = council.work_until_called();
+  EXPECT_TRUE(covers_the_batch(plan.draft, 16));
+  const Contribution called = {PeerId{3}, 0, 20, RangeSet(Range{0, 5})};
+  EXPECT_EQ(1, std::count(plan.draft.contributors.begin(), plan.draft.contributors.end(), called));
+  EXPECT_FALSE(contributes(plan.draft, 1));
+}
+
+TEST(Lead, finishes_the_newest_plan_that_anybody_voted_for) {
+  Council council({.leader = 2, .ballot = 1});
+  council.lose(1);
+  const Accepted older = accepted_plan(council.head, 1, all_by(1), kParameters);
+  const Accepted newer = accepted_plan(council.head, 2, all_by(3), kMean);
+  council.promise(2, older.plan, older);
+  council.promise(3, newer.plan, newer);
+  const Plan& plan = council.last_plan;
+  EXPECT_EQ(newer.plan.draft, plan.draft);
+  EXPECT_EQ(1U, plan.ballot);
+  EXPECT_EQ((std::vector<PeerId>{PeerId{2}, PeerId{3}}), plan.participants);
+  for (const Share& share : plan.shares) EXPECT_EQ(PeerId{3}, share.owner) << "nobody else has this mean";
+  council.vote(3);
+  EXPECT_FALSE(council.lead.committed().has_value());
+  council.vote(2);
+  Record expected = newer.plan.draft;
+  expected.mean = kMean;
+  EXPECT_EQ(expected, council.lead.committed());
+}
+
+TEST(Lead, resigns_when_nobody_is_left_that_has_the_mean_of_the_plan_it_must_finish) {
+  Council council({.leader = 2, .ballot = 1});
+  const Accepted accepted = accepted_plan(council.head, 1, all_by(3), kMean);
+  council.promise(2);
+  council.promise(3, accepted.plan, accepted);
+  EXPECT_EQ(0U, council.last_plan.version) << "1 has not promised yet";
+  council.lose(3);
+  council.promise(1);
+  EXPECT_TRUE(council.lead.resigned());
+  EXPECT_FALSE(council.lead.committed().has_value());
+}
+
+TEST(Lead, asks_for_promises_again_and_needs_a_majority_of_them) {
+  Council council({.members = {1, 2, 3, 4, 5}, .leader = 2, .ballot = 1});
+  for (const std::uint64_t id : {1, 4, 5}) council.lose(id);
+  council.after(1100ms);
+  EXPECT_EQ(3U, council.asked.count(3)) << "every half second";
+  council.promise(2);
+  council.promise(3);
+  council.after(1s);
+  EXPECT_TRUE(council.leased.empty()) << "two of five decide nothing";
+  council.after(10s);
+  EXPECT_FALSE(council.leased.empty()) << "unless their patience has ended";
+  EXPECT_TRUE(council.work_until_called().draft.minority);
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/swarm.h"
+
+#include "base/prng.h"
+#include "swarm/test_swarm.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+bool has_event(const Pool::Peer& peer, Phase phase, std::uint64_t about) {
+  return std::any_of(peer.events.begin(), peer.events.end(),
+                     [&](const Event& e) { return e.phase == phase && e.peer == PeerId{about}; });
+}
+
+/// Where two peers applied the same round without a mark, it was the same record.
+::testing::AssertionResult one_history(Pool& pool, const std::vector<std::uint64_t>& ids) {
+  std::map<Round, Record> history;
+  for (const std::uint64_t id : ids) {
+    for (const Record& record : pool.peer(id).applied) {
+      const auto [known, fresh] = history.try_emplace(record.round, record);
+      if (!fresh && known->second != record)
+        return ::testing::AssertionFailure() << "peer " << id << " has another round " << record.round;
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+TEST(Swarm, begins_the_history_when_the_founder_has_company) {
+  Pool pool;
+  pool.start(1);
+  pool.start(2);
+  pool.run_for(2s);
+  EXPECT_FALSE(pool.at(1).head().has_value());
+  EXPECT_EQ("1 more peers to begin", pool.at(1).waiting().why);
+  pool.start(3);
+  ASSERT_TRUE(pool.comes([&] { return pool.at(3).head().has_value(); }, 2s));
+  const Record& genesis = *pool.at(3).head();
+  EXPECT_EQ(0U, genesis.round);
+  EXPECT_EQ(members({1, 2, 3}), genesis.members);
+  EXPECT_EQ(Standing::member, pool.at(3).standing());
+}
+
+TEST(Swarm, knots_the_mesh_from_one_address_and_measures_round_trips) {
+  Pool pool;
+  pool.start_all(4);
+  pool.run_for(2s);
+  for (const std::uint64_t id : {1, 2, 3, 4}) EXPECT_EQ(3U, pool.at(id).roster().open_peers().size());
+  EXPECT_GE(pool.at(2).round_trip(PeerId{3}), 5ms);
+  EXPECT_LE(pool.at(2).round_trip(PeerId{3}), 20ms);
+}
+
+TEST(Swarm, commits_round_after_round_with_whole_batches_everywhere) {
+  Pool pool;
+  pool.start_all(3);
+  pool.peer(3).microbatch_takes = 40ms;
+  ASSERT_TRUE(pool.reaches(1, 10));
+  pool.run_for(100ms);
+  EXPECT_TRUE(one_history(pool, {1, 2, 3}));
+  std::map<std::uint64_t, std::uint64_t> samples;
+  for (const Record& record : pool.peer(1).applied) {
+    EXPECT_TRUE(covers_the_batch(record, 16));
+    for (const Contribution& c : record.contributors) samples[c.peer.value] += c.samples;
+  }
+  EXPECT_GT(samples[1], 2 * samples[3]) << "who is slower does less";
+  EXPECT_TRUE(pool.peer(1).catch_ups.empty() && pool.peer(3).catch_ups.empty());
+}
+
+TEST(Swarm, joiner_becomes_a_member_one_record_later_and_contributes_the_record_after) {
+  Pool pool;
+  pool.start_all(3);
+  ASSERT_TRUE(pool.reaches(1, 3));
+  pool.start(4);
+  ASSERT_TRUE(pool.comes([&] { return pool.at(4).standing() == Standing::member; }));
+  ASSERT_TRUE(pool.reaches(4, pool.round_of(4) + 3));
+  EXPECT_EQ(1U, pool.peer(4).catch_ups.size());
+  const std::vector<Record>& history = pool.peer(4).applied;
+  EXPECT_FALSE(is_member(history[0].members, PeerId{4})) << "the state it began with";
+  EXPECT_TRUE(is_member(history[1].members, PeerId{4})) << "it followed this round";
+  EXPECT_FALSE(contributes(history[1], 4));
+  EXPECT_TRUE(contributes(history[2], 4));
+  EXPECT_EQ(members({1, 2, 3, 4}), history[2].members) << "longest-lived first";
+  EXPECT_TRUE(has_event(pool.peer(1), Phase::join, 4));
+  EXPECT_TRUE(one_history(pool, {1, 2, 3, 4}));
+}
+
+TEST(Swarm, next_member_leads_with_a_higher_ballot_when_the_leader_dies) {
+  Pool pool;
+  pool.start_all(4);
+  ASSERT_TRUE(pool.reaches(2, 3));
+  EXPECT_EQ(PeerId{1}, pool.at(3).leader());
+  pool.kill(1);
+  const Round then = pool.round_of(2);
+  ASSERT_TRUE(pool.reaches(2, then + 1));
+  EXPECT_EQ(PeerId{2}, pool.at(3).leader());
+  const Event* lead = nullptr;
+  for (const Event& event : pool.peer(2).events) {
+    if (event.phase == Phase::lead && lead == nullptr) lead = &event;
+  }
+  ASSERT_NE(nullptr, lead);
+  EXPECT_EQ(then + 1, lead->round);
+  EXPECT_EQ(1.0, lead->numbers.at(0).second) << "its ballot";
+  ASSERT_TRUE(pool.reaches(4, then + 3));
+  EXPECT_EQ(members({2, 3, 4}), pool.at(4).head()->members);
+  EXPECT_TRUE(one_history(pool, {2, 3, 4}));
+  for (const Record& record : pool.peer(2).applied) EXPECT_TRUE(covers_the_batch(record, 16));
+}
+
+TEST(Swarm, finishes_the_round_of_a_leader_that_died_when_some_had_the_mean) {
+  Pool pool;
+  pool.start_all(3);
+  ASSERT_TRUE(pool.reaches(3, 2));
+  pool.drop = [](auto, std::uint64_t to, const Message& m) { return to == 1 && std::holds_alternative<Vote>(m); };
+  std::optional<Plan> called;
+  ASSERT_TRUE(pool.comes([&] {
+    if (pool.peer(3).plan) called = pool.peer(3).plan;
+    return called && !pool.peer(2).plan && !pool.peer(3).plan && pool.at(2).waiting().why[0] == 't';
+  }));
+  pool.run_for(100ms);
+  pool.kill(1);
+  ASSERT_TRUE(pool.reaches(3, called->draft.round));
+  EXPECT_EQ(called->draft.contributors, pool.peer(3).applied.at(called->draft.round - 1).contributors);
+  EXPECT_TRUE(one_history(pool, {2, 3}));
+}
+
+TEST(Swarm, leaver_goes_after_its_round_and_nobody_calls_it_lost) {
+  Pool pool;
+  pool.start_all(3);
+  ASSERT_TRUE(pool.reaches(1, 3));
+  pool.run_for(20ms);
+  pool.leave(3);
+  ASSERT_TRUE(pool.comes([&] { return !pool.peer(3).ends.empty(); }, 5s));
+  const Record last = *pool.at(3).head();
+  EXPECT_EQ("left after round " + std::to_string(last.round), pool.peer(3).ends.at(0));
+  EXPECT_EQ(members({1, 2}), last.members);
+  EXPECT_TRUE(contributes(last, 3)) << "what it had done counts";
+  pool.kill(3);
+  ASSERT_TRUE(pool.reaches(1, last.round + 2));
+  EXPECT_FALSE(has_event(pool.peer(1), Phase::lost, 3));
+  EXPECT_TRUE(has_event(pool.peer(1), Phase::leave, 3));
+}
+
+TEST(Swarm, leader_can_leave_too) {
+  Pool pool;
+  pool.start_all(3);
+  ASSERT_TRUE(pool.reaches(1, 3));
+  pool.leave(1);
+  ASSERT_TRUE(pool.comes([&] { return !pool.peer(1).ends.empty(); }, 5s));
+  const Round then = pool.round_of(1);
+  pool.kill(1);
+  ASSERT_TRUE(pool.reaches(3, then + 2));
+  EXPECT_EQ(members({2, 3}), pool.at(3).head()->members);
+}
+
+TEST(Swarm, all_can_leave) {
+  Pool pool;
+  pool.start_all(3);
+  ASSERT_TRUE(pool.reaches(1, 3));
+  for (const std::uint64_t id : {1, 2, 3}) pool.leave(id);
+  for (const std::uint64_t id : {1, 2, 3})
+    EXPECT_TRUE(pool.comes([&] { return !pool.peer(id).ends.empty(); }, 5s)) << id;
+}
+
+TEST(Swarm, tells_a_laggard_the_commit_that_it_missed) {
+  Pool pool;
+  pool.start_all(3);
+  ASSERT_TRUE(pool.reaches(3, 2));
+  int lost = 0;
+  pool.drop = [&](auto, std::uint64_t to, const Message& m) {
+    const auto* commit = std::get_if<Commit>(&m);
+    return to == 3 && commit != nullptr && commit->record.round == 3 && lost++ == 0;
+  };
+  ASSERT_TRUE(pool.reaches(3, 5));
+  EXPECT_GT(lost, 1);
+  EXPECT_TRUE(pool.peer(3).catch_ups.empty()) << "it had the mean";
+  EXPECT_EQ(5U, pool.peer(3).applied.back().round);
+}
+
+TEST(Swarm, peer_that_was_left_out_takes_the_state_and_returns) {
+  Pool pool;
+  pool.start_all(4);
+  ASSERT_TRUE(pool.reaches(4, 2));
+  pool.sever(3, 4);
+  ASSERT_TRUE(pool.comes([&] { return !pool.peer(4).catch_ups.empty() || !pool.peer(3).catch_ups.empty(); }));
+  EXPECT_TRUE(pool.peer(3).catch_ups.empty()) << "the younger one goes";
+  pool.heal();
+  ASSERT_TRUE(pool.comes([&] { return pool.at(4).standing() == Standing::member; }));
+  ASSERT_TRUE(pool.reaches(4, pool.round_of(4) + 2));
+  EXPECT_TRUE(one_history(pool, {1, 2, 3, 4}));
+}
+
+TEST(Swarm, leader_that_was_stopped_finds_itself_replaced_and_returns) {
+  Pool pool;
+  pool.start_all(3);
+  ASSERT_TRUE(pool.reaches(3, 2));
+  pool.peer(1).stopped = true;
+  const Round then = pool.round_of(2);
+  ASSERT_TRUE(pool.reaches(2, then + 3));
+  EXPECT_TRUE(has_event(pool.peer(2), Phase::lost, 1));
+  EXPECT_FALSE(has_event(pool.peer(2), Phase::lost, 3));
+  pool.peer(1).stopped = false;
+  ASSERT_TRUE(pool.comes([&] { return is_member(pool.at(2).head()->members, PeerId{1}); }));
+  EXPECT_EQ(PeerId{2}, pool.at(1).leader());
+  EXPECT_EQ(members({2, 3, 1}), pool.at(2).head()->members) << "it is the youngest now";
+  EXPECT_TRUE(one_history(pool, {1, 2, 3}));
+}
+
+TEST(Swarm, the_smaller_side_of_a_split_waits_then_goes_on_marked_then_gives_way) {
+  Pool pool;
+  pool.start_all(5);
+  ASSERT_TRUE(pool.reaches(5, 3));
+  for (const std::uint64_t a : {1, 2}) {
+    for (const std::uint64_t b : {3, 4, 5}) pool.sever(a, b);
+  }
+  pool.run_for(100ms);
+  const Round then = pool.round_of(1);
+  pool.run_for(4s);
+  EXPECT_EQ(then, pool.round_of(1));
+  EXPECT_GT(pool.round_of(3), then + 3);
+  EXPECT_FALSE(pool.at(3).head()->minority);
+  EXPECT_NE(std::string::npos, pool.at(1).waiting().why.find("a majority of the members"));
+  ASSERT_TRUE(pool.reaches(1, then + 1));
+  EXPECT_TRUE(pool.peer(1).applied.back().minority);
+  pool.heal();
+  ASSERT_TRUE(pool.comes([&] { return pool.at(3).head()->members.size() == 5; }));
+  EXPECT_FALSE(pool.peer(1).catch_ups.empty());
+  EXPECT_TRUE(pool.peer(3).catch_ups.empty()) << "more samples win";
+  EXPECT_TRUE(one_history(pool, {3, 4, 5}));
+  pool.run_for(1s);
+  EXPECT_EQ(pool.at(3).head()->members, pool.at(1).head()->members);
+}
+
+TEST(Swarm, a_run_ends_once_everybody_has_its_last_record) {
+  Pool pool({.rounds = 4});
+  pool.start_all(3);
+  ASSERT_TRUE(pool.reaches(1, 4));
+  pool.run_for(1s);
+  for (const std::uint64_t id : {1, 2, 3}) {
+    EXPECT_EQ(4U, pool.round_of(id));
+    EXPECT_TRUE(pool.at(id).head()->last);
+    EXPECT_TRUE(pool.at(id).everybody_knows_the_end());
+    EXPECT_FALSE(pool.at(id).leads());
+  }
+}
+
+TEST(Swarm, the_leader_can_end_the_run) {
+  Pool pool;
+  pool.start_all(3);
+  ASSERT_TRUE(pool.reaches(1, 2));
+  pool.at(1).end_run();
+  ASSERT_TRUE(pool.comes([&] { return pool.at(3).head()->last; }, 5s));
+  EXPECT_LE(pool.round_of(3), 4U);
+}
+
+TEST(Swarm, a_lone_peer_trains_alone) {
+  Pool pool({.wait_for = 1, .rounds = 5});
+  pool.start(1);
+  ASSERT_TRUE(pool.reaches(1, 5));
+  for (const Record& record : pool.peer(1).applied) {
+    EXPECT_TRUE(covers_the_batch(record, 16));
+    EXPECT_FALSE(record.minority);
+  }
+}
+
+TEST(Swarm, keeps_one_history_while_peers_come_and_die_at_random) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    Prng prng(seed);
+    Pool pool;
+    pool.start_all(5);
+    ASSERT_TRUE(pool.reaches(5, 1)) << "seed " << seed;
+    std::vector<std::uint64_t> alive = {1, 2, 3, 4, 5};
+    std::uint64_t next = 6;
+    for (int i = 0; i < 6; ++i) {
+      pool.run_for(std::chrono::milliseconds(prng.below(600)));
+      const std::size_t victim = prng.below(alive.size());
+      pool.kill(alive[victim]);
+      alive.erase(alive.begin() + static_cast<std::ptrdiff_t>(victim));
+      ASSERT_TRUE(pool.reaches(alive[0], pool.round_of(alive[0]) + 1)) << "seed " << seed << ", loss " << i;
+      if (pool.peer(1).alive) {
+        pool.start(next);
+        alive.push_back(next++);
+        ASSERT_TRUE(pool.comes([&] { return pool.at(next - 1).standing() == Standing::member; }))
+            << "seed " << seed << ", join " << i;
+      } else if (alive.size() < 3) {
+        break;
+      }
+    }
+    std::vector<std::uint64_t> all(next - 1);
+    for (std::uint64_t id = 1; id < next; ++id) all[id - 1] = id;
+    EXPECT_TRUE(one_history(pool, all)) << "seed " << seed;
+    for (const Record& record : pool.peer(alive[0]).applied) {
+      EXPECT_TRUE(record.round == 0 || covers_the_batch(record, 16)) << "seed " << seed;
+      EXPECT_FALSE(record.minority) << "seed " << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tw
