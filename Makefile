@@ -8,8 +8,8 @@ CXX_FILES = $(shell find $(CXX_DIRS) -name '*.cc' -o -name '*.h')
 # The demo: peer 2 is killed in one round, and another joins in a later one.
 DEMO_CONFIG ?= examples/mnist.yaml
 DEMO_PEERS ?= 4
-DEMO_KILL ?= 2@10
-DEMO_JOIN ?= 20
+DEMO_KILL ?= 2@30
+DEMO_JOIN ?= 45
 DEMO_OUT ?= demo-out
 DEMO_FLAGS ?=
 

@@ -76,6 +76,7 @@ void LocalRun::look() {
   }
   if (signals_ == 0) act(script_.step(loop_.now()));
   for (auto& [id, peer] : peers_) reap(id, peer);
+  end_late_comers();
   if (everybody_ended()) return loop_.stop();
   loop_.at(loop_.now() + kLookEvery, [this] { look(); });
 }
@@ -90,6 +91,7 @@ void LocalRun::follow(Peer& peer) {
   }
   for (const LogEntry& entry : entries.value()) {
     if (entry.event.phase == Phase::start) peer.address = entry.event.why;
+    if (entry.event.phase == Phase::accumulate) peer.took_part = true;
     if (!peer.killed) take(entry);
   }
 }
@@ -128,6 +130,24 @@ void LocalRun::reap(PeerId id, Peer& peer) {
   outcome_.failures.push_back(
       fmt::format("{} failed (exit code {}): {}", name_of(id), *ending, last_words(id)));
   say_(fmt::format("{} failed (exit code {})", name_of(id), *ending));
+}
+
+/// Peers that were still on their way into the run when its last members finished: nobody is left to let them
+/// in.
+void LocalRun::end_late_comers() {
+  const bool run_is_over = std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) {
+    return peer.second.took_part && peer.second.ended && !peer.second.killed;
+  });
+  const bool somebody_trains = std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) {
+    return peer.second.took_part && !peer.second.ended;
+  });
+  if (!run_is_over || somebody_trains || signals_ > 0) return;
+  for (auto& [id, peer] : peers_) {
+    if (peer.ended || peer.killed) continue;
+    peer.killed = true;
+    peer.child.send_signal(SIGKILL);
+    say_(fmt::format("{} came too late: the run was over before it had the state", name_of(id)));
+  }
 }
 
 void LocalRun::on_signal() {

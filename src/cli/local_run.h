@@ -48,6 +48,7 @@ class LocalRun {
     Child child;
     EventLogTail tail;
     std::string address;  ///< empty until it listens
+    bool took_part = false;
     bool killed = false;
     bool ended = false;
   };
@@ -59,6 +60,7 @@ class LocalRun {
   void act(const Script::Due& due);
   void kill_peer(PeerId id, Round round);
   void reap(PeerId id, Peer& peer);
+  void end_late_comers();
   void on_signal();
   bool everybody_ended() const;
   std::vector<std::string> live_addresses() const;

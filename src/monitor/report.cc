@@ -117,14 +117,17 @@ void compare_parameters(const RunHistory& history, Summary& summary) {
   for (const auto& [id, peer] : history.peers)
     if (peer.stayed() && !peer.digest.empty())
       common = std::min(common.value_or(peer.digest_round), peer.digest_round);
-  if (!common) return;
+  const bool applied = std::any_of(history.rounds.begin(), history.rounds.end(),
+                                   [](const auto& round) { return !round.second.digests.empty(); });
+  summary.identical = applied && summary.difference.empty();
+  if (!common || !summary.identical) return;
   const auto round = history.rounds.find(*common);
   for (const auto& [id, peer] : history.peers) {
-    if (!peer.stayed() || !summary.difference.empty()) continue;
-    if (round == history.rounds.end() || !round->second.digests.contains(id))
-      summary.difference = fmt::format("peer {} has no parameters of round {}", to_string(id), *common);
+    if (!peer.stayed() || !summary.identical) continue;
+    if (round != history.rounds.end() && round->second.digests.contains(id)) continue;
+    summary.difference = fmt::format("peer {} has no parameters of round {}", to_string(id), *common);
+    summary.identical = false;
   }
-  summary.identical = summary.difference.empty();
 }
 
 }  // namespace

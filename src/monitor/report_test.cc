@@ -233,6 +233,28 @@ TEST(Report, does_not_expect_the_last_round_of_one_who_left) {
   EXPECT_EQ(summary.left, (std::vector<LeftPeer>{{.peer = PeerId{3}, .round = 3}}));
 }
 
+TEST(Report, finds_the_parameters_identical_even_when_everybody_left) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  for (const std::uint64_t peer : {1, 2})
+    story.add(peer, 4, {.phase = Phase::leave, .round = 3, .peer = PeerId{peer}});
+  EXPECT_TRUE(story.summary().identical);
+  story.apply(2, 4, 3, "other");
+  EXPECT_FALSE(story.summary().identical);
+}
+
+TEST(Report, takes_the_silence_from_whoever_knows_it) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.add(1, 4.5, {.phase = Phase::lost, .round = 4, .peer = PeerId{2}, .why = "stalled"});
+  story.add(
+      1, 4.5,
+      {.phase = Phase::lost, .round = 4, .peer = PeerId{2}, .why = "silent", .numbers = {{"silent_s", 0.4}}});
+  story.round(4, 4, 2, {1});
+  ASSERT_EQ(story.summary().lost.size(), 1U);
+  EXPECT_NEAR(story.summary().lost[0].detected_s.value(), 0.4, 1e-9);
+}
+
 TEST(Report, counts_rounds_once_that_were_done_again_after_a_checkpoint) {
   Story before;
   before.rounds(1, 5, {1, 2});

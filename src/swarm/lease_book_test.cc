@@ -83,7 +83,8 @@ RangeSet free_in(LeaseBook book) {
   RangeSet all = free_in(book);
   for (const Contribution& c : book.contributions(book.peers())) {
     if (all.intersects(c.microbatches))
-      return ::testing::AssertionFailure() << to_string(c.microbatches) << " of " << to_string(c.peer) << " twice";
+      return ::testing::AssertionFailure()
+             << to_string(c.microbatches) << " of " << to_string(c.peer) << " twice";
     all.add(c.microbatches);
   }
   if (all != RangeSet(Range{0, count})) return ::testing::AssertionFailure() << "only " << to_string(all);
@@ -165,11 +166,20 @@ TEST(LeaseBook, does_not_count_a_slot_that_claims_what_another_has) {
   second.slots = {{0, range(2, 2), {}}, {1, range(8, 1), {}}};
   EXPECT_TRUE(book.adopt(PeerId{1}, first));
   EXPECT_FALSE(book.adopt(PeerId{2}, second));
-  const std::vector<Contribution> expected = {{PeerId{1}, 0, 12, range(0, 3)}, {PeerId{2}, 1, 4, range(8, 1)}};
+  const std::vector<Contribution> expected = {{PeerId{1}, 0, 12, range(0, 3)},
+                                              {PeerId{2}, 1, 4, range(8, 1)}};
   EXPECT_EQ(expected, book.contributions({PeerId{1}, PeerId{2}}));
   RangeSet free = range(3, 7);
   free.remove(Range{8, 1});
   EXPECT_EQ(free, free_in(book));
+}
+
+TEST(LeaseBook, loses_nothing_to_one_that_names_a_slot_twice) {
+  LeaseBook book({40, 4});
+  Progress told;
+  told.slots = {{0, range(0, 2), {}}, {0, range(5, 2), {}}};
+  book.adopt(PeerId{1}, told);
+  EXPECT_TRUE(partitions(book, 10));
 }
 
 TEST(LeaseBook, cuts_grants_that_shrink_down_to_one) {

@@ -530,11 +530,13 @@ void Swarm::send_progress(bool gave_back) {
   }
 }
 
-bool Swarm::everybody_knows_the_end() const {
+std::vector<PeerId> Swarm::not_at_the_end() const {
   TW_CHECK(head_ && head_->last);
-  return std::all_of(head_->members.begin(), head_->members.end(), [&](const Member& m) {
-    return m.peer == options_.self.peer || at_the_end_.contains(m.peer);
-  });
+  std::vector<PeerId> missing;
+  for (const Member& m : head_->members) {
+    if (m.peer != options_.self.peer && !at_the_end_.contains(m.peer)) missing.push_back(m.peer);
+  }
+  return missing;
 }
 
 Lead::Wait Swarm::waiting() const {

@@ -119,8 +119,8 @@ class Swarm {
   }
 
   Lead::Wait waiting() const;
-  /// Every member of the last record has said that it has it.
-  bool everybody_knows_the_end() const;
+  /// After the last record: members that have not said yet that they have it.
+  std::vector<PeerId> not_at_the_end() const;
 
   Duration round_trip(PeerId peer) const { return detector_.round_trip(peer); }
 

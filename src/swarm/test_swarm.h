@@ -82,7 +82,7 @@ class Pool {
 
   struct Peer {
     std::unique_ptr<Swarm> swarm;
-    Duration microbatch_takes = std::chrono::milliseconds(10);
+    Duration microbatch_takes = std::chrono::milliseconds(150);
     bool alive = true;
     bool stopped = false;           ///< as by SIGSTOP: lives, does nothing
     std::vector<Record> applied{};  ///< in the order in which it applied them
@@ -94,7 +94,7 @@ class Pool {
     Instant computed_at{};
     std::optional<Plan> plan{};
     std::vector<PeerId> closed{};  ///< links of which it has not heard yet that they are gone
-    Instant begins_at = kNever;  ///< when the state of others will be here
+    Instant begins_at = kNever;    ///< when the state of others will be here
   };
 
   explicit Pool(Setup setup) : setup_(setup) {}
@@ -116,7 +116,9 @@ class Pool {
     at(id).fresh(now_, digest_of(std::string("seed")));
   }
 
-  void start_all(std::uint64_t count) {
+  /// The members of the genesis record: 1 to count.
+  void start_all(std::uint32_t count) {
+    setup_.wait_for = count;
     for (std::uint64_t id = 1; id <= count; ++id) start(id);
   }
 
@@ -154,7 +156,8 @@ class Pool {
     for (const Instant end = now_ + duration; now_ < end;) moment();
   }
 
-  ::testing::AssertionResult comes(const std::function<bool()>& what, Duration limit = std::chrono::seconds(30)) {
+  ::testing::AssertionResult comes(const std::function<bool()>& what,
+                                   Duration limit = std::chrono::seconds(30)) {
     for (const Instant end = now_ + limit; now_ < end; moment()) {
       if (what()) return ::testing::AssertionSuccess();
     }
@@ -235,7 +238,9 @@ class Pool {
     p.swarm->begin(now_, record, parameters_after(record));
   }
 
-  static Digest parameters_after(const Record& record) { return digest_of("after " + to_string(digest_of(record))); }
+  static Digest parameters_after(const Record& record) {
+    return digest_of("after " + to_string(digest_of(record)));
+  }
 
   void act(std::uint64_t id, Peer& p) {
     for (const Decision& decision : p.swarm->take_decisions()) {
@@ -260,8 +265,8 @@ class Pool {
   void dial(std::uint64_t id, const std::string& address) {
     const std::uint64_t to = std::stoull(address.substr(1));
     const auto found = peers_.find(to);
-    const bool answers = found != peers_.end() && found->second.alive && !found->second.stopped &&
-                         to != id && !severed_.contains(std::minmax(id, to));
+    const bool answers = found != peers_.end() && found->second.alive && !found->second.stopped && to != id &&
+                         !severed_.contains(std::minmax(id, to));
     if (!answers) return at(id).on_refused(now_, address);
     if (!links_.insert(std::minmax(id, to)).second) return;
     at(id).on_open(now_, member(to));

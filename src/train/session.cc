@@ -331,7 +331,9 @@ std::string Session::Machine::describe_wait() const {
     return names(fetch_->waiting_for()) + ": state of the run, chunk " + std::to_string(progress.done) +
            " of " + std::to_string(progress.total);
   }
-  if (computing_ && called_at_ == kNever) return {};  // its own work, not a wait
+  const bool own_work = computing_ || evaluating_ || last_jobs_ > 0 || updates_under_way_ > 0;
+  if (own_work && called_at_ == kNever) return {};
+  if (last_applied_) return names(swarm_->not_at_the_end()) + ": word that they have the last round";
   const Lead::Wait wait = swarm_->waiting();
   return names(wait.peers) + (wait.peers.empty() ? "" : ": ") + wait.why;
 }

@@ -150,6 +150,7 @@ class Session::Machine final : public NetworkEvents {
   std::string last_wait_;
   Instant waiting_since_{};
   Instant wait_told_at_{};
+  bool evaluating_ = false;
   int last_jobs_ = 0;  // evaluation and checkpoint of the last record
   bool last_applied_ = false;
   Instant last_applied_at_ = kNever;

@@ -212,10 +212,12 @@ void Session::Machine::after_update(const Record& record) {
   const bool first = !record.members.empty() && record.members.front().peer == options_.self;
   if (first && (due || record.last)) {
     if (record.last) ++last_jobs_;
+    evaluating_ = true;
     swarm_->set_busy(doors_.clock.now(), true);  // the others do this peer's part meanwhile
     compute<Evaluation>(
         0, [](TrainState& state) { return state.evaluate(); },
         [this, record](const Evaluation& evaluation, Duration took) {
+          evaluating_ = false;
           swarm_->set_busy(doors_.clock.now(), false);
           std::vector<std::pair<std::string, double>> numbers = {{"loss", evaluation.loss},
                                                                  {"took_s", to_seconds(took)}};
@@ -237,8 +239,7 @@ void Session::Machine::finish_when_done() {
   const Instant now = doors_.clock.now();
   if (last_applied_at_ == kNever) last_applied_at_ = now;
   // A member that missed the last decision can get it from nobody once all have gone.
-  if (swarm_->everybody_knows_the_end() || now - last_applied_at_ > kLinger)
-    end("the run is complete", false);
+  if (swarm_->not_at_the_end().empty() || now - last_applied_at_ > kLinger) end("the run is complete", false);
 }
 
 double Session::Machine::own_samples(const Record& record) const {
