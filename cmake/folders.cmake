@@ -51,7 +51,10 @@ function(tw_select_kernels variable)
     list(FILTER sources EXCLUDE REGEX "_avx(2|512)\\.cc$")
   endif()
   foreach(source IN LISTS sources)
-    if(source MATCHES "_avx2\\.cc$")
+    if(source MATCHES "_kernels\\.cc$")
+      # sqrt without errno can be vectorised; the bits stay the same.
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno")
+    elseif(source MATCHES "_avx2\\.cc$")
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-mavx2;-mf16c")
     elseif(source MATCHES "_avx512\\.cc$")
       set_source_files_properties(${source} PROPERTIES

@@ -76,8 +76,7 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
     case Phase::evaluate:
       return evaluation_line(event);
     case Phase::wait:
-      return fmt::format("waiting for {}{}{}", about(event), measured(event, "seconds", " for {:.0f} s"),
-                         because(event));
+      return fmt::format("waiting for {}{}", event.why, measured(event, "seconds", " ({:.0f} s)"));
     case Phase::join:
       if (!begun_ || !event.peer) return std::nullopt;
       return round + about(event) + " joined";

@@ -50,9 +50,15 @@ TEST_F(Terminal, shows_losses_at_once_and_each_once) {
 TEST_F(Terminal, names_whom_it_waits_for_and_why) {
   EXPECT_EQ(show({.phase = Phase::wait,
                   .peer = PeerId{3},
-                  .why = "owes its contribution",
+                  .why = "peer 3: its contribution",
                   .numbers = {{"seconds", 5.2}}}),
-            "waiting for peer 3 for 5 s: owes its contribution");
+            "waiting for peer 3: its contribution (5 s)");
+}
+
+TEST_F(Terminal, says_who_was_turned_away_and_what_came_to_nothing) {
+  EXPECT_EQ(show({.phase = Phase::refuse, .peer = PeerId{3}, .why = "another run"}), "turned away peer 3: another run");
+  EXPECT_EQ(show({.phase = Phase::refuse, .why = "10.0.0.5:7000: connection refused"}),
+            "no link: 10.0.0.5:7000: connection refused");
 }
 
 TEST_F(Terminal, tells_resuming_from_taking_the_state_of_others) {

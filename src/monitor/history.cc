@@ -111,7 +111,7 @@ void note_commit(RunHistory& history, const LogEntry& entry) {
 
 void note_parameters(RunHistory& history, const LogEntry& entry) {
   if (entry.event.digest.empty()) return;
-  history.rounds[entry.event.round].digests[entry.writer] = entry.event.digest;
+  history.rounds[entry.event.round].digests.emplace(entry.writer, entry.event.digest);
   PeerFacts& peer = history.peers[entry.writer];
   peer.digest = entry.event.digest;
   peer.digest_round = entry.event.round;

@@ -3,7 +3,9 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -22,7 +24,8 @@ struct RoundFacts {
   std::uint64_t samples_total = 0;   ///< of the run, after this round
   bool disturbed = false;            ///< somebody was lost, came or left
   std::map<PeerId, double> calc_s, comm_s;
-  std::map<PeerId, std::string> digests;  ///< of the parameters after this round
+  /// Of the parameters after this round; a peer that says two things has two entries.
+  std::set<std::pair<PeerId, std::string>> digests;
 };
 
 struct PeerFacts {

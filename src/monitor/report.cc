@@ -121,10 +121,10 @@ void compare_parameters(const RunHistory& history, Summary& summary) {
                                    [](const auto& round) { return !round.second.digests.empty(); });
   summary.identical = applied && summary.difference.empty();
   if (!common || !summary.identical) return;
-  const auto round = history.rounds.find(*common);
+  const auto& digests = history.rounds.at(*common).digests;
   for (const auto& [id, peer] : history.peers) {
     if (!peer.stayed() || !summary.identical) continue;
-    if (round != history.rounds.end() && round->second.digests.contains(id)) continue;
+    if (digests.contains({id, digests.begin()->second})) continue;
     summary.difference = fmt::format("peer {} has no parameters of round {}", to_string(id), *common);
     summary.identical = false;
   }

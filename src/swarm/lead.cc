@@ -13,7 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kAskAgain = 500ms;
-/// Of a plan, before anybody in it counts as stalled: rounds can be much shorter than a pause of the scheduler.
+/// Of a plan, before anybody in it counts as stalled: rounds can be much shorter than a pause of the
+/// scheduler.
 constexpr Duration kStallFloor = 2s;
 /// How long a complaint stands before it is judged: a closed link reaches everybody within a round trip or
 /// two.
@@ -74,7 +75,9 @@ void Lead::set_live(Instant now, const std::set<PeerId>& live) {
   }
   live_ = live;
   for (PeerId peer : gone) {
-    unlinked_.insert(peer);  // should it come back, what it has was given to others
+    const bool took_part = seen_.contains(peer) || promises_.contains(peer);
+    // Should it come back, what it has was given to others.
+    if (took_part || stage_ == Stage::called) unlinked_.insert(peer);
     std::erase_if(candidates_, [&](const Member& m) { return m.peer == peer; });
     out(peer);
   }
@@ -186,12 +189,13 @@ void Lead::serve_sealed(Plan plan, const std::set<PeerId>& keepers) {
 }
 
 void Lead::advance() {
+  if (resigned_) return;
   if (stage_ == Stage::preparing) begin_when_promised();
   if (stage_ == Stage::leasing) {
     feed();
     if (book_.ready_to_call() && may_decide() && !book_.contributions(present()).empty()) call();
   }
-  if (stage_ == Stage::called) commit_when_agreed();
+  if (stage_ == Stage::called && !resigned_) commit_when_agreed();
 }
 
 bool Lead::may_decide() const {
@@ -326,6 +330,7 @@ void Lead::leave_out(PeerId peer, const std::string& why) {
 
 void Lead::out(PeerId peer) {
   complaints_.erase(peer);
+  if (resigned_) return;
   if (stage_ == Stage::preparing || stage_ == Stage::decided) return;
   if (stage_ == Stage::called && !plays_a_part(*plan_, peer)) return;
   if (stage_ == Stage::called && !voters().empty()) {

@@ -59,7 +59,7 @@ bool LeaseBook::adopt(PeerId peer, const Progress& progress) {
   for (SlotProgress told : progress.slots) {
     RangeSet all = told.done;
     all.add(told.held);
-    if (!free_.contains(all)) {
+    if (!free_.contains(all) || account.slots.contains(told.slot)) {
       all_count = false;
       continue;
     }

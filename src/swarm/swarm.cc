@@ -184,8 +184,7 @@ void Swarm::finish_work(Instant now, const WorkItem& item, double samples_per_s)
 void Swarm::set_busy(Instant now, bool busy) {
   now_ = now;
   busy_ = busy;
-  if (busy) work_.drop_queued();
-  send_progress(busy);
+  send_progress();
   settle();
 }
 

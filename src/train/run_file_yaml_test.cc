@@ -211,5 +211,12 @@ TEST(RunFileReference, has_a_row_for_every_key) {
               HasSubstr("| `checkpoint.keep` | a whole number of at least 1 and at most 1000 | `2` |"));
 }
 
+TEST(RunFileReference, is_what_the_documentation_says) {
+  std::ifstream file(std::string(TW_SOURCE_DIR) + "/docs/run_file.md");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_TRUE(text.ends_with(run_file_reference())) << "docs/run_file.md should end with:\n"
+                                                    << run_file_reference();
+}
+
 }  // namespace
 }  // namespace tw

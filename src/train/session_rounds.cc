@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 #include "train/session_machine.h"
@@ -222,7 +223,8 @@ void Session::Machine::after_update(const Record& record) {
           std::vector<std::pair<std::string, double>> numbers = {{"loss", evaluation.loss},
                                                                  {"took_s", to_seconds(took)}};
           if (evaluation.accuracy) numbers.emplace_back("accuracy", *evaluation.accuracy);
-          emit(Phase::evaluate, record.round, {}, std::move(numbers));
+          const bool had_data = evaluation.accuracy || std::isfinite(evaluation.loss);
+          if (had_data) emit(Phase::evaluate, record.round, {}, std::move(numbers));
           const std::optional<double> goal = options_.run.evaluation.stop_accuracy;
           if (goal && evaluation.accuracy && *evaluation.accuracy >= *goal) swarm_->end_run();
           if (record.last) --last_jobs_;

@@ -198,7 +198,7 @@ TEST(Frame, refuses_values_out_of_their_range) {
   head[1] = std::byte{2};  // kind
   EXPECT_FALSE(decode({Blob(head), Blob()}));
   head = head_of(encode(Report{}));
-  head.back() = std::byte{3};  // complaint
+  head.back() = std::byte{4};  // complaint
   EXPECT_FALSE(decode({Blob(head), Blob()}));
   Record record;
   record.last = true;
