@@ -222,7 +222,7 @@ TEST_F(ReductionTest, refuses_plans_that_are_old_or_malformed) {
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors.clear(); }));
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].samples = 0; }));
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].samples = UINT64_MAX; }));
-  EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].slot = 16; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].slot = Reduction::kMaxSlots; }));
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[1] = p.draft.contributors[0]; }));
   EXPECT_EQ(reduction.plan(), std::nullopt);
   Plan newer = plan_of_two(1);

@@ -91,7 +91,7 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
       return begun_ ? round + "no checkpoint, training goes on" + because(event)
                     : "skipped a checkpoint" + because(event);
     case Phase::refuse:
-      return "turned away " + about(event) + because(event);
+      return (event.peer ? "turned away " + about(event) : "no link") + because(event);
     default:
       return std::nullopt;
   }

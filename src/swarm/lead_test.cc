@@ -2,8 +2,10 @@
 #include "swarm/lead.h"
 
 #include "base/prng.h"
-#include "swarm/test_swarm.h"
+#include "swarm/quorum.h"
+#include "swarm/test_records.h"
 #include "swarm/work.h"
+#include "wire/frame.h"
 
 namespace tw {
 namespace {

@@ -2,7 +2,7 @@
 #include "swarm/lease_book.h"
 
 #include "base/prng.h"
-#include "swarm/test_swarm.h"
+#include "swarm/test_records.h"
 #include "swarm/work.h"
 
 namespace tw {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "swarm/quorum.h"
 
-#include "swarm/test_swarm.h"
+#include "swarm/test_records.h"
+#include "wire/frame.h"
 
 namespace tw {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "swarm/roster.h"
 
-#include "swarm/test_swarm.h"
+#include "swarm/test_records.h"
 
 namespace tw {
 namespace {

@@ -103,7 +103,7 @@ void Swarm::step(Instant now) {
 
 void Swarm::tick() {
   next_tick_ = now_ + kTick;
-  for (PeerId peer : roster_.open_peers()) send(peer, heartbeat_to(peer));
+  tell_standing();
   if (head_ && head_->last) return;
   for (std::string& address : roster_.dials(now_, head_ ? head_->members : std::vector<Member>{})) {
     decisions_.push_back(Dial{std::move(address)});
@@ -130,6 +130,7 @@ void Swarm::begin(Instant now, const Record& record, const Digest& parameters) {
   now_ = now;
   waits_for_company_ = options_.founder && !head_;
   adopt(record);
+  tell_standing();  // before the progress: only who follows the history counts
   applied(now, record.round, parameters);
 }
 
@@ -137,9 +138,7 @@ void Swarm::applied(Instant now, Round round, const Digest& parameters) {
   now_ = now;
   if (!head_ || head_->round != round || standing_ == Standing::syncing) return;
   parameters_ = parameters;
-  if (head_->last) {
-    for (PeerId peer : roster_.open_peers()) send(peer, heartbeat_to(peer));
-  }
+  if (head_->last) tell_standing();
   send_progress();
   settle();
 }
@@ -195,7 +194,7 @@ void Swarm::leave(Instant now) {
   if (standing_ == Standing::member) {
     standing_ = Standing::leaving;
     work_.drop_queued();
-    for (PeerId peer : roster_.open_peers()) send(peer, heartbeat_to(peer));
+    tell_standing();
     send_progress(true);
   }
   settle();
@@ -359,7 +358,7 @@ void Swarm::out_of_step(std::string why) {
   if (standing_ == Standing::syncing || ended_) return;
   standing_ = Standing::syncing;
   lead_.reset();
-  for (PeerId peer : roster_.open_peers()) send(peer, heartbeat_to(peer));
+  tell_standing();
   decisions_.push_back(CatchUp{std::move(why)});
 }
 
@@ -488,6 +487,10 @@ void Swarm::send(PeerId to, Message message) {
 
 void Swarm::broadcast(const Message& message) {
   for (PeerId peer : roster_.open_peers()) send(peer, message);
+}
+
+void Swarm::tell_standing() {
+  for (PeerId peer : roster_.open_peers()) send(peer, heartbeat_to(peer));
 }
 
 Heartbeat Swarm::heartbeat_to(PeerId peer) const {

@@ -149,6 +149,7 @@ class Swarm {
   void dispatch(PeerId from, const Message& message);
   void send(PeerId to, Message message);
   void broadcast(const Message& message);
+  void tell_standing();
   void settle();  // own messages, the leader's part, and what follows from them
   void drive_lead();
   void consider_leading();

@@ -2,6 +2,7 @@
 #include "swarm/swarm.h"
 
 #include "base/prng.h"
+#include "swarm/quorum.h"
 #include "swarm/test_swarm.h"
 
 namespace tw {
@@ -83,36 +84,6 @@ TEST(Swarm, joiner_becomes_a_member_one_record_later_and_contributes_the_record_
   EXPECT_EQ(members({1, 2, 3, 4}), history[2].members) << "longest-lived first";
   EXPECT_TRUE(has_event(pool.peer(1), Phase::join, 4));
   EXPECT_TRUE(one_history(pool, {1, 2, 3, 4}));
-}
-
-TEST(Swarm, joiner_keeps_up_with_rounds_shorter_than_the_heartbeat_interval) {
-  Pool pool;
-  pool.start_all(3);
-  for (const std::uint64_t id : {1, 2, 3}) pool.peer(id).microbatch_takes = 25ms;
-  ASSERT_TRUE(pool.reaches(1, 3));
-  pool.start(4);
-  pool.peer(4).microbatch_takes = 25ms;
-  ASSERT_TRUE(pool.comes([&] { return pool.at(4).standing() == Standing::member; }, 2s));
-}
-
-TEST(Swarm, peer_that_is_busy_for_a_while_costs_no_round_anything) {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    Prng prng(seed);
-    Pool pool;
-    pool.start_all(3);
-    ASSERT_TRUE(pool.reaches(3, 1));
-    for (int i = 0; i < 40; ++i) {
-      const std::uint64_t id = 1 + prng.below(3);
-      pool.at(id).set_busy(pool.now(), prng.chance(0.5));
-      pool.run_for(std::chrono::milliseconds(5 * prng.below(20)));
-    }
-    for (const std::uint64_t id : {1, 2, 3}) pool.at(id).set_busy(pool.now(), false);
-    ASSERT_TRUE(pool.comes([&, then = pool.round_of(1)] { return pool.round_of(1) == then + 2; }, 5s))
-        << "seed " << seed;
-    for (const std::uint64_t id : {1, 2, 3}) {
-      EXPECT_TRUE(pool.peer(id).catch_ups.empty()) << "seed " << seed << ", peer " << id;
-    }
-  }
 }
 
 TEST(Swarm, next_member_leads_with_a_higher_ballot_when_the_leader_dies) {

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -14,59 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "swarm/quorum.h"
 #include "swarm/swarm.h"
+#include "swarm/test_records.h"
 #include "wire/frame.h"
 
 namespace tw {
-
-inline Member member(std::uint64_t id) { return {PeerId{id}, "p" + std::to_string(id)}; }
-
-inline std::vector<Member> members(const std::vector<std::uint64_t>& ids) {
-  std::vector<Member> all;
-  for (const std::uint64_t id : ids) all.push_back(member(id));
-  return all;
-}
-
-/// Equal shares; those of owners that are gone fall to the first.
-inline ShareRules equal_share_rules() {
-  ShareRules rules;
-  rules.cut = [](std::uint64_t segments, const std::vector<PeerId>& owners) {
-    std::vector<Share> shares;
-    for (std::size_t i = 0; i < owners.size(); ++i) {
-      const std::uint64_t first = segments * i / owners.size();
-      shares.push_back({owners[i], first, segments * (i + 1) / owners.size() - first});
-    }
-    return shares;
-  };
-  rules.reown = [](const std::vector<Share>& before, const std::vector<PeerId>& owners) {
-    std::vector<Share> shares = before;
-    for (Share& share : shares) {
-      if (std::find(owners.begin(), owners.end(), share.owner) == owners.end()) share.owner = owners.front();
-    }
-    return shares;
-  };
-  return rules;
-}
-
-/// Each microbatch below `count` in exactly one contribution, and samples that add up to the record's.
-inline ::testing::AssertionResult covers_the_batch(const Record& record, std::uint64_t count) {
-  RangeSet all;
-  std::uint64_t samples = 0;
-  for (const Contribution& c : record.contributors) {
-    if (all.intersects(c.microbatches)) return ::testing::AssertionFailure() << "a microbatch counts twice";
-    all.add(c.microbatches);
-    samples += c.samples;
-  }
-  if (all != RangeSet(Range{0, count})) return ::testing::AssertionFailure() << "only " << to_string(all);
-  if (samples != record.samples) return ::testing::AssertionFailure() << samples << " samples";
-  return ::testing::AssertionSuccess();
-}
-
-inline bool contributes(const Record& record, std::uint64_t id) {
-  return std::any_of(record.contributors.begin(), record.contributors.end(),
-                     [&](const Contribution& c) { return c.peer == PeerId{id}; });
-}
 
 /// Swarms on one virtual clock, joined by links of 5 ms. Each has an owner as a session would be, with one
 /// abstraction: a mean is complete at a peer as soon as all contributions of its plan were handed in by

@@ -151,7 +151,7 @@ class ProgramTest : public testing::Test {
         << "  test_inputs: test-x\n  test_targets: test-y\n"
         << "training:\n  target_batch_size: " << run.batch << "\n  microbatch: " << run.microbatch
         << "\n  rounds: " << run.rounds << "\n  codec: fp32\noptimizer:\n  kind: " << run.optimizer
-        << "\nschedule:\n  learning_rate: " << (run.optimizer == "sgd" ? "0.01" : "0.001") << "\n"
+        << "\nschedule:\n  learning_rate: " << (run.optimizer == "sgd" ? "0.003" : "0.001") << "\n"
         << extra;
     return path(name);
   }
