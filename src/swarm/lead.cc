@@ -60,7 +60,9 @@ std::set<PeerId> Lead::eligible() const {
   std::set<PeerId> peers;
   for (PeerId peer : present()) {
     const auto seen = seen_.find(peer);
-    if (seen != seen_.end() && seen->second.parameters == own->second.parameters) peers.insert(peer);
+    const bool fits = seen != seen_.end() && seen->second.parameters == own->second.parameters;
+    // Of who did not promise it is not known which slots it has used.
+    if (fits && (ballot_ == 0 || promises_.contains(peer))) peers.insert(peer);
   }
   return peers;
 }

@@ -248,7 +248,7 @@ void Swarm::receive(PeerId from, const Lease& lease) {
   const std::uint64_t all =
       (options_.lease.target_batch_size + options_.lease.microbatch - 1) / options_.lease.microbatch;
   if (!RangeSet(Range{0, all}).contains(lease.microbatches)) return;
-  work_.lease(lease.slot, lease.microbatches);
+  if (!work_.lease(lease.slot, lease.microbatches)) out_of_step("the leader does not know what this peer has sent");
 }
 
 void Swarm::receive(PeerId from, const Recall& recall) {

@@ -5,7 +5,8 @@
 
 namespace tw {
 
-void Work::lease(std::uint32_t slot, const RangeSet& microbatches) {
+bool Work::lease(std::uint32_t slot, const RangeSet& microbatches) {
+  if (closed_.contains(slot)) return false;
   SlotProgress& entry = slots_[slot];
   entry.slot = slot;
   RangeSet fresh = microbatches;
@@ -13,6 +14,7 @@ void Work::lease(std::uint32_t slot, const RangeSet& microbatches) {
   fresh.remove(entry.held);
   entry.held.add(fresh);
   queued_ += fresh.count();
+  return true;
 }
 
 void Work::drop_queued() {

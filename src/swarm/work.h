@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/range_set.h"
@@ -25,7 +26,11 @@ class Work {
  public:
   explicit Work(Round round) : round_(round) {}
 
-  void lease(std::uint32_t slot, const RangeSet& microbatches);
+  /// False, and nothing changes, when the slot is closed.
+  bool lease(std::uint32_t slot, const RangeSet& microbatches);
+
+  /// The sum in this slot is on its way to others and must not change any more.
+  void close(std::uint32_t slot) { closed_.insert(slot); }
 
   /// Gives back whatever has not begun.
   void drop_queued();
@@ -50,6 +55,7 @@ class Work {
  private:
   Round round_;
   std::map<std::uint32_t, SlotProgress> slots_;  // held includes what is under way
+  std::set<std::uint32_t> closed_;
   std::optional<WorkItem> under_way_;
   std::uint64_t queued_ = 0;
 };

@@ -79,6 +79,7 @@ void Session::Machine::contribute_what_is_done() {
     if (c.peer != options_.self || contributed_[c.slot] || !swarm_->has_done_just(c.slot, c.microbatches))
       continue;
     contributed_[c.slot] = true;
+    swarm_->close_slot(c.slot);
     reduction_->contribute(c.slot, state_->slot(c.slot).sum, c.samples);
   }
 }
