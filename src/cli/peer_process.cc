@@ -47,9 +47,13 @@ int PeerProcess::run() {
 
   const SessionView view = session_.view();
   const std::string& failure = failure_.empty() ? view.failure : failure_;
-  const int code = finish(failure.empty() ? view.ended : failure);
+  say_farewell(failure.empty() ? view.ended : failure);
+  if (signals_ > 1) std::_Exit(kInterrupted);  // waits for no work under way
   if (!failure.empty()) return complain(failure, kFailed);
-  return code;
+  const std::string after =
+      signals_ > 0 ? fmt::format(", {:.2f} s after the signal", to_seconds(loop_.now() - signalled_at_)) : "";
+  say(view.ended + after);
+  return kDone;
 }
 
 Status PeerProcess::open_log() {
@@ -105,7 +109,7 @@ void PeerProcess::fail(const std::string& why) {
   loop_.stop();
 }
 
-int PeerProcess::finish(const std::string& why) {
+void PeerProcess::say_farewell(const std::string& why) {
   if (signals_ < 2) {
     for (const Member& member : session_.view().members) network_.close(member.peer);
     loop_.run_until([this] { return network_.flushed() || signals_ > 1; }, kFarewell);
@@ -117,12 +121,6 @@ int PeerProcess::finish(const std::string& why) {
         .why = why,
         .numbers = {{"bytes_sent", static_cast<double>(bytes.sent)},
                     {"bytes_received", static_cast<double>(bytes.received)}}});
-  if (signals_ > 1) std::_Exit(kInterrupted);  // waits for no work under way
-  if (signals_ == 1)
-    say(fmt::format("{}, {:.2f} s after the signal", why, to_seconds(loop_.now() - signalled_at_)));
-  else
-    say(why);
-  return kDone;
 }
 
 }  // namespace tw

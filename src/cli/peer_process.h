@@ -41,7 +41,7 @@ class PeerProcess final : public EventSink {
   void on_signal();
   void look();  // now and then: is it over?
   void fail(const std::string& why);
-  int finish(const std::string& why);
+  void say_farewell(const std::string& why);  // to the peers and the log
   void say(const std::string& line) const;
 
   PeerOptions options_;

@@ -91,6 +91,10 @@ void Lead::on_progress(const Member& from, const Progress& progress) {
   if (progress.round != head_.round + 1 || !live_.contains(peer) || stage_ == Stage::decided) return;
   if (progress.ballot > ballot_) return outbid_by(progress.ballot);
   seen_[peer] = {progress.parameters, progress.leaving};
+  const bool missed_call =
+      stage_ == Stage::called && !progress.called && counts(peer) &&
+      std::find(plan_->participants.begin(), plan_->participants.end(), peer) != plan_->participants.end();
+  if (missed_call) send(peer, *plan_);  // it came before the record that this round builds on
   if (!is_member(head_.members, peer)) {
     if (!is_member(candidates_, peer)) candidates_.push_back(from);
   } else if (stage_ != Stage::preparing) {

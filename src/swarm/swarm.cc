@@ -248,7 +248,8 @@ void Swarm::receive(PeerId from, const Lease& lease) {
   const std::uint64_t all =
       (options_.lease.target_batch_size + options_.lease.microbatch - 1) / options_.lease.microbatch;
   if (!RangeSet(Range{0, all}).contains(lease.microbatches)) return;
-  if (!work_.lease(lease.slot, lease.microbatches)) out_of_step("the leader does not know what this peer has sent");
+  if (!work_.lease(lease.slot, lease.microbatches))
+    out_of_step("the leader does not know what this peer has sent");
 }
 
 void Swarm::receive(PeerId from, const Recall& recall) {
@@ -518,6 +519,7 @@ Progress Swarm::progress() const {
   progress.slots = work_.progress();
   progress.wants_more = parameters_ && work_.wants_more() && !leaving_ && !busy_;
   progress.leaving = leaving_;
+  progress.called = acceptor_.plan().has_value();
   return progress;
 }
 

@@ -85,10 +85,11 @@ struct Progress {
   bool wants_more = false;
   bool gave_back = false;  ///< what is leased to me beyond held and done will not be done here
   bool leaving = false;
+  bool called = false;  ///< a plan of this round is here
 
   static void fields(auto& self, auto&& field) {
     field(self.round, self.ballot, self.parameters, self.samples_per_s, self.slots, self.wants_more,
-          self.gave_back, self.leaving);
+          self.gave_back, self.leaving, self.called);
   }
 
   bool operator==(const Progress&) const = default;
