@@ -47,7 +47,7 @@ std::optional<std::string> ProgressText::round_line(const Event& commit) {
     line += fmt::format("  {:.0f} samples/s",
                         static_cast<double>(total - shown_samples_) / to_seconds(commit.at - shown_at_));
   line += measured(commit, "loss", "  loss {:.3f}");
-  if (calc_s_) line += fmt::format("  calc {:.2f} s", *calc_s_);
+  line += measured(commit, "calc_s", "  calc {:.2f} s");
   line += measured(commit, "comm_s", "  comm {:.2f} s");
   shown_at_ = commit.at;
   shown_samples_ = total;
@@ -67,9 +67,6 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
   switch (event.phase) {
     case Phase::accumulate:
       begun_ = true;
-      return std::nullopt;
-    case Phase::call:
-      calc_s_ = number_in(event, "calc_s");
       return std::nullopt;
     case Phase::commit:
       return round_line(event);

@@ -24,7 +24,6 @@ class ProgressText {
   std::optional<std::string> loss_line(const Event& lost);
 
   bool begun_ = false;
-  std::optional<double> calc_s_;                  ///< of the round under way
   std::optional<std::pair<PeerId, Round>> lost_;  ///< the last one shown: several parts of a peer may say it
   Instant shown_at_{};
   std::uint64_t shown_samples_ = 0;

@@ -99,6 +99,7 @@ void note_commit(RunHistory& history, const LogEntry& entry) {
   round.samples_total = std::max(round.samples_total,
                                  static_cast<std::uint64_t>(number_in(event, "samples_total").value_or(0)));
   if (const auto comm_s = number_in(event, "comm_s")) round.comm_s[entry.writer] = *comm_s;
+  if (const auto calc_s = number_in(event, "calc_s")) round.calc_s[entry.writer] = *calc_s;
 
   const auto samples = static_cast<std::uint64_t>(number_in(event, "samples").value_or(0));
   round.own_samples += samples;

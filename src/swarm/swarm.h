@@ -120,6 +120,7 @@ class Swarm {
 
   /// That sum is handed out: it must not change any more.
   void close_slot(std::uint32_t slot) { work_.close(slot); }
+
   Lead::Wait waiting() const;
   /// After the last record: members that have not said yet that they have it.
   std::vector<PeerId> not_at_the_end() const;

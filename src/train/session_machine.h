@@ -126,6 +126,7 @@ class Session::Machine final : public NetworkEvents {
   double samples_per_s_ = 0;
   Instant began_at_{};
   Instant called_at_ = kNever;
+  Instant worked_until_{};  // the last own microbatch of the round was done
   Instant planned_at_ = kNever;
   bool told_scatter_ = false;
   bool told_gather_ = false;

@@ -65,6 +65,7 @@ void Session::Machine::start_work() {
         const double speed = samples / std::max(1e-9, to_seconds(took));
         samples_per_s_ = samples_per_s_ == 0 ? speed : samples_per_s_ + (speed - samples_per_s_) / 4;
         if (item->round == round_) {
+          worked_until_ = doors_.clock.now();
           loss_sum_ += loss;
           loss_samples_ += static_cast<std::uint64_t>(samples);
         }
@@ -170,11 +171,15 @@ void Session::Machine::act(const Committed& committed) {
   TW_CHECK(reduction_ && reduction_->complete());
   const Instant now = doors_.clock.now();
   const double own = own_samples(record);
+  // The call comes while the last microbatches are under way: until they are done it is calculation.
+  const Instant averaging_since =
+      std::max({called_at_ == kNever ? now : called_at_, worked_until_, began_at_});
   std::vector<std::pair<std::string, double>> numbers = {
       {"samples", own},
       {"samples_total", static_cast<double>(record.samples_total())},
       {"members", static_cast<double>(record.members.size())},
-      {"comm_s", called_at_ == kNever ? 0 : to_seconds(now - called_at_)}};
+      {"calc_s", to_seconds(averaging_since - began_at_)},
+      {"comm_s", to_seconds(now - averaging_since)}};
   if (loss_samples_ > 0) numbers.emplace_back("loss", loss_sum_ / static_cast<double>(loss_samples_));
   emit(Phase::commit, record.round, record.minority ? "without a majority" : "", std::move(numbers));
   if (observer_ != nullptr) observer_->on_commit(record);
