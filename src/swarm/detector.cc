@@ -11,6 +11,8 @@ using namespace std::chrono_literals;
 constexpr Duration kSilenceFloor = 2s;  // design section 3, point 4
 constexpr int kSilenceRoundTrips = 6;
 constexpr Duration kInterval = 250ms;
+/// Beyond this a sample is a mistake of the other side, not a path on this planet.
+constexpr Duration kLongestRoundTrip = 60s;
 /// A step that comes later than this was not late but stopped (SIGSTOP, a suspended VM).
 constexpr Duration kStopped = 1s;
 
@@ -27,7 +29,7 @@ void Detector::heard(Instant now, PeerId peer) {
 
 void Detector::round_trip(PeerId peer, Duration sample) {
   const auto found = pulses_.find(peer);
-  if (found == pulses_.end() || sample < Duration{0}) return;
+  if (found == pulses_.end() || sample < Duration{0} || sample > kLongestRoundTrip) return;
   Duration& rtt = found->second.rtt;
   rtt = rtt == Duration{0} ? sample : rtt + (sample - rtt) / 8;  // RFC 6298's gain
 }

@@ -167,6 +167,10 @@ void Lead::finish(const Accepted& accepted) {
       keepers.insert(peer);
     }
   }
+  if (keepers.empty()) {
+    resigned_ = true;
+    return;
+  }
   finishing_ = true;
   stage_ = Stage::called;
   Plan plan = accepted.plan;
@@ -451,6 +455,7 @@ void Lead::step(Instant now) {
 
 Lead::Wait Lead::waiting() const {
   Wait wait;
+  if (resigned_) return wait;
   if (no_quorum_since_ != kNever && !minority_) {
     for (const Member& m : head_.members) {
       if (!counts(m.peer)) wait.peers.push_back(m.peer);

@@ -14,6 +14,8 @@ constexpr Duration kFirstBackoff = 200ms;
 constexpr Duration kLastBackoff = 5s;
 /// A peer that is no member is dialled so often before it is forgotten.
 constexpr int kTries = 6;
+/// Whatever others tell of.
+constexpr std::size_t kMostKnown = 4096;
 
 }  // namespace
 
@@ -22,6 +24,7 @@ Roster::Roster(PeerId self, std::vector<std::string> bootstrap)
 
 void Roster::learn(const Member& member) {
   if (member.peer == self_ || member.address.empty()) return;
+  if (!entries_.contains(member.peer) && entries_.size() >= kMostKnown) return;
   Entry& entry = entries_[member.peer];
   if (!entry.open) entry.address = member.address;
 }

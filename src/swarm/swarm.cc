@@ -13,6 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kTick = 250ms;
+/// Of one round; each costs a vector (average/ takes no more either).
+constexpr std::uint32_t kMostSlots = 64;
 /// After another member has taken the lead, it is left alone so long before this one tries again.
 constexpr Duration kYield = 2s;
 /// A member that was never linked yet (the mesh is still being knotted) counts as alive so long after a
@@ -247,7 +249,8 @@ void Swarm::receive(PeerId from, const Lease& lease) {
   if (!of_this_round(lease.round) || !may_follow(from, lease.ballot) || leaving_) return;
   const std::uint64_t all =
       (options_.lease.target_batch_size + options_.lease.microbatch - 1) / options_.lease.microbatch;
-  if (!RangeSet(Range{0, all}).contains(lease.microbatches)) return;
+  const bool sound = lease.slot < kMostSlots && !lease.microbatches.empty();
+  if (!sound || !RangeSet(Range{0, all}).contains(lease.microbatches)) return;
   if (!work_.lease(lease.slot, lease.microbatches))
     out_of_step("the leader does not know what this peer has sent");
 }
@@ -292,7 +295,7 @@ void Swarm::receive(PeerId from, const Report& report) {
 
 void Swarm::receive(PeerId, const Commit& commit) {
   const Record& record = commit.record;
-  if (record.run != options_.run || ended_) return;
+  if (record.run != options_.run || record.members.empty() || ended_) return;
   run_is_over_ = run_is_over_ || record.last;
   if (standing_ == Standing::fresh) {
     const bool begins = record.round == 0 && parameters_ && record.parameters == *parameters_;

@@ -79,6 +79,7 @@ void Fetch::ask(PeerId peer) {
 std::string Fetch::fault_of(const ObjectOffer& offer) const {
   const Record& record = offer.record;
   if (record.run != options_.run) return "offers a state of another run";
+  if (record.members.empty()) return "offers a record without members";
   if (record.round != offer.object.round) return "offers a record that does not belong to its object";
   if (offer.bytes != layout().bytes || offer.chunks.size() != layout().count()) {
     return fmt::format("offers {} bytes in {} chunks, expected {} in {}", offer.bytes, offer.chunks.size(),

@@ -44,7 +44,8 @@ Session::Machine::Machine(Doors doors, SessionOptions options, Trainer& trainer,
       run_(run_digest(options_.run, trainer.parameter_count())) {
   const CheckpointOptions& keep = options_.run.checkpoint;
   if (keep.folder.empty()) return;
-  checkpoints_ = std::make_unique<CheckpointStore>(
+  checkpoints_ = std::make_shared<CheckpointStore>(  // owners: this and disk jobs
+
       doors_.files,
       CheckpointStore::Options{keep.folder, static_cast<std::size_t>(keep.keep), to_string(options_.self)});
 }

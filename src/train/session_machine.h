@@ -143,7 +143,7 @@ class Session::Machine final : public NetworkEvents {
   bool told_sources_done_ = true;
   int updates_under_way_ = 0;
   Instant caught_up_since_{};
-  std::unique_ptr<CheckpointStore> checkpoints_;
+  std::shared_ptr<CheckpointStore> checkpoints_;  // owners: this and the disk job under way
 
   // time and end
   Instant armed_ = kNever;

@@ -159,16 +159,15 @@ void Session::Machine::save_checkpoint(const Record& record) {
       },
       [this, record](const Shared& image, Duration) {
         const auto saved = std::make_shared<std::optional<Status>>();  // owners: both halves of the disk job
-        doors_.disk.submit(
-            {[store = checkpoints_.get(), image, saved] { saved->emplace(store->save(*image)); },
-             [this, alive = std::weak_ptr<int>(alive_), record, saved](Duration took) {
-               if (alive.expired()) return;
-               const std::string why = (*saved)->ok() ? "" : (*saved)->error().message;
-               emit(Phase::checkpoint, record.round, why, {{"took_s", to_seconds(took)}});
-               if (record.last) --last_jobs_;
-               finish_when_done();
-               pump();
-             }});
+        doors_.disk.submit({[store = checkpoints_, image, saved] { saved->emplace(store->save(*image)); },
+                            [this, alive = std::weak_ptr<int>(alive_), record, saved](Duration took) {
+                              if (alive.expired()) return;
+                              const std::string why = (*saved)->ok() ? "" : (*saved)->error().message;
+                              emit(Phase::checkpoint, record.round, why, {{"took_s", to_seconds(took)}});
+                              if (record.last) --last_jobs_;
+                              finish_when_done();
+                              pump();
+                            }});
       });
 }
 
@@ -176,7 +175,7 @@ void Session::Machine::load_checkpoint() {
   using Loaded = Result<std::optional<LoadedCheckpoint>>;
   const auto loaded = std::make_shared<std::optional<Loaded>>();  // owners: both halves of the disk job
   doors_.disk.submit(
-      {[store = checkpoints_.get(), run = run_, loaded] { loaded->emplace(store->load_newest(run)); },
+      {[store = checkpoints_, run = run_, loaded] { loaded->emplace(store->load_newest(run)); },
        [this, alive = std::weak_ptr<int>(alive_), loaded](Duration) {
          if (alive.expired()) return;
          Loaded& result = **loaded;

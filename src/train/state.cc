@@ -70,6 +70,7 @@ StateImage TrainState::freeze(const Record& record, std::uint64_t chunk_bytes) {
 Result<Digest> TrainState::restore(const StateImage& image) {
   const Status thawed = thaw(image, parts());
   if (!thawed.ok()) return thawed.error();
+  for (auto& [number, slot] : slots_) slot.round = 0;  // sums over other parameters are worth nothing now
   return image.parameters;
 }
 
