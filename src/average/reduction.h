@@ -23,7 +23,7 @@
 namespace tw {
 
 /// One peer's side of averaging one round: encodes own contributions, reduces the own share, collects the
-/// mean. A step machine; it knows no clock and no socket. Design section 3, points 3 and 4.
+/// mean. A step machine; it knows no clock and no socket. docs/protocol.md.
 ///
 /// Mean of a segment: sum over the contributions, in the order of the plan, of float(samples_i / total) *
 /// decode_i, encoded once by the owner, decoded by everybody. Segments are sealed as soon as all

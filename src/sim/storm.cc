@@ -13,7 +13,7 @@
 namespace tw {
 namespace {
 
-/// A death without notice is noticed within this time (design section 3: max(2 s, 6 RTT)).
+/// A death without notice is noticed within this time (docs/protocol.md: max(2 s, 6 RTT)).
 constexpr Duration kUnnoticed = std::chrono::seconds(4);
 
 RunOptions draw_run(Prng& random, const StormOptions& options) {

@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kSilenceFloor = 2s;  // design section 3, point 4
+constexpr Duration kSilenceFloor = 2s;  // docs/protocol.md
 constexpr int kSilenceRoundTrips = 6;
 constexpr Duration kInterval = 250ms;
 /// Beyond this a sample is a mistake of the other side, not a path on this planet.

@@ -183,10 +183,7 @@ void Lead::finish(const Accepted& accepted) {
 }
 
 void Lead::serve_sealed(Plan plan, const std::set<PeerId>& keepers) {
-  if (keepers.empty()) {
-    resigned_ = true;
-    return;
-  }
+  TW_CHECK(!keepers.empty());
   auto keeper = keepers.begin();
   for (Share& share : plan.shares) {
     if (keepers.contains(share.owner) || (!finishing_ && counts(share.owner))) continue;

@@ -22,7 +22,7 @@ struct ShareRules {
       reown;
 };
 
-/// The leader's side of one round under one ballot: leases, call, votes, commit. Design section 3.
+/// The leader's side of one round under one ballot: leases, call, votes, commit. docs/protocol.md.
 ///
 /// The commit is one instance of Paxos among the members of the record before: a plan is a proposal with the
 /// number (ballot, version), a vote its acceptance. A leader never goes back to an older version of its own;

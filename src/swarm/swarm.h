@@ -50,8 +50,8 @@ struct Ended {
 using Decision = std::variant<Dial, Hangup, Reduce, Committed, CatchUp, Ended>;
 
 /// One peer's view of who takes part, who leads, what was decided and what is to be done next: membership,
-/// failure detection, leases, leadership with ballots, votes and records (design section 3, points 1, 2, 4
-/// and 5). A step machine: time and messages in, messages and decisions out. It never sees a gradient.
+/// failure detection, leases, leadership with ballots, votes and records (docs/protocol.md). A step machine:
+/// time and messages in, messages and decisions out. It never sees a gradient.
 class Swarm {
  public:
   struct Options {

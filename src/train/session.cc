@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kTimer = 250ms;
-/// A wait that lasts longer names its cause (design section 4, L3).
+/// A wait that lasts longer names its cause (docs/protocol.md).
 constexpr Duration kNameWaitAfter = 4s;
 /// A joiner that reaches nobody for so long gives up.
 constexpr Duration kGiveUpJoining = 30s;

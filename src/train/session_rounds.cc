@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kStallFloor = 500ms;  // design section 3, point 4
+constexpr Duration kStallFloor = 500ms;  // docs/protocol.md
 constexpr int kStallRoundTrips = 3;
 /// After the last round: how long a member that has not said that it has it is waited for.
 constexpr Duration kLinger = 3s;
