@@ -12,7 +12,7 @@
 
 int main(int argc, char** argv) {
   CLI::App app("Events per second of the simulator");
-  tw::StormOptions options;
+  tw::v1::StormOptions options;
   double limit_s = 10;
   app.add_option("--peers", options.peers, "at the start of each storm")->capture_default_str();
   app.add_option("--seconds", limit_s, "after which no further storm begins")->capture_default_str();
@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   std::uint64_t rounds = 0;
   double simulated_s = 0;
   while (tw::bench::wall_seconds() - begin < limit_s) {
-    const tw::SimReport report = tw::run_storm(++seeds, options);
+    const tw::v1::SimReport report = tw::v1::run_storm(++seeds, options);
     if (!report.violations.empty()) {
       fmt::print(stderr, "{}\n", tw::to_string(report));
       return 1;

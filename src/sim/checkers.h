@@ -15,9 +15,11 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "codec/codec.h"
+#include "sim/faults.h"
 #include "sim/ledger.h"
 #include "train/session.h"
 #include "wire/messages.h"
+#include "world/files.h"
 
 /// The invariants of the design (section 4), each judged from outside while a world runs.
 namespace tw {
@@ -51,6 +53,14 @@ struct Survivor {
   PeerId peer;
   SessionView view;
   Duration idle{};  ///< time it ran without computing, committing or applying anything
+  Instant now{};
+};
+
+/// A fault has struck.
+struct Strike {
+  FaultKind kind{};
+  std::vector<PeerId> victims;
+  Instant at{};
 };
 
 class Checker {
@@ -64,6 +74,16 @@ class Checker {
   virtual void on_applied(const Sighting&) {}
 
   virtual void on_look(const Survivor&) {}  ///< now and then, for each peer
+
+  virtual void on_event(PeerId, const Event&) {}  ///< a line of the event log of this peer
+
+  virtual void on_strike(const Strike&) {}
+
+  /// The process of this peer has ended, or its machine went down: its disk as it is now.
+  virtual void on_disk(PeerId, Files&) {}
+
+  /// Faults are over: all peers are together, and none is stopped.
+  virtual void on_calm(Instant) {}
 
   virtual void on_end(std::span<const Survivor>) {}
 

@@ -10,7 +10,7 @@
 #include "base/prng.h"
 #include "sim/world.h"
 
-namespace tw {
+namespace tw::v1 {
 namespace {
 
 /// A death without notice is noticed within this time (docs/protocol.md: max(2 s, 6 RTT)).
@@ -244,4 +244,4 @@ std::string to_string(const SimReport& report) {
   return text;
 }
 
-}  // namespace tw
+}  // namespace tw::v1

@@ -9,10 +9,10 @@
 #include "base/digest.h"
 #include "base/time.h"
 #include "sim/checkers.h"
-#include "sim/faults.h"
+#include "sim/storm_faults.h"
 #include "world/events.h"
 
-namespace tw {
+namespace tw::v1 {
 
 /// The scenario of this name: peers of different speeds behind different lines train while peers are killed,
 /// come, go, stop, and are cut off. All that is not given here is drawn from the seed.
@@ -51,4 +51,4 @@ SimReport run_storm(std::uint64_t seed, const StormOptions& options);
 /// Several lines: what was violated, and the seed that shows it again.
 std::string to_string(const SimReport& report);
 
-}  // namespace tw
+}  // namespace tw::v1

@@ -7,7 +7,7 @@
 
 #include "sim/events.h"
 
-namespace tw {
+namespace tw::v1 {
 namespace {
 
 constexpr std::uint64_t kSeedsOfShard = 50;
@@ -77,4 +77,4 @@ TEST(Storm, goes_on_alone_after_the_patience_when_a_majority_is_lost_for_good) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::v1

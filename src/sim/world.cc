@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/check.h"
@@ -52,8 +51,6 @@ bool is_plan(const Frame& frame) {
 }
 
 }  // namespace
-
-double Between::draw(Prng& random) const { return least * std::pow(most / least, random.uniform()); }
 
 /// One peer's word, passed on to the checkers.
 class World::Witness final : public SessionObserver {

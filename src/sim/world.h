@@ -12,6 +12,7 @@
 
 #include "base/digest.h"
 #include "base/prng.h"
+#include "sim/between.h"
 #include "sim/checkers.h"
 #include "sim/clock.h"
 #include "sim/events.h"
@@ -25,14 +26,6 @@
 #include "train/session.h"
 
 namespace tw {
-
-/// Drawn log-uniformly for each peer or pair of peers.
-struct Between {
-  double least = 0;
-  double most = 0;
-
-  double draw(Prng& random) const;
-};
 
 struct WorldOptions {
   std::uint64_t seed = 1;
