@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   while (tw::bench::wall_seconds() - begin < limit_s) {
     const tw::v1::SimReport report = tw::v1::run_storm(++seeds, options);
     if (!report.violations.empty()) {
-      fmt::print(stderr, "{}\n", tw::to_string(report));
+      fmt::print(stderr, "{}\n", tw::v1::to_string(report));
       return 1;
     }
     events += report.events;
