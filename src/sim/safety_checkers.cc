@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/safety_checkers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tw {
+namespace {
+
+std::uint64_t count(std::span<const SampleSpan> spans) {
+  std::uint64_t samples = 0;
+  for (const SampleSpan span : spans) samples += span.count;
+  return samples;
+}
+
+}  // namespace
+
+void SameParameters::on_applied(const Sighting& s) {
+  for (const First& first : firsts_[s.record.round]) {
+    const bool comparable = first.record == s.digest || !ledger_.marked_fork(first.record, s.digest);
+    if (comparable && first.parameters != s.parameters) {
+      violated(fmt::format("round {}: peer {} has parameters {}, peer {} has {}", s.record.round,
+                           first.peer.value, to_string(first.parameters), s.peer.value,
+                           to_string(s.parameters)));
+      return;
+    }
+    if (first.record == s.digest) return;
+  }
+  firsts_[s.record.round].push_back({s.peer, s.digest, s.parameters});
+}
+
+void AllOrNone::on_commit(const Sighting& s) { committed_.insert(s.digest); }
+
+void AllOrNone::on_applied(const Sighting& s) {
+  const auto head = heads_.find(s.peer);
+  if (!s.restored && s.record.round > 0) {
+    if (!committed_.contains(s.digest)) {
+      violated(fmt::format("round {}: peer {} applied a record that nobody committed", s.record.round,
+                           s.peer.value));
+    }
+    // The state before round 1 is everybody's own: nobody applies it.
+    if (head == heads_.end() ? s.record.round > 1 : head->second != s.record.parent) {
+      violated(
+          fmt::format("round {}: peer {} applied it without the round before", s.record.round, s.peer.value));
+    }
+  }
+  heads_[s.peer] = s.digest;
+}
+
+void AllOrNone::on_end(std::span<const Survivor> survivors) {
+  const Record* last = ledger_.newest();
+  if (last == nullptr) return;
+  for (const Survivor& survivor : survivors) {
+    if (!survivor.view.finished || !survivor.view.failure.empty())
+      continue;  // L1 and failures tell about those
+    const auto head = heads_.find(survivor.peer);
+    const Record* record = head == heads_.end() ? nullptr : ledger_.find(head->second);
+    const bool lived_through = has_member(*last, survivor.peer);
+    if (lived_through && (record == nullptr || record->round < last->round)) {
+      violated(fmt::format("round {}: peer {} is a member and lived, but has not applied it", last->round,
+                           survivor.peer.value));
+    }
+  }
+}
+
+void ExactSamples::on_commit(const Sighting& s) {
+  const Record& record = s.record;
+  if (record.round == 0 || !seen_.insert(s.digest).second) return;
+  RangeSet all;
+  std::uint64_t samples = 0;
+  for (const Contribution& c : record.contributors) {
+    const std::string who = fmt::format("round {}: contribution {}/{}", record.round, c.peer.value, c.slot);
+    if (all.intersects(c.microbatches)) violated(who + " repeats microbatches " + to_string(c.microbatches));
+    const std::uint64_t expected = count(samples_of(record, c.microbatches, rules_.microbatch));
+    if (c.samples != expected) {
+      violated(fmt::format("{} weighs {} samples, its microbatches hold {}", who, c.samples, expected));
+    }
+    all.add(c.microbatches);
+    samples += c.samples;
+  }
+  if (all != RangeSet(Range{0, rules_.microbatches()})) {
+    violated(fmt::format("round {}: microbatches {} instead of all {}", record.round, to_string(all),
+                         rules_.microbatches()));
+  }
+  const std::uint64_t first = (record.round - 1) * rules_.target_batch_size;
+  if (samples != rules_.target_batch_size || record.samples != samples || record.first_sample != first) {
+    violated(fmt::format("round {}: samples [{}, +{}), weights add up to {}; should be [{}, +{})",
+                         record.round, record.first_sample, record.samples, samples, first,
+                         rules_.target_batch_size));
+  }
+}
+
+void KnownState::on_applied(const Sighting& s) { held_[s.peer].insert(s.parameters); }
+
+void KnownState::on_commit(const Sighting& s) {
+  if (s.record.round <= 1) return;  // begins with the state that everybody makes from the seed
+  for (const Contribution& c : s.record.contributors) {
+    if (held_[c.peer].contains(s.record.parameters)) continue;
+    violated(fmt::format("round {}: peer {} contributed, but never held the state {} with which it began",
+                         s.record.round, c.peer.value, to_string(s.record.parameters)));
+  }
+}
+
+void OneHistory::on_commit(const Sighting& s) {
+  std::set<Digest>& known = records_[s.record.round];
+  if (!known.insert(s.digest).second) return;
+  for (const Digest& other : known) {
+    if (other == s.digest || ledger_.marked_fork(other, s.digest)) continue;
+    violated(fmt::format("round {}: peer {} knows record {}, others know {}, and neither branch is marked",
+                         s.record.round, s.peer.value, to_string(s.digest), to_string(other)));
+  }
+}
+
+}  // namespace tw

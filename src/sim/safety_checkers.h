@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "sim/checker.h"
+#include "sim/ledger.h"
+
+namespace tw {
+
+/// I1: the same round leaves the same parameters on all peers.
+class SameParameters final : public Checker {
+ public:
+  explicit SameParameters(const Ledger& ledger) : Checker("I1"), ledger_(ledger) {}
+
+  void on_applied(const Sighting& sighting) override;
+
+ private:
+  struct First {
+    PeerId peer;
+    Digest record, parameters;
+  };
+
+  const Ledger& ledger_;
+  std::map<Round, std::vector<First>> firsts_;  ///< one for each record of the round
+};
+
+/// I2: a round is applied by all survivors or by none, and only once decided.
+class AllOrNone final : public Checker {
+ public:
+  explicit AllOrNone(const Ledger& ledger) : Checker("I2"), ledger_(ledger) {}
+
+  void on_commit(const Sighting& sighting) override;
+  void on_applied(const Sighting& sighting) override;
+  void on_end(std::span<const Survivor> survivors) override;
+
+ private:
+  const Ledger& ledger_;
+  std::set<Digest> committed_;
+  std::map<PeerId, Digest> heads_;
+};
+
+/// I3: the contributions of a round are disjoint and add up to exactly its samples.
+class ExactSamples final : public Checker {
+ public:
+  explicit ExactSamples(const Rules& rules) : Checker("I3"), rules_(rules) {}
+
+  void on_commit(const Sighting& sighting) override;
+
+ private:
+  Rules rules_;
+  std::set<Digest> seen_;
+};
+
+/// I6: who contributes to a round held the state with which the round began.
+class KnownState final : public Checker {
+ public:
+  KnownState() : Checker("I6") {}
+
+  void on_commit(const Sighting& sighting) override;
+  void on_applied(const Sighting& sighting) override;
+
+ private:
+  std::map<PeerId, std::set<Digest>> held_;
+};
+
+/// I8: one history, but for branches that are marked as decided without a majority.
+class OneHistory final : public Checker {
+ public:
+  explicit OneHistory(const Ledger& ledger) : Checker("I8"), ledger_(ledger) {}
+
+  void on_commit(const Sighting& sighting) override;
+
+ private:
+  const Ledger& ledger_;
+  std::map<Round, std::set<Digest>> records_;
+};
+
+}  // namespace tw
