@@ -21,6 +21,10 @@ class VirtualClock final : public Clock {
 
   void at(Instant when, std::function<void()> call) override { process_.at(when, std::move(call)); }
 
+  void jump(Duration) {}
+
+  void jump_wall(Duration) {}
+
  private:
   Process& process_;
 };

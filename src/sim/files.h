@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -13,6 +15,8 @@ namespace tw {
 
 /// A disk in memory that knows what POSIX makes durable: content with the write (fsync), but a name that
 /// appears or goes only with the next rename in its folder (fsync of the folder).
+enum class DiskFault { full, error, torn_write, lost_fsync, bit_flip, rename_lost };
+
 class VirtualFiles final : public Files {
  public:
   Result<std::vector<std::byte>> read(const std::string& path) override;
@@ -24,6 +28,10 @@ class VirtualFiles final : public Files {
 
   /// The machine goes down and comes back: each name that was not durable is there or not, by chance.
   void crash(Prng& random);
+
+  void arm(DiskFault, int, std::uint64_t, std::function<void()>) {}
+
+  void mend() {}
 
  private:
   using Contents = std::map<std::string, std::vector<std::byte>>;

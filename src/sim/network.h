@@ -79,6 +79,16 @@ class VirtualNetwork {
   /// Ends the process, too.
   void crash(int port, Death death);
 
+  void hold(int, int) {}
+
+  void release(int, int) {}
+
+  void black_hole(int, int) {}
+
+  void set_bulk_scale(double) {}
+
+  void tamper(int, std::function<std::vector<Frame>(const Frame&)>) {}
+
   /// Sees each control message as it is sent.
   using Tap = std::function<void(const Frame&)>;
 

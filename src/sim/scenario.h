@@ -13,29 +13,10 @@
 #include "sim/between.h"
 #include "sim/checkers.h"
 #include "sim/faults.h"
+#include "sim/place.h"
 #include "train/optimizer.h"
 
 namespace tw {
-
-/// Machines of one place. Peers of one site are beside each other: see Scenario::links.
-struct SiteSpec {
-  std::string name = "site";
-  int peers = 8;                     ///< at the beginning
-  Between samples_per_s{10, 80};     ///< of one peer
-  Between up_bytes_per_s{1e5, 1e7};  ///< a peer's line
-  Between down_bytes_per_s{1e5, 1e7};
-  double usd_per_h = 0;          ///< of one peer
-  double egress_usd_per_gb = 0;  ///< of what leaves the site
-};
-
-/// Paths between peers of two sites (or of one, when both names are the same), each drawn for itself.
-struct LinkSpec {
-  std::string from, to;            ///< both directions
-  Between latency_s{1e-4, 0.15};   ///< one way
-  Between jitter = 0.2;            ///< share of the latency
-  Between bytes_per_s{1e5, 1e7};   ///< of one path
-  Between window_bytes = 1 << 14;  ///< caps the rate of one path at window / RTT
-};
 
 /// What the peers do. Ranges are drawn once a run.
 struct WorkloadSpec {

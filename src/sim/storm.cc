@@ -36,8 +36,11 @@ WorldOptions draw_world(std::uint64_t seed, const StormOptions& options) {
   world.run = draw_run(random, options);
   world.model = {50 + random.below(251), seed};
   world.wait_for = static_cast<std::uint32_t>(options.peers);
-  world.latency_s = random.chance(0.3) ? Between{1e-4, 2e-3} : Between{1e-4, 0.15};
-  world.bytes_per_s = random.chance(0.5) ? Between{1e4, 1e6} : Between{1e6, 1e8};
+  LinkSpec& link = world.links.front();
+  SiteSpec& site = world.sites.front();
+  link.latency_s = random.chance(0.3) ? Between{1e-4, 2e-3} : Between{1e-4, 0.15};
+  link.bytes_per_s = random.chance(0.5) ? Between{1e4, 1e6} : Between{1e6, 1e8};
+  site.up_bytes_per_s = site.down_bytes_per_s = link.bytes_per_s;
   world.keep_stale_seals = options.keep_stale_seals;
   world.keep_lines = options.keep_lines;
   return world;

@@ -13,7 +13,7 @@ namespace tw {
 namespace {
 
 constexpr Duration kLookInterval = std::chrono::milliseconds(200);
-constexpr std::uint64_t kMostPeers = 1000;
+constexpr std::uint64_t kMostPeers = 10000;
 
 // Arbitrary order, so that nothing can lean on ids that grow with age; the last digits count.
 PeerId id_of(std::uint64_t seed, std::size_t index) {
@@ -81,29 +81,35 @@ class World::Witness final : public SessionObserver {
 };
 
 struct World::Node {
-  Node(World& world, PeerId id, const Pace& pace, Capacity capacity)
+  Node(World& world, PeerId id, const PeerSpec& made, std::unique_ptr<VirtualFiles> disk_files, Part played)
       : self(id),
+        part(played),
+        spec(made),
         process(world.scheduler_),
         clock(process),
-        port(world.network_.attach(process, capacity)),
-        compute(process, pace, mix(world.options_.seed, 2 * id.value)),
+        port(world.network_.attach(process, made.line)),
+        files(std::move(disk_files)),
+        compute(process, Pace{.weight_per_s = made.samples_per_s}, mix(world.options_.seed, 2 * id.value)),
         disk(process, Pace{.least = std::chrono::milliseconds(1)},
              mix(world.options_.seed, 2 * id.value + 1)),
-        events(id, world.history_, world.tap_),
+        events(id, world.history_, played == Part::twin ? world.no_tap_ : world.tap_),
         trainer(world.options_.model),
         witness(world, id) {}
 
   PeerId self;
+  Part part;
+  PeerSpec spec;
   Process process;
   VirtualClock clock;
   Port& port;
-  VirtualFiles files;
+  std::unique_ptr<VirtualFiles> files;  ///< null once another process has it
   VirtualExecutor compute, disk;
   VirtualEvents events;
   SyntheticTrainer trainer;
   Witness witness;
   std::unique_ptr<Session> session;     ///< null once the process is dead
   std::optional<SessionView> farewell;  ///< of a session that came to its end
+  std::shared_ptr<Tamper> tamper;       // owners: this and the network's outgoing side
   std::optional<Phase> phase;
   Instant last_progress{};
   Duration stopped_then{};  ///< process.stopped_for() at last_progress
@@ -115,55 +121,102 @@ World::World(const WorldOptions& options)
       network_(scheduler_, mix(options.seed, 2)),
       history_(options.keep_lines),
       checkers_(all_checkers(rules_of(options), ledger_)),
-      tap_([this](PeerId peer, const Event& event) { on_event(peer, event); }) {
+      tap_([this](PeerId peer, const Event& event) { on_event(peer, event); }),
+      no_tap_([](PeerId, const Event&) {}),
+      rare_(mix(options.seed, 3)) {
+  network_.set_bulk_scale(options.bulk_scale);
   network_.tap([this](const Frame& frame) { on_sent(frame); });
   look();
 }
 
 World::~World() = default;
 
-PeerId World::add_peer() {
-  TW_CHECK(nodes_.size() < kMostPeers);
+PeerId World::add_peer(int site) {
+  return add_peer(PeerSpec::draw(random_, options_.sites.at(static_cast<std::size_t>(site)), site));
+}
+
+PeerId World::add_peer(const PeerSpec& spec) {
   const PeerId self = id_of(options_.seed, nodes_.size());
-  const Pace pace{.weight_per_s = options_.samples_per_s.draw(random_)};
-  const Capacity capacity{options_.bytes_per_s.draw(random_), options_.bytes_per_s.draw(random_)};
-  const SessionOptions session = session_options(self);
-  nodes_.push_back(std::make_unique<Node>(*this, self, pace, capacity));
-  Node& added = *nodes_.back();
-  for (int other = 0; other < added.port.number(); ++other) {
-    const double latency_s = options_.latency_s.draw(random_);
-    network_.set_quality(added.port.number(), other,
-                         {from_seconds(latency_s), from_seconds(latency_s * options_.jitter),
-                          options_.bytes_per_s.draw(random_), 1 << 14});
-  }
   note(fmt::format("{} comes", self.value));
-  added.last_progress = scheduler_.now();
-  const Doors doors{added.clock, added.port, added.files, added.compute, added.disk, added.events};
-  added.session = std::make_unique<Session>(doors, session, added.trainer, &added.witness);
-  const Result<std::string> address = added.session->start();
-  if (!address) violations_.push_back({"start", address.error().message});
+  begin(self, spec, std::make_unique<VirtualFiles>(), Part::peer);
   return self;
 }
 
-SessionOptions World::session_options(PeerId self) const {
+void World::begin(PeerId self, const PeerSpec& spec, std::unique_ptr<VirtualFiles> files, Part part) {
+  TW_CHECK(nodes_.size() < kMostPeers);
+  const SessionOptions session = session_options(self);
+  nodes_.push_back(std::make_unique<Node>(*this, self, spec, std::move(files), part));
+  Node& added = *nodes_.back();
+  if (part == Part::peer) current_[self] = &added;
+  lay_paths(added);
+  added.last_progress = scheduler_.now();
+  const Doors doors{added.clock, added.port, *added.files, added.compute, added.disk, added.events};
+  SessionObserver* observer = part == Part::peer ? &added.witness : nullptr;
+  added.session = std::make_unique<Session>(doors, session, added.trainer, observer);
+  const Result<std::string> address = added.session->start();
+  if (!address) violations_.push_back({"start", address.error().message});
+}
+
+void World::lay_paths(const Node& added) {
+  for (int other = 0; other < added.port.number(); ++other) {
+    const std::string& here = options_.sites.at(static_cast<std::size_t>(added.spec.site)).name;
+    const int there = nodes_[static_cast<std::size_t>(other)]->spec.site;
+    const std::string& far = options_.sites.at(static_cast<std::size_t>(there)).name;
+    const auto link = std::find_if(options_.links.begin(), options_.links.end(),
+                                   [&](const LinkSpec& spec) { return spec.fits(here, far); });
+    TW_CHECK(link != options_.links.end());
+    const Quality quality = link->draw(random_);
+    drawn_paths_[{other, added.port.number()}] = quality;
+    network_.set_quality(added.port.number(), other, quality);
+  }
+}
+
+SessionOptions World::session_options(PeerId self) {
   SessionOptions session;
   session.self = self;
   for (const auto& other : nodes_) {
-    if (other->session) session.join.push_back(other->port.address());
+    if (other->session && other->self != self) session.join.push_back(other->port.address());
   }
   session.wait_for = options_.wait_for;
   session.segment_length = options_.segment_length;
   session.chunk_bytes = options_.chunk_bytes;
   session.run = options_.run;
   session.keep_stale_seals = options_.keep_stale_seals;
+  if (options_.rare_branches)
+    session.rarely = [this](std::string_view site) { return !calm_ && rare_(site); };
   return session;
 }
 
 void World::kill(PeerId peer, Death death) {
   Node& victim = node(peer);
   note(fmt::format("{} dies", peer.value));
-  network_.crash(victim.port.number(), death);
-  victim.session.reset();
+  end(victim, death);
+  for (const auto& checker : checkers_) checker->on_disk(peer, *victim.files);
+}
+
+void World::lose_power(PeerId peer) {
+  Node& victim = node(peer);
+  note(fmt::format("{} loses power", peer.value));
+  end(victim, Death::silent);
+  victim.files->crash(random_);
+  for (const auto& checker : checkers_) checker->on_disk(peer, *victim.files);
+}
+
+void World::end(Node& over, Death death) {
+  network_.crash(over.port.number(), death);
+  over.session.reset();
+}
+
+void World::come_back(PeerId peer) {
+  Node& before = node(peer);
+  TW_CHECK(!before.session);
+  note(fmt::format("{} comes back", peer.value));
+  begin(peer, before.spec, std::move(before.files), Part::peer);
+}
+
+void World::add_twin(PeerId peer) {
+  note(fmt::format("{} has a twin", peer.value));
+  begin(peer, node(peer).spec, std::make_unique<VirtualFiles>(), Part::twin);
 }
 
 void World::stop(PeerId peer, Duration lasts) {
@@ -188,9 +241,41 @@ void World::isolate(const std::set<PeerId>& peers, bool close_links) {
   network_.isolate(ports, close_links);
 }
 
+void World::hold_from(const std::set<PeerId>& peers) {
+  std::string names;
+  for (const PeerId peer : peers) {
+    names += to_string(peer) + " ";
+    for (const auto& [other, receiver] : current_) {
+      if (!peers.contains(other)) network_.hold(node(peer).port.number(), receiver->port.number());
+    }
+  }
+  note(names + "are not heard by the others");
+}
+
+void World::clog(PeerId peer) {
+  note(fmt::format("{} is clogged", peer.value));
+  const int own = node(peer).port.number();
+  for (const auto& [other, end] : current_) {
+    if (other == peer) continue;
+    network_.hold(own, end->port.number());
+    network_.hold(end->port.number(), own);
+  }
+}
+
+void World::unclog(PeerId peer) {
+  note(fmt::format("{} is free", peer.value));
+  const int own = node(peer).port.number();
+  for (const auto& [other, end] : current_) {
+    if (other == peer) continue;
+    network_.release(own, end->port.number());
+    network_.release(end->port.number(), own);
+  }
+}
+
 void World::heal() {
   note("all are together");
   network_.heal();
+  for (const auto& [ends, quality] : drawn_paths_) network_.set_quality(ends.first, ends.second, quality);
 }
 
 void World::reset_link(PeerId a, PeerId b) {
@@ -198,8 +283,50 @@ void World::reset_link(PeerId a, PeerId b) {
   network_.reset(node(a).port.number(), node(b).port.number());
 }
 
+void World::black_hole(PeerId a, PeerId b) {
+  note(fmt::format("the link {} {} is a black hole", a.value, b.value));
+  network_.black_hole(node(a).port.number(), node(b).port.number());
+}
+
+Quality World::path(PeerId a, PeerId b) const {
+  const auto [low, high] = std::minmax({node(a).port.number(), node(b).port.number()});
+  return drawn_paths_.at({low, high});
+}
+
 void World::set_path(PeerId a, PeerId b, const Quality& quality) {
   network_.set_quality(node(a).port.number(), node(b).port.number(), quality);
+}
+
+void World::jump_clock(PeerId peer, Duration by) {
+  note(fmt::format("the clock of {} jumps by {} s", peer.value, to_seconds(by)));
+  if (by > Duration{}) node(peer).clock.jump(by);
+  node(peer).clock.jump_wall(by);
+}
+
+void World::tamper(PeerId peer, std::optional<FaultKind> kind) {
+  Node& hostile = node(peer);
+  note(fmt::format("{} sends {}", peer.value, kind ? name_of(*kind) : "what its session wrote"));
+  if (!kind) return network_.tamper(hostile.port.number(), {});
+  // owners: the node and the network's outgoing side
+  hostile.tamper = std::make_shared<Tamper>(*kind, options_.run.codec, random_.next());
+  network_.tamper(hostile.port.number(),
+                  [tamper = hostile.tamper](const Frame& frame) { return (*tamper)(frame); });
+}
+
+int World::tampered(PeerId peer) const { return node(peer).tamper ? node(peer).tamper->struck() : 0; }
+
+void World::struck(const Strike& strike) {
+  for (const auto& checker : checkers_) checker->on_strike(strike);
+}
+
+void World::become_calm() {
+  calm_ = true;
+  heal();
+  resume_all();
+  for (const auto& [peer, process] : current_) {
+    if (process->tamper) tamper(peer, std::nullopt);
+  }
+  for (const auto& checker : checkers_) checker->on_calm(now());
 }
 
 void World::leave(PeerId peer) {
@@ -211,19 +338,23 @@ void World::leave(PeerId peer) {
 std::vector<PeerId> World::alive() const {
   std::vector<PeerId> peers;
   for (const auto& candidate : nodes_) {
-    if (candidate->session) peers.push_back(candidate->self);
+    if (candidate->session && candidate->part == Part::peer) peers.push_back(candidate->self);
   }
   return peers;
 }
 
 bool World::lives(PeerId peer) const {
-  return std::any_of(nodes_.begin(), nodes_.end(),
-                     [&](const auto& candidate) { return candidate->self == peer && candidate->session; });
+  const auto found = current_.find(peer);
+  return found != current_.end() && found->second->session;
 }
 
 SessionView World::view(PeerId peer) const { return node(peer).session->view(); }
 
 std::optional<Phase> World::phase(PeerId peer) const { return node(peer).phase; }
+
+int World::site(PeerId peer) const { return node(peer).spec.site; }
+
+VirtualFiles& World::disk(PeerId peer) { return *node(peer).files; }
 
 bool World::runs_beside(PeerId peer, PeerId other) const {
   const Node& seen = node(other);
@@ -248,8 +379,10 @@ void World::run_until(Instant deadline) {
 
 void World::finish() {
   std::vector<Survivor> survivors;
-  for (const auto& candidate : nodes_) {
-    if (candidate->session || candidate->farewell) survivors.push_back(survivor(*candidate));
+  for (const auto& [peer, last] : current_) {
+    if (!last->session && !last->farewell) continue;
+    survivors.push_back(survivor(*last));
+    for (const auto& checker : checkers_) checker->on_disk(peer, *last->files);
   }
   for (const auto& checker : checkers_) checker->on_end(survivors);
 }
@@ -263,14 +396,14 @@ std::vector<Violation> World::violations() const {
 }
 
 World::Node& World::node(PeerId peer) const {
-  const std::size_t index = peer.value % kMostPeers;
-  TW_CHECK(index < nodes_.size() && nodes_[index]->self == peer);
-  return *nodes_[index];
+  const auto found = current_.find(peer);
+  TW_CHECK(found != current_.end());
+  return *found->second;
 }
 
 void World::look() {
   for (const auto& candidate : nodes_) {
-    if (candidate->session) look_at(*candidate);
+    if (candidate->session && candidate->part == Part::peer) look_at(*candidate);
   }
   scheduler_.after(kLookInterval, [this] { look(); });
 }
@@ -289,20 +422,21 @@ void World::look_at(Node& seen) {
 Survivor World::survivor(const Node& seen) const {
   const Duration stopped = seen.process.stopped_for() - seen.stopped_then;
   return {seen.self, seen.session ? seen.session->view() : *seen.farewell,
-          scheduler_.now() - seen.last_progress - stopped};
+          scheduler_.now() - seen.last_progress - stopped, scheduler_.now()};
 }
 
 void World::on_event(PeerId peer, const Event& event) {
   Node& writer = node(peer);
   if (is_stage(event.phase)) writer.phase = event.phase;
   if (is_progress(event.phase)) progressed(peer);
+  for (const auto& checker : checkers_) checker->on_event(peer, event);
   if (watch_) watch_(peer, event);
 }
 
 void World::on_sent(const Frame& frame) {
   if (!is_plan(frame)) return;
   const Result<Message> message = decode(frame);
-  TW_CHECK(message.ok());
+  if (!message.ok()) return;  // tampered with
   const Record& draft = std::get<Plan>(message.value()).draft;
   drafts_.emplace(digest_of(draft), draft);
 }

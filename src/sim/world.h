@@ -12,7 +12,6 @@
 
 #include "base/digest.h"
 #include "base/prng.h"
-#include "sim/between.h"
 #include "sim/checkers.h"
 #include "sim/clock.h"
 #include "sim/events.h"
@@ -20,8 +19,11 @@
 #include "sim/files.h"
 #include "sim/ledger.h"
 #include "sim/network.h"
+#include "sim/place.h"
 #include "sim/process.h"
+#include "sim/rare_sites.h"
 #include "sim/scheduler.h"
+#include "sim/tamper.h"
 #include "sim/trainer.h"
 #include "train/session.h"
 
@@ -34,10 +36,10 @@ struct WorldOptions {
   std::uint64_t segment_length = 16;  ///< floats
   std::uint64_t chunk_bytes = 256;
   std::uint32_t wait_for = 1;  ///< peers before round 1 begins
-  Between samples_per_s{10, 80};
-  Between latency_s{1e-4, 0.15};  ///< one way, for each pair
-  double jitter = 0.2;            ///< share of the latency
-  Between bytes_per_s{1e5, 1e7};  ///< a peer's line and each path
+  double bulk_scale = 1;       ///< a byte of a bulk message counts as so many on the network
+  std::vector<SiteSpec> sites{SiteSpec{}};
+  std::vector<LinkSpec> links{LinkSpec{}};  ///< the first that fits two sites counts
+  bool rare_branches = false;               ///< sim/rare_sites.h
   bool keep_stale_seals = false;
   bool keep_lines = false;  ///< of the history
 };
@@ -61,18 +63,58 @@ class World {
   void watch(VirtualEvents::Watch watch) { watch_ = std::move(watch); }
 
   /// The first one starts the run; later ones join through all peers that live.
-  PeerId add_peer();
+  PeerId add_peer(const PeerSpec& spec);
 
+  /// Drawn from what its site says.
+  PeerId add_peer(int site = 0);
+
+  /// The process that runs under this identity now; after a kill, the last one that did.
   void kill(PeerId peer, Death death);
+
+  /// The machine is gone, too: its disk keeps what was durable.
+  void lose_power(PeerId peer);
+
+  /// A new process with the identity and the disk of one that was killed.
+  void come_back(PeerId peer);
+
+  /// A second process with the identity of one that lives, on an empty disk. No checker looks at it: what it
+  /// spoils shows in the others.
+  void add_twin(PeerId peer);
+
   void stop(PeerId peer, Duration lasts);
   void resume_all();
   void isolate(const std::set<PeerId>& peers, bool close_links);
+
+  /// What these peers send to the others is held.
+  void hold_from(const std::set<PeerId>& peers);
+
+  /// What is sent to or from this peer is held, or goes on.
+  void clog(PeerId peer);
+  void unclog(PeerId peer);
+
+  /// Ends isolation, holding and clogging; paths are again as they were drawn.
   void heal();
   void reset_link(PeerId a, PeerId b);
+  void black_hole(PeerId a, PeerId b);
+  Quality path(PeerId a, PeerId b) const;
   void set_path(PeerId a, PeerId b, const Quality& quality);
 
   /// On notice: the session hands in what is done and goes.
   void leave(PeerId peer);
+
+  void jump_clock(PeerId peer, Duration by);
+
+  VirtualFiles& disk(PeerId peer);
+
+  /// From now on, until the call with nothing.
+  void tamper(PeerId peer, std::optional<FaultKind> kind);
+
+  /// Messages changed so far.
+  int tampered(PeerId peer) const;
+
+  /// Tells the checkers.
+  void struck(const Strike& strike);
+  void become_calm();
 
   /// Peers whose process lives and has work to do yet, in the order of their coming.
   std::vector<PeerId> alive() const;
@@ -82,10 +124,14 @@ class World {
   /// Of its present round, by its last event; nothing before its first round.
   std::optional<Phase> phase(PeerId peer) const;
 
+  int site(PeerId peer) const;
+
   /// Not stopped, and on the same side of all borders; true for a peer and itself.
   bool runs_beside(PeerId peer, PeerId other) const;
 
   const Ledger& ledger() const { return ledger_; }
+
+  std::map<std::string, int> rare() const { return rare_.fired(); }
 
   /// Records that were proposed but not decided (as far as anybody knows) for the round after the newest.
   std::vector<Record> open_drafts() const;
@@ -105,6 +151,11 @@ class World {
   class Witness;
 
   Node& node(PeerId peer) const;
+  enum class Part { peer, twin };
+
+  void begin(PeerId self, const PeerSpec& spec, std::unique_ptr<VirtualFiles> files, Part part);
+  void lay_paths(const Node& added);
+  void end(Node& over, Death death);
   void look();
   void look_at(Node& node);
   Survivor survivor(const Node& node) const;
@@ -112,7 +163,7 @@ class World {
   void on_sent(const Frame& frame);
   void progressed(PeerId peer);
   void note(const std::string& what);
-  SessionOptions session_options(PeerId self) const;
+  SessionOptions session_options(PeerId self);
 
   WorldOptions options_;
   Scheduler scheduler_;
@@ -125,7 +176,12 @@ class World {
   std::vector<Violation> violations_;  ///< that are no checker's
   VirtualEvents::Watch watch_;
   VirtualEvents::Watch tap_;  ///< on_event
-  std::vector<std::unique_ptr<Node>> nodes_;
+  VirtualEvents::Watch no_tap_;
+  RareSites rare_;
+  bool calm_ = false;
+  std::vector<std::unique_ptr<Node>> nodes_;  ///< every process that ever was, by port number
+  std::map<PeerId, Node*> current_;           ///< the last one of each identity, twins left out
+  std::map<std::pair<int, int>, Quality> drawn_paths_;
 };
 
 }  // namespace tw

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/rarely.h"
 #include "train/run.h"
 #include "train/trainer.h"
 #include "wire/record.h"
@@ -35,6 +36,7 @@ struct SessionOptions {
   std::uint64_t segment_length = 64 * 1024;  ///< floats
   std::uint64_t chunk_bytes = 512 * 1024;    ///< of state transfer
   RunOptions run;
+  Rarely rarely;  ///< simulation alone
   /// For tests of the checkers alone (average/reduction.h).
   bool keep_stale_seals = false;
 };

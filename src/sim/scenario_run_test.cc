@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "sim/events.h"
+#include "sim/scenario.h"
+
+namespace tw {
+namespace {
+
+FaultSpec often(FaultKind kind) { return {.kind = kind, .chance = 1, .least = 1, .most = 4}; }
+
+Scenario with(std::vector<FaultSpec> faults) {
+  Scenario scenario;
+  scenario.faults = std::move(faults);
+  return scenario;
+}
+
+TEST(ScenarioRun, is_the_same_history_for_the_same_seed) {
+  const Scenario storm = storm_scenario();
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const SimReport first = run_scenario(storm, seed), second = run_scenario(storm, seed);
+    EXPECT_EQ(first.history, second.history) << "seed " << seed;
+    EXPECT_EQ(first.events, second.events) << "seed " << seed;
+  }
+  EXPECT_NE(run_scenario(storm, 1).history, run_scenario(storm, 2).history);
+}
+
+TEST(ScenarioRun, kills_in_every_phase_of_a_round_and_kills_leaders) {
+  const Scenario scenario = with({often(FaultKind::kill), often(FaultKind::join)});
+  std::map<Phase, int> kills;
+  int leaders = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const SimReport report = run_scenario(scenario, seed);
+    for (const auto& [phase, count] : report.kills_by_phase) kills[phase] += count;
+    leaders += report.leader_kills;
+  }
+  for (const Phase phase : {Phase::accumulate, Phase::call, Phase::scatter, Phase::gather, Phase::commit}) {
+    EXPECT_GE(kills[phase], 5) << static_cast<int>(phase);
+  }
+  EXPECT_GE(leaders, 30);
+}
+
+TEST(ScenarioRun, goes_on_alone_after_the_patience_when_a_majority_is_lost_for_good) {
+  Scenario scenario = with({often(FaultKind::kill), often(FaultKind::zone_loss)});
+  scenario.keep_majority = false;
+  scenario.patience_s = 5;
+  scenario.calm_limit_s = 600;  // one slow peer may have to do all that is left
+  int marked = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const SimReport report = run_scenario(scenario, seed);
+    EXPECT_TRUE(report.violations.empty()) << to_string(report);
+    marked += report.minority_records > 0 ? 1 : 0;
+  }
+  EXPECT_GE(marked, 5);
+}
+
+TEST(ScenarioRun, tells_what_was_drawn_and_how_often_each_fault_had_an_effect) {
+  const SimReport report = run_scenario(with({often(FaultKind::join)}), 7);
+  EXPECT_GE(report.faults.at(FaultKind::join).drawn, 1);
+  EXPECT_GE(report.faults.at(FaultKind::join).fired, 1);
+  EXPECT_NE(to_string(report).find("join of"), std::string::npos) << to_string(report);
+}
+
+TEST(ScenarioRun, passes_on_the_event_logs_of_all_peers) {
+  std::map<PeerId, int> commits;
+  const Watching watching{.on_event = [&](PeerId peer, const Event& event) {
+    commits[peer] += event.phase == Phase::commit ? 1 : 0;
+  }};
+  const SimReport report = run_scenario(with({}), 3, watching);
+  EXPECT_EQ(commits.size(), 8U);
+  for (const auto& [peer, count] : commits) EXPECT_GE(count, 1) << peer.value;
+}
+
+}  // namespace
+}  // namespace tw
