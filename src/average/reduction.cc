@@ -74,6 +74,7 @@ bool Reduction::adopt(const Plan& plan) {
   if (changed) change_set(set, owners_before);
   restore_results();
   plan_ = plan;
+  report_again();
   seal_ready();
   requeue();
   return true;
@@ -130,7 +131,7 @@ void Reduction::restore_results() {
 void Reduction::restore(PeerId from, const std::vector<Blob>& results) {
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
     if (results[s].empty() || !encoded_[s].empty()) continue;
-    if (!take_result(s, results[s])) not_finite(from);
+    if (!take_result(s, results[s])) report({from});
   }
 }
 
@@ -177,9 +178,11 @@ Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
   if (!asked_for && kept_.bytes(from) + scatter.payload.size() > bound) {
     return Error{fmt::format("{}: beyond {} bytes that no plan asks for", name, bound)};
   }
-  if (!is_addable(options_.codec, scatter.payload.bytes())) {
-    not_finite(from);
-    return Error{name + ": holds NaN or infinity"};
+  if (const std::optional<Unfit> unfit = judge(from, scatter.payload.bytes())) {
+    report(*unfit);
+    if (unfit->why == Complaint::not_finite) return Error{name + ": holds NaN or infinity"};
+    return Error{
+        fmt::format("{}: norm {} per sample, beyond the cap {}", name, unfit->norm, options_.norm_cap)};
   }
   kept_.put(from, slot, segment, scatter.payload);
   if (!asked_for) return Unit{};
@@ -199,17 +202,35 @@ Status Reduction::on_gather(PeerId from, const Gather& gather) {
   }
   if (!plan_ || !known_.contains(from) || gather.set != set_ || !encoded_[segment].empty()) return Unit{};
   if (!take_result(segment, gather.payload)) {
-    not_finite(from);
+    report({from});
     return Error{fmt::format("mean of segment {} from peer {}: holds NaN or infinity", segment, from.value)};
   }
   if (is_mine(segment)) offer_result(segment);
   return Unit{};
 }
 
-std::vector<PeerId> Reduction::take_not_finite() { return std::exchange(not_finite_news_, {}); }
+std::vector<Reduction::Unfit> Reduction::take_unfit() { return std::exchange(unfit_news_, {}); }
 
-void Reduction::not_finite(PeerId peer) {
-  if (not_finite_.insert(peer).second) not_finite_news_.push_back(peer);
+std::optional<Reduction::Unfit> Reduction::judge(PeerId from, std::span<const std::byte> piece) const {
+  if (!is_addable(options_.codec, piece)) return Unfit{from};
+  if (options_.norm_cap == 0) return std::nullopt;
+  const double length = norm(options_.codec, piece);  // what crosses the wire is a mean over samples already
+  if (length <= options_.norm_cap) return std::nullopt;
+  return Unfit{from, Complaint::too_large, length};
+}
+
+void Reduction::report(const Unfit& unfit) {
+  if (unfit_.emplace(unfit.peer, unfit).second) unfit_news_.push_back(unfit);
+}
+
+// Whoever made this plan may not have heard of it: another leader.
+void Reduction::report_again() {
+  for (const auto& [peer, unfit] : unfit_) {
+    const auto is_of = [&](const Input& input) { return input.peer == unfit.peer; };
+    const auto is_told = [&](const Unfit& told) { return told.peer == unfit.peer; };
+    if (std::none_of(inputs_.begin(), inputs_.end(), is_of)) continue;
+    if (std::none_of(unfit_news_.begin(), unfit_news_.end(), is_told)) unfit_news_.push_back(unfit);
+  }
 }
 
 const Reduction::Input* Reduction::input_of(PeerId peer, std::uint32_t slot) const {
@@ -229,11 +250,16 @@ bool Reduction::is_here(const Input& input, std::uint64_t segment) const {
   return !kept_.find(input.peer, input.slot, segment).empty();
 }
 
-std::vector<std::byte> Reduction::encode_own(const OwnSlot& slot, std::uint64_t segment) const {
+// Empty when the slot is unfit.
+Blob Reduction::encode_own(OwnSlot& slot, std::uint64_t segment) {
+  if (slot.unfit) return {};
   const auto values = slot.gradient_sum.subspan(geometry().first(segment), geometry().size(segment));
   std::vector<std::byte> bytes(encoded_bytes(options_.codec, values.size()));
   encode(options_.codec, values, static_cast<float>(1.0 / static_cast<double>(slot.samples)), bytes);
-  return bytes;
+  slot.unfit = judge(options_.self, bytes);
+  if (!slot.unfit) return Blob(std::move(bytes));
+  report(*slot.unfit);
+  return {};
 }
 
 void Reduction::seal_ready() {
@@ -248,12 +274,8 @@ void Reduction::seal_if_ready(std::uint64_t segment) {
   std::vector<Blob> pieces;  // what the addends look at
   for (const Input& input : inputs_) {
     if (input.peer == options_.self) {
-      OwnSlot& slot = *own_[input.slot];
-      if (slot.finite) pieces.emplace_back(encode_own(slot, segment));
-      if (!slot.finite || !is_addable(options_.codec, pieces.back().bytes())) {
-        slot.finite = false;
-        return not_finite(options_.self);
-      }
+      pieces.push_back(encode_own(*own_[input.slot], segment));
+      if (pieces.back().empty()) return;
     } else {
       pieces.push_back(kept_.find(input.peer, input.slot, segment));
     }
@@ -293,9 +315,9 @@ std::optional<Message> Reduction::next_bulk(PeerId to) {
   if (const auto segment = it->second.take_result()) {
     return Gather{options_.round, set_, *segment, encoded_[*segment]};
   }
-  if (const auto piece = it->second.take_contribution()) {
-    return Scatter{options_.round, piece->slot, piece->segment,
-                   Blob(encode_own(*own_[piece->slot], piece->segment))};
+  while (const auto piece = it->second.take_contribution()) {
+    Blob encoded = encode_own(*own_[piece->slot], piece->segment);
+    if (!encoded.empty()) return Scatter{options_.round, piece->slot, piece->segment, std::move(encoded)};
   }
   return std::nullopt;
 }

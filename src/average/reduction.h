@@ -47,6 +47,8 @@ class Reduction {
     Round round = 0;
     Geometry geometry;
     Codec codec = Codec::fp32;
+    /// Largest L2 norm, per sample, of a segment of a contribution; 0: none.
+    double norm_cap = 0;
     /// For tests of the checkers alone: what was sealed before a plan changed its contributions stays as it
     /// is.
     bool keep_stale_seals = false;
@@ -66,12 +68,21 @@ class Reduction {
 
   /// A contribution segment. May come before the plan that names it, or that makes this peer its owner: then
   /// it is kept for a later plan. Errors: wrong length, unknown segment or slot, sent twice, not finite, too
-  /// much that nobody asked for (those are refused and nothing changes).
+  /// much that nobody asked for, beyond the norm cap (those are refused and nothing changes).
   Status on_scatter(PeerId from, const Scatter& scatter);
 
-  /// Contributors whose values were NaN or infinite (or 2^127 and beyond, is_addable), and senders of such a
-  /// mean; reported once each. May name this peer itself.
-  std::vector<PeerId> take_not_finite();
+  /// Whose values can enter no mean, and why.
+  struct Unfit {
+    PeerId peer;
+    /// not_finite: NaN, infinity, or 2^127 and beyond (is_addable), in a contribution or a mean; or
+    /// too_large.
+    Complaint why = Complaint::not_finite;
+    double norm = 0;  ///< too_large: per sample, of the segment
+  };
+
+  /// Reported once, and again by each later plan that counts on a contribution of this peer. May name this
+  /// peer itself: own segments are judged before they are sent or added.
+  std::vector<Unfit> take_unfit();
 
   /// A segment of the mean. May come before the plan that it belongs to or that names its sender; used only
   /// when the sender is in this plan or was in an earlier one: the set determines its bits, and its owner may
@@ -114,7 +125,7 @@ class Reduction {
   struct OwnSlot {
     std::span<const float> gradient_sum;
     std::uint64_t samples = 0;
-    bool finite = true;  ///< as far as it was looked at
+    std::optional<Unfit> unfit{};  ///< as far as it was looked at
   };
 
   /// One contribution of the present plan.
@@ -148,14 +159,16 @@ class Reduction {
   const OwnSlot* own_slot(const Input& input) const;
   bool is_here(const Input& input, std::uint64_t segment) const;
 
-  std::vector<std::byte> encode_own(const OwnSlot& slot, std::uint64_t segment) const;
+  std::optional<Unfit> judge(PeerId from, std::span<const std::byte> piece) const;
+  void report(const Unfit& unfit);
+  void report_again();
+  Blob encode_own(OwnSlot& slot, std::uint64_t segment);
   void seal_if_ready(std::uint64_t segment);
   void seal_ready();
   bool take_result(std::uint64_t segment, const Blob& encoded);
   void result_is_here(std::uint64_t segment, Blob encoded);
   void offer_result(std::uint64_t segment);
   std::span<float> mean_of(std::uint64_t segment);
-  void not_finite(PeerId peer);
 
   Options options_;
   std::optional<Plan> plan_;
@@ -178,8 +191,8 @@ class Reduction {
 
   std::map<PeerId, Outgoing> outgoing_;  ///< every other participant
   std::set<PeerId> woken_;
-  std::set<PeerId> not_finite_;
-  std::vector<PeerId> not_finite_news_;
+  std::map<PeerId, Unfit> unfit_;
+  std::vector<Unfit> unfit_news_;
 };
 
 }  // namespace tw

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "average/reduction.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,10 +55,20 @@ Plan plan_of_two(std::uint32_t version = 1) {
   return plan;
 }
 
+/// As above, but self contributes two samples.
+Plan plan_for_two_samples() {
+  Plan plan = plan_of_two();
+  plan.draft.contributors[0].samples = 2;
+  return plan;
+}
+
 std::string why(const Status& status) { return status ? "accepted" : status.error().message; }
 
 class ReductionTest : public ::testing::Test {
  protected:
+  explicit ReductionTest(Reduction::Options options = {})
+      : reduction({.self = kSelf, .round = kRound, .geometry = kGeometry, .norm_cap = options.norm_cap}) {}
+
   std::vector<std::string> pull(PeerId to) {
     std::vector<std::string> names;
     while (const auto message = reduction.next_bulk(to)) {
@@ -68,8 +79,18 @@ class ReductionTest : public ::testing::Test {
     return names;
   }
 
+  std::vector<std::string> unfit() {
+    std::vector<std::string> all;
+    for (const Reduction::Unfit& u : reduction.take_unfit()) {
+      const std::string peer = std::to_string(u.peer.value);
+      all.push_back(u.why == Complaint::too_large ? fmt::format("norm {} of {}", u.norm, peer)
+                                                  : "not finite " + peer);
+    }
+    return all;
+  }
+
   std::vector<float> ones = std::vector<float>(kGeometry.length, 1.0F);
-  Reduction reduction{{.self = kSelf, .round = kRound, .geometry = kGeometry}};
+  Reduction reduction;
 };
 
 TEST_F(ReductionTest, hands_out_contributions_when_slot_and_plan_are_there_and_results_first) {
@@ -190,8 +211,8 @@ TEST_F(ReductionTest, names_whoever_sends_values_that_are_not_finite_once) {
   EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(0, std::nanf("")))), HasSubstr("NaN"));
   EXPECT_FALSE(reduction.on_scatter(kOther, scatter(1, inf)));
   EXPECT_FALSE(reduction.on_gather(kThird, gather(plan_of_two(), 2, -inf)));
-  EXPECT_THAT(reduction.take_not_finite(), ElementsAre(kOther, kThird));
-  EXPECT_THAT(reduction.take_not_finite(), IsEmpty());
+  EXPECT_THAT(unfit(), ElementsAre("not finite 2", "not finite 3"));
+  EXPECT_THAT(unfit(), IsEmpty());
   EXPECT_TRUE(reduction.on_scatter(kOther, scatter(0, 3.0F))) << "the bad segment was not kept";
 }
 
@@ -200,12 +221,118 @@ TEST_F(ReductionTest, names_itself_when_its_own_values_are_not_finite) {
   reduction.contribute(0, ones, 1);
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1)));
-  EXPECT_THAT(reduction.take_not_finite(), ElementsAre(kSelf));
+  EXPECT_THAT(unfit(), ElementsAre("not finite 1"));
   EXPECT_THAT(pull(kThird), IsEmpty());
   Plan without = plan_of_two(2);
   without.draft.contributors = {contribution(kOther)};
   ASSERT_TRUE(reduction.adopt(without));
   EXPECT_THAT(pull(kThird), ElementsAre("gather 1"));
+}
+
+class NormCap : public ReductionTest {
+ protected:
+  NormCap() : ReductionTest({.norm_cap = 5}) {}
+};
+
+TEST_F(NormCap, refuses_a_segment_beyond_it_and_names_its_sender) {
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  Scatter piece = scatter(0);
+  piece.payload = encoded({3, 4.1F});
+  EXPECT_THAT(why(reduction.on_scatter(kOther, piece)), HasSubstr("beyond the cap 5"));
+  EXPECT_THAT(unfit(), ElementsAre(::testing::StartsWith("norm 5.08")));
+  piece.payload = encoded({3, -4});
+  EXPECT_TRUE(reduction.on_scatter(kOther, piece)) << "the first was not kept, and the cap itself is fine";
+  EXPECT_THAT(unfit(), IsEmpty());
+}
+
+TEST_F(NormCap, is_of_the_gradient_per_sample_and_of_each_segment) {
+  std::vector<float> fours(kGeometry.length, 4.0F);  // 5.7 in a segment of two
+  reduction.contribute(0, fours, 2);
+  ASSERT_TRUE(reduction.adopt(plan_for_two_samples()));
+  EXPECT_THAT(pull(kOther), ElementsAre("scatter 2", "scatter 3"));
+  EXPECT_THAT(unfit(), IsEmpty());
+}
+
+TEST_F(NormCap, keeps_an_own_contribution_beyond_it_from_being_sent_or_added) {
+  ones[4] = 6;  // segment 2 goes to the other one
+  reduction.contribute(0, ones, 1);
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  EXPECT_THAT(pull(kOther), IsEmpty());
+  EXPECT_THAT(unfit(), ElementsAre(::testing::EndsWith("of 1")));
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1)));
+  EXPECT_THAT(pull(kThird), IsEmpty()) << "not even a segment that is within it";
+  Plan without = plan_of_two(2);
+  without.draft.contributors = {contribution(kOther)};
+  ASSERT_TRUE(reduction.adopt(without));
+  EXPECT_THAT(pull(kThird), ElementsAre("gather 1"));
+  EXPECT_THAT(unfit(), IsEmpty());
+}
+
+TEST_F(NormCap, is_told_again_to_whoever_counts_on_such_a_contribution) {
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  EXPECT_FALSE(reduction.on_scatter(kOther, scatter(0, 9)));
+  EXPECT_FALSE(reduction.on_scatter(kOther, scatter(1, 9)));
+  EXPECT_THAT(unfit(), ::testing::SizeIs(1));
+  Plan of_another_leader = plan_of_two();
+  of_another_leader.ballot = 1;
+  ASSERT_TRUE(reduction.adopt(of_another_leader));
+  EXPECT_THAT(unfit(), ::testing::SizeIs(1));
+  of_another_leader.version = 2;
+  of_another_leader.draft.contributors = {contribution(kSelf)};
+  ASSERT_TRUE(reduction.adopt(of_another_leader));
+  EXPECT_THAT(unfit(), IsEmpty());
+}
+
+TEST_F(NormCap, calls_infinity_not_finite) {
+  ones[4] = std::numeric_limits<float>::infinity();
+  reduction.contribute(0, ones, 1);
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  EXPECT_THAT(pull(kOther), IsEmpty());
+  EXPECT_THAT(unfit(), ElementsAre("not finite 1"));
+}
+
+// Invariant I5 of the design: what arrives decides neither whether nor with what weight it counts.
+TEST_F(ReductionTest, takes_weights_from_the_plan_and_nothing_from_slots_that_it_does_not_name) {
+  Plan plan = plan_of_two();
+  plan.draft.contributors = {contribution(kSelf, 1), contribution(kOther, 3)};
+  reduction.contribute(0, ones, 1);
+  ASSERT_TRUE(reduction.adopt(plan));
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0, 5)));
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0, 1000, 1)));
+  ASSERT_TRUE(reduction.on_scatter(kThird, scatter(0, 1000)));
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1, 5)));
+  ASSERT_TRUE(reduction.on_gather(kOther, gather(plan, 2, 4)));
+  ASSERT_TRUE(reduction.on_gather(kOther, gather(plan, 3, 4)));
+  ASSERT_TRUE(reduction.complete());
+  EXPECT_THAT(reduction.mean(), ::testing::Each(4.0F));  // (1 * 1 + 3 * 5) / 4
+}
+
+TEST_F(ReductionTest, is_left_as_it_was_by_all_that_it_refuses) {
+  reduction.contribute(0, ones, 1);
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  const auto refused = [&](PeerId from, Scatter piece, auto&& damage) {
+    damage(piece);
+    return !reduction.on_scatter(from, piece);
+  };
+  for (const Round round : {Round{0}, kRound - 1, kRound + 1}) {
+    EXPECT_TRUE(refused(kOther, scatter(0, 9), [&](Scatter& s) { s.round = round; })) << round;
+    Gather late = gather(plan_of_two(), 2, 9);
+    late.round = round;
+    EXPECT_FALSE(reduction.on_gather(kOther, late)) << round;
+  }
+  EXPECT_TRUE(refused(kOther, scatter(0, 9), [](Scatter& s) { s.payload = {}; }));
+  EXPECT_TRUE(refused(kOther, scatter(0, 9), [](Scatter& s) { s.payload = encoded({1}); }));
+  EXPECT_TRUE(refused(kOther, scatter(0, 9), [](Scatter& s) { s.slot = UINT32_MAX; }));
+  EXPECT_TRUE(refused(kOther, scatter(0, 9), [](Scatter& s) { s.segment = UINT64_MAX; }));
+  EXPECT_TRUE(refused(kSelf, scatter(0, 9), [](Scatter&) {}));
+  EXPECT_TRUE(refused(kOther, scatter(0, std::nanf("")), [](Scatter&) {}));
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0, 3)));
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1, 3)));
+  EXPECT_TRUE(refused(kOther, scatter(1, 9), [](Scatter&) {})) << "sent twice";
+  ASSERT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 2, 2)));
+  ASSERT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 3, 2)));
+  ASSERT_TRUE(reduction.complete());
+  EXPECT_THAT(reduction.mean(), ::testing::Each(2.0F));
 }
 
 TEST_F(ReductionTest, refuses_plans_that_are_old_or_malformed) {

@@ -37,7 +37,8 @@ class Cluster {
 
   explicit Cluster(Setup setup) : setup_(setup), prng_(setup.seed) {
     for (std::uint64_t id = 1; id <= setup.peers; ++id) {
-      Reduction::Options options{PeerId{id}, kRound, setup.geometry, setup.codec, setup.keep_stale_seals};
+      Reduction::Options options{PeerId{id}, kRound, setup.geometry, setup.codec};
+      options.keep_stale_seals = setup.keep_stale_seals;
       peers_.try_emplace(PeerId{id}, options);
     }
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -68,6 +69,28 @@ void reduce_segment(Codec codec, std::span<const Addend> addends, std::span<std:
 
 bool is_addable(Codec codec, std::span<const std::byte> encoded) {
   return codec == Codec::fp32 ? is_addable_fp32(encoded) : is_addable_fp16(encoded);
+}
+
+double norm(Codec codec, std::span<const std::byte> encoded) {
+  constexpr std::size_t kLanes = 8;  // an order of addition that can be vectorised
+  const std::size_t bytes_of_block = encoded_bytes(codec, kBlock);
+  std::array<float, kBlock> values;
+  std::array<double, kLanes> sums{};
+  while (!encoded.empty()) {
+    const auto block = encoded.first(std::min(encoded.size(), bytes_of_block));
+    encoded = encoded.subspan(block.size());
+    values.fill(0);
+    decode(codec, block, std::span(values).first(block.size() * kBlock / bytes_of_block));
+    for (std::size_t i = 0; i < kBlock; i += kLanes) {
+      for (std::size_t k = 0; k < kLanes; ++k) {
+        const double value = values[i + k];
+        sums[k] += value * value;
+      }
+    }
+  }
+  double sum = 0;
+  for (const double lane : sums) sum += lane;
+  return std::sqrt(sum);
 }
 
 }  // namespace tw

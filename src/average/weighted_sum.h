@@ -22,4 +22,7 @@ void reduce_segment(Codec codec, std::span<const Addend> addends, std::span<std:
 /// No value is NaN, infinite or, in fp32, 2^127 or beyond: then no mean of such values overflows.
 bool is_addable(Codec codec, std::span<const std::byte> encoded);
 
+/// L2 norm of what is encoded; the same bits on every machine.
+double norm(Codec codec, std::span<const std::byte> encoded);
+
 }  // namespace tw

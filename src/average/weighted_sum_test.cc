@@ -86,5 +86,23 @@ TEST(ReferenceMean, rounds_as_the_wire_does) {
   EXPECT_EQ(reference_mean(Codec::fp16, inputs, {.length = 3}), rounded);
 }
 
+TEST(Norm, is_that_of_the_decoded_values_whatever_their_number) {
+  for (const Codec codec : {Codec::fp32, Codec::fp16}) {
+    for (const std::size_t count : {0U, 1U, 7U, 2048U, 5001U}) {
+      Prng prng(count);
+      std::vector<float> values(count);
+      for (float& value : values) value = static_cast<float>(prng.uniform()) - 0.5F;
+      std::vector<std::byte> bytes(encoded_bytes(codec, count));
+      encode(codec, values, 1.0F, bytes);
+      decode(codec, bytes, values);
+      double sum = 0;
+      for (const double value : values) sum += value * value;
+      EXPECT_NEAR(norm(codec, bytes), std::sqrt(sum), 1e-12 * static_cast<double>(count)) << count;
+    }
+  }
+  std::vector<float> huge(3, 0x1p126F);
+  EXPECT_EQ(norm(Codec::fp32, std::as_bytes(std::span(huge).first(1))), 0x1p126);
+}
+
 }  // namespace
 }  // namespace tw

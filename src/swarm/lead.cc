@@ -371,6 +371,9 @@ void Lead::on_report(PeerId from, const Report& report) {
     case Complaint::not_finite:
       leave_out(report.suspect, "its gradient is not finite");
       break;
+    case Complaint::too_large:
+      leave_out(report.suspect, "its gradient is beyond the norm cap");
+      break;
     case Complaint::unreachable:
       complaints_[from].unreachable.try_emplace(report.suspect, now_);
       break;

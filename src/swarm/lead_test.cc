@@ -454,13 +454,15 @@ TEST(Lead, leaves_out_one_that_owes_a_mean_only_if_it_waits_for_nobody) {
   EXPECT_EQ((std::vector<std::uint64_t>{3, 2}), council.left_out());
 }
 
-TEST(Lead, leaves_out_a_gradient_that_is_not_finite_at_once) {
-  Council council;
-  const Plan first = council.work_until_called();
-  council.complain(1, 3, Complaint::not_finite);
-  const Plan second = council.work_until_called(first.version);
-  EXPECT_FALSE(contributes(second.draft, 3));
-  EXPECT_EQ(std::vector<std::uint64_t>{3}, council.left_out());
+TEST(Lead, leaves_out_a_gradient_that_is_not_finite_or_too_large_at_once) {
+  for (const Complaint complaint : {Complaint::not_finite, Complaint::too_large}) {
+    Council council;
+    const Plan first = council.work_until_called();
+    council.complain(1, 3, complaint);
+    const Plan second = council.work_until_called(first.version);
+    EXPECT_FALSE(contributes(second.draft, 3));
+    EXPECT_EQ(std::vector<std::uint64_t>{3}, council.left_out());
+  }
 }
 
 TEST(Lead, leaves_out_the_one_whose_mean_differs) {

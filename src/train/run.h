@@ -47,6 +47,7 @@ struct RunOptions {
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   Codec codec = Codec::fp32;
+  double norm_cap = 0;  ///< largest L2 norm, per sample, of a segment of a contribution; 0 = none
   Round rounds = 100;
   std::uint64_t seed = 1;
   EvaluationOptions evaluation;

@@ -104,6 +104,10 @@ constexpr RunField kFields[] = {
     {"training", "seed", "decides initial parameters, sample order and dropout",
      [](RunOptions& o) -> Place { return &o.seed; }},
     {"training", "codec", "how gradients cross the wire", [](RunOptions& o) -> Place { return &o.codec; }},
+    {"training", "norm_cap",
+     "largest L2 norm, per sample, of a segment (65536 values) of a gradient; what is beyond it enters no "
+     "round; 0: no limit",
+     [](RunOptions& o) -> Place { return &o.norm_cap; }},
     {"training", "patience", "how long a side without a majority of the peers pauses before it goes on alone",
      [](RunOptions& o) -> Place { return &o.patience; }},
 

@@ -24,6 +24,7 @@ TEST(RunDigest, differs_when_anything_differs_that_decides_the_result) {
       {"schedule", [](RunOptions& o) { o.schedule.kind = ScheduleKind::linear; }},
       {"rate", [](RunOptions& o) { o.schedule.learning_rate = 2e-3; }},
       {"codec", [](RunOptions& o) { o.codec = Codec::fp16; }},
+      {"norm cap", [](RunOptions& o) { o.norm_cap = 1; }},
       {"seed", [](RunOptions& o) { o.seed = 2; }},
   };
   const Digest base = run_digest({}, 10);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,6 +72,7 @@ class Session::Machine final : public NetworkEvents {
   void contribute_what_is_done();
   void take_bulk(PeerId from, const Message& message);
   void report_averaging();
+  void own_contribution_is_unfit(const Reduction::Unfit& unfit);
   void complain_about_stalls();
   void on_update(const Record& record, const Digest& parameters, Duration took);
   void after_update(const Record& record);
@@ -131,6 +133,7 @@ class Session::Machine final : public NetworkEvents {
   bool told_scatter_ = false;
   bool told_gather_ = false;
   std::pair<Ballot, std::uint32_t> voted_{};
+  std::set<Ballot> ballots_beyond_cap_;  // whose plans counted on an own contribution beyond the norm cap
   std::map<PeerId, Instant> last_bulk_;
   std::map<PeerId, Instant> complained_;
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -18,6 +20,8 @@ constexpr Duration kLinger = 3s;
 /// Bulk messages of the next round that come before its record does: at most so many vectors of them are
 /// kept.
 constexpr std::size_t kEarlyVectors = 2;
+/// A round that counts on a contribution beyond the norm cap under so many ballots has too few other ones.
+constexpr std::size_t kMostBallotsBeyondCap = 3;
 
 }  // namespace
 
@@ -30,8 +34,10 @@ void Session::Machine::open_round() {
     if (observer_ != nullptr) observer_->on_commit(*head);
     if (observer_ != nullptr) observer_->on_applied(*head, tip_->parameters, false);
   }
-  reduction_ = std::make_shared<Reduction>(
-      Reduction::Options{options_.self, round_, geometry_, options_.run.codec, options_.keep_stale_seals});
+  reduction_ =
+      std::make_shared<Reduction>(Reduction::Options{options_.self, round_, geometry_, options_.run.codec,
+                                                     options_.run.norm_cap, options_.keep_stale_seals});
+  ballots_beyond_cap_.clear();
   contributed_.clear();
   loss_sum_ = 0;
   loss_samples_ = 0;
@@ -122,15 +128,10 @@ void Session::Machine::take_bulk(PeerId from, const Message& message) {
 
 void Session::Machine::report_averaging() {
   if (!reduction_ || !reduction_->plan()) return;
-  for (PeerId peer : reduction_->take_not_finite()) {
-    if (peer == options_.self) {
-      end("the gradient of round " + std::to_string(round_) +
-              " is not finite: the training has diverged (a lower learning rate?) or the data holds such "
-              "values",
-          true);
-      return;
-    }
-    swarm_->complain(doors_.clock.now(), peer, Complaint::not_finite);
+  for (const Reduction::Unfit& unfit : reduction_->take_unfit()) {
+    if (unfit.peer == options_.self) own_contribution_is_unfit(unfit);
+    if (finished_) return;
+    swarm_->complain(doors_.clock.now(), unfit.peer, unfit.why);
   }
   const Instant now = doors_.clock.now();
   if (!told_scatter_ && reduction_->scattered()) {
@@ -145,6 +146,26 @@ void Session::Machine::report_averaging() {
   told_gather_ = true;
   swarm_->completed(now, reduction_->mean_digest());
   pump();
+}
+
+void Session::Machine::own_contribution_is_unfit(const Reduction::Unfit& unfit) {
+  if (unfit.why == Complaint::not_finite) {
+    return end(fmt::format("the gradient of round {} is not finite: the training has diverged (a lower "
+                           "learning rate?) or the data holds such values",
+                           round_),
+               true);
+  }
+  const std::string what = fmt::format(
+      "the gradient of round {} has norm {:.6g} per sample in one segment, beyond training.norm_cap {:g}",
+      round_, unfit.norm, options_.run.norm_cap);
+  ballots_beyond_cap_.insert(reduction_->plan()->ballot);
+  if (ballots_beyond_cap_.size() < kMostBallotsBeyondCap) {
+    return emit(Phase::refuse, round_, what + ": the round goes on without it");
+  }
+  end(what +
+          ", and too few other peers remain for the round to go on without it: the training has diverged "
+          "(a lower learning rate?), or the cap is too small for this model",
+      true);
 }
 
 void Session::Machine::complain_about_stalls() {

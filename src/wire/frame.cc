@@ -105,7 +105,7 @@ class Reader {
 
   void get(Standing& value) { get_enum(value, Standing::leaving); }
 
-  void get(Complaint& value) { get_enum(value, Complaint::not_finite); }
+  void get(Complaint& value) { get_enum(value, Complaint::too_large); }
 
   void get(ObjectKind& value) { get_enum(value, ObjectKind::mean); }
 

@@ -32,7 +32,7 @@ class Filler {
 
   void fill(Standing& value) { value = static_cast<Standing>(prng_.below(5)); }
 
-  void fill(Complaint& value) { value = static_cast<Complaint>(prng_.below(3)); }
+  void fill(Complaint& value) { value = static_cast<Complaint>(prng_.below(5)); }
 
   void fill(ObjectKind& value) { value = static_cast<ObjectKind>(prng_.below(2)); }
 
@@ -198,7 +198,7 @@ TEST(Frame, refuses_values_out_of_their_range) {
   head[1] = std::byte{2};  // kind
   EXPECT_FALSE(decode({Blob(head), Blob()}));
   head = head_of(encode(Report{}));
-  head.back() = std::byte{4};  // complaint
+  head.back() = std::byte{5};  // complaint
   EXPECT_FALSE(decode({Blob(head), Blob()}));
   Record record;
   record.last = true;

@@ -204,6 +204,7 @@ enum class Complaint : std::uint8_t {
   owes_contribution,  ///< no byte from it although it owes a contribution: nobody else keeps it from sending
   owes_mean,   ///< no byte from it although it owes a part of the mean: it may itself wait for somebody
   not_finite,  ///< its contribution holds NaN or infinity
+  too_large,   ///< its contribution is beyond the norm cap of the run
 };
 
 /// To the leader: a participant that keeps this round from finishing.
