@@ -60,6 +60,23 @@ std::string to_string(const Kill& kill) {
   return fmt::format("{}@{}", kill.victim ? to_string(*kill.victim) : "leader", kill.round);
 }
 
+Result<std::pair<std::uint64_t, std::uint64_t>> parse_seeds(const std::string& text) {
+  const std::size_t dots = text.find("..");
+  const auto first = whole_number(text.substr(0, dots));
+  const auto last = dots == std::string::npos ? std::nullopt : whole_number(text.substr(dots + 2));
+  const std::string expected = "expected A..B, the first seed and the last";
+  if (first && dots == std::string::npos)
+    return Error{fmt::format("--seeds {}: {}; for one seed --seed {}, for so many of them --seeds 1..{}",
+                             text, expected, text, std::max<std::uint64_t>(1, *first))};
+  if (!first || !last)
+    return Error{fmt::format("--seeds {}: {}, for example --seeds 1..100", text, expected)};
+  if (*first > *last)
+    return Error{fmt::format("--seeds {}: {}; did you mean --seeds {}..{}?", text, expected, *last, *first)};
+  if (*last - *first == UINT64_MAX)
+    return Error{fmt::format("--seeds {}: {}, fewer than 2^64 of them", text, expected)};
+  return std::pair(*first, *last);
+}
+
 Result<std::pair<std::string, std::string>> parse_setting(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)

@@ -34,6 +34,9 @@ struct Kill {
 Result<Kill> parse_kill(const std::string& text);
 std::string to_string(const Kill& kill);
 
+/// "1..100": both ends are included.
+Result<std::pair<std::uint64_t, std::uint64_t>> parse_seeds(const std::string& text);
+
 /// "training.rounds=20" for read_run_file.
 Result<std::pair<std::string, std::string>> parse_setting(const std::string& text);
 

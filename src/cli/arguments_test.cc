@@ -27,6 +27,24 @@ TEST(Count, that_is_wrong_names_option_value_bounds_and_the_nearest_right_one) {
         << text;
 }
 
+TEST(SeedRange, has_both_ends) {
+  EXPECT_EQ(parse_seeds("1..100").value(), std::pair(std::uint64_t{1}, std::uint64_t{100}));
+  EXPECT_EQ(parse_seeds("7..7").value(), std::pair(std::uint64_t{7}, std::uint64_t{7}));
+  EXPECT_EQ(parse_seeds("0..18446744073709551614").value().second, UINT64_MAX - 1);
+}
+
+TEST(SeedRange, that_is_wrong_names_the_value_and_what_was_expected) {
+  EXPECT_EQ(
+      parse_seeds("100").error().message,
+      "--seeds 100: expected A..B, the first seed and the last; for one seed --seed 100, for so many of "
+      "them --seeds 1..100");
+  EXPECT_EQ(parse_seeds("9..3").error().message,
+            "--seeds 9..3: expected A..B, the first seed and the last; did you mean --seeds 3..9?");
+  for (const char* text : {"", "..", "1..", "..3", "1-3", "a..b", "-1..3", "1..3..5"})
+    EXPECT_TRUE(says(parse_seeds(text).error().message, "for example --seeds 1..100")) << text;
+  EXPECT_TRUE(says(parse_seeds("0..18446744073709551615").error().message, "fewer than 2^64"));
+}
+
 TEST(Kill, names_a_peer_or_the_leader_and_a_round) {
   EXPECT_EQ(parse_kill("2@10").value(), (Kill{.victim = PeerId{2}, .round = 10}));
   EXPECT_EQ(parse_kill("leader@3").value(), (Kill{.victim = {}, .round = 3}));

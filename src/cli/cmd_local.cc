@@ -3,12 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <thread>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/local_run.h"
+#include "cli/out_folder.h"
 #include "host/loop.h"
 #include "monitor/event_log_json.h"
 #include "monitor/report.h"
@@ -19,31 +19,6 @@
 namespace tw {
 
 namespace {
-
-/// What `tw local` may delete: files that it wrote.
-bool is_ours(const std::string& name) {
-  return name == "summary.json" || (name.starts_with("events-") && name.ends_with(".jsonl")) ||
-         (name.starts_with("peer-") && name.ends_with(".log"));
-}
-
-Status empty_out_folder(const std::string& folder) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return Error{fmt::format("--out {}: cannot make this folder: {}", folder, error.message())};
-  std::vector<fs::path> old;
-  for (const auto& file : fs::directory_iterator(folder, error)) {
-    if (!is_ours(file.path().filename().string()) || !file.is_regular_file())
-      return Error{
-          fmt::format("--out {}: expected an empty folder or one with a run of before, but {} is in it; "
-                      "give a new folder such as --out {}/run1",
-                      folder, file.path().filename().string(), folder)};
-    old.push_back(file.path());
-  }
-  for (const fs::path& path : old) fs::remove(path, error);
-  if (error) return Error{fmt::format("--out {}: cannot empty this folder: {}", folder, error.message())};
-  return Unit{};
-}
 
 Status parse_script(const LocalArguments& arguments, Round rounds, LocalOptions& options) {
   for (const std::string& text : arguments.join) {

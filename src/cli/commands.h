@@ -59,4 +59,18 @@ struct ReportArguments {
 void describe_report(CLI::App& app, ReportArguments& arguments);
 int report(const ReportArguments& arguments);
 
+struct SimArguments {
+  std::string scenario;
+  std::string seeds;
+  std::string seed;
+  std::string jobs;
+  std::string out;
+  bool once = false;
+  bool trace = false;
+  bool json = false;
+};
+
+void describe_sim(CLI::App& app, SimArguments& arguments);
+int sim(const SimArguments& arguments);
+
 }  // namespace tw

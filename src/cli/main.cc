@@ -17,6 +17,7 @@ struct Arguments {
   TrainArguments train;
   LocalArguments local;
   ReportArguments report;
+  SimArguments sim;
 };
 
 void describe(CLI::App& app, Arguments& arguments) {
@@ -28,11 +29,13 @@ void describe(CLI::App& app, Arguments& arguments) {
       "  tw local examples/mnist.yaml --peers 4 --kill 2@10 --join 20\n"
       "  tw train examples/mnist.yaml\n"
       "  tw report tw-out\n"
+      "  tw sim tests/scenarios/storm.yaml\n"
       "\n`tw COMMAND --help` tells more. Exit codes: 0 done, 1 the run failed, 2 wrong usage, 130 "
       "interrupted.");
   describe_train(app, arguments.train);
   describe_local(app, arguments.local);
   describe_report(app, arguments.report);
+  describe_sim(app, arguments.sim);
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -86,6 +89,7 @@ int run(int count, char** words) {
   }
   if (app.got_subcommand("train")) return train(arguments.train);
   if (app.got_subcommand("local")) return local(arguments.local);
+  if (app.got_subcommand("sim")) return sim(arguments.sim);
   return report(arguments.report);
 }
 

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/out_folder.h"
+#include "cli/sim_sweep.h"
+#include "cli/sim_trace.h"
+#include "sim/scenario_yaml.h"
+
+namespace tw {
+
+namespace {
+
+constexpr std::uint64_t kMaxJobs = 256;
+constexpr Duration kProgressFrom = std::chrono::seconds(1);  ///< sooner than this nobody misses it
+constexpr Duration kBetweenLines = std::chrono::seconds(10);
+
+volatile std::sig_atomic_t interrupts = 0;
+
+extern "C" void on_interrupt(int signal) {
+  interrupts = interrupts + 1;
+  std::signal(signal, SIG_DFL);  // the second one ends the program
+}
+
+Duration real_time() {
+  return std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+/// On stderr: a line that changes on a terminal, a new one now and then elsewhere.
+class ProgressLine {
+ public:
+  ProgressLine(std::string name, Seeds seeds)
+      : name_(std::move(name)), seeds_(seeds), on_terminal_(isatty(STDERR_FILENO) == 1) {}
+
+  ~ProgressLine() {
+    if (shown_) fmt::print(stderr, "{}", on_terminal_ ? "\r\x1b[K" : "");
+  }
+
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  Duration elapsed() const { return real_time() - begin_; }
+
+  void show(const Tally& tally) {
+    const Duration now = elapsed();
+    if (now < (on_terminal_ ? kProgressFrom : shown_at_ + kBetweenLines)) return;
+    shown_ = true;
+    shown_at_ = now;
+    const std::string line = progress_line(name_, seeds_, tally, now);
+    fmt::print(stderr, "{}", on_terminal_ ? fmt::format("\r{}\x1b[K", line) : line + "\n");
+  }
+
+ private:
+  std::string name_;
+  Seeds seeds_;
+  bool on_terminal_;
+  bool shown_ = false;
+  Duration begin_ = real_time();
+  Duration shown_at_{};
+};
+
+Result<SweepOptions> options_of(const SimArguments& arguments) {
+  SweepOptions options{.file = arguments.scenario, .seeds = {}, .twice = !arguments.once};
+  if (arguments.trace && arguments.seed.empty())
+    return Error{"--trace: shows the run of one seed; add --seed N, the number of a seed that failed"};
+  if (!arguments.out.empty() && !arguments.trace)
+    return Error{
+        fmt::format("--out {}: is for the event logs of one seed; add --seed N --trace", arguments.out)};
+  if (!arguments.seed.empty() && !arguments.seeds.empty())
+    return Error{fmt::format("--seed {}: one seed, and --seeds {}: many; give one of the two", arguments.seed,
+                             arguments.seeds)};
+  if (!arguments.seeds.empty()) {
+    const auto seeds = parse_seeds(arguments.seeds);
+    if (!seeds) return seeds.error();
+    options.seeds = {seeds.value().first, seeds.value().second};
+  }
+  if (!arguments.seed.empty()) {
+    const auto seed = parse_count("--seed", arguments.seed, {});
+    if (!seed) return seed.error();
+    options.seeds = {seed.value(), seed.value()};
+  }
+  options.jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  if (!arguments.jobs.empty()) {
+    const auto jobs = parse_count("--jobs", arguments.jobs, {.least = 1, .most = kMaxJobs});
+    if (!jobs) return jobs.error();
+    options.jobs = static_cast<int>(jobs.value());
+  }
+  return options;
+}
+
+/// One seed, with all that happened in it.
+int trace(const SimArguments& arguments, const SweepOptions& options, const Scenario& scenario) {
+  TraceLogs logs(arguments.out);
+  Watching watching{.keep_lines = true, .on_event = {}};
+  if (!arguments.out.empty()) {
+    if (const Status emptied = empty_out_folder(arguments.out); !emptied)
+      return complain(emptied.error().message, kUsage);
+    watching.on_event = [&logs](PeerId writer, const Event& event) { logs.write(writer, event); };
+  }
+  const Duration begin = real_time();
+  SimReport report = run_scenario(scenario, options.seeds.first, watching);
+  if (const Status written = logs.finish(); !written) return complain(written.error().message, kFailed);
+  const int code = report.violations.empty() ? kDone : kFailed;
+  if (arguments.json) {
+    Tally tally;
+    add(tally, std::move(report), nullptr);
+    fmt::print("{}", to_json(results_of(scenario, tally, real_time() - begin)));
+    return code;
+  }
+  for (const std::string& line : report.lines) fmt::print("{}\n", line);
+  fmt::print("\n{}\n", to_string(report));
+  if (!arguments.out.empty()) fmt::print("event logs: {} (tw report {})\n", arguments.out, arguments.out);
+  return code;
+}
+
+}  // namespace
+
+void describe_sim(CLI::App& app, SimArguments& arguments) {
+  CLI::App* command =
+      app.add_subcommand("sim", "Run the protocol in a hostile virtual world, many times over");
+  command->add_option("SCENARIO.yaml", arguments.scenario, "the world, and what goes wrong in it")
+      ->required();
+  command->add_option("--seeds", arguments.seeds, "A..B: the runs, one for each seed; default: 1..100");
+  command->add_option("--jobs", arguments.jobs,
+                      "seeds that run at the same time; default: the cores of this machine");
+  command->add_flag("--once", arguments.once,
+                    "run each seed once; else twice, and the histories are compared");
+  command->add_flag("--json", arguments.json, "results as JSON on stdout");
+  command->add_option("--seed", arguments.seed, "N: this seed alone");
+  command->add_flag("--trace", arguments.trace, "with --seed: print all that happens");
+  command->add_option("--out", arguments.out,
+                      "with --trace: folder for the event logs, as of a real run; one of before is emptied");
+  command->footer(
+      "A seed decides everything: the same one shows the same run on every machine. Exit codes: 0 nothing "
+      "was\n"
+      "violated, 1 something was, 2 wrong usage, 130 interrupted (Ctrl-C: tells what there is).\n"
+      "What a scenario can say: docs/scenarios.md. Some lie in tests/scenarios.\n"
+      "\nExamples:\n"
+      "  tw sim tests/scenarios/storm.yaml\n"
+      "  tw sim tests/scenarios/kills.yaml --seeds 1..10000 --jobs 2 --json | jq .failures\n"
+      "  tw sim tests/scenarios/storm.yaml --seed 17 --trace --out trace && tw report trace");
+}
+
+int sim(const SimArguments& arguments) {
+  const auto options = options_of(arguments);
+  if (!options) return complain(options.error().message, kUsage);
+  const auto scenario = read_scenario(arguments.scenario);
+  if (!scenario) return complain(scenario.error().message, kUsage);
+  if (arguments.trace) return trace(arguments, options.value(), scenario.value());
+
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  Tally tally;
+  Duration took{};
+  {
+    ProgressLine progress(scenario.value().name, options.value().seeds);
+    const RunSeed run = [&](std::uint64_t seed) { return run_scenario(scenario.value(), seed); };
+    tally = sweep(options.value(), run, [&](const Tally& so_far) {
+      progress.show(so_far);
+      return interrupts == 0;
+    });
+    took = progress.elapsed();
+  }
+  if (arguments.json) {
+    fmt::print("{}", to_json(results_of(scenario.value(), tally, took)));
+  } else {
+    fmt::print("{}{}", render_failures(arguments.scenario, tally.failed),
+               render(options.value(), scenario.value(), tally, took));
+  }
+  if (interrupts != 0) return kInterrupted;
+  return tally.failed.empty() ? kDone : kFailed;
+}
+
+}  // namespace tw

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace tw {
+
+/// Makes the folder of --out, or removes the event logs of an earlier run from it. What else may lie there is
+/// not ours: an error, and nothing is removed.
+Status empty_out_folder(const std::string& folder);
+
+}  // namespace tw

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "cli/sim_sweep.h"
+#include "sim/events.h"
+
+namespace tw {
+namespace {
+
+/// More are no news: they are seldom different ones.
+constexpr std::size_t kFailuresInFull = 10;
+
+std::string line(const char* name, const std::string& text) { return fmt::format("{:<15}{}\n", name, text); }
+
+double rate(std::uint64_t events, Duration took) {
+  return took > Duration{} ? static_cast<double>(events) / to_seconds(took) : 0;
+}
+
+/// 1 h 23 min, 12 min 3 s, 8 s.
+std::string duration_text(double seconds) {
+  const auto s = static_cast<std::uint64_t>(seconds + 0.5);
+  if (s >= 3600) return fmt::format("{} h {} min", s / 3600, s % 3600 / 60);
+  if (s >= 60) return fmt::format("{} min {} s", s / 60, s % 60);
+  return fmt::format("{} s", s);
+}
+
+std::string indented(const std::string& text) {
+  std::string result = "  ";
+  for (const char c : text) {
+    result += c;
+    if (c == '\n') result += "  ";
+  }
+  return result;
+}
+
+std::vector<SimFault> coverage(const Scenario& scenario, const Tally& tally) {
+  std::vector<SimFault> rows;
+  for (const FaultName& row : fault_names()) {
+    const bool in_menu = std::any_of(scenario.faults.begin(), scenario.faults.end(),
+                                     [&](const FaultSpec& spec) { return spec.kind == row.kind; });
+    const auto count = tally.faults.find(row.kind);
+    if (!in_menu && count == tally.faults.end()) continue;
+    const FaultCount counts = count == tally.faults.end() ? FaultCount{} : count->second;
+    rows.push_back({row.name, counts.drawn, counts.fired});
+  }
+  return rows;
+}
+
+std::string faults_text(const std::vector<SimFault>& rows) {
+  const auto fired =
+      std::count_if(rows.begin(), rows.end(), [](const SimFault& row) { return row.fired > 0; });
+  std::string text =
+      line("faults", fmt::format("{} of the {} kinds of the scenario fired", fired, rows.size()));
+  for (const SimFault& row : rows) {
+    text += fmt::format("  {:<20}{:>9} drawn{:>9} fired{}\n", row.name, row.drawn, row.fired,
+                        row.fired == 0 ? "   never" : "");
+  }
+  return text;
+}
+
+}  // namespace
+
+SimResults results_of(const Scenario& scenario, const Tally& tally, Duration took) {
+  SimResults results{.seeds = tally.seeds,
+                     .failures = {},
+                     .events = tally.events,
+                     .events_per_s = rate(tally.all_events, took),
+                     .simulated_s = to_seconds(tally.simulated),
+                     .faults = coverage(scenario, tally),
+                     .rare = {tally.rare.begin(), tally.rare.end()},
+                     .kills_by_phase = {}};
+  for (const SimReport& report : tally.failed) {
+    for (const Violation& violation : report.violations) {
+      results.failures.push_back({report.seed, violation.checker, violation.message});
+    }
+  }
+  for (const auto& [phase, count] : tally.kills_by_phase) {
+    results.kills_by_phase.emplace_back(phase_word(phase), count);
+  }
+  return results;
+}
+
+std::string render(const SweepOptions& options, const Scenario& scenario, const Tally& tally, Duration took) {
+  std::string seeds = fmt::format("{}..{}", options.seeds.first, options.seeds.last);
+  if (tally.seeds < options.seeds.count()) seeds = fmt::format("{} of {}", tally.seeds, seeds);
+  if (options.twice) seeds += ", each run twice";
+  const double per_s = rate(tally.all_events, took);
+  std::string events = fmt::format("{} ({:.0f}/s", tally.events, per_s);
+  if (options.jobs > 1) events += fmt::format(", {:.0f}/s a job", per_s / options.jobs);
+  std::string text = line("scenario", fmt::format("{} ({})", scenario.name, options.file));
+  text += line("seeds", seeds);
+  text += line("failed", tally.failed.empty() ? "none" : fmt::format("{} seeds", tally.failed.size()));
+  text += line("events", events + ")");
+  text += line("simulated", fmt::format("{} in {}", duration_text(to_seconds(tally.simulated)),
+                                        duration_text(to_seconds(took))));
+  std::vector<std::string> kills;
+  for (const auto& [phase, count] : tally.kills_by_phase) {
+    kills.push_back(fmt::format("{} {}", phase_word(phase), count));
+  }
+  if (!kills.empty()) {
+    text += line("kills", fmt::format("in {}; of leaders {}", fmt::join(kills, ", "), tally.leader_kills));
+  }
+  if (tally.minority_records > 0) {
+    text += line("marked", fmt::format("{} records without a majority", tally.minority_records));
+  }
+  text += faults_text(coverage(scenario, tally));
+  if (!tally.rare.empty()) text += line("rare branches", fmt::format("{} taken", tally.rare.size()));
+  for (const auto& [name, taken] : tally.rare) text += fmt::format("  {:<34}{:>10} times\n", name, taken);
+  return text;
+}
+
+std::string render_failures(const std::string& file, const std::vector<SimReport>& failed) {
+  std::string text;
+  for (const SimReport& report : failed) {
+    if (&report - failed.data() == kFailuresInFull) {
+      text += fmt::format("... and {} more seeds: {} ...\n\n", failed.size() - kFailuresInFull, report.seed);
+      break;
+    }
+    text += fmt::format("seed {}\n{}\n  again: {}\n\n", report.seed, indented(to_string(report)),
+                        command_for(file, report.seed));
+  }
+  return text;
+}
+
+std::string progress_line(const std::string& name, const Seeds& seeds, const Tally& tally, Duration elapsed) {
+  std::string text = fmt::format("{}: {} of {} seeds, {} failed, {:.0f} events/s", name, tally.seeds,
+                                 seeds.count(), tally.failed.size(), rate(tally.all_events, elapsed));
+  if (tally.seeds > 0) {
+    const double left = to_seconds(elapsed) * static_cast<double>(seeds.count() - tally.seeds) /
+                        static_cast<double>(tally.seeds);
+    text += fmt::format(", about {} to go", duration_text(left));
+  }
+  return text;
+}
+
+}  // namespace tw

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "base/result.h"
+#include "sim/scenario.h"
+
+namespace tw {
+
+/// Writes the event logs of the peers of a virtual run, events-<peer>.jsonl, as `tw train` writes those of
+/// real ones; the wall clock begins with 1970.
+class TraceLogs {
+ public:
+  /// The folder exists.
+  explicit TraceLogs(std::string folder) : folder_(std::move(folder)) {}
+
+  void write(PeerId writer, const Event& event);
+
+  /// Whether everything was written.
+  Status finish();
+
+ private:
+  std::string folder_;
+  std::map<PeerId, std::ofstream> files_;
+};
+
+}  // namespace tw
