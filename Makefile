@@ -13,8 +13,13 @@ DEMO_JOIN ?= 45
 DEMO_OUT ?= demo-out
 DEMO_FLAGS ?=
 
+# Seeds of the simulator: of each scenario, and of the storm alone.
+SIM_SEEDS ?= 1..1000
+SIM_NIGHTLY_SEEDS ?= 1..100000
+SIM_FLAGS ?=
+
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build demo test check layers style format-check tidy bench format clean
+.PHONY: help setup configure build demo sim sim-nightly test check layers style format-check tidy bench format clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 12
@@ -32,6 +37,13 @@ build: configure  ## (default) set up and build the program, build/tw, and the t
 
 demo: build  ## train MNIST on local peers, kill one, let another join
 	$(BUILD)/tw local $(DEMO_CONFIG) --peers $(DEMO_PEERS) --out $(DEMO_OUT) --kill $(DEMO_KILL) --join $(DEMO_JOIN) $(DEMO_FLAGS)
+
+sim: build  ## 1,000 seeds of each scenario in tests/scenarios (minutes)
+	@failed=0; for scenario in tests/scenarios/*.yaml; do \
+		$(BUILD)/tw sim $$scenario --seeds $(SIM_SEEDS) $(SIM_FLAGS) || failed=1; echo; done; exit $$failed
+
+sim-nightly: build  ## 100,000 seeds of the storm (hours)
+	@$(BUILD)/tw sim tests/scenarios/storm.yaml --seeds $(SIM_NIGHTLY_SEEDS) $(SIM_FLAGS)
 
 test: build check  ## build, check and run all tests
 	@ctest --test-dir $(BUILD) -j2 --output-on-failure

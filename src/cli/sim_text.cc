@@ -27,15 +27,6 @@ std::string duration_text(double seconds) {
   return fmt::format("{} s", s);
 }
 
-std::string indented(const std::string& text) {
-  std::string result = "  ";
-  for (const char c : text) {
-    result += c;
-    if (c == '\n') result += "  ";
-  }
-  return result;
-}
-
 std::vector<SimFault> coverage(const Scenario& scenario, const Tally& tally) {
   std::vector<SimFault> rows;
   for (const FaultName& row : fault_names()) {
@@ -119,8 +110,7 @@ std::string render_failures(const std::string& file, const std::vector<SimReport
       text += fmt::format("... and {} more seeds: {} ...\n\n", failed.size() - kFailuresInFull, report.seed);
       break;
     }
-    text += fmt::format("seed {}\n{}\n  again: {}\n\n", report.seed, indented(to_string(report)),
-                        command_for(file, report.seed));
+    text += fmt::format("{}\n  again: {}\n\n", to_string(report), command_for(file, report.seed));
   }
   return text;
 }
