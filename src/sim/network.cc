@@ -2,12 +2,13 @@
 #include "sim/network.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace tw {
 namespace {
 
-Duration time_of(std::size_t bytes, double bytes_per_s) {
+Duration time_of(std::uint64_t bytes, double bytes_per_s) {
   return from_seconds(static_cast<double>(bytes) / bytes_per_s);
 }
 
@@ -33,17 +34,46 @@ void VirtualNetwork::isolate(const std::set<int>& ports, bool close_links) {
   if (!close_links) return;
   for (const int port : ports) {
     for (int other = 0; other < static_cast<int>(hosts_.size()); ++other) {
-      if (cut(port, other)) reset(port, other);
+      if (host(port).group != host(other).group) reset(port, other);
     }
   }
 }
 
+void VirtualNetwork::hold(int from, int to) {
+  ++path(from, to).holds;
+  update_cut(from, to, path(from, to));
+}
+
+void VirtualNetwork::release(int from, int to) {
+  Path& way = path(from, to);
+  way.holds = std::max(0, way.holds - 1);
+  update_cut(from, to, way);
+}
+
 void VirtualNetwork::heal() {
   for (Host& host : hosts_) host.group = 0;
+  for (const auto& [ends, way] : paths_) way->holds = 0;
   update_cuts();
 }
 
-bool VirtualNetwork::cut(int a, int b) const { return host(a).group != host(b).group; }
+bool VirtualNetwork::cut(int a, int b) const { return held(a, b) || held(b, a); }
+
+bool VirtualNetwork::held(int from, int to) const {
+  const auto way = paths_.find({from, to});
+  return host(from).group != host(to).group || (way != paths_.end() && way->second->holds > 0);
+}
+
+bool VirtualNetwork::black_hole(int a, int b) {
+  const bool here = port(a).swallow(b);
+  return port(b).swallow(a) || here;
+}
+
+void VirtualNetwork::tamper(int port, Change change) { host(port).change = std::move(change); }
+
+std::uint64_t VirtualNetwork::bytes_sent(int from, int to) const {
+  const auto way = paths_.find({from, to});
+  return way == paths_.end() ? 0 : way->second->sent;
+}
 
 void VirtualNetwork::reset(int a, int b) {
   for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
@@ -61,7 +91,7 @@ void VirtualNetwork::crash(int number, Death death) {
   Port& dying = port(number);
   for (const auto& [other, link] : dying.links_) {
     if (death != Death::clean && random_.chance(0.5)) lose(path(number, other));
-    if (death != Death::silent) carry_bye(number, other, {link.id, "connection reset by peer", false});
+    if (death != Death::silent) dying.say_bye(other, link, "connection reset by peer", false);
   }
   host(number).silent = death == Death::silent;
   dying.process().kill();
@@ -83,7 +113,25 @@ Duration VirtualNetwork::round_trip(int a, int b) {
   return path(a, b).quality.latency + path(b, a).quality.latency;
 }
 
+std::vector<Frame> VirtualNetwork::tampered(int from, Frame frame) {
+  const Change& change = host(from).change;
+  return change ? change(frame) : std::vector<Frame>{std::move(frame)};
+}
+
+std::uint64_t VirtualNetwork::bulk_bytes(const Frame& frame) const {
+  const double payload = bulk_scale_ * static_cast<double>(frame.payload.size());
+  return frame.head.size() + static_cast<std::uint64_t>(std::llround(payload));
+}
+
+void VirtualNetwork::count(int from, int to, std::uint64_t bytes, bool control) {
+  Host& sender = host(from);
+  ++sender.messages;
+  if (control) sender.control_bytes += bytes;
+  path(from, to).sent += bytes;
+}
+
 void VirtualNetwork::carry(int from, int to, std::size_t bytes, Delivery delivery) {
+  count(from, to, bytes, true);
   Path& way = path(from, to);
   way.control_free = std::max(scheduler_.now(), way.control_free) + time_of(bytes, way.quality.bytes_per_s);
   way.control.push(arrival(way, way.control_free),
@@ -105,30 +153,39 @@ void VirtualNetwork::carry_bye(int from, int to, const Bye& bye) {
   });
 }
 
-void VirtualNetwork::carry_bulk(int from, int to, std::size_t bytes, Delivery delivery) {
+void VirtualNetwork::carry_bulk(int from, int to, std::uint64_t bytes, Delivery delivery) {
+  count(from, to, bytes, false);
   Path& way = path(from, to);
   Host& sender = host(from);
   const Instant now = scheduler_.now();
+  const bool beyond_window = bytes > way.quality.window_bytes;
+  const double windows_per_s = 1 / to_seconds(round_trip(from, to));
+  const double bytes_per_s =
+      beyond_window
+          ? std::min(way.quality.bytes_per_s, static_cast<double>(way.quality.window_bytes) * windows_per_s)
+          : way.quality.bytes_per_s;
+  const std::uint64_t in_window = beyond_window ? way.quality.window_bytes / 2 : bytes;
   sender.up_free = std::max(now, sender.up_free) + time_of(bytes, sender.capacity.up_bytes_per_s);
-  way.bulk_free = std::max(sender.up_free, now + time_of(bytes, way.quality.bytes_per_s));
-  way.unacknowledged += bytes;
+  way.bulk_free = std::max(sender.up_free, now + time_of(bytes, bytes_per_s));
+  way.unacknowledged += in_window;
   ++way.undelivered;
-  way.bulk.push(arrival(way, way.bulk_free), [this, from, to, bytes, delivery = std::move(delivery)] {
-    bulk_arrived(from, to, bytes, delivery);
-  });
+  way.bulk.push(arrival(way, way.bulk_free),
+                [this, from, to, bytes, in_window, delivery = std::move(delivery)] {
+                  bulk_arrived(from, to, {bytes, in_window}, delivery);
+                });
 }
 
-void VirtualNetwork::bulk_arrived(int from, int to, std::size_t bytes, const Delivery& delivery) {
+void VirtualNetwork::bulk_arrived(int from, int to, BulkSize size, const Delivery& delivery) {
   Host& receiver = host(to);
-  receiver.down_free =
-      std::max(scheduler_.now(), receiver.down_free) + time_of(bytes, receiver.capacity.down_bytes_per_s);
+  receiver.down_free = std::max(scheduler_.now(), receiver.down_free) +
+                       time_of(size.bytes, receiver.capacity.down_bytes_per_s);
   Path& way = path(from, to);
-  scheduler_.at(receiver.down_free, [this, &way, epoch = way.epoch, from, to, bytes, delivery] {
+  scheduler_.at(receiver.down_free, [this, &way, epoch = way.epoch, from, to, size, delivery] {
     if (epoch != way.epoch) return;
-    deliver(to, [this, &way, epoch, from, to, bytes, delivery](Port& port) {
+    deliver(to, [this, &way, epoch, from, to, size, delivery](Port& port) {
       delivery(port);
-      scheduler_.after(path(to, from).quality.latency, [this, &way, epoch, from, to, bytes] {
-        if (epoch == way.epoch) acknowledge(from, to, bytes);
+      scheduler_.after(path(to, from).quality.latency, [this, &way, epoch, from, to, size] {
+        if (epoch == way.epoch) acknowledge(from, to, size.in_window);
       });
     });
     bulk_delivered(way);
@@ -143,7 +200,7 @@ void VirtualNetwork::bulk_delivered(Path& way) {
   }
 }
 
-void VirtualNetwork::acknowledge(int from, int to, std::size_t bytes) {
+void VirtualNetwork::acknowledge(int from, int to, std::uint64_t bytes) {
   path(from, to).unacknowledged -= bytes;
   Port& sender = *host(from).port;
   const auto link = sender.links_.find(to);
@@ -151,16 +208,16 @@ void VirtualNetwork::acknowledge(int from, int to, std::size_t bytes) {
   sender.schedule_pump(to, link->second, scheduler_.now());
 }
 
-Instant VirtualNetwork::bulk_room(int from, int to) {
+Instant VirtualNetwork::bulk_room(int from, int to, std::uint64_t swallowed) {
   const Path& way = path(from, to);
-  return way.unacknowledged >= way.quality.window_bytes ? kNever : way.bulk_free;
+  return way.unacknowledged + swallowed >= way.quality.window_bytes ? kNever : way.bulk_free;
 }
 
 VirtualNetwork::Path& VirtualNetwork::path(int from, int to) {
   auto& way = paths_[{from, to}];
   if (!way) {
     way = std::make_unique<Path>(scheduler_);
-    if (cut(from, to)) {
+    if (held(from, to)) {
       way->control.cut();
       way->bulk.cut();
     }
@@ -183,14 +240,16 @@ void VirtualNetwork::lose(Path& way) {
 }
 
 void VirtualNetwork::update_cuts() {
-  for (const auto& [ends, way] : paths_) {
-    if (cut(ends.first, ends.second)) {
-      way->control.cut();
-      way->bulk.cut();
-    } else {
-      way->bulk.heal(way->quality.latency);
-      way->control.heal(way->quality.latency);
-    }
+  for (const auto& [ends, way] : paths_) update_cut(ends.first, ends.second, *way);
+}
+
+void VirtualNetwork::update_cut(int from, int to, Path& way) {
+  if (held(from, to)) {
+    way.control.cut();
+    way.bulk.cut();
+  } else {
+    way.bulk.heal(way.quality.latency);
+    way.control.heal(way.quality.latency);
   }
 }
 

@@ -25,8 +25,9 @@ struct Quality {
   Duration latency = std::chrono::milliseconds(1);
   Duration jitter{};  ///< on top of the latency, uniform in [0, jitter); order is kept all the same
   double bytes_per_s = 125e6;
-  std::uint64_t window_bytes =
-      1 << 20;  ///< bulk bytes under way or not consumed yet; caps the rate at window / RTT
+  /// Bulk bytes under way or not consumed yet; caps the rate at window / RTT. A message beyond it passes at
+  /// that rate, and two of them may be under way.
+  std::uint64_t window_bytes = 1 << 20;
 };
 
 /// What a peer's line carries over all its paths. Bulk alone: control messages are taken to be few.
@@ -64,14 +65,32 @@ class VirtualNetwork {
   void set_quality(int a, int b, const Quality& quality);
   void set_capacity(int port, Capacity capacity);
 
+  /// A byte of the payload of a bulk message counts as so many in all times, windows and counters.
+  void set_bulk_scale(double scale) { bulk_scale_ = scale; }
+
   /// These ports reach each other but nobody else: what crosses the border is held, new dials time out. With
   /// `close_links`, links across the border are reset at both ends.
   void isolate(const std::set<int>& ports, bool close_links = false);
 
-  /// Ends all isolation.
+  /// What is sent in this direction is held, nothing is lost; dials between the two time out. Each hold wants
+  /// its own release; on top of isolation.
+  void hold(int from, int to);
+  void release(int from, int to);
+
+  /// Ends all isolation and all holds.
   void heal();
 
+  /// Whether something sent in one direction or the other would be held.
   bool cut(int a, int b) const;
+
+  /// The present link between the two becomes half-open: what either end sends on it from now on vanishes,
+  /// its end too, and nobody is told. A new link works. False when there is no link.
+  bool black_hole(int a, int b);
+
+  /// All that this port sends, greetings too, goes through `change`: what comes out is sent instead (of a
+  /// greeting, the first frame). An empty function ends it.
+  using Change = std::function<std::vector<Frame>(const Frame&)>;
+  void tamper(int port, Change change);
 
   /// The links between the two close at both ends at once; what is under way is lost.
   void reset(int a, int b);
@@ -79,17 +98,15 @@ class VirtualNetwork {
   /// Ends the process, too.
   void crash(int port, Death death);
 
-  void hold(int, int) {}
+  /// Control and scaled bulk bytes, whatever became of them.
+  std::uint64_t bytes_sent(int from, int to) const;
 
-  void release(int, int) {}
+  std::uint64_t control_bytes_sent(int port) const { return host(port).control_bytes; }
 
-  void black_hole(int, int) {}
+  /// Control and bulk messages.
+  std::uint64_t messages_sent(int port) const { return host(port).messages; }
 
-  void set_bulk_scale(double) {}
-
-  void tamper(int, std::function<std::vector<Frame>(const Frame&)>) {}
-
-  /// Sees each control message as it is sent.
+  /// Sees each control message as its session sends it.
   using Tap = std::function<void(const Frame&)>;
 
   void tap(Tap tap) { tap_ = std::move(tap); }
@@ -105,6 +122,8 @@ class VirtualNetwork {
     Instant up_free{}, down_free{};
     int group = 0;  ///< ports of other groups are out of reach
     bool silent = false;
+    Change change;
+    std::uint64_t control_bytes = 0, messages = 0;
   };
 
   struct Path {
@@ -113,9 +132,11 @@ class VirtualNetwork {
     Quality quality;
     Lane control, bulk;
     Instant control_free{}, bulk_free{};
-    std::uint64_t epoch = 0;                 ///< bulk messages of earlier ones count no longer
-    std::uint64_t unacknowledged = 0;        ///< bulk bytes
-    int undelivered = 0;                     ///< bulk messages
+    std::uint64_t epoch = 0;           ///< bulk messages of earlier ones count no longer
+    std::uint64_t unacknowledged = 0;  ///< bulk bytes
+    std::uint64_t sent = 0;            ///< bytes, whatever became of them
+    int undelivered = 0;               ///< bulk messages
+    int holds = 0;
     std::deque<std::function<void()>> byes;  ///< wait for undelivered bulk messages
   };
 
@@ -123,6 +144,11 @@ class VirtualNetwork {
     std::uint64_t link = 0;
     std::string why;
     bool refused = false;
+  };
+
+  struct BulkSize {
+    std::uint64_t bytes = 0;
+    std::uint64_t in_window = 0;  ///< what it takes of the window
   };
 
   using Delivery = std::function<void(Port&)>;
@@ -134,11 +160,17 @@ class VirtualNetwork {
 
   std::uint64_t next_link() { return ++links_; }
 
+  // A message goes through its sender's tampering; the number is that of the port at the other end.
+  std::vector<Frame> tampered(int from, Frame frame);
+  std::uint64_t bulk_bytes(const Frame& frame) const;
+  void count(int from, int to, std::uint64_t bytes, bool control);
+
   void carry(int from, int to, std::size_t bytes, Delivery delivery);
   void carry_bye(int from, int to, const Bye& bye);
-  void carry_bulk(int from, int to, std::size_t bytes, Delivery delivery);
-  Instant bulk_room(int from,
-                    int to);  ///< when the next bulk message can be taken; kNever while the window is full
+  void carry_bulk(int from, int to, std::uint64_t bytes, Delivery delivery);
+  /// When the next bulk message can be taken; kNever while the window is full. Bytes that vanished in a black
+  /// hole stay in it.
+  Instant bulk_room(int from, int to, std::uint64_t swallowed);
 
   Path& path(int from, int to);
 
@@ -147,11 +179,13 @@ class VirtualNetwork {
   const Host& host(int number) const { return hosts_.at(static_cast<std::size_t>(number)); }
 
   void deliver(int to, const Delivery& delivery);
-  void bulk_arrived(int from, int to, std::size_t bytes, const Delivery& delivery);
+  void bulk_arrived(int from, int to, BulkSize size, const Delivery& delivery);
   void bulk_delivered(Path& path);
-  void acknowledge(int from, int to, std::size_t bytes);
+  void acknowledge(int from, int to, std::uint64_t bytes);
   void lose(Path& path);
+  bool held(int from, int to) const;
   void update_cuts();
+  void update_cut(int from, int to, Path& path);
   Instant arrival(const Path& path, Instant left);
 
   Scheduler& scheduler_;
@@ -160,6 +194,7 @@ class VirtualNetwork {
   std::map<std::pair<int, int>, std::unique_ptr<Path>> paths_;
   std::uint64_t links_ = 0;
   int groups_ = 0;
+  double bulk_scale_ = 1;
   Tap tap_;
 };
 

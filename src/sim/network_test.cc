@@ -439,5 +439,184 @@ TEST_F(Wire, gives_up_a_dial_to_a_stopped_process) {
   EXPECT_EQ(a.heard, "refused timed out\nopen 2\n");
 }
 
+TEST_F(Wire, holds_one_direction_and_loses_nothing) {
+  Listener &a = peer(), &b = peer();
+  link(a, b);
+  network.hold(0, 1);
+  a.bulk.push_back(frame_of("bulk"));
+  a.pull(b);
+  a.send(b, "1");
+  b.send(a, "the other way");
+  scheduler.run_for(seconds(60));
+  EXPECT_EQ(a.heard, "2:the other way\n");
+  EXPECT_EQ(b.heard, "");
+  a.send(b, "2");
+  network.release(0, 1);
+  scheduler.run_for(seconds(1));
+  EXPECT_NE(b.heard.find("1:1\n1:2\n"), std::string::npos) << b.heard;
+  EXPECT_NE(b.heard.find("1:bulk\n"), std::string::npos) << b.heard;
+}
+
+TEST_F(Wire, times_out_dials_in_both_directions_while_one_is_held) {
+  Listener &a = peer(), &b = peer();
+  network.hold(0, 1);
+  EXPECT_TRUE(network.cut(0, 1) && network.cut(1, 0));
+  a.connect(b);
+  b.connect(a);
+  scheduler.run_for(Port::kDialTimeout);
+  EXPECT_EQ(a.heard, "refused timed out\n");
+  EXPECT_EQ(b.heard, "refused timed out\n");
+  network.release(0, 1);
+  a.connect(b);
+  scheduler.run_for(seconds(1));
+  EXPECT_EQ(b.heard, "refused timed out\nopen 1\n");
+}
+
+TEST_F(Wire, wants_a_release_for_each_hold_and_keeps_holds_apart_from_isolation) {
+  Listener &a = peer(), &b = peer();
+  link(a, b);
+  network.hold(0, 1);
+  network.hold(0, 1);
+  network.isolate({0});
+  a.send(b, "x");
+  network.release(0, 1);
+  scheduler.run_for(seconds(1));
+  network.release(0, 1);
+  network.release(0, 1);
+  scheduler.run_for(seconds(1));
+  EXPECT_EQ(b.heard, "") << "still isolated";
+  network.hold(0, 1);
+  network.heal();
+  EXPECT_FALSE(network.cut(0, 1));
+  scheduler.run_for(seconds(1));
+  EXPECT_EQ(b.heard, "1:x\n") << "healing ends holds, too";
+}
+
+TEST_F(Wire, swallows_what_is_sent_on_a_half_open_link_and_takes_a_new_one) {
+  Listener &a = peer(), &b = peer();
+  link(a, b, {.latency = milliseconds(10), .window_bytes = 20'000});
+  a.send(b, "before");
+  EXPECT_TRUE(network.black_hole(0, 1));
+  for (int i = 0; i < 5; ++i) a.bulk.push_back(frame_of(std::string(10'000, 'x')));
+  a.send(b, "lost");
+  b.send(a, "lost");
+  a.pull(b);
+  scheduler.run_for(seconds(100));
+  EXPECT_EQ(b.heard, "1:before\n");
+  EXPECT_EQ(a.heard, "");
+  EXPECT_EQ(a.bulk.size(), 3U) << "the window is full of what was never acknowledged";
+  network.heal();
+  a.call([&](Network& n) { n.close(b.self); });
+  scheduler.run_for(seconds(1));
+  EXPECT_EQ(b.heard, "1:before\n") << "nor is its end told";
+  a.connect(b);
+  scheduler.run_for(seconds(1));
+  EXPECT_EQ(b.heard, "1:before\nclose 1\nopen 1\n");
+  EXPECT_EQ(a.heard, "open 2\n");
+  a.pull(b);
+  scheduler.run_for(seconds(1));
+  EXPECT_EQ(b.received, 6U + 30'000U);
+}
+
+TEST_F(Wire, makes_no_black_hole_where_no_link_is) {
+  Listener &a = peer(), &b = peer();
+  EXPECT_FALSE(network.black_hole(0, 1));
+  link(a, b);
+  a.send(b, "x");
+  scheduler.run_for(seconds(1));
+  EXPECT_EQ(b.heard, "1:x\n");
+}
+
+TEST_F(Wire, tells_nobody_of_a_process_that_dies_behind_a_half_open_link) {
+  Listener &a = peer(), &b = peer();
+  link(a, b);
+  network.black_hole(0, 1);
+  network.crash(0, Death::clean);
+  scheduler.run_for(seconds(100));
+  EXPECT_EQ(b.heard, "");
+}
+
+TEST_F(Wire, counts_a_byte_of_a_bulk_payload_as_many) {
+  Listener &a = peer(), &b = peer();
+  network.set_bulk_scale(1000);
+  link(a, b, {.latency = milliseconds(1), .bytes_per_s = 1e6});
+  const std::uint64_t greeting = network.bytes_sent(0, 1);
+  a.bulk.push_back({frame_of("head").head, Blob(std::vector<std::byte>(500))});
+  const Instant begin = scheduler.now();
+  a.pull(b);
+  scheduler.run_for(seconds(10));
+  EXPECT_EQ(network.bytes_sent(0, 1) - greeting, 500'004U);
+  EXPECT_EQ(b.received, 504U);
+  EXPECT_NEAR(to_seconds(b.last - begin), 0.505, 0.002);
+}
+
+TEST_F(Wire, moves_messages_larger_than_the_window_at_window_per_round_trip) {
+  Listener &a = peer({1e9, 1e9}), &b = peer({1e9, 1e9});
+  link(a, b, {.latency = milliseconds(50), .bytes_per_s = 1e9, .window_bytes = 100'000});
+  network.set_bulk_scale(1000);
+  for (int i = 0; i < 100; ++i) a.bulk.push_back({frame_of("x").head, Blob(std::vector<std::byte>(350))});
+  const Instant begin = scheduler.now();
+  a.pull(b);
+  scheduler.run_for(seconds(100));
+  EXPECT_TRUE(a.bulk.empty());
+  EXPECT_NEAR(to_seconds(b.last - begin), 35.05, 0.2);
+}
+
+TEST_F(Wire, counts_what_was_sent) {
+  Listener &a = peer(), &b = peer(), &c = peer();
+  link(a, b);
+  link(a, c);
+  const std::uint64_t control = network.control_bytes_sent(0), messages = network.messages_sent(0);
+  const std::uint64_t to_b = network.bytes_sent(0, 1), to_c = network.bytes_sent(0, 2);
+  a.send(b, "12345");
+  a.bulk.push_back(frame_of("123"));
+  a.pull(c);
+  scheduler.run_for(seconds(1));
+  network.black_hole(0, 1);
+  a.send(b, "1234567");
+  EXPECT_EQ(network.control_bytes_sent(0) - control, 12U);
+  EXPECT_EQ(network.messages_sent(0) - messages, 3U);
+  EXPECT_EQ(network.bytes_sent(0, 1) - to_b, 12U);
+  EXPECT_EQ(network.bytes_sent(0, 2) - to_c, 3U);
+  EXPECT_EQ(network.bytes_sent(1, 2), 0U);
+}
+
+TEST_F(Wire, sends_what_tampering_makes_of_messages) {
+  Listener &a = peer(), &b = peer();
+  link(a, b);
+  network.tamper(0, [](const Frame& frame) -> std::vector<Frame> {
+    const std::string text = text_of(frame);
+    if (text == "drop") return {};
+    return {frame_of(text + "!"), frame_of(text + "?")};
+  });
+  a.send(b, "1");
+  a.send(b, "drop");
+  b.send(a, "mine");
+  scheduler.run_for(seconds(1));
+  EXPECT_EQ(b.heard, "1:1!\n1:1?\n");
+  EXPECT_EQ(a.heard, "2:mine\n");
+  b.heard.clear();
+  for (const char* text : {"x", "drop", "y"}) a.bulk.push_back(frame_of(text));
+  a.pull(b);
+  scheduler.run_for(seconds(1));
+  EXPECT_EQ(b.heard, "1:x!\n1:x?\n1:y!\n1:y?\n");
+  b.heard.clear();
+  network.tamper(0, {});
+  a.send(b, "2");
+  scheduler.run_for(seconds(1));
+  EXPECT_EQ(b.heard, "1:2\n");
+}
+
+TEST_F(Wire, tampers_with_greetings) {
+  Listener &a = peer(), &b = peer(), &c = peer();
+  network.tamper(0, [](const Frame&) -> std::vector<Frame> { return {frame_of("77"), frame_of("78")}; });
+  b.unwanted = PeerId{77};
+  a.connect(b);
+  c.connect(a);
+  scheduler.run_for(seconds(1));
+  EXPECT_NE(a.heard.find("refused unwanted\n"), std::string::npos) << a.heard;
+  EXPECT_EQ(c.heard, "open 77\n");
+}
+
 }  // namespace
 }  // namespace tw

@@ -42,9 +42,9 @@ void Port::connect(const std::string& address) {
   Link& link = links_[*other];
   if (link.id == 0) {
     link.id = network_.next_link();
-    network_.carry(number_, *other, hello_.size(), [from = number_, id = link.id, hello = hello_](Port& to) {
-      to.on_hello(from, id, hello);
-    });
+    const Frame hello = greeting();
+    network_.carry(number_, *other, hello.size(),
+                   [from = number_, id = link.id, hello](Port& to) { to.on_hello(from, id, hello); });
   }
   if (!link.dialed.empty()) return;
   link.dialed = address;
@@ -56,21 +56,18 @@ void Port::close(PeerId peer) {
   const auto found = by_peer_.find(peer);
   if (found == by_peer_.end()) return;
   const int other = found->second;
-  const std::uint64_t id = links_.at(other).id;
+  const Link link = links_.at(other);
   by_peer_.erase(found);
   links_.erase(other);
-  network_.carry_bye(number_, other, {id, "closed by the other side", false});
+  say_bye(other, link, "closed by the other side", false);
 }
 
 void Port::send(PeerId to, Frame message) {
   const auto found = by_peer_.find(to);
   if (found == by_peer_.end()) return;
   if (network_.tap_) network_.tap_(message);
-  const std::size_t size = message.size();
-  const std::uint64_t id = links_.at(found->second).id;
-  network_.carry(number_, found->second, size, [from = number_, id, frame = std::move(message)](Port& port) {
-    port.on_frame(from, id, frame);
-  });
+  const Link& link = links_.at(found->second);
+  for (const Frame& frame : network_.tampered(number_, std::move(message))) carry(found->second, link, frame);
 }
 
 void Port::pull(PeerId to) {
@@ -114,9 +111,9 @@ void Port::on_hello(int from, std::uint64_t id, const Frame& hello) {
     const Instant end = process_.scheduler().now() + kDialTimeout;
     process_.at(end, [this, from, id, dialed] { expire(from, id, dialed); });
   }
-  network_.carry(number_, from, hello_.size(), [from_here = number_, id, own = hello_](Port& port) {
-    port.on_welcome(from_here, id, own);
-  });
+  const Frame own = greeting();
+  network_.carry(number_, from, own.size(),
+                 [from_here = number_, id, own](Port& port) { port.on_welcome(from_here, id, own); });
 }
 
 void Port::on_welcome(int from, std::uint64_t id, const Frame& hello) {
@@ -171,6 +168,42 @@ void Port::on_frame(int from, std::uint64_t id, const Frame& frame) {
   events_->on_message(peer, frame);
 }
 
+Frame Port::greeting() {
+  const std::vector<Frame> frames = network_.tampered(number_, hello_);
+  return frames.empty() ? Frame{} : frames.front();
+}
+
+void Port::carry(int port, const Link& link, const Frame& frame) {
+  if (link.hole) return network_.count(number_, port, frame.size(), true);
+  network_.carry(number_, port, frame.size(),
+                 [from = number_, id = link.id, frame](Port& to) { to.on_frame(from, id, frame); });
+}
+
+void Port::carry_bulk(int port, Link& link, const Frame& frame) {
+  const std::uint64_t bytes = network_.bulk_bytes(frame);
+  if (link.hole) {
+    link.swallowed += bytes;
+    return network_.count(number_, port, bytes, false);
+  }
+  network_.carry_bulk(number_, port, bytes,
+                      [from = number_, id = link.id, frame](Port& to) { to.on_frame(from, id, frame); });
+}
+
+void Port::say_bye(int port, const Link& link, const std::string& why, bool refused) {
+  if (!link.hole) network_.carry_bye(number_, port, {link.id, why, refused});
+}
+
+Instant Port::bulk_room(int port, const Link& link) const {
+  return network_.bulk_room(number_, port, link.swallowed);
+}
+
+bool Port::swallow(int port) {
+  const auto found = links_.find(port);
+  if (found == links_.end()) return false;
+  found->second.hole = true;
+  return found->second.stage == Stage::open;
+}
+
 Port::Link* Port::find(int port, std::uint64_t id) {
   const auto found = links_.find(port);
   return found != links_.end() && found->second.id == id ? &found->second : nullptr;
@@ -192,8 +225,9 @@ void Port::refuse_later(const std::string& address, const std::string& why, Dura
 void Port::expire(int port, std::uint64_t id, const std::string& address) {
   const Link* link = find(port, id);
   if (link == nullptr || link->stage == Stage::open || link->dialed != address) return;
+  const Link given_up = *link;
   links_.erase(port);
-  network_.carry_bye(number_, port, {id, "timed out", true});
+  say_bye(port, given_up, "timed out", true);
   events_->on_refused(address, "timed out");
 }
 
@@ -208,7 +242,7 @@ void Port::pump(int port, std::uint64_t id) {
   if (link == nullptr) return;
   link->pumping = false;
   if (!link->pulled) return;
-  const Instant room = network_.bulk_room(number_, port);
+  const Instant room = bulk_room(port, *link);
   if (room > process_.scheduler().now()) return schedule_pump(port, *link, room);
   link->pulled = false;
   const PeerId peer = link->peer;
@@ -216,9 +250,8 @@ void Port::pump(int port, std::uint64_t id) {
   link = find(port, id);
   if (!frame || link == nullptr) return;
   link->pulled = true;
-  network_.carry_bulk(number_, port, frame->size(),
-                      [from = number_, id, bulk = *frame](Port& to) { to.on_frame(from, id, bulk); });
-  schedule_pump(port, *link, network_.bulk_room(number_, port));
+  for (const Frame& sent : network_.tampered(number_, *frame)) carry_bulk(port, *link, sent);
+  schedule_pump(port, *link, bulk_room(port, *link));
 }
 
 }  // namespace tw

@@ -55,9 +55,11 @@ class Port final : public Network {
     std::uint64_t id = 0;
     Stage stage = Stage::dialing;
     PeerId peer;
-    std::string dialed;    ///< address, when this side waits for the end of a dial
-    bool pulled = false;   ///< the user may have bulk messages
-    bool pumping = false;  ///< a call of pump() is scheduled
+    std::string dialed;           ///< address, when this side waits for the end of a dial
+    bool pulled = false;          ///< the user may have bulk messages
+    bool pumping = false;         ///< a call of pump() is scheduled
+    bool hole = false;            ///< what is sent on it vanishes
+    std::uint64_t swallowed = 0;  ///< bulk bytes in the hole, never acknowledged
   };
 
   // What arrives from port `from`; each runs inside the process.
@@ -66,6 +68,13 @@ class Port final : public Network {
   void on_confirm(int from, std::uint64_t id);
   void on_bye(int from, std::uint64_t id, const std::string& why, bool refused);
   void on_frame(int from, std::uint64_t id, const Frame& frame);
+
+  Frame greeting();
+  void carry(int port, const Link& link, const Frame& frame);
+  void carry_bulk(int port, Link& link, const Frame& frame);
+  void say_bye(int port, const Link& link, const std::string& why, bool refused);
+  Instant bulk_room(int port, const Link& link) const;
+  bool swallow(int port);
 
   Link* find(int port, std::uint64_t id);
   void opened(int port, Link& link);
