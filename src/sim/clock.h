@@ -36,10 +36,6 @@ class VirtualClock final : public Clock {
   /// unix_nanos() alone, in either direction.
   void jump_wall(Duration by) { wall_jumped_ += by; }
 
-  void jump(Duration) {}
-
-  void jump_wall(Duration) {}
-
  private:
   struct Timer {
     Instant when;  ///< in this clock's time
