@@ -96,13 +96,27 @@ void Lead::on_progress(const Member& from, const Progress& progress) {
       std::find(plan_->participants.begin(), plan_->participants.end(), peer) != plan_->participants.end();
   if (missed_call) send(peer, *plan_);  // it came before the record that this round builds on
   if (!is_member(head_.members, peer)) {
-    if (!is_member(candidates_, peer)) candidates_.push_back(from);
+    if (!is_member(candidates_, peer)) {
+      candidates_.push_back(from);
+      if (stage_ == Stage::called) take_in(peer);
+    }
   } else if (stage_ != Stage::preparing) {
     book_.report(peer, progress);
   } else if (promises_.contains(peer)) {
     promises_.at(peer).progress = progress;
   }
   advance();
+}
+
+// A joiner that has come to the head while the round is averaged gets this mean, too: if it had to fetch it
+// afterwards, it might come too late for every round.
+void Lead::take_in(PeerId joiner) {
+  if (finishing_ || resigned_ || seen_.at(joiner).leaving) return;
+  if (seen_.at(joiner).parameters != plan_->draft.parameters) return;
+  Plan plan = *plan_;
+  plan.participants.push_back(joiner);
+  plan.draft.members = next_members();
+  propose(std::move(plan));
 }
 
 void Lead::on_promise(PeerId from, const Promise& promise) {

@@ -117,6 +117,7 @@ class Lead {
   void commit_when_agreed();
   void leave_out(PeerId peer, const std::string& why);
   void out(PeerId peer);
+  void take_in(PeerId joiner);
   void serve_sealed(Plan plan, const std::set<PeerId>& keepers);
   bool waits_itself(PeerId peer) const;
   std::optional<PeerId> stalled() const;

@@ -250,6 +250,21 @@ TEST(Lead, lets_a_candidate_receive_the_mean_and_makes_it_a_member) {
   EXPECT_TRUE(council.lead.committed().has_value());
 }
 
+TEST(Lead, takes_in_a_joiner_that_comes_to_the_head_after_the_call) {
+  Council council;
+  const Plan first = council.work_until_called();
+  council.vote(1);
+  council.candidates.insert(4);
+  council.link(4);
+  council.tells(4);
+  EXPECT_EQ(council.last_plan.version, first.version + 1);
+  EXPECT_TRUE(is_member(council.last_plan.draft.members, PeerId{4}));
+  EXPECT_EQ(council.last_plan.draft.contributors, first.draft.contributors);
+  EXPECT_EQ(council.last_plan.participants.back(), PeerId{4});
+  council.tells(4);
+  EXPECT_EQ(council.last_plan.version, first.version + 1) << "once is enough";
+}
+
 TEST(Lead, commits_without_a_candidate_that_goes) {
   Council council({.members = {1, 2}});
   council.candidates.insert(3);

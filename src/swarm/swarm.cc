@@ -297,6 +297,7 @@ void Swarm::receive(PeerId, const Commit& commit) {
   const Record& record = commit.record;
   if (record.run != options_.run || record.members.empty() || ended_) return;
   run_is_over_ = run_is_over_ || record.last;
+  told_by_commit_ = record.round;
   if (standing_ == Standing::fresh) {
     const bool begins = record.round == 0 && parameters_ && record.parameters == *parameters_;
     if (begins) {
@@ -535,6 +536,14 @@ void Swarm::send_progress(bool gave_back) {
   } else if (standing_ == Standing::ready || standing_ == Standing::fresh) {
     broadcast(now);
   }
+}
+
+Round Swarm::newest_told() const {
+  Round newest = told_by_commit_;
+  for (PeerId peer : roster_.following()) {
+    if (const auto last = roster_.last_heartbeat(peer)) newest = std::max(newest, last->head);
+  }
+  return newest;
 }
 
 std::vector<PeerId> Swarm::not_at_the_end() const {

@@ -129,6 +129,9 @@ class Swarm {
 
   const Roster& roster() const { return roster_; }
 
+  /// The newest round that anybody said is decided: heartbeats are older than commits.
+  Round newest_told() const;
+
   // ---- outputs
   Outbox take_messages() { return std::exchange(messages_, {}); }
 
@@ -182,6 +185,7 @@ class Swarm {
   bool busy_ = false;
   bool ended_ = false;
   bool end_run_ = false;
+  Round told_by_commit_ = 0;
   bool run_is_over_ = false;        // somebody told of its last record
   bool waits_for_company_ = false;  // began anew from a checkpoint
   std::optional<Record> head_;

@@ -33,10 +33,7 @@ void Session::Machine::act(const CatchUp& catch_up) {
 }
 
 void Session::Machine::begin_catch_up() {
-  Round newest = 0;
-  for (PeerId peer : sources()) {
-    if (const auto last = swarm_->roster().last_heartbeat(peer)) newest = std::max(newest, last->head);
-  }
+  const Round newest = swarm_->newest_told();
   told_sources_done_ = false;
   const bool near = tip_ && tip_->record.run == run_ && newest > tip_->record.round &&
                     newest - tip_->record.round <= kReplayAtMost;
@@ -111,12 +108,7 @@ void Session::Machine::replay(FetchedMean mean) {
 void Session::Machine::go_on_from(Tip tip) {
   tip_ = std::move(tip);
   const Record& record = tip_->record;
-  bool behind = false;
-  for (PeerId peer : sources()) {
-    const auto last = swarm_->roster().last_heartbeat(peer);
-    behind = behind || (last && last->head > record.round);
-  }
-  if (behind) {
+  if (swarm_->newest_told() > record.round) {
     fetch_->want_mean(doors_.clock.now(), record, sources());
     return;
   }
