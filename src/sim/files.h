@@ -4,19 +4,29 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/blob.h"
 #include "base/prng.h"
 #include "world/files.h"
 
 namespace tw {
 
+/// What a disk can do to its user. Those marked * last until mend().
+enum class DiskFault : std::uint8_t {
+  full,         ///< * a write leaves a part of its content and fails: no space left on device
+  error,        ///< one to three operations fail: input/output error
+  torn_write,   ///< * a write leaves a part of its content, and nothing works any more: power is going
+  lost_fsync,   ///< * writes claim success, but a crash leaves nothing, a part or the former content
+  bit_flip,     ///< one bit of one file is another one
+  rename_lost,  ///< * renames and removals claim success, but a crash may undo the last of them
+};
+
 /// A disk in memory that knows what POSIX makes durable: content with the write (fsync), but a name that
 /// appears or goes only with the next rename in its folder (fsync of the folder).
-enum class DiskFault { full, error, torn_write, lost_fsync, bit_flip, rename_lost };
-
 class VirtualFiles final : public Files {
  public:
   Result<std::vector<std::byte>> read(const std::string& path) override;
@@ -26,21 +36,58 @@ class VirtualFiles final : public Files {
   Result<std::vector<std::string>> list(const std::string& folder) override;
   Status make_folder(const std::string& folder) override;
 
-  /// The machine goes down and comes back: each name that was not durable is there or not, by chance.
+  /// The first operation that the fault can concern, after so many others of any sort, is struck; `struck` is
+  /// called once, from inside it. Several may wait at once.
+  void arm(DiskFault fault, int operations_from_now, std::uint64_t seed, std::function<void()> struck);
+
+  /// Ends all faults, those that still wait too. What they left behind stays, also for a crash to come.
+  void mend();
+
+  /// A copy with all content as it is and no fault, for those who look at the disk from outside.
+  VirtualFiles without_faults() const;
+
+  /// The machine goes down and comes back: each name that was not durable is there or not, by chance. Power
+  /// is back (torn_write ends); other faults last.
   void crash(Prng& random);
 
-  void arm(DiskFault, int, std::uint64_t, std::function<void()>) {}
-
-  void mend() {}
-
  private:
-  using Contents = std::map<std::string, std::vector<std::byte>>;
+  struct File {
+    Blob content;
+    bool synced = true;
+  };
 
+  using Contents = std::map<std::string, File>;
+
+  struct Armed {
+    DiskFault fault{};
+    int operations = 0;  ///< until it may strike
+    Prng random;
+    std::function<void()> struck;
+  };
+
+  enum class Operation : std::uint8_t { read, write, rename, remove, other };
+
+  static bool concerns(DiskFault fault, Operation operation);
+  std::optional<Error> begin(Operation operation, const std::string& path);
+  void strike(Armed armed);
+  void flip_bit(Prng& random);
+  bool has_bits() const;
+  Status put(const std::string& path, std::vector<std::byte> content);
+  void leave_part(const std::string& path, std::vector<std::byte> content);
   void make_names_durable(const std::string& folder);
+  Contents after_lost_renames(Prng& random);
+  Contents after_power_loss(Prng& random);
+  void spoil(Contents& files, Prng& random) const;
 
   Contents seen_;     ///< what calls see
   Contents durable_;  ///< what is there after a crash at the least
   std::set<std::string> folders_{"", "/"};
+
+  std::vector<Armed> armed_;
+  Prng chance_{0};  ///< of the fault that struck last
+  int errors_ = 0;  ///< operations that will fail yet
+  bool full_ = false, torn_ = false, tear_ = false, no_fsync_ = false, no_rename_ = false;
+  std::vector<Contents> undone_;  ///< what was there before each rename or removal that may be lost
 };
 
 }  // namespace tw

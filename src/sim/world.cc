@@ -191,7 +191,8 @@ void World::kill(PeerId peer, Death death) {
   Node& victim = node(peer);
   note(fmt::format("{} dies", peer.value));
   end(victim, death);
-  for (const auto& checker : checkers_) checker->on_disk(peer, *victim.files);
+  VirtualFiles seen = victim.files->without_faults();
+  for (const auto& checker : checkers_) checker->on_disk(peer, seen);
 }
 
 void World::lose_power(PeerId peer) {
@@ -199,7 +200,8 @@ void World::lose_power(PeerId peer) {
   note(fmt::format("{} loses power", peer.value));
   end(victim, Death::silent);
   victim.files->crash(random_);
-  for (const auto& checker : checkers_) checker->on_disk(peer, *victim.files);
+  VirtualFiles seen = victim.files->without_faults();
+  for (const auto& checker : checkers_) checker->on_disk(peer, seen);
 }
 
 void World::end(Node& over, Death death) {
@@ -382,7 +384,8 @@ void World::finish() {
   for (const auto& [peer, last] : current_) {
     if (!last->session && !last->farewell) continue;
     survivors.push_back(survivor(*last));
-    for (const auto& checker : checkers_) checker->on_disk(peer, *last->files);
+    VirtualFiles seen = last->files->without_faults();
+    for (const auto& checker : checkers_) checker->on_disk(peer, seen);
   }
   for (const auto& checker : checkers_) checker->on_end(survivors);
 }
