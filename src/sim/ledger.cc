@@ -39,4 +39,10 @@ int Ledger::minority_records() const {
                                         [](const auto& entry) { return entry.second.minority; }));
 }
 
+int Ledger::records_beside(const Record* tip) const {
+  std::size_t in_history = 0;
+  for (const Record* record = tip; record != nullptr; record = find(record->parent)) ++in_history;
+  return static_cast<int>(records_.size() - in_history);
+}
+
 }  // namespace tw

@@ -25,6 +25,9 @@ class Ledger {
 
   int minority_records() const;
 
+  /// Records that are not in the history which ends with this one; null: none are.
+  int records_beside(const Record* tip) const;
+
  private:
   std::map<Digest, Record> records_;
 };

@@ -36,6 +36,7 @@ void SyntheticTrainer::initial_parameters(std::span<float> out) {
 
 double SyntheticTrainer::accumulate(std::span<const float> parameters, SampleSpan samples,
                                     std::span<float> gradient_sum) {
+  computed_ += samples.count;
   const Digest digest = digest_of(parameters);
   for (std::uint64_t sample = samples.first; sample < samples.first + samples.count; ++sample) {
     const std::uint64_t seed = seed_of(digest, sample);

@@ -33,8 +33,12 @@ class SyntheticTrainer final : public Trainer {
                     std::span<float> gradient_sum) override;
   Evaluation evaluate(std::span<const float> parameters) override;
 
+  /// Samples whose gradients were computed here, ever.
+  std::uint64_t computed() const { return computed_; }
+
  private:
   SyntheticModel model_;
+  std::uint64_t computed_ = 0;
 };
 
 /// What a peer must contribute for these samples, computed value by value from synthetic_gradient.

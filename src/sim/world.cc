@@ -373,6 +373,32 @@ std::vector<Record> World::open_drafts() const {
   return open;
 }
 
+std::uint64_t World::computed_samples() const {
+  std::uint64_t samples = 0;
+  for (const auto& process : nodes_) samples += process->trainer.computed();
+  return samples;
+}
+
+World::Sent World::sent(PeerId peer) const {
+  Sent sent;
+  for (const auto& process : nodes_) {
+    if (process->self != peer) continue;
+    const int port = process->port.number();
+    sent.control_bytes += network_.control_bytes_sent(port);
+    sent.messages += network_.messages_sent(port);
+    for (const auto& other : nodes_) sent.bytes += network_.bytes_sent(port, other->port.number());
+  }
+  return sent;
+}
+
+std::uint64_t World::sent_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& from : nodes_) {
+    for (const auto& to : nodes_) bytes += network_.bytes_sent(from->port.number(), to->port.number());
+  }
+  return bytes;
+}
+
 void World::run_until(Instant deadline) {
   while (scheduler_.now() < deadline && !alive().empty()) {
     scheduler_.run_until(std::min(deadline, scheduler_.now() + kLookInterval));

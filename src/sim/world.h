@@ -131,6 +131,21 @@ class World {
 
   const Ledger& ledger() const { return ledger_; }
 
+  /// Samples whose gradients were computed by anybody, ever; some of them more than once.
+  std::uint64_t computed_samples() const;
+
+  /// By this peer's processes.
+  struct Sent {
+    std::uint64_t bytes = 0;  ///< control and (scaled) bulk, whatever became of them
+    std::uint64_t control_bytes = 0;
+    std::uint64_t messages = 0;
+  };
+
+  Sent sent(PeerId peer) const;
+
+  /// By all, as Sent::bytes.
+  std::uint64_t sent_bytes() const;
+
   std::map<std::string, int> rare() const { return rare_.fired(); }
 
   /// Records that were proposed but not decided (as far as anybody knows) for the round after the newest.
