@@ -25,12 +25,21 @@ struct Violation {
   std::string message;
 };
 
-/// What decides which records are right.
+/// What decides which records are right, and how long things may take.
 struct Rules {
   std::uint64_t target_batch_size = 0;
   std::uint64_t microbatch = 0;
   Codec codec = Codec::fp32;
   Geometry geometry;
+  double norm_cap = 0;            ///< RunOptions::norm_cap; 0: none
+  Digest run;                     ///< of the checkpoints
+  std::string checkpoint_folder;  ///< on each disk; empty: none are written
+  std::size_t checkpoint_keep = 2;
+  /// Of a round without faults by the slowest majority of the peers (each of its phases, and the slowest
+  /// microbatch under way at its end, included). 0: not known, and no bound that is counted in it is judged.
+  Duration round_time{};
+  Duration round_trip{};     ///< the longest between two peers, queues included
+  Duration transfer_time{};  ///< of the state to one joiner
 
   std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
 };
@@ -50,6 +59,8 @@ struct Survivor {
   SessionView view;
   Duration idle{};  ///< time it ran without computing, committing or applying anything
   Instant now{};
+  std::uint64_t held_bytes = 0;        ///< of what others sent or asked for
+  std::uint64_t held_bytes_limit = 0;  ///< 0: not known
 };
 
 /// A fault has struck.
@@ -57,19 +68,27 @@ struct Strike {
   FaultKind kind{};
   std::vector<PeerId> victims;
   Instant at{};
+  Duration lasts{};  ///< of those that go on; 0: until faults are over
 };
 
+/// One law. The order of calls: on_event comes before on_commit or on_applied of the same step. on_strike
+/// comes in the instant of the fault, just before or just after what it does (on_disk, when it ends a
+/// process). on_look comes for every peer that has a process, several times a second, for the last time when
+/// its session has finished or failed. on_calm comes once, on_end last.
 class Checker {
  public:
   explicit Checker(std::string name) : name_(std::move(name)) {}
 
   virtual ~Checker() = default;
 
+  Checker(const Checker&) = delete;
+  Checker& operator=(const Checker&) = delete;
+
   virtual void on_commit(const Sighting&) {}
 
   virtual void on_applied(const Sighting&) {}
 
-  virtual void on_look(const Survivor&) {}  ///< now and then, for each peer
+  virtual void on_look(const Survivor&) {}
 
   virtual void on_event(PeerId, const Event&) {}  ///< a line of the event log of this peer
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/durability_checkers.h"
 #include "sim/liveness_checkers.h"
 #include "sim/mean_checkers.h"
 #include "sim/safety_checkers.h"
@@ -32,9 +33,12 @@ std::unique_ptr<Checker> make(const Rules& rules, const Ledger& ledger) {
 }
 
 constexpr Row kRows[] = {
-    {"I1", make<SameParameters>}, {"I2", make<AllOrNone>},     {"I3", make<ExactSamples>},
-    {"I4", make<ExactMean>},      {"I6", make<KnownState>},    {"I8", make<OneHistory>},
-    {"L1", make<RunEnds>},        {"L3", make<WaitsAreNamed>}, {"failure", make<NobodyFails>},
+    {"I1", make<SameParameters>},   {"I2", make<AllOrNone>},      {"I3", make<ExactSamples>},
+    {"I4", make<ExactMean>},        {"I5", make<OnlySoundInput>}, {"I6", make<KnownState>},
+    {"I7", make<CheckpointsLast>},  {"I8", make<OneHistory>},     {"I9", make<CheapPreemption>},
+    {"I11", make<LogReplays>},      {"I12", make<BoundedMemory>}, {"L1", make<GoesOn>},
+    {"L2", make<JoinersGetIn>},     {"L3", make<WaitsAreNamed>},  {"L4", make<LeaderIsReplaced>},
+    {"failure", make<NobodyFails>},
 };
 
 }  // namespace

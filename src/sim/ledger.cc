@@ -4,6 +4,21 @@
 #include <algorithm>
 
 namespace tw {
+namespace {
+
+bool is_newer(const Record& record, const Record& than) {
+  return record.round > than.round ||
+         (record.round == than.round && record.samples_total() > than.samples_total());
+}
+
+}  // namespace
+
+bool Ledger::add(const Digest& digest, const Record& record) {
+  const Record* before = newest();
+  const bool tie = before != nullptr && !is_newer(*before, record) && digest < newest_;
+  if (before == nullptr || is_newer(record, *before) || tie) newest_ = digest;
+  return records_.emplace(digest, record).second;
+}
 
 const Record* Ledger::find(const Digest& digest) const {
   const auto found = records_.find(digest);
@@ -23,16 +38,7 @@ bool Ledger::marked_fork(Digest a, Digest b) const {
   return false;
 }
 
-const Record* Ledger::newest() const {
-  const Record* best = nullptr;
-  for (const auto& [digest, record] : records_) {
-    if (best == nullptr || record.round > best->round ||
-        (record.round == best->round && record.samples_total() > best->samples_total())) {
-      best = &record;
-    }
-  }
-  return best;
-}
+const Record* Ledger::newest() const { return find(newest_); }
 
 int Ledger::minority_records() const {
   return static_cast<int>(std::count_if(records_.begin(), records_.end(),

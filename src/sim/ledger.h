@@ -13,7 +13,7 @@ namespace tw {
 class Ledger {
  public:
   /// True when it is new.
-  bool add(const Digest& digest, const Record& record) { return records_.emplace(digest, record).second; }
+  bool add(const Digest& digest, const Record& record);
 
   const Record* find(const Digest& digest) const;
 
@@ -30,6 +30,7 @@ class Ledger {
 
  private:
   std::map<Digest, Record> records_;
+  Digest newest_;  ///< valid once there is one
 };
 
 }  // namespace tw

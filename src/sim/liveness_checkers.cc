@@ -3,10 +3,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tw {
 namespace {
 
-constexpr Duration kUnnamedWait = std::chrono::seconds(5);
+using namespace std::chrono_literals;
+
+constexpr Duration kUnnamedWait = 5s;
+
+// What the protocol takes beside the work itself (swarm/detector.cc, swarm/roster.cc, swarm/swarm.cc,
+// swarm/lead.cc).
+constexpr Duration kSilence = 2s;  // before a silent peer is out: max(2 s, 6 round trips)
+constexpr int kSilenceRoundTrips = 6;
+constexpr Duration kSteps = 1s;    // ticks of the detector and the swarm, grace before complaints are judged
+constexpr Duration kRedial = 5s;   // the longest pause between two attempts to reach a peer
+constexpr Duration kMeshing = 2s;  // a member that was never linked counts as alive so long
+constexpr Duration kYield = 2s;    // who has lost the lead leaves it to the other so long
+constexpr Duration kStall = 2s;    // of a plan before somebody counts as stalled, beside 1.5 usual ones
+
+Duration detection(const Rules& rules) {
+  return std::max<Duration>(kSilence, kSilenceRoundTrips * rules.round_trip) + kSteps;
+}
 
 /// The run is over, and this peer is no member.
 bool is_left_behind(const Ledger& ledger, PeerId peer) {
@@ -16,12 +34,107 @@ bool is_left_behind(const Ledger& ledger, PeerId peer) {
 
 }  // namespace
 
-void RunEnds::on_end(std::span<const Survivor> survivors) {
+Instant Conditions::undisturbed_since(Instant from, Instant now) const {
+  const Record* newest = ledger_.newest();
+  if (newest == nullptr || newest->last || rules_.round_time == Duration{}) return kNever;
+  const Instant quiet = weather_.quiet_from();
+  if (quiet > now || !census_.has_majority_of(*newest, now)) return kNever;
+  // What is decided next may yet be that record itself: those who knew it may be gone.
+  const Record* before = ledger_.find(newest->parent);
+  if (before != nullptr && !census_.has_majority_of(*before, now)) return kNever;
+  return std::max({from, quiet, census_.last_gone(now)});
+}
+
+Duration GoesOn::limit(const Rules& rules) {
+  return detection(rules) + kRedial + kYield + kStall + rules.round_time * 9 / 2;
+}
+
+void GoesOn::on_calm(Instant at) {
+  conditions_.on_calm(at);
+  since_ = at;
+  if (const Record* newest = ledger_.newest()) round_ = newest->round;
+}
+
+void GoesOn::on_look(const Survivor& survivor) {
+  const Instant now = survivor.now;
+  conditions_.on_look(survivor);
+  const Record* newest = ledger_.newest();
+  if (since_ == kNever || newest == nullptr || told_) return;
+  if (newest->round > round_) {
+    round_ = newest->round;
+    since_ = now;
+  }
+  const Instant since = conditions_.undisturbed_since(since_, now);
+  if (since == kNever || now - since <= limit(rules_)) return;
+  told_ = true;
+  violated(
+      fmt::format("no round was committed after round {} for {:.1f} s without faults; peer {} waits for: {}",
+                  round_, to_seconds(now - since), survivor.peer.value,
+                  survivor.view.waiting.empty() ? "?" : survivor.view.waiting));
+}
+
+void GoesOn::on_end(std::span<const Survivor> survivors) {
   for (const Survivor& survivor : survivors) {
     if (survivor.view.finished || is_left_behind(ledger_, survivor.peer)) continue;
     violated(fmt::format("peer {} has not come beyond round {}; it waits for: {}", survivor.peer.value,
                          survivor.view.round, survivor.view.waiting.empty() ? "?" : survivor.view.waiting));
   }
+}
+
+Duration JoinersGetIn::limit(const Rules& rules) {
+  return detection(rules) + kRedial + rules.transfer_time + rules.round_time * 2;
+}
+
+void JoinersGetIn::on_event(PeerId peer, const Event& event) {
+  if (event.phase == Phase::start && ledger_.newest() != nullptr) outside_[peer] = event.at;
+}
+
+void JoinersGetIn::on_commit(const Sighting& s) {
+  std::erase_if(outside_, [&](const auto& entry) { return has_member(s.record, entry.first); });
+}
+
+void JoinersGetIn::on_look(const Survivor& survivor) {
+  conditions_.on_look(survivor);
+  const auto outside = outside_.find(survivor.peer);
+  if (outside == outside_.end()) return;
+  const Instant since = conditions_.undisturbed_since(outside->second, survivor.now);
+  const bool over = survivor.view.finished || !survivor.view.failure.empty();
+  if (!over && (since == kNever || survivor.now - since <= limit(rules_))) return;
+  outside_.erase(outside);
+  if (over) return;
+  violated(fmt::format("peer {} is no member {:.1f} s after it came, without faults; it waits for: {}",
+                       survivor.peer.value, to_seconds(survivor.now - since),
+                       survivor.view.waiting.empty() ? "?" : survivor.view.waiting));
+}
+
+Duration LeaderIsReplaced::limit(const Rules& rules) {
+  return detection(rules) + kMeshing + rules.round_time * 3;
+}
+
+void LeaderIsReplaced::on_event(PeerId peer, const Event& event) {
+  if (event.phase == Phase::lead) leader_ = peer;
+}
+
+void LeaderIsReplaced::on_strike(const Strike& strike) {
+  conditions_.on_strike(strike);
+  const Record* newest = ledger_.newest();
+  const bool led = std::find(strike.victims.begin(), strike.victims.end(), leader_) != strike.victims.end();
+  if (led && ends_process(strike.kind) && newest != nullptr) vacancy_ = {leader_, strike.at, newest->round};
+}
+
+void LeaderIsReplaced::on_look(const Survivor& survivor) {
+  const Instant now = survivor.now;
+  conditions_.on_look(survivor);
+  const Record* newest = ledger_.newest();
+  if (vacancy_ && newest->round > vacancy_->round) vacancy_.reset();
+  if (!vacancy_) return;
+  const Instant since = conditions_.undisturbed_since(vacancy_->since, now);
+  if (since == kNever || now - since <= limit(rules_)) return;
+  violated(fmt::format(
+      "peer {} led round {} and died; {:.1f} s later no round was committed; peer {} waits for: {}",
+      vacancy_->leader.value, vacancy_->round + 1, to_seconds(now - since), survivor.peer.value,
+      survivor.view.waiting.empty() ? "?" : survivor.view.waiting));
+  vacancy_.reset();
 }
 
 void NobodyFails::on_look(const Survivor& survivor) {

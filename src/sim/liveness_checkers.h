@@ -1,24 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
+#include <optional>
 #include <set>
 
 #include "sim/checker.h"
 #include "sim/ledger.h"
+#include "sim/weather.h"
 
 namespace tw {
 
-/// L1: with faults over and a majority connected the run comes to its end (the world ends after the time it
-/// may take). Who was no member any more when the others came to the end is left behind rightly: nobody is
-/// there to answer it.
-class RunEnds final : public Checker {
+/// For bounds on time: since when the world has been as the bound supposes.
+class Conditions {
  public:
-  explicit RunEnds(const Ledger& ledger) : Checker("L1"), ledger_(ledger) {}
+  Conditions(const Rules& rules, const Ledger& ledger) : rules_(rules), ledger_(ledger) {}
 
-  void on_end(std::span<const Survivor> survivors) override;
+  void on_strike(const Strike& strike) { weather_.on_strike(strike); }
+
+  void on_calm(Instant at) { weather_.on_calm(at); }
+
+  void on_look(const Survivor& survivor) { census_.on_look(survivor); }
+
+  bool lives(PeerId peer, Instant now) const { return census_.lives(peer, now); }
+
+  /// `from`, or the end of the last fault, or the last time that a peer went; kNever when a fault is at work,
+  /// a majority is not there, or the run has not begun or is over.
+  Instant undisturbed_since(Instant from, Instant now) const;
 
  private:
+  const Rules& rules_;
   const Ledger& ledger_;
+  Weather weather_;
+  Census census_;
+};
+
+/// L1: once faults are over and a majority is connected, a round commits within three rounds' time and what
+/// the protocol takes to notice and to meet again; and the run comes to its end (the world ends after the
+/// time it may take). Who was no member any more when the others came to the end is left behind rightly:
+/// nobody is there to answer it.
+class GoesOn final : public Checker {
+ public:
+  GoesOn(const Rules& rules, const Ledger& ledger)
+      : Checker("L1"), rules_(rules), ledger_(ledger), conditions_(rules_, ledger) {}
+
+  void on_strike(const Strike& strike) override { conditions_.on_strike(strike); }
+
+  void on_calm(Instant at) override;
+  void on_look(const Survivor& survivor) override;
+  void on_end(std::span<const Survivor> survivors) override;
+
+  /// From calm, or from the commit before.
+  static Duration limit(const Rules& rules);
+
+ private:
+  Rules rules_;
+  const Ledger& ledger_;
+  Conditions conditions_;
+  Instant since_ = kNever;  ///< calm, then the newest record
+  Round round_ = 0;         ///< of the newest record then
+  bool told_ = false;
+};
+
+/// L2: who comes to a run is a member of it within the transfer of the state and two rounds, when nothing
+/// strikes meanwhile. (That it contributes then depends on its speed: a round may be over before it has
+/// computed anything.)
+class JoinersGetIn final : public Checker {
+ public:
+  JoinersGetIn(const Rules& rules, const Ledger& ledger)
+      : Checker("L2"), rules_(rules), ledger_(ledger), conditions_(rules_, ledger) {}
+
+  void on_strike(const Strike& strike) override { conditions_.on_strike(strike); }
+
+  void on_calm(Instant at) override { conditions_.on_calm(at); }
+
+  void on_event(PeerId peer, const Event& event) override;
+  void on_commit(const Sighting& sighting) override;
+  void on_look(const Survivor& survivor) override;
+
+  static Duration limit(const Rules& rules);
+
+ private:
+  Rules rules_;
+  const Ledger& ledger_;
+  Conditions conditions_;
+  std::map<PeerId, Instant> outside_;  ///< since when
+};
+
+/// L4: after the death of the leader the next round commits without anybody's doing, within the limit of the
+/// detection and three rounds' time.
+class LeaderIsReplaced final : public Checker {
+ public:
+  LeaderIsReplaced(const Rules& rules, const Ledger& ledger)
+      : Checker("L4"), rules_(rules), ledger_(ledger), conditions_(rules_, ledger) {}
+
+  void on_strike(const Strike& strike) override;
+
+  void on_calm(Instant at) override { conditions_.on_calm(at); }
+
+  void on_event(PeerId peer, const Event& event) override;
+  void on_look(const Survivor& survivor) override;
+
+  static Duration limit(const Rules& rules);
+
+ private:
+  struct Vacancy {
+    PeerId leader;
+    Instant since{};
+    Round round = 0;  ///< of the newest record then
+  };
+
+  Rules rules_;
+  const Ledger& ledger_;
+  Conditions conditions_;
+  PeerId leader_;  ///< the last that took the lead
+  std::optional<Vacancy> vacancy_;
 };
 
 /// No session gives up, unless it came too late: the run is over, and it is no member.

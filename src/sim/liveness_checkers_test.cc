@@ -9,7 +9,7 @@ namespace tw {
 namespace {
 
 TEST(L1, names_what_each_session_waits_for_when_the_run_does_not_end) {
-  Judged<RunEnds> j;
+  Judged<GoesOn> j;
   SessionView stuck;
   stuck.round = 7;
   stuck.waiting = "peer 3: no vote";
@@ -20,7 +20,7 @@ TEST(L1, names_what_each_session_waits_for_when_the_run_does_not_end) {
 }
 
 TEST(L1, fires_for_members_of_the_last_record_alone_once_the_run_is_over) {
-  Judged<RunEnds> j;
+  Judged<GoesOn> j;
   Record last = j.story.next(j.story.genesis(), {1, 1});
   last.last = true;
   j.commit(kAnn, last);
@@ -28,6 +28,105 @@ TEST(L1, fires_for_members_of_the_last_record_alone_once_the_run_is_over) {
   j.checker.on_end(survivors);
   ASSERT_EQ(j.checker.violations().size(), 1U);
   EXPECT_NE(j.story.verdict().find("peer 12"), std::string::npos);
+}
+
+Rules timed() {
+  Rules rules = kRules;
+  rules.round_time = std::chrono::seconds(1);
+  rules.round_trip = std::chrono::milliseconds(100);
+  rules.transfer_time = std::chrono::seconds(4);
+  return rules;
+}
+
+TEST(L1, fires_when_no_round_commits_in_time_once_faults_are_over) {
+  Judged<GoesOn> j(timed());
+  const double limit_s = to_seconds(GoesOn::limit(timed()));
+  const Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});
+  j.commit(kAnn, zero);
+  j.look({kAnn, kBob}, 0, 50);
+  j.checker.on_calm(j.at(50));
+  j.look({kAnn, kBob}, 50, 50 + limit_s);
+  EXPECT_EQ(j.story.verdict(), "");
+  j.commit(kAnn, one);
+  j.look({kAnn, kBob}, 50 + limit_s, 49 + 2 * limit_s);
+  EXPECT_EQ(j.story.verdict(), "");
+  j.look({kAnn, kBob}, 49 + 2 * limit_s, 51 + 2 * limit_s);
+  EXPECT_NE(j.story.verdict().find("no round was committed after round 1"), std::string::npos);
+  EXPECT_EQ(j.checker.violations().size(), 1U);
+}
+
+TEST(L1, asks_nothing_of_a_minority) {
+  Judged<GoesOn> j(timed());
+  j.commit(kAnn, j.story.genesis());
+  j.checker.on_calm(j.at(0));
+  j.look({kBob}, 0, 100);
+  EXPECT_EQ(j.story.verdict(), "") << "half of the members without the first one";
+}
+
+TEST(L2, fires_when_a_joiner_stays_outside_and_says_for_whom_it_waits) {
+  Judged<JoinersGetIn> j(timed());
+  const double limit_s = to_seconds(JoinersGetIn::limit(timed()));
+  j.commit(kAnn, j.story.genesis());
+  j.checker.on_event(kEve, {j.at(10), Phase::start});
+  j.look({kAnn, kBob, kEve}, 10, 10 + limit_s);
+  EXPECT_EQ(j.story.verdict(), "");
+  j.look({kAnn, kBob, kEve}, 10 + limit_s, 11 + limit_s);
+  EXPECT_NE(j.story.verdict().find("peer 13 is no member"), std::string::npos);
+}
+
+TEST(L2, is_silent_about_a_joiner_that_became_a_member_or_met_a_fault) {
+  Judged<JoinersGetIn> j(timed());
+  const double limit_s = to_seconds(JoinersGetIn::limit(timed()));
+  const Record zero = j.story.genesis();
+  Record one = j.story.next(zero, {1, 1});
+  one.members.push_back({kEve, "e"});
+  j.commit(kAnn, zero);
+  j.checker.on_event(kEve, {j.at(0), Phase::start});
+  j.checker.on_strike({FaultKind::reset, {kEve, kAnn}, j.at(9)});
+  j.look({kAnn, kBob, kEve}, 0, 8 + limit_s);
+  j.commit(kAnn, one);
+  j.look({kAnn, kBob, kEve}, 8 + limit_s, 30 + limit_s);
+  EXPECT_EQ(j.story.verdict(), "");
+}
+
+struct WithoutLeader : Judged<LeaderIsReplaced> {
+  WithoutLeader() : Judged(timed()) {
+    Record zero = story.genesis();
+    zero.members.push_back({kEve, "e"});
+    commit(kAnn, zero);
+    checker.on_event(kAnn, {at(0), Phase::lead, 1});
+    look({kAnn, kBob, kEve}, 0, 20);
+  }
+
+  double limit_s = to_seconds(LeaderIsReplaced::limit(timed()));
+};
+
+TEST(L4, fires_when_nobody_takes_the_place_of_a_dead_leader) {
+  WithoutLeader j;
+  j.checker.on_strike({FaultKind::preempt_0s, {kAnn}, j.at(20)});
+  j.look({kBob, kEve}, 20, 20 + j.limit_s);
+  EXPECT_EQ(j.story.verdict(), "");
+  j.look({kBob, kEve}, 20 + j.limit_s, 22 + j.limit_s);
+  EXPECT_NE(j.story.verdict().find("peer 11 led round 1 and died"), std::string::npos);
+}
+
+TEST(L4, is_silent_when_the_round_commits_and_while_another_fault_goes_on) {
+  WithoutLeader j;
+  j.checker.on_strike({FaultKind::kill, {kAnn}, j.at(20)});
+  j.checker.on_strike({FaultKind::partition, {kBob}, j.at(21)});
+  j.look({kBob, kEve}, 20, 40 + j.limit_s);
+  j.checker.on_calm(j.at(41 + j.limit_s));
+  j.look({kBob, kEve}, 40 + j.limit_s, 41 + 2 * j.limit_s);
+  j.commit(kBob, j.story.next(*j.ledger.newest(), {1, 1}));
+  j.look({kBob, kEve}, 41 + 2 * j.limit_s, 60 + 2 * j.limit_s);
+  EXPECT_EQ(j.story.verdict(), "");
+}
+
+TEST(L4, does_not_take_the_death_of_somebody_else_for_that_of_the_leader) {
+  WithoutLeader j;
+  j.checker.on_strike({FaultKind::kill, {kEve}, j.at(20)});
+  j.look({kAnn, kBob}, 20, 60);
+  EXPECT_EQ(j.story.verdict(), "");
 }
 
 TEST(Failure, fires_unless_the_session_came_after_the_end_of_the_run) {

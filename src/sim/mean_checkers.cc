@@ -3,30 +3,216 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "average/reference.h"
 #include "sim/trainer.h"
 
 namespace tw {
+namespace {
+
+/// The smallest value that send_huge sends (sim/tamper.cc): a lower cap refuses all of them.
+constexpr double kHuge = 1e4;
+/// Rounding of a mean of values that are each within the cap.
+constexpr double kRounding = 1e-3;
+
+std::optional<FaultKind> unknowable(FaultKind kind, const Rules& rules) {
+  const bool refused = rules.norm_cap > 0 && rules.norm_cap <= kHuge;
+  const bool lies = kind == FaultKind::send_negated || (kind == FaultKind::send_huge && !refused);
+  return lies ? std::optional(kind) : std::nullopt;
+}
+
+bool refusable(FaultKind kind, const Rules& rules) {
+  switch (kind) {
+    case FaultKind::send_nan:
+    case FaultKind::send_infinite:
+    case FaultKind::claim_more:
+    case FaultKind::replay:
+    case FaultKind::duplicate:
+    case FaultKind::wrong_length:
+    case FaultKind::wrong_round:
+    case FaultKind::malformed:
+    case FaultKind::truncated:
+      return true;
+    case FaultKind::send_huge:
+      return !unknowable(kind, rules);
+    default:
+      return false;
+  }
+}
+
+/// What each contributor should have sent.
+std::vector<std::vector<float>> honest_sums(const Record& record, const Rules& rules) {
+  std::vector<std::vector<float>> sums;
+  sums.reserve(record.contributors.size());
+  for (const Contribution& c : record.contributors) {
+    const auto spans = samples_of(record, c.microbatches, rules.microbatch);
+    sums.push_back(reference_contribution(record.parameters, spans, rules.geometry.length));
+  }
+  return sums;
+}
+
+std::vector<WeightedGradient> weighted(const Record& record, const std::vector<std::vector<float>>& sums) {
+  std::vector<WeightedGradient> contributions;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    contributions.push_back({record.contributors[i].samples, sums[i]});
+  }
+  return contributions;
+}
+
+bool has_weights(const Record& record) {
+  return std::all_of(record.contributors.begin(), record.contributors.end(),
+                     [](const Contribution& c) { return c.samples > 0; });
+}
+
+std::vector<float> honest_mean(const Record& record, const Rules& rules) {
+  const auto sums = honest_sums(record, rules);
+  return reference_mean(rules.codec, weighted(record, sums), rules.geometry);
+}
+
+/// The means that follow when each segment of some contributions comes with either sign.
+class SignChoices {
+ public:
+  /// Which contributions, by their place in the record: at most 16.
+  SignChoices(const Record& record, const Rules& rules, const std::vector<std::size_t>& doubtful)
+      : rules_(rules), signs_(std::size_t{1} << doubtful.size()) {
+    const auto sums = honest_sums(record, rules);
+    for (std::size_t signs = 0; signs < signs_; ++signs) {
+      auto changed = sums;
+      for (std::size_t i = 0; i < doubtful.size(); ++i) {
+        if ((signs >> i & 1U) == 0) continue;
+        for (float& value : changed[doubtful[i]]) value = -value;
+      }
+      means_.push_back(reference_mean(rules.codec, weighted(record, changed), rules.geometry));
+    }
+  }
+
+  bool is_one(const Digest& mean, std::uint64_t most) const {
+    const std::uint64_t segments = rules_.geometry.segments();
+    std::vector<std::size_t> choice(segments, 0);
+    std::vector<float> values = means_.front();
+    for (std::uint64_t tried = 0; tried < most; ++tried) {
+      if (digest_of(std::span<const float>(values)) == mean) return true;
+      std::uint64_t segment = 0;
+      while (segment < segments && ++choice[segment] == signs_) choice[segment++] = 0;
+      if (segment == segments) return false;
+      for (std::uint64_t s = 0; s <= segment; ++s) take(s, choice[s], values);
+    }
+    return true;  // not judged
+  }
+
+ private:
+  void take(std::uint64_t segment, std::size_t signs, std::vector<float>& values) const {
+    const auto first = static_cast<std::ptrdiff_t>(rules_.geometry.first(segment));
+    const auto size = static_cast<std::ptrdiff_t>(rules_.geometry.size(segment));
+    std::copy_n(means_[signs].begin() + first, size, values.begin() + first);
+  }
+
+  const Rules& rules_;
+  std::size_t signs_;
+  std::vector<std::vector<float>> means_;  ///< by the signs of all segments alike
+};
+
+}  // namespace
+
+void Liars::on_strike(const Strike& strike) {
+  if (!unknowable(strike.kind, rules_)) return;
+  for (const PeerId peer : strike.victims) {
+    FaultKind& kind = kinds_.try_emplace(peer, strike.kind).first->second;
+    if (strike.kind == FaultKind::send_huge) kind = strike.kind;
+  }
+}
+
+void Liars::on_calm(Round newest) { last_ = newest + 1; }
+
+std::optional<FaultKind> Liars::of(PeerId peer, Round round) const {
+  const auto kind = kinds_.find(peer);
+  return kind == kinds_.end() || round > last_ ? std::nullopt : std::optional(kind->second);
+}
+
+void ExactMean::on_calm(Instant) {
+  const Record* newest = ledger_.newest();
+  liars_.on_calm(newest == nullptr ? 0 : newest->round);
+}
 
 void ExactMean::on_commit(const Sighting& s) {
   const Record& record = s.record;
   if (record.round == 0 || !seen_.insert(s.digest).second) return;
-  std::vector<std::vector<float>> sums;
-  std::vector<WeightedGradient> contributions;
-  for (const Contribution& c : record.contributors) {
-    const auto spans = samples_of(record, c.microbatches, rules_.microbatch);
-    if (c.samples == 0) {
-      violated(fmt::format("round {}: contribution {}/{} has no weight", record.round, c.peer.value, c.slot));
-      return;
-    }
-    sums.push_back(reference_contribution(record.parameters, spans, rules_.geometry.length));
-    contributions.push_back({c.samples, sums.back()});
+  if (!has_weights(record)) {
+    violated(fmt::format("round {}: a contribution has no weight", record.round));
+    return;
   }
-  const Digest mean =
-      digest_of(std::span<const float>(reference_mean(rules_.codec, contributions, rules_.geometry)));
+  std::vector<std::size_t> doubtful;
+  for (std::size_t i = 0; i < record.contributors.size(); ++i) {
+    const auto lie = liars_.of(record.contributors[i].peer, record.round);
+    if (lie == FaultKind::send_huge) return;
+    if (lie) doubtful.push_back(i);
+  }
+  const Digest mean = digest_of(std::span<const float>(honest_mean(record, rules_)));
   if (mean == record.mean) return;
-  violated(fmt::format("round {}: the recorded mean is {}, that of its {} contributions {}", record.round,
-                       to_string(record.mean), contributions.size(), to_string(mean)));
+  constexpr std::size_t kMostDoubtful = 8;
+  if (doubtful.size() > kMostDoubtful) return;
+  if (!doubtful.empty() && SignChoices(record, rules_, doubtful).is_one(record.mean, kMostChoices)) return;
+  violated(fmt::format("round {}: the recorded mean is {}, that of its {} contributions {}{}", record.round,
+                       to_string(record.mean), record.contributors.size(), to_string(mean),
+                       doubtful.empty() ? "" : ", and none with other signs of who sends them negated"));
+}
+
+void OnlySoundInput::on_strike(const Strike& strike) {
+  for (const PeerId peer : strike.victims) {
+    if (refusable(strike.kind, rules_)) refusable_[peer].insert(strike.kind);
+    if (unknowable(strike.kind, rules_)) liars_.insert(peer);
+  }
+}
+
+void OnlySoundInput::on_commit(const Sighting& s) {
+  if (s.record.round == 0 || !seen_.insert(s.digest).second) return;
+  judge_contributors(s.record);
+  judge_mean(s.record);
+}
+
+void OnlySoundInput::judge_contributors(const Record& record) {
+  const Record* before = ledger_.find(record.parent);
+  std::set<std::pair<PeerId, std::uint32_t>> slots;
+  for (const Contribution& c : record.contributors) {
+    if (!slots.emplace(c.peer, c.slot).second) {
+      violated(fmt::format("round {}: contribution {}/{} counts twice", record.round, c.peer.value, c.slot));
+    }
+    if (before == nullptr || has_member(*before, c.peer)) continue;
+    violated(fmt::format("round {}: peer {} contributed, but was no member", record.round, c.peer.value));
+  }
+}
+
+void OnlySoundInput::judge_mean(const Record& record) {
+  const auto contributes = [&](PeerId peer) {
+    return std::any_of(record.contributors.begin(), record.contributors.end(),
+                       [&](const Contribution& c) { return c.peer == peer; });
+  };
+  if (!has_weights(record) || std::any_of(liars_.begin(), liars_.end(), contributes)) return;  // I4 tells
+  std::string struck;
+  for (const auto& [peer, kinds] : refusable_) {
+    if (!contributes(peer)) continue;
+    for (const FaultKind kind : kinds) struck += fmt::format(" {} ({})", peer.value, name_of(kind));
+  }
+  if (struck.empty() && rules_.norm_cap == 0) return;
+  const std::vector<float> mean = honest_mean(record, rules_);
+  if (digest_of(std::span<const float>(mean)) != record.mean) {
+    if (!struck.empty()) {
+      violated(fmt::format("round {}: something is in the mean that had to be refused, of peers{}",
+                           record.round, struck));
+    }
+    return;
+  }
+  for (std::uint64_t s = 0; s < rules_.geometry.segments() && rules_.norm_cap > 0; ++s) {
+    const auto part = std::span(mean).subspan(rules_.geometry.first(s), rules_.geometry.size(s));
+    double squares = 0;
+    for (const float value : part) squares += static_cast<double>(value) * static_cast<double>(value);
+    if (std::sqrt(squares) <= rules_.norm_cap * (1 + kRounding)) continue;
+    violated(fmt::format("round {}: segment {} of the mean has norm {}, beyond the cap {}", record.round, s,
+                         std::sqrt(squares), rules_.norm_cap));
+    return;
+  }
 }
 
 }  // namespace tw

@@ -3,29 +3,125 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "sim/test_story.h"
 
 namespace tw {
 namespace {
 
 TEST(I4, accepts_the_reference_mean_and_fires_when_one_value_is_stale) {
-  ExactMean checker(kRules);
-  Story story(checker);
-  Record record = story.next(story.genesis(), {1, 1});
-  story.commit(kAnn, record);
-  EXPECT_EQ(story.verdict(), "");
+  Judged<ExactMean> j;
+  Record record = j.story.next(j.story.genesis(), {1, 1});
+  j.story.commit(kAnn, record);
+  EXPECT_EQ(j.story.verdict(), "");
   record.mean.low ^= 1;
-  story.commit(kBob, record);
-  EXPECT_NE(story.verdict().find("round 1: the recorded mean is"), std::string::npos);
+  j.story.commit(kBob, record);
+  EXPECT_NE(j.story.verdict().find("round 1: the recorded mean is"), std::string::npos);
 }
 
 TEST(I4, fires_when_the_recorded_contributors_are_not_those_of_the_mean) {
-  ExactMean checker(kRules);
-  Story story(checker);
-  Record record = story.next(story.genesis(), {1, 1});
+  Judged<ExactMean> j;
+  Record record = j.story.next(j.story.genesis(), {1, 1});
   record.contributors = {{kAnn, 0, 8, RangeSet({0, 2})}, {kBob, 0, 12, RangeSet({2, 3})}};
-  story.commit(kAnn, record);
-  EXPECT_EQ(checker.violations().size(), 1U);
+  j.story.commit(kAnn, record);
+  EXPECT_EQ(j.checker.violations().size(), 1U);
+}
+
+/// As if some segments of Bob's contribution to this record had come with the other sign.
+Record negated(Record record, const std::set<std::uint64_t>& segments) {
+  const SampleSpan ann{record.first_sample, 12}, bob{record.first_sample + 12, 8};
+  const auto first = reference_contribution(record.parameters, {&ann, 1}, 40);
+  auto second = reference_contribution(record.parameters, {&bob, 1}, 40);
+  for (const std::uint64_t segment : segments) {
+    for (std::uint64_t i = 0; i < kRules.geometry.size(segment); ++i) {
+      float& value = second[kRules.geometry.first(segment) + i];
+      value = -value;
+    }
+  }
+  const WeightedGradient both[] = {{12, first}, {8, second}};
+  record.mean = digest_of(std::span<const float>(reference_mean(Codec::fp16, both, kRules.geometry)));
+  return record;
+}
+
+TEST(I4, finds_the_signs_of_a_peer_that_sends_negated_values_and_fires_for_anybody_else) {
+  Judged<ExactMean> j;
+  const Record one = j.story.next(j.story.genesis(), {1, 1});
+  j.checker.on_strike({FaultKind::send_negated, {kBob}, {}});
+  j.commit(kAnn, negated(one, {0, 2}));
+  j.commit(kAnn, one);
+  EXPECT_EQ(j.story.verdict(), "");
+  Record other = one;
+  other.mean.low ^= 1;
+  j.commit(kAnn, other);
+  EXPECT_NE(j.story.verdict().find("none with other signs"), std::string::npos);
+
+  Judged<ExactMean> honest;
+  honest.checker.on_strike({FaultKind::send_negated, {kAnn}, {}});
+  honest.commit(kAnn, negated(one, {0, 2}));
+  EXPECT_EQ(honest.checker.violations().size(), 1U);
+}
+
+TEST(I4, trusts_a_peer_again_in_the_second_round_after_faults_are_over) {
+  Judged<ExactMean> j;
+  const Record one = j.story.next(j.story.genesis(), {1, 1}), two = j.story.next(one, {2, 2});
+  j.checker.on_strike({FaultKind::send_negated, {kBob}, {}});
+  j.checker.on_calm({});
+  j.commit(kAnn, negated(one, {1}));
+  EXPECT_EQ(j.story.verdict(), "");
+  j.commit(kAnn, negated(two, {1}));
+  EXPECT_EQ(j.checker.violations().size(), 1U);
+}
+
+TEST(I4, cannot_judge_huge_values_unless_a_cap_refuses_them) {
+  Rules capped = kRules;
+  capped.norm_cap = 1000;
+  for (const Rules& rules : {kRules, capped}) {
+    Judged<ExactMean> j(rules);
+    Record one = j.story.next(j.story.genesis(), {1, 1});
+    one.mean.low ^= 1;
+    j.checker.on_strike({FaultKind::send_huge, {kBob}, {}});
+    j.commit(kAnn, one);
+    EXPECT_EQ(j.checker.violations().size(), rules.norm_cap == 0 ? 0U : 1U);
+  }
+}
+
+TEST(I5, fires_for_a_contributor_that_was_no_member_and_for_a_slot_that_counts_twice) {
+  Judged<OnlySoundInput> j;
+  const Record zero = j.story.genesis();
+  Record one = j.story.next(zero, {1, 1});
+  j.commit(kAnn, zero);
+  j.commit(kAnn, one);
+  EXPECT_EQ(j.story.verdict(), "");
+  one.contributors[1].peer = kEve;
+  j.commit(kAnn, one);
+  EXPECT_EQ(j.story.verdict(), "round 1: peer 13 contributed, but was no member");
+  one.contributors[1].peer = kAnn;
+  j.commit(kAnn, one);
+  ASSERT_EQ(j.checker.violations().size(), 2U);
+  EXPECT_EQ(j.checker.violations()[1].message, "round 1: contribution 11/0 counts twice");
+}
+
+TEST(I5, fires_when_the_mean_is_not_that_of_what_a_hostile_contributor_should_have_sent) {
+  Judged<OnlySoundInput> j;
+  Record one = j.story.next(j.story.genesis(), {1, 1});
+  j.checker.on_strike({FaultKind::send_nan, {kBob}, {}});
+  j.commit(kAnn, one);
+  EXPECT_EQ(j.story.verdict(), "");
+  one.mean.low ^= 1;
+  j.commit(kAnn, one);
+  EXPECT_EQ(j.story.verdict(),
+            "round 1: something is in the mean that had to be refused, of peers 12 (send_nan)");
+}
+
+TEST(I5, fires_when_the_mean_is_longer_than_the_cap) {
+  for (const double cap : {1000.0, 10.0}) {
+    Rules rules = kRules;
+    rules.norm_cap = cap;
+    Judged<OnlySoundInput> j(rules);
+    j.commit(kAnn, j.story.next(j.story.genesis(), {1, 1}));
+    EXPECT_EQ(j.checker.violations().size(), cap == 10.0 ? 1U : 0U);
+  }
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "average/reference.h"
 #include "sim/checker.h"
@@ -79,9 +81,16 @@ inline Survivor finished(PeerId peer) {
 /// The ledger is the story's, so checkers that need one are made with it.
 template <class T>
 struct Judged {
-  Ledger ledger;
-  T checker{ledger};
-  Story story{checker};
+  explicit Judged(const Rules& rules = kRules) : checker(make(rules, ledger)) {}
+
+  static T make(const Rules& rules, const Ledger& ledger) {
+    if constexpr (std::is_constructible_v<T, const Rules&, const Ledger&>)
+      return T(rules, ledger);
+    else if constexpr (std::is_constructible_v<T, const Rules&>)
+      return T(rules);
+    else
+      return T(ledger);
+  }
 
   void commit(PeerId peer, const Record& record) {
     ledger.add(digest_of(record), record);
@@ -92,6 +101,19 @@ struct Judged {
     ledger.add(digest_of(record), record);
     story.apply(peer, record, parameters, restored);
   }
+
+  /// Looks at these peers five times a second from `from` to `to` (seconds).
+  void look(std::initializer_list<PeerId> peers, double from_s, double to_s) {
+    for (double at_s = from_s; at_s <= to_s; at_s += 0.2) {
+      for (const PeerId peer : peers) checker.on_look({peer, {}, {}, at(at_s)});
+    }
+  }
+
+  static Instant at(double seconds) { return Instant{} + from_seconds(seconds); }
+
+  Ledger ledger;
+  T checker;
+  Story story{checker};
 };
 
 }  // namespace tw

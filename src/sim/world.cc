@@ -39,10 +39,15 @@ bool is_stage(Phase phase) {
 }
 
 Rules rules_of(const WorldOptions& options) {
-  return {options.run.target_batch_size,
-          options.run.microbatch,
-          options.run.codec,
-          {options.model.parameters, options.segment_length}};
+  Rules rules{options.run.target_batch_size,
+              options.run.microbatch,
+              options.run.codec,
+              {options.model.parameters, options.segment_length}};
+  rules.norm_cap = options.run.norm_cap;
+  rules.run = run_digest(options.run, options.model.parameters);
+  rules.checkpoint_folder = options.run.checkpoint.folder;
+  rules.checkpoint_keep = static_cast<std::size_t>(options.run.checkpoint.keep);
+  return rules;
 }
 
 bool is_plan(const Frame& frame) {

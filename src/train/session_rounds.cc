@@ -202,7 +202,11 @@ void Session::Machine::act(const Committed& committed) {
       {"calc_s", to_seconds(averaging_since - began_at_)},
       {"comm_s", to_seconds(now - averaging_since)}};
   if (loss_samples_ > 0) numbers.emplace_back("loss", loss_sum_ / static_cast<double>(loss_samples_));
-  emit(Phase::commit, record.round, record.minority ? "without a majority" : "", std::move(numbers));
+  Event event{now, Phase::commit, record.round};
+  event.why = record.minority ? "without a majority" : "";
+  event.numbers = std::move(numbers);
+  event.digest = to_string(digest_of(record));
+  doors_.events.emit(event);
   if (observer_ != nullptr) observer_->on_commit(record);
 
   donor_.keep_mean(record, reduction_->mean_segments());
