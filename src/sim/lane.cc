@@ -6,9 +6,28 @@
 
 namespace tw {
 
-void Lane::push(Instant arrival, std::function<void()> deliver) {
-  under_way_.push_back({arrival, std::move(deliver)});
-  if (under_way_.size() == 1 && !cut_) schedule();
+std::uint32_t UnderWay::add(Instant arrival, Call deliver) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(items_.size()));
+    items_.emplace_back();
+  }
+  const std::uint32_t place = free_.back();
+  free_.pop_back();
+  items_[place] = {arrival, std::move(deliver), kNone};
+  return place;
+}
+
+UnderWay::Item UnderWay::take(std::uint32_t place) {
+  free_.push_back(place);
+  return std::move(items_[place]);
+}
+
+void Lane::push(Instant arrival, Call deliver) {
+  const bool was_empty = empty();
+  const std::uint32_t added = under_way_.add(arrival, std::move(deliver));
+  (was_empty ? first_ : under_way_.at(last_).next) = added;
+  last_ = added;
+  if (was_empty && !cut_) schedule();
 }
 
 void Lane::cut() {
@@ -20,23 +39,25 @@ void Lane::heal(Duration latency) {
   if (!cut_) return;
   cut_ = false;
   not_before_ = scheduler_.now() + latency;
-  if (!under_way_.empty()) schedule();
+  if (!empty()) schedule();
 }
 
 void Lane::clear() {
-  under_way_.clear();
+  while (!empty()) first_ = under_way_.take(first_).next;
   ++generation_;
 }
 
 void Lane::schedule() {
-  const Instant when = std::max(under_way_.front().arrival, not_before_);
-  scheduler_.at(when, [this, generation = ++generation_] {
-    if (generation != generation_) return;
-    const std::function<void()> deliver = std::move(under_way_.front().deliver);
-    under_way_.pop_front();
-    if (!under_way_.empty()) schedule();
-    deliver();
-  });
+  const Instant when = std::max(under_way_.at(first_).arrival, not_before_);
+  scheduler_.at(when, [this, generation = ++generation_] { arrive(generation); });
+}
+
+void Lane::arrive(std::uint32_t generation) {
+  if (generation != generation_) return;
+  UnderWay::Item item = under_way_.take(first_);
+  first_ = item.next;
+  if (!empty()) schedule();
+  item.deliver();
 }
 
 }  // namespace tw

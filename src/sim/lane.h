@@ -2,23 +2,44 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <functional>
+#include <vector>
 
+#include "sim/call.h"
 #include "sim/scheduler.h"
 
 namespace tw {
+
+/// What is under way on all lanes of one network: a lane that is empty takes no memory here.
+class UnderWay {
+ public:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  struct Item {
+    Instant arrival;
+    Call deliver;
+    std::uint32_t next = kNone;
+  };
+
+  std::uint32_t add(Instant arrival, Call deliver);
+  Item take(std::uint32_t place);
+
+  Item& at(std::uint32_t place) { return items_[place]; }
+
+ private:
+  std::vector<Item> items_;
+  std::vector<std::uint32_t> free_;
+};
 
 /// One direction and priority of a path: what is pushed arrives in that order, each not before its time.
 /// While the lane is cut nothing arrives, and nothing is lost. Must outlive the scheduler's calls into it.
 class Lane {
  public:
-  explicit Lane(Scheduler& scheduler) : scheduler_(scheduler) {}
+  Lane(Scheduler& scheduler, UnderWay& under_way) : scheduler_(scheduler), under_way_(under_way) {}
 
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  void push(Instant arrival, std::function<void()> deliver);
+  void push(Instant arrival, Call deliver);
 
   void cut();
 
@@ -28,21 +49,18 @@ class Lane {
   /// Forgets what is under way.
   void clear();
 
-  bool empty() const { return under_way_.empty(); }
+  bool empty() const { return first_ == UnderWay::kNone; }
 
  private:
-  struct Item {
-    Instant arrival;
-    std::function<void()> deliver;
-  };
-
   void schedule();
+  void arrive(std::uint32_t generation);
 
   Scheduler& scheduler_;
-  std::deque<Item> under_way_;
+  UnderWay& under_way_;
+  std::uint32_t first_ = UnderWay::kNone, last_ = UnderWay::kNone;
+  std::uint32_t generation_ = 0;  ///< of the scheduled arrival; older ones are void
   bool cut_ = false;
   Instant not_before_{};
-  std::uint64_t generation_ = 0;  ///< of the scheduled arrival; older ones are void
 };
 
 }  // namespace tw

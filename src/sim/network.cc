@@ -2,6 +2,7 @@
 #include "sim/network.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -52,15 +53,19 @@ void VirtualNetwork::release(int from, int to) {
 
 void VirtualNetwork::heal() {
   for (Host& host : hosts_) host.group = 0;
-  for (const auto& [ends, way] : paths_) way->holds = 0;
+  for (Host& host : hosts_) {
+    for (const auto& way : host.ways) {
+      if (way) way->holds = 0;
+    }
+  }
   update_cuts();
 }
 
 bool VirtualNetwork::cut(int a, int b) const { return held(a, b) || held(b, a); }
 
 bool VirtualNetwork::held(int from, int to) const {
-  const auto way = paths_.find({from, to});
-  return host(from).group != host(to).group || (way != paths_.end() && way->second->holds > 0);
+  const Path* way = known_path(from, to);
+  return host(from).group != host(to).group || (way != nullptr && way->holds > 0);
 }
 
 bool VirtualNetwork::black_hole(int a, int b) {
@@ -71,17 +76,17 @@ bool VirtualNetwork::black_hole(int a, int b) {
 void VirtualNetwork::tamper(int port, Change change) { host(port).change = std::move(change); }
 
 std::uint64_t VirtualNetwork::bytes_sent(int from, int to) const {
-  const auto way = paths_.find({from, to});
-  return way == paths_.end() ? 0 : way->second->sent;
+  const Path* way = known_path(from, to);
+  return way == nullptr ? 0 : way->sent;
 }
 
 void VirtualNetwork::reset(int a, int b) {
   for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
     lose(path(from, to));
     Port& port = *host(to).port;
-    const auto link = port.links_.find(from);
-    if (link == port.links_.end()) continue;
-    port.process().at(scheduler_.now(), [&port, other = from, id = link->second.id] {
+    const Port::Link* link = port.link_to(from);
+    if (link == nullptr) continue;
+    port.process().at(scheduler_.now(), [&port, other = from, id = link->id] {
       port.on_bye(other, id, "connection reset", false);
     });
   }
@@ -89,19 +94,22 @@ void VirtualNetwork::reset(int a, int b) {
 
 void VirtualNetwork::crash(int number, Death death) {
   Port& dying = port(number);
-  for (const auto& [other, link] : dying.links_) {
+  for (int other = 0; other < static_cast<int>(hosts_.size()); ++other) {
+    const Port::Link* link = dying.link_to(other);
+    if (link == nullptr) continue;
     if (death != Death::clean && random_.chance(0.5)) lose(path(number, other));
-    if (death != Death::silent) dying.say_bye(other, link, "connection reset by peer", false);
+    if (death != Death::silent) dying.say_bye(other, *link, "connection reset by peer", false);
   }
   host(number).silent = death == Death::silent;
   dying.process().kill();
 }
 
 std::optional<int> VirtualNetwork::find(const std::string& address) const {
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    if (address_of(static_cast<int>(i)) == address) return static_cast<int>(i);
-  }
-  return std::nullopt;
+  const std::size_t digits = address.find('-') + 1;
+  int number = -1;
+  (void)std::from_chars(address.data() + digits, address.data() + address.size(), number);
+  const bool known = number >= 0 && number < static_cast<int>(hosts_.size()) && address_of(number) == address;
+  return known ? std::optional(number) : std::nullopt;
 }
 
 VirtualNetwork::Reach VirtualNetwork::reach(int from, int to) const {
@@ -113,10 +121,7 @@ Duration VirtualNetwork::round_trip(int a, int b) {
   return path(a, b).quality.latency + path(b, a).quality.latency;
 }
 
-std::vector<Frame> VirtualNetwork::tampered(int from, Frame frame) {
-  const Change& change = host(from).change;
-  return change ? change(frame) : std::vector<Frame>{std::move(frame)};
-}
+std::vector<Frame> VirtualNetwork::tampered(int from, const Frame& frame) { return host(from).change(frame); }
 
 std::uint64_t VirtualNetwork::bulk_bytes(const Frame& frame) const {
   const double payload = bulk_scale_ * static_cast<double>(frame.payload.size());
@@ -130,82 +135,88 @@ void VirtualNetwork::count(int from, int to, std::uint64_t bytes, bool control) 
   path(from, to).sent += bytes;
 }
 
-void VirtualNetwork::carry(int from, int to, std::size_t bytes, Delivery delivery) {
-  count(from, to, bytes, true);
-  Path& way = path(from, to);
+void VirtualNetwork::carry(int to, Parcel parcel) {
+  const std::size_t bytes = parcel.kind == Parcel::Kind::confirm ? 1 : parcel.frame.size();
+  count(parcel.from, to, bytes, true);
+  Path& way = path(parcel.from, to);
   way.control_free = std::max(scheduler_.now(), way.control_free) + time_of(bytes, way.quality.bytes_per_s);
   way.control.push(arrival(way, way.control_free),
-                   [this, to, delivery = std::move(delivery)] { deliver(to, delivery); });
+                   [this, to, parcel = std::move(parcel)]() mutable { deliver(to, std::move(parcel)); });
 }
 
 // Comes after all that was sent before it, in both priorities.
 void VirtualNetwork::carry_bye(int from, int to, const Bye& bye) {
   Path& way = path(from, to);
-  const auto say = [this, from, to, bye] {
-    deliver(to, [from, bye](Port& port) { port.on_bye(from, bye.link, bye.why, bye.refused); });
+  const auto say = [from, to = host(to).port.get(), bye] {
+    to->process().enter([from, to, bye] { to->on_bye(from, bye.link, bye.why, bye.refused); });
   };
   way.control.push(arrival(way, std::max(scheduler_.now(), way.control_free)), [&way, say] {
     if (way.undelivered == 0) {
       say();
     } else {
-      way.byes.push_back(say);
+      way.byes.emplace_back(say);
     }
   });
 }
 
-void VirtualNetwork::carry_bulk(int from, int to, std::uint64_t bytes, Delivery delivery) {
-  count(from, to, bytes, false);
-  Path& way = path(from, to);
-  Host& sender = host(from);
+void VirtualNetwork::carry_bulk(int to, Parcel parcel) {
+  const std::uint64_t bytes = bulk_bytes(parcel.frame);
+  count(parcel.from, to, bytes, false);
+  Path& way = path(parcel.from, to);
+  Host& sender = host(parcel.from);
   const Instant now = scheduler_.now();
-  const bool beyond_window = bytes > way.quality.window_bytes;
-  const double windows_per_s = 1 / to_seconds(round_trip(from, to));
-  const double bytes_per_s =
-      beyond_window
-          ? std::min(way.quality.bytes_per_s, static_cast<double>(way.quality.window_bytes) * windows_per_s)
-          : way.quality.bytes_per_s;
-  const std::uint64_t in_window = beyond_window ? way.quality.window_bytes / 2 : bytes;
+  double bytes_per_s = way.quality.bytes_per_s;
+  std::uint64_t in_window = bytes;
+  if (bytes > way.quality.window_bytes) {
+    const auto window = static_cast<double>(way.quality.window_bytes);
+    bytes_per_s = std::min(bytes_per_s, window / to_seconds(round_trip(parcel.from, to)));
+    in_window = way.quality.window_bytes / 2;
+  }
   sender.up_free = std::max(now, sender.up_free) + time_of(bytes, sender.capacity.up_bytes_per_s);
   way.bulk_free = std::max(sender.up_free, now + time_of(bytes, bytes_per_s));
   way.unacknowledged += in_window;
   ++way.undelivered;
   way.bulk.push(arrival(way, way.bulk_free),
-                [this, from, to, bytes, in_window, delivery = std::move(delivery)] {
-                  bulk_arrived(from, to, {bytes, in_window}, delivery);
+                [this, to, bytes, in_window, parcel = std::move(parcel)]() mutable {
+                  bulk_arrived(to, bytes, in_window, std::move(parcel));
                 });
 }
 
-void VirtualNetwork::bulk_arrived(int from, int to, BulkSize size, const Delivery& delivery) {
+void VirtualNetwork::bulk_arrived(int to, std::uint64_t bytes, std::uint64_t in_window, Parcel parcel) {
   Host& receiver = host(to);
-  receiver.down_free = std::max(scheduler_.now(), receiver.down_free) +
-                       time_of(size.bytes, receiver.capacity.down_bytes_per_s);
-  Path& way = path(from, to);
-  scheduler_.at(receiver.down_free, [this, &way, epoch = way.epoch, from, to, size, delivery] {
+  receiver.down_free =
+      std::max(scheduler_.now(), receiver.down_free) + time_of(bytes, receiver.capacity.down_bytes_per_s);
+  const std::uint64_t epoch = path(parcel.from, to).epoch;
+  scheduler_.at(receiver.down_free, [this, to, epoch, in_window, parcel = std::move(parcel)]() mutable {
+    Path& way = path(parcel.from, to);
     if (epoch != way.epoch) return;
-    deliver(to, [this, &way, epoch, from, to, size, delivery](Port& port) {
-      delivery(port);
-      scheduler_.after(path(to, from).quality.latency, [this, &way, epoch, from, to, size] {
-        if (epoch == way.epoch) acknowledge(from, to, size.in_window);
-      });
+    host(to).port->process().enter([this, to, epoch, in_window, parcel = std::move(parcel)] {
+      hand_over_bulk(to, epoch, in_window, parcel);
     });
     bulk_delivered(way);
   });
 }
 
+void VirtualNetwork::hand_over_bulk(int to, std::uint64_t epoch, std::uint64_t in_window,
+                                    const Parcel& parcel) {
+  const int from = parcel.from;
+  hand_over(*host(to).port, parcel);
+  scheduler_.after(path(to, from).quality.latency, [this, from, to, epoch, in_window] {
+    if (epoch == path(from, to).epoch) acknowledge(from, to, in_window);
+  });
+}
+
 void VirtualNetwork::bulk_delivered(Path& way) {
   if (--way.undelivered > 0) return;
-  while (!way.byes.empty()) {
-    way.byes.front()();
-    way.byes.pop_front();
-  }
+  for (Call& say : std::exchange(way.byes, {})) say();
 }
 
 void VirtualNetwork::acknowledge(int from, int to, std::uint64_t bytes) {
   path(from, to).unacknowledged -= bytes;
   Port& sender = *host(from).port;
-  const auto link = sender.links_.find(to);
-  if (link == sender.links_.end() || !link->second.pulled) return;
-  sender.schedule_pump(to, link->second, scheduler_.now());
+  Port::Link* link = sender.link_to(to);
+  if (link == nullptr || !link->pulled) return;
+  sender.schedule_pump(to, *link, scheduler_.now());
 }
 
 Instant VirtualNetwork::bulk_room(int from, int to, std::uint64_t swallowed) {
@@ -214,9 +225,12 @@ Instant VirtualNetwork::bulk_room(int from, int to, std::uint64_t swallowed) {
 }
 
 VirtualNetwork::Path& VirtualNetwork::path(int from, int to) {
-  auto& way = paths_[{from, to}];
+  auto& ways = host(from).ways;
+  const auto place = static_cast<std::size_t>(to);
+  if (place >= ways.size()) ways.resize(std::max(hosts_.size(), place + 1));
+  auto& way = ways[place];
   if (!way) {
-    way = std::make_unique<Path>(scheduler_);
+    way = std::make_unique<Path>(scheduler_, under_way_);
     if (held(from, to)) {
       way->control.cut();
       way->bulk.cut();
@@ -225,9 +239,28 @@ VirtualNetwork::Path& VirtualNetwork::path(int from, int to) {
   return *way;
 }
 
-void VirtualNetwork::deliver(int to, const Delivery& delivery) {
+const VirtualNetwork::Path* VirtualNetwork::known_path(int from, int to) const {
+  const auto& ways = host(from).ways;
+  const auto place = static_cast<std::size_t>(to);
+  return place < ways.size() ? ways[place].get() : nullptr;
+}
+
+void VirtualNetwork::hand_over(Port& port, const Parcel& parcel) {
+  switch (parcel.kind) {
+    case Parcel::Kind::hello:
+      return port.on_hello(parcel.from, parcel.link, parcel.frame);
+    case Parcel::Kind::welcome:
+      return port.on_welcome(parcel.from, parcel.link, parcel.frame);
+    case Parcel::Kind::confirm:
+      return port.on_confirm(parcel.from, parcel.link);
+    case Parcel::Kind::frame:
+      return port.on_frame(parcel.from, parcel.link, parcel.frame);
+  }
+}
+
+void VirtualNetwork::deliver(int to, Parcel parcel) {
   Port& port = *host(to).port;
-  port.process().enter([&port, delivery] { delivery(port); });
+  port.process().enter([&port, parcel = std::move(parcel)] { hand_over(port, parcel); });
 }
 
 void VirtualNetwork::lose(Path& way) {
@@ -240,7 +273,12 @@ void VirtualNetwork::lose(Path& way) {
 }
 
 void VirtualNetwork::update_cuts() {
-  for (const auto& [ends, way] : paths_) update_cut(ends.first, ends.second, *way);
+  for (std::size_t from = 0; from < hosts_.size(); ++from) {
+    const auto& ways = hosts_[from].ways;
+    for (std::size_t to = 0; to < ways.size(); ++to) {
+      if (ways[to]) update_cut(static_cast<int>(from), static_cast<int>(to), *ways[to]);
+    }
+  }
 }
 
 void VirtualNetwork::update_cut(int from, int to, Path& way) {

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -116,18 +114,9 @@ class VirtualNetwork {
 
   enum class Reach { works, refuses, fails };
 
-  struct Host {
-    std::unique_ptr<Port> port;
-    Capacity capacity;
-    Instant up_free{}, down_free{};
-    int group = 0;  ///< ports of other groups are out of reach
-    bool silent = false;
-    Change change;
-    std::uint64_t control_bytes = 0, messages = 0;
-  };
-
   struct Path {
-    explicit Path(Scheduler& scheduler) : control(scheduler), bulk(scheduler) {}
+    Path(Scheduler& scheduler, UnderWay& under_way)
+        : control(scheduler, under_way), bulk(scheduler, under_way) {}
 
     Quality quality;
     Lane control, bulk;
@@ -137,7 +126,18 @@ class VirtualNetwork {
     std::uint64_t sent = 0;            ///< bytes, whatever became of them
     int undelivered = 0;               ///< bulk messages
     int holds = 0;
-    std::deque<std::function<void()>> byes;  ///< wait for undelivered bulk messages
+    std::vector<Call> byes;  ///< wait for undelivered bulk messages
+  };
+
+  struct Host {
+    std::unique_ptr<Port> port;
+    Capacity capacity;
+    Instant up_free{}, down_free{};
+    int group = 0;  ///< ports of other groups are out of reach
+    bool silent = false;
+    Change change;
+    std::uint64_t control_bytes = 0, messages = 0;
+    std::vector<std::unique_ptr<Path>> ways;  ///< by the port at the other end; none before the first use
   };
 
   struct Bye {
@@ -146,13 +146,6 @@ class VirtualNetwork {
     bool refused = false;
   };
 
-  struct BulkSize {
-    std::uint64_t bytes = 0;
-    std::uint64_t in_window = 0;  ///< what it takes of the window
-  };
-
-  using Delivery = std::function<void(Port&)>;
-
   // For Port.
   std::optional<int> find(const std::string& address) const;
   Reach reach(int from, int to) const;
@@ -160,26 +153,30 @@ class VirtualNetwork {
 
   std::uint64_t next_link() { return ++links_; }
 
-  // A message goes through its sender's tampering; the number is that of the port at the other end.
-  std::vector<Frame> tampered(int from, Frame frame);
+  bool tampers(int from) const { return host(from).change != nullptr; }
+
+  std::vector<Frame> tampered(int from, const Frame& frame);
   std::uint64_t bulk_bytes(const Frame& frame) const;
   void count(int from, int to, std::uint64_t bytes, bool control);
 
-  void carry(int from, int to, std::size_t bytes, Delivery delivery);
+  void carry(int to, Parcel parcel);
   void carry_bye(int from, int to, const Bye& bye);
-  void carry_bulk(int from, int to, std::uint64_t bytes, Delivery delivery);
+  void carry_bulk(int to, Parcel parcel);
   /// When the next bulk message can be taken; kNever while the window is full. Bytes that vanished in a black
   /// hole stay in it.
   Instant bulk_room(int from, int to, std::uint64_t swallowed);
 
   Path& path(int from, int to);
+  const Path* known_path(int from, int to) const;  ///< null before its first use
 
   Host& host(int number) { return hosts_.at(static_cast<std::size_t>(number)); }
 
   const Host& host(int number) const { return hosts_.at(static_cast<std::size_t>(number)); }
 
-  void deliver(int to, const Delivery& delivery);
-  void bulk_arrived(int from, int to, BulkSize size, const Delivery& delivery);
+  static void hand_over(Port& port, const Parcel& parcel);
+  void deliver(int to, Parcel parcel);
+  void bulk_arrived(int to, std::uint64_t bytes, std::uint64_t in_window, Parcel parcel);
+  void hand_over_bulk(int to, std::uint64_t epoch, std::uint64_t in_window, const Parcel& parcel);
   void bulk_delivered(Path& path);
   void acknowledge(int from, int to, std::uint64_t bytes);
   void lose(Path& path);
@@ -190,8 +187,8 @@ class VirtualNetwork {
 
   Scheduler& scheduler_;
   Prng random_;
+  UnderWay under_way_;
   std::vector<Host> hosts_;
-  std::map<std::pair<int, int>, std::unique_ptr<Path>> paths_;
   std::uint64_t links_ = 0;
   int groups_ = 0;
   double bulk_scale_ = 1;

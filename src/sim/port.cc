@@ -34,18 +34,15 @@ void Port::connect(const std::string& address) {
     case VirtualNetwork::Reach::works:
       break;
   }
-  const auto found = links_.find(*other);
-  if (found != links_.end() && found->second.stage == Stage::open) {
+  if (const Link* there = link_to(*other); there != nullptr && there->stage == Stage::open) {
     refuse_later(address, "linked already", Duration{});
     return;
   }
-  Link& link = links_[*other];
-  if (link.id == 0) {
-    link.id = network_.next_link();
-    const Frame hello = greeting();
-    network_.carry(number_, *other, hello.size(),
-                   [from = number_, id = link.id, hello](Port& to) { to.on_hello(from, id, hello); });
+  if (link_to(*other) == nullptr) {
+    const std::uint64_t id = make_link(*other, {.id = network_.next_link()}).id;
+    network_.carry(*other, {greeting(), id, number_, Parcel::Kind::hello});
   }
+  Link& link = *link_to(*other);
   if (!link.dialed.empty()) return;
   link.dialed = address;
   const Instant end = process_.scheduler().now() + kDialTimeout;
@@ -56,9 +53,8 @@ void Port::close(PeerId peer) {
   const auto found = by_peer_.find(peer);
   if (found == by_peer_.end()) return;
   const int other = found->second;
-  const Link link = links_.at(other);
   by_peer_.erase(found);
-  links_.erase(other);
+  const Link link = *end_link(other);
   say_bye(other, link, "closed by the other side", false);
 }
 
@@ -66,22 +62,23 @@ void Port::send(PeerId to, Frame message) {
   const auto found = by_peer_.find(to);
   if (found == by_peer_.end()) return;
   if (network_.tap_) network_.tap_(message);
-  const Link& link = links_.at(found->second);
-  for (const Frame& frame : network_.tampered(number_, std::move(message))) carry(found->second, link, frame);
+  const Link& link = *link_to(found->second);
+  if (!network_.tampers(number_)) return carry(found->second, link, std::move(message));
+  for (const Frame& frame : network_.tampered(number_, message)) carry(found->second, link, frame);
 }
 
 void Port::pull(PeerId to) {
   const auto found = by_peer_.find(to);
   if (found == by_peer_.end()) return;
-  Link& link = links_.at(found->second);
+  Link& link = *link_to(found->second);
   link.pulled = true;
   schedule_pump(found->second, link, process_.scheduler().now());
 }
 
 std::vector<int> Port::linked() const {
   std::vector<int> ports;
-  for (const auto& [port, link] : links_) {
-    if (link.stage == Stage::open) ports.push_back(port);
+  for (std::size_t port = 0; port < links_.size(); ++port) {
+    if (links_[port] && links_[port]->stage == Stage::open) ports.push_back(static_cast<int>(port));
   }
   return ports;
 }
@@ -89,11 +86,10 @@ std::vector<int> Port::linked() const {
 void Port::on_hello(int from, std::uint64_t id, const Frame& hello) {
   if (!listening()) return network_.carry_bye(number_, from, {id, "connection refused", true});
   std::string dialed;
-  if (const auto found = links_.find(from); found != links_.end()) {
-    const Link old = found->second;
-    if (old.stage == Stage::dialing && number_ < from) return;  // the own dial stands
+  if (link_to(from) != nullptr) {
+    if (link_to(from)->stage == Stage::dialing && number_ < from) return;  // the own dial stands
+    const Link old = *end_link(from);
     dialed = old.dialed;
-    links_.erase(found);
     if (old.stage == Stage::open) {
       by_peer_.erase(old.peer);
       events_->on_close(old.peer, "replaced by a new link");
@@ -105,15 +101,12 @@ void Port::on_hello(int from, std::uint64_t id, const Frame& hello) {
     if (!dialed.empty()) events_->on_refused(dialed, peer.error().message);
     return;
   }
-  Link& link = links_[from];
-  link = {id, Stage::accepted, peer.value(), dialed};
+  make_link(from, {id, Stage::accepted, peer.value(), dialed});
   if (!dialed.empty()) {
     const Instant end = process_.scheduler().now() + kDialTimeout;
     process_.at(end, [this, from, id, dialed] { expire(from, id, dialed); });
   }
-  const Frame own = greeting();
-  network_.carry(number_, from, own.size(),
-                 [from_here = number_, id, own](Port& port) { port.on_welcome(from_here, id, own); });
+  network_.carry(from, {greeting(), id, number_, Parcel::Kind::welcome});
 }
 
 void Port::on_welcome(int from, std::uint64_t id, const Frame& hello) {
@@ -124,14 +117,13 @@ void Port::on_welcome(int from, std::uint64_t id, const Frame& hello) {
   }
   const Result<PeerId> peer = events_->admit(hello);
   if (!peer) {
-    const std::string address = link->dialed;
-    links_.erase(from);
+    const std::string address = end_link(from)->dialed;
     network_.carry_bye(number_, from, {id, peer.error().message, true});
     events_->on_refused(address, peer.error().message);
     return;
   }
   link->peer = peer.value();
-  network_.carry(number_, from, 1, [from_here = number_, id](Port& port) { port.on_confirm(from_here, id); });
+  network_.carry(from, {{}, id, number_, Parcel::Kind::confirm});
   opened(from, *link);
 }
 
@@ -146,10 +138,8 @@ void Port::on_confirm(int from, std::uint64_t id) {
 }
 
 void Port::on_bye(int from, std::uint64_t id, const std::string& why, bool refused) {
-  const Link* link = find(from, id);
-  if (link == nullptr) return;
-  const Link old = *link;
-  links_.erase(from);
+  if (find(from, id) == nullptr) return;
+  const Link old = *end_link(from);
   if (old.stage == Stage::open) {
     by_peer_.erase(old.peer);
     events_->on_close(old.peer, why);
@@ -169,24 +159,23 @@ void Port::on_frame(int from, std::uint64_t id, const Frame& frame) {
 }
 
 Frame Port::greeting() {
+  if (!network_.tampers(number_)) return hello_;
   const std::vector<Frame> frames = network_.tampered(number_, hello_);
   return frames.empty() ? Frame{} : frames.front();
 }
 
-void Port::carry(int port, const Link& link, const Frame& frame) {
+void Port::carry(int port, const Link& link, Frame frame) {
   if (link.hole) return network_.count(number_, port, frame.size(), true);
-  network_.carry(number_, port, frame.size(),
-                 [from = number_, id = link.id, frame](Port& to) { to.on_frame(from, id, frame); });
+  network_.carry(port, {std::move(frame), link.id, number_, Parcel::Kind::frame});
 }
 
-void Port::carry_bulk(int port, Link& link, const Frame& frame) {
-  const std::uint64_t bytes = network_.bulk_bytes(frame);
+void Port::carry_bulk(int port, Link& link, Frame frame) {
   if (link.hole) {
+    const std::uint64_t bytes = network_.bulk_bytes(frame);
     link.swallowed += bytes;
     return network_.count(number_, port, bytes, false);
   }
-  network_.carry_bulk(number_, port, bytes,
-                      [from = number_, id = link.id, frame](Port& to) { to.on_frame(from, id, frame); });
+  network_.carry_bulk(port, {std::move(frame), link.id, number_, Parcel::Kind::frame});
 }
 
 void Port::say_bye(int port, const Link& link, const std::string& why, bool refused) {
@@ -198,15 +187,35 @@ Instant Port::bulk_room(int port, const Link& link) const {
 }
 
 bool Port::swallow(int port) {
-  const auto found = links_.find(port);
-  if (found == links_.end()) return false;
-  found->second.hole = true;
-  return found->second.stage == Stage::open;
+  Link* link = link_to(port);
+  if (link == nullptr) return false;
+  link->hole = true;
+  return link->stage == Stage::open;
 }
 
-Port::Link* Port::find(int port, std::uint64_t id) {
-  const auto found = links_.find(port);
-  return found != links_.end() && found->second.id == id ? &found->second : nullptr;
+Port::Link* Port::link_to(int port) const {
+  const auto place = static_cast<std::size_t>(port);
+  return place < links_.size() ? links_[place].get() : nullptr;
+}
+
+Port::Link& Port::make_link(int port, Link link) {
+  const auto place = static_cast<std::size_t>(port);
+  if (place >= links_.size()) links_.resize(place + 1);
+  links_[place] = std::make_unique<Link>(std::move(link));
+  return *links_[place];
+}
+
+std::optional<Port::Link> Port::end_link(int port) {
+  const Link* link = link_to(port);
+  if (link == nullptr) return std::nullopt;
+  std::optional<Link> ended(*link);
+  links_[static_cast<std::size_t>(port)].reset();
+  return ended;
+}
+
+Port::Link* Port::find(int port, std::uint64_t id) const {
+  Link* link = link_to(port);
+  return link != nullptr && link->id == id ? link : nullptr;
 }
 
 void Port::opened(int port, Link& link) {
@@ -225,8 +234,7 @@ void Port::refuse_later(const std::string& address, const std::string& why, Dura
 void Port::expire(int port, std::uint64_t id, const std::string& address) {
   const Link* link = find(port, id);
   if (link == nullptr || link->stage == Stage::open || link->dialed != address) return;
-  const Link given_up = *link;
-  links_.erase(port);
+  const Link given_up = *end_link(port);
   say_bye(port, given_up, "timed out", true);
   events_->on_refused(address, "timed out");
 }
@@ -250,7 +258,11 @@ void Port::pump(int port, std::uint64_t id) {
   link = find(port, id);
   if (!frame || link == nullptr) return;
   link->pulled = true;
-  for (const Frame& sent : network_.tampered(number_, *frame)) carry_bulk(port, *link, sent);
+  if (!network_.tampers(number_)) {
+    carry_bulk(port, *link, *frame);
+  } else {
+    for (const Frame& sent : network_.tampered(number_, *frame)) carry_bulk(port, *link, sent);
+  }
   schedule_pump(port, *link, bulk_room(port, *link));
 }
 

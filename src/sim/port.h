@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "sim/process.h"
 #include "world/network.h"
@@ -12,6 +14,16 @@
 namespace tw {
 
 class VirtualNetwork;
+
+/// A message on its way between ports.
+struct Parcel {
+  enum class Kind : std::uint8_t { hello, welcome, confirm, frame };
+
+  Frame frame;
+  std::uint64_t link = 0;
+  int from = 0;
+  Kind kind = Kind::frame;
+};
 
 /// The network door of one virtual process: greeting, one link a pair, delivery. Ports are known to each
 /// other by number; what travels between them goes through VirtualNetwork, which knows distances, capacities
@@ -70,13 +82,16 @@ class Port final : public Network {
   void on_frame(int from, std::uint64_t id, const Frame& frame);
 
   Frame greeting();
-  void carry(int port, const Link& link, const Frame& frame);
-  void carry_bulk(int port, Link& link, const Frame& frame);
+  void carry(int port, const Link& link, Frame frame);
+  void carry_bulk(int port, Link& link, Frame frame);
   void say_bye(int port, const Link& link, const std::string& why, bool refused);
   Instant bulk_room(int port, const Link& link) const;
   bool swallow(int port);
 
-  Link* find(int port, std::uint64_t id);
+  Link* link_to(int port) const;  ///< null: none
+  Link& make_link(int port, Link link);
+  std::optional<Link> end_link(int port);
+  Link* find(int port, std::uint64_t id) const;
   void opened(int port, Link& link);
   void refuse_later(const std::string& address, const std::string& why, Duration delay);
   void expire(int port, std::uint64_t id, const std::string& address);
@@ -88,8 +103,8 @@ class Port final : public Network {
   int number_;
   NetworkEvents* events_ = nullptr;
   Frame hello_;
-  std::map<int, Link> links_;      ///< by the port at the other end
-  std::map<PeerId, int> by_peer_;  ///< the open ones
+  std::vector<std::unique_ptr<Link>> links_;  ///< by the port at the other end; null: none
+  std::unordered_map<PeerId, int> by_peer_;   ///< the open ones
 };
 
 }  // namespace tw

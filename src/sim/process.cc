@@ -5,19 +5,6 @@
 
 namespace tw {
 
-void Process::at(Instant when, std::function<void()> call) {
-  scheduler_.at(when, [this, call = std::move(call)]() mutable { enter(std::move(call)); });
-}
-
-void Process::enter(std::function<void()> call) {
-  if (dead()) return;
-  if (state_ == State::running && waiting_.empty()) {
-    call();
-    return;
-  }
-  waiting_.push_back(std::move(call));
-}
-
 void Process::stop() {
   if (state_ != State::running) return;
   state_ = State::stopped;
@@ -47,7 +34,7 @@ void Process::drain() {
   scheduler_.after(Duration{}, [this] {
     draining_ = false;
     if (state_ != State::running || waiting_.empty()) return;
-    const std::function<void()> call = std::move(waiting_.front());
+    Call call = std::move(waiting_.front());
     call();
     if (!waiting_.empty()) waiting_.pop_front();
     drain();

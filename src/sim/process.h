@@ -2,7 +2,7 @@
 #pragma once
 
 #include <deque>
-#include <functional>
+#include <utility>
 
 #include "base/time.h"
 #include "sim/scheduler.h"
@@ -28,10 +28,18 @@ class Process {
   bool dead() const { return state_ == State::dead; }
 
   /// Enters at this time.
-  void at(Instant when, std::function<void()> call);
+  template <class F>
+  void at(Instant when, F call) {
+    scheduler_.at(when, [this, call = std::move(call)]() mutable { enter(std::move(call)); });
+  }
 
   /// Runs the call now; after those that wait already, if there are any.
-  void enter(std::function<void()> call);
+  template <class F>
+  void enter(F call) {
+    if (dead()) return;
+    if (state_ == State::running && waiting_.empty()) return call();
+    waiting_.emplace_back(std::move(call));
+  }
 
   /// SIGSTOP, SIGCONT and SIGKILL.
   void stop();
@@ -46,7 +54,7 @@ class Process {
 
   Scheduler& scheduler_;
   State state_ = State::running;
-  std::deque<std::function<void()>> waiting_;
+  std::deque<Call> waiting_;
   bool draining_ = false;  ///< a call of drain() is scheduled
   Duration stopped_before_{};
   Instant stopped_since_{};

@@ -6,19 +6,28 @@
 
 namespace tw {
 
-void Scheduler::at(Instant when, std::function<void()> call) {
-  heap_.push_back({std::max(when, now_), next_order_++, std::move(call)});
+void Scheduler::at(Instant when, Call call) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(calls_.size()));
+    calls_.emplace_back();
+  }
+  const std::uint32_t place = free_.back();
+  free_.pop_back();
+  calls_[place] = std::move(call);
+  heap_.push_back({std::max(when, now_), next_order_++, place});
   std::push_heap(heap_.begin(), heap_.end(), later);
 }
 
 bool Scheduler::step() {
   if (heap_.empty()) return false;
   std::pop_heap(heap_.begin(), heap_.end(), later);
-  Entry entry = std::move(heap_.back());
+  const Entry entry = heap_.back();
   heap_.pop_back();
+  Call call = std::move(calls_[entry.place]);
+  free_.push_back(entry.place);
   now_ = entry.when;
   ++events_;
-  entry.call();
+  call();
   return true;
 }
 

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
+#include "sim/call.h"
 
 namespace tw {
 
@@ -19,9 +20,9 @@ class Scheduler {
   Instant now() const { return now_; }
 
   /// A time that has passed means now; the call never comes from inside at().
-  void at(Instant when, std::function<void()> call);
+  void at(Instant when, Call call);
 
-  void after(Duration delay, std::function<void()> call) { at(now_ + delay, std::move(call)); }
+  void after(Duration delay, Call call) { at(now_ + delay, std::move(call)); }
 
   /// Makes the next call; false when there is none.
   bool step();
@@ -35,10 +36,11 @@ class Scheduler {
   std::uint64_t events() const { return events_; }
 
  private:
+  /// What the heap moves about is small; calls stay in their place.
   struct Entry {
     Instant when;
     std::uint64_t order;
-    std::function<void()> call;
+    std::uint32_t place;  ///< in calls_
   };
 
   static bool later(const Entry& a, const Entry& b) {
@@ -46,6 +48,8 @@ class Scheduler {
   }
 
   std::vector<Entry> heap_;
+  std::vector<Call> calls_;
+  std::vector<std::uint32_t> free_;  ///< places
   Instant now_ = kStart;
   std::uint64_t next_order_ = 0;
   std::uint64_t events_ = 0;
