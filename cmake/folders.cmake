@@ -64,6 +64,10 @@ function(tw_select_kernels variable)
   set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 
+# Published measurements for the tests labelled `reference`, which are skipped where the folder is missing.
+get_filename_component(reference_folder ${PROJECT_SOURCE_DIR}/../shared/reference ABSOLUTE)
+set(TW_REFERENCE_DIR ${reference_folder} CACHE PATH "tables of published measurements")
+
 # One program and one ctest entry for all tests of a folder; they run in the root of the sources.
 function(tw_add_test name sources)
   if(NOT sources)
@@ -84,6 +88,9 @@ function(tw_add_folder folder)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  set(reference_tests ${tests})
+  list(FILTER reference_tests INCLUDE REGEX "_reference_test\\.cc$")
+  list(FILTER tests EXCLUDE REGEX "_reference_test\\.cc$")
   set(torch_sources ${sources})
   list(FILTER torch_sources INCLUDE REGEX "/train/torch_[^/]*$")
   list(FILTER sources EXCLUDE REGEX "/train/torch_[^/]*$")
@@ -115,6 +122,11 @@ function(tw_add_folder folder)
     tw_link(tw_cli PRIVATE CLI11::CLI11)
   endif()
   tw_add_test(${folder}_test "${tests}" tw_${folder})
+  tw_add_test(${folder}_reference_test "${reference_tests}" tw_${folder})
+  if(reference_tests)
+    target_compile_definitions(${folder}_reference_test PRIVATE TW_REFERENCE_DIR="${TW_REFERENCE_DIR}")
+    set_tests_properties(${folder}_reference_test PROPERTIES LABELS reference)
+  endif()
 endfunction()
 
 # tests/e2e starts the program itself; TW_PROGRAM is its path. Alone on the machine, for it measures time.

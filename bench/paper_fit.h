@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fits the constants of the Hivemind configuration to published runs, and judges them on runs left out.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "sim/hivemind_tables.h"
+
+namespace tw::bench {
+
+using Runs = std::vector<const PublishedRun*>;
+
+using Cost = double HivemindCosts::*;
+
+inline const std::vector<Cost> kFitted{
+    &HivemindCosts::handling_s_per_mb, &HivemindCosts::rendezvous_s_per_tensor,
+    &HivemindCosts::update_s,          &HivemindCosts::update_s_per_m_params,
+    &HivemindCosts::stream_gain,       &HivemindCosts::fast_host,
+};
+
+inline HivemindFigures simulate(const Reference& reference, const PublishedRun& run,
+                                const HivemindCosts& costs, int rounds, double passes = kAccumulationPasses) {
+  Result<HivemindRun> simulated = hivemind_run(reference, run, costs, passes);
+  simulated.value().rounds = rounds;
+  return simulate_hivemind(simulated.value(), costs);
+}
+
+/// Quadratic up to `bend`, linear beyond: one odd run must not rule.
+inline double huber(double error, double bend) {
+  const double size = std::abs(error);
+  return size < bend ? size * size / 2 : bend * (size - bend / 2);
+}
+
+/// Of the communication times, relative.
+inline double loss(const Reference& reference, const Runs& runs, const HivemindCosts& costs) {
+  double sum = 0;
+  for (const PublishedRun* run : runs) {
+    const double seconds = simulate(reference, *run, costs, 2).communication_s;
+    sum += huber(std::log(seconds / run->communication_s), 0.08);
+  }
+  return sum;
+}
+
+/// Coordinate descent with steps that grow where they help.
+inline HivemindCosts fit(const Reference& reference, const Runs& runs, HivemindCosts costs,
+                         const std::vector<Cost>& fitted, int sweeps) {
+  double best = loss(reference, runs, costs);
+  std::vector<double> step(fitted.size(), 0.1);
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+    for (std::size_t i = 0; i < fitted.size(); ++i) {
+      bool better = false;
+      for (const double factor : {1 + step[i], 1 / (1 + step[i])}) {
+        HivemindCosts tried = costs;
+        tried.*fitted[i] *= factor;
+        const double value = loss(reference, runs, tried);
+        if (value >= best) continue;
+        best = value;
+        costs = tried;
+        better = true;
+        break;
+      }
+      step[i] *= better ? 1.4 : 0.5;
+    }
+  }
+  return costs;
+}
+
+/// The passes over memory that bring the simulated accumulation speeds nearest to the measured ones.
+inline double fit_passes(const Reference& reference, const Runs& runs) {
+  double best = 0;
+  double best_passes = 0;
+  for (double passes = 0; passes < 12; passes += 0.1) {
+    double sum = 0;
+    for (const PublishedRun* run : runs) {
+      double speed = 0;
+      for (const PeerGroup& group : run->peers) {
+        speed += static_cast<double>(group.count) *
+                 speed_from_baseline(reference, *run, group.gpu, passes).value_or(0);
+      }
+      sum += huber(std::log(speed / run->local_samples_per_s), 0.02);
+    }
+    if (passes == 0 || sum < best) {
+      best = sum;
+      best_passes = passes;
+    }
+  }
+  return best_passes;
+}
+
+/// The runs on premises give their one constant, all others the rest.
+inline std::pair<HivemindCosts, double> fit_all(const Reference& reference, const Runs& runs,
+                                                HivemindCosts costs) {
+  const auto on_premises = [](const PublishedRun* run) { return run->group == "E" || run->group == "F"; };
+  Runs cloud, mixed;
+  std::partition_copy(runs.begin(), runs.end(), std::back_inserter(mixed), std::back_inserter(cloud),
+                      on_premises);
+  costs = fit(reference, cloud, costs, kFitted, 8);
+  costs = fit(reference, mixed, costs, {&HivemindCosts::on_premises_gain}, 8);
+  return {costs, fit_passes(reference, cloud)};
+}
+
+}  // namespace tw::bench

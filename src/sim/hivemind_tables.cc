@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/hivemind_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
+
+namespace tw {
+namespace {
+
+using Row = std::map<std::string, std::string>;
+
+constexpr double kBytesPerGbit = 125e6;
+constexpr double kEightGpuMicrobatch = 256;  // of the DGX-2; experiments.csv gives the median over peers
+
+/// One line of CSV; a field in double quotes may hold commas.
+std::vector<std::string> split_csv(const std::string& line) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      fields.emplace_back();
+    } else if (c != '\r') {
+      fields.back() += c;
+    }
+  }
+  return fields;
+}
+
+Result<std::vector<Row>> read_csv(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) return Error{path + ": cannot be read"};
+  const std::vector<std::string> names = split_csv(line);
+  std::vector<Row> rows;
+  while (std::getline(file, line)) {
+    const std::vector<std::string> fields = split_csv(line);
+    if (fields.size() != names.size()) {
+      return Error{fmt::format("{}: line {} has {} fields, its head {}", path, rows.size() + 2, fields.size(),
+                               names.size())};
+    }
+    Row row;
+    for (std::size_t i = 0; i < names.size(); ++i) row[names[i]] = fields[i];
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+/// 0 where the field is empty.
+double number(const Row& row, const std::string& name) {
+  const auto found = row.find(name);
+  return found == row.end() ? 0 : std::strtod(found->second.c_str(), nullptr);
+}
+
+std::string text(const Row& row, const std::string& name) {
+  const auto found = row.find(name);
+  return found == row.end() ? "" : found->second;
+}
+
+bool is_clean(const std::string& flags) {
+  return flags.empty() || flags == "azure_net_counters_doubled_halved_here";
+}
+
+Result<PublishedRun> published_run(const Row& row) {
+  Result<std::vector<PeerGroup>> peers = parse_peers(text(row, "peers"));
+  if (!peers) return Error{text(row, "exp_id") + ": " + peers.error().message};
+  PublishedRun run;
+  run.id = text(row, "exp_id");
+  run.group = text(row, "group");
+  run.domain = text(row, "domain");
+  run.model = text(row, "model");
+  run.params_m = number(row, "params_m");
+  run.target_batch_size = static_cast<std::uint64_t>(number(row, "tbs"));
+  run.microbatch = static_cast<std::uint64_t>(number(row, "micro_batch"));
+  run.peers = std::move(peers).value();
+  run.clean = is_clean(text(row, "flags"));
+  run.samples_per_s = number(row, "global_sps");
+  run.samples_per_s_std = number(row, "global_sps_std");
+  run.local_samples_per_s = number(row, "local_sps");
+  run.communication_s = number(row, "comm_s");
+  run.granularity = number(row, "granularity_wall");
+  return run;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+std::map<std::pair<std::string, std::string>, double> baselines(const std::vector<Row>& rows) {
+  std::map<std::pair<std::string, std::string>, std::vector<double>> all;
+  for (const Row& row : rows) {
+    const double speed = number(row, "sps_wall");
+    if (text(row, "used_in_paper") == "yes" && speed > 0) {
+      all[{text(row, "gpu"), text(row, "model")}].push_back(speed);
+    }
+  }
+  std::map<std::pair<std::string, std::string>, double> medians;
+  for (const auto& [key, speeds] : all) medians[key] = median(speeds);
+  return medians;
+}
+
+/// GB/s of the data sheets; of the DGX-2 one of its GPUs, each accumulates by itself.
+double memory_gb_per_s(const std::string& gpu) {
+  static const std::map<std::string, double> kBandwidth{
+      {"T4", 320}, {"A10", 600}, {"RTX8000", 672}, {"DGX2-8xV100", 900}};
+  const auto found = kBandwidth.find(gpu);
+  return found == kBandwidth.end() ? 0 : found->second;
+}
+
+/// Trainable tensors of the model definitions (torchvision, Hugging Face transformers).
+int tensor_count(const std::string& model) {
+  static const std::map<std::string, int> kTensors{
+      {"RN18", 62},         {"RN50", 161},        {"RN152", 467},       {"WRN101", 314},
+      {"CONV", 344},        {"RBase", 202},       {"RLrg", 394},        {"RXLM", 394},
+      {"WhisperTiny", 167}, {"WhisperBase", 245}, {"WhisperSmall", 479}};
+  const auto found = kTensors.find(model);
+  return found == kTensors.end() ? 0 : found->second;
+}
+
+bool on_premises(const std::string& site) { return site.starts_with("onprem"); }
+
+std::uint64_t microbatch_of(const PublishedRun& run, const std::string& gpu) {
+  if (gpu.starts_with("DGX2")) return static_cast<std::uint64_t>(kEightGpuMicrobatch);
+  return std::min<std::uint64_t>(run.microbatch, 32);
+}
+
+}  // namespace
+
+std::size_t PublishedRun::peer_count() const {
+  return std::accumulate(peers.begin(), peers.end(), std::size_t{0},
+                         [](std::size_t sum, const PeerGroup& some) { return sum + some.count; });
+}
+
+std::optional<PublishedPath> Reference::path(const std::string& from, const std::string& to) const {
+  auto found = paths.find({from, to});
+  if (found == paths.end()) found = paths.find({to, from});
+  if (found == paths.end()) return std::nullopt;
+  return found->second;
+}
+
+double Reference::nic_bytes_per_s(const std::string& site) const {
+  const auto found = nics_.find(site);
+  return found == nics_.end() ? HivemindPeer{}.nic_bytes_per_s : found->second;
+}
+
+Result<std::vector<PeerGroup>> parse_peers(const std::string& list) {
+  std::vector<PeerGroup> groups;
+  std::size_t begin = 0;
+  while (begin <= list.size()) {
+    const std::size_t end = std::min(list.find(';', begin), list.size());
+    const std::string item = list.substr(begin, end - begin);
+    const std::size_t x = item.find('x');
+    const std::size_t at = item.find('@');
+    PeerGroup group;
+    const auto parsed = std::from_chars(item.data(), item.data() + std::min(x, item.size()), group.count);
+    if (x == std::string::npos || at == std::string::npos || at < x || parsed.ec != std::errc{} ||
+        group.count == 0) {
+      return Error{"\"" + item + "\" is not COUNTxGPU@PROVIDER:REGION"};
+    }
+    group.gpu = item.substr(x + 1, at - x - 1);
+    group.site = item.substr(at + 1);
+    if (group.site == "onprem:eu")
+      group.site = group.gpu == "RTX8000" ? "onprem-rtx8000:eu" : "onprem-dgx2:eu";
+    groups.push_back(group);
+    begin = end + 1;
+  }
+  return groups;
+}
+
+Result<Reference> read_reference(const std::string& folder) {
+  Reference reference;
+  const Result<std::vector<Row>> experiments = read_csv(folder + "/experiments.csv");
+  const Result<std::vector<Row>> machines = read_csv(folder + "/baselines.csv");
+  const Result<std::vector<Row>> single = read_csv(folder + "/network.csv");
+  const Result<std::vector<Row>> many = read_csv(folder + "/multistream.csv");
+  for (const auto* table : {&experiments, &machines, &single, &many}) {
+    if (!table->ok()) return table->error();
+  }
+  for (const Row& row : experiments.value()) {
+    Result<PublishedRun> run = published_run(row);
+    if (!run) return run.error();
+    reference.runs.push_back(std::move(run).value());
+  }
+  reference.baseline = baselines(machines.value());
+  for (const auto* table : {&single, &many}) {
+    for (const Row& row : table->value()) {
+      const double bytes_per_s = number(row, "gbit_s") * kBytesPerGbit;
+      if (table == &single) {
+        reference.paths[{text(row, "src"), text(row, "dst")}] = {bytes_per_s, number(row, "rtt_ms") / 1e3};
+      }
+      for (const char* end : {"src", "dst"}) {
+        double& nic = reference.nics_[text(row, end)];
+        nic = std::max(nic, bytes_per_s);
+      }
+    }
+  }
+  return reference;
+}
+
+std::optional<double> speed_from_baseline(const Reference& reference, const PublishedRun& run,
+                                          const std::string& gpu, double passes) {
+  const auto found = reference.baseline.find({gpu, run.model});
+  const double bandwidth = memory_gb_per_s(gpu) * 1e9;
+  if (found == reference.baseline.end() || bandwidth == 0) return std::nullopt;
+  const double microbatch = static_cast<double>(microbatch_of(run, gpu));
+  const double added_s = passes * run.params_m * 1e6 * 4 / bandwidth;
+  return microbatch / (microbatch / found->second + added_s);
+}
+
+std::optional<double> speed_from_others(const Reference& reference, const PublishedRun& run,
+                                        const std::string& gpu) {
+  std::vector<double> speeds;
+  for (const PublishedRun& other : reference.runs) {
+    const bool same_gpu = std::all_of(other.peers.begin(), other.peers.end(),
+                                      [&](const PeerGroup& some) { return some.gpu == gpu; });
+    if (!same_gpu || !other.clean || other.id == run.id || other.model != run.model) continue;
+    speeds.push_back(other.local_samples_per_s / static_cast<double>(other.peer_count()));
+  }
+  if (speeds.empty()) return std::nullopt;
+  return median(std::move(speeds));
+}
+
+Result<HivemindRun> hivemind_run(const Reference& reference, const PublishedRun& run,
+                                 const HivemindCosts& costs, double passes) {
+  HivemindRun simulated;
+  std::vector<std::string> sites;
+  for (const PeerGroup& group : run.peers) {
+    std::optional<double> speed = speed_from_others(reference, run, group.gpu);
+    if (!speed) speed = speed_from_baseline(reference, run, group.gpu, passes);
+    if (!speed) return Error{fmt::format("{}: no speed of {} on {}", run.id, run.model, group.gpu)};
+    HivemindPeer peer;
+    peer.samples_per_s = *speed;
+    peer.microbatch = microbatch_of(run, group.gpu);
+    peer.nic_bytes_per_s = reference.nic_bytes_per_s(group.site);
+    peer.host = group.gpu == "T4" ? 1 : costs.fast_host;
+    simulated.peers.insert(simulated.peers.end(), group.count, peer);
+    sites.insert(sites.end(), group.count, group.site);
+  }
+  for (const std::string& from : sites) {
+    auto& row = simulated.streams.emplace_back();
+    for (const std::string& to : sites) {
+      const std::optional<PublishedPath> path = reference.path(from, to);
+      if (path) {
+        const double gain = on_premises(from) || on_premises(to) ? costs.on_premises_gain : 1;
+        row.push_back({path->bytes_per_s * gain, path->rtt_s, from != to});
+      } else if (from == to) {
+        row.push_back({reference.nic_bytes_per_s(from), 1e-3, false});
+      } else {
+        return Error{fmt::format("{}: no measurement between {} and {}", run.id, from, to)};
+      }
+    }
+  }
+  simulated.params_m = run.params_m;
+  simulated.tensors = tensor_count(run.model);
+  if (simulated.tensors == 0) return Error{fmt::format("{}: {} is an unknown model", run.id, run.model)};
+  simulated.target_batch_size = run.target_batch_size;
+  simulated.matchmaking_floor_s = run.domain == "ASR" ? 20 : 5;
+  return simulated;
+}
+
+}  // namespace tw
