@@ -74,7 +74,7 @@ bool Strikes::tamper(const Fault& fault, PeerId victim) {
   if (tampering_.contains(victim)) return false;
   world_.tamper(victim, fault.kind);
   tampering_[victim] = fault.kind;
-  tell(fault.kind, {victim});
+  tell(fault.kind, {victim}, fault.lasts);
   later(fault.lasts, [this, victim, kind = fault.kind] { end_tampering(victim, kind); });
   return false;  // counted once a message was changed
 }
@@ -113,7 +113,9 @@ void Strikes::later(Duration after, std::function<void()> call) {
   });
 }
 
-void Strikes::tell(FaultKind kind, Peers victims) { world_.struck({kind, std::move(victims), world_.now()}); }
+void Strikes::tell(FaultKind kind, Peers victims, Duration lasts) {
+  world_.struck({kind, std::move(victims), world_.now(), lasts});
+}
 
 // ---- the network
 // -------------------------------------------------------------------------------------------------
@@ -126,7 +128,7 @@ bool Strikes::strike_path(const Fault& fault, PeerId victim, PeerId other) {
   } else {
     worsen(fault, victim, other);
   }
-  tell(fault.kind, {victim, other});
+  tell(fault.kind, {victim, other}, fault.lasts);
   return true;
 }
 
@@ -155,7 +157,7 @@ bool Strikes::strike_network(const Fault& fault, PeerId victim) {
     world_.isolate(side, random.chance(0.3));
     later(fault.lasts, [this] { world_.heal(); });
   }
-  tell(fault.kind, {side.begin(), side.end()});
+  tell(fault.kind, {side.begin(), side.end()}, fault.lasts);
   return true;
 }
 

@@ -55,7 +55,7 @@ class Strikes {
   bool join(PeerId beside);
   bool leave(PeerId peer);
   void later(Duration after, std::function<void()> call);
-  void tell(FaultKind kind, Peers victims);
+  void tell(FaultKind kind, Peers victims, Duration lasts = {});
   bool may_go(PeerId peer) const;
   bool most_beside_live(PeerId peer) const;
   bool enough_live_without(const Record& record, PeerId peer) const;

@@ -47,6 +47,27 @@ Rules rules_of(const WorldOptions& options) {
   rules.run = run_digest(options.run, options.model.parameters);
   rules.checkpoint_folder = options.run.checkpoint.folder;
   rules.checkpoint_keep = static_cast<std::size_t>(options.run.checkpoint.keep);
+  // With the slowest of everything that may be drawn, by half of the peers at the beginning.
+  double latency_s = 0, bytes_per_s = 1e12, samples_per_s = 1e12;
+  for (const LinkSpec& link : options.links) {
+    const double one_way_s = link.latency_s.most * (1 + link.jitter.most);
+    latency_s = std::max(latency_s, one_way_s);
+    bytes_per_s = std::min({bytes_per_s, link.bytes_per_s.least, link.window_bytes.least / (2 * one_way_s)});
+  }
+  int peers = 0;
+  for (const SiteSpec& site : options.sites) {
+    peers += site.peers;
+    samples_per_s = std::min(samples_per_s, site.samples_per_s.least);
+    bytes_per_s = std::min({bytes_per_s, site.up_bytes_per_s.least, site.down_bytes_per_s.least});
+  }
+  const double vector_s =
+      static_cast<double>(options.model.parameters * sizeof(float)) * options.bulk_scale / bytes_per_s;
+  const auto samples = static_cast<double>(options.run.target_batch_size);
+  const double work_s =
+      (samples / std::max(1, peers / 2) + 2.0 * static_cast<double>(options.run.microbatch)) / samples_per_s;
+  rules.round_trip = from_seconds(2 * latency_s);
+  rules.transfer_time = from_seconds(3 * vector_s + 8 * latency_s);
+  rules.round_time = from_seconds(work_s + 2 * vector_s * std::max(1, peers) + 10 * latency_s);
   return rules;
 }
 
