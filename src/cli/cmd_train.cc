@@ -50,6 +50,7 @@ Result<TrainPlan> plan_of(const TrainArguments& arguments) {
   const auto id = chosen_id(arguments.id);
   if (!id) return id.error();
   session.self = id.value();
+  session.incarnation = OsRandom().next();
   for (const std::string& text : arguments.join) {
     auto address = parse_address_option("--join", text, arguments.insecure);
     if (!address) return address.error();

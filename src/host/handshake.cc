@@ -97,7 +97,6 @@ void Handshake::hear_greeting(const Greeting& greeting) {
   nonce_ = greeting.nonce;
   if (!control) return tell_(News::brings_bulk);
   if (greeting.verdict != Verdict::greet) return heard_no(greeting);
-  if (const auto refusal = reception_.greet(peer_)) return turn_away(*refusal);
   stage_ = Stage::hello;
 }
 

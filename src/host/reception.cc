@@ -5,21 +5,16 @@
 
 namespace tw {
 
-std::optional<Refusal> Reception::greet(PeerId peer) const {
-  if (peer == self_) return Refusal{Verdict::refuse, "that is this peer itself"};
-  if (linked_.contains(peer) || claimed_.contains(peer))
-    return Refusal{Verdict::duplicate, "already connected"};
-  return std::nullopt;
-}
-
 std::optional<Refusal> Reception::admit(PeerId peer, const Frame& hello) {
-  if (auto refusal = greet(peer)) return refusal;
   const auto admitted = events_.admit(hello);
   if (!admitted) return Refusal{Verdict::refuse, admitted.error().message};
   if (admitted.value() != peer) {
     return Refusal{Verdict::refuse, fmt::format("the hello is from peer {}, the connection from peer {}",
                                                 to_string(admitted.value()), to_string(peer))};
   }
+  if (peer == self_) return Refusal{Verdict::refuse, "that is this peer itself"};
+  if (linked_.contains(peer) || claimed_.contains(peer))
+    return Refusal{Verdict::duplicate, "already connected"};
   if (self_ < peer) claimed_.insert(peer);
   return std::nullopt;
 }

@@ -26,9 +26,7 @@ class Reception {
 
   PeerId self() const { return self_; }
 
-  /// Before the hello is known; admit asks again.
-  std::optional<Refusal> greet(PeerId peer) const;
-
+  /// Asks the user of the network first, who can tell a second link to a peer from a second peer of that id.
   /// Nothing: the peer is welcome, and a claim on its link is held until open or release.
   std::optional<Refusal> admit(PeerId peer, const Frame& hello);
 

@@ -56,6 +56,21 @@ TEST(Acceptor, keeps_what_it_accepted_while_a_newer_plan_is_averaged) {
   EXPECT_EQ(plan(1, 1), acceptor.plan());
 }
 
+TEST(Acceptor, that_starts_over_keeps_its_word_and_takes_its_plan_once_more) {
+  Acceptor acceptor;
+  acceptor.take(plan(2, 2));
+  acceptor.vote(kMean);
+  acceptor.start_over();
+  EXPECT_EQ(2U, acceptor.promised());
+  EXPECT_EQ((Accepted{plan(2, 2), kMean}), acceptor.accepted());
+  EXPECT_EQ(plan(2, 2), acceptor.plan()) << "the others may have it from here";
+  EXPECT_FALSE(acceptor.vote(kMean).has_value()) << "it has no mean of it any more";
+  EXPECT_FALSE(acceptor.take(plan(2, 1))) << "older than what it voted for";
+  EXPECT_FALSE(acceptor.take(plan(1, 9)));
+  EXPECT_TRUE(acceptor.take(plan(2, 2)));
+  EXPECT_EQ((Vote{7, 2, 2, kMean}), acceptor.vote(kMean));
+}
+
 TEST(Acceptor, never_votes_below_a_promise_or_an_earlier_vote) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Prng prng(seed);

@@ -2,6 +2,7 @@
 #include "swarm/lead.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/check.h"
 #include "swarm/quorum.h"
@@ -38,24 +39,31 @@ Lead::Lead(Options options, const Record& head, Ballot ballot, Instant now)
       stage_(ballot == 0 ? Stage::leasing : Stage::preparing),
       now_(now),
       book_(options_.lease),
-      live_({options_.self}) {
-  TW_CHECK(ballot_owner(head_.members, ballot) == options_.self);
+      live_({{options_.self.peer, options_.self.incarnation}}) {
+  TW_CHECK(ballot_owner(head_.members, ballot).is(options_.self));
+  for (const Member& m : head_.members) seats_.emplace(m.peer, m.incarnation);
 }
 
 bool Lead::counts(PeerId peer) const {
   return live_.contains(peer) && !left_out_.contains(peer) && !unlinked_.contains(peer);
 }
 
+bool Lead::seated(PeerId peer) const {
+  const auto here = live_.find(peer);
+  const auto seat = seats_.find(peer);
+  return here != live_.end() && seat != seats_.end() && here->second == seat->second;
+}
+
 std::vector<PeerId> Lead::present() const {
   std::vector<PeerId> peers;
   for (const Member& m : head_.members) {
-    if (counts(m.peer)) peers.push_back(m.peer);
+    if (counts(m.peer) && seated(m.peer)) peers.push_back(m.peer);
   }
   return peers;
 }
 
 std::set<PeerId> Lead::eligible() const {
-  const auto own = seen_.find(options_.self);
+  const auto own = seen_.find(options_.self.peer);
   if (own == seen_.end()) return {};
   std::set<PeerId> peers;
   for (PeerId peer : present()) {
@@ -69,11 +77,20 @@ std::set<PeerId> Lead::eligible() const {
 
 bool Lead::has_quorum(const std::set<PeerId>& peers) const { return is_quorum(head_.members, peers); }
 
-void Lead::set_live(Instant now, const std::set<PeerId>& live) {
+bool Lead::enough_live() const {
+  std::set<PeerId> peers;
+  for (const auto& [peer, incarnation] : live_) {
+    if (seated(peer)) peers.insert(peer);
+  }
+  return has_quorum(peers);
+}
+
+void Lead::set_live(Instant now, const Live& live) {
   now_ = now;
   std::vector<PeerId> gone;
-  for (PeerId peer : live_) {
-    if (!live.contains(peer)) gone.push_back(peer);
+  for (const auto& [peer, incarnation] : live_) {
+    const auto still = live.find(peer);
+    if (still == live.end() || still->second != incarnation) gone.push_back(peer);
   }
   live_ = live;
   for (PeerId peer : gone) {
@@ -95,7 +112,7 @@ void Lead::on_progress(const Member& from, const Progress& progress) {
       stage_ == Stage::called && !progress.called && counts(peer) &&
       std::find(plan_->participants.begin(), plan_->participants.end(), peer) != plan_->participants.end();
   if (missed_call) send(peer, *plan_);  // it came before the record that this round builds on
-  if (!is_member(head_.members, peer)) {
+  if (!seated(peer)) {
     if (!is_member(candidates_, peer)) {
       candidates_.push_back(from);
       if (stage_ == Stage::called) take_in(peer);
@@ -111,7 +128,7 @@ void Lead::on_progress(const Member& from, const Progress& progress) {
 // A joiner that has come to the head while the round is averaged gets this mean, too: if it had to fetch it
 // afterwards, it might come too late for every round.
 void Lead::take_in(PeerId joiner) {
-  if (finishing_ || resigned_ || seen_.at(joiner).leaving) return;
+  if (finishing_ || resigned_ || !counts(joiner) || seen_.at(joiner).leaving) return;
   if (seen_.at(joiner).parameters != plan_->draft.parameters) return;
   Plan plan = *plan_;
   plan.participants.push_back(joiner);
@@ -120,7 +137,7 @@ void Lead::take_in(PeerId joiner) {
 }
 
 void Lead::on_promise(PeerId from, const Promise& promise) {
-  if (!is_member(head_.members, from) || promise.ballot < ballot_) return;
+  if (!seated(from) || promise.ballot < ballot_) return;
   if (promise.ballot > ballot_) return outbid_by(promise.ballot);
   if (promise.progress.parameters != Digest{})
     seen_[from] = {promise.progress.parameters, promise.progress.leaving};
@@ -234,12 +251,12 @@ void Lead::feed() {
 }
 
 std::vector<Member> Lead::next_members() const {
-  const Digest& own = seen_.at(options_.self).parameters;
+  const Digest& own = seen_.at(options_.self.peer).parameters;
   std::vector<Member> next;
   for (const Member& m : head_.members) {
     const auto seen = seen_.find(m.peer);
     const bool fits = seen == seen_.end() || (!seen->second.leaving && seen->second.parameters == own);
-    if (counts(m.peer) && fits) next.push_back(m);
+    if (counts(m.peer) && seated(m.peer) && fits) next.push_back(m);
   }
   for (const Member& m : candidates_) {
     const Seen& seen = seen_.at(m.peer);
@@ -248,14 +265,29 @@ std::vector<Member> Lead::next_members() const {
   return next;
 }
 
+bool Lead::nobody_stays() const {
+  return stage_ == Stage::leasing && seen_.contains(options_.self.peer) && next_members().empty();
+}
+
+/// Members that are here, but out of this round.
+std::vector<PeerId> Lead::uncounted() const {
+  std::vector<PeerId> peers;
+  for (const Member& m : head_.members) {
+    if (seated(m.peer) && !counts(m.peer)) peers.push_back(m.peer);
+  }
+  return peers;
+}
+
 std::vector<PeerId> Lead::participants() const {
-  const Digest& own = seen_.at(options_.self).parameters;
+  const Digest& own = seen_.at(options_.self.peer).parameters;
   std::vector<PeerId> peers;
   const auto consider = [&](PeerId peer) {
     const auto seen = seen_.find(peer);
     if (counts(peer) && (seen == seen_.end() || seen->second.parameters == own)) peers.push_back(peer);
   };
-  for (const Member& m : head_.members) consider(m.peer);
+  for (const Member& m : head_.members) {
+    if (seated(m.peer)) consider(m.peer);
+  }
   for (const Member& m : candidates_) consider(m.peer);
   return peers;
 }
@@ -269,7 +301,7 @@ Record Lead::draft() const {
   record.contributors = book_.contributions(present());
   record.first_sample = head_.samples_total();
   record.samples = options_.lease.target_batch_size;
-  record.parameters = seen_.at(options_.self).parameters;
+  record.parameters = seen_.at(options_.self.peer).parameters;
   record.minority = minority_;
   record.last = end_run_ || record.round >= options_.rounds;
   return record;
@@ -278,6 +310,7 @@ Record Lead::draft() const {
 void Lead::call() {
   Plan plan;
   plan.draft = draft();
+  if (plan.draft.members.empty()) return;  // step() sees who could go on
   plan.participants = participants();
   const std::set<PeerId> able = eligible();
   std::vector<PeerId> owners;
@@ -319,6 +352,9 @@ void Lead::commit_when_agreed() {
   if (std::any_of(plan_->participants.begin(), plan_->participants.end(), waits_for)) return;
   const std::set<PeerId> agreed = voters();
   if (agreed.empty()) return;
+  std::set<PeerId> members;
+  std::copy_if(agreed.begin(), agreed.end(), std::inserter(members, members.end()),
+               [&](PeerId peer) { return seated(peer); });
   // Every peer decodes the same bytes; whoever has another mean has a broken memory and is left out.
   const Digest mean = votes_.at(*agreed.begin());
   for (PeerId peer : agreed) {
@@ -328,8 +364,8 @@ void Lead::commit_when_agreed() {
     leave_out(outvoted ? peer : *agreed.begin(), "its mean differs from that of the others");
     return;
   }
-  if (!has_quorum(agreed) && !plan_->draft.minority) {
-    if (has_quorum(live_)) resigned_ = true;  // there are enough, but this plan does not name them
+  if (!has_quorum(members) && !plan_->draft.minority) {
+    if (enough_live()) resigned_ = true;  // there are enough, but this plan does not name them
     if (!minority_ || resigned_) return;
     Plan plan = *plan_;
     plan.draft.minority = true;
@@ -460,8 +496,10 @@ void Lead::step(Instant now) {
   } else if (no_quorum_since_ == kNever) {
     no_quorum_since_ = now;
   }
-  if (!has_quorum(here) && has_quorum(live_))
+  if (!has_quorum(here) && enough_live())
     resigned_ = true;  // they are back: a new ballot asks what they have
+  if (nobody_stays() && !uncounted().empty())
+    resigned_ = true;  // the run is theirs: a new ballot counts them
   minority_ = no_quorum_since_ != kNever && now - no_quorum_since_ >= options_.patience;
   judge_complaints();
   advance();
@@ -472,7 +510,7 @@ Lead::Wait Lead::waiting() const {
   if (resigned_) return wait;
   if (no_quorum_since_ != kNever && !minority_) {
     for (const Member& m : head_.members) {
-      if (!counts(m.peer)) wait.peers.push_back(m.peer);
+      if (!counts(m.peer) || !seated(m.peer)) wait.peers.push_back(m.peer);
     }
     const double left = to_seconds(options_.patience - (now_ - no_quorum_since_));
     wait.why = "a majority of the members of round " + std::to_string(head_.round) + " (goes on alone in " +
@@ -486,7 +524,10 @@ Lead::Wait Lead::waiting() const {
     wait.why = "their promise to follow ballot " + std::to_string(ballot_);
   } else if (stage_ == Stage::leasing) {
     const std::size_t here = present().size() + candidates_.size();
-    if (here < options_.wait_for) {
+    if (nobody_stays()) {
+      wait.peers = uncounted();
+      wait.why = "somebody who goes on with the run: all others leave";
+    } else if (here < options_.wait_for) {
       wait.why = std::to_string(options_.wait_for - here) + " more peers to begin";
     } else {
       wait.peers = book_.holders();

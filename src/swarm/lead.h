@@ -32,7 +32,7 @@ struct ShareRules {
 class Lead {
  public:
   struct Options {
-    PeerId self;
+    Member self;
     LeaseBook::Options lease;
     std::uint64_t segments = 0;
     Round rounds = 0;            ///< the run ends with this one
@@ -47,9 +47,10 @@ class Lead {
 
   Ballot ballot() const { return ballot_; }
 
-  /// Who can be reached now, this peer included. Members that were there and are no more are out of the
-  /// round.
-  void set_live(Instant now, const std::set<PeerId>& live);
+  /// Who can be reached now, this peer included, by incarnation. Members that were there and are no more are
+  /// out of the round; a process that came back under the id of a member is none.
+  using Live = std::map<PeerId, std::uint64_t>;
+  void set_live(Instant now, const Live& live);
 
   /// From members, and from peers that want to become members.
   void on_progress(const Member& from, const Progress& progress);
@@ -98,9 +99,11 @@ class Lead {
   };
 
   bool counts(PeerId peer) const;  // live and not left out of this round
+  bool seated(PeerId peer) const;  // live, and the very process that the head names
   std::vector<PeerId> present() const;
   std::set<PeerId> eligible() const;
   bool has_quorum(const std::set<PeerId>& peers) const;
+  bool enough_live() const;
   void outbid_by(Ballot ballot);
   void ask_for_promises();
   void begin_when_promised();
@@ -112,6 +115,8 @@ class Lead {
   void propose(Plan plan);
   Record draft() const;
   std::vector<Member> next_members() const;
+  bool nobody_stays() const;
+  std::vector<PeerId> uncounted() const;
   std::vector<PeerId> participants() const;
   std::set<PeerId> voters() const;
   void commit_when_agreed();
@@ -131,7 +136,8 @@ class Lead {
   Stage stage_;
   Instant now_;
   LeaseBook book_;
-  std::set<PeerId> live_;
+  Live seats_;  // the members of head_
+  Live live_;
   std::set<PeerId> left_out_;  // alive, but not in this round any more
   std::set<PeerId> unlinked_;  // their links were gone since this ballot began
   std::map<PeerId, Seen> seen_;

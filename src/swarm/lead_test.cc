@@ -41,11 +41,11 @@ class Council {
 
   explicit Council(const Setup& setup)
       : head(head_of(tw::members(setup.members))),
-        lead({PeerId{setup.leader}, setup.lease, 12, setup.rounds, setup.wait_for, setup.patience,
+        lead({member(setup.leader), setup.lease, 12, setup.rounds, setup.wait_for, setup.patience,
               setup.expected_reduce, equal_share_rules()},
              head, setup.ballot, kStart) {
     for (const std::uint64_t id : setup.members) {
-      live.insert(PeerId{id});
+      live.emplace(PeerId{id}, 0);
       works.try_emplace(id, Work(7));
     }
     lead.set_live(now, live);
@@ -54,7 +54,7 @@ class Council {
   Council() : Council(Setup{}) {}
 
   void link(std::uint64_t id) {
-    live.insert(PeerId{id});
+    live.emplace(PeerId{id}, 0);
     works.try_emplace(id, Work(7));
     lead.set_live(now, live);
     carry();
@@ -82,7 +82,7 @@ class Council {
     if (!live.contains(PeerId{id})) return;
     Progress progress = standing_of(id);
     progress.gave_back = gave_back;
-    lead.on_progress(member(id), progress);
+    lead.on_progress({PeerId{id}, member(id).address, live.at(PeerId{id})}, progress);
     carry();
   }
 
@@ -142,7 +142,7 @@ class Council {
   Record head;
   Lead lead;
   Instant now = kStart;
-  std::set<PeerId> live{};
+  Lead::Live live{};
   std::set<std::uint64_t> leaving{};
   std::set<std::uint64_t> candidates{};
   std::map<std::uint64_t, Digest> parameters{};
@@ -193,6 +193,54 @@ Accepted accepted_plan(const Record& head, std::uint32_t version,
 std::vector<Contribution> all_by(std::uint64_t id) { return {{PeerId{id}, 0, 64, RangeSet(Range{0, 16})}}; }
 
 // ---- an undisturbed round
+
+TEST(Lead, bids_again_when_all_who_count_leave_and_somebody_else_could_stay) {
+  Council council({.members = {1, 2}});
+  council.everybody_tells();
+  council.lose(2);
+  council.leaving.insert(1);
+  council.everybody_tells();
+  council.after(1s);
+  EXPECT_FALSE(council.lead.resigned()) << "nobody else is here";
+  EXPECT_TRUE(council.lead.waiting().peers.empty());
+  EXPECT_NE(std::string::npos, council.lead.waiting().why.find("somebody who goes on"));
+  council.link(2);
+  EXPECT_EQ((std::vector<PeerId>{PeerId{2}}), council.lead.waiting().peers);
+  council.after(300ms);
+  EXPECT_TRUE(council.lead.resigned());
+}
+
+TEST(Lead, never_proposes_a_record_without_members) {
+  Council council({.members = {1, 2}});
+  council.everybody_tells();
+  council.leaving = {1, 2};
+  for (int i = 0; i < 100; ++i) {
+    for (const std::uint64_t id : {1, 2}) council.works_once(id);
+    council.tells(1, true);
+    council.tells(2, true);
+    council.after(100ms);
+  }
+  EXPECT_EQ(0U, council.last_plan.version);
+}
+
+TEST(Lead, counts_no_process_that_took_the_id_of_a_member_and_makes_it_a_member_of_its_own) {
+  Council council;
+  council.live.at(PeerId{2}) = 77;
+  council.candidates.insert(2);
+  council.lead.set_live(council.now, council.live);
+  const Member other{PeerId{2}, "p2", 77};
+  council.everybody_tells();
+  const Plan plan = council.work_until_called();
+  EXPECT_FALSE(contributes(plan.draft, 2)) << "it was given no lease";
+  EXPECT_EQ((std::vector<Member>{member(1), member(3), other}), plan.draft.members);
+  council.vote(1);
+  council.vote(2);
+  EXPECT_FALSE(council.lead.committed()) << "the vote of 3 is missing";
+  council.lose(3);
+  council.after(2s);
+  EXPECT_FALSE(council.lead.committed())
+      << "one of three members is no majority, whoever has the id of another";
+}
 
 TEST(Lead, commits_exactly_the_target_batch_size_in_whole_microbatches) {
   Council council({.lease = {50, 4}});

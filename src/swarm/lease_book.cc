@@ -8,9 +8,7 @@
 
 namespace tw {
 
-LeaseBook::LeaseBook(Options options)
-    : options_(options),
-      free_(Range{0, (options.target_batch_size + options.microbatch - 1) / options.microbatch}) {}
+LeaseBook::LeaseBook(Options options) : options_(options), free_(Range{0, options.microbatches()}) {}
 
 std::uint64_t LeaseBook::Account::held() const {
   std::uint64_t n = 0;
@@ -59,7 +57,7 @@ bool LeaseBook::adopt(PeerId peer, const Progress& progress) {
   for (SlotProgress told : progress.slots) {
     RangeSet all = told.done;
     all.add(told.held);
-    if (!free_.contains(all) || account.slots.contains(told.slot)) {
+    if (all.empty() || !free_.contains(all) || account.slots.contains(told.slot)) {
       all_count = false;
       continue;
     }

@@ -21,6 +21,8 @@ class LeaseBook {
   struct Options {
     std::uint64_t target_batch_size = 0;
     std::uint64_t microbatch = 0;
+
+    std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
   };
 
   explicit LeaseBook(Options options);
@@ -30,7 +32,8 @@ class LeaseBook {
 
   /// What a peer says to a new leader, who knows nothing of earlier leases. False when a slot holds
   /// microbatches that somebody else claimed before (given out again while the two could not reach the
-  /// leader): such a slot does not count, and no further lease may go to it.
+  /// leader), or nothing at all (its sum was lost): such a slot does not count, and no further lease may go
+  /// to it.
   bool adopt(PeerId peer, const Progress& progress);
 
   /// The peer does not count in this round any more. Returns what becomes free again.

@@ -91,6 +91,14 @@ RangeSet free_in(LeaseBook book) {
   return ::testing::AssertionSuccess();
 }
 
+TEST(LeaseBook, counts_no_slot_whose_sum_was_lost) {
+  LeaseBook book({64, 4});
+  Progress lost;
+  lost.slots = {{0, {}, {}}};
+  EXPECT_FALSE(book.adopt(PeerId{1}, lost)) << "no further lease may go to it";
+  EXPECT_TRUE(book.contributions({PeerId{1}}).empty());
+}
+
 TEST(LeaseBook, never_loses_or_doubles_a_microbatch) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Prng prng(seed);

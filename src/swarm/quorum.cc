@@ -15,20 +15,24 @@ bool is_quorum(const std::vector<Member>& members, const std::set<PeerId>& prese
   return !members.empty() && present.contains(members.front().peer);
 }
 
-PeerId ballot_owner(const std::vector<Member>& members, Ballot ballot) {
+const Member& ballot_owner(const std::vector<Member>& members, Ballot ballot) {
   TW_CHECK(!members.empty());
-  return members[ballot % members.size()].peer;
+  return members[ballot % members.size()];
 }
 
 Ballot next_ballot(const std::vector<Member>& members, PeerId owner, Ballot above) {
   TW_CHECK(is_member(members, owner));
   Ballot ballot = above + 1;
-  while (ballot_owner(members, ballot) != owner) ++ballot;
+  while (ballot_owner(members, ballot).peer != owner) ++ballot;
   return ballot;
 }
 
 bool is_member(const std::vector<Member>& members, PeerId peer) {
   return std::any_of(members.begin(), members.end(), [&](const Member& m) { return m.peer == peer; });
+}
+
+bool names(const std::vector<Member>& members, const Member& process) {
+  return std::any_of(members.begin(), members.end(), [&](const Member& m) { return m.is(process); });
 }
 
 Record genesis(const Digest& run, const Digest& parameters, std::vector<Member> members) {

@@ -14,12 +14,16 @@ namespace tw {
 bool is_quorum(const std::vector<Member>& members, const std::set<PeerId>& present);
 
 /// Ballot b belongs to member b mod n: nobody else may lead with it. Members must not be empty.
-PeerId ballot_owner(const std::vector<Member>& members, Ballot ballot);
+const Member& ballot_owner(const std::vector<Member>& members, Ballot ballot);
 
 /// The smallest ballot above `above` that belongs to this member.
 Ballot next_ballot(const std::vector<Member>& members, PeerId owner, Ballot above);
 
+/// Under any incarnation.
 bool is_member(const std::vector<Member>& members, PeerId peer);
+
+/// This very process.
+bool names(const std::vector<Member>& members, const Member& process);
 
 /// Round 0: who begins, with which parameters.
 Record genesis(const Digest& run, const Digest& parameters, std::vector<Member> members);

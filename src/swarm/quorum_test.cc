@@ -62,7 +62,7 @@ TEST(Ballot, the_next_one_of_a_member_is_the_smallest_that_it_owns) {
       std::set<Ballot> next;
       for (const Member& m : all) {
         const Ballot ballot = next_ballot(all, m.peer, above);
-        EXPECT_EQ(m.peer, ballot_owner(all, ballot));
+        EXPECT_EQ(m, ballot_owner(all, ballot));
         EXPECT_GT(ballot, above);
         EXPECT_LE(ballot, above + count);
         next.insert(ballot);
@@ -73,7 +73,7 @@ TEST(Ballot, the_next_one_of_a_member_is_the_smallest_that_it_owns) {
 }
 
 TEST(Ballot, the_first_of_a_round_belongs_to_the_first_member) {
-  EXPECT_EQ(PeerId{7}, ballot_owner(members({7, 1, 3}), 0));
+  EXPECT_EQ(member(7), ballot_owner(members({7, 1, 3}), 0));
 }
 
 TEST(Record, of_a_run_that_begins_anew_repeats_the_round_with_new_members) {

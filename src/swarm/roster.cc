@@ -30,7 +30,7 @@ void Roster::learn(const Member& member) {
 }
 
 void Roster::open(const Member& peer) {
-  entries_[peer.peer] = Entry{peer.address, true, std::nullopt, {}};
+  entries_[peer.peer] = Entry{peer.address, peer.incarnation, true, std::nullopt, {}};
   dials_.erase(peer.address);
 }
 
@@ -56,9 +56,9 @@ void Roster::heard(Instant now, PeerId peer, const Heartbeat& heartbeat) {
   found->second.heard_at = now;
 }
 
-void Roster::now_follows(PeerId peer) {
-  const auto found = entries_.find(peer);
-  if (found == entries_.end() || !found->second.heartbeat) return;
+void Roster::now_follows(const Member& member) {
+  const auto found = entries_.find(member.peer);
+  if (!is_open(member) || !found->second.heartbeat) return;
   Standing& standing = found->second.heartbeat->standing;
   if (standing == Standing::fresh) standing = Standing::member;
 }
@@ -96,6 +96,11 @@ bool Roster::is_open(PeerId peer) const {
   return found != entries_.end() && found->second.open;
 }
 
+bool Roster::is_open(const Member& member) const {
+  const auto found = entries_.find(member.peer);
+  return found != entries_.end() && found->second.open && found->second.incarnation == member.incarnation;
+}
+
 std::vector<PeerId> Roster::open_peers() const {
   std::vector<PeerId> peers;
   for (const auto& [peer, entry] : entries_) {
@@ -107,7 +112,7 @@ std::vector<PeerId> Roster::open_peers() const {
 std::vector<Member> Roster::linked() const {
   std::vector<Member> members;
   for (const auto& [peer, entry] : entries_) {
-    if (entry.open) members.push_back({peer, entry.address});
+    if (entry.open) members.push_back({peer, entry.address, entry.incarnation});
   }
   return members;
 }
@@ -115,11 +120,25 @@ std::vector<Member> Roster::linked() const {
 std::set<PeerId> Roster::following() const {
   std::set<PeerId> peers;
   for (const auto& [peer, entry] : entries_) {
-    const bool behind = entry.heartbeat && (entry.heartbeat->standing == Standing::fresh ||
-                                            entry.heartbeat->standing == Standing::syncing);
-    if (entry.open && !behind) peers.insert(peer);
+    if (entry.open && !entry.behind()) peers.insert(peer);
   }
   return peers;
+}
+
+std::map<PeerId, std::uint64_t> Roster::following_processes() const {
+  std::map<PeerId, std::uint64_t> processes;
+  for (const auto& [peer, entry] : entries_) {
+    if (entry.open && !entry.behind()) processes.emplace_hint(processes.end(), peer, entry.incarnation);
+  }
+  return processes;
+}
+
+bool Roster::Entry::behind() const {
+  return heartbeat && (heartbeat->standing == Standing::fresh || heartbeat->standing == Standing::syncing);
+}
+
+bool Roster::follows(const Member& member) const {
+  return is_open(member) && !entries_.at(member.peer).behind();
 }
 
 std::optional<Heartbeat> Roster::last_heartbeat(PeerId peer) const {
@@ -127,9 +146,10 @@ std::optional<Heartbeat> Roster::last_heartbeat(PeerId peer) const {
   return found == entries_.end() ? std::nullopt : found->second.heartbeat;
 }
 
-std::string Roster::address_of(PeerId peer) const {
+Member Roster::process(PeerId peer) const {
   const auto found = entries_.find(peer);
-  return found == entries_.end() ? std::string() : found->second.address;
+  if (found == entries_.end()) return {peer, {}};
+  return {peer, found->second.address, found->second.incarnation};
 }
 
 }  // namespace tw

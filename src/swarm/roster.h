@@ -29,13 +29,19 @@ class Roster {
 
   void heard(Instant now, PeerId peer, const Heartbeat& heartbeat);
 
-  /// A record names this peer as a member: if it was fresh when it was heard last, it is no more.
-  void now_follows(PeerId peer);
+  /// A record names this process as a member: if it was fresh when it was heard last, it is no more.
+  void now_follows(const Member& member);
 
   /// Addresses to dial now. Peers without a link are dialled while they are members or came up lately.
   std::vector<std::string> dials(Instant now, const std::vector<Member>& members);
 
   bool is_open(PeerId peer) const;
+
+  /// Linked to this very process.
+  bool is_open(const Member& member) const;
+
+  /// The process that is, or was last, linked under this id.
+  Member process(PeerId peer) const;
   std::vector<PeerId> open_peers() const;
 
   /// Linked peers, as Members with their addresses.
@@ -44,10 +50,15 @@ class Roster {
   /// Linked peers that follow the history: neither fresh nor taking state.
   std::set<PeerId> following() const;
 
+  /// The same, with their incarnations.
+  std::map<PeerId, std::uint64_t> following_processes() const;
+
+  /// Linked to this very process, and it follows the history.
+  bool follows(const Member& member) const;
+
   std::optional<Heartbeat> last_heartbeat(PeerId peer) const;
   /// How long ago the last heartbeat came.
   Duration heartbeat_age(Instant now, PeerId peer) const;
-  std::string address_of(PeerId peer) const;
 
  private:
   struct Dial {
@@ -58,9 +69,12 @@ class Roster {
 
   struct Entry {
     std::string address;
+    std::uint64_t incarnation = 0;  // of whoever was linked last
     bool open = false;
     std::optional<Heartbeat> heartbeat;
     Instant heard_at{};
+
+    bool behind() const;
   };
 
   PeerId self_;

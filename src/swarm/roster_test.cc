@@ -70,7 +70,7 @@ TEST(Roster, forgets_who_never_answers_unless_it_is_a_member) {
   }
   EXPECT_EQ(6, dialled["p3"]);
   EXPECT_GT(dialled["p2"], 50);
-  EXPECT_EQ("", roster.address_of(PeerId{3}));
+  EXPECT_EQ("", roster.process(PeerId{3}).address);
 }
 
 TEST(Roster, knows_who_follows_the_history) {
@@ -80,8 +80,8 @@ TEST(Roster, knows_who_follows_the_history) {
   roster.heard(kStart, PeerId{4}, says(Standing::syncing));
   roster.heard(kStart, PeerId{5}, says(Standing::ready));
   EXPECT_EQ((std::set<PeerId>{PeerId{2}, PeerId{5}}), roster.following());
-  roster.now_follows(PeerId{3});
-  roster.now_follows(PeerId{4});
+  roster.now_follows(member(3));
+  roster.now_follows(member(4));
   EXPECT_EQ((std::set<PeerId>{PeerId{2}, PeerId{3}, PeerId{5}}), roster.following());
   roster.close(kStart, PeerId{3});
   EXPECT_EQ((std::set<PeerId>{PeerId{2}, PeerId{5}}), roster.following());

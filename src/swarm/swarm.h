@@ -172,7 +172,9 @@ class Swarm {
   bool of_this_round(Round round) const { return head_ && round == head_->round + 1; }
 
   bool may_follow(PeerId from, Ballot ballot);
-  std::set<PeerId> live() const;
+  Lead::Live live() const;
+  Member process(PeerId peer) const;
+  bool is_here(const Member& member) const;  // this very process, or linked and following
   Heartbeat heartbeat_to(PeerId peer) const;
   Progress progress() const;
   void send_progress(bool gave_back = false);

@@ -15,6 +15,12 @@ bool has_event(const Pool::Peer& peer, Phase phase, std::uint64_t about) {
                      [&](const Event& e) { return e.phase == phase && e.peer == PeerId{about}; });
 }
 
+std::vector<Member> processes(const Pool& pool, const std::vector<std::uint64_t>& ids) {
+  std::vector<Member> all;
+  for (const std::uint64_t id : ids) all.push_back(pool.process(id));
+  return all;
+}
+
 /// Where two peers applied the same round without a mark, it was the same record.
 ::testing::AssertionResult one_history(Pool& pool, const std::vector<std::uint64_t>& ids) {
   std::map<Round, Record> history;
@@ -39,7 +45,7 @@ TEST(Swarm, begins_the_history_when_the_founder_has_company) {
   ASSERT_TRUE(pool.comes([&] { return pool.at(3).head().has_value(); }, 2s));
   const Record& genesis = *pool.at(3).head();
   EXPECT_EQ(0U, genesis.round);
-  EXPECT_EQ(members({1, 2, 3}), genesis.members);
+  EXPECT_EQ(processes(pool, {1, 2, 3}), genesis.members);
   EXPECT_EQ(Standing::member, pool.at(3).standing());
 }
 
@@ -81,7 +87,7 @@ TEST(Swarm, joiner_becomes_a_member_one_record_later_and_contributes_the_record_
   EXPECT_TRUE(is_member(history[1].members, PeerId{4})) << "it followed this round";
   EXPECT_FALSE(contributes(history[1], 4));
   EXPECT_TRUE(contributes(history[2], 4));
-  EXPECT_EQ(members({1, 2, 3, 4}), history[2].members) << "longest-lived first";
+  EXPECT_EQ(processes(pool, {1, 2, 3, 4}), history[2].members) << "longest-lived first";
   EXPECT_TRUE(has_event(pool.peer(1), Phase::join, 4));
   EXPECT_TRUE(one_history(pool, {1, 2, 3, 4}));
 }
@@ -103,9 +109,44 @@ TEST(Swarm, next_member_leads_with_a_higher_ballot_when_the_leader_dies) {
   EXPECT_EQ(then + 1, lead->round);
   EXPECT_EQ(1.0, lead->numbers.at(0).second) << "its ballot";
   ASSERT_TRUE(pool.reaches(4, then + 3));
-  EXPECT_EQ(members({2, 3, 4}), pool.at(4).head()->members);
+  EXPECT_EQ(processes(pool, {2, 3, 4}), pool.at(4).head()->members);
   EXPECT_TRUE(one_history(pool, {2, 3, 4}));
   for (const Record& record : pool.peer(2).applied) EXPECT_TRUE(covers_the_batch(record, 16));
+}
+
+TEST(Swarm, process_that_returns_under_an_old_id_is_another_member) {
+  Pool pool;
+  pool.start_all(4);
+  ASSERT_TRUE(pool.reaches(2, 3));
+  const Member former = pool.process(3);
+  pool.kill(3);
+  pool.run_for(20ms);
+  pool.start(3);
+  EXPECT_FALSE(names(pool.at(2).head()->members, pool.process(3)));
+  ASSERT_TRUE(pool.comes([&] { return pool.at(3).standing() == Standing::member; }));
+  const std::vector<Member>& members = pool.at(3).head()->members;
+  EXPECT_EQ(processes(pool, {1, 2, 4, 3}), members) << "the youngest, and the former is gone";
+  EXPECT_FALSE(names(members, former));
+  ASSERT_TRUE(pool.reaches(3, pool.round_of(3) + 2));
+  EXPECT_TRUE(contributes(pool.peer(3).applied.back(), 3));
+  EXPECT_TRUE(one_history(pool, {1, 2, 3, 4}));
+}
+
+TEST(Swarm, members_that_returned_are_no_majority) {
+  Pool pool({.patience = 20s});
+  pool.start_all(3);
+  ASSERT_TRUE(pool.reaches(1, 3));
+  for (const std::uint64_t id : {2, 3}) pool.kill(id);
+  pool.run_for(20ms);
+  for (const std::uint64_t id : {2, 3}) pool.start(id);
+  pool.run_for(500ms);
+  const Round then = pool.round_of(1);
+  pool.run_for(8s);
+  EXPECT_EQ(then, pool.round_of(1)) << "two of its three members are gone, with all that they promised";
+  EXPECT_NE(std::string::npos, pool.at(1).waiting().why.find("a majority of the members"));
+  ASSERT_TRUE(pool.comes([&] { return pool.at(3).standing() == Standing::member; }));
+  const std::vector<Record>& history = pool.peer(1).applied;
+  EXPECT_TRUE(std::any_of(history.begin(), history.end(), [](const Record& r) { return r.minority; }));
 }
 
 TEST(Swarm, finishes_the_round_of_a_leader_that_died_when_some_had_the_mean) {
@@ -136,7 +177,7 @@ TEST(Swarm, leaver_goes_after_its_round_and_nobody_calls_it_lost) {
   ASSERT_TRUE(pool.comes([&] { return !pool.peer(3).ends.empty(); }, 5s));
   const Record last = *pool.at(3).head();
   EXPECT_EQ("left after round " + std::to_string(last.round), pool.peer(3).ends.at(0));
-  EXPECT_EQ(members({1, 2}), last.members);
+  EXPECT_EQ(processes(pool, {1, 2}), last.members);
   EXPECT_TRUE(contributes(last, 3)) << "what it had done counts";
   pool.kill(3);
   ASSERT_TRUE(pool.reaches(1, last.round + 2));
@@ -153,7 +194,7 @@ TEST(Swarm, leader_can_leave_too) {
   const Round then = pool.round_of(1);
   pool.kill(1);
   ASSERT_TRUE(pool.reaches(3, then + 2));
-  EXPECT_EQ(members({2, 3}), pool.at(3).head()->members);
+  EXPECT_EQ(processes(pool, {2, 3}), pool.at(3).head()->members);
 }
 
 TEST(Swarm, all_can_leave) {
@@ -205,7 +246,7 @@ TEST(Swarm, leader_that_was_stopped_finds_itself_replaced_and_returns) {
   pool.peer(1).stopped = false;
   ASSERT_TRUE(pool.comes([&] { return is_member(pool.at(2).head()->members, PeerId{1}); }));
   EXPECT_EQ(PeerId{2}, pool.at(1).leader());
-  EXPECT_EQ(members({2, 3, 1}), pool.at(2).head()->members) << "it is the youngest now";
+  EXPECT_EQ(processes(pool, {2, 3, 1}), pool.at(2).head()->members) << "it is the youngest now";
   EXPECT_TRUE(one_history(pool, {1, 2, 3}));
 }
 

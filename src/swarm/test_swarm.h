@@ -52,6 +52,9 @@ class Pool {
 
   Pool() : Pool(Setup{}) {}
 
+  /// The one that was started last under this id.
+  Member process(std::uint64_t id) const { return {PeerId{id}, member(id).address, incarnations_.at(id)}; }
+
   /// Starts a process; the lowest id is the founder, the others know its address alone.
   void start(std::uint64_t id) {
     Swarm::Options options{.self = member(id), .run = digest_of(std::string("run"))};
@@ -63,6 +66,8 @@ class Pool {
     options.rounds = setup_.rounds;
     options.patience = setup_.patience;
     options.shares = equal_share_rules();
+    options.self.incarnation = ++incarnations_[id];
+    peers_[id] = {};
     peers_[id].swarm = std::make_unique<Swarm>(options, now_);
     at(id).fresh(now_, digest_of(std::string("seed")));
   }
@@ -115,7 +120,7 @@ class Pool {
     return ::testing::AssertionFailure() << "not within " << to_seconds(limit) << " s";
   }
 
-  ::testing::AssertionResult reaches(std::uint64_t id, Round round) {
+  auto reaches(std::uint64_t id, Round round) {
     return comes([this, id, round] { return round_of(id) >= round; });
   }
 
@@ -220,8 +225,8 @@ class Pool {
                          !severed_.contains(std::minmax(id, to));
     if (!answers) return at(id).on_refused(now_, address);
     if (!links_.insert(std::minmax(id, to)).second) return;
-    at(id).on_open(now_, member(to));
-    at(to).on_open(now_, member(id));
+    at(id).on_open(now_, process(to));
+    at(to).on_open(now_, process(id));
   }
 
   bool linked(std::uint64_t a, std::uint64_t b) const { return links_.contains(std::minmax(a, b)); }
@@ -235,6 +240,7 @@ class Pool {
   Setup setup_;
   Instant now_ = Instant{} + std::chrono::hours(1);
   std::map<std::uint64_t, Peer> peers_;
+  std::map<std::uint64_t, std::uint64_t> incarnations_;
   std::set<std::pair<std::uint64_t, std::uint64_t>> links_;
   std::set<std::pair<std::uint64_t, std::uint64_t>> severed_;
   std::deque<Letter> letters_;

@@ -17,6 +17,15 @@ bool Work::lease(std::uint32_t slot, const RangeSet& microbatches) {
   return true;
 }
 
+void Work::start_over() {
+  for (auto& [slot, entry] : slots_) {
+    entry = {slot, {}, {}};
+    closed_.insert(slot);
+  }
+  under_way_.reset();
+  queued_ = 0;
+}
+
 void Work::drop_queued() {
   for (auto& [slot, entry] : slots_) {
     entry.held =
@@ -47,13 +56,15 @@ void Work::finish() {
 
 std::vector<SlotProgress> Work::progress() const {
   std::vector<SlotProgress> all;
-  for (const auto& [slot, entry] : slots_) all.push_back(entry);
+  for (const auto& [slot, entry] : slots_) {
+    if (!entry.done.empty() || !entry.held.empty() || closed_.contains(slot)) all.push_back(entry);
+  }
   return all;
 }
 
 bool Work::has_done_just(std::uint32_t slot, const RangeSet& microbatches) const {
   const auto found = slots_.find(slot);
-  return found != slots_.end() && found->second.done == microbatches;
+  return found != slots_.end() && found->second.done == microbatches && found->second.held.empty();
 }
 
 }  // namespace tw

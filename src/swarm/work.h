@@ -32,6 +32,10 @@ class Work {
   /// The sum in this slot is on its way to others and must not change any more.
   void close(std::uint32_t slot) { closed_.insert(slot); }
 
+  /// All sums are lost, while others may have them: nothing of what was done is done any more, and no slot
+  /// that was used is used again.
+  void start_over();
+
   /// Gives back whatever has not begun.
   void drop_queued();
 
@@ -46,10 +50,11 @@ class Work {
   /// True when nothing is queued: time to ask for more, while the last microbatch is still computed.
   bool wants_more() const { return queued_ == 0; }
 
-  /// For messages: every slot with what is done and what is still held.
+  /// For messages: every slot with what is done and what is still held. One that is closed to both is there
+  /// without any.
   std::vector<SlotProgress> progress() const;
 
-  /// True when these, and no others, are done in this slot.
+  /// True when these, and no others, are done in this slot, and nothing will be added to them.
   bool has_done_just(std::uint32_t slot, const RangeSet& microbatches) const;
 
  private:

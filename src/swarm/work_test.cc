@@ -73,5 +73,29 @@ TEST(Work, can_be_leased_again_what_was_given_back) {
   EXPECT_EQ(1U, work.begin()->slot);
 }
 
+TEST(Work, has_not_done_just_these_while_more_is_held_in_the_slot) {
+  Work work(7);
+  work.lease(0, RangeSet(Range{0, 2}));
+  work.begin();
+  work.finish();
+  EXPECT_FALSE(work.has_done_just(0, RangeSet(Range{0, 1}))) << "the other one would enter the same sum";
+  work.begin();
+  work.drop_queued();
+  EXPECT_FALSE(work.has_done_just(0, RangeSet(Range{0, 1})));
+  work.finish();
+  EXPECT_TRUE(work.has_done_just(0, RangeSet(Range{0, 2})));
+}
+
+TEST(Work, that_starts_over_has_done_nothing_and_uses_no_slot_again) {
+  Work work(7);
+  work.lease(0, RangeSet(Range{0, 2}));
+  work.begin();
+  work.start_over();
+  EXPECT_TRUE(work.idle() && work.wants_more());
+  EXPECT_FALSE(work.lease(0, RangeSet(Range{4, 2})));
+  EXPECT_EQ((std::vector<SlotProgress>{{0, {}, {}}}), work.progress());
+  EXPECT_TRUE(work.lease(1, RangeSet(Range{4, 2})));
+}
+
 }  // namespace
 }  // namespace tw

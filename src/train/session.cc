@@ -7,6 +7,7 @@
 #include "swarm/quorum.h"
 #include "train/session_machine.h"
 #include "wire/frame.h"
+#include "wire/rejection.h"
 
 namespace tw {
 namespace {
@@ -54,11 +55,12 @@ Result<std::string> Session::Machine::start() {
   Result<std::string> address = doors_.network.open(options_.listen, *this);
   if (!address.ok()) return address;
   address_ = address.value();
-  doors_.network.greet_with(encode(Hello{kProtocolVersion, run_, options_.self, geometry_.length, address_}));
+  doors_.network.greet_with(
+      encode(Hello{kProtocolVersion, run_, options_.self, geometry_.length, address_, options_.incarnation}));
 
   const RunOptions& run = options_.run;
   Swarm::Options swarm;
-  swarm.self = {options_.self, address_};
+  swarm.self = {options_.self, address_, options_.incarnation};
   swarm.run = run_;
   swarm.founder = options_.join.empty();
   swarm.wait_for = options_.wait_for;
@@ -99,33 +101,41 @@ void Session::Machine::begin_history() {
 // --------------------------------------------------------------------------------------------------
 
 Result<PeerId> Session::Machine::admit(const Frame& hello) {
+  const auto refuse = [&](Rejection::Code code, PeerId peer, std::string words) -> Result<PeerId> {
+    emit_about(peer, Phase::refuse, round_, words);
+    return Error{to_string(Rejection{code, peer, std::move(words)})};
+  };
+  const std::optional<std::uint32_t> protocol = protocol_of(hello);
+  if (protocol && *protocol != kProtocolVersion) {
+    return refuse(
+        Rejection::Code::version, {},
+        "protocol version " + std::to_string(*protocol) + ", expected " + std::to_string(kProtocolVersion));
+  }
   const Result<Message> message = decode(hello);
   if (!message.ok()) return message.error();
   const Hello* greeting = std::get_if<Hello>(&message.value());
   if (greeting == nullptr) return Error{"expected a hello, got " + std::string(name_of(message.value()))};
-  const auto refuse = [&](std::string why) -> Result<PeerId> {
-    emit_about(greeting->peer, Phase::refuse, round_, why);
-    return Error{std::move(why)};
-  };
-  if (greeting->protocol != kProtocolVersion) {
-    return refuse("protocol version " + std::to_string(greeting->protocol) + ", expected " +
-                  std::to_string(kProtocolVersion));
-  }
+  const PeerId peer = greeting->peer;
   if (greeting->parameters != geometry_.length) {
-    return refuse("the model has " + std::to_string(greeting->parameters) +
-                  " parameters, that of this run has " + std::to_string(geometry_.length));
+    return refuse(Rejection::Code::parameters, peer,
+                  "the model has " + std::to_string(greeting->parameters) +
+                      " parameters, that of this run has " + std::to_string(geometry_.length));
   }
   if (greeting->run != run_) {
     return refuse(
+        Rejection::Code::run, peer,
         "another run: model, data, batch sizes, optimizer, schedule, codec, rounds or seed differ (run " +
-        to_string(greeting->run).substr(0, 8) + ", expected " + to_string(run_).substr(0, 8) +
-        "); use the same run file");
+            to_string(greeting->run).substr(0, 8) + ", expected " + to_string(run_).substr(0, 8) +
+            "); use the same run file");
   }
-  if (greeting->peer == options_.self || swarm_->roster().is_open(greeting->peer)) {
-    return refuse("peer id " + to_string(greeting->peer) + " is taken");
-  }
-  greeted_[greeting->peer] = {greeting->peer, greeting->address};
-  return greeting->peer;
+  const Member caller{peer, greeting->address, greeting->incarnation};
+  if (caller.is({options_.self, {}, options_.incarnation}))
+    return refuse(Rejection::Code::self, peer, "that is this peer itself");
+  const bool taken =
+      peer == options_.self || (swarm_->roster().is_open(peer) && !swarm_->roster().is_open(caller));
+  if (taken) return refuse(Rejection::Code::taken, peer, "peer id " + to_string(peer) + " is taken");
+  greeted_[peer] = caller;
+  return peer;
 }
 
 void Session::Machine::on_open(PeerId peer) {
@@ -144,17 +154,25 @@ void Session::Machine::on_close(PeerId peer, const std::string& why) {
   pump();
 }
 
-void Session::Machine::on_refused(const std::string& address, const std::string& why) {
-  const Standing standing = swarm_->standing();
-  const bool nobody_there = why.starts_with("cannot connect");
-  if (!nobody_there || standing == Standing::fresh) emit(Phase::refuse, round_, why);
-  swarm_->on_refused(doors_.clock.now(), address);
-  const bool different =
-      why.find("another run") != std::string::npos || why.find("parameters") != std::string::npos ||
-      why.find("protocol version") != std::string::npos || why.find("is taken") != std::string::npos;
-  if (different && standing == Standing::fresh && !options_.join.empty()) {
-    end("cannot join " + address + ": " + why, true);
+bool Session::Machine::ends_the_joining(const std::string& address, const std::string& why) const {
+  const std::optional<Rejection> rejection = rejection_in(why);
+  if (!rejection || swarm_->standing() != Standing::fresh) return false;
+  if (std::find(options_.join.begin(), options_.join.end(), address) == options_.join.end()) return false;
+  switch (rejection->code) {
+    case Rejection::Code::taken:
+      return rejection->peer == options_.self;  // not when this peer turned away the twin of another one
+    case Rejection::Code::self:
+      return options_.join.size() == 1;
+    default:
+      return swarm_->roster().open_peers().empty();
   }
+}
+
+void Session::Machine::on_refused(const std::string& address, const std::string& why) {
+  const bool nobody_there = why.starts_with("cannot connect");
+  if (!nobody_there || swarm_->standing() == Standing::fresh) emit(Phase::refuse, round_, why);
+  swarm_->on_refused(doors_.clock.now(), address);
+  if (ends_the_joining(address, why)) end("cannot join " + address + ": " + rejection_in(why)->words, true);
   pump();
 }
 

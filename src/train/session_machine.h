@@ -52,6 +52,7 @@ class Session::Machine final : public NetworkEvents {
   void flush();
   void arm();
   void on_timer();
+  bool ends_the_joining(const std::string& address, const std::string& why) const;
   void give_up_when_nobody_has_the_state(Instant now);
   void act(const Dial& dial);
   void act(const Hangup& hangup);

@@ -241,7 +241,8 @@ void Session::Machine::on_update(const Record& record, const Digest& parameters,
 void Session::Machine::after_update(const Record& record) {
   const RunOptions& run = options_.run;
   const bool due = run.evaluation.every != 0 && record.round % run.evaluation.every == 0;
-  const bool first = !record.members.empty() && record.members.front().peer == options_.self;
+  const bool first =
+      !record.members.empty() && record.members.front().is({options_.self, address_, options_.incarnation});
   if (first && (due || record.last)) {
     if (record.last) ++last_jobs_;
     evaluating_ = true;

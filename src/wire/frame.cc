@@ -137,6 +137,12 @@ class Reader {
 
   void get(Range& range) { (*this)(range.first, range.count); }
 
+  /// Its samples end within the numbers there are, so that nothing that counts them can wrap around.
+  void get(Record& record) {
+    Record::fields(record, *this);
+    if (record.first_sample > UINT64_MAX - record.samples) failed_ = true;
+  }
+
   void get(RangeSet& set) {
     std::vector<Range> ranges;
     get(ranges);
@@ -227,6 +233,15 @@ Result<Message> decode(const Frame& frame) {
   const auto type = static_cast<std::size_t>(head[0]);
   if (type >= kTypes) return Error{"unknown message type " + std::to_string(type)};
   return kDecoders[type](frame);
+}
+
+std::optional<std::uint32_t> protocol_of(const Frame& hello) {
+  static_assert(std::is_same_v<std::variant_alternative_t<0, Message>, Hello>);
+  const auto head = hello.head.bytes();
+  std::uint32_t version = 0;
+  if (head.size() < 1 + sizeof version || head[0] != std::byte{0}) return std::nullopt;
+  std::memcpy(&version, &head[1], sizeof version);
+  return version;
 }
 
 Digest digest_of(const Record& record) {

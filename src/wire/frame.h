@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 
 #include "base/blob.h"
 #include "base/result.h"
@@ -19,6 +21,10 @@ Frame encode(const Message& message);
 /// The message, or what is wrong with the bytes: unknown type, truncated, too long, trailing bytes, a count
 /// beyond what the bytes can hold, a value out of its range.
 Result<Message> decode(const Frame& frame);
+
+/// The version of the protocol that a Hello names, whatever else this version makes of it; nothing for any
+/// other message.
+std::optional<std::uint32_t> protocol_of(const Frame& hello);
 
 /// Digest of the record's encoding: the link of the chain.
 Digest digest_of(const Record& record);

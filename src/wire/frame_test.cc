@@ -60,6 +60,12 @@ class Filler {
     if (prng_.chance(0.5)) fill(item.emplace());
   }
 
+  void fill(Record& record) {
+    Record::fields(record, *this);
+    record.first_sample >>= 1;
+    record.samples >>= 1;
+  }
+
   template <class T>
 
   requires requires(T& t, Filler& f) { T::fields(t, f); }
@@ -205,6 +211,11 @@ TEST(Frame, refuses_values_out_of_their_range) {
   head = head_of(encode(Commit{record}));
   head.back() = std::byte{2};
   EXPECT_FALSE(decode({Blob(head), Blob()})) << "a bool is 0 or 1";
+  record.first_sample = UINT64_MAX - 10;
+  record.samples = 10;
+  EXPECT_TRUE(decode(encode(Commit{record})));
+  record.samples = 11;
+  EXPECT_FALSE(decode(encode(Commit{record}))) << "its samples end beyond the numbers";
 }
 
 TEST(Frame, refuses_what_is_too_long_empty_unknown_or_has_a_payload_it_should_not_have) {

@@ -11,11 +11,16 @@
 
 namespace tw {
 
+/// A process, not a machine or a name: one that restarts with its old id has another incarnation, knows
+/// nothing of what the former promised and voted for, and is another member.
 struct Member {
   PeerId peer;
   std::string address;
+  std::uint64_t incarnation = 0;
 
-  static void fields(auto& self, auto&& field) { field(self.peer, self.address); }
+  static void fields(auto& self, auto&& field) { field(self.peer, self.address, self.incarnation); }
+
+  bool is(const Member& other) const { return peer == other.peer && incarnation == other.incarnation; }
 
   bool operator==(const Member&) const = default;
 };

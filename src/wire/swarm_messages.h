@@ -11,7 +11,7 @@
 /// Who takes part, who leads, what is to be done and what is decided: the control messages of swarm/.
 namespace tw {
 
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 
 /// First message of every link. The receiver turns the link away when version, run or parameter count differ.
 struct Hello {
@@ -20,10 +20,11 @@ struct Hello {
       run;  ///< digest of everything that decides the result: model, data, batch sizes, optimizer, seed ...
   PeerId peer;
   std::uint64_t parameters = 0;
-  std::string address;  ///< where others reach this peer
+  std::string address;            ///< where others reach this peer
+  std::uint64_t incarnation = 0;  ///< drawn when the process starts
 
   static void fields(auto& self, auto&& field) {
-    field(self.protocol, self.run, self.peer, self.parameters, self.address);
+    field(self.protocol, self.run, self.peer, self.parameters, self.address, self.incarnation);
   }
 
   bool operator==(const Hello&) const = default;

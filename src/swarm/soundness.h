@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "swarm/lease_book.h"
+#include "wire/messages.h"
+
+/// What a message of another peer may say at all. Whoever follows the protocol never says anything else, in
+/// whatever order its messages arrive.
+namespace tw {
+
+/// Of one round; each costs a vector (average/ takes no more either).
+inline constexpr std::uint32_t kMostSlots = 64;
+
+/// Why no correct leader can make a record out of this draft after `head`; empty when one can.
+std::string fault_of(const Record& draft, const Record& head, const LeaseBook::Options& lease);
+
+}  // namespace tw

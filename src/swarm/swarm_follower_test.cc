@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/quorum.h"
+#include "swarm/soundness.h"
+#include "swarm/swarm.h"
+#include "swarm/test_records.h"
+#include "wire/frame.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Digest kParameters = digest_of(std::string("parameters"));
+const Digest kMean = digest_of(std::string("mean"));
+const Digest kRun = digest_of(std::string("run"));
+
+Record head_record() {
+  Record head = genesis(kRun, kParameters, members({1, 2, 3}));
+  head.round = 6;
+  head.first_sample = 320;
+  head.samples = 64;
+  return head;
+}
+
+/// Peer 2 of three, linked to 1, who leads, and 3: it is told things, and this shows what it makes of them.
+class Follower {
+ public:
+  Follower() : swarm(options(), now) {
+    swarm.on_open(now, member(1));
+    swarm.on_open(now, member(3));
+    swarm.begin(now, head, kParameters);
+    listen();
+  }
+
+  static Swarm::Options options() {
+    Swarm::Options options{.self = member(2), .run = kRun};
+    options.bootstrap = {"p1"};
+    options.lease = {64, 4};
+    options.segments = 12;
+    options.rounds = 100;
+    options.patience = 10s;
+    options.shares = equal_share_rules();
+    return options;
+  }
+
+  Plan plan(Ballot ballot = 0, std::uint32_t version = 1) const {
+    Plan plan{ballot, version, {}, equal_share_rules().cut(12, {PeerId{1}, PeerId{2}, PeerId{3}}), {}};
+    plan.draft = {kRun, 7, digest_of(head), head.members};
+    plan.draft.contributors = {{PeerId{1}, 0, 32, RangeSet(Range{0, 8})},
+                               {PeerId{2}, 0, 32, RangeSet(Range{8, 8})}};
+    plan.draft.first_sample = 384;
+    plan.draft.samples = 64;
+    plan.draft.parameters = kParameters;
+    plan.participants = {PeerId{1}, PeerId{2}, PeerId{3}};
+    return plan;
+  }
+
+  static Record decided(const Plan& plan) {
+    Record record = plan.draft;
+    record.mean = kMean;
+    return record;
+  }
+
+  void tell(std::uint64_t from, const Message& message) {
+    swarm.on_message(now, PeerId{from}, message);
+    listen();
+  }
+
+  /// Whether the plan is taken and voted for.
+  bool votes_for(const Plan& plan) {
+    const std::size_t before = count<Vote>(1);
+    tell(1, plan);
+    if (!took<Reduce>()) return false;
+    decisions.clear();
+    swarm.completed(now, kMean);
+    listen();
+    return count<Vote>(1) > before;
+  }
+
+  template <class T>
+  bool took() const {
+    return std::any_of(decisions.begin(), decisions.end(),
+                       [](const Decision& d) { return std::holds_alternative<T>(d); });
+  }
+
+  template <class T>
+  std::size_t count(std::uint64_t to) const {
+    return static_cast<std::size_t>(std::count_if(sent.begin(), sent.end(), [&](const Envelope& e) {
+      return e.to == PeerId{to} && std::holds_alternative<T>(e.message);
+    }));
+  }
+
+  void listen() {
+    for (Envelope& e : swarm.take_messages()) sent.push_back(std::move(e));
+    for (Decision& d : swarm.take_decisions()) decisions.push_back(std::move(d));
+  }
+
+  Instant now = Instant{} + 1h;
+  Record head = head_record();
+  Swarm swarm;
+  Outbox sent{};
+  std::vector<Decision> decisions{};
+};
+
+TEST(Follower, applies_the_record_that_it_voted_for) {
+  Follower follower;
+  const Plan plan = follower.plan();
+  ASSERT_TRUE(follower.votes_for(plan));
+  follower.tell(3, Commit{Follower::decided(plan)});
+  EXPECT_TRUE(follower.took<Committed>()) << "whoever tells";
+  EXPECT_EQ(Follower::decided(plan), follower.swarm.head());
+}
+
+TEST(Follower, takes_no_record_that_differs_in_anything_from_the_plan_it_voted_for) {
+  const std::vector<std::pair<const char*, std::function<void(Record&)>>> changes = {
+      {"members", [](Record& r) { r.members.pop_back(); }},
+      {"an address", [](Record& r) { r.members[2].address = "elsewhere"; }},
+      {"contributors", [](Record& r) { r.contributors.pop_back(); }},
+      {"samples", [](Record& r) { r.samples = 640; }},
+      {"first sample", [](Record& r) { r.first_sample = 385; }},
+      {"mean", [](Record& r) { r.mean = kParameters; }},
+      {"parameters", [](Record& r) { r.parameters = kMean; }},
+      {"minority", [](Record& r) { r.minority = true; }},
+      {"last", [](Record& r) { r.last = true; }},
+      {"parent", [](Record& r) { r.parent = kMean; }},
+      {"round", [](Record& r) { r.round = 8; }},
+  };
+  for (const auto& [what, change] : changes) {
+    Follower follower;
+    ASSERT_TRUE(follower.votes_for(follower.plan()));
+    Record other = Follower::decided(follower.plan());
+    change(other);
+    follower.tell(1, Commit{other});
+    EXPECT_FALSE(follower.took<Committed>()) << what;
+    EXPECT_TRUE(follower.took<CatchUp>()) << what;
+    EXPECT_EQ(Standing::syncing, follower.swarm.standing()) << what;
+  }
+}
+
+TEST(Follower, takes_no_record_without_the_mean_of_its_plan) {
+  Follower follower;
+  follower.tell(1, follower.plan());
+  follower.tell(1, Commit{Follower::decided(follower.plan())});
+  EXPECT_FALSE(follower.took<Committed>());
+  EXPECT_TRUE(follower.took<CatchUp>());
+}
+
+TEST(Follower, follows_no_process_that_took_the_id_of_the_leader) {
+  Follower follower;
+  follower.swarm.on_close(follower.now, PeerId{1}, "gone");
+  follower.swarm.on_open(follower.now, {PeerId{1}, "p1", 77});
+  follower.tell(1, follower.plan());
+  follower.tell(1, Lease{7, 0, 0, RangeSet(Range{0, 4})});
+  EXPECT_FALSE(follower.took<Reduce>());
+  EXPECT_FALSE(follower.swarm.begin_work(follower.now).has_value());
+  follower.tell(1, Prepare{7, 3});
+  EXPECT_EQ(0U, follower.count<Promise>(1));
+}
+
+TEST(Follower, is_no_member_when_the_record_names_another_process_of_its_id) {
+  Follower follower;
+  Plan plan = follower.plan();
+  plan.draft.members[1].incarnation = 77;
+  ASSERT_TRUE(follower.votes_for(plan));
+  follower.tell(1, Commit{Follower::decided(plan)});
+  EXPECT_EQ(Standing::ready, follower.swarm.standing());
+}
+
+TEST(Follower, keeps_its_promises_when_it_takes_the_state_of_the_same_record_again) {
+  Follower follower;
+  follower.tell(3, Prepare{7, 2});
+  Record longer = follower.head;
+  longer.round = 9;
+  longer.samples = 1000;
+  follower.tell(1, Commit{longer});
+  ASSERT_TRUE(follower.took<CatchUp>());
+  follower.swarm.begin(follower.now, follower.head, kParameters);
+  follower.listen();
+  follower.tell(1, follower.plan(0));
+  EXPECT_FALSE(follower.took<Reduce>()) << "ballot 2 was promised";
+  follower.tell(3, follower.plan(2));
+  EXPECT_TRUE(follower.took<Reduce>());
+}
+
+TEST(Follower, averages_its_plan_once_more_after_it_took_the_state_of_the_same_record_again) {
+  Follower follower;
+  ASSERT_TRUE(follower.votes_for(follower.plan()));
+  Record longer = follower.head;
+  longer.samples = 1000;
+  follower.tell(1, Commit{longer});
+  follower.swarm.begin(follower.now, follower.head, kParameters);
+  follower.listen();
+  follower.decisions.clear();
+  follower.tell(1, Commit{Follower::decided(follower.plan())});
+  EXPECT_FALSE(follower.took<Committed>()) << "its mean is gone";
+  follower.swarm.begin(follower.now, follower.head, kParameters);
+  EXPECT_TRUE(follower.votes_for(follower.plan()));
+}
+
+TEST(Follower, takes_no_plan_that_no_correct_leader_makes) {
+  const std::vector<std::pair<const char*, std::function<void(Plan&)>>> changes = {
+      {"a sample too many", [](Plan& p) { p.draft.contributors[0].samples = 33; }},
+      {"a thousand times the samples", [](Plan& p) { p.draft.contributors[0].samples *= 1000; }},
+      {"microbatches that the round does not have",
+       [](Plan& p) {
+         p.draft.contributors[0].microbatches = RangeSet(Range{100, 8});
+       }},
+      {"microbatches that count twice",
+       [](Plan& p) { p.draft.contributors.push_back(p.draft.contributors[0]); }},
+      {"microbatches that nobody did", [](Plan& p) { p.draft.contributors.pop_back(); }},
+      {"a slot beyond the limit", [](Plan& p) { p.draft.contributors[0].slot = kMostSlots; }},
+      {"another batch size", [](Plan& p) { p.draft.samples = 128; }},
+      {"samples of another round", [](Plan& p) { p.draft.first_sample = 0; }},
+      {"nobody to go on", [](Plan& p) { p.draft.members.clear(); }},
+      {"another run", [](Plan& p) { p.draft.run = kMean; }},
+  };
+  for (const auto& [what, change] : changes) {
+    Follower follower;
+    Plan plan = follower.plan();
+    change(plan);
+    follower.tell(1, plan);
+    EXPECT_FALSE(follower.took<Reduce>()) << what;
+    EXPECT_TRUE(follower.votes_for(follower.plan())) << "the right one is taken all the same, after " << what;
+  }
+}
+
+}  // namespace
+}  // namespace tw

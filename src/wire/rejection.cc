@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/rejection.h"
+
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+namespace tw {
+namespace {
+
+using Code = Rejection::Code;
+
+constexpr std::array<std::pair<Code, std::string_view>, 5> kNames = {{{Code::version, "version"},
+                                                                      {Code::parameters, "parameters"},
+                                                                      {Code::run, "run"},
+                                                                      {Code::taken, "taken"},
+                                                                      {Code::self, "self"}}};
+
+}  // namespace
+
+std::string to_string(const Rejection& rejection) {
+  const std::string name(kNames.at(static_cast<std::size_t>(rejection.code)).second);
+  return "[" + name + " " + to_string(rejection.peer) + "] " + rejection.words;
+}
+
+std::optional<Rejection> rejection_in(const std::string& why) {
+  const std::size_t space = why.find(' ');
+  const std::size_t end = why.find("] ");
+  if (!why.starts_with("[") || end == std::string::npos || space >= end) return std::nullopt;
+  Rejection rejection{{}, {}, why.substr(end + 2)};
+  const char* last = why.data() + end;
+  const auto number = std::from_chars(why.data() + space + 1, last, rejection.peer.value);
+  if (number.ec != std::errc() || number.ptr != last) return std::nullopt;
+  for (const auto& [code, name] : kNames) {
+    rejection.code = code;
+    if (std::string_view(why).substr(1, space - 1) == name) return rejection;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tw

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/ids.h"
+
+namespace tw {
+
+/// A link that is turned away for a reason that no later dial of the same process can change. It travels as
+/// the text of the refusal (world/network.h), which programs read by its code and users by its words.
+struct Rejection {
+  enum class Code : std::uint8_t {
+    version,     ///< another version of the protocol
+    parameters,  ///< another model
+    run,         ///< another run
+    taken,       ///< another process takes part under the id `peer`
+    self,        ///< it called itself
+  };
+
+  Code code{};
+  PeerId peer;  ///< taken, self: the id in question
+  std::string words;
+};
+
+/// "[taken 5] peer id 5 is taken"
+std::string to_string(const Rejection& rejection);
+
+/// The inverse; nothing for any other text.
+std::optional<Rejection> rejection_in(const std::string& why);
+
+}  // namespace tw
