@@ -8,7 +8,7 @@ Scenario storm_scenario() {
   storm.name = "storm";
   storm.sites = {SiteSpec{.name = "north", .peers = 5}, SiteSpec{.name = "south", .peers = 3}};
   storm.workload.checkpoint_every = Between(1, 4);
-  storm.workload.norm_cap = 1e6;
+  storm.workload.norm_cap = 600;
   for (const FaultName& row : fault_names()) {
     FaultSpec spec{.kind = row.kind, .chance = 0.12, .least = 1, .most = 2};
     if (row.kind == FaultKind::kill || row.kind == FaultKind::join)

@@ -33,6 +33,7 @@ RunOptions draw_run(Prng& random, const Scenario& scenario) {
   run.schedule.learning_rate = 1e-3;
   run.codec = one_of(work.codecs, random);
   run.rounds = work.rounds;
+  run.norm_cap = work.norm_cap;
   run.patience = from_seconds(scenario.patience_s.draw(random));
   run.checkpoint.every = whole(work.checkpoint_every, random);
   if (run.checkpoint.every > 0) run.checkpoint.folder = "/checkpoints";

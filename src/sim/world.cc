@@ -200,7 +200,7 @@ void World::lay_paths(const Node& added) {
 SessionOptions World::session_options(PeerId self) {
   SessionOptions session;
   session.self = self;
-  session.incarnation = mix(options_.seed, self.value);
+  session.incarnation = mix(options_.seed, nodes_.size());
   for (const auto& other : nodes_) {
     if (other->session && other->self != self) session.join.push_back(other->port.address());
   }
