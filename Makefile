@@ -18,8 +18,12 @@ SIM_SEEDS ?= 1..1000
 SIM_NIGHTLY_SEEDS ?= 1..100000
 SIM_FLAGS ?=
 
+FUZZ_SECONDS ?= 60
+# Not those of libtorch, and not those that start the program, which needs it: Debian's libtorch is not instrumented.
+SANITIZED_TESTS := base wire codec swarm average sync data train host sim monitor
+
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build demo sim sim-nightly test check layers style format-check tidy bench format clean
+.PHONY: help setup configure build demo sim sim-nightly test check layers style format-check fuzz sanitize tidy bench format clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 12
@@ -64,6 +68,20 @@ format-check:
 format:  ## format all C++ files in place
 	@$(if $(CXX_FILES),$(CLANG_FORMAT) -i $(CXX_FILES))
 
+# What a fuzzer found interesting stays in build-fuzz/corpus; an input that breaks a law, in build-fuzz/findings.
+fuzz: setup  ## each fuzzer for FUZZ_SECONDS (60); needs clang
+	@test -f build-fuzz/build.ninja || cmake --preset fuzz
+	@cmake --build --preset fuzz
+	@tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
+
+sanitize: setup  ## the tests without libtorch under ASan with UBSan, and under TSan (slow)
+	@for kind in asan tsan; do \
+		test -f build-$$kind/build.ninja || cmake --preset $$kind || exit 1; \
+		cmake --build build-$$kind --target $(SANITIZED_TESTS:%=%_test) fuzz_test || exit 1; \
+		setarch -R ctest --test-dir build-$$kind -j2 --output-on-failure \
+			-R '^($(subst $() ,|,$(SANITIZED_TESTS))|fuzz)_test$$' || exit 1; \
+	done
+
 # clang 14 cannot parse libtorch's headers as C++20, so src/train/torch_*.cc are left out.
 tidy: build  ## clang-tidy over all files (slow)
 	@$(RUN_CLANG_TIDY) -p $(BUILD) -quiet -extra-arg=-Wno-unknown-warning-option \
@@ -76,4 +94,4 @@ bench: configure  ## build the benchmarks
 	@echo "mpi benches: mpirun -n 4 build/bench/bench_mpi_NAME (as root with --allow-run-as-root, with more peers than cores --oversubscribe)"
 
 clean:  ## remove the build folders and the demo's output; fetched data stays
-	rm -rf build build-asan build-tsan $(DEMO_OUT)
+	rm -rf build build-asan build-tsan build-fuzz $(DEMO_OUT)

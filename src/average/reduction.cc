@@ -226,8 +226,8 @@ void Reduction::report(const Unfit& unfit) {
 // Whoever made this plan may not have heard of it: another leader.
 void Reduction::report_again() {
   for (const auto& [peer, unfit] : unfit_) {
-    const auto is_of = [&](const Input& input) { return input.peer == unfit.peer; };
-    const auto is_told = [&](const Unfit& told) { return told.peer == unfit.peer; };
+    const auto is_of = [of = peer](const Input& input) { return input.peer == of; };
+    const auto is_told = [of = peer](const Unfit& told) { return told.peer == of; };
     if (std::none_of(inputs_.begin(), inputs_.end(), is_of)) continue;
     if (std::none_of(unfit_news_.begin(), unfit_news_.end(), is_told)) unfit_news_.push_back(unfit);
   }

@@ -61,8 +61,9 @@ void Donor::on_mean_ask(PeerId from, Follower& follower, const ObjectAsk& ask) {
 
 void Donor::offer_image(PeerId to, Follower& follower) {
   const Image& image = images_.back();
+  const Image before = std::exchange(follower.image, image);
+  if (before && before != image) forget_asks(to, follower, id_of(*before));
   follower.waiting = false;
-  follower.image = image;
   ++follower.offers;
   outbox_.push_back(
       {to, ObjectOffer{id_of(*image), image->record, image->parameters, image->bytes(), image->digests}});

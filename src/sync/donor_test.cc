@@ -77,6 +77,22 @@ TEST(Donor, offers_the_state_to_all_who_asked_while_it_was_frozen) {
   EXPECT_NE(out[0].to, out[1].to);
 }
 
+TEST(Donor, forgets_asks_for_the_image_before_when_it_offers_another) {
+  Member m;
+  m.ask_state(kAnna);
+  m.freeze();
+  m.donor.take_messages();
+  m.commit();
+  m.ask_state(kAnna);
+  m.donor.on_chunk_ask(kAnna, {state(5), 0});  // still held, while the next one is frozen
+  m.freeze();
+  const Outbox out = m.donor.take_messages();
+  ASSERT_EQ(out.size(), 2U);
+  EXPECT_EQ(std::get<ObjectGone>(out[0].message).object, state(5));
+  EXPECT_EQ(std::get<ObjectOffer>(out[1].message).object, state(6));
+  EXPECT_TRUE(m.pull_all(kAnna).empty());
+}
+
 TEST(Donor, offers_at_once_what_it_holds_of_this_very_head) {
   Member m;
   m.ask_state(kAnna);

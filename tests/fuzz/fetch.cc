@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sync/fetch.h"
+
+#include <array>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "base/check.h"
+#include "fuzz/material.h"
+#include "fuzz/target.h"
+#include "sync/sample_state.h"
+#include "wire/frame.h"
+
+namespace tw::fuzz {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Story {
+ public:
+  explicit Story(Input& input)
+      : input_(input),
+        options_{sample::kRun,
+                 {sample::kStateBytes, sample::kChunkBytes},
+                 {sample::kMeanBytes, sample::kSegmentBytes}},
+        fetch_(options_),
+        history_(sample::history(1, 3)) {
+    options_.window = 4;
+    fetch_ = Fetch(options_);
+    material_.payloads = {sample::kChunkBytes, sample::kSegmentBytes, 16, 4};
+    material_.records = history_;
+  }
+
+  void run() {
+    for (int steps = 0; !input_.empty() && steps < 2000; ++steps) {
+      now_ += steps_[input_.below(steps_.size())];
+      act();
+      look();
+    }
+  }
+
+ private:
+  void act() {
+    switch (input_.below(12)) {
+      case 0:
+        return fetch_.want_state(now_, some_peers());
+      case 1:
+        return fetch_.want_mean(now_, history_[input_.below(3)], some_peers());
+      case 2:
+        return fetch_.set_sources(now_, some_peers());
+      case 3:
+        return fetch_.step(now_);
+      case 4:
+        if (input_.one_in(8)) fetch_.finish();
+        return;
+      case 5:
+      case 6:
+      case 7:
+      case 8:
+        return answer_what_was_asked();
+      default:
+        return input_.one_in(3) ? hear() : answer();
+    }
+  }
+
+  std::vector<PeerId> some_peers() {
+    std::vector<PeerId> peers;
+    for (const PeerId peer : material_.peers) {
+      if (!input_.one_in(4)) peers.push_back(peer);
+    }
+    return peers;
+  }
+
+  /// Anything.
+  void hear() {
+    const PeerId from = input_.one_of(material_.peers);
+    const Message message = make_message(input_, material_);
+    if (const auto* offer = std::get_if<ObjectOffer>(&message)) fetch_.on_offer(now_, from, *offer);
+    if (const auto* gone = std::get_if<ObjectGone>(&message)) fetch_.on_gone(now_, from, *gone);
+    if (const auto* chunk = std::get_if<Chunk>(&message)) fetch_.on_chunk(now_, from, *chunk);
+  }
+
+  void answer_what_was_asked() {
+    if (asked_.empty()) return;
+    const Envelope envelope = asked_.front();
+    asked_.pop_front();
+    if (const auto* ask = std::get_if<ObjectAsk>(&envelope.message)) {
+      const bool state = ask->object.kind == ObjectKind::state;
+      answer(envelope.to, {ask->object.kind, state ? 3 : ask->object.round}, {});
+    } else if (const auto* chunk = std::get_if<ChunkAsk>(&envelope.message)) {
+      answer(envelope.to, chunk->object, chunk->index);
+    }
+  }
+
+  void answer() {
+    const ObjectId object{static_cast<ObjectKind>(input_.below(2)), 1 + input_.below(3)};
+    const auto index = static_cast<std::uint32_t>(input_.below(8));
+    answer(input_.one_of(material_.peers), object, input_.one_in(4) ? std::nullopt : std::optional(index));
+  }
+
+  /// What an honest donor would say, or nearly so: a chunk, or an offer.
+  void answer(PeerId from, ObjectId object, std::optional<std::uint32_t> index) {
+    if (object.round < 1 || object.round > 3) return;
+    const bool state = object.kind == ObjectKind::state;
+    const Record& record = history_[object.round];
+    const std::vector<Blob> chunks = state ? sample::image(record).chunks : sample::segments(1, object.round);
+    if (!index) {
+      ObjectOffer offer{object, record, state ? sample::image(record).parameters : record.mean,
+                        state ? sample::kStateBytes : sample::kMeanBytes};
+      for (const Blob& chunk : chunks) offer.chunks.push_back(digest_of(chunk.bytes()));
+      if (input_.one_in(8)) offer.chunks.pop_back();
+      if (input_.one_in(8)) offer.content = input_.one_of(material_.digests);
+      return fetch_.on_offer(now_, from, std::move(offer));
+    }
+    Chunk chunk{object, *index, chunks[*index % chunks.size()]};
+    if (input_.one_in(8)) chunk.payload = make_payload(input_, material_);
+    fetch_.on_chunk(now_, from, std::move(chunk));
+  }
+
+  void look() {
+    const Outbox messages = fetch_.take_messages();
+    TW_CHECK(messages.size() <= 500);
+    asked_.insert(asked_.end(), messages.begin(), messages.end());
+    while (asked_.size() > 64) asked_.pop_front();
+    TW_CHECK(fetch_.take_refusals().size() <= 100);
+    TW_CHECK(fetch_.progress().done <= fetch_.progress().total);
+    (void)fetch_.waiting_for();
+    (void)fetch_.next_step();
+    (void)fetch_.gone();
+    if (const auto image = fetch_.take_state()) judge(image->chunks, image->digests, options_.state);
+    if (const auto mean = fetch_.take_mean()) judge(mean->segments, {}, options_.mean);
+  }
+
+  static void judge(const std::vector<Blob>& chunks, const std::vector<Digest>& digests,
+                    const ChunkLayout& layout) {
+    TW_CHECK(chunks.size() == layout.count());
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      TW_CHECK(chunks[i].size() == layout.size(i));
+      TW_CHECK(digests.empty() || digest_of(chunks[i].bytes()) == digests.at(i));
+    }
+  }
+
+  static constexpr std::array<Duration, 5> steps_ = {0ms, 1ms, 100ms, 700ms, 5s};
+
+  Input& input_;
+  Fetch::Options options_;
+  Fetch fetch_;
+  std::vector<Record> history_;
+  Material material_;
+  std::deque<Envelope> asked_;
+  Instant now_ = Instant{} + 1h;
+};
+
+}  // namespace
+
+void fetch(Input& input) { Story(input).run(); }
+
+}  // namespace tw::fuzz

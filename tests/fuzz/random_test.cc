@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdio>
+#include <vector>
+
+#include "base/prng.h"
+#include "fuzz/target.h"
+
+namespace tw::fuzz {
+namespace {
+
+constexpr std::uint64_t kSeeds = 3000;
+
+std::vector<std::uint8_t> random_bytes(std::uint64_t seed) {
+  Prng prng(seed);
+  std::vector<std::uint8_t> bytes(prng.below(prng.chance(0.2) ? 4000 : 400));
+  const double small = prng.uniform();
+  for (std::uint8_t& b : bytes)
+    b = static_cast<std::uint8_t>(prng.chance(small) ? prng.below(16) : prng.next());
+  return bytes;
+}
+
+/// The targets of the coverage-guided fuzzers on chance inputs: what `make test` can do without clang.
+class Random : public testing::TestWithParam<Target> {};
+
+std::uint64_t present_seed = 0;
+
+void tell_the_seed(int) {
+  std::fprintf(stderr, " (seed %llu)\n", static_cast<unsigned long long>(present_seed));
+}
+
+TEST_P(Random, inputs_break_no_law) {
+  std::signal(SIGABRT, tell_the_seed);
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const std::vector<std::uint8_t> bytes = random_bytes(seed);
+    Input input(bytes);
+    present_seed = seed;
+    GetParam().run(input);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Target, Random, testing::ValuesIn(kTargets),
+                         [](const auto& target) { return target.param.name; });
+
+}  // namespace
+}  // namespace tw::fuzz

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "average/reduction.h"
+
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "base/check.h"
+#include "fuzz/material.h"
+#include "fuzz/target.h"
+
+namespace tw::fuzz {
+namespace {
+
+class Story {
+ public:
+  explicit Story(Input& input) : input_(input), options_(draw(input)), reduction_(options_) {
+    const Geometry& geometry = options_.geometry;
+    material_.head = Record{};
+    material_.segments = geometry.segments();
+    material_.payloads = {encoded_bytes(options_.codec, geometry.segment_length),
+                          encoded_bytes(options_.codec, geometry.size(geometry.segments() - 1))};
+    gradient_.assign(geometry.length, static_cast<float>(input.below(9)));
+    if (input.one_in(8)) gradient_[input.below(gradient_.size())] = std::nanf("");
+  }
+
+  void run() {
+    for (int steps = 0; !input_.empty() && steps < 2000; ++steps) {
+      act();
+      look();
+    }
+  }
+
+ private:
+  static Reduction::Options draw(Input& input) {
+    Reduction::Options options{.self = PeerId{1}, .round = 1};
+    options.geometry.length = 1 + input.below(20);
+    options.geometry.segment_length = 1 + input.below(6);
+    options.codec = input.one_in(3) ? Codec::fp16 : Codec::fp32;
+    options.norm_cap = input.one_in(3) ? 8 : 0;
+    return options;
+  }
+
+  void act() {
+    const PeerId peer = input_.one_of(material_.peers);
+    switch (input_.below(8)) {
+      case 0: {
+        const Plan plan = make_plan(input_, material_);
+        material_.learn(Message(plan));
+        const auto before = reduction_.plan();
+        if (!reduction_.adopt(plan)) TW_CHECK(reduction_.plan() == before);
+        break;
+      }
+      case 1: {
+        const auto slot = static_cast<std::uint32_t>(input_.below(3));
+        if (given_.insert(slot).second) reduction_.contribute(slot, gradient_, 2 * (1 + input_.below(6)));
+        break;
+      }
+      case 2:
+        reduction_.on_new_link(peer);
+        break;
+      case 3:
+        for (std::uint64_t n = input_.below(8); n > 0; --n) pull(peer);
+        break;
+      default:
+        take(peer);
+    }
+  }
+
+  void pull(PeerId peer) {
+    const std::optional<Message> message = reduction_.next_bulk(peer);
+    if (!message) return;
+    TW_CHECK(peer != options_.self);
+    const auto* scatter = std::get_if<Scatter>(&*message);
+    const Blob& payload = scatter != nullptr ? scatter->payload : std::get<Gather>(*message).payload;
+    std::vector<float> values(payload.size() / encoded_bytes(options_.codec, 1));
+    TW_CHECK(!values.empty() && decode(options_.codec, payload.bytes(), values));
+  }
+
+  void take(PeerId peer) {
+    const Message message = make_message(input_, material_);
+    if (const auto* scatter = std::get_if<Scatter>(&message)) (void)reduction_.on_scatter(peer, *scatter);
+    if (const auto* gather = std::get_if<Gather>(&message)) (void)reduction_.on_gather(peer, *gather);
+  }
+
+  void look() {
+    TW_CHECK(reduction_.take_unfit().size() <= 300);
+    TW_CHECK(reduction_.take_wakeups().size() <= 300);
+    for (const PeerId peer : reduction_.owing()) TW_CHECK(peer != options_.self);
+    for (const PeerId peer : reduction_.owing_contributions()) TW_CHECK(peer != options_.self);
+    (void)reduction_.scattered();
+    if (!reduction_.complete()) return;
+    std::vector<float> mean(options_.geometry.length);
+    std::uint64_t segment = 0;
+    for (const Blob& encoded : reduction_.mean_segments()) {
+      const auto part =
+          std::span(mean).subspan(options_.geometry.first(segment), options_.geometry.size(segment));
+      TW_CHECK(decode(options_.codec, encoded.bytes(), part));
+      ++segment;
+    }
+    TW_CHECK(digest_of(std::span<const float>(mean)) == reduction_.mean_digest());
+    TW_CHECK(digest_of(reduction_.mean()) == reduction_.mean_digest());
+  }
+
+  Input& input_;
+  Reduction::Options options_;
+  Reduction reduction_;
+  Material material_;
+  std::vector<float> gradient_;
+  std::set<std::uint32_t> given_;
+};
+
+}  // namespace
+
+void reduction(Input& input) { Story(input).run(); }
+
+}  // namespace tw::fuzz

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/swarm.h"
+
+#include <array>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "average/shares.h"
+#include "base/check.h"
+#include "fuzz/material.h"
+#include "fuzz/target.h"
+#include "swarm/quorum.h"
+#include "wire/frame.h"
+
+namespace tw::fuzz {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Far above what one call can cause among so few peers; what grows from call to call comes beyond it.
+constexpr std::size_t kMostOutputs = 1000;
+
+/// A Swarm whose owner keeps to the contract, and whose peers say anything.
+class Story {
+ public:
+  explicit Story(Input& input) : input_(input), swarm_(draw(input, material_), now_) {
+    material_.learn(Digest{3, 3});
+  }
+
+  void run() {
+    for (int steps = 0; !input_.empty() && steps < 2000; ++steps) {
+      now_ += steps_[input_.below(steps_.size())];
+      input_.one_in(3) ? owner() : network();
+      look();
+    }
+  }
+
+ private:
+  static Swarm::Options draw(Input& input, const Material& material) {
+    Swarm::Options options{.self = member_of(material.self), .run = Digest{2, 2}};
+    options.founder = input.one_in(2);
+    options.wait_for = static_cast<std::uint32_t>(1 + input.below(3));
+    if (!options.founder) options.bootstrap = {"p2"};
+    options.lease = {material.microbatches * material.microbatch - input.below(2), material.microbatch};
+    options.segments = material.segments;
+    options.rounds = 3 + input.below(3);
+    options.patience = 5s;
+    options.shares = {equal_shares, reown};
+    return options;
+  }
+
+  void network() {
+    const PeerId peer = material_.peers[1 + input_.below(material_.peers.size() - 1)];
+    switch (input_.below(16)) {
+      case 0:
+        if (open_.insert(peer).second) swarm_.on_open(now_, member_of(peer));
+        break;
+      case 1:
+        if (open_.erase(peer) > 0) swarm_.on_close(now_, peer, "closed");
+        break;
+      case 2:
+        swarm_.on_refused(now_, member_of(peer).address);
+        break;
+      case 3:
+        swarm_.step(now_);
+        break;
+      default:
+        if (!open_.contains(peer)) break;
+        const Message message = make_message(input_, material_);
+        material_.learn(message);
+        swarm_.on_sign_of_life(now_, peer);
+        swarm_.on_message(now_, peer, message);
+    }
+  }
+
+  void owner() {
+    switch (input_.below(10)) {
+      case 0:
+        if (!swarm_.head()) swarm_.fresh(now_, material_.digests[1]);
+        break;
+      case 1:
+        begin();
+        break;
+      case 2:
+        if (to_apply_) swarm_.applied(now_, *std::exchange(to_apply_, std::nullopt), material_.digests[1]);
+        break;
+      case 3:
+        if (planned_)
+          swarm_.completed(now_, input_.one_in(8) ? input_.one_of(material_.digests) : material_.mean);
+        break;
+      case 4:
+        swarm_.complain(now_, input_.one_of(material_.peers), static_cast<Complaint>(input_.below(5)));
+        break;
+      case 5:
+        if (!item_) item_ = swarm_.begin_work(now_);
+        break;
+      case 6:
+        if (item_) swarm_.finish_work(now_, *std::exchange(item_, std::nullopt), input_.byte());
+        break;
+      case 7:
+        swarm_.set_busy(now_, input_.one_in(2));
+        break;
+      case 8:
+        if (input_.one_in(8)) swarm_.leave(now_);
+        break;
+      default:
+        if (input_.one_in(8)) swarm_.end_run();
+        swarm_.step(now_);
+    }
+  }
+
+  /// The state of others is here.
+  void begin() {
+    if (!may_begin_ && swarm_.head()) return;
+    Record record = genesis(Digest{2, 2}, material_.digests[1],
+                            {member_of(PeerId{1}), member_of(PeerId{2}), member_of(PeerId{3})});
+    if (may_begin_ && input_.one_in(2)) record = input_.one_of(material_.records);
+    record.run = Digest{2, 2};
+    if (record.members.empty()) record.members = {member_of(PeerId{2})};
+    if (swarm_.head() && record.samples_total() < swarm_.head()->samples_total()) return;
+    may_begin_ = false;
+    planned_ = false;
+    to_apply_.reset();
+    swarm_.begin(now_, record, material_.digests[1]);
+  }
+
+  void look() {
+    for (const Decision& decision : take_decisions()) {
+      if (const auto* hangup = std::get_if<Hangup>(&decision)) open_.erase(hangup->peer);
+      if (std::holds_alternative<CatchUp>(decision)) may_begin_ = true;
+      if (const auto* call = std::get_if<Reduce>(&decision)) {
+        planned_ = true;
+        material_.learn(Message(call->plan));
+      }
+      if (const auto* committed = std::get_if<Committed>(&decision)) follow(committed->record);
+    }
+    const Outbox messages = swarm_.take_messages();
+    TW_CHECK(messages.size() <= kMostOutputs);
+    for (const Envelope& e : messages) material_.learn(e.message);
+    TW_CHECK(swarm_.take_events().size() <= kMostOutputs);
+    material_.head = swarm_.head();
+    if (swarm_.head()) material_.learn(*swarm_.head());
+    (void)swarm_.leader();
+    (void)swarm_.waiting();
+    (void)swarm_.next_step();
+    if (swarm_.head() && swarm_.head()->last) (void)swarm_.not_at_the_end();
+    for (const PeerId peer : material_.peers) TW_CHECK(swarm_.round_trip(peer) >= Duration{});
+  }
+
+  std::vector<Decision> take_decisions() {
+    std::vector<Decision> decisions = swarm_.take_decisions();
+    TW_CHECK(decisions.size() <= kMostOutputs);
+    return decisions;
+  }
+
+  /// Decisions follow each other.
+  void follow(const Record& record) {
+    TW_CHECK(planned_ && swarm_.head() && *swarm_.head() == record);
+    if (material_.head) {
+      TW_CHECK(record.round == material_.head->round + 1);
+      TW_CHECK(record.parent == digest_of(*material_.head));
+    }
+    planned_ = false;
+    to_apply_ = record.round;
+  }
+
+  static constexpr std::array<Duration, 6> steps_ = {0ms, 0ms, 10ms, 300ms, 2500ms, 6s};
+
+  Input& input_;
+  Material material_;
+  Instant now_ = Instant{} + 1h;
+  Swarm swarm_;
+  std::set<PeerId> open_;
+  bool may_begin_ = false;
+  bool planned_ = false;
+  std::optional<Round> to_apply_;
+  std::optional<WorkItem> item_;
+};
+
+}  // namespace
+
+void swarm(Input& input) { Story(input).run(); }
+
+}  // namespace tw::fuzz

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "fuzz/input.h"
+
+/// What is fed with arbitrary bytes: each function takes one input from beginning to end, and TW_CHECKs its
+/// laws. tests/fuzz/libfuzzer.cc makes a coverage-guided fuzzer of each, random_test.cc an ordinary test.
+namespace tw::fuzz {
+
+struct Target {
+  const char* name;
+  void (*run)(Input&);
+};
+
+void wire(Input& input);        ///< frames of any bytes, and messages of every type
+void codec(Input& input);       ///< every codec and kernel on any bytes
+void checkpoint(Input& input);  ///< files of any bytes, and sound digests over any header
+void logs(Input& input);        ///< lines of the event log; run files
+void swarm(Input& input);       ///< membership, leases, ballots, votes
+void reduction(Input& input);   ///< segments and plans
+void fetch(Input& input);       ///< the joiner's side
+void donor(Input& input);       ///< the other side
+void session(Input& input);     ///< all of them together, as a peer runs them
+
+inline constexpr Target kTargets[] = {
+    {"wire", wire},   {"codec", codec}, {"checkpoint", checkpoint},
+    {"logs", logs},   {"swarm", swarm}, {"reduction", reduction},
+    {"fetch", fetch}, {"donor", donor}, {"session", session},
+};
+
+}  // namespace tw::fuzz
