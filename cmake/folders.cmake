@@ -68,7 +68,8 @@ endfunction()
 get_filename_component(reference_folder ${PROJECT_SOURCE_DIR}/../shared/reference ABSOLUTE)
 set(TW_REFERENCE_DIR ${reference_folder} CACHE PATH "tables of published measurements")
 
-# One program and one ctest entry for all tests of a folder; they run in the root of the sources.
+# One program and one ctest entry for all tests of a folder; they run in the root of the sources. Those of sim take
+# minutes and are split into parts, which several cores share (ctest -j).
 function(tw_add_test name sources)
   if(NOT sources)
     return()
@@ -77,6 +78,16 @@ function(tw_add_test name sources)
   target_link_libraries(${name} PRIVATE ${ARGN} GTest::gmock_main)
   target_compile_definitions(${name} PRIVATE TW_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  if(name STREQUAL "sim_test")
+    set(parts 6)
+    foreach(part RANGE 1 ${parts})
+      math(EXPR index "${part} - 1")
+      add_test(NAME ${name}_${part} COMMAND ${name} --gtest_brief=1 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+      set_tests_properties(${name}_${part} PROPERTIES LABELS unit TIMEOUT 900
+                           ENVIRONMENT "GTEST_TOTAL_SHARDS=${parts};GTEST_SHARD_INDEX=${index}")
+    endforeach()
+    return()
+  endif()
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
 endfunction()

@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "base/check.h"
+#include "sim/checkers.h"
 #include "train/nearest_name.h"
 
 namespace tw {
@@ -219,10 +220,6 @@ constexpr FaultMeaning kMeanings[] = {
     {FaultKind::truncated, "messages that end early"},
 };
 
-/// Section 4 of the design, and "failure": no session gives up.
-const std::vector<std::string> kCheckers = {"I1", "I2",  "I3",  "I4", "I5", "I6", "I7", "I8",
-                                            "I9", "I11", "I12", "L1", "L2", "L3", "L4", "failure"};
-
 // Names in the order of the enum constants.
 const std::vector<std::string>& names_of(Codec) {
   static const std::vector<std::string> kNames = {"fp32", "fp16"};
@@ -272,9 +269,7 @@ struct Expectation {
 
   std::string operator()(const std::string*) const { return "a name"; }
 
-  std::string operator()(const CheckerNames&) const {
-    return fmt::format("one or a list of {}", fmt::join(kCheckers, ", "));
-  }
+  std::string operator()(const CheckerNames&) const { return "one or a list of names of checkers"; }
 
   template <class Enum>
   std::string operator()(const std::vector<Enum>*) const {
@@ -367,8 +362,10 @@ struct Assignment {
 
   std::string operator()(const CheckerNames& place) const {
     if (given.words.empty()) return unexpected();
+    const std::vector<std::string>& known = checker_names();
     for (const std::string& word : given.words) {
-      if (std::find(kCheckers.begin(), kCheckers.end(), word) == kCheckers.end()) return unexpected(word);
+      if (std::find(known.begin(), known.end(), word) == known.end())
+        return unexpected(word) + fmt::format("; there are {}", fmt::join(known, ", "));
     }
     *place.at = given.words;
     return "";

@@ -138,7 +138,7 @@ TEST(ScenarioFile, suggests_the_name_that_was_meant) {
   EXPECT_EQ(complaint("workload: {codecs: [fp32, fp6]}"),
             "a.yaml:1: workload.codecs: expected one or a list of fp32, fp16, found \"fp6\"; did you mean "
             "\"fp16\"?");
-  EXPECT_THAT(complaint("checkers: [I1, I99]"), HasSubstr("found \"I99\""));
+  EXPECT_THAT(complaint("checkers: [I1, I99]"), HasSubstr("found \"I99\"; there are I1, "));
   EXPECT_EQ(complaint("sites: [{name: east, peers: 2}]\nlinks: [{from: aest}]"),
             "a.yaml:2: links.from: expected the name of a site (east), found \"aest\"");
   EXPECT_EQ(complaint("sites: [{name: eastern, peers: 2}]\nlinks: [{to: eastren}]"),
