@@ -131,6 +131,9 @@ void CheapPreemption::on_look(const Survivor& survivor) {
 }
 
 void CheapPreemption::on_event(PeerId writer, const Event& event) {
+  // Left out by a verdict on what it sent: nothing is taken from it, and that is right.
+  const bool judged = event.phase == Phase::lost && event.why.find("gradient") != std::string::npos;
+  if (judged && event.peer) gone_.insert(*event.peer);
   if (event.phase != Phase::reissue || !event.peer) return;
   const PeerId payer = *event.peer;
   const bool noticed = std::any_of(notices_.begin(), notices_.end(), [&](const Notice& notice) {

@@ -232,6 +232,7 @@ void World::lose_power(PeerId peer) {
 }
 
 void World::end(Node& over, Death death) {
+  struck({FaultKind::kill, {over.self}, now(), {}});
   network_.crash(over.port.number(), death);
   over.session.reset();
 }

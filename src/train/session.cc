@@ -17,6 +17,9 @@ using namespace std::chrono_literals;
 constexpr Duration kTimer = 250ms;
 /// A wait that lasts longer names its cause (docs/protocol.md).
 constexpr Duration kNameWaitAfter = 4s;
+/// The process before this one under the same id may be gone without a word: until that is noticed, its id is
+/// taken.
+constexpr Duration kTakenForGood = 10s;
 /// A joiner that reaches nobody for so long gives up.
 constexpr Duration kGiveUpJoining = 30s;
 
@@ -154,13 +157,15 @@ void Session::Machine::on_close(PeerId peer, const std::string& why) {
   pump();
 }
 
-bool Session::Machine::ends_the_joining(const std::string& address, const std::string& why) const {
+bool Session::Machine::ends_the_joining(const std::string& address, const std::string& why) {
   const std::optional<Rejection> rejection = rejection_in(why);
   if (!rejection || swarm_->standing() != Standing::fresh) return false;
   if (std::find(options_.join.begin(), options_.join.end(), address) == options_.join.end()) return false;
   switch (rejection->code) {
     case Rejection::Code::taken:
-      return rejection->peer == options_.self;  // not when this peer turned away the twin of another one
+      if (rejection->peer != options_.self) return false;  // this peer turned away the twin of another one
+      if (taken_since_ == kNever) taken_since_ = doors_.clock.now();
+      return doors_.clock.now() - taken_since_ >= kTakenForGood;
     case Rejection::Code::self:
       return options_.join.size() == 1;
     default:

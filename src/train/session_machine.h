@@ -52,7 +52,7 @@ class Session::Machine final : public NetworkEvents {
   void flush();
   void arm();
   void on_timer();
-  bool ends_the_joining(const std::string& address, const std::string& why) const;
+  bool ends_the_joining(const std::string& address, const std::string& why);
   void give_up_when_nobody_has_the_state(Instant now);
   void act(const Dial& dial);
   void act(const Hangup& hangup);
@@ -152,6 +152,7 @@ class Session::Machine final : public NetworkEvents {
   // time and end
   Instant armed_ = kNever;
   Instant hopeless_since_ = kNever;
+  Instant taken_since_ = kNever;
   std::string last_wait_;
   Instant waiting_since_{};
   Instant wait_told_at_{};
