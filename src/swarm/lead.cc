@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "swarm/quorum.h"
+#include "swarm/soundness.h"
 #include "wire/frame.h"
 
 namespace tw {
@@ -20,6 +21,14 @@ constexpr Duration kStallFloor = 2s;
 /// How long a complaint stands before it is judged: a closed link reaches everybody within a round trip or
 /// two.
 constexpr Duration kGrace = 500ms;
+
+/// After so long a peer that says it stands idle is sent its lease again.
+constexpr Duration kLeaseAgain = 1s;
+/// A peer is given up for this round when its next microbatch takes so long: so many times its usual time,
+/// and not less than the floor; or, before any was measured (models are compiled at the first one), this.
+constexpr double kHungTimes = 10;
+constexpr Duration kHungFloor = 10s;
+constexpr Duration kHungAtFirst = 120s;
 
 std::pair<Ballot, std::uint32_t> number_of(const Plan& plan) { return {plan.ballot, plan.version}; }
 
@@ -119,10 +128,50 @@ void Lead::on_progress(const Member& from, const Progress& progress) {
     }
   } else if (stage_ != Stage::preparing) {
     book_.report(peer, progress);
+    follow_work(peer, progress);
   } else if (promises_.contains(peer)) {
     promises_.at(peer).progress = progress;
   }
   advance();
+}
+
+void Lead::follow_work(PeerId peer, const Progress& progress) {
+  std::uint64_t done = 0;
+  for (const SlotProgress& slot : progress.slots) done += slot.done.count();
+  Pace& pace = paces_[peer];
+  if (done != pace.done || !book_.holds(peer)) pace.since = now_;
+  pace.done = done;
+  if (stage_ == Stage::leasing) lease_again(peer, progress);
+}
+
+// It stands idle although something is leased to it: the lease did not reach it in this form.
+void Lead::lease_again(PeerId peer, const Progress& progress) {
+  const bool idle =
+      progress.wants_more && std::all_of(progress.slots.begin(), progress.slots.end(),
+                                         [](const SlotProgress& slot) { return slot.held.empty(); });
+  Pace& pace = paces_[peer];
+  if (!idle || !counts(peer) || now_ - pace.leased_at < kLeaseAgain) return;
+  RangeSet held = book_.held(peer, book_.slot());
+  if (held.empty()) return;
+  pace.leased_at = now_;
+  send(peer, Lease{head_.round + 1, ballot_, book_.slot(), std::move(held)});
+}
+
+// Its links answer, but its gradients do not come: the others would wait for ever.
+void Lead::give_up_on_hung_holders() {
+  if (stage_ != Stage::leasing || book_.has_free()) return;
+  for (PeerId peer : book_.holders()) {
+    const double speed = book_.samples_per_s(peer);
+    const double usual_s = speed > 0 ? static_cast<double>(options_.lease.microbatch) / speed : 0;
+    const Duration limit =
+        speed > 0 ? std::max(kHungFloor, from_seconds(kHungTimes * usual_s)) : kHungAtFirst;
+    const auto pace = paces_.find(peer);
+    const bool alone = present().size() < 2 || !counts(peer);
+    if (alone || pace == paces_.end() || now_ - pace->second.since < limit) continue;
+    leave_out(peer, "no gradient came from it for " +
+                        std::to_string((now_ - pace->second.since) / std::chrono::seconds(1)) + " s");
+    return;
+  }
 }
 
 // A joiner that has come to the head while the round is averaged gets this mean, too: if it had to fetch it
@@ -184,7 +233,9 @@ void Lead::begin_when_promised() {
   for (PeerId peer : present()) {
     const Progress& progress = promises_.at(peer).progress;
     slots_stay_open = book_.adopt(peer, progress) && slots_stay_open;
-    for (const SlotProgress& slot : progress.slots) highest = std::max(highest, slot.slot);
+    for (const SlotProgress& slot : progress.slots) {
+      if (slot.slot < kMostSlots) highest = std::max(highest, slot.slot);
+    }
   }
   book_.open_slot(slots_stay_open ? highest : highest + 1);
   stage_ = Stage::leasing;
@@ -245,6 +296,9 @@ void Lead::feed() {
   const std::set<PeerId> peers = eligible();
   if (present().size() + candidates_.size() < options_.wait_for) return;
   for (LeaseBook::Grant& grant : book_.feed(peers)) {
+    Pace& pace = paces_[grant.peer];
+    if (pace.leased_at == Instant{}) pace.since = now_;
+    pace.leased_at = now_;
     send(grant.peer, Lease{head_.round + 1, ballot_, book_.slot(), std::move(grant.microbatches)});
   }
   if (const auto slow = book_.worth_recalling(peers)) send(*slow, Recall{head_.round + 1, ballot_});
@@ -502,6 +556,7 @@ void Lead::step(Instant now) {
     resigned_ = true;  // the run is theirs: a new ballot counts them
   minority_ = no_quorum_since_ != kNever && now - no_quorum_since_ >= options_.patience;
   judge_complaints();
+  give_up_on_hung_holders();
   advance();
 }
 

@@ -98,6 +98,13 @@ class Lead {
     bool leaving = false;
   };
 
+  /// What is leased to a peer, as far as it moves.
+  struct Pace {
+    std::uint64_t done = 0;
+    Instant since{};  ///< the last microbatch was done, or the first one leased
+    Instant leased_at{};
+  };
+
   bool counts(PeerId peer) const;  // live and not left out of this round
   bool seated(PeerId peer) const;  // live, and the very process that the head names
   std::vector<PeerId> present() const;
@@ -123,6 +130,9 @@ class Lead {
   void leave_out(PeerId peer, const std::string& why);
   void out(PeerId peer);
   void take_in(PeerId joiner);
+  void follow_work(PeerId peer, const Progress& progress);
+  void lease_again(PeerId peer, const Progress& progress);
+  void give_up_on_hung_holders();
   void serve_sealed(Plan plan, const std::set<PeerId>& keepers);
   bool waits_itself(PeerId peer) const;
   std::optional<PeerId> stalled() const;
@@ -141,6 +151,7 @@ class Lead {
   std::set<PeerId> left_out_;  // alive, but not in this round any more
   std::set<PeerId> unlinked_;  // their links were gone since this ballot began
   std::map<PeerId, Seen> seen_;
+  std::map<PeerId, Pace> paces_;
   std::vector<Member> candidates_;  // not members yet, at the head of the history
   std::map<PeerId, Promise> promises_;
   std::optional<Plan> plan_;

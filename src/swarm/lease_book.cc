@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "swarm/soundness.h"
 
 namespace tw {
 
@@ -57,7 +58,7 @@ bool LeaseBook::adopt(PeerId peer, const Progress& progress) {
   for (SlotProgress told : progress.slots) {
     RangeSet all = told.done;
     all.add(told.held);
-    if (all.empty() || !free_.contains(all) || account.slots.contains(told.slot)) {
+    if (told.slot >= kMostSlots || all.empty() || !free_.contains(all) || account.slots.contains(told.slot)) {
       all_count = false;
       continue;
     }
@@ -185,6 +186,18 @@ std::vector<PeerId> LeaseBook::holders() const {
     if (account.held() > 0) all.push_back(peer);
   }
   return all;
+}
+
+bool LeaseBook::holds(PeerId peer) const {
+  const auto found = accounts_.find(peer);
+  return found != accounts_.end() && found->second.held() > 0;
+}
+
+RangeSet LeaseBook::held(PeerId peer, std::uint32_t slot) const {
+  const auto found = accounts_.find(peer);
+  if (found == accounts_.end()) return {};
+  const auto entry = found->second.slots.find(slot);
+  return entry == found->second.slots.end() ? RangeSet() : entry->second.held;
 }
 
 double LeaseBook::samples_per_s(PeerId peer) const {

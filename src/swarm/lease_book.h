@@ -74,6 +74,11 @@ class LeaseBook {
   /// Peers that hold microbatches which are not done.
   std::vector<PeerId> holders() const;
 
+  bool holds(PeerId peer) const;
+
+  /// Leased to it into this slot, not done.
+  RangeSet held(PeerId peer, std::uint32_t slot) const;
+
   double samples_per_s(PeerId peer) const;
 
  private:

@@ -105,6 +105,7 @@ void Swarm::tick() {
   }
   const bool hungry = work_.idle() && work_.wants_more();
   if (hungry) send_progress();
+  if (mean_) say_vote();  // once more: the leader may have lost the first one with all it knew
   if (run_is_over_ && !ended_ && !(head_ && head_->last) && roster_.following().empty()) {
     ended_ = true;
     decisions_.push_back(Ended{"the run ended before this peer had joined"});
@@ -141,10 +142,14 @@ void Swarm::applied(Instant now, Round round, const Digest& parameters) {
 void Swarm::completed(Instant now, const Digest& mean) {
   now_ = now;
   mean_ = mean;
-  if (const std::optional<Vote> vote = acceptor_.vote(mean)) {
+  say_vote();
+  settle();
+}
+
+void Swarm::say_vote() {
+  if (const std::optional<Vote> vote = acceptor_.vote(*mean_)) {
     send(ballot_owner(head_->members, vote->ballot).peer, *vote);
   }
-  settle();
 }
 
 void Swarm::complain(Instant now, PeerId suspect, Complaint complaint) {

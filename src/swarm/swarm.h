@@ -166,6 +166,7 @@ class Swarm {
   void out_of_step(std::string why);
   void lose(PeerId peer, const std::string& why, Duration silent);
   void tick();
+  void say_vote();
   bool takes_part() const;
   bool presumed_live(PeerId peer) const;
 

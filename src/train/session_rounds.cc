@@ -109,7 +109,6 @@ void Session::Machine::act(const Reduce& reduce) {
 }
 
 void Session::Machine::take_bulk(PeerId from, const Message& message) {
-  last_bulk_[from] = doors_.clock.now();
   const auto* scatter = std::get_if<Scatter>(&message);
   const auto* gather = std::get_if<Gather>(&message);
   const Round round = scatter != nullptr ? scatter->round : gather->round;
@@ -117,13 +116,18 @@ void Session::Machine::take_bulk(PeerId from, const Message& message) {
     const std::size_t bytes = scatter != nullptr ? scatter->payload.size() : gather->payload.size();
     if (early_bytes_ + bytes > kEarlyVectors * sizeof(float) * geometry_.length) return;
     early_bytes_ += bytes;
+    last_bulk_[from] = doors_.clock.now();
     early_bulk_.emplace_back(from, message);
     return;
   }
   if (round != round_ || !reduction_) return;  // late: that round is decided
   const Status taken =
       scatter != nullptr ? reduction_->on_scatter(from, *scatter) : reduction_->on_gather(from, *gather);
-  if (!taken.ok()) emit_about(from, Phase::refuse, round_, taken.error().message);
+  if (taken.ok()) {
+    last_bulk_[from] = doors_.clock.now();
+  } else {
+    emit_about(from, Phase::refuse, round_, taken.error().message);
+  }
 }
 
 void Session::Machine::report_averaging() {
