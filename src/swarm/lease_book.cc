@@ -21,7 +21,9 @@ void LeaseBook::take(Account& account, const Progress& progress) {
   account.samples_per_s = std::isfinite(progress.samples_per_s) ? std::max(0.0, progress.samples_per_s) : 0;
   account.hungry = progress.wants_more && !progress.leaving;
   account.leaving = progress.leaving;
-  if (progress.gave_back) account.recalled = false;
+  const bool idle = account.hungry && std::all_of(progress.slots.begin(), progress.slots.end(),
+                                                  [](const SlotProgress& slot) { return slot.held.empty(); });
+  if (progress.gave_back || idle) account.recalled = false;  // nothing is left that could be given back
 }
 
 void LeaseBook::report(PeerId peer, const Progress& progress) {

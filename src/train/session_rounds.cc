@@ -112,7 +112,7 @@ void Session::Machine::take_bulk(PeerId from, const Message& message) {
   const auto* scatter = std::get_if<Scatter>(&message);
   const auto* gather = std::get_if<Gather>(&message);
   const Round round = scatter != nullptr ? scatter->round : gather->round;
-  if (round == round_ + 1 && round_ != 0) {
+  if (round == round_ + 1) {  // before its record, that of round 0 too, is here
     const std::size_t bytes = scatter != nullptr ? scatter->payload.size() : gather->payload.size();
     if (early_bytes_ + bytes > kEarlyVectors * sizeof(float) * geometry_.length) return;
     early_bytes_ += bytes;
