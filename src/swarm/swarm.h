@@ -207,6 +207,7 @@ class Swarm {
   std::optional<Ballot> led_;  // highest of this round: a ballot is never led twice
   Instant called_at_ = kNever;
   Duration expected_reduce_;
+  bool reduce_measured_ = false;
   std::set<PeerId> at_the_end_;  // who said that it has the last record
   std::set<PeerId> fresh_;       // who waits for the history to begin, with the same parameters
   std::deque<Message> own_messages_;

@@ -130,7 +130,11 @@ void Swarm::receive(PeerId, const Commit& commit) {
     out_of_step("round " + std::to_string(record.round) + " was decided without this peer");
     return;
   }
-  if (called_at_ != kNever) expected_reduce_ = (3 * expected_reduce_ + (now_ - called_at_)) / 4;
+  if (called_at_ != kNever) {
+    const Duration took = now_ - called_at_;
+    expected_reduce_ = reduce_measured_ ? (3 * expected_reduce_ + took) / 4 : took;
+    reduce_measured_ = true;
+  }
   report_changes(record);
   waits_for_company_ = false;
   adopt(record);
