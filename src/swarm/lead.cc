@@ -150,7 +150,7 @@ void Lead::lease_again(PeerId peer, const Progress& progress) {
       progress.wants_more && std::all_of(progress.slots.begin(), progress.slots.end(),
                                          [](const SlotProgress& slot) { return slot.held.empty(); });
   Pace& pace = paces_[peer];
-  if (!idle || !counts(peer) || now_ - pace.leased_at < kLeaseAgain) return;
+  if (!idle || !counts(peer) || book_.is_recalled(peer) || now_ - pace.leased_at < kLeaseAgain) return;
   RangeSet held = book_.held(peer, book_.slot());
   if (held.empty()) return;
   pace.leased_at = now_;
@@ -158,20 +158,24 @@ void Lead::lease_again(PeerId peer, const Progress& progress) {
 }
 
 // Its links answer, but its gradients do not come: the others would wait for ever.
-void Lead::give_up_on_hung_holders() {
-  if (stage_ != Stage::leasing || book_.has_free()) return;
-  for (PeerId peer : book_.holders()) {
-    const double speed = book_.samples_per_s(peer);
-    const double usual_s = speed > 0 ? static_cast<double>(options_.lease.microbatch) / speed : 0;
-    const Duration limit =
-        speed > 0 ? std::max(kHungFloor, from_seconds(kHungTimes * usual_s)) : kHungAtFirst;
-    const auto pace = paces_.find(peer);
-    const bool alone = present().size() < 2 || !counts(peer);
-    if (alone || pace == paces_.end() || now_ - pace->second.since < limit) continue;
-    leave_out(peer, "no gradient came from it for " +
-                        std::to_string((now_ - pace->second.since) / std::chrono::seconds(1)) + " s");
+void Lead::give_up_on_hung_peers() {
+  if (stage_ != Stage::leasing || present().size() < 2) return;
+  for (const auto& [peer, pace] : paces_) {
+    const bool recalled = book_.is_recalled(peer);
+    const bool waited_for = recalled || (book_.holds(peer) && !book_.has_free());
+    if (!waited_for || !counts(peer)) continue;
+    const Duration waited = now_ - (recalled ? pace.recalled_at : pace.since);
+    if (waited < hung_after(peer)) continue;
+    leave_out(peer, "no gradient came from it for " + std::to_string(waited / 1s) + " s");
     return;
   }
+}
+
+Duration Lead::hung_after(PeerId peer) const {
+  const double speed = book_.samples_per_s(peer);
+  if (speed <= 0) return kHungAtFirst;
+  return std::max(kHungFloor,
+                  from_seconds(kHungTimes * static_cast<double>(options_.lease.microbatch) / speed));
 }
 
 // A joiner that has come to the head while the round is averaged gets this mean, too: if it had to fetch it
@@ -301,7 +305,10 @@ void Lead::feed() {
     pace.leased_at = now_;
     send(grant.peer, Lease{head_.round + 1, ballot_, book_.slot(), std::move(grant.microbatches)});
   }
-  if (const auto slow = book_.worth_recalling(peers)) send(*slow, Recall{head_.round + 1, ballot_});
+  if (const auto slow = book_.worth_recalling(peers)) {
+    paces_[*slow].recalled_at = now_;
+    send(*slow, Recall{head_.round + 1, ballot_});
+  }
 }
 
 std::vector<Member> Lead::next_members() const {
@@ -556,7 +563,7 @@ void Lead::step(Instant now) {
     resigned_ = true;  // the run is theirs: a new ballot counts them
   minority_ = no_quorum_since_ != kNever && now - no_quorum_since_ >= options_.patience;
   judge_complaints();
-  give_up_on_hung_holders();
+  give_up_on_hung_peers();
   advance();
 }
 

@@ -103,6 +103,7 @@ class Lead {
     std::uint64_t done = 0;
     Instant since{};  ///< the last microbatch was done, or the first one leased
     Instant leased_at{};
+    Instant recalled_at{};
   };
 
   bool counts(PeerId peer) const;  // live and not left out of this round
@@ -132,7 +133,8 @@ class Lead {
   void take_in(PeerId joiner);
   void follow_work(PeerId peer, const Progress& progress);
   void lease_again(PeerId peer, const Progress& progress);
-  void give_up_on_hung_holders();
+  void give_up_on_hung_peers();
+  Duration hung_after(PeerId peer) const;
   void serve_sealed(Plan plan, const std::set<PeerId>& keepers);
   bool waits_itself(PeerId peer) const;
   std::optional<PeerId> stalled() const;

@@ -21,9 +21,7 @@ void LeaseBook::take(Account& account, const Progress& progress) {
   account.samples_per_s = std::isfinite(progress.samples_per_s) ? std::max(0.0, progress.samples_per_s) : 0;
   account.hungry = progress.wants_more && !progress.leaving;
   account.leaving = progress.leaving;
-  const bool idle = account.hungry && std::all_of(progress.slots.begin(), progress.slots.end(),
-                                                  [](const SlotProgress& slot) { return slot.held.empty(); });
-  if (progress.gave_back || idle) account.recalled = false;  // nothing is left that could be given back
+  if (progress.gave_back) account.recalled = false;
 }
 
 void LeaseBook::report(PeerId peer, const Progress& progress) {
@@ -188,6 +186,11 @@ std::vector<PeerId> LeaseBook::holders() const {
     if (account.held() > 0) all.push_back(peer);
   }
   return all;
+}
+
+bool LeaseBook::is_recalled(PeerId peer) const {
+  const auto found = accounts_.find(peer);
+  return found != accounts_.end() && found->second.recalled;
 }
 
 bool LeaseBook::holds(PeerId peer) const {

@@ -76,6 +76,9 @@ class LeaseBook {
 
   bool holds(PeerId peer) const;
 
+  /// Asked to give back; the answer is under way.
+  bool is_recalled(PeerId peer) const;
+
   /// Leased to it into this slot, not done.
   RangeSet held(PeerId peer, std::uint32_t slot) const;
 
