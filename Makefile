@@ -23,7 +23,7 @@ FUZZ_SECONDS ?= 60
 SANITIZED_TESTS := base wire codec swarm average sync data train host sim monitor
 
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build demo sim sim-nightly test check layers style format-check fuzz sanitize tidy bench format clean
+.PHONY: help setup configure build demo sim sim-nightly mutants test check layers style format-check fuzz sanitize tidy bench format clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 12
@@ -49,6 +49,10 @@ sim: build  ## 1,000 seeds of each scenario in tests/scenarios (minutes)
 sim-nightly: build  ## 100,000 seeds of the storm (hours)
 	@$(BUILD)/tw sim tests/scenarios/storm.yaml --seeds $(SIM_NIGHTLY_SEEDS) $(SIM_FLAGS)
 
+mutants: configure  ## plant bugs in the protocol, one at a time, and see the simulator find each (minutes)
+	@cmake --build $(BUILD) --target mutation_check
+	@$(BUILD)/tests/mutation_check $(MUTANTS_FLAGS)
+
 test: build check  ## build, check and run all tests
 	@ctest --test-dir $(BUILD) -j2 --output-on-failure
 
@@ -57,6 +61,7 @@ check: setup layers style format-check  ## the quick checks: layers, style, form
 
 layers:
 	@tools/check_test.py
+	@tools/plant_bugs_test.py
 	@tools/check_layers
 
 style:

@@ -128,7 +128,7 @@ class ScenarioRun {
     // Watchers must not act: whatever follows is a later call of the scheduler.
     for (std::size_t i = 0; i < armed_.size();) {
       const Fault& fault = armed_[i];
-      if (fault.cue->phase == event.phase && fault.cue->round == event.round) {
+      if (fault.cue && fault.cue->phase == event.phase && fault.cue->round == event.round) {
         strike_after(fault, author);
         armed_.erase(armed_.begin() + static_cast<std::ptrdiff_t>(i));
       } else {

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# mutation_check, a program that is built on demand only: tests/mutations linked with a copy of everything that a simulation
+# runs, in which each bug of tests/mutations/mutations.txt can be switched on (tools/plant_bugs).
+function(tw_add_mutation_check)
+  set(folders ${LAYER_sim} sim)
+  set(list ${PROJECT_SOURCE_DIR}/tests/mutations/mutations.txt)
+  set(copy ${PROJECT_BINARY_DIR}/planted)
+  set(names "")
+  foreach(folder IN LISTS folders)
+    file(GLOB files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
+      ${PROJECT_SOURCE_DIR}/src/${folder}/*.cc ${PROJECT_SOURCE_DIR}/src/${folder}/*.h)
+    list(APPEND names ${files})
+  endforeach()
+  list(FILTER names EXCLUDE REGEX "_test\\.cc$|/test_[^/]*$|/torch_[^/]*$")
+  set(originals ${names})
+  list(TRANSFORM originals PREPEND ${PROJECT_SOURCE_DIR}/src/)
+  set(copies ${names})
+  list(TRANSFORM copies PREPEND ${copy}/)
+  add_custom_command(
+    OUTPUT ${copy}/planted.stamp
+    BYPRODUCTS ${copies} ${copy}/bugs.inc
+    COMMAND ${PROJECT_SOURCE_DIR}/tools/plant_bugs ${list} ${PROJECT_SOURCE_DIR}/src ${copy} ${names}
+    COMMAND ${CMAKE_COMMAND} -E touch ${copy}/planted.stamp
+    DEPENDS ${originals} ${list} ${PROJECT_SOURCE_DIR}/tools/plant_bugs
+    COMMENT "Planting bugs in a copy of the sources")
+
+  set(sources ${copies})
+  list(FILTER sources INCLUDE REGEX "\\.cc$")
+  tw_select_kernels(sources)
+  file(GLOB own CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/mutations/*.cc)
+  add_executable(mutation_check EXCLUDE_FROM_ALL ${own} ${sources} ${copy}/planted.stamp)
+  # A bug that leads beyond the end of something shows itself, and what it makes superfluous is no matter.
+  target_compile_options(mutation_check PRIVATE -w -g0 -include ${PROJECT_SOURCE_DIR}/tests/mutations/planted.h)
+  target_compile_definitions(mutation_check PRIVATE _GLIBCXX_ASSERTIONS TW_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_include_directories(mutation_check BEFORE PRIVATE ${copy} ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(mutation_check PRIVATE fmt::fmt ${XXHASH_LIBRARY} yaml-cpp nlohmann_json::nlohmann_json
+    CLI11::CLI11 Threads::Threads)
+  set_target_properties(mutation_check PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+endfunction()

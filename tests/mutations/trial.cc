@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mutations/trial.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <sstream>
+#include <vector>
+
+#include "base/check.h"
+#include "mutations/planted.h"
+#include "sim/scenario_yaml.h"
+
+namespace tw {
+namespace {
+
+/// Seconds of the processor. A seed takes well under one; a bug may send messages in a circle for ever.
+constexpr int kLongestSeed = 20;
+/// Bytes. A few megabytes are used.
+constexpr rlim_t kMemory = rlim_t{2} << 30;
+
+void tell(const std::string& line) {
+  TW_CHECK(write(STDOUT_FILENO, line.data(), line.size()) == static_cast<ssize_t>(line.size()));
+}
+
+void limit_processor_time() {
+  itimerval timer{};
+  timer.it_value.tv_sec = kLongestSeed;
+  TW_CHECK(setitimer(ITIMER_VIRTUAL, &timer, nullptr) == 0);
+}
+
+/// In the child: what is written is read by Trial::finding.
+void run_seeds(const Bug& bug, std::uint64_t seeds) {
+  const rlimit memory{kMemory, kMemory};
+  TW_CHECK(setrlimit(RLIMIT_AS, &memory) == 0);
+  const Result<Scenario> scenario =
+      read_scenario(std::string(TW_SOURCE_DIR) + "/tests/scenarios/" + bug.scenario + ".yaml");
+  if (!scenario) {
+    tell(scenario.error().message + "\n");
+    _exit(1);
+  }
+  const auto violations = [&](std::uint32_t bug_number, std::uint64_t seed) {
+    planted_bug = bug_number;
+    return run_scenario(scenario.value(), seed).violations;
+  };
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    tell(fmt::format("seed {}\n", seed));
+    limit_processor_time();
+    const std::vector<Violation> seen = violations(bug.number, seed);
+    if (seen.empty()) continue;
+    const bool own_fault = bug.number == 0 || violations(0, seed).empty();
+    if (!own_fault) continue;
+    const Violation& first = seen.front();
+    tell(fmt::format("found {} {}\n", first.checker, first.message));
+    return;
+  }
+}
+
+}  // namespace
+
+Trial::Trial(Bug bug, std::uint64_t seeds) : bug_(std::move(bug)) {
+  std::array<int, 2> ends{};
+  TW_CHECK(pipe(ends.data()) == 0);
+  process_ = fork();
+  TW_CHECK(process_ >= 0);
+  if (process_ == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    run_seeds(bug_, seeds);
+    _exit(0);
+  }
+  close(ends[1]);
+  pipe_ = ends[0];
+}
+
+bool Trial::read() {
+  std::array<char, 4096> buffer{};
+  const ssize_t got = ::read(pipe_, buffer.data(), buffer.size());
+  if (got > 0) told_.append(buffer.data(), static_cast<std::size_t>(got));
+  return got > 0;
+}
+
+Finding Trial::finding() {
+  int status = 0;
+  rusage used{};
+  TW_CHECK(wait4(process_, &status, 0, &used) == process_);
+  close(pipe_);
+  Finding finding{bug_};
+  finding.cpu_s =
+      static_cast<double>(used.ru_utime.tv_sec) + 1e-6 * static_cast<double>(used.ru_utime.tv_usec);
+  std::istringstream lines(told_);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string first;
+    words >> first;
+    if (first == "seed") {
+      words >> finding.seeds;
+      ++finding.seeds;
+    } else if (first == "found") {
+      finding.outcome = Outcome::found;
+      words >> finding.checker >> std::ws;
+      std::getline(words, finding.message);
+    } else {
+      finding.message = line;
+    }
+  }
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    const bool check = signal == SIGABRT || signal == SIGVTALRM;
+    finding.outcome = check ? Outcome::found : Outcome::crashed;
+    finding.checker = signal == SIGABRT ? "TW_CHECK" : signal == SIGVTALRM ? "endless" : strsignal(signal);
+  } else if (WEXITSTATUS(status) != 0) {
+    finding.outcome = Outcome::crashed;
+    finding.checker = fmt::format("exit {}", WEXITSTATUS(status));
+  }
+  return finding;
+}
+
+}  // namespace tw

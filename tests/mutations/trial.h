@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace tw {
+
+/// A row of mutations.txt.
+struct Bug {
+  std::uint32_t number = 0;  ///< 0: no bug at all
+  std::string name;
+  std::string scenario;
+  std::string text;
+};
+
+enum class Outcome {
+  survived,  ///< no checker saw it
+  found,
+  crashed,  ///< by something that is no check of ours: the bug is not one that a checker could judge
+};
+
+struct Finding {
+  Bug bug;
+  Outcome outcome = Outcome::survived;
+  std::uint64_t seeds = 0;  ///< up to the one that shows it, which is seeds - 1
+  std::string checker;      ///< I1 ...; "TW_CHECK" for a broken invariant, "endless" for a seed without end
+  std::string message;
+  double cpu_s = 0;
+};
+
+/// A process that runs seeds 0, 1, 2 ... with a bug switched on until a checker sees it.
+class Trial {
+ public:
+  Trial(Bug bug, std::uint64_t seeds);
+
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  /// What it tells comes from here.
+  int descriptor() const { return pipe_; }
+
+  /// The descriptor can be read: false once the process has ended.
+  bool read();
+
+  /// Once it has ended.
+  Finding finding();
+
+ private:
+  Bug bug_;
+  pid_t process_ = -1;
+  int pipe_ = -1;
+  std::string told_;
+};
+
+}  // namespace tw
