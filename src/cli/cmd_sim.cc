@@ -121,13 +121,30 @@ int trace(const SimArguments& arguments, const SweepOptions& options, const Scen
   return code;
 }
 
+/// Errors of the choice between a scenario and machines that come and go.
+std::string unclear(const SimArguments& arguments) {
+  const bool both = arguments.what_if.given() && !arguments.scenario.empty();
+  if (both) return arguments.scenario + ": a scenario, and --trace-spot or --lifetimes; give one of them";
+  const bool none = !arguments.what_if.given() && arguments.scenario.empty();
+  return none ? "sim: expected SCENARIO.yaml, --trace-spot FILE or --lifetimes NAME; see tw sim --help" : "";
+}
+
+int what_if_of_seed(const SimArguments& arguments) {
+  WhatIfArguments what_if = arguments.what_if;
+  if (!arguments.seed.empty()) {
+    const auto seed = parse_count("--seed", arguments.seed, {});
+    if (!seed) return complain(seed.error().message, kUsage);
+    what_if.what.seed = seed.value();
+  }
+  return run_what_if(what_if, arguments.json);
+}
+
 }  // namespace
 
 void describe_sim(CLI::App& app, SimArguments& arguments) {
   CLI::App* command =
       app.add_subcommand("sim", "Run the protocol in a hostile virtual world, many times over");
-  command->add_option("SCENARIO.yaml", arguments.scenario, "the world, and what goes wrong in it")
-      ->required();
+  command->add_option("SCENARIO.yaml", arguments.scenario, "the world, and what goes wrong in it");
   command->add_option("--seeds", arguments.seeds, "A..B: the runs, one for each seed; default: 1..100");
   command->add_option("--jobs", arguments.jobs,
                       "seeds that run at the same time; default: the cores of this machine");
@@ -138,6 +155,7 @@ void describe_sim(CLI::App& app, SimArguments& arguments) {
   command->add_flag("--trace", arguments.trace, "with --seed: print all that happens");
   command->add_option("--out", arguments.out,
                       "with --trace: folder for the event logs, as of a real run; one of before is emptied");
+  describe_what_if(*command, arguments.what_if);
   command->footer(
       "A seed decides everything: the same one shows the same run on every machine. Exit codes: 0 nothing "
       "was\n"
@@ -146,10 +164,13 @@ void describe_sim(CLI::App& app, SimArguments& arguments) {
       "\nExamples:\n"
       "  tw sim tests/scenarios/storm.yaml\n"
       "  tw sim tests/scenarios/kills.yaml --seeds 1..10000 --jobs 2 --json | jq .failures\n"
-      "  tw sim tests/scenarios/storm.yaml --seed 17 --trace --out trace && tw report trace");
+      "  tw sim tests/scenarios/storm.yaml --seed 17 --trace --out trace && tw report trace\n"
+      "  tw sim --lifetimes gcp-v100-us-central1 --peers 16 --hours 2 --usd-per-h 0.74");
 }
 
 int sim(const SimArguments& arguments) {
+  if (const std::string why = unclear(arguments); !why.empty()) return complain(why, kUsage);
+  if (arguments.what_if.given()) return what_if_of_seed(arguments);
   const auto options = options_of(arguments);
   if (!options) return complain(options.error().message, kUsage);
   const auto scenario = read_scenario(arguments.scenario);

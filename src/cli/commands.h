@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/sim_what_if.h"
+
 namespace CLI {
 class App;
 }
@@ -68,6 +70,7 @@ struct SimArguments {
   bool once = false;
   bool trace = false;
   bool json = false;
+  WhatIfArguments what_if;
 };
 
 void describe_sim(CLI::App& app, SimArguments& arguments);

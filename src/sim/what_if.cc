@@ -83,7 +83,7 @@ class Course {
         end_(at(what.length)) {}
 
   WhatIfReport run() {
-    world_.watch([this](PeerId, const Event& event) { on_event(event); });
+    world_.watch([this](PeerId peer, const Event& event) { on_event(peer, event); });
     for (Machine& machine : machines_) follow(machine);
     world_.scheduler().run_until(Scheduler::kStart);  // who is there from the beginning
     world_.run_until(end_);
@@ -178,10 +178,10 @@ class Course {
     loss_moments_.push_back({world_.now(), static_cast<int>(stays)});
   }
 
-  void on_event(const Event& event) {
+  void on_event(PeerId peer, const Event& event) {
     if (event.phase != Phase::commit) return;
     for (const auto& [name, value] : event.numbers) {
-      if (name == "comm_s") averaging_s_ += value;
+      if (name == "comm_s" && joined_.contains(peer)) averaging_s_ += value;
     }
     if (event.round <= newest_) return;
     newest_ = event.round;
@@ -199,6 +199,7 @@ class Course {
       commit.machines += machine.computes() ? 1 : 0;
       if (machine.joined || !machine.peer || !members.contains(*machine.peer)) continue;
       machine.joined = world_.now();
+      joined_.insert(*machine.peer);
       commit.same_as_before = false;
     }
     changed_ = false;
@@ -316,6 +317,7 @@ class Course {
   Instant end_;
   Round newest_ = 0;
   bool changed_ = false;
+  std::set<PeerId> joined_;
   double averaging_s_ = 0;  ///< of all members together
   int losses_ = 0;
   int leaves_ = 0;

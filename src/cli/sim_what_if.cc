@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sim_what_if.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "cli/commands.h"
+#include "sim/lifetimes.h"
+#include "sim/what_if_json.h"
+
+namespace tw {
+namespace {
+
+constexpr const char* kGroup = "What if (docs/what_if.md)";
+constexpr double kDefaultHours = 4;  ///< where neither the user nor the trace says how long
+
+Duration hours(double h) { return from_seconds(3600 * h); }
+
+Result<std::string> text_of(const std::string& file) {
+  errno = 0;
+  std::ifstream stream(file);
+  std::string text(std::istreambuf_iterator<char>(stream), {});
+  if (!stream) return Error{fmt::format("--trace-spot {}: cannot be read: {}", file, std::strerror(errno))};
+  return text;
+}
+
+Status take_trace(const WhatIfArguments& arguments, WhatIf& what) {
+  const Result<std::string> text = text_of(arguments.trace_file);
+  if (!text) return text.error();
+  const auto traces = read_traces(arguments.trace_file, text.value(), arguments.trace_id);
+  if (!traces) return traces.error();
+  const double length_h = to_seconds(traces.value().front().length) / 3600;
+  const double asked_h =
+      arguments.hours > 0 ? arguments.hours : (length_h - arguments.from_h) / arguments.speed;
+  if (arguments.from_h + asked_h * arguments.speed > length_h + 1e-9 || asked_h <= 0) {
+    return Error{
+        fmt::format("--from {:g} --hours {:g}: expected to lie within the trace, which is {:.2f} h long",
+                    arguments.from_h, asked_h, length_h)};
+  }
+  what.length = hours(asked_h);
+  what.stays =
+      stays_in(traces.value(), {arguments.peers, hours(arguments.from_h), what.length, arguments.speed});
+  return Unit{};
+}
+
+Status take_lifetimes(const WhatIfArguments& arguments, WhatIf& what) {
+  const Result<LifetimeLaw> law = lifetimes_named(arguments.lifetimes);
+  if (!law) return Error{"--" + law.error().message};
+  what.length = hours(arguments.hours > 0 ? arguments.hours : kDefaultHours);
+  what.stays = generate_stays({.lifetimes = law.value(),
+                               .replacement = start_times_for(law.value().name),
+                               .shocks = {arguments.shocks_per_day, arguments.shock_share},
+                               .zones = arguments.zones,
+                               .peers = arguments.peers,
+                               .length = what.length},
+                              what.seed);
+  return Unit{};
+}
+
+void describe_machines(CLI::App& command, WhatIfArguments& a) {
+  const auto add = [&](const char* name, auto& value, const char* text) {
+    return command.add_option(name, value, text)->group(kGroup)->capture_default_str();
+  };
+  add("--trace-spot", a.trace_file, "CSV: when spot machines came and went, instead of a scenario");
+  add("--trace-id", a.trace_id, "of the file's traces; a final * means all with this beginning");
+  add("--lifetimes", a.lifetimes, "instead of a trace: measured lifetimes, such as gcp-v100-us-central1");
+  add("--peers", a.peers, "spot machines at most")->check(CLI::Range(1, 1024));
+  add("--anchors", a.what.anchors, "machines that never go")->check(CLI::Range(0, 1024));
+  add("--hours", a.hours, "of the run; default: to the end of the trace, 4 without one")
+      ->check(CLI::NonNegativeNumber);
+  add("--from", a.from_h, "hour of the trace at which the run begins")->check(CLI::NonNegativeNumber);
+  add("--speed", a.speed, "so many hours of the trace in one of the run")->check(CLI::PositiveNumber);
+  add("--notice-s", a.notice_s, "how long before it goes a machine is told; 0: it vanishes")
+      ->check(CLI::NonNegativeNumber);
+  add("--start-s", a.start_s, "from a machine's coming to its process")->check(CLI::NonNegativeNumber);
+  add("--zones", a.zones, "with --lifetimes: the machines are spread over so many")->check(CLI::Range(1, 64));
+  add("--shocks-per-day", a.shocks_per_day, "with --lifetimes: shortages of a zone")
+      ->check(CLI::NonNegativeNumber);
+  add("--shock-share", a.shock_share, "of the zone's machines that go at once")->check(CLI::Range(0.0, 1.0));
+}
+
+void describe_work(CLI::App& command, WhatIfArguments& a) {
+  const auto add = [&](const char* name, auto& value, const char* text) {
+    return command.add_option(name, value, text)->group(kGroup)->capture_default_str();
+  };
+  const auto millions = [&a](const double& m) { a.what.parameters = m * 1e6; };
+  command.add_option_function<double>("--parameters-m", millions, "millions of parameters of the model")
+      ->group(kGroup)
+      ->check(CLI::PositiveNumber)
+      ->default_str("25");
+  add("--model-mb", a.model_mb, "instead: megabytes of the model in fp32")->check(CLI::NonNegativeNumber);
+  add("--samples-per-s", a.what.samples_per_s, "of one machine")->check(CLI::PositiveNumber);
+  add("--tbs", a.what.target_batch_size, "samples of a round")->check(CLI::PositiveNumber);
+  add("--microbatch", a.what.microbatch, "samples")->check(CLI::PositiveNumber);
+  add("--codec", a.codec, "of gradients on the wire")->check(CLI::IsMember({"fp32", "fp16"}));
+  add("--link-mbit", a.what.link_mbit, "line of a machine")->check(CLI::PositiveNumber);
+  add("--rtt-ms", a.what.rtt_ms, "between machines")->check(CLI::PositiveNumber);
+  add("--usd-per-h", a.what.usd_per_h, "of a spot machine")->check(CLI::NonNegativeNumber);
+  add("--anchor-usd-per-h", a.what.anchor_usd_per_h, "of an anchor")->check(CLI::NonNegativeNumber);
+  add("--egress-usd-per-gb", a.what.egress_usd_per_gb, "of all that machines send")
+      ->check(CLI::NonNegativeNumber);
+}
+
+}  // namespace
+
+void describe_what_if(CLI::App& command, WhatIfArguments& arguments) {
+  describe_machines(command, arguments);
+  describe_work(command, arguments);
+}
+
+Result<WhatIf> what_if_of(const WhatIfArguments& arguments) {
+  if (!arguments.trace_file.empty() && !arguments.lifetimes.empty()) {
+    return Error{fmt::format("--lifetimes {}: and --trace-spot {}; give one of the two", arguments.lifetimes,
+                             arguments.trace_file)};
+  }
+  WhatIf what = arguments.what;
+  what.notice = from_seconds(arguments.notice_s);
+  what.start_up = from_seconds(arguments.start_s);
+  what.codec = arguments.codec == "fp32" ? Codec::fp32 : Codec::fp16;
+  if (arguments.model_mb > 0) what.parameters = arguments.model_mb * 1e6 / sizeof(float);
+  const bool traced = !arguments.trace_file.empty();
+  const Status taken = traced ? take_trace(arguments, what) : take_lifetimes(arguments, what);
+  if (!taken) return taken.error();
+  return what;
+}
+
+int run_what_if(const WhatIfArguments& arguments, bool json) {
+  const Result<WhatIf> what = what_if_of(arguments);
+  if (!what) return complain(what.error().message, kUsage);
+  const WhatIfReport report = what_if(what.value());
+  fmt::print("{}", json ? to_json(what.value(), report) : to_string(what.value(), report));
+  return report.violations.empty() && report.rounds_lost == 0 ? kDone : kFailed;
+}
+
+}  // namespace tw

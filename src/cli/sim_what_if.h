@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "sim/what_if.h"
+
+namespace CLI {
+class App;
+}
+
+/// `tw sim --trace-spot FILE` and `tw sim --lifetimes NAME`: what happens to a run on such machines.
+namespace tw {
+
+struct WhatIfArguments {
+  std::string trace_file, trace_id;
+  std::string lifetimes;
+  std::string codec = "fp16";
+  int peers = 16;
+  int zones = 1;
+  double hours = 0;  ///< 0: not said
+  double from_h = 0;
+  double speed = 1;
+  double shocks_per_day = 0, shock_share = 0.5;
+  double notice_s = 0;
+  double start_s = 85;
+  double model_mb = 0;  ///< 0: not said
+  WhatIf what;          ///< the rest
+
+  /// Whether the user asks for this.
+  bool given() const { return !trace_file.empty() || !lifetimes.empty(); }
+};
+
+void describe_what_if(CLI::App& command, WhatIfArguments& arguments);
+
+/// Reads the trace or draws the lifetimes. An error names the option, the value and what was expected.
+Result<WhatIf> what_if_of(const WhatIfArguments& arguments);
+
+/// Prints a table, or JSON. Exit code: 1 when an invariant was violated or a round was lost.
+int run_what_if(const WhatIfArguments& arguments, bool json);
+
+}  // namespace tw
