@@ -150,6 +150,7 @@ class Course {
 
   void warn(Machine& machine) {
     if (!world_.lives(*machine.peer)) return;
+    world_.struck({FaultKind::leave, {*machine.peer}, world_.now()});
     world_.leave(*machine.peer);
     await_farewell(machine);
   }
@@ -169,6 +170,7 @@ class Course {
     machine.down = world_.now();
     changed_ = true;
     if (!world_.lives(*machine.peer)) return;
+    world_.struck({FaultKind::preempt_0s, {*machine.peer}, world_.now()});
     world_.kill(*machine.peer, Death::silent);
     if (!machine.joined) return;
     ++losses_;
