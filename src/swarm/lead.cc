@@ -471,7 +471,8 @@ void Lead::out(PeerId peer) {
     events_.push_back(std::move(event));
   }
   if (stage_ != Stage::called) return;
-  book_.open_slot(book_.highest_slot() + 1);  // the slots that were called are closed
+  // The slots that were called are closed; one that nobody was leased anything into may be above them.
+  book_.open_slot(std::max(book_.slot(), book_.highest_slot() + 1));
   stage_ = Stage::leasing;
 }
 
