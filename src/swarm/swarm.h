@@ -129,6 +129,9 @@ class Swarm {
 
   const Roster& roster() const { return roster_; }
 
+  /// A later process took its place in the history.
+  bool is_superseded(const Member& process) const;
+
   /// The newest round that anybody said is decided: heartbeats are older than commits.
   Round newest_told() const;
 
@@ -162,6 +165,7 @@ class Swarm {
   void consider_leaving();
   void found_when_all_are_here();
   void adopt(const Record& record);
+  void turn_away_squatters(const std::vector<Member>& members);
   void report_changes(const Record& record);
   void out_of_step(std::string why);
   void lose(PeerId peer, const std::string& why, Duration silent);
@@ -194,6 +198,7 @@ class Swarm {
   std::optional<Record> head_;
   Digest head_digest_;
   Instant head_since_{};
+  std::map<PeerId, std::set<std::uint64_t>> superseded_;  // incarnations
   std::set<PeerId> lost_;             // links that were open and are no more
   std::optional<Digest> parameters_;  // with which the round begins here; empty while an update is applied
   std::optional<Digest> mean_;        // of the present plan, complete here

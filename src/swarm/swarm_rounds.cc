@@ -155,9 +155,30 @@ void Swarm::report_changes(const Record& record) {
   }
 }
 
+// A process whose id another one has taken over in the history: it would get what is meant for that one.
+void Swarm::turn_away_squatters(const std::vector<Member>& members) {
+  for (const Member& m : members) {
+    if (head_ && names(head_->members, m)) continue;
+    const auto before = head_ ? std::find_if(head_->members.begin(), head_->members.end(),
+                                             [&](const Member& old) { return old.peer == m.peer; })
+                              : members.end();
+    if (head_ && before != head_->members.end()) superseded_[m.peer].insert(before->incarnation);
+    const bool squats = roster_.is_open(m.peer) && !roster_.is_open(m);
+    if (!squats) continue;
+    decisions_.push_back(Hangup{m.peer, "another process takes part under this id"});
+    lose(m.peer, "another process takes part under this id", Duration{});
+  }
+}
+
+bool Swarm::is_superseded(const Member& process) const {
+  const auto found = superseded_.find(process.peer);
+  return found != superseded_.end() && found->second.contains(process.incarnation);
+}
+
 void Swarm::adopt(const Record& record) {
   const Digest digest = digest_of(record);
   const bool again = head_ && digest == head_digest_;
+  turn_away_squatters(record.members);
   head_ = record;
   head_digest_ = digest;
   head_since_ = now_;
