@@ -55,6 +55,11 @@ void GoesOn::on_calm(Instant at) {
   if (const Record* newest = ledger_.newest()) round_ = newest->round;
 }
 
+void GoesOn::on_strike(const Strike& strike) {
+  conditions_.on_strike(strike);
+  if (strike.kind == FaultKind::twin) shared_.insert(strike.victims.begin(), strike.victims.end());
+}
+
 void GoesOn::on_look(const Survivor& survivor) {
   const Instant now = survivor.now;
   conditions_.on_look(survivor);
@@ -76,6 +81,7 @@ void GoesOn::on_look(const Survivor& survivor) {
 void GoesOn::on_end(std::span<const Survivor> survivors) {
   for (const Survivor& survivor : survivors) {
     if (survivor.view.finished || is_left_behind(ledger_, survivor.peer)) continue;
+    if (shared_.contains(survivor.peer)) continue;
     violated(fmt::format("peer {} has not come beyond round {}; it waits for: {}", survivor.peer.value,
                          survivor.view.round, survivor.view.waiting.empty() ? "?" : survivor.view.waiting));
   }

@@ -44,8 +44,7 @@ class GoesOn final : public Checker {
   GoesOn(const Rules& rules, const Ledger& ledger)
       : Checker("L1"), rules_(rules), ledger_(ledger), conditions_(rules_, ledger) {}
 
-  void on_strike(const Strike& strike) override { conditions_.on_strike(strike); }
-
+  void on_strike(const Strike& strike) override;
   void on_calm(Instant at) override;
   void on_look(const Survivor& survivor) override;
   void on_end(std::span<const Survivor> survivors) override;
@@ -60,6 +59,7 @@ class GoesOn final : public Checker {
   Instant since_ = kNever;  ///< calm, then the newest record
   Round round_ = 0;         ///< of the newest record then
   bool told_ = false;
+  std::set<PeerId> shared_;  ///< ids that a twin has, too: one of the two stays outside
 };
 
 /// L2: who comes to a run is a member of it within the transfer of the state and two rounds, when nothing

@@ -93,10 +93,14 @@ void ExactSamples::on_commit(const Sighting& s) {
 
 void KnownState::on_applied(const Sighting& s) { held_[s.peer].insert(s.parameters); }
 
+void KnownState::on_strike(const Strike& strike) {
+  if (strike.kind == FaultKind::twin) shared_.insert(strike.victims.begin(), strike.victims.end());
+}
+
 void KnownState::on_commit(const Sighting& s) {
   if (s.record.round <= 1) return;  // begins with the state that everybody makes from the seed
   for (const Contribution& c : s.record.contributors) {
-    if (held_[c.peer].contains(s.record.parameters)) continue;
+    if (held_[c.peer].contains(s.record.parameters) || shared_.contains(c.peer)) continue;
     violated(fmt::format("round {}: peer {} contributed, but never held the state {} with which it began",
                          s.record.round, c.peer.value, to_string(s.record.parameters)));
   }

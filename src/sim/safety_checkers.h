@@ -61,8 +61,10 @@ class KnownState final : public Checker {
 
   void on_commit(const Sighting& sighting) override;
   void on_applied(const Sighting& sighting) override;
+  void on_strike(const Strike& strike) override;
 
  private:
+  std::set<PeerId> shared_;  ///< ids that a twin has, too: nobody sees what it holds
   std::map<PeerId, std::set<Digest>> held_;
 };
 

@@ -498,13 +498,6 @@ void Lead::on_report(PeerId from, const Report& report) {
   }
 }
 
-bool Lead::waits_itself(PeerId peer) const {
-  const auto own = complaints_.find(peer);
-  if (own == complaints_.end()) return false;
-  return std::any_of(own->second.owes_contribution.begin(), own->second.owes_contribution.end(),
-                     [&](const auto& entry) { return now_ - entry.second < 2 * kGrace; });
-}
-
 std::optional<PeerId> Lead::stalled() const {
   if (stage_ != Stage::called || now_ - planned_at_ < kStallFloor + options_.expected_reduce * 3 / 2)
     return std::nullopt;
@@ -518,7 +511,7 @@ std::optional<PeerId> Lead::stalled() const {
   }
   for (const auto& [reporter, complaints] : complaints_) {
     for (const auto& entry : complaints.owes_mean) {
-      if (counts(reporter) && stands(entry) && !waits_itself(entry.first)) return entry.first;
+      if (counts(reporter) && stands(entry)) return entry.first;
     }
   }
   return std::nullopt;

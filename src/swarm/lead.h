@@ -136,7 +136,6 @@ class Lead {
   void give_up_on_hung_peers();
   Duration hung_after(PeerId peer) const;
   void serve_sealed(Plan plan, const std::set<PeerId>& keepers);
-  bool waits_itself(PeerId peer) const;
   std::optional<PeerId> stalled() const;
   void judge_complaints();
 
