@@ -98,6 +98,7 @@ bool CheapPreemption::disturbed(Instant at) const {
 }
 
 void CheapPreemption::on_strike(const Strike& strike) {
+  now_ = strike.at;
   for (Notice& notice : notices_) {
     notice.disturbed = notice.disturbed || strike.kind != FaultKind::join;
   }
@@ -119,6 +120,7 @@ void CheapPreemption::on_calm(Instant at) {
 }
 
 void CheapPreemption::on_look(const Survivor& survivor) {
+  now_ = survivor.now;
   const bool over = survivor.view.finished || !survivor.view.failure.empty();
   if (over) gone_.insert(survivor.peer);
   std::erase_if(notices_, [&](const Notice& notice) {
@@ -143,7 +145,7 @@ void CheapPreemption::on_event(PeerId writer, const Event& event) {
                                        event.round, event.why, payer.value);
   if (noticed) violated(what + ", though it had notice");
   // A leader that was struck itself knows nothing of the others.
-  if (disturbed(event.at) || gone_.contains(writer)) return;
+  if (disturbed(now_) || gone_.contains(writer)) return;
   if (!noticed && !gone_.contains(payer)) violated(what + ", though nothing struck it");
   const Record* newest = ledger_.newest();
   if (newest != nullptr && event.round <= newest->round) violated(what + ", though the round is decided");

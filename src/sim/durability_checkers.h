@@ -69,6 +69,7 @@ class CheapPreemption final : public Checker {
 
   Rules rules_;
   const Ledger& ledger_;
+  Instant now_{};          ///< of the last look or strike: the clock of an event's writer may be wrong
   Weather weather_;        ///< of all that is not the end of one process
   std::set<PeerId> gone_;  ///< struck themselves, or at their end
   std::vector<Notice> notices_;

@@ -15,29 +15,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kAskAgain = 500ms;
-/// Of a plan, before anybody in it counts as stalled: rounds can be much shorter than a pause of the
-/// scheduler.
-constexpr Duration kStallFloor = 2s;
-/// How long a complaint stands before it is judged: a closed link reaches everybody within a round trip or
-/// two.
-constexpr Duration kGrace = 500ms;
-
-/// After so long a peer that says it stands idle is sent its lease again.
-constexpr Duration kLeaseAgain = 1s;
-/// A peer is given up for this round when its next microbatch takes so long: so many times its usual time,
-/// and not less than the floor; or, before any was measured (models are compiled at the first one), this.
-constexpr double kHungTimes = 10;
-constexpr Duration kHungFloor = 10s;
-constexpr Duration kHungAtFirst = 120s;
 
 std::pair<Ballot, std::uint32_t> number_of(const Plan& plan) { return {plan.ballot, plan.version}; }
-
-bool plays_a_part(const Plan& plan, PeerId peer) {
-  const auto owns = [&](const Share& s) { return s.owner == peer && s.count > 0; };
-  const auto contributes = [&](const Contribution& c) { return c.peer == peer; };
-  return std::any_of(plan.shares.begin(), plan.shares.end(), owns) ||
-         std::any_of(plan.draft.contributors.begin(), plan.draft.contributors.end(), contributes);
-}
 
 }  // namespace
 
@@ -77,7 +56,8 @@ std::set<PeerId> Lead::eligible() const {
   std::set<PeerId> peers;
   for (PeerId peer : present()) {
     const auto seen = seen_.find(peer);
-    const bool fits = seen != seen_.end() && seen->second.parameters == own->second.parameters;
+    const bool fits =
+        seen != seen_.end() && seen->second.parameters == own->second.parameters && !refused_.contains(peer);
     // Of who did not promise it is not known which slots it has used.
     if (fits && (ballot_ == 0 || promises_.contains(peer))) peers.insert(peer);
   }
@@ -133,49 +113,6 @@ void Lead::on_progress(const Member& from, const Progress& progress) {
     promises_.at(peer).progress = progress;
   }
   advance();
-}
-
-void Lead::follow_work(PeerId peer, const Progress& progress) {
-  std::uint64_t done = 0;
-  for (const SlotProgress& slot : progress.slots) done += slot.done.count();
-  Pace& pace = paces_[peer];
-  if (done != pace.done || !book_.holds(peer)) pace.since = now_;
-  pace.done = done;
-  if (stage_ == Stage::leasing) lease_again(peer, progress);
-}
-
-// It stands idle although something is leased to it: the lease did not reach it in this form.
-void Lead::lease_again(PeerId peer, const Progress& progress) {
-  const bool idle =
-      progress.wants_more && std::all_of(progress.slots.begin(), progress.slots.end(),
-                                         [](const SlotProgress& slot) { return slot.held.empty(); });
-  Pace& pace = paces_[peer];
-  if (!idle || !counts(peer) || book_.is_recalled(peer) || now_ - pace.leased_at < kLeaseAgain) return;
-  RangeSet held = book_.held(peer, book_.slot());
-  if (held.empty()) return;
-  pace.leased_at = now_;
-  send(peer, Lease{head_.round + 1, ballot_, book_.slot(), std::move(held)});
-}
-
-// Its links answer, but its gradients do not come: the others would wait for ever.
-void Lead::give_up_on_hung_peers() {
-  if (stage_ != Stage::leasing || present().size() < 2) return;
-  for (const auto& [peer, pace] : paces_) {
-    const bool recalled = book_.is_recalled(peer);
-    const bool waited_for = recalled || (book_.holds(peer) && !book_.has_free());
-    if (!waited_for || !counts(peer)) continue;
-    const Duration waited = now_ - (recalled ? pace.recalled_at : pace.since);
-    if (waited < hung_after(peer)) continue;
-    leave_out(peer, "no gradient came from it for " + std::to_string(waited / 1s) + " s");
-    return;
-  }
-}
-
-Duration Lead::hung_after(PeerId peer) const {
-  const double speed = book_.samples_per_s(peer);
-  if (speed <= 0) return kHungAtFirst;
-  return std::max(kHungFloor,
-                  from_seconds(kHungTimes * static_cast<double>(options_.lease.microbatch) / speed));
 }
 
 // A joiner that has come to the head while the round is averaged gets this mean, too: if it had to fetch it
@@ -436,108 +373,6 @@ void Lead::commit_when_agreed() {
   committed_ = plan_->draft;
   committed_->mean = mean;
   stage_ = Stage::decided;
-}
-
-void Lead::leave_out(PeerId peer, const std::string& why) {
-  if (!counts(peer)) return;
-  left_out_.insert(peer);
-  events_.push_back({now_, Phase::lost, head_.round + 1, peer, why});
-  out(peer);
-  advance();
-}
-
-void Lead::out(PeerId peer) {
-  complaints_.erase(peer);
-  if (resigned_) return;
-  if (stage_ == Stage::preparing || stage_ == Stage::decided) return;
-  if (stage_ == Stage::called && !plays_a_part(*plan_, peer)) return;
-  if (stage_ == Stage::called && !voters().empty()) {
-    // Somebody has the whole mean, so the contribution of the lost peer is in it everywhere: it counts.
-    serve_sealed(*plan_, voters());
-    return;
-  }
-  if (finishing_) {
-    resigned_ = true;
-    return;
-  }
-  RangeSet again = book_.forget(peer);
-  for (PeerId other : book_.peers()) {
-    if (!counts(other))
-      again.add(book_.forget(other));  // lost before, but counted as long as the mean was there
-  }
-  if (!again.empty()) {
-    Event event{now_, Phase::reissue, head_.round + 1, peer, to_string(again)};
-    event.numbers = {{"microbatches", static_cast<double>(again.count())}};
-    events_.push_back(std::move(event));
-  }
-  if (stage_ != Stage::called) return;
-  // The slots that were called are closed; one that nobody was leased anything into may be above them.
-  book_.open_slot(std::max(book_.slot(), book_.highest_slot() + 1));
-  stage_ = Stage::leasing;
-}
-
-void Lead::on_report(PeerId from, const Report& report) {
-  if (report.round != head_.round + 1 || !counts(from) || !counts(report.suspect)) return;
-  if (stage_ == Stage::preparing || stage_ == Stage::decided) return;
-  switch (report.complaint) {
-    case Complaint::not_finite:
-      leave_out(report.suspect, "its gradient is not finite");
-      break;
-    case Complaint::too_large:
-      leave_out(report.suspect, "its gradient is beyond the norm cap");
-      break;
-    case Complaint::unreachable:
-      complaints_[from].unreachable.try_emplace(report.suspect, now_);
-      break;
-    case Complaint::owes_contribution:
-      complaints_[from].owes_contribution.insert_or_assign(report.suspect, now_);
-      break;
-    case Complaint::owes_mean:
-      complaints_[from].owes_mean.insert_or_assign(report.suspect, now_);
-      break;
-  }
-}
-
-std::optional<PeerId> Lead::stalled() const {
-  if (stage_ != Stage::called || now_ - planned_at_ < kStallFloor + options_.expected_reduce * 3 / 2)
-    return std::nullopt;
-  const auto stands = [&](const auto& entry) {
-    return now_ - entry.second < 2 * kGrace && counts(entry.first);
-  };
-  for (const auto& [reporter, complaints] : complaints_) {
-    for (const auto& entry : complaints.owes_contribution) {
-      if (counts(reporter) && stands(entry)) return entry.first;
-    }
-  }
-  for (const auto& [reporter, complaints] : complaints_) {
-    for (const auto& entry : complaints.owes_mean) {
-      if (counts(reporter) && stands(entry)) return entry.first;
-    }
-  }
-  return std::nullopt;
-}
-
-void Lead::judge_complaints() {
-  const auto position = [&](PeerId peer) {
-    return std::find_if(head_.members.begin(), head_.members.end(),
-                        [&](const Member& m) { return m.peer == peer; }) -
-           head_.members.begin();
-  };
-  std::map<PeerId, int> accusers;
-  for (const auto& [reporter, complaints] : complaints_) {
-    for (const auto& [suspect, since] : complaints.unreachable) {
-      if (now_ - since >= kGrace && counts(suspect) && counts(reporter)) ++accusers[suspect];
-    }
-  }
-  if (!accusers.empty()) {
-    // Where two accuse each other, the younger one goes.
-    const auto worst = std::max_element(accusers.begin(), accusers.end(), [&](const auto& a, const auto& b) {
-      return std::pair(a.second, position(a.first)) < std::pair(b.second, position(b.first));
-    });
-    leave_out(worst->first, "no link between it and others");
-    return;
-  }
-  if (const std::optional<PeerId> suspect = stalled()) leave_out(*suspect, "no segment came from it");
 }
 
 void Lead::step(Instant now) {

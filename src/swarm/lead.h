@@ -130,6 +130,8 @@ class Lead {
   void commit_when_agreed();
   void leave_out(PeerId peer, const std::string& why);
   void out(PeerId peer);
+  void refuse_work_of(PeerId peer, const std::string& why);
+  void give_out_again(PeerId peer);
   void take_in(PeerId joiner);
   void follow_work(PeerId peer, const Progress& progress);
   void lease_again(PeerId peer, const Progress& progress);
@@ -150,6 +152,7 @@ class Lead {
   Live seats_;  // the members of head_
   Live live_;
   std::set<PeerId> left_out_;  // alive, but not in this round any more
+  std::set<PeerId> refused_;   // counts, but its gradients do not
   std::set<PeerId> unlinked_;  // their links were gone since this ballot began
   std::map<PeerId, Seen> seen_;
   std::map<PeerId, Pace> paces_;

@@ -524,7 +524,13 @@ TEST(Lead, leaves_out_a_gradient_that_is_not_finite_or_too_large_at_once) {
     council.complain(1, 3, complaint);
     const Plan second = council.work_until_called(first.version);
     EXPECT_FALSE(contributes(second.draft, 3));
+    for (const Share& share : second.shares) EXPECT_NE(PeerId{3}, share.owner);
     EXPECT_EQ(std::vector<std::uint64_t>{3}, council.left_out());
+    council.vote(1);
+    council.vote(2);
+    EXPECT_FALSE(council.lead.committed().has_value()) << "it is here, and gets the mean";
+    council.vote(3);
+    EXPECT_TRUE(council.lead.committed().has_value());
   }
 }
 

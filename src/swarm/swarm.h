@@ -199,7 +199,7 @@ class Swarm {
   Digest head_digest_;
   Instant head_since_{};
   std::map<PeerId, std::set<std::uint64_t>> superseded_;  // incarnations
-  std::set<PeerId> lost_;             // links that were open and are no more
+  std::set<PeerId> lost_;                                 // links that were open and are no more
   std::optional<Digest> parameters_;  // with which the round begins here; empty while an update is applied
   std::optional<Digest> mean_;        // of the present plan, complete here
   double samples_per_s_ = 0;

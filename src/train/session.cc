@@ -134,9 +134,9 @@ Result<PeerId> Session::Machine::admit(const Frame& hello) {
   const Member caller{peer, greeting->address, greeting->incarnation};
   if (caller.is({options_.self, {}, options_.incarnation}))
     return refuse(Rejection::Code::self, peer, "that is this peer itself");
-  const bool taken =
-      peer == options_.self || (swarm_->roster().is_open(peer) && !swarm_->roster().is_open(caller)) ||
-      swarm_->is_superseded(caller);
+  const bool taken = peer == options_.self ||
+                     (swarm_->roster().is_open(peer) && !swarm_->roster().is_open(caller)) ||
+                     swarm_->is_superseded(caller);
   if (taken) return refuse(Rejection::Code::taken, peer, "peer id " + to_string(peer) + " is taken");
   greeted_[peer] = caller;
   return peer;
