@@ -409,9 +409,8 @@ Lead::Wait Lead::waiting() const {
     return wait;
   }
   if (stage_ == Stage::preparing) {
-    for (PeerId peer : present()) {
-      if (!promises_.contains(peer)) wait.peers.push_back(peer);
-    }
+    std::ranges::copy_if(present(), std::back_inserter(wait.peers),
+                         [&](PeerId peer) { return !promises_.contains(peer); });
     wait.why = "their promise to follow ballot " + std::to_string(ballot_);
   } else if (stage_ == Stage::leasing) {
     const std::size_t here = present().size() + candidates_.size();
