@@ -131,6 +131,7 @@ class Lead {
   void leave_out(PeerId peer, const std::string& why);
   void out(PeerId peer);
   void refuse_work_of(PeerId peer, const std::string& why);
+  void give_up_segments_of(PeerId suspect);
   void give_out_again(PeerId peer);
   void take_in(PeerId joiner);
   void follow_work(PeerId peer, const Progress& progress);

@@ -174,6 +174,19 @@ std::optional<PeerId> Lead::stalled() const {
   return std::nullopt;
 }
 
+// Where the majority hangs on it, its vote is needed more than its segments.
+void Lead::give_up_segments_of(PeerId suspect) {
+  std::set<PeerId> others;
+  for (PeerId peer : present()) others.insert(peer);
+  others.erase(suspect);
+  const std::string why = "no segment came from it";
+  if (has_quorum(others) || refused_.contains(suspect)) {
+    leave_out(suspect, why);
+  } else {
+    refuse_work_of(suspect, why);
+  }
+}
+
 void Lead::judge_complaints() {
   const auto position = [&](PeerId peer) {
     return std::find_if(head_.members.begin(), head_.members.end(),
@@ -194,7 +207,7 @@ void Lead::judge_complaints() {
     leave_out(worst->first, "no link between it and others");
     return;
   }
-  if (const std::optional<PeerId> suspect = stalled()) leave_out(*suspect, "no segment came from it");
+  if (const std::optional<PeerId> suspect = stalled()) give_up_segments_of(*suspect);
 }
 
 }  // namespace tw
