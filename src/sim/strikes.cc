@@ -335,7 +335,7 @@ bool Strikes::most_beside_live(PeerId peer) const {
 
 bool Strikes::enough_live_without(const Record& record, PeerId peer) const {
   const auto live = std::count_if(record.members.begin(), record.members.end(), [&](const Member& member) {
-    return member.peer != peer && !gone_.contains(member.peer) && world_.lives(member.peer);
+    return member.peer != peer && !gone_.contains(member.peer) && world_.lives(member);
   });
   return scenario_.keep_majority ? 2 * live > std::ssize(record.members) : live > 0;
 }

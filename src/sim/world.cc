@@ -123,6 +123,7 @@ struct World::Node {
         witness(world, id) {}
 
   PeerId self;
+  std::uint64_t incarnation = 0;
   Part part;
   PeerSpec spec;
   Process process;
@@ -173,6 +174,7 @@ void World::begin(PeerId self, const PeerSpec& spec, std::unique_ptr<VirtualFile
   const SessionOptions session = session_options(self);
   nodes_.push_back(std::make_unique<Node>(*this, self, spec, std::move(files), part));
   Node& added = *nodes_.back();
+  added.incarnation = session.incarnation;
   if (part == Part::peer) current_[self] = &added;
   lay_paths(added);
   added.last_progress = scheduler_.now();
@@ -376,6 +378,10 @@ std::vector<PeerId> World::alive() const {
 bool World::lives(PeerId peer) const {
   const auto found = current_.find(peer);
   return found != current_.end() && found->second->session;
+}
+
+bool World::lives(const Member& process) const {
+  return lives(process.peer) && node(process.peer).incarnation == process.incarnation;
 }
 
 SessionView World::view(PeerId peer) const { return node(peer).session->view(); }

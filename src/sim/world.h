@@ -119,6 +119,9 @@ class World {
   /// Peers whose process lives and has work to do yet, in the order of their coming.
   std::vector<PeerId> alive() const;
   bool lives(PeerId peer) const;
+
+  /// This very process: not one that came back under its id.
+  bool lives(const Member& process) const;
   SessionView view(PeerId peer) const;
 
   /// Of its present round, by its last event; nothing before its first round.

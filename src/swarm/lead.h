@@ -140,6 +140,7 @@ class Lead {
   Duration hung_after(PeerId peer) const;
   void serve_sealed(Plan plan, const std::set<PeerId>& keepers);
   std::optional<PeerId> stalled() const;
+  std::optional<PeerId> missing_vote() const;
   void judge_complaints();
 
   void send(PeerId to, Message message) { messages_.push_back({to, std::move(message)}); }

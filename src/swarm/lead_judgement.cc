@@ -171,6 +171,16 @@ std::optional<PeerId> Lead::stalled() const {
       if (counts(reporter) && stands(entry)) return entry.first;
     }
   }
+  return missing_vote();
+}
+
+// Nobody misses anything from it and most have the mean: what keeps it from having it is its own affair.
+std::optional<PeerId> Lead::missing_vote() const {
+  if (now_ - planned_at_ < 2 * (kStallFloor + options_.expected_reduce * 3 / 2)) return std::nullopt;
+  if (!has_quorum(voters())) return std::nullopt;
+  for (PeerId peer : plan_->participants) {
+    if (counts(peer) && !votes_.contains(peer)) return peer;
+  }
   return std::nullopt;
 }
 
@@ -179,7 +189,7 @@ void Lead::give_up_segments_of(PeerId suspect) {
   std::set<PeerId> others;
   for (PeerId peer : present()) others.insert(peer);
   others.erase(suspect);
-  const std::string why = "no segment came from it";
+  const std::string why = votes_.empty() ? "no segment came from it" : "no segment or vote came from it";
   if (has_quorum(others) || refused_.contains(suspect)) {
     leave_out(suspect, why);
   } else {
