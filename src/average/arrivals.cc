@@ -9,8 +9,10 @@ Blob KeptContributions::find(PeerId peer, std::uint32_t slot, std::uint64_t segm
 }
 
 void KeptContributions::put(PeerId peer, std::uint32_t slot, std::uint64_t segment, Blob piece) {
-  bytes_[peer] += piece.size();
   auto& pieces = pieces_[{peer, slot}];
+  const std::uint64_t added = piece.size() + (pieces.empty() ? slot_bytes(segments_) : 0);
+  bytes_[peer] += added;
+  held_bytes_ += added;
   pieces.resize(segments_);
   pieces[segment] = std::move(piece);
 }
@@ -23,8 +25,14 @@ std::uint64_t KeptContributions::bytes(PeerId peer) const {
 bool ReceivedResults::put(PeerId from, std::uint64_t set, std::uint64_t segment, Blob result) {
   const auto [it, first] = latest_.try_emplace(from);
   Latest& latest = it->second;
-  if (first || latest.set != set) latest = {set, std::vector<Blob>(segments_)};
+  if (first || latest.set != set) {
+    held_bytes_ -= latest.bytes;
+    latest = {set, std::vector<Blob>(segments_), segments_ * sizeof(Blob)};
+    held_bytes_ += latest.bytes;
+  }
   if (!latest.segments[segment].empty()) return false;
+  latest.bytes += result.size();
+  held_bytes_ += result.size();
   latest.segments[segment] = std::move(result);
   return true;
 }

@@ -22,13 +22,19 @@ class KeptContributions {
 
   void put(PeerId peer, std::uint32_t slot, std::uint64_t segment, Blob piece);
 
-  /// All that is kept from this peer.
+  /// All that is kept from this peer, and the places laid out for it: slot_bytes() for each of its slots.
   std::uint64_t bytes(PeerId peer) const;
+
+  /// The same of all peers.
+  std::uint64_t held_bytes() const { return held_bytes_; }
+
+  static std::uint64_t slot_bytes(std::uint64_t segments) { return segments * sizeof(Blob); }
 
  private:
   std::uint64_t segments_;
   std::map<std::pair<PeerId, std::uint32_t>, std::vector<Blob>> pieces_;
   std::map<PeerId, std::uint64_t> bytes_;
+  std::uint64_t held_bytes_ = 0;
 };
 
 /// Segments of the mean that arrived: of each sender those of the latest set it sent, one each. A sender
@@ -39,6 +45,7 @@ class ReceivedResults {
   struct Latest {
     std::uint64_t set = 0;
     std::vector<Blob> segments;  ///< empty where nothing came
+    std::uint64_t bytes = 0;     ///< of what came, and of the places for the rest
   };
 
   explicit ReceivedResults(std::uint64_t segments) : segments_(segments) {}
@@ -48,9 +55,12 @@ class ReceivedResults {
 
   const std::map<PeerId, Latest>& by_sender() const { return latest_; }
 
+  std::uint64_t held_bytes() const { return held_bytes_; }
+
  private:
   std::uint64_t segments_;
   std::map<PeerId, Latest> latest_;
+  std::uint64_t held_bytes_ = 0;
 };
 
 }  // namespace tw

@@ -174,7 +174,8 @@ Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
   if (slot >= kMaxSlots) return Error{fmt::format("{}: slots end at {}", name, kMaxSlots - 1)};
   if (!kept_.find(from, slot, segment).empty()) return Error{name + ": sent twice"};
   const bool asked_for = is_mine(segment) && input_of(from, slot) != nullptr;
-  const std::uint64_t bound = kEarlyVectors * encoded_bytes(options_.codec, geometry().length);
+  const std::uint64_t vector = encoded_bytes(options_.codec, geometry().length);
+  const std::uint64_t bound = kEarlyVectors * (vector + KeptContributions::slot_bytes(geometry().segments()));
   if (!asked_for && kept_.bytes(from) + scatter.payload.size() > bound) {
     return Error{fmt::format("{}: beyond {} bytes that no plan asks for", name, bound)};
   }
@@ -346,6 +347,12 @@ bool Reduction::scattered() const {
     if (is_mine(s) && encoded_[s].empty()) return false;
   }
   return true;
+}
+
+std::uint64_t Reduction::held_bytes() const {
+  const std::uint64_t vector = encoded_bytes(options_.codec, geometry().length);
+  return kept_.held_bytes() + received_.held_bytes() + (results_here_ > 0 ? vector : 0) +
+         (voted_ ? vector : 0);
 }
 
 std::span<const float> Reduction::mean() const {

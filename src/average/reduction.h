@@ -39,7 +39,7 @@ class Reduction {
  public:
   static constexpr std::uint32_t kMaxSlots = 64;
   /// What the present plan asks of a sender is always taken; anything else only while all that is kept from
-  /// this sender stays within so many times the encoded vector.
+  /// this sender stays within so many times the encoded vector, the places for its segments included.
   static constexpr std::uint64_t kEarlyVectors = 4;
 
   struct Options {
@@ -120,6 +120,9 @@ class Reduction {
   std::vector<PeerId> owing_contributions() const;
 
   const std::optional<Plan>& plan() const { return plan_; }
+
+  /// Of what others sent: contributions, results, and the encoded mean in the making. In constant time.
+  std::uint64_t held_bytes() const;
 
  private:
   struct OwnSlot {

@@ -200,6 +200,8 @@ TEST_F(ReductionTest, keeps_no_more_than_the_bound_of_what_nobody_asked_for) {
     }
   }
   EXPECT_EQ(bytes, Reduction::kEarlyVectors * encoded_bytes(Codec::fp32, kGeometry.length));
+  const std::uint64_t places = KeptContributions::slot_bytes(kGeometry.segments());
+  EXPECT_EQ(reduction.held_bytes(), bytes + Reduction::kEarlyVectors * places);
   EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(3, 1, 15))), HasSubstr("no plan asks for"));
   EXPECT_TRUE(reduction.on_scatter(kOther, scatter(0))) << "the plan asks for this one";
   EXPECT_TRUE(reduction.on_scatter(kThird, scatter(0))) << "each sender has its own bound";

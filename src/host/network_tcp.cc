@@ -102,7 +102,11 @@ void TcpNetwork::settle(Serial departure) {
 }
 
 void TcpNetwork::send(PeerId to, Frame message) {
-  TW_CHECK(message.head.size() <= kMaxHeadBytes && message.payload.size() <= kMaxPayloadBytes);
+  if (message.head.size() > kMaxHeadBytes || message.payload.size() > kMaxPayloadBytes) {
+    on_garbage_(fmt::format("a message of {} bytes to peer {} is beyond the limit of a frame: not sent",
+                            message.size(), to_string(to)));
+    return;
+  }
   if (const auto found = links_.find(to); found != links_.end()) found->second->send(std::move(message));
 }
 

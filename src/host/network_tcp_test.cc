@@ -264,6 +264,19 @@ TEST(TcpNetwork, carries_the_largest_message_there_is) {
   EXPECT_EQ(text_of(two.bulk[PeerId{1}][0].payload), text_of(largest.payload));
 }
 
+TEST(TcpNetwork, reports_a_message_beyond_the_limit_and_goes_on) {
+  Loop loop;
+  Party one(loop, 1);
+  Party two(loop, 2);
+  ASSERT_TRUE(link_up(loop, one, two));
+  one.network.send(PeerId{2}, text_frame(std::string(kMaxHeadBytes + 1, 'h')));
+  one.network.send(PeerId{2}, text_frame("after it"));
+  ASSERT_TRUE(soon(loop, [&] { return !two.heard[PeerId{1}].empty(); }));
+  EXPECT_EQ(two.heard[PeerId{1}], std::vector<std::string>{"after it"});
+  ASSERT_EQ(one.garbage.size(), 1U);
+  EXPECT_NE(one.garbage[0].find("to peer 2 is beyond the limit"), std::string::npos);
+}
+
 TEST(TcpNetwork, brings_control_messages_while_bulk_is_saturated) {
   Loop loop;
   Party one(loop, 1);

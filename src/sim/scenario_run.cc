@@ -59,6 +59,7 @@ WorldOptions draw_world(std::uint64_t seed, const Scenario& scenario, const Watc
   world.links = scenario.links;
   world.rare_branches = scenario.rare_branches;
   world.keep_lines = watching.keep_lines;
+  world.checkers = scenario.checkers;
   return world;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "swarm/lease_book.h"
 #include "wire/frame.h"
 
 namespace tw {
@@ -147,7 +148,7 @@ World::World(const WorldOptions& options)
       random_(mix(options.seed, 1)),
       network_(scheduler_, mix(options.seed, 2)),
       history_(options.keep_lines),
-      checkers_(all_checkers(rules_of(options), ledger_)),
+      checkers_(make_checkers(rules_of(options), ledger_, options.checkers).value()),
       tap_([this](PeerId peer, const Event& event) { on_event(peer, event); }),
       no_tap_([](PeerId, const Event&) {}),
       rare_(mix(options.seed, 3)) {
@@ -484,8 +485,24 @@ void World::look_at(Node& seen) {
 
 Survivor World::survivor(const Node& seen) const {
   const Duration stopped = seen.process.stopped_for() - seen.stopped_then;
-  return {seen.self, seen.session ? seen.session->view() : *seen.farewell,
-          scheduler_.now() - seen.last_progress - stopped, scheduler_.now()};
+  Survivor survivor{seen.self, seen.session ? seen.session->view() : *seen.farewell,
+                    scheduler_.now() - seen.last_progress - stopped, scheduler_.now()};
+  survivor.held_bytes = survivor.view.held_bytes;
+  survivor.held_bytes_limit = held_bytes_limit(held_sizes());
+  return survivor;
+}
+
+HeldSizes World::held_sizes() const {
+  const Geometry geometry{options_.model.parameters, options_.segment_length};
+  const std::uint64_t state_bytes =
+      3 * sizeof(float) * geometry.length;  // an optimizer has two buffers at most
+  return {.vector_bytes = encoded_bytes(options_.run.codec, geometry.length),
+          .segments = geometry.segments(),
+          .state_bytes = state_bytes,
+          .state_chunks = state_bytes / options_.chunk_bytes + 1,
+          .microbatches =
+              LeaseBook::Options{options_.run.target_batch_size, options_.run.microbatch}.microbatches(),
+          .peers = current_.size()};
 }
 
 void World::on_event(PeerId peer, const Event& event) {

@@ -25,6 +25,7 @@
 #include "sim/scheduler.h"
 #include "sim/tamper.h"
 #include "sim/trainer.h"
+#include "train/held_bytes.h"
 #include "train/session.h"
 
 namespace tw {
@@ -41,7 +42,8 @@ struct WorldOptions {
   std::vector<LinkSpec> links{LinkSpec{}};  ///< the first that fits two sites counts
   bool rare_branches = false;               ///< sim/rare_sites.h
   bool keep_stale_seals = false;
-  bool keep_lines = false;  ///< of the history
+  bool keep_lines = false;            ///< of the history
+  std::vector<std::string> checkers;  ///< of checker_names(); empty: all
 };
 
 /// Peers (a session, its doors and a synthetic trainer each) on one virtual network, watched by all checkers.
@@ -177,6 +179,7 @@ class World {
   void look();
   void look_at(Node& node);
   Survivor survivor(const Node& node) const;
+  HeldSizes held_sizes() const;
   void on_event(PeerId peer, const Event& event);
   void on_sent(const Frame& frame);
   void progressed(PeerId peer);

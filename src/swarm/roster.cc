@@ -14,8 +14,14 @@ constexpr Duration kFirstBackoff = 200ms;
 constexpr Duration kLastBackoff = 5s;
 /// A peer that is no member is dialled so often before it is forgotten.
 constexpr int kTries = 6;
+/// The same when its dials come to nothing without a word: to an address where somebody else is.
+constexpr int kDumbTries = 12;
 /// Whatever others tell of.
 constexpr std::size_t kMostKnown = 4096;
+
+bool is_address(const std::string& address) {
+  return !address.empty() && address.size() <= Roster::kMostAddressBytes;
+}
 
 }  // namespace
 
@@ -23,14 +29,29 @@ Roster::Roster(PeerId self, std::vector<std::string> bootstrap)
     : self_(self), bootstrap_(std::move(bootstrap)) {}
 
 void Roster::learn(const Member& member) {
-  if (member.peer == self_ || member.address.empty()) return;
-  if (!entries_.contains(member.peer) && entries_.size() >= kMostKnown) return;
+  if (member.peer == self_ || !is_address(member.address)) return;
   Entry& entry = entries_[member.peer];
+  entry.teller.reset();
   if (!entry.open) entry.address = member.address;
 }
 
+void Roster::hear(PeerId teller, const Member& member) {
+  if (member.peer == self_ || !is_address(member.address)) return;
+  const auto known = entries_.find(member.peer);
+  if (known != entries_.end()) {
+    if (!known->second.open) known->second.address = member.address;
+    return;
+  }
+  const auto told = std::count_if(entries_.begin(), entries_.end(),
+                                  [&](const auto& entry) { return entry.second.teller == teller; });
+  if (entries_.size() >= kMostKnown || static_cast<std::size_t>(told) >= kMostToldOf) return;
+  Entry& entry = entries_[member.peer];
+  entry.address = member.address;
+  entry.teller = teller;
+}
+
 void Roster::open(const Member& peer) {
-  entries_[peer.peer] = Entry{peer.address, peer.incarnation, true, std::nullopt, {}};
+  entries_[peer.peer] = Entry{peer.address, peer.incarnation, true, std::nullopt, {}, std::nullopt, 0};
   dials_.erase(peer.address);
 }
 
@@ -72,23 +93,34 @@ std::vector<std::string> Roster::dials(Instant now, const std::vector<Member>& m
   std::vector<std::string> due;
   const auto consider = [&](const std::string& address) {
     Dial& dial = dials_[address];
-    if (now < dial.next) return;
+    if (now < dial.next) return false;
     dial.next = now + kLastBackoff;  // an answer (open or refused) comes before
     due.push_back(address);
+    return true;
   };
   for (auto entry = entries_.begin(); entry != entries_.end();) {
-    const bool given_up = !entry->second.open && !is_member(members, entry->first) &&
-                          dials_[entry->second.address].failures >= kTries;
+    const bool given_up =
+        !entry->second.open && !is_member(members, entry->first) &&
+        (dials_[entry->second.address].failures >= kTries || entry->second.dialled >= kDumbTries);
     if (given_up) dials_.erase(entry->second.address);
     entry = given_up ? entries_.erase(entry) : std::next(entry);
   }
-  for (const auto& [peer, entry] : entries_) {
-    if (!entry.open) consider(entry.address);
+  forget_dials();
+  for (auto& [peer, entry] : entries_) {
+    if (!entry.open && consider(entry.address)) ++entry.dialled;
   }
   if (open_peers().empty()) {
     for (const std::string& address : bootstrap_) consider(address);
   }
   return due;
+}
+
+// Whoever goes by ever new addresses leaves no trace of the former ones.
+void Roster::forget_dials() {
+  if (dials_.size() <= entries_.size() + bootstrap_.size()) return;
+  std::set<std::string> known(bootstrap_.begin(), bootstrap_.end());
+  for (const auto& [peer, entry] : entries_) known.insert(entry.address);
+  std::erase_if(dials_, [&](const auto& dial) { return !known.contains(dial.first); });
 }
 
 bool Roster::is_open(PeerId peer) const {
@@ -139,6 +171,13 @@ bool Roster::Entry::behind() const {
 
 bool Roster::follows(const Member& member) const {
   return is_open(member) && !entries_.at(member.peer).behind();
+}
+
+std::uint64_t Roster::held_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [peer, entry] : entries_) bytes += sizeof peer + sizeof entry + entry.address.size();
+  for (const auto& [address, dial] : dials_) bytes += sizeof address + sizeof dial + address.size();
+  return bytes;
 }
 
 std::optional<Heartbeat> Roster::last_heartbeat(PeerId peer) const {

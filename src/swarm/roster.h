@@ -15,11 +15,21 @@ namespace tw {
 /// Who is known, who is linked, what each said of itself last, and whom to dial when.
 class Roster {
  public:
+  static constexpr std::size_t kMostAddressBytes = 260;  ///< a host name (RFC 1035: 253), a colon and a port
+  /// At most, for each peer that is known: entry, dial and address.
+  static constexpr std::size_t kEntryBytes = 512 + 2 * kMostAddressBytes;
+
   /// bootstrap: addresses to dial as long as nobody is linked.
   Roster(PeerId self, std::vector<std::string> bootstrap);
 
-  /// Somebody told of this peer.
+  /// A record names this peer.
   void learn(const Member& member);
+
+  /// Somebody told of this peer, rightly or not: of each who tells, so many that are not linked are
+  /// remembered (kMostToldOf) until they were dialled in vain.
+  void hear(PeerId teller, const Member& member);
+
+  static constexpr std::size_t kMostToldOf = 1024;
 
   void open(const Member& peer);
   void close(Instant now, PeerId peer);
@@ -56,6 +66,8 @@ class Roster {
   /// Linked to this very process, and it follows the history.
   bool follows(const Member& member) const;
 
+  std::uint64_t held_bytes() const;
+
   std::optional<Heartbeat> last_heartbeat(PeerId peer) const;
   /// How long ago the last heartbeat came.
   Duration heartbeat_age(Instant now, PeerId peer) const;
@@ -73,9 +85,13 @@ class Roster {
     bool open = false;
     std::optional<Heartbeat> heartbeat;
     Instant heard_at{};
+    std::optional<PeerId> teller;  // who told of it; nothing once it was linked, or when a record names it
+    int dialled = 0;               // since it was linked last
 
     bool behind() const;
   };
+
+  void forget_dials();
 
   PeerId self_;
   std::vector<std::string> bootstrap_;

@@ -73,6 +73,29 @@ TEST(Roster, forgets_who_never_answers_unless_it_is_a_member) {
   EXPECT_EQ("", roster.process(PeerId{3}).address);
 }
 
+TEST(Roster, remembers_a_bounded_number_of_those_that_one_peer_tells_of_and_forgets_them) {
+  Roster roster(PeerId{1}, {});
+  roster.open(member(2));
+  for (std::uint64_t id = 10; id < 20'000; ++id) roster.hear(PeerId{2}, member(id));
+  roster.hear(PeerId{3}, member(5));
+  roster.hear(PeerId{3}, {PeerId{6}, std::string(Roster::kMostAddressBytes + 1, 'a')});
+  EXPECT_EQ(Roster::kMostToldOf + 1, roster.dials(kStart, {}).size());
+  EXPECT_EQ("p5", roster.process(PeerId{5}).address);
+  const std::uint64_t held = roster.held_bytes();
+  EXPECT_LE(held, (Roster::kMostToldOf + 2) * Roster::kEntryBytes);
+  for (Instant now = kStart; now < kStart + 5min; now += 1s) roster.dials(now, {});
+  EXPECT_LT(roster.held_bytes(), held / 100);
+}
+
+TEST(Roster, keeps_nothing_of_the_former_addresses_of_a_peer) {
+  Roster roster(PeerId{1}, {});
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    roster.hear(PeerId{2}, {PeerId{3}, "p" + std::to_string(1000 + i)});
+    roster.dials(kStart, {});
+  }
+  EXPECT_LE(roster.held_bytes(), 2 * Roster::kEntryBytes);
+}
+
 TEST(Roster, knows_who_follows_the_history) {
   Roster roster(PeerId{1}, {});
   for (const std::uint64_t id : {2, 3, 4, 5}) roster.open(member(id));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "swarm/soundness.h"
 
-#include <set>
+#include <algorithm>
 
 namespace tw {
 
@@ -20,6 +20,13 @@ std::string fault_of(const Record& draft, const Record& head, const LeaseBook::O
     all.remove(c.microbatches);
   }
   return all.empty() ? std::string() : "a plan that lacks microbatches of the round";
+}
+
+bool is_sound(const Progress& progress, const LeaseBook::Options& lease) {
+  const auto too_many = [&](const RangeSet& set) { return set.ranges().size() > lease.microbatches(); };
+  return progress.slots.size() <= kMostSlots &&
+         std::none_of(progress.slots.begin(), progress.slots.end(),
+                      [&](const SlotProgress& s) { return too_many(s.done) || too_many(s.held); });
 }
 
 }  // namespace tw

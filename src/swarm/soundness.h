@@ -17,4 +17,7 @@ inline constexpr std::uint32_t kMostSlots = 64;
 /// Why no correct leader can make a record out of this draft after `head`; empty when one can.
 std::string fault_of(const Record& draft, const Record& head, const LeaseBook::Options& lease);
 
+/// Not longer than anything true could be.
+bool is_sound(const Progress& progress, const LeaseBook::Options& lease);
+
 }  // namespace tw

@@ -13,6 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kTick = 250ms;
+/// A commit that no heartbeat confirms is believed so long: several ticks and a slow path.
+constexpr Duration kCommitAlone = 2s;
 /// Before any round was averaged.
 constexpr Duration kExpectedReduce = 10s;
 
@@ -260,7 +262,7 @@ void Swarm::send_progress(bool gave_back) {
 }
 
 Round Swarm::newest_told() const {
-  Round newest = told_by_commit_;
+  Round newest = now_ - told_by_commit_at_ < kCommitAlone ? told_by_commit_ : 0;
   for (PeerId peer : roster_.following()) {
     if (const auto last = roster_.last_heartbeat(peer)) newest = std::max(newest, last->head);
   }

@@ -132,7 +132,8 @@ class Swarm {
   /// A later process took its place in the history.
   bool is_superseded(const Member& process) const;
 
-  /// The newest round that anybody said is decided: heartbeats are older than commits.
+  /// The newest round that is said to be decided: by heartbeats, or by the last commit, which is newer than
+  /// they are, for 2 s: whoever follows has said so itself by then.
   Round newest_told() const;
 
   // ---- outputs
@@ -193,6 +194,7 @@ class Swarm {
   bool ended_ = false;
   bool end_run_ = false;
   Round told_by_commit_ = 0;
+  Instant told_by_commit_at_{};
   bool run_is_over_ = false;        // somebody told of its last record
   bool waits_for_company_ = false;  // began anew from a checkpoint
   std::optional<Record> head_;

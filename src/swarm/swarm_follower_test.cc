@@ -197,6 +197,18 @@ TEST(Follower, averages_its_plan_once_more_after_it_took_the_state_of_the_same_r
   EXPECT_TRUE(follower.votes_for(follower.plan()));
 }
 
+TEST(Follower, believes_a_commit_that_no_heartbeat_confirms_for_two_seconds) {
+  Follower f;
+  Record forged = f.head;
+  forged.round = 1'000'000;
+  forged.first_sample = 64'000'000;
+  f.tell(3, Commit{forged});
+  EXPECT_EQ(1'000'000U, f.swarm.newest_told());
+  f.now += 2s;
+  f.tell(1, Heartbeat{.standing = Standing::member, .head = 6});
+  EXPECT_EQ(6U, f.swarm.newest_told());
+}
+
 TEST(Follower, takes_no_plan_that_no_correct_leader_makes) {
   const std::vector<std::pair<const char*, std::function<void(Plan&)>>> changes = {
       {"a sample too many", [](Plan& p) { p.draft.contributors[0].samples = 33; }},

@@ -46,11 +46,12 @@ void Swarm::receive(PeerId from, const Heartbeat& told) {
     send(from, Commit{*head_});
 }
 
-void Swarm::receive(PeerId, const Peers& peers) {
-  for (const Member& m : peers.peers) roster_.learn(m);
+void Swarm::receive(PeerId from, const Peers& peers) {
+  for (const Member& m : peers.peers) roster_.hear(from, m);
 }
 
 void Swarm::receive(PeerId from, const Progress& progress) {
+  if (!is_sound(progress, options_.lease)) return;
   if (!head_ && progress.round == 0 && parameters_ && progress.parameters == *parameters_)
     fresh_.insert(from);
   if (!lead_) return;
@@ -104,7 +105,8 @@ void Swarm::receive(PeerId from, const Prepare& prepare) {
 }
 
 void Swarm::receive(PeerId from, const Promise& promise) {
-  if (lead_ && of_this_round(promise.progress.round)) lead_->on_promise(from, promise);
+  if (lead_ && of_this_round(promise.progress.round) && is_sound(promise.progress, options_.lease))
+    lead_->on_promise(from, promise);
 }
 
 void Swarm::receive(PeerId from, const Report& report) {
@@ -116,6 +118,7 @@ void Swarm::receive(PeerId, const Commit& commit) {
   if (record.run != options_.run || record.members.empty() || ended_) return;
   run_is_over_ = run_is_over_ || record.last;
   told_by_commit_ = record.round;
+  told_by_commit_at_ = now_;
   if (standing_ == Standing::fresh) {
     const bool begins = record.round == 0 && parameters_ && record.parameters == *parameters_;
     if (begins) {

@@ -48,12 +48,10 @@ void Donor::on_mean_ask(PeerId from, Follower& follower, const ObjectAsk& ask) {
     send_gone(from, ask.object);
     return;
   }
-  ObjectOffer offer{ask.object, mean->record, mean->record.mean, 0, {}};
-  const bool first = mean->digests.empty();
-  for (const Blob& segment : mean->segments) {
-    offer.bytes += segment.size();
-    if (first) mean->digests.push_back(digest_of(segment.bytes()));
+  if (mean->digests.empty()) {
+    for (const Blob& segment : mean->segments) mean->digests.push_back(digest_of(segment.bytes()));
   }
+  ObjectOffer offer{ask.object, mean->record, mean->record.mean, mean->bytes, {}};
   offer.chunks = mean->digests;
   ++follower.offers;
   outbox_.push_back({from, std::move(offer)});
@@ -119,6 +117,7 @@ bool Donor::wants_image() const {
 }
 
 void Donor::give(Image image) {
+  image_bytes_ = image->bytes() + image->chunks.size() * (sizeof(Blob) + sizeof(Digest));
   images_.push_back(std::move(image));
   for (auto& [peer, follower] : followers_) {
     if (follower.waiting) offer_image(peer, follower);
@@ -132,7 +131,9 @@ void Donor::keep_mean(const Record& record, std::vector<Blob> segments) {
   // Rounds come again only when this peer has changed to another history: what it kept of the former is void.
   while (!means_.empty() && means_.back().record.round >= record.round) drop_mean(means_.size() - 1);
   if (followers_.empty()) return;
-  means_.push_back({record, std::move(segments), {}});
+  std::uint64_t bytes = 0;
+  for (const Blob& segment : segments) bytes += segment.size();
+  means_.push_back({record, std::move(segments), bytes, {}});
   if (means_.size() > options_.max_means) drop_mean(0);
 }
 
@@ -170,6 +171,18 @@ void Donor::release_unused() {
                        [&](const auto& f) { return f.second.image == image; });
   };
   while (images_.size() > 1 && !used(images_.front())) images_.pop_front();
+}
+
+std::uint64_t Donor::held_bytes() const {
+  std::uint64_t bytes = images_.size() * image_bytes_;
+  for (const Mean& mean : means_) {
+    bytes += mean.bytes + mean.segments.size() * sizeof(Blob) + mean.digests.size() * sizeof(Digest);
+  }
+  for (const auto& [peer, follower] : followers_) {
+    static_assert(sizeof follower <= kFollowerBytes);
+    bytes += kFollowerBytes + follower.asks.size() * sizeof(ChunkAsk);
+  }
+  return bytes;
 }
 
 Outbox Donor::take_messages() { return std::exchange(outbox_, {}); }

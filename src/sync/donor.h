@@ -31,6 +31,9 @@ class Donor {
     std::size_t max_offers = 16;
   };
 
+  /// For each follower beside its asks.
+  static constexpr std::uint64_t kFollowerBytes = 256;
+
   Donor() : Donor(Options{}) {}
 
   explicit Donor(Options options) : options_(options) {}
@@ -60,6 +63,9 @@ class Donor {
 
   bool has_followers() const { return !followers_.empty(); }
 
+  /// Of what is kept for followers: images, means, and their asks.
+  std::uint64_t held_bytes() const;
+
   Outbox take_messages();
 
   /// Peers for which next_bulk has something new since the last call.
@@ -82,6 +88,7 @@ class Donor {
   struct Mean {
     Record record;
     std::vector<Blob> segments;
+    std::uint64_t bytes = 0;      ///< of the segments
     std::vector<Digest> digests;  ///< of the segments; made for the first who asks
   };
 
@@ -97,8 +104,9 @@ class Donor {
 
   Options options_;
   std::map<PeerId, Follower> followers_;
-  std::deque<Image> images_;  ///< oldest first, two at most
-  std::deque<Mean> means_;    ///< by round, oldest first
+  std::deque<Image> images_;       ///< oldest first, two at most
+  std::uint64_t image_bytes_ = 0;  ///< of each: they differ in their round alone
+  std::deque<Mean> means_;         ///< by round, oldest first
   Outbox outbox_;
   std::vector<PeerId> wakeups_;
 };

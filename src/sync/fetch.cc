@@ -25,6 +25,15 @@ Digest digest_of_offer(const ObjectOffer& offer) {
   return digest_of(frame.head.bytes());
 }
 
+std::uint64_t bytes_of(const ObjectOffer& offer) {
+  std::uint64_t bytes = offer.chunks.size() * sizeof(Digest);
+  for (const Member& m : offer.record.members) bytes += sizeof m + m.address.size();
+  for (const Contribution& c : offer.record.contributors) {
+    bytes += sizeof c + c.microbatches.ranges().size() * sizeof(Range);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Fetch::Fetch(Options options) : options_(options) {
@@ -110,6 +119,7 @@ void Fetch::on_offer(Instant now, PeerId from, ObjectOffer offer) {
     refuse(from, std::move(fault));
   } else {
     source.content = digest_of_offer(offer);
+    source.offer_bytes = bytes_of(offer);
     source.offer = std::move(offer);
     if (choose_at_ == kNever) choose_at_ = now + kOfferPatience;
   }
@@ -343,6 +353,14 @@ std::vector<PeerId> Fetch::waiting_for() const {
     if (owes) peers.push_back(peer);
   }
   return peers;
+}
+
+std::uint64_t Fetch::held_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [peer, source] : sources_) bytes += source.offer ? source.offer_bytes : 0;
+  if (chosen_) bytes += chosen_->chunks.size() * sizeof(Digest);
+  if (chunks_.empty()) return bytes;
+  return bytes + chunks_.size() * sizeof(Blob) + std::min(done_ * layout().chunk_bytes, layout().bytes);
 }
 
 FetchProgress Fetch::progress() const {

@@ -98,6 +98,9 @@ class Fetch {
 
   FetchProgress progress() const;
 
+  /// Of the object under way and of what was offered.
+  std::uint64_t held_bytes() const;
+
   /// What was turned away since the last call; the same of the same peer is told once until finish().
   std::vector<Refusal> take_refusals();
 
@@ -108,6 +111,7 @@ class Fetch {
     bool answered = false;
     std::optional<ObjectOffer> offer;  ///< the one that counts; nothing when it has none or broke its word
     Digest content;                    ///< of the whole offer
+    std::uint64_t offer_bytes = 0;     ///< in memory
     std::map<std::uint32_t, Instant> asked;  ///< chunks under way, no other source was asked for them
     Instant quiet_since{};                   ///< last chunk, or first ask since there were none under way
     std::optional<Instant> avoided_until;    ///< did not answer in time

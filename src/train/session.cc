@@ -382,6 +382,12 @@ void Session::Machine::watch_waits() {
   doors_.events.emit(event);
 }
 
+std::uint64_t Session::Machine::held_bytes() const {
+  std::uint64_t bytes = reduction_ ? reduction_->held_bytes() : 0;
+  for (const auto& [peer, early] : early_bytes_) bytes += early;
+  return bytes + donor_.held_bytes() + fetch_->held_bytes() + swarm_->roster().held_bytes();
+}
+
 SessionView Session::Machine::view() const {
   SessionView view;
   if (swarm_ && swarm_->head()) {
@@ -391,6 +397,7 @@ SessionView Session::Machine::view() const {
     view.leader = swarm_->leader().value_or(PeerId{});
   }
   if (swarm_ && !finished_) view.waiting = describe_wait();
+  if (swarm_ && !finished_) view.held_bytes = held_bytes();
   view.finished = finished_;
   view.ended = ended_;
   view.failure = failure_;

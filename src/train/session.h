@@ -54,6 +54,8 @@ struct SessionView {
   bool finished = false;  ///< the run has ended, or this peer has left
   std::string ended;      ///< how, once finished
   std::string failure;    ///< why the session cannot go on; empty when it did nothing wrong
+  /// Because of what others sent or asked for; held_bytes_limit() of train/held_bytes.h is its bound.
+  std::uint64_t held_bytes = 0;
 };
 
 /// Sees every decision; for checkers and progress displays. Called on the loop thread.

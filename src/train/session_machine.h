@@ -65,6 +65,7 @@ class Session::Machine final : public NetworkEvents {
             std::vector<std::pair<std::string, double>> numbers = {});
   void emit_about(PeerId peer, Phase phase, Round round, std::string why);
   std::string describe_wait() const;
+  std::uint64_t held_bytes() const;
   void watch_waits();
 
   // ---- session_rounds.cc
@@ -72,6 +73,7 @@ class Session::Machine final : public NetworkEvents {
   void start_work();
   void contribute_what_is_done();
   void take_bulk(PeerId from, const Message& message);
+  void keep_early(PeerId from, const Message& message, const Blob& payload);
   void report_averaging();
   void own_contribution_is_unfit(const Reduction::Unfit& unfit);
   void complain_about_stalls();
@@ -121,7 +123,7 @@ class Session::Machine final : public NetworkEvents {
   Round round_ = 0;                                     // 0: none
   std::shared_ptr<Reduction> reduction_;                // owners: this, then the job that applies its mean
   std::vector<std::pair<PeerId, Message>> early_bulk_;  // of the round after
-  std::size_t early_bytes_ = 0;
+  std::map<PeerId, std::uint64_t> early_bytes_;
   std::map<std::uint32_t, bool> contributed_;
   bool computing_ = false;
   double loss_sum_ = 0;

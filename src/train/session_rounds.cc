@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "train/held_bytes.h"
 #include "train/session_machine.h"
 #include "wire/frame.h"
 
@@ -17,9 +18,6 @@ constexpr Duration kStallFloor = 500ms;  // docs/protocol.md
 constexpr int kStallRoundTrips = 3;
 /// After the last round: how long a member that has not said that it has it is waited for.
 constexpr Duration kLinger = 3s;
-/// Bulk messages of the next round that come before its record does: at most so many vectors of them are
-/// kept.
-constexpr std::size_t kEarlyVectors = 2;
 /// A round that counts on a contribution beyond the norm cap under so many ballots has too few other ones.
 constexpr std::size_t kMostBallotsBeyondCap = 3;
 
@@ -47,7 +45,7 @@ void Session::Machine::open_round() {
   began_at_ = doors_.clock.now();
   if (tip_ && updates_under_way_ == 0) emit(Phase::accumulate, round_);
   const auto early = std::exchange(early_bulk_, {});
-  early_bytes_ = 0;
+  early_bytes_.clear();
   for (const auto& [from, message] : early) take_bulk(from, message);
 }
 
@@ -113,12 +111,7 @@ void Session::Machine::take_bulk(PeerId from, const Message& message) {
   const auto* gather = std::get_if<Gather>(&message);
   const Round round = scatter != nullptr ? scatter->round : gather->round;
   if (round == round_ + 1) {  // before its record, that of round 0 too, is here
-    const std::size_t bytes = scatter != nullptr ? scatter->payload.size() : gather->payload.size();
-    if (early_bytes_ + bytes > kEarlyVectors * sizeof(float) * geometry_.length) return;
-    early_bytes_ += bytes;
-    last_bulk_[from] = doors_.clock.now();
-    early_bulk_.emplace_back(from, message);
-    return;
+    return keep_early(from, message, scatter != nullptr ? scatter->payload : gather->payload);
   }
   if (round != round_ || !reduction_) return;  // late: that round is decided
   const Status taken =
@@ -128,6 +121,17 @@ void Session::Machine::take_bulk(PeerId from, const Message& message) {
   } else {
     emit_about(from, Phase::refuse, round_, taken.error().message);
   }
+}
+
+void Session::Machine::keep_early(PeerId from, const Message& message, const Blob& payload) {
+  const std::uint64_t vector = encoded_bytes(options_.run.codec, geometry_.length);
+  const std::uint64_t bound = kEarlyBulkVectors * (vector + geometry_.segments() * kEarlyBulkOverhead);
+  std::uint64_t& kept = early_bytes_[from];
+  const std::uint64_t bytes = kEarlyBulkOverhead + payload.size();
+  if (kept + bytes > bound) return;
+  kept += bytes;
+  last_bulk_[from] = doors_.clock.now();
+  early_bulk_.emplace_back(from, message);
 }
 
 void Session::Machine::report_averaging() {

@@ -24,7 +24,7 @@ void Session::Machine::act(const CatchUp& catch_up) {
   emit(Phase::restore, round_, catch_up.why);
   reduction_.reset();
   early_bulk_.clear();
-  early_bytes_ = 0;
+  early_bytes_.clear();
   round_ = 0;
   called_at_ = kNever;
   catching_up_ = true;

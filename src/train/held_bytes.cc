@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/held_bytes.h"
+
+#include <algorithm>
+
+#include "average/reduction.h"
+#include "swarm/roster.h"
+#include "sync/donor.h"
+#include "sync/fetch.h"
+
+namespace tw {
+namespace {
+
+constexpr std::uint64_t kPlace = sizeof(Blob) + sizeof(Digest);  // of one piece, beside its bytes
+constexpr std::uint64_t kImages = 2;
+
+/// Its members, and contributions of at least one microbatch each.
+std::uint64_t record_bytes(const HeldSizes& s) {
+  return s.peers * (sizeof(Member) + Roster::kMostAddressBytes) +
+         s.microbatches * (sizeof(Contribution) + sizeof(Range));
+}
+
+/// Early pieces and one mean of each sender; what a plan asks for, which is a contribution for each
+/// microbatch at most; and the own mean of the present set and of the one before.
+std::uint64_t reduction_bytes(const HeldSizes& s) {
+  const std::uint64_t vector = s.vector_bytes + s.segments * sizeof(Blob);
+  const std::uint64_t asked = std::min<std::uint64_t>(s.microbatches, s.peers * Reduction::kMaxSlots);
+  return (s.peers * (Reduction::kEarlyVectors + 1) + asked + 2) * vector;
+}
+
+std::uint64_t early_bytes(const HeldSizes& s) {
+  return s.peers * kEarlyBulkVectors * (s.vector_bytes + s.segments * kEarlyBulkOverhead);
+}
+
+std::uint64_t donor_bytes(const HeldSizes& s) {
+  const Donor::Options donor;
+  return kImages * (s.state_bytes + s.state_chunks * kPlace) +
+         donor.max_means * (s.vector_bytes + s.segments * kPlace) +
+         s.peers * (Donor::kFollowerBytes + donor.max_chunk_asks * sizeof(ChunkAsk));
+}
+
+std::uint64_t fetch_bytes(const HeldSizes& s) {
+  const std::uint64_t pieces = std::max(s.state_chunks, s.segments);
+  const std::uint64_t offers = (s.peers + 1) * (pieces * sizeof(Digest) + record_bytes(s));
+  return std::max(s.state_bytes, s.vector_bytes) + pieces * sizeof(Blob) + offers;
+}
+
+}  // namespace
+
+std::uint64_t held_bytes_limit(const HeldSizes& s) {
+  return reduction_bytes(s) + early_bytes(s) + donor_bytes(s) + fetch_bytes(s) +
+         s.peers * Roster::kEntryBytes;
+}
+
+}  // namespace tw

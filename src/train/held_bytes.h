@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "base/ids.h"
+#include "wire/messages.h"
+
+namespace tw {
+
+/// Bulk messages of the next round that come before its record does: of each sender at most so many encoded
+/// vectors, cut into whole segments, are kept.
+inline constexpr std::uint64_t kEarlyBulkVectors = 2;
+
+/// What one of them takes beside its payload.
+inline constexpr std::uint64_t kEarlyBulkOverhead = sizeof(std::pair<PeerId, Message>);
+
+/// What decides how much a session may hold for others.
+struct HeldSizes {
+  std::uint64_t vector_bytes = 0;  ///< encoded as it crosses the wire
+  std::uint64_t segments = 0;      ///< of the vector
+  std::uint64_t state_bytes = 0;   ///< parameters and optimizer
+  std::uint64_t state_chunks = 0;
+  std::uint64_t microbatches = 0;  ///< of a round
+  std::uint64_t peers = 0;         ///< all that the session was ever linked to or told of
+};
+
+/// The most that SessionView::held_bytes may be, whatever those peers send: the sum of what the caps of
+/// Reduction, Donor, Fetch, Roster and the early bulk allow.
+std::uint64_t held_bytes_limit(const HeldSizes& sizes);
+
+}  // namespace tw
