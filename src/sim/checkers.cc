@@ -67,8 +67,4 @@ Result<std::vector<std::unique_ptr<Checker>>> make_checkers(const Rules& rules, 
   return checkers;
 }
 
-std::vector<std::unique_ptr<Checker>> all_checkers(const Rules& rules, const Ledger& ledger) {
-  return make_checkers(rules, ledger, {}).value();
-}
-
 }  // namespace tw

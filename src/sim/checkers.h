@@ -19,6 +19,4 @@ const std::vector<std::string>& checker_names();
 Result<std::vector<std::unique_ptr<Checker>>> make_checkers(const Rules& rules, const Ledger& ledger,
                                                             const std::vector<std::string>& names);
 
-std::vector<std::unique_ptr<Checker>> all_checkers(const Rules& rules, const Ledger& ledger);
-
 }  // namespace tw
