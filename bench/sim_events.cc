@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events per second of the simulator: storms of one seed after the other, on one core.
+// Events per second of the simulator: runs of one seed after the other, on one core.
 //   bench_sim_events [--peers N] [--seconds N]
 
 #include <fmt/format.h>
@@ -8,16 +8,21 @@
 #include <CLI/CLI.hpp>
 
 #include "measure.h"
-#include "sim/storm.h"
+#include "sim/scenario.h"
 
 int main(int argc, char** argv) {
   CLI::App app("Events per second of the simulator");
-  tw::v1::StormOptions options;
+  int peers = 16;
   double limit_s = 10;
-  app.add_option("--peers", options.peers, "at the start of each storm")->capture_default_str();
-  app.add_option("--seconds", limit_s, "after which no further storm begins")->capture_default_str();
+  app.add_option("--peers", peers, "at the start of each run")->capture_default_str();
+  app.add_option("--seconds", limit_s, "after which no further run begins")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  options.most_peers = std::max(options.most_peers, 3 * options.peers);
+  tw::Scenario scenario;
+  scenario.sites.front().peers = peers;
+  scenario.most_peers = 2 * peers;
+  scenario.workload.microbatches = tw::Between(4.0 * peers, 4.0 * peers);
+  scenario.faults = {{.kind = tw::FaultKind::kill, .chance = 1, .least = 1, .most = 4},
+                     {.kind = tw::FaultKind::join, .chance = 1, .least = 1, .most = 4}};
 
   const double begin = tw::bench::wall_seconds();
   const double cpu_begin = tw::bench::cpu_seconds();
@@ -26,9 +31,9 @@ int main(int argc, char** argv) {
   std::uint64_t rounds = 0;
   double simulated_s = 0;
   while (tw::bench::wall_seconds() - begin < limit_s) {
-    const tw::v1::SimReport report = tw::v1::run_storm(++seeds, options);
+    const tw::SimReport report = tw::run_scenario(scenario, ++seeds);
     if (!report.violations.empty()) {
-      fmt::print(stderr, "{}\n", tw::v1::to_string(report));
+      fmt::print(stderr, "{}\n", tw::to_string(report));
       return 1;
     }
     events += report.events;
@@ -37,10 +42,10 @@ int main(int argc, char** argv) {
   }
   const double wall = tw::bench::wall_seconds() - begin;
   const double cpu = tw::bench::cpu_seconds() - cpu_begin;
-  fmt::print(R"({{"peers": {}, "storms": {}, "rounds": {}, "events": {}, "wall_s": {:.2f}, "cpu_s": {:.2f}, )"
+  fmt::print(R"({{"peers": {}, "runs": {}, "rounds": {}, "events": {}, "wall_s": {:.2f}, "cpu_s": {:.2f}, )"
              R"("events_per_wall_s": {:.0f}, "events_per_cpu_s": {:.0f}, "simulated_s_per_wall_s": {:.1f}}})"
              "\n",
-             options.peers, seeds, rounds, events, wall, cpu, static_cast<double>(events) / wall,
+             peers, seeds, rounds, events, wall, cpu, static_cast<double>(events) / wall,
              static_cast<double>(events) / cpu, simulated_s / wall);
   return 0;
 }
