@@ -69,9 +69,8 @@ bool Reduction::adopt(const Plan& plan) {
   if (!well_formed(plan)) return false;
   const std::uint64_t set = contribution_set(plan.draft);
   const bool changed = !plan_ || set != set_;
-  const std::vector<PeerId> owners_before = owners_;
   lay_out(plan);
-  if (changed) change_set(set, owners_before);
+  if (changed) change_set(set);
   restore_results();
   plan_ = plan;
   report_again();
@@ -107,13 +106,12 @@ void Reduction::lay_out(const Plan& plan) {
   }
 }
 
-void Reduction::change_set(std::uint64_t set, const std::vector<PeerId>& owners_before) {
+void Reduction::change_set(std::uint64_t set) {
   std::optional<Voted> leaving;
   if (complete()) leaving = Voted{set_, encoded_};
   set_ = set;
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    const bool stays = options_.keep_stale_seals && plan_ && owners_before[s] == options_.self;
-    if (encoded_[s].empty() || stays) continue;
+    if (encoded_[s].empty()) continue;
     encoded_[s] = Blob();
     --results_here_;
   }

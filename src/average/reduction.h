@@ -49,9 +49,6 @@ class Reduction {
     Codec codec = Codec::fp32;
     /// Largest L2 norm, per sample, of a segment of a contribution; 0: none.
     double norm_cap = 0;
-    /// For tests of the checkers alone: what was sealed before a plan changed its contributions stays as it
-    /// is.
-    bool keep_stale_seals = false;
   };
 
   explicit Reduction(Options options);
@@ -149,7 +146,7 @@ class Reduction {
 
   bool well_formed(const Plan& plan) const;
   void lay_out(const Plan& plan);
-  void change_set(std::uint64_t set, const std::vector<PeerId>& owners_before);
+  void change_set(std::uint64_t set);
   void restore_results();
   void restore(PeerId from, const std::vector<Blob>& results);
   void requeue();

@@ -237,29 +237,5 @@ TEST(Reduction, ends_at_the_last_plan_whatever_plans_came_before) {
   }
 }
 
-TEST(Reduction, the_planted_bug_leaves_a_dead_contributor_in_the_mean) {
-  int wrong = 0;
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    Cluster::Setup setup = random_setup(seed, 3);
-    setup.keep_stale_seals = true;
-    Cluster cluster(setup);
-    const std::vector<Cluster::Slot> slots = {{PeerId{1}, 0}, {PeerId{2}, 0}, {PeerId{3}, 0}};
-    for (const auto& slot : slots) cluster.give(slot);
-    const auto shares = equal_shares(setup.geometry.segments(), {PeerId{1}, PeerId{2}});
-    cluster.call(cluster.plan(1, slots, shares));
-    cluster.run(10 + cluster.prng().below(8 * setup.geometry.segments()));
-    cluster.die(3);
-    const Plan after = cluster.plan(2, {slots[0], slots[1]}, shares);
-    cluster.call(after);
-    cluster.run();
-    ASSERT_TRUE(cluster.at(1).complete() && cluster.at(2).complete())
-        << "the bug is in values, not in progress";
-    ASSERT_EQ(cluster.at(1).mean_digest(), cluster.at(2).mean_digest())
-        << "everybody has the same wrong mean";
-    wrong += cluster.all_have_the_mean_of(after) ? 0 : 1;
-  }
-  EXPECT_GT(wrong, 20);
-}
-
 }  // namespace
 }  // namespace tw

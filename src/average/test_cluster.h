@@ -29,7 +29,6 @@ class Cluster {
     std::uint64_t peers = 3;
     Codec codec = Codec::fp32;
     Geometry geometry;
-    bool keep_stale_seals = false;
     bool links_keep_order = true;
   };
 
@@ -37,9 +36,7 @@ class Cluster {
 
   explicit Cluster(Setup setup) : setup_(setup), prng_(setup.seed) {
     for (std::uint64_t id = 1; id <= setup.peers; ++id) {
-      Reduction::Options options{PeerId{id}, kRound, setup.geometry, setup.codec};
-      options.keep_stale_seals = setup.keep_stale_seals;
-      peers_.try_emplace(PeerId{id}, options);
+      peers_.try_emplace(PeerId{id}, Reduction::Options{PeerId{id}, kRound, setup.geometry, setup.codec});
     }
   }
 

@@ -211,7 +211,6 @@ SessionOptions World::session_options(PeerId self) {
   session.segment_length = options_.segment_length;
   session.chunk_bytes = options_.chunk_bytes;
   session.run = options_.run;
-  session.keep_stale_seals = options_.keep_stale_seals;
   if (options_.rare_branches)
     session.rarely = [this](std::string_view site) { return !calm_ && rare_(site); };
   return session;

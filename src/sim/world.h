@@ -41,9 +41,8 @@ struct WorldOptions {
   std::vector<SiteSpec> sites{SiteSpec{}};
   std::vector<LinkSpec> links{LinkSpec{}};  ///< the first that fits two sites counts
   bool rare_branches = false;               ///< sim/rare_sites.h
-  bool keep_stale_seals = false;
-  bool keep_lines = false;            ///< of the history
-  std::vector<std::string> checkers;  ///< of checker_names(); empty: all
+  bool keep_lines = false;                  ///< of the history
+  std::vector<std::string> checkers;        ///< of checker_names(); empty: all
 };
 
 /// Peers (a session, its doors and a synthetic trainer each) on one virtual network, watched by all checkers.

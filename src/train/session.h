@@ -40,8 +40,6 @@ struct SessionOptions {
   std::uint64_t chunk_bytes = 512 * 1024;    ///< of state transfer
   RunOptions run;
   Rarely rarely;  ///< simulation alone
-  /// For tests of the checkers alone (average/reduction.h).
-  bool keep_stale_seals = false;
 };
 
 /// How a session stands, for whoever shows progress. Plain values.
