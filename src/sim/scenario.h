@@ -51,9 +51,6 @@ struct Scenario {
   std::vector<std::string> checkers;  ///< names (I1 ...); empty: all
 };
 
-/// The whole menu with fair chances: what tests/scenarios/storm.yaml says.
-Scenario storm_scenario();
-
 struct FaultCount {
   int drawn = 0;
   int fired = 0;  ///< it did something: somebody was there to be struck, and noticed

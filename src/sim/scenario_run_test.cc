@@ -17,16 +17,6 @@ Scenario with(std::vector<FaultSpec> faults) {
   return scenario;
 }
 
-TEST(ScenarioRun, is_the_same_history_for_the_same_seed) {
-  const Scenario storm = storm_scenario();
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const SimReport first = run_scenario(storm, seed), second = run_scenario(storm, seed);
-    EXPECT_EQ(first.history, second.history) << "seed " << seed;
-    EXPECT_EQ(first.events, second.events) << "seed " << seed;
-  }
-  EXPECT_NE(run_scenario(storm, 1).history, run_scenario(storm, 2).history);
-}
-
 TEST(ScenarioRun, kills_in_every_phase_of_a_round_and_kills_leaders) {
   const Scenario scenario = with({often(FaultKind::kill), often(FaultKind::join)});
   std::map<Phase, int> kills;

@@ -73,9 +73,11 @@ TEST_P(EveryScenario, violates_nothing_while_its_faults_fire) {
   }
 }
 
-TEST_P(EveryScenario, has_one_history_for_each_seed) {
+class Replay : public testing::TestWithParam<const char*> {};
+
+TEST_P(Replay, has_one_history_for_each_seed) {
   const Scenario scenario = scenario_of(GetParam());
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const SimReport first = run_scenario(scenario, seed), second = run_scenario(scenario, seed);
     EXPECT_EQ(first.history, second.history) << "seed " << seed;
     EXPECT_EQ(first.events, second.events) << "seed " << seed;
@@ -88,6 +90,10 @@ std::string file_name(const testing::TestParamInfo<const char*>& row) { return r
 INSTANTIATE_TEST_SUITE_P(Files, EveryScenario, testing::Values("kills", "lost_majority"), file_name);
 INSTANTIATE_TEST_SUITE_P(DISABLED_Files, EveryScenario,
                          testing::Values("disks", "hostile", "partitions", "spot"), file_name);
+INSTANTIATE_TEST_SUITE_P(Files, Replay,
+                         testing::Values("disks", "hostile", "kills", "lost_majority", "partitions", "spot",
+                                         "storm"),
+                         file_name);
 
 TEST(LostMajority, makes_some_peers_go_on_alone_and_others_never_do) {
   int marked = 0;
