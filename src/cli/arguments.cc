@@ -4,21 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/number.h"
 #include "host/address.h"
 #include "train/nearest_name.h"
 
 namespace tw {
 
 namespace {
-
-std::optional<std::uint64_t> whole_number(const std::string& text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
@@ -30,7 +23,7 @@ Result<std::uint64_t> parse_count(const std::string& option, const std::string& 
   const std::string expected = bounds.most == UINT64_MAX
                                    ? fmt::format("a whole number from {} on", bounds.least)
                                    : fmt::format("a whole number from {} to {}", bounds.least, bounds.most);
-  const auto value = whole_number(text);
+  const auto value = parse_number<std::uint64_t>(text);
   if (!value) return Error{fmt::format("{} {}: expected {}", option, text, expected)};
   const std::uint64_t nearest_value = std::clamp(*value, bounds.least, bounds.most);
   if (*value != nearest_value)
@@ -42,8 +35,9 @@ Result<std::uint64_t> parse_count(const std::string& option, const std::string& 
 Result<Kill> parse_kill(const std::string& text) {
   const std::size_t at = text.find('@');
   const std::string who = text.substr(0, at);
-  const auto peer = whole_number(who);
-  const Round round = at == std::string::npos ? 0 : whole_number(text.substr(at + 1)).value_or(0);
+  const auto peer = parse_number<std::uint64_t>(who);
+  const Round round =
+      at == std::string::npos ? 0 : parse_number<std::uint64_t>(text.substr(at + 1)).value_or(0);
   const std::string expected = "expected PEER@ROUND such as 2@10, or leader@ROUND";
   if (round == 0) {
     const std::string like = peer || who == "leader" ? fmt::format(", for example --kill {}@1", who) : "";
@@ -62,8 +56,9 @@ std::string to_string(const Kill& kill) {
 
 Result<std::pair<std::uint64_t, std::uint64_t>> parse_seeds(const std::string& text) {
   const std::size_t dots = text.find("..");
-  const auto first = whole_number(text.substr(0, dots));
-  const auto last = dots == std::string::npos ? std::nullopt : whole_number(text.substr(dots + 2));
+  const auto first = parse_number<std::uint64_t>(text.substr(0, dots));
+  const auto last =
+      dots == std::string::npos ? std::nullopt : parse_number<std::uint64_t>(text.substr(dots + 2));
   const std::string expected = "expected A..B, the first seed and the last";
   if (first && dots == std::string::npos)
     return Error{fmt::format("--seeds {}: {}; for one seed --seed {}, for so many of them --seeds 1..{}",

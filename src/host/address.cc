@@ -3,28 +3,18 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <optional>
 #include <string_view>
 
+#include "base/number.h"
+
 namespace tw {
-namespace {
-
-std::optional<std::uint16_t> parse_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return port;
-}
-
-}  // namespace
 
 Result<Address> parse_address(const std::string& text) {
   const Error wrong{
       fmt::format("'{}' is no address; expected host:port or [v6]:port, port 0 to 65535", text)};
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return wrong;
-  const auto port = parse_port(std::string_view(text).substr(colon + 1));
+  const auto port = parse_number<std::uint16_t>(std::string_view(text).substr(colon + 1));
   std::string host = text.substr(0, colon);
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);

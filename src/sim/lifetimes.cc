@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <string_view>
+
+#include "base/number.h"
 
 namespace tw {
 namespace {
@@ -130,11 +132,8 @@ Result<LifetimeLaw> lifetimes_named(const std::string& name) {
   }
   const std::string prefix = "exponential:";
   if (name.starts_with(prefix)) {
-    double mean_h = 0;
-    const auto [end, error] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), mean_h);
-    if (error == std::errc() && end == name.data() + name.size() && mean_h > 0) {
-      return LifetimeLaw{name, "a constant rate; no measurement", {}, mean_h, 0};
-    }
+    const auto mean_h = parse_number<double>(std::string_view(name).substr(prefix.size()));
+    if (mean_h && *mean_h > 0) return LifetimeLaw{name, "a constant rate; no measurement", {}, *mean_h, 0};
   }
   return Error{fmt::format("lifetimes {}: expected one of {}or exponential:MEAN_H such as exponential:12",
                            name, names)};

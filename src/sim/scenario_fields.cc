@@ -5,13 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <variant>
 
 #include "base/check.h"
+#include "base/number.h"
 #include "sim/checkers.h"
 #include "train/nearest_name.h"
 
@@ -229,14 +229,6 @@ const std::vector<std::string>& names_of(Codec) {
 const std::vector<std::string>& names_of(OptimizerKind) {
   static const std::vector<std::string> kNames = {"sgd", "adamw", "lamb"};
   return kNames;
-}
-
-template <class Number>
-std::optional<Number> parse_number(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 std::string limits_text(const Limits& limits) {

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
 
 #include "base/digest.h"
+#include "base/number.h"
 #include "base/prng.h"
 
 namespace tw {
@@ -24,13 +24,6 @@ std::vector<std::string> cells_of(std::string_view line) {
     begin = end + 1;
   }
   return cells;
-}
-
-std::optional<double> number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 /// Where the columns stand; -1: not there.
@@ -153,7 +146,7 @@ class Reading {
       return {};
     }
     Fleet& fleet = fleets_.try_emplace(id, id).first->second;
-    const auto time = number(cell(cells, columns_->time));
+    const auto time = parse_number<double>(cell(cells, columns_->time));
     if (!time) return fmt::format("t_seconds {}: expected a number", cell(cells, columns_->time));
     const std::string late = fleet.at(*time);
     if (!late.empty()) return fmt::format("t_seconds {}: {}", cell(cells, columns_->time), late);
@@ -162,7 +155,7 @@ class Reading {
 
   std::string take_count(const std::vector<std::string>& cells, Fleet& fleet) {
     const std::string& text = cell(cells, columns_->available);
-    const auto machines = number(text);
+    const auto machines = parse_number<double>(text);
     const bool whole = machines && *machines == static_cast<int>(*machines);
     if (!whole || *machines < 0 || *machines > 10'000) {
       return fmt::format("available {}: expected a whole number from 0 to 10000", text);

@@ -2,9 +2,10 @@
 #include "wire/rejection.h"
 
 #include <array>
-#include <charconv>
 #include <string_view>
 #include <utility>
+
+#include "base/number.h"
 
 namespace tw {
 namespace {
@@ -29,9 +30,9 @@ std::optional<Rejection> rejection_in(const std::string& why) {
   const std::size_t end = why.find("] ");
   if (!why.starts_with("[") || end == std::string::npos || space >= end) return std::nullopt;
   Rejection rejection{{}, {}, why.substr(end + 2)};
-  const char* last = why.data() + end;
-  const auto number = std::from_chars(why.data() + space + 1, last, rejection.peer.value);
-  if (number.ec != std::errc() || number.ptr != last) return std::nullopt;
+  const auto peer = parse_number<std::uint64_t>(std::string_view(why).substr(space + 1, end - space - 1));
+  if (!peer) return std::nullopt;
+  rejection.peer.value = *peer;
   for (const auto& [code, name] : kNames) {
     rejection.code = code;
     if (std::string_view(why).substr(1, space - 1) == name) return rejection;
