@@ -96,6 +96,8 @@ std::optional<FaultKind> fault_named(std::string_view name) {
   return std::nullopt;
 }
 
+bool is_of_a_disk(FaultKind kind) { return kind >= FaultKind::disk_full && kind <= FaultKind::rename_lost; }
+
 std::string to_string(const Fault& fault) {
   constexpr std::array kAims{"any peer", "the leader", "the author"};
   constexpr std::array kDeaths{"clean", "abrupt", "silent"};

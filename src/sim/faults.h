@@ -72,6 +72,7 @@ struct FaultName {
 const std::vector<FaultName>& fault_names();
 const char* name_of(FaultKind kind);
 std::optional<FaultKind> fault_named(std::string_view name);
+bool is_of_a_disk(FaultKind kind);
 
 /// Who is struck; a choice that nobody fits falls to any peer.
 enum class Aim : std::uint8_t {

@@ -58,14 +58,8 @@ bool Strikes::strike_one(const Fault& fault, PeerId victim, PeerId other) {
     case FaultKind::partition:
     case FaultKind::clog:
       return strike_network(fault, victim);
-    case FaultKind::disk_full:
-    case FaultKind::disk_error:
-    case FaultKind::torn_write:
-    case FaultKind::lost_fsync:
-    case FaultKind::bit_flip:
-    case FaultKind::rename_lost:
-      return strike_disk(fault, victim);
     default:
+      if (is_of_a_disk(fault.kind)) return strike_disk(fault, victim);
       return is_tampering(fault.kind) ? tamper(fault, victim) : strike_process(fault, victim);
   }
 }

@@ -21,16 +21,10 @@ bool is_over_at_once(FaultKind kind) {
     case FaultKind::zone_loss:
     case FaultKind::join:
     case FaultKind::leave:
-    case FaultKind::disk_full:
-    case FaultKind::disk_error:
-    case FaultKind::torn_write:
-    case FaultKind::lost_fsync:
-    case FaultKind::bit_flip:
-    case FaultKind::rename_lost:
     case FaultKind::clock_jump:
       return true;
     default:
-      return false;
+      return is_of_a_disk(kind);
   }
 }
 
