@@ -3,8 +3,10 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
+#include "base/check.h"
 #include "base/prng.h"
 #include "fuzz/target.h"
 
@@ -31,14 +33,24 @@ void tell_the_seed(int) {
   std::fprintf(stderr, " (seed %llu)\n", static_cast<unsigned long long>(present_seed));
 }
 
-TEST_P(Random, inputs_break_no_law) {
+/// Ends the process: with 0 unless a TW_CHECK of the target, or a sanitizer, ends it before.
+[[noreturn]] void feed(const Target& target) {
   std::signal(SIGABRT, tell_the_seed);
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const std::vector<std::uint8_t> bytes = random_bytes(seed);
     Input input(bytes);
     present_seed = seed;
-    GetParam().run(input);
+    target.run(input);
   }
+  std::exit(0);
+}
+
+TEST_P(Random, inputs_break_no_law) { EXPECT_EXIT(feed(GetParam()), testing::ExitedWithCode(0), ""); }
+
+void break_a_law(Input&) { TW_CHECK(present_seed < 7); }
+
+TEST(RandomInputs, that_break_a_law_are_told_by_their_seed) {
+  EXPECT_DEATH(feed({"", break_a_law}), "present_seed < 7.*\n? \\(seed 7\\)");
 }
 
 INSTANTIATE_TEST_SUITE_P(Target, Random, testing::ValuesIn(kTargets),
