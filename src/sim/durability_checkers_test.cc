@@ -72,6 +72,13 @@ TEST(I7, fires_when_what_was_durable_does_not_load) {
   EXPECT_NE(empty.verdict().find("but there is none"), std::string::npos);
 }
 
+TEST(I7, does_not_excuse_a_disk_whose_peer_was_only_killed) {
+  Disk disk;
+  disk.says(1);
+  disk.j.checker.on_strike({FaultKind::kill, {kAnn}, {}});
+  EXPECT_NE(disk.verdict(), "");
+}
+
 TEST(I7, excuses_a_disk_that_was_damaged_but_never_torn_content) {
   Disk disk;
   disk.save(disk.one);
@@ -114,11 +121,46 @@ TEST(I9, fires_when_a_decided_round_is_given_out_again) {
 TEST(I9, excuses_what_follows_from_a_broken_network_until_some_time_after_it) {
   Preempted j;
   j.checker.on_strike({FaultKind::partition, {kBob}, j.at(1), std::chrono::seconds(5)});
+  j.look({kAnn}, 1, 20);
   j.checker.on_event(kAnn, reissue(7, kEve));
-  EXPECT_EQ(j.story.verdict(), "");
-  j.checker.on_look({.peer = kAnn, .view = {}, .now = j.at(60)});  // the clocks of peers may be wrong
-  j.checker.on_event(kAnn, reissue(60, kEve));
+  EXPECT_EQ(j.story.verdict(), "") << "14 s after the partition: its aftermath";
+  j.look({kAnn}, 20, 60);
+  j.checker.on_event(kAnn, reissue(7, kEve));
+  EXPECT_NE(j.story.verdict(), "") << "the clock of a peer may be wrong";
+}
+
+TEST(I9, excuses_nothing_that_comes_some_time_after_the_world_became_calm) {
+  Preempted j;
+  j.checker.on_strike({FaultKind::partition, {kBob}, j.at(1)});
+  j.look({kAnn}, 1, 100);
+  j.checker.on_event(kAnn, reissue(100, kEve));
+  EXPECT_EQ(j.story.verdict(), "") << "it lasts until the calm";
+  j.checker.on_calm(j.at(100));
+  j.look({kAnn}, 100, 120);
+  j.checker.on_event(kAnn, reissue(120, kEve));
   EXPECT_NE(j.story.verdict(), "");
+}
+
+TEST(I9, excuses_a_leader_that_was_struck_itself_and_a_peer_whose_gradient_was_refused) {
+  Preempted struck;
+  struck.checker.on_strike({FaultKind::kill, {kAnn}, struck.at(1)});
+  struck.checker.on_event(kAnn, reissue(2, kBob));
+  EXPECT_EQ(struck.story.verdict(), "");
+  Preempted refused;
+  refused.checker.on_event(kAnn, {{}, Phase::lost, 1, kBob, "its gradient is not finite"});
+  refused.checker.on_event(kAnn, reissue(2, kBob));
+  EXPECT_EQ(refused.story.verdict(), "");
+}
+
+TEST(I9, asks_nothing_of_a_notice_that_is_shorter_than_two_rounds) {
+  for (const int round_s : {16, 14}) {
+    Rules rules = kRules;
+    rules.round_time = std::chrono::seconds(round_s);
+    Preempted j(rules);
+    j.checker.on_strike({FaultKind::preempt_30s, {kBob}, j.at(1)});
+    j.look({kAnn, kBob}, 1, 40);
+    EXPECT_EQ(j.checker.violations().size(), round_s == 16 ? 0U : 1U);
+  }
 }
 
 TEST(I9, asks_of_a_notice_that_nothing_is_given_out_again_and_the_victim_goes_in_time) {
@@ -180,6 +222,14 @@ TEST(I11, accepts_a_log_that_tells_what_was_done) {
   l.says(Phase::apply, 1, {2, 2});
   l.story.apply(kAnn, l.one, {2, 2});
   l.ends_at(1);
+  EXPECT_EQ(l.story.verdict(), "");
+}
+
+TEST(I11, begins_anew_with_each_process) {
+  Logged l;
+  l.says(Phase::commit, 1, digest_of(l.one));  // killed before it could do what it said
+  l.checker.on_event(kAnn, {{}, Phase::start});
+  l.ends_at(0);
   EXPECT_EQ(l.story.verdict(), "");
 }
 

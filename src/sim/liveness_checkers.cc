@@ -37,12 +37,11 @@ bool is_left_behind(const Ledger& ledger, PeerId peer) {
 Instant Conditions::undisturbed_since(Instant from, Instant now) const {
   const Record* newest = ledger_.newest();
   if (newest == nullptr || newest->last || rules_.round_time == Duration{}) return kNever;
-  const Instant quiet = weather_.quiet_from();
-  if (quiet > now || !census_.has_majority_of(*newest, now)) return kNever;
+  if (!census_.has_majority_of(*newest, now)) return kNever;
   // What is decided next may yet be that record itself: those who knew it may be gone.
   const Record* before = ledger_.find(newest->parent);
   if (before != nullptr && !census_.has_majority_of(*before, now)) return kNever;
-  return std::max({from, quiet, census_.last_gone(now)});
+  return std::max({from, weather_.quiet_from(), census_.last_gone(now)});
 }
 
 Duration GoesOn::limit(const Rules& rules) {

@@ -55,6 +55,66 @@ TEST(L1, fires_when_no_round_commits_in_time_once_faults_are_over) {
   EXPECT_EQ(j.checker.violations().size(), 1U);
 }
 
+TEST(L1, asks_nothing_of_an_id_that_a_twin_shares) {
+  Judged<GoesOn> j;
+  j.checker.on_strike({FaultKind::twin, {kBob}, {}});
+  const Survivor survivors[] = {{kBob, {}}};
+  j.checker.on_end(survivors);
+  EXPECT_EQ(j.story.verdict(), "");
+}
+
+TEST(L1, counts_from_the_time_when_the_last_peer_went) {
+  Judged<GoesOn> j(timed());
+  const double limit_s = to_seconds(GoesOn::limit(timed()));
+  Record zero = j.story.genesis();
+  zero.members.push_back({kEve, "e"});
+  j.commit(kAnn, zero);
+  j.checker.on_calm(j.at(0));
+  j.look({kAnn, kBob, kEve}, 0, limit_s - 2);
+  j.look({kAnn, kBob}, limit_s - 2, 2 * limit_s - 3);
+  EXPECT_EQ(j.story.verdict(), "");
+  j.look({kAnn, kBob}, 2 * limit_s - 3, 2 * limit_s);
+  EXPECT_NE(j.story.verdict(), "");
+}
+
+TEST(L1, asks_nothing_while_a_majority_of_the_record_before_is_gone) {
+  Judged<GoesOn> j(timed());
+  Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});
+  zero.members = {{kBob, "b"}, {kEve, "e"}};
+  one.parent = digest_of(zero);
+  j.commit(kAnn, zero);
+  j.commit(kAnn, one);
+  j.checker.on_calm(j.at(0));
+  j.look({kAnn}, 0, 100);
+  EXPECT_EQ(j.story.verdict(), "") << "half of the newest with its first member, nobody of the one before";
+}
+
+TEST(L1, waits_for_the_end_of_a_notice_beyond_the_calm) {
+  Judged<GoesOn> j(timed());
+  j.commit(kAnn, j.story.genesis());
+  j.checker.on_strike({FaultKind::preempt_120s, {kEve}, j.at(0)});
+  j.checker.on_calm(j.at(1));
+  j.look({kAnn, kBob}, 1, 120);
+  EXPECT_EQ(j.story.verdict(), "");
+  j.look({kAnn, kBob}, 120, 200);
+  EXPECT_NE(j.story.verdict(), "");
+}
+
+TEST(L1, does_not_count_a_peer_that_is_gone_or_whose_session_is_over) {
+  Judged<GoesOn> j(timed());
+  j.commit(kAnn, j.story.genesis());
+  j.checker.on_calm(j.at(0));
+  j.look({kAnn, kBob}, 0, 1);
+  j.look({kBob}, 1, 100);
+  for (int second = 0; second < 100; ++second) {
+    Survivor ann = finished(kAnn);
+    ann.now = j.at(100 + second);
+    j.checker.on_look(ann);
+    j.look({kBob}, 100 + second, 100 + second);
+  }
+  EXPECT_EQ(j.story.verdict(), "");
+}
+
 TEST(L1, asks_nothing_of_a_minority) {
   Judged<GoesOn> j(timed());
   j.commit(kAnn, j.story.genesis());
@@ -86,6 +146,21 @@ TEST(L2, is_silent_about_a_joiner_that_became_a_member_or_met_a_fault) {
   j.look({kAnn, kBob, kEve}, 0, 8 + limit_s);
   j.commit(kAnn, one);
   j.look({kAnn, kBob, kEve}, 8 + limit_s, 30 + limit_s);
+  EXPECT_EQ(j.story.verdict(), "");
+}
+
+TEST(L2, asks_nothing_of_who_starts_the_run_or_has_failed) {
+  Judged<JoinersGetIn> j(timed());
+  j.checker.on_event(kEve, {j.at(0), Phase::start});
+  j.commit(kAnn, j.story.genesis());
+  j.look({kAnn, kBob, kEve}, 0, 100);
+  EXPECT_EQ(j.story.verdict(), "");
+  j.checker.on_event(kEve, {j.at(100), Phase::start});
+  Survivor failed{kEve};
+  failed.view.failure = "nobody is there";
+  failed.now = j.at(101);
+  j.checker.on_look(failed);
+  j.look({kAnn, kBob, kEve}, 101, 200);
   EXPECT_EQ(j.story.verdict(), "");
 }
 
@@ -129,6 +204,15 @@ TEST(L4, does_not_take_the_death_of_somebody_else_for_that_of_the_leader) {
   EXPECT_EQ(j.story.verdict(), "");
 }
 
+TEST(L4, counts_the_death_of_the_last_that_took_the_lead_and_no_other_strike) {
+  WithoutLeader j;
+  j.checker.on_event(kBob, {j.at(20), Phase::lead, 1});
+  j.checker.on_strike({FaultKind::kill, {kAnn}, j.at(20)});
+  j.checker.on_strike({FaultKind::reset, {kBob, kEve}, j.at(20)});
+  j.look({kBob, kEve}, 20, 60);
+  EXPECT_EQ(j.story.verdict(), "");
+}
+
 TEST(Failure, fires_unless_the_session_came_after_the_end_of_the_run) {
   Judged<NobodyFails> j;
   SessionView failed;
@@ -148,6 +232,9 @@ TEST(L3, fires_when_a_wait_of_more_than_five_seconds_names_nobody) {
   named.waiting = "peer 3: silent";
   checker.on_look({kAnn, named, std::chrono::seconds(60)});
   checker.on_look({kAnn, silent, std::chrono::seconds(5)});
+  Survivor at_its_end = finished(kAnn);
+  at_its_end.idle = std::chrono::seconds(60);
+  checker.on_look(at_its_end);
   EXPECT_TRUE(checker.violations().empty());
   checker.on_look({kAnn, silent, std::chrono::milliseconds(5001)});
   checker.on_look({kAnn, silent, std::chrono::milliseconds(5201)});

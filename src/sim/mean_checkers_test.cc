@@ -73,6 +73,14 @@ TEST(I4, trusts_a_peer_again_in_the_second_round_after_faults_are_over) {
   EXPECT_EQ(j.checker.violations().size(), 1U);
 }
 
+TEST(I4, fires_for_a_contribution_without_weight) {
+  Judged<ExactMean> j;
+  Record one = j.story.next(j.story.genesis(), {1, 1});
+  one.contributors[1].samples = 0;
+  j.commit(kAnn, one);
+  EXPECT_EQ(j.story.verdict(), "round 1: a contribution has no weight");
+}
+
 TEST(I4, cannot_judge_huge_values_unless_a_cap_refuses_them) {
   Rules capped = kRules;
   capped.norm_cap = 1000;
@@ -112,6 +120,20 @@ TEST(I5, fires_when_the_mean_is_not_that_of_what_a_hostile_contributor_should_ha
   j.commit(kAnn, one);
   EXPECT_EQ(j.story.verdict(),
             "round 1: something is in the mean that had to be refused, of peers 12 (send_nan)");
+}
+
+TEST(I5, leaves_to_I4_what_no_receiver_can_know_and_means_without_the_hostile_peer) {
+  for (const FaultKind kind : {FaultKind::send_nan, FaultKind::send_negated}) {
+    Judged<OnlySoundInput> j;
+    Record one = j.story.next(j.story.genesis(), {1, 1});
+    one.mean.low ^= 1;
+    j.checker.on_strike({FaultKind::send_nan, {kEve}, {}});
+    j.checker.on_strike({kind, {kBob}, {}});
+    if (kind == FaultKind::send_negated) j.checker.on_strike({FaultKind::send_nan, {kBob}, {}});
+    if (kind == FaultKind::send_nan) one.contributors.pop_back();
+    j.commit(kAnn, one);
+    EXPECT_EQ(j.story.verdict(), "") << name_of(kind);
+  }
 }
 
 TEST(I5, fires_when_the_mean_is_longer_than_the_cap) {

@@ -64,7 +64,7 @@ TEST(I2, fires_when_a_member_that_lived_has_not_applied_the_last_round) {
   }
   j.commit(kAnn, one);
   j.apply(kAnn, one, {2, 2});
-  const Survivor ann[] = {finished(kAnn), finished(kEve)};
+  const Survivor ann[] = {finished(kAnn), finished(kEve), {kBob, {}}};  // of who is not at its end L1 tells
   j.checker.on_end(ann);
   EXPECT_EQ(j.story.verdict(), "");
   const Survivor both[] = {finished(kAnn), finished(kBob)};
@@ -88,7 +88,13 @@ TEST(I3, accepts_a_whole_round_and_fires_for_each_way_in_which_samples_go_wrong)
             std::string::npos);
   EXPECT_NE(judge([](Record& r) { r.contributors[1].samples = 7; }).find("weighs 7"), std::string::npos);
   EXPECT_NE(judge([](Record& r) { r.contributors.pop_back(); }).find("instead of all 5"), std::string::npos);
-  EXPECT_NE(judge([](Record& r) { r.first_sample = 4; }).find("should be [0, +20)"), std::string::npos);
+  for (const auto spoil : {+[](Record& r) { r.first_sample = 4; }, +[](Record& r) { r.samples = 24; },
+                           +[](Record& r) {
+                             r.samples = 18;
+                             r.contributors[1].samples = 6;
+                           }}) {
+    EXPECT_NE(judge(spoil).find("should be [0, +20)"), std::string::npos);
+  }
 }
 
 TEST(I3, knows_that_the_last_microbatch_may_be_short) {
@@ -114,6 +120,18 @@ TEST(I6, fires_when_a_contributor_never_held_the_state_of_the_round) {
   story.commit(kAnn, two);
   EXPECT_NE(story.verdict().find("peer 12 contributed"), std::string::npos);
   EXPECT_EQ(checker.violations().size(), 1U);
+}
+
+TEST(I6, does_not_know_what_a_twin_holds_but_judges_who_was_struck_by_anything_else) {
+  for (const FaultKind kind : {FaultKind::twin, FaultKind::stop}) {
+    KnownState checker;
+    Story story(checker);
+    const Record one = story.next(story.genesis(), {1, 1}), two = story.next(one, {2, 2});
+    checker.on_strike({kind, {kBob}, {}});
+    story.apply(kAnn, one, {2, 2});
+    story.commit(kAnn, two);
+    EXPECT_EQ(checker.violations().size(), kind == FaultKind::twin ? 0U : 1U);
+  }
 }
 
 TEST(I8, fires_for_two_histories_unless_one_is_marked) {
