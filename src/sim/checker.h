@@ -61,6 +61,7 @@ struct Survivor {
   Instant now{};
   std::uint64_t held_bytes = 0;        ///< of what others sent or asked for
   std::uint64_t held_bytes_limit = 0;  ///< 0: not known
+  std::uint64_t incarnation = 0;       ///< of its process
 };
 
 /// A fault has struck.

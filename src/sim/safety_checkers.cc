@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "swarm/quorum.h"
+
 namespace tw {
 namespace {
 
@@ -56,7 +58,8 @@ void AllOrNone::on_end(std::span<const Survivor> survivors) {
       continue;  // L1 and failures tell about those
     const auto head = heads_.find(survivor.peer);
     const Record* record = head == heads_.end() ? nullptr : ledger_.find(head->second);
-    const bool lived_through = has_member(*last, survivor.peer);
+    // Of two processes with one id the other one may be the member.
+    const bool lived_through = names(last->members, {survivor.peer, {}, survivor.incarnation});
     if (lived_through && (record == nullptr || record->round < last->round)) {
       violated(fmt::format("round {}: peer {} is a member and lived, but has not applied it", last->round,
                            survivor.peer.value));

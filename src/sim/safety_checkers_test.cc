@@ -64,7 +64,10 @@ TEST(I2, fires_when_a_member_that_lived_has_not_applied_the_last_round) {
   }
   j.commit(kAnn, one);
   j.apply(kAnn, one, {2, 2});
-  const Survivor ann[] = {finished(kAnn), finished(kEve), {kBob, {}}};  // of who is not at its end L1 tells
+  Survivor twin = finished(kBob);
+  twin.incarnation = 7;
+  // Of who is not at its end L1 tells.
+  const Survivor ann[] = {finished(kAnn), finished(kEve), {kBob, {}}, twin};
   j.checker.on_end(ann);
   EXPECT_EQ(j.story.verdict(), "");
   const Survivor both[] = {finished(kAnn), finished(kBob)};

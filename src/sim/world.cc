@@ -486,6 +486,7 @@ Survivor World::survivor(const Node& seen) const {
   const Duration stopped = seen.process.stopped_for() - seen.stopped_then;
   Survivor survivor{seen.self, seen.session ? seen.session->view() : *seen.farewell,
                     scheduler_.now() - seen.last_progress - stopped, scheduler_.now()};
+  survivor.incarnation = seen.incarnation;
   survivor.held_bytes = survivor.view.held_bytes;
   survivor.held_bytes_limit = held_bytes_limit(held_sizes());
   return survivor;

@@ -143,6 +143,7 @@ Result<PeerId> Session::Machine::admit(const Frame& hello) {
 }
 
 void Session::Machine::on_open(PeerId peer) {
+  if (finished_) return;
   const auto greeted = greeted_.find(peer);
   const Member member = greeted == greeted_.end() ? Member{peer, {}} : greeted->second;
   greeted_.erase(peer);
@@ -152,6 +153,7 @@ void Session::Machine::on_open(PeerId peer) {
 }
 
 void Session::Machine::on_close(PeerId peer, const std::string& why) {
+  if (finished_) return;
   swarm_->on_close(doors_.clock.now(), peer, why);
   donor_.on_close(peer);
   last_bulk_.erase(peer);
@@ -175,6 +177,7 @@ bool Session::Machine::ends_the_joining(const std::string& address, const std::s
 }
 
 void Session::Machine::on_refused(const std::string& address, const std::string& why) {
+  if (finished_) return;
   const bool nobody_there = why.starts_with("cannot connect");
   if (!nobody_there || swarm_->standing() == Standing::fresh) emit(Phase::refuse, round_, why);
   swarm_->on_refused(doors_.clock.now(), address);
@@ -183,6 +186,7 @@ void Session::Machine::on_refused(const std::string& address, const std::string&
 }
 
 void Session::Machine::on_message(PeerId from, Frame frame) {
+  if (finished_) return;  // what comes now changes nothing that anybody was told
   const Instant now = doors_.clock.now();
   Result<Message> decoded = decode(frame);
   if (!decoded.ok()) {
