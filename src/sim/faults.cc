@@ -77,6 +77,8 @@ const std::vector<FaultName>& fault_names() {
       {FaultKind::wrong_round, "wrong_round"},
       {FaultKind::malformed, "malformed"},
       {FaultKind::truncated, "truncated"},
+      {FaultKind::flood, "flood"},
+      {FaultKind::chunk_flip, "chunk_flip"},
   };
   return kNames;
 }

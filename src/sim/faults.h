@@ -61,6 +61,9 @@ enum class FaultKind : std::uint8_t {
   // any message
   malformed,  ///< random bytes
   truncated,
+  // more than it should, and what others take from it
+  flood,
+  chunk_flip,  ///< one bit of a piece of a state or of a mean
 };
 
 struct FaultName {

@@ -34,6 +34,7 @@ bool refusable(FaultKind kind, const Rules& rules) {
     case FaultKind::wrong_round:
     case FaultKind::malformed:
     case FaultKind::truncated:
+    case FaultKind::flood:
       return true;
     case FaultKind::send_huge:
       return !unknowable(kind, rules);

@@ -218,6 +218,8 @@ constexpr FaultMeaning kMeanings[] = {
     {FaultKind::wrong_round, "messages that name a wrong round"},
     {FaultKind::malformed, "random bytes in place of messages"},
     {FaultKind::truncated, "messages that end early"},
+    {FaultKind::flood, "sends half a megabyte for the next round with each segment"},
+    {FaultKind::chunk_flip, "one bit changes in pieces of a state or a mean that others ask it for"},
 };
 
 // Names in the order of the enum constants.

@@ -68,6 +68,12 @@ bool Tamper::concerns(const Message& message) const {
       const auto* scatter = std::get_if<Scatter>(&message);
       return scatter != nullptr && !scatter->payload.empty();
     }
+    case FaultKind::flood:
+      return std::holds_alternative<Scatter>(message);
+    case FaultKind::chunk_flip: {
+      const auto* chunk = std::get_if<Chunk>(&message);
+      return chunk != nullptr && !chunk->payload.empty();
+    }
     case FaultKind::claim_more:
       return std::holds_alternative<Progress>(message);
     case FaultKind::wrong_length:
@@ -93,6 +99,8 @@ std::vector<Frame> Tamper::strike(const Frame& frame, const Message& message) {
     }
     case FaultKind::duplicate:
       return {frame, frame};
+    case FaultKind::flood:
+      return flooded(frame, std::get<Scatter>(message));
     case FaultKind::malformed:
       return {malformed()};
     case FaultKind::truncated:
@@ -105,6 +113,8 @@ std::vector<Frame> Tamper::strike(const Frame& frame, const Message& message) {
 Frame Tamper::changed(Message message) {
   if (kind_ == FaultKind::wrong_length) {
     change_length(*payload_of(message));
+  } else if (kind_ == FaultKind::chunk_flip) {
+    flip_bit(*payload_of(message));
   } else if (kind_ == FaultKind::claim_more) {
     claim(std::get<Progress>(message));
   } else if (kind_ == FaultKind::wrong_round) {
@@ -170,6 +180,20 @@ void Tamper::change_length(Blob& payload) {
     bytes.resize(bytes.size() + 1 + random_.below(64));
   }
   payload = Blob(std::move(bytes));
+}
+
+void Tamper::flip_bit(Blob& payload) {
+  std::vector<std::byte> bytes(payload.bytes().begin(), payload.bytes().end());
+  bytes[random_.below(bytes.size())] ^= std::byte{1} << random_.below(8);
+  payload = Blob(std::move(bytes));
+}
+
+std::vector<Frame> Tamper::flooded(const Frame& frame, Scatter scatter) {
+  ++scatter.round;
+  scatter.payload = Blob(std::vector<std::byte>(kFloodBytes));
+  std::vector<Frame> out(1 + kFlood, encode(scatter));
+  out.front() = frame;
+  return out;
 }
 
 Round Tamper::changed_round(Round round) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <tuple>
 
@@ -251,6 +252,36 @@ TEST(Tamper, sends_bytes_that_are_no_message) {
     }
     expect_some_of(struck.size(), kMany * 10);
   }
+}
+
+TEST(Tamper, floods_with_segments_of_the_next_round) {
+  Tamper tamper(FaultKind::flood, Codec::fp32, 13);
+  const std::vector<Struck> struck = struck_by(tamper);
+  for (const Struck& one : struck) {
+    ASSERT_EQ(one.after.size(), 1 + Tamper::kFlood);
+    EXPECT_TRUE(same(one.after[0], encode(one.before)));
+    const Message last = decode(one.after.back()).value();
+    EXPECT_EQ(std::get<Scatter>(last).round, std::get<Scatter>(one.before).round + 1);
+    EXPECT_EQ(std::get<Scatter>(last).payload.size(), Tamper::kFloodBytes);
+  }
+  expect_some_of(struck.size(), kMany);
+}
+
+TEST(Tamper, flips_one_bit_of_a_chunk) {
+  Tamper tamper(FaultKind::chunk_flip, Codec::fp32, 14);
+  const std::vector<Struck> struck = struck_by(tamper);
+  for (const Struck& one : struck) {
+    const Frame before = encode(one.before);
+    ASSERT_EQ(one.after.size(), 1U);
+    EXPECT_TRUE(std::ranges::equal(one.after[0].head.bytes(), before.head.bytes()));
+    int flipped = 0;
+    for (std::size_t i = 0; i < before.payload.size(); ++i) {
+      const std::byte changed = before.payload.bytes()[i] ^ one.after[0].payload.bytes()[i];
+      flipped += std::popcount(std::to_integer<unsigned>(changed));
+    }
+    EXPECT_EQ(flipped, 1);
+  }
+  expect_some_of(struck.size(), kMany);
 }
 
 TEST(Tamper, leaves_all_when_the_fault_is_none_of_messages) {
