@@ -10,6 +10,11 @@
 namespace tw {
 namespace {
 
+using namespace std::chrono_literals;
+
+/// Time is known from looks alone, several of them a second.
+constexpr Duration kBetweenLooks = 1s;
+
 std::uint64_t count(std::span<const SampleSpan> spans) {
   std::uint64_t samples = 0;
   for (const SampleSpan span : spans) samples += span.count;
@@ -112,11 +117,22 @@ void KnownState::on_commit(const Sighting& s) {
 void OneHistory::on_commit(const Sighting& s) {
   std::set<Digest>& known = records_[s.record.round];
   if (!known.insert(s.digest).second) return;
+  decided_.emplace(s.digest, now_);
+  judge_patience(s);
   for (const Digest& other : known) {
     if (other == s.digest || ledger_.marked_fork(other, s.digest)) continue;
     violated(fmt::format("round {}: peer {} knows record {}, others know {}, and neither branch is marked",
                          s.record.round, s.peer.value, to_string(s.digest), to_string(other)));
   }
+}
+
+void OneHistory::judge_patience(const Sighting& s) {
+  const auto before = decided_.find(s.record.parent);
+  if (!s.record.minority || before == decided_.end()) return;
+  const Duration waited = now_ - before->second + kBetweenLooks;
+  if (waited >= rules_.patience) return;
+  violated(fmt::format("round {}: peer {} decided it without a majority {:.1f} s after the round before",
+                       s.record.round, s.peer.value, to_seconds(waited)));
 }
 
 }  // namespace tw

@@ -68,16 +68,24 @@ class KnownState final : public Checker {
   std::map<PeerId, std::set<Digest>> held_;
 };
 
-/// I8: one history, but for branches that are marked as decided without a majority.
+/// I8: one history, but for branches that are marked as decided without a majority; and nobody decides so
+/// before the record before is as old as the patience.
 class OneHistory final : public Checker {
  public:
-  explicit OneHistory(const Ledger& ledger) : Checker("I8"), ledger_(ledger) {}
+  OneHistory(const Rules& rules, const Ledger& ledger) : Checker("I8"), rules_(rules), ledger_(ledger) {}
 
   void on_commit(const Sighting& sighting) override;
 
+  void on_look(const Survivor& survivor) override { now_ = survivor.now; }
+
  private:
+  void judge_patience(const Sighting& sighting);
+
+  Rules rules_;
   const Ledger& ledger_;
+  Instant now_{};  ///< of the last look
   std::map<Round, std::set<Digest>> records_;
+  std::map<Digest, Instant> decided_;  ///< first seen
 };
 
 }  // namespace tw

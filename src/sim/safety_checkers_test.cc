@@ -137,6 +137,22 @@ TEST(I6, does_not_know_what_a_twin_holds_but_judges_who_was_struck_by_anything_e
   }
 }
 
+TEST(I8, fires_when_a_minority_does_not_wait_its_patience) {
+  for (const int waited_s : {4, 2}) {
+    Rules rules = kRules;
+    rules.patience = std::chrono::seconds(5);
+    Judged<OneHistory> j(rules);
+    j.look({kAnn}, 100, 100);
+    const Record zero = j.story.genesis();
+    Record one = j.story.next(zero, {1, 1});
+    one.minority = true;
+    j.commit(kAnn, zero);
+    j.look({kAnn}, 100, 100 + waited_s + 0.5);
+    j.commit(kAnn, one);
+    EXPECT_EQ(j.checker.violations().size(), waited_s == 2 ? 1U : 0U);
+  }
+}
+
 TEST(I8, fires_for_two_histories_unless_one_is_marked) {
   Judged<OneHistory> j;
   const Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});

@@ -45,6 +45,7 @@ Rules rules_of(const WorldOptions& options) {
               options.run.codec,
               {options.model.parameters, options.segment_length}};
   rules.norm_cap = options.run.norm_cap;
+  rules.patience = options.run.patience;
   rules.run = run_digest(options.run, options.model.parameters);
   rules.checkpoint_folder = options.run.checkpoint.folder;
   rules.checkpoint_keep = static_cast<std::size_t>(options.run.checkpoint.keep);
