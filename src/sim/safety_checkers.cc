@@ -128,7 +128,7 @@ void OneHistory::on_commit(const Sighting& s) {
 
 void OneHistory::judge_patience(const Sighting& s) {
   const auto before = decided_.find(s.record.parent);
-  if (!s.record.minority || before == decided_.end()) return;
+  if (!s.record.minority || before == decided_.end() || jumped_) return;
   const Duration waited = now_ - before->second + kBetweenLooks;
   if (waited >= rules_.patience) return;
   violated(fmt::format("round {}: peer {} decided it without a majority {:.1f} s after the round before",

@@ -69,7 +69,7 @@ class KnownState final : public Checker {
 };
 
 /// I8: one history, but for branches that are marked as decided without a majority; and nobody decides so
-/// before the record before is as old as the patience.
+/// before the record before is as old as the patience (as long as no peer's clock has jumped).
 class OneHistory final : public Checker {
  public:
   OneHistory(const Rules& rules, const Ledger& ledger) : Checker("I8"), rules_(rules), ledger_(ledger) {}
@@ -78,12 +78,15 @@ class OneHistory final : public Checker {
 
   void on_look(const Survivor& survivor) override { now_ = survivor.now; }
 
+  void on_strike(const Strike& strike) override { jumped_ = jumped_ || strike.kind == FaultKind::clock_jump; }
+
  private:
   void judge_patience(const Sighting& sighting);
 
   Rules rules_;
   const Ledger& ledger_;
   Instant now_{};  ///< of the last look
+  bool jumped_ = false;
   std::map<Round, std::set<Digest>> records_;
   std::map<Digest, Instant> decided_;  ///< first seen
 };

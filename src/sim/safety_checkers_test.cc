@@ -153,6 +153,19 @@ TEST(I8, fires_when_a_minority_does_not_wait_its_patience) {
   }
 }
 
+TEST(I8, does_not_know_how_long_a_peer_waited_whose_clock_jumped) {
+  Rules rules = kRules;
+  rules.patience = std::chrono::seconds(5);
+  Judged<OneHistory> j(rules);
+  const Record zero = j.story.genesis();
+  Record one = j.story.next(zero, {1, 1});
+  one.minority = true;
+  j.commit(kAnn, zero);
+  j.checker.on_strike({FaultKind::clock_jump, {kAnn}, {}});
+  j.commit(kAnn, one);
+  EXPECT_EQ(j.story.verdict(), "");
+}
+
 TEST(I8, fires_for_two_histories_unless_one_is_marked) {
   Judged<OneHistory> j;
   const Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});
