@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -36,7 +37,7 @@ void limit_processor_time() {
 }
 
 /// In the child: what is written is read by Trial::finding.
-void run_seeds(const Bug& bug, std::uint64_t seeds) {
+void run_seeds(const Bug& bug, std::uint64_t seeds, const std::set<std::string>& unbelieved) {
   const rlimit memory{kMemory, kMemory};
   TW_CHECK(setrlimit(RLIMIT_AS, &memory) == 0);
   const Result<Scenario> scenario =
@@ -47,24 +48,23 @@ void run_seeds(const Bug& bug, std::uint64_t seeds) {
   }
   const auto violations = [&](std::uint32_t bug_number, std::uint64_t seed) {
     planted_bug = bug_number;
-    return run_scenario(scenario.value(), seed).violations;
+    auto all = run_scenario(scenario.value(), seed).violations;
+    std::erase_if(all, [&](const Violation& violation) { return unbelieved.contains(violation.checker); });
+    return all;
   };
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     tell(fmt::format("seed {}\n", seed));
     limit_processor_time();
     const std::vector<Violation> seen = violations(bug.number, seed);
-    if (seen.empty()) continue;
-    const bool own_fault = bug.number == 0 || violations(0, seed).empty();
-    if (!own_fault) continue;
-    const Violation& first = seen.front();
-    tell(fmt::format("found {} {}\n", first.checker, first.message));
-    return;
+    if (seen.empty() || (bug.number != 0 && !violations(0, seed).empty())) continue;
+    for (const Violation& one : seen) tell(fmt::format("found {} {}\n", one.checker, one.message));
+    if (bug.number != 0) return;
   }
 }
 
 }  // namespace
 
-Trial::Trial(Bug bug, std::uint64_t seeds) : bug_(std::move(bug)) {
+Trial::Trial(Bug bug, std::uint64_t seeds, const std::set<std::string>& unbelieved) : bug_(std::move(bug)) {
   std::array<int, 2> ends{};
   TW_CHECK(pipe(ends.data()) == 0);
   process_ = fork();
@@ -74,7 +74,7 @@ Trial::Trial(Bug bug, std::uint64_t seeds) : bug_(std::move(bug)) {
     dup2(ends[1], STDERR_FILENO);
     close(ends[0]);
     close(ends[1]);
-    run_seeds(bug_, seeds);
+    run_seeds(bug_, seeds, unbelieved);
     _exit(0);
   }
   close(ends[1]);
@@ -105,8 +105,11 @@ Finding Trial::finding() {
       words >> finding.seeds;
       ++finding.seeds;
     } else if (first == "found") {
-      finding.outcome = Outcome::found;
-      words >> finding.checker >> std::ws;
+      std::string law;
+      words >> law >> std::ws;
+      finding.broken.insert(law);
+      if (std::exchange(finding.outcome, Outcome::found) == Outcome::found) continue;
+      finding.checker = law;
       std::getline(words, finding.message);
     } else {
       finding.message = line;
@@ -117,6 +120,7 @@ Finding Trial::finding() {
     const bool check = signal == SIGABRT || signal == SIGVTALRM;
     finding.outcome = check ? Outcome::found : Outcome::crashed;
     finding.checker = signal == SIGABRT ? "TW_CHECK" : signal == SIGVTALRM ? "endless" : strsignal(signal);
+    finding.broken.insert(finding.checker);
   } else if (WEXITSTATUS(status) != 0) {
     finding.outcome = Outcome::crashed;
     finding.checker = fmt::format("exit {}", WEXITSTATUS(status));

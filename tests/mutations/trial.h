@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 namespace tw {
@@ -29,12 +30,15 @@ struct Finding {
   std::string checker;      ///< I1 ...; "TW_CHECK" for a broken invariant, "endless" for a seed without end
   std::string message;
   double cpu_s = 0;
+  std::set<std::string> broken;  ///< without a bug: every law that a seed broke
 };
 
-/// A process that runs seeds 0, 1, 2 ... with a bug switched on until a checker sees it.
+/// A process that runs seeds 0, 1, 2 ... with a bug switched on until a checker sees it; without one, all
+/// seeds.
 class Trial {
  public:
-  Trial(Bug bug, std::uint64_t seeds);
+  /// `unbelieved`: laws that are broken without any bug, which prove nothing.
+  Trial(Bug bug, std::uint64_t seeds, const std::set<std::string>& unbelieved = {});
 
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
