@@ -20,10 +20,15 @@ SIM_FLAGS ?=
 
 FUZZ_SECONDS ?= 60
 # Not those of libtorch, and not those that start the program, which needs it: Debian's libtorch is not instrumented.
-SANITIZED_TESTS := base wire codec swarm average sync data train host sim monitor
+SANITIZED_asan := base wire codec swarm average sync data train host sim monitor fuzz
+# Of these, host alone has threads.
+SANITIZED_tsan := host
+# A quarter of the storm's seeds: instrumented code takes ten times as long.
+SANITIZED_FILTER ?= -Shard/StormScenario.*/[2-7]
 
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build demo sim sim-nightly mutants test check layers style format-check fuzz sanitize tidy bench format clean
+.PHONY: help setup configure build demo sim sim-nightly mutants test check layers style format-check fuzz sanitize asan tsan \
+	tidy bench format clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 12
@@ -79,13 +84,14 @@ fuzz: setup  ## each fuzzer for FUZZ_SECONDS (60); needs clang
 	@cmake --build --preset fuzz
 	@tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
 
-sanitize: setup  ## the tests without libtorch under ASan with UBSan, and under TSan (slow)
-	@for kind in asan tsan; do \
-		test -f build-$$kind/build.ninja || cmake --preset $$kind || exit 1; \
-		cmake --build build-$$kind --target $(SANITIZED_TESTS:%=%_test) fuzz_test || exit 1; \
-		setarch -R ctest --test-dir build-$$kind -j2 --output-on-failure \
-			-R '^($(subst $() ,|,$(SANITIZED_TESTS))|fuzz)_test$$' || exit 1; \
-	done
+sanitize: asan tsan  ## the tests without libtorch under ASan with UBSan, and under TSan (slow)
+
+# TSan of GCC 12 wants its addresses where a kernel that randomises more bits does not leave them.
+asan tsan: setup
+	@test -f build-$@/build.ninja || cmake --preset $@
+	@cmake --build build-$@ --target $(patsubst %,%_test,$(SANITIZED_$@))
+	@GTEST_FILTER='$(SANITIZED_FILTER)' setarch -R ctest --test-dir build-$@ -j2 --output-on-failure \
+		-R '^($(subst $() ,|,$(SANITIZED_$@)))_test(_[0-9]+)?$$'
 
 # clang 14 cannot parse libtorch's headers as C++20, so src/train/torch_*.cc are left out.
 tidy: build  ## clang-tidy over all files (slow)
