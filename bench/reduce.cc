@@ -78,7 +78,7 @@ class Averager final : public NetworkEvents {
 
   Result<PeerId> admit(const Frame& hello) override { return std::get<Hello>(decode(hello).value()).peer; }
 
-  void on_open(PeerId) override { ++links_; }
+  void on_open(PeerId, const Frame&) override { ++links_; }
 
   void on_message(PeerId from, Frame frame) override {
     const Message message = decode(frame).value();

@@ -102,6 +102,7 @@ void Handshake::hear_greeting(const Greeting& greeting) {
 
 void Handshake::hear_hello(const Frame& hello) {
   if (const auto refusal = reception_.admit(peer_, hello)) return turn_away(*refusal);
+  their_hello_ = hello;
   if (dials_) {
     stage_ = Stage::bulk;
     say(*control_, StreamKind::control, Verdict::accept);

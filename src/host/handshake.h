@@ -73,6 +73,9 @@ class Handshake : public StreamUser {
 
   PeerId peer() const { return peer_; }
 
+  /// Theirs, once it is admitted.
+  const Frame& hello() const { return their_hello_; }
+
   std::uint64_t nonce() const { return nonce_; }
 
   Ending ending() const { return ending_; }
@@ -111,6 +114,7 @@ class Handshake : public StreamUser {
 
   Reception& reception_;
   Frame hello_;  // ours
+  Frame their_hello_;
   bool dials_;
   std::uint64_t nonce_;
   Tell tell_;

@@ -198,6 +198,7 @@ void TcpNetwork::join_bulk(Serial serial) {
 void TcpNetwork::open_link(Serial serial) {
   Handshake& handshake = *handshakes_.at(serial).handshake;
   const PeerId peer = handshake.peer();
+  const Frame hello = handshake.hello();
   Link::Streams streams{handshake.release_control(), handshake.release_bulk()};
   if (!reception_->open(peer)) {
     // The other side saw the end of the link that is still open here, and this one is its successor: it comes
@@ -210,7 +211,7 @@ void TcpNetwork::open_link(Serial serial) {
   auto lost = [this, peer](const std::string& why) { lose(peer, why); };
   Link& link = *(links_[peer] = std::make_unique<Link>(loop_, peer, std::move(streams), *events_, lost));
   forget(serial);
-  events_->on_open(peer);
+  events_->on_open(peer, hello);
   link.start();  // not destroyed by on_open: see retire
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -43,7 +45,8 @@ struct Party : NetworkEvents {
     return PeerId{std::stoull(text_of(hello.head))};
   }
 
-  void on_open(PeerId peer) override {
+  void on_open(PeerId peer, const Frame& hello) override {
+    EXPECT_EQ(text_of(hello.head), std::to_string(peer.value));
     story.push_back("open " + to_string(peer));
     if (opened) opened(peer);
   }

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// After other faults: until everybody has noticed and the round they struck is over.
+/// After other faults: until everybody has noticed. The round they struck may go on for longer.
 constexpr Duration kAftermath = 15s;
 
 bool destroys_durable(FaultKind kind) {
@@ -97,6 +97,12 @@ bool CheapPreemption::disturbed(Instant at) const {
   return quiet == kNever || (quiet != Instant{} && at < quiet + kAftermath);
 }
 
+void CheapPreemption::mark_struck_round() {
+  const Record* newest = ledger_.newest();
+  const Instant quiet = weather_.quiet_from();
+  if (quiet != Instant{} && now_ <= quiet) struck_round_ = newest == nullptr ? 1 : newest->round + 1;
+}
+
 void CheapPreemption::on_strike(const Strike& strike) {
   now_ = strike.at;
   for (Notice& notice : notices_) {
@@ -112,6 +118,7 @@ void CheapPreemption::on_strike(const Strike& strike) {
     gone_.insert(strike.victims.begin(), strike.victims.end());
   } else if (strike.kind != FaultKind::join) {
     weather_.on_strike(strike);
+    mark_struck_round();
   }
 }
 
@@ -121,6 +128,7 @@ void CheapPreemption::on_calm(Instant at) {
 
 void CheapPreemption::on_look(const Survivor& survivor) {
   now_ = survivor.now;
+  mark_struck_round();
   const bool over = survivor.view.finished || !survivor.view.failure.empty();
   if (over) gone_.insert(survivor.peer);
   std::erase_if(notices_, [&](const Notice& notice) {
@@ -145,7 +153,7 @@ void CheapPreemption::on_event(PeerId writer, const Event& event) {
                                        event.round, event.why, payer.value);
   if (noticed) violated(what + ", though it had notice");
   // A leader that was struck itself knows nothing of the others.
-  if (disturbed(now_) || gone_.contains(writer)) return;
+  if (disturbed(now_) || event.round <= struck_round_ || gone_.contains(writer)) return;
   if (!noticed && !gone_.contains(payer)) violated(what + ", though nothing struck it");
   const Record* newest = ledger_.newest();
   if (newest != nullptr && event.round <= newest->round) violated(what + ", though the round is decided");

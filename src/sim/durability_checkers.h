@@ -66,12 +66,14 @@ class CheapPreemption final : public Checker {
   };
 
   bool disturbed(Instant at) const;
+  void mark_struck_round();
 
   Rules rules_;
   const Ledger& ledger_;
-  Instant now_{};          ///< of the last look or strike: the clock of an event's writer may be wrong
-  Weather weather_;        ///< of all that is not the end of one process
-  std::set<PeerId> gone_;  ///< struck themselves, or at their end
+  Round struck_round_ = 0;  ///< the last that something else than the end of a process struck
+  Instant now_{};           ///< of the last look or strike: the clock of an event's writer may be wrong
+  Weather weather_;         ///< of all that is not the end of one process
+  std::set<PeerId> gone_;   ///< struck themselves, or at their end
   std::vector<Notice> notices_;
 };
 

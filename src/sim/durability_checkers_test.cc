@@ -108,6 +108,17 @@ TEST(I9, accepts_what_is_given_out_again_of_a_victim_and_fires_when_another_pays
             std::string::npos);
 }
 
+TEST(I9, is_silent_about_the_round_in_which_something_else_struck_however_long_it_takes) {
+  Preempted j;
+  j.commit(kAnn, j.story.genesis());
+  j.checker.on_strike({FaultKind::wrong_length, {kBob}, j.at(1), std::chrono::seconds(2)});
+  j.look({kAnn, kBob}, 1, 60);
+  j.checker.on_event(kAnn, reissue(60, kEve, 1));
+  EXPECT_EQ(j.story.verdict(), "");
+  j.checker.on_event(kAnn, reissue(60, kEve, 2));
+  EXPECT_NE(j.story.verdict().find("though nothing struck it"), std::string::npos);
+}
+
 TEST(I9, fires_when_a_decided_round_is_given_out_again) {
   Preempted j;
   j.commit(kAnn, j.story.next(j.story.genesis(), {1, 1}));
@@ -125,7 +136,7 @@ TEST(I9, excuses_what_follows_from_a_broken_network_until_some_time_after_it) {
   j.checker.on_event(kAnn, reissue(7, kEve));
   EXPECT_EQ(j.story.verdict(), "") << "14 s after the partition: its aftermath";
   j.look({kAnn}, 20, 60);
-  j.checker.on_event(kAnn, reissue(7, kEve));
+  j.checker.on_event(kAnn, reissue(7, kEve, 2));
   EXPECT_NE(j.story.verdict(), "") << "the clock of a peer may be wrong";
 }
 
@@ -137,7 +148,7 @@ TEST(I9, excuses_nothing_that_comes_some_time_after_the_world_became_calm) {
   EXPECT_EQ(j.story.verdict(), "") << "it lasts until the calm";
   j.checker.on_calm(j.at(100));
   j.look({kAnn}, 100, 120);
-  j.checker.on_event(kAnn, reissue(120, kEve));
+  j.checker.on_event(kAnn, reissue(120, kEve, 2));
   EXPECT_NE(j.story.verdict(), "");
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "swarm/quorum.h"
+
 namespace tw {
 namespace {
 
@@ -142,8 +144,19 @@ void LeaderIsReplaced::on_look(const Survivor& survivor) {
   vacancy_.reset();
 }
 
+void NobodyFails::on_strike(const Strike& strike) {
+  if (strike.kind == FaultKind::twin) shared_.insert(strike.victims.begin(), strike.victims.end());
+}
+
+bool NobodyFails::has_lost_its_id(const Survivor& survivor) const {
+  const Record* newest = ledger_.newest();
+  return shared_.contains(survivor.peer) && newest != nullptr && is_member(newest->members, survivor.peer) &&
+         !names(newest->members, {survivor.peer, {}, survivor.incarnation});
+}
+
 void NobodyFails::on_look(const Survivor& survivor) {
   if (survivor.view.failure.empty() || is_left_behind(ledger_, survivor.peer)) return;
+  if (has_lost_its_id(survivor)) return;
   violated(fmt::format("peer {} at round {}: {}", survivor.peer.value, survivor.view.round,
                        survivor.view.failure));
 }

@@ -117,14 +117,19 @@ class LeaderIsReplaced final : public Checker {
   std::optional<Vacancy> vacancy_;
 };
 
-/// No session gives up, unless it came too late: the run is over, and it is no member.
+/// No session gives up, unless it came too late (the run is over, and it is no member) or is one of two
+/// processes with one id, of which the other one is a member.
 class NobodyFails final : public Checker {
  public:
   explicit NobodyFails(const Ledger& ledger) : Checker("failure"), ledger_(ledger) {}
 
+  void on_strike(const Strike& strike) override;
   void on_look(const Survivor& survivor) override;
 
  private:
+  bool has_lost_its_id(const Survivor& survivor) const;
+
+  std::set<PeerId> shared_;  ///< ids that a twin has, too
   const Ledger& ledger_;
 };
 

@@ -226,6 +226,21 @@ TEST(Failure, fires_unless_the_session_came_after_the_end_of_the_run) {
   EXPECT_EQ(j.checker.violations().size(), 1U);
 }
 
+TEST(Failure, is_silent_about_one_of_two_processes_with_one_id_when_the_other_one_is_the_member) {
+  Judged<NobodyFails> j;
+  Record zero = j.story.genesis();
+  zero.members[1].incarnation = 7;
+  j.commit(kAnn, zero);
+  Survivor loser{kBob, {}};
+  loser.view.failure = "peer id 12 is taken";
+  j.checker.on_strike({FaultKind::twin, {kBob}});
+  j.checker.on_look(loser);
+  EXPECT_EQ(j.story.verdict(), "");
+  loser.incarnation = 7;
+  j.checker.on_look(loser);
+  EXPECT_NE(j.story.verdict(), "") << "it is the member";
+}
+
 TEST(L3, fires_when_a_wait_of_more_than_five_seconds_names_nobody) {
   WaitsAreNamed checker;
   SessionView named, silent;

@@ -43,7 +43,10 @@ struct Listener final : NetworkEvents {
     return peer;
   }
 
-  void on_open(PeerId peer) override { hear("open " + to_string(peer)); }
+  void on_open(PeerId peer, const Frame& hello) override {
+    greetings.push_back(text_of(hello));
+    hear("open " + to_string(peer));
+  }
 
   void on_message(PeerId from, Frame frame) override {
     const std::string text = text_of(frame);
@@ -94,6 +97,7 @@ struct Listener final : NetworkEvents {
   std::string address;
   PeerId unwanted;
   std::deque<Frame> bulk;
+  std::vector<std::string> greetings;
   std::string heard;
   std::size_t received = 0;
   Instant last{};
@@ -180,6 +184,21 @@ TEST_F(Wire, makes_one_link_of_dials_that_meet) {
     EXPECT_NE(b.heard.find(":x"), std::string::npos);
     EXPECT_NE(a.heard.find(":y"), std::string::npos);
   }
+}
+
+TEST_F(Wire, has_one_link_to_a_peer_though_two_processes_of_its_id_call_at_once) {
+  Listener &a = peer(), &b = peer(), &twin = peer();
+  const std::string id = std::to_string(b.self.value);
+  twin.door.greet_with(frame_of(id + " too"));
+  b.connect(a);
+  twin.connect(a);
+  scheduler.run_for(seconds(1));
+  EXPECT_EQ(a.heard, "open " + to_string(b.self) + "\n");
+  EXPECT_EQ(a.greetings, std::vector{id}) << "the hello of the link that is open";
+  EXPECT_EQ(b.heard, "open " + to_string(a.self) + "\n");
+  b.send(a, "x");
+  scheduler.run_for(seconds(1));
+  EXPECT_NE(a.heard.find(":x"), std::string::npos);
 }
 
 TEST_F(Wire, keeps_the_order_of_each_priority_under_jitter) {

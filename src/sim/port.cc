@@ -101,7 +101,7 @@ void Port::on_hello(int from, std::uint64_t id, const Frame& hello) {
     if (!dialed.empty()) events_->on_refused(dialed, peer.error().message);
     return;
   }
-  make_link(from, {id, Stage::accepted, peer.value(), dialed});
+  make_link(from, {id, Stage::accepted, peer.value(), dialed, hello});
   if (!dialed.empty()) {
     const Instant end = process_.scheduler().now() + kDialTimeout;
     process_.at(end, [this, from, id, dialed] { expire(from, id, dialed); });
@@ -123,6 +123,7 @@ void Port::on_welcome(int from, std::uint64_t id, const Frame& hello) {
     return;
   }
   link->peer = peer.value();
+  link->hello = hello;
   network_.carry(from, {{}, id, number_, Parcel::Kind::confirm});
   opened(from, *link);
 }
@@ -154,8 +155,8 @@ void Port::on_frame(int from, std::uint64_t id, const Frame& frame) {
   Link* link = find(from, id);
   if (link == nullptr || link->stage == Stage::dialing) return;
   const PeerId peer = link->peer;
-  if (link->stage == Stage::accepted) opened(from, *link);  // bulk that overtook the confirmation
-  events_->on_message(peer, frame);
+  const bool stands = link->stage == Stage::open || opened(from, *link);  // bulk overtook the confirmation
+  if (stands) events_->on_message(peer, frame);
 }
 
 Frame Port::greeting() {
@@ -218,12 +219,18 @@ Port::Link* Port::find(int port, std::uint64_t id) const {
   return link != nullptr && link->id == id ? link : nullptr;
 }
 
-void Port::opened(int port, Link& link) {
+bool Port::opened(int port, Link& link) {
+  const PeerId peer = link.peer;
+  if (!by_peer_.emplace(peer, port).second) {  // another process with this id was faster
+    const Link loser = *end_link(port);
+    say_bye(port, loser, "already connected", true);
+    if (!loser.dialed.empty()) events_->on_refused(loser.dialed, "already connected");
+    return false;
+  }
   link.stage = Stage::open;
   link.dialed.clear();
-  const PeerId peer = link.peer;
-  by_peer_[peer] = port;
-  events_->on_open(peer);
+  events_->on_open(peer, std::exchange(link.hello, {}));
+  return true;
 }
 
 void Port::refuse_later(const std::string& address, const std::string& why, Duration delay) {

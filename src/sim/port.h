@@ -68,6 +68,7 @@ class Port final : public Network {
     Stage stage = Stage::dialing;
     PeerId peer;
     std::string dialed;           ///< address, when this side waits for the end of a dial
+    Frame hello;                  ///< of the other side, until the link is open
     bool pulled = false;          ///< the user may have bulk messages
     bool pumping = false;         ///< a call of pump() is scheduled
     bool hole = false;            ///< what is sent on it vanishes
@@ -92,7 +93,7 @@ class Port final : public Network {
   Link& make_link(int port, Link link);
   std::optional<Link> end_link(int port);
   Link* find(int port, std::uint64_t id) const;
-  void opened(int port, Link& link);
+  bool opened(int port, Link& link);  ///< false: and it is gone
   void refuse_later(const std::string& address, const std::string& why, Duration delay);
   void expire(int port, std::uint64_t id, const std::string& address);
   void schedule_pump(int port, Link& link, Instant when);

@@ -74,6 +74,9 @@ class Swarm {
   void on_close(Instant now, PeerId peer, const std::string& why);
   void on_refused(Instant now, const std::string& address);
   void on_message(Instant now, PeerId from, const Message& message);
+  /// This process was refused, since its id is taken here. If it is the member of that id, whoever is linked
+  /// under it has to go.
+  void on_taken(Instant now, const Member& caller);
 
   /// Any byte of a peer, bulk too.
   void on_sign_of_life(Instant now, PeerId peer) { detector_.heard(now, peer); }
@@ -129,8 +132,9 @@ class Swarm {
 
   const Roster& roster() const { return roster_; }
 
-  /// A later process took its place in the history.
-  bool is_superseded(const Member& process) const;
+  /// Not a process whose place in the history a later one took, nor one that was linked in the place of a
+  /// member just now.
+  bool may_link(const Member& process) const;
 
   /// The newest round that is said to be decided: by heartbeats, or by the last commit, which is newer than
   /// they are, for 2 s: whoever follows has said so itself by then.
@@ -144,6 +148,11 @@ class Swarm {
   std::vector<Event> take_events() { return std::exchange(events_, {}); }
 
  private:
+  struct TurnedAway {
+    std::uint64_t incarnation = 0;
+    Instant until{};
+  };
+
   void receive(PeerId from, const Heartbeat& heartbeat);
   void receive(PeerId from, const Peers& peers);
   void receive(PeerId from, const Progress& progress);
@@ -167,6 +176,7 @@ class Swarm {
   void found_when_all_are_here();
   void adopt(const Record& record);
   void turn_away_squatters(const std::vector<Member>& members);
+  void turn_away(PeerId squatter);
   void report_changes(const Record& record);
   void out_of_step(std::string why);
   void lose(PeerId peer, const std::string& why, Duration silent);
@@ -201,7 +211,8 @@ class Swarm {
   Digest head_digest_;
   Instant head_since_{};
   std::map<PeerId, std::set<std::uint64_t>> superseded_;  // incarnations
-  std::set<PeerId> lost_;                                 // links that were open and are no more
+  std::map<PeerId, TurnedAway> turned_away_;
+  std::set<PeerId> lost_;             // links that were open and are no more
   std::optional<Digest> parameters_;  // with which the round begins here; empty while an update is applied
   std::optional<Digest> mean_;        // of the present plan, complete here
   double samples_per_s_ = 0;

@@ -157,6 +157,48 @@ TEST(Follower, follows_no_process_that_took_the_id_of_the_leader) {
   EXPECT_EQ(0U, follower.count<Promise>(1));
 }
 
+TEST(Follower, turns_away_who_is_linked_under_the_id_of_a_member_when_the_member_calls) {
+  Follower follower;
+  const Member stranger{PeerId{3}, "p3", 77};
+  follower.swarm.on_close(follower.now, PeerId{3}, "gone");
+  follower.swarm.on_open(follower.now, stranger);
+  follower.swarm.on_taken(follower.now, {PeerId{3}, "p3", 88});
+  follower.listen();
+  EXPECT_FALSE(follower.took<Hangup>()) << "neither of the two is the member";
+  follower.swarm.on_taken(follower.now, member(3));
+  follower.listen();
+  EXPECT_TRUE(follower.took<Hangup>());
+  EXPECT_FALSE(follower.swarm.may_link(stranger));
+  EXPECT_TRUE(follower.swarm.may_link(member(3)));
+  follower.swarm.step(follower.now + 7s);
+  EXPECT_TRUE(follower.swarm.may_link(stranger)) << "the member has not come: its place is free";
+}
+
+TEST(Follower, turns_away_who_is_linked_under_the_id_of_a_member_when_a_round_is_decided) {
+  Follower follower;
+  ASSERT_TRUE(follower.votes_for(follower.plan()));
+  follower.swarm.on_close(follower.now, PeerId{3}, "gone");
+  follower.swarm.on_open(follower.now, {PeerId{3}, "p3", 77});
+  follower.tell(1, Commit{Follower::decided(follower.plan())});
+  EXPECT_TRUE(follower.took<Hangup>());
+}
+
+TEST(Follower, dials_a_member_where_it_is_though_others_know_another_process_of_its_id) {
+  Follower follower;
+  follower.swarm.on_close(follower.now, PeerId{3}, "gone");
+  follower.tell(1, Peers{{{PeerId{3}, "elsewhere", 77}}});
+  follower.swarm.step(follower.now + 1s);
+  follower.listen();
+  const auto dialed = [&](const std::string& address) {
+    return std::any_of(follower.decisions.begin(), follower.decisions.end(), [&](const Decision& d) {
+      const Dial* dial = std::get_if<Dial>(&d);
+      return dial != nullptr && dial->address == address;
+    });
+  };
+  EXPECT_TRUE(dialed("p3"));
+  EXPECT_FALSE(dialed("elsewhere"));
+}
+
 TEST(Follower, is_no_member_when_the_record_names_another_process_of_its_id) {
   Follower follower;
   Plan plan = follower.plan();

@@ -17,6 +17,9 @@ constexpr Duration kYield = 2s;
 /// A member that was never linked yet (the mesh is still being knotted) counts as alive so long after a
 /// decision.
 constexpr Duration kMeshing = 2s;
+/// For a member's own process to be linked, before another one that has its id: longer than the longest pause
+/// between two dials, shorter than a joiner waits for an id that is taken.
+constexpr Duration kSeatIsKept = 6s;
 
 }  // namespace
 
@@ -47,7 +50,11 @@ void Swarm::receive(PeerId from, const Heartbeat& told) {
 }
 
 void Swarm::receive(PeerId from, const Peers& peers) {
-  for (const Member& m : peers.peers) roster_.hear(from, m);
+  for (const Member& m : peers.peers) {
+    const bool has_the_id_of_another =
+        head_ && is_member(head_->members, m.peer) && !names(head_->members, m);
+    if (!has_the_id_of_another) roster_.hear(from, m);
+  }
 }
 
 void Swarm::receive(PeerId from, const Progress& progress) {
@@ -158,24 +165,37 @@ void Swarm::report_changes(const Record& record) {
   }
 }
 
-// A process whose id another one has taken over in the history: it would get what is meant for that one.
+// Whoever is linked under the id of a member without being that member gets what is meant for it. Whether the
+// member still lives shows when it can be linked again: for that long the other process is not let in.
 void Swarm::turn_away_squatters(const std::vector<Member>& members) {
   for (const Member& m : members) {
-    if (head_ && names(head_->members, m)) continue;
-    const auto before = head_ ? std::find_if(head_->members.begin(), head_->members.end(),
-                                             [&](const Member& old) { return old.peer == m.peer; })
-                              : members.end();
-    if (head_ && before != head_->members.end()) superseded_[m.peer].insert(before->incarnation);
-    const bool squats = roster_.is_open(m.peer) && !roster_.is_open(m);
-    if (!squats) continue;
-    decisions_.push_back(Hangup{m.peer, "another process takes part under this id"});
-    lose(m.peer, "another process takes part under this id", Duration{});
+    if (head_ && is_member(head_->members, m.peer) && !names(head_->members, m)) {
+      const auto same_id = [&](const Member& old) { return old.peer == m.peer; };
+      superseded_[m.peer].insert(std::ranges::find_if(head_->members, same_id)->incarnation);
+    }
+    if (roster_.is_open(m.peer) && !roster_.is_open(m)) turn_away(m.peer);
   }
 }
 
-bool Swarm::is_superseded(const Member& process) const {
-  const auto found = superseded_.find(process.peer);
-  return found != superseded_.end() && found->second.contains(process.incarnation);
+void Swarm::turn_away(PeerId squatter) {
+  turned_away_[squatter] = {roster_.process(squatter).incarnation, now_ + kSeatIsKept};
+  const std::string why = "another process takes part under this id";
+  decisions_.push_back(Hangup{squatter, why});
+  lose(squatter, why, Duration{});
+}
+
+void Swarm::on_taken(Instant now, const Member& caller) {
+  now_ = now;
+  const bool member = head_ && names(head_->members, caller);
+  if (member && roster_.is_open(caller.peer) && !roster_.is_open(caller)) turn_away(caller.peer);
+}
+
+bool Swarm::may_link(const Member& process) const {
+  const auto before = superseded_.find(process.peer);
+  if (before != superseded_.end() && before->second.contains(process.incarnation)) return false;
+  const auto away = turned_away_.find(process.peer);
+  return away == turned_away_.end() || away->second.incarnation != process.incarnation ||
+         now_ >= away->second.until;
 }
 
 void Swarm::adopt(const Record& record) {

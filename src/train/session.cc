@@ -23,6 +23,8 @@ constexpr Duration kTakenForGood = 10s;
 /// A joiner that reaches nobody for so long gives up.
 constexpr Duration kGiveUpJoining = 30s;
 
+Member caller_of(const Hello& hello) { return {hello.peer, hello.address, hello.incarnation}; }
+
 }  // namespace
 
 Session::Session(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer)
@@ -131,24 +133,23 @@ Result<PeerId> Session::Machine::admit(const Frame& hello) {
             to_string(greeting->run).substr(0, 8) + ", expected " + to_string(run_).substr(0, 8) +
             "); use the same run file");
   }
-  const Member caller{peer, greeting->address, greeting->incarnation};
+  const Member caller = caller_of(*greeting);
   if (caller.is({options_.self, {}, options_.incarnation}))
     return refuse(Rejection::Code::self, peer, "that is this peer itself");
   const bool taken = peer == options_.self ||
                      (swarm_->roster().is_open(peer) && !swarm_->roster().is_open(caller)) ||
-                     swarm_->is_superseded(caller);
-  if (taken) return refuse(Rejection::Code::taken, peer, "peer id " + to_string(peer) + " is taken");
-  greeted_[peer] = caller;
+                     !swarm_->may_link(caller);
+  if (taken) {
+    swarm_->on_taken(doors_.clock.now(), caller);
+    return refuse(Rejection::Code::taken, peer, "peer id " + to_string(peer) + " is taken");
+  }
   return peer;
 }
 
-void Session::Machine::on_open(PeerId peer) {
+void Session::Machine::on_open(PeerId peer, const Frame& hello) {
   if (finished_) return;
-  const auto greeted = greeted_.find(peer);
-  const Member member = greeted == greeted_.end() ? Member{peer, {}} : greeted->second;
-  greeted_.erase(peer);
   if (reduction_) reduction_->on_new_link(peer);
-  swarm_->on_open(doors_.clock.now(), member);
+  swarm_->on_open(doors_.clock.now(), caller_of(std::get<Hello>(decode(hello).value())));
   pump();
 }
 
@@ -181,6 +182,8 @@ void Session::Machine::on_refused(const std::string& address, const std::string&
   const bool nobody_there = why.starts_with("cannot connect");
   if (!nobody_there || swarm_->standing() == Standing::fresh) emit(Phase::refuse, round_, why);
   swarm_->on_refused(doors_.clock.now(), address);
+  if (const std::optional<Rejection> rejection = rejection_in(why))
+    last_rejection_ = address + " answers: " + rejection->words;
   if (ends_the_joining(address, why)) end("cannot join " + address + ": " + rejection_in(why)->words, true);
   pump();
 }
@@ -296,16 +299,17 @@ void Session::Machine::give_up_when_nobody_has_the_state(Instant now) {
       standing == Standing::syncing || (standing == Standing::fresh && !options_.join.empty());
   const bool hopeless = outside && !restoring_ && swarm_->roster().following().empty() &&
                         (standing == Standing::syncing || swarm_->roster().open_peers().empty());
-  if (!hopeless) hopeless_since_ = kNever;
-  if (!hopeless || hopeless_since_ == kNever) {
-    if (hopeless) hopeless_since_ = now;
+  if (!hopeless) {
+    hopeless_since_ = kNever;
+    last_rejection_.clear();
     return;
   }
+  if (hopeless_since_ == kNever) hopeless_since_ = now;
   if (now - hopeless_since_ < kGiveUpJoining) return;
   const std::string where = options_.join.empty() ? std::string() : " at " + options_.join.front();
-  end("nobody who has the state of the run can be reached" + where + " for " +
-          std::to_string(kGiveUpJoining / 1s) + " s; is a peer running there?",
-      true);
+  const std::string what = "nobody who has the state of the run can be reached" + where + " for " +
+                           std::to_string(kGiveUpJoining / 1s) + " s";
+  end(what + (last_rejection_.empty() ? "; is a peer running there?" : ": " + last_rejection_), true);
 }
 
 void Session::Machine::act(const Dial& dial) { doors_.network.connect(dial.address); }

@@ -33,7 +33,7 @@ class Session::Machine final : public NetworkEvents {
   SessionView view() const;
 
   Result<PeerId> admit(const Frame& hello) override;
-  void on_open(PeerId peer) override;
+  void on_open(PeerId peer, const Frame& hello) override;
   void on_message(PeerId from, Frame frame) override;
   void on_close(PeerId peer, const std::string& why) override;
   void on_refused(const std::string& address, const std::string& why) override;
@@ -115,7 +115,6 @@ class Session::Machine final : public NetworkEvents {
   Geometry geometry_;
   Digest run_;
   std::string address_;
-  std::map<PeerId, Member> greeted_;  // admitted, not open yet
   std::optional<Swarm> swarm_;
   std::optional<Tip> tip_;  // the newest state here; parameters are empty while its update is computed
 
@@ -154,6 +153,7 @@ class Session::Machine final : public NetworkEvents {
   // time and end
   Instant armed_ = kNever;
   Instant hopeless_since_ = kNever;
+  std::string last_rejection_;  // since somebody was reached last
   Instant taken_since_ = kNever;
   std::string last_wait_;
   Instant waiting_since_{};

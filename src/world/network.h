@@ -19,8 +19,8 @@ class NetworkEvents {
   /// An error refuses the link; its message travels to the other side (on_refused there).
   virtual Result<PeerId> admit(const Frame& hello) = 0;
 
-  /// The link can be used now; exactly one link to a peer is open at a time.
-  virtual void on_open(PeerId peer) = 0;
+  /// The link that was admitted by this hello can be used now; exactly one link to a peer is open at a time.
+  virtual void on_open(PeerId peer, const Frame& hello) = 0;
 
   /// Messages of one link arrive whole and, each priority for itself, in the order in which they were sent.
   virtual void on_message(PeerId from, Frame frame) = 0;

@@ -201,10 +201,10 @@ class Story final : public SessionObserver {
     if (network_.linked.contains(peer)) return;
     Hello hello{.run = run_, .peer = peer, .parameters = 7, .address = member_of(peer).address};
     if (input_.one_in(16)) hello.parameters = input_.number();
-    const Result<PeerId> admitted = network_.events->admit(encode(hello));
-    if (!admitted) return;
+    const Frame greeting = encode(hello);
+    if (!network_.events->admit(greeting)) return;
     network_.linked.insert(peer);
-    network_.events->on_open(peer);
+    network_.events->on_open(peer, greeting);
   }
 
   Frame frame() {
