@@ -3,8 +3,9 @@
 // What grows with the number of peers: control traffic, commit latency, memory, and the simulator's own time.
 //   bench_scaling [--peers N...] [--seconds S] [--limit S]
 // A simulated run of each size, in a process of its own: one microbatch of 8 samples a peer and second,
-// rounds of about 10 s, paths of 1 ms and 1 Gbit/s. One line of JSON each, over the time after the first
-// commit.
+// rounds of about 10 s, a vector of 64 segments, paths of 1 ms and 1 Gbit/s. One line of JSON each, over
+// the time after the first
+//
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -21,6 +22,7 @@ namespace {
 using namespace tw;
 
 constexpr double kRoundSeconds = 10;
+constexpr std::uint64_t kSegments = 64;
 
 struct Settings {
   std::vector<int> peers{2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
@@ -36,7 +38,7 @@ WorldOptions world_of(int peers) {
   world.run.target_batch_size = static_cast<std::uint64_t>(kRoundSeconds) * n;
   world.run.schedule.learning_rate = 1e-3;
   world.run.rounds = 1'000'000;
-  world.model = {16 * n, 1};
+  world.model = {kSegments * world.segment_length, 1};
   world.wait_for = static_cast<std::uint32_t>(peers);
   world.links = {{.from = "", .to = "", .latency_s = 1e-3, .jitter = 0.1, .bytes_per_s = 125e6}};
   return world;

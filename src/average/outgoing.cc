@@ -6,6 +6,7 @@ namespace tw {
 void Outgoing::withdraw() {
   results_.clear();
   contributions_.clear();
+  results_taken_ = contributions_taken_ = 0;
 }
 
 void Outgoing::offer_result(std::uint64_t segment) {
@@ -19,17 +20,15 @@ void Outgoing::offer_contribution(Piece piece) {
 }
 
 std::optional<std::uint64_t> Outgoing::take_result() {
-  if (results_.empty()) return std::nullopt;
-  const std::uint64_t segment = results_.front();
-  results_.pop_front();
+  if (results_taken_ == results_.size()) return std::nullopt;
+  const std::uint64_t segment = results_[results_taken_++];
   results_handed_[segment] = true;
   return segment;
 }
 
 std::optional<Outgoing::Piece> Outgoing::take_contribution() {
-  if (contributions_.empty()) return std::nullopt;
-  const Piece piece = contributions_.front();
-  contributions_.pop_front();
+  if (contributions() == 0) return std::nullopt;
+  const Piece piece = contributions_[contributions_taken_++];
   contributions_handed_[piece.slot][piece.segment] = true;
   return piece;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <vector>
@@ -32,15 +31,16 @@ class Outgoing {
   std::optional<std::uint64_t> take_result();
   std::optional<Piece> take_contribution();
 
-  bool has_contributions() const { return !contributions_.empty(); }
+  std::size_t contributions() const { return contributions_.size() - contributions_taken_; }
 
-  bool empty() const { return results_.empty() && contributions_.empty(); }
+  bool empty() const { return results_.size() == results_taken_ && contributions() == 0; }
 
  private:
   std::vector<bool> results_handed_;
   std::map<std::uint32_t, std::vector<bool>> contributions_handed_;  ///< by slot
-  std::deque<std::uint64_t> results_;
-  std::deque<Piece> contributions_;
+  std::vector<std::uint64_t> results_;
+  std::vector<Piece> contributions_;
+  std::size_t results_taken_ = 0, contributions_taken_ = 0;
 };
 
 }  // namespace tw

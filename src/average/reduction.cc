@@ -100,7 +100,8 @@ void Reduction::lay_out(const Plan& plan) {
     for (const Input& input : inputs_) missing_[s] += is_here(input, s) ? 0 : 1;
   }
   known_.insert(plan.participants.begin(), plan.participants.end());
-  std::erase_if(outgoing_, [&](const auto& entry) { return !contains(plan.participants, entry.first); });
+  const std::set<PeerId> participants(plan.participants.begin(), plan.participants.end());
+  std::erase_if(outgoing_, [&](const auto& entry) { return !participants.contains(entry.first); });
   for (const PeerId peer : plan.participants) {
     if (peer != options_.self) outgoing_.try_emplace(peer, segments);
   }
@@ -144,7 +145,9 @@ void Reduction::requeue() {
       if (!is_mine(s) && !closed_[s]) outgoing_.at(owners_[s]).offer_contribution({input.slot, s});
     }
   }
+  to_scatter_ = 0;
   for (auto& [peer, outgoing] : outgoing_) {
+    to_scatter_ += outgoing.contributions();
     if (!outgoing.empty()) woken_.insert(peer);
   }
 }
@@ -167,21 +170,22 @@ Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
   const std::uint64_t segment = scatter.segment;
   const std::uint32_t slot = scatter.slot;
   if (Status sound = check(from, scatter.round, segment, scatter.payload.size()); !sound) return sound;
-  const std::string name =
-      fmt::format("contribution of peer {}, slot {}, segment {}", from.value, slot, segment);
-  if (slot >= kMaxSlots) return Error{fmt::format("{}: slots end at {}", name, kMaxSlots - 1)};
-  if (!kept_.find(from, slot, segment).empty()) return Error{name + ": sent twice"};
+  const auto name = [&] {
+    return fmt::format("contribution of peer {}, slot {}, segment {}", from.value, slot, segment);
+  };
+  if (slot >= kMaxSlots) return Error{fmt::format("{}: slots end at {}", name(), kMaxSlots - 1)};
+  if (!kept_.find(from, slot, segment).empty()) return Error{name() + ": sent twice"};
   const bool asked_for = is_mine(segment) && input_of(from, slot) != nullptr;
   const std::uint64_t vector = encoded_bytes(options_.codec, geometry().length);
   const std::uint64_t bound = kEarlyVectors * (vector + KeptContributions::slot_bytes(geometry().segments()));
   if (!asked_for && kept_.bytes(from) + scatter.payload.size() > bound) {
-    return Error{fmt::format("{}: beyond {} bytes that no plan asks for", name, bound)};
+    return Error{fmt::format("{}: beyond {} bytes that no plan asks for", name(), bound)};
   }
   if (const std::optional<Unfit> unfit = judge(from, scatter.payload.bytes())) {
     report(*unfit);
-    if (unfit->why == Complaint::not_finite) return Error{name + ": holds NaN or infinity"};
+    if (unfit->why == Complaint::not_finite) return Error{name() + ": holds NaN or infinity"};
     return Error{
-        fmt::format("{}: norm {} per sample, beyond the cap {}", name, unfit->norm, options_.norm_cap)};
+        fmt::format("{}: norm {} per sample, beyond the cap {}", name(), unfit->norm, options_.norm_cap)};
   }
   kept_.put(from, slot, segment, scatter.payload);
   if (!asked_for) return Unit{};
@@ -315,6 +319,7 @@ std::optional<Message> Reduction::next_bulk(PeerId to) {
     return Gather{options_.round, set_, *segment, encoded_[*segment]};
   }
   while (const auto piece = it->second.take_contribution()) {
+    --to_scatter_;
     Blob encoded = encode_own(*own_[piece->slot], piece->segment);
     if (!encoded.empty()) return Scatter{options_.round, piece->slot, piece->segment, std::move(encoded)};
   }
@@ -334,12 +339,9 @@ std::vector<PeerId> Reduction::take_wakeups() {
 }
 
 bool Reduction::scattered() const {
-  if (!plan_) return false;
+  if (!plan_ || to_scatter_ > 0) return false;
   for (const Input& input : inputs_) {
     if (input.peer == options_.self && own_slot(input) == nullptr) return false;
-  }
-  for (const auto& [peer, outgoing] : outgoing_) {
-    if (outgoing.has_contributions()) return false;
   }
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
     if (is_mine(s) && encoded_[s].empty()) return false;

@@ -190,6 +190,7 @@ class Reduction {
   std::optional<Voted> voted_;  ///< the last mean that was complete before its set changed
 
   std::map<PeerId, Outgoing> outgoing_;  ///< every other participant
+  std::size_t to_scatter_ = 0;           ///< own pieces in outgoing_
   std::set<PeerId> woken_;
   std::map<PeerId, Unfit> unfit_;
   std::vector<Unfit> unfit_news_;

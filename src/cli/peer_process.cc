@@ -111,7 +111,7 @@ void PeerProcess::fail(const std::string& why) {
 
 void PeerProcess::say_farewell(const std::string& why) {
   if (signals_ < 2) {
-    for (const Member& member : session_.view().members) network_.close(member.peer);
+    for (const Member& member : session_.members()) network_.close(member.peer);
     loop_.run_until([this] { return network_.flushed() || signals_ > 1; }, kFarewell);
   }
   const LinkBytes bytes = network_.total();

@@ -10,6 +10,8 @@ using namespace std::chrono_literals;
 
 constexpr Duration kSilenceFloor = 2s;  // docs/protocol.md
 constexpr int kSilenceRoundTrips = 6;
+constexpr int kSilenceIntervals = 4;
+constexpr Duration kLongestInterval = 32s;  // Cadence; whoever says more is not believed
 constexpr Duration kInterval = 250ms;
 /// Beyond this a sample is a mistake of the other side, not a path on this planet.
 constexpr Duration kLongestRoundTrip = 60s;
@@ -18,9 +20,29 @@ constexpr Duration kStopped = 1s;
 
 }  // namespace
 
-void Detector::open(Instant now, PeerId peer) { pulses_[peer] = Pulse{now, {}}; }
+Duration Detector::Pulse::limit() const {
+  return std::max<Duration>({kSilenceFloor, kSilenceRoundTrips * rtt, kSilenceIntervals * within});
+}
 
-void Detector::close(PeerId peer) { pulses_.erase(peer); }
+void Detector::check_at(Instant when, PeerId peer, Pulse& pulse) {
+  checks_.erase({pulse.check, peer});
+  pulse.check = when;
+  checks_.emplace(when, peer);
+}
+
+void Detector::open(Instant now, PeerId peer) {
+  close(peer);
+  Pulse& pulse = pulses_[peer];
+  pulse.last = now;
+  check_at(now + pulse.limit(), peer, pulse);
+}
+
+void Detector::close(PeerId peer) {
+  const auto found = pulses_.find(peer);
+  if (found == pulses_.end()) return;
+  checks_.erase({found->second.check, peer});
+  pulses_.erase(found);
+}
 
 void Detector::heard(Instant now, PeerId peer) {
   const auto found = pulses_.find(peer);
@@ -34,17 +56,32 @@ void Detector::round_trip(PeerId peer, Duration sample) {
   rtt = rtt == Duration{0} ? sample : rtt + (sample - rtt) / 8;  // RFC 6298's gain
 }
 
+void Detector::expect(PeerId peer, Duration within) {
+  const auto found = pulses_.find(peer);
+  if (found == pulses_.end()) return;
+  Pulse& pulse = found->second;
+  pulse.within = std::clamp<Duration>(within, 0s, kLongestInterval);
+  const Instant end = pulse.last + pulse.limit();
+  if (end < pulse.check) check_at(end, peer, pulse);
+}
+
 std::vector<Detector::Silence> Detector::step(Instant now) {
   if (now < next_step_) return {};
   const bool stopped = next_step_ != Instant{} && now - next_step_ > kStopped;
   next_step_ = now + kInterval;
-  std::vector<Silence> silences;
-  for (auto& [peer, pulse] : pulses_) {
-    if (stopped) pulse.last = now;
-    const Duration silent = now - pulse.last;
-    if (silent > std::max<Duration>(kSilenceFloor, kSilenceRoundTrips * pulse.rtt))
-      silences.push_back({peer, silent});
+  if (stopped) {
+    for (auto& [peer, pulse] : pulses_) pulse.last = now;
   }
+  std::vector<Silence> silences;
+  while (!checks_.empty() && checks_.begin()->first <= now) {
+    const PeerId peer = checks_.begin()->second;
+    Pulse& pulse = pulses_.at(peer);
+    const Duration silent = now - pulse.last;
+    if (silent > pulse.limit()) silences.push_back({peer, silent});
+    check_at(std::max<Instant>(pulse.last + pulse.limit(), next_step_), peer, pulse);
+  }
+  std::sort(silences.begin(), silences.end(),
+            [](const Silence& a, const Silence& b) { return a.peer < b.peer; });
   return silences;
 }
 

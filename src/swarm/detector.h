@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -24,7 +26,11 @@ class Detector {
   void heard(Instant now, PeerId peer);
   void round_trip(PeerId peer, Duration sample);
 
-  /// Peers silent for longer than max(2 s, 6 round trips); call it often (its own interval is 250 ms).
+  /// It says that it will be heard again within this time.
+  void expect(PeerId peer, Duration within);
+
+  /// Peers silent for longer than max(2 s, 6 round trips, 4 times what they said); call it often (its own
+  /// interval is 250 ms).
   std::vector<Silence> step(Instant now);
 
   Instant next_step() const { return next_step_; }
@@ -37,9 +43,16 @@ class Detector {
   struct Pulse {
     Instant last{};
     Duration rtt{};
+    Duration within{};  // expect()
+    Instant check{};    // in checks_
+
+    Duration limit() const;
   };
 
-  std::map<PeerId, Pulse> pulses_;
+  void check_at(Instant when, PeerId peer, Pulse& pulse);
+
+  std::unordered_map<PeerId, Pulse> pulses_;
+  std::set<std::pair<Instant, PeerId>> checks_;  // one of each: when it could be found silent
   Instant next_step_{};
 };
 

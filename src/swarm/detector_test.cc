@@ -53,6 +53,39 @@ TEST(Detector, gives_a_far_peer_six_round_trips) {
   EXPECT_LE(*noticed, 3600ms + 250ms);
 }
 
+TEST(Detector, names_a_silent_peer_in_time_that_was_to_speak_seldom_before) {
+  Detector detector = with_both();
+  detector.expect(kQuiet, 8s);
+  EXPECT_FALSE(first_silence(detector, kStart, 10s).has_value());
+  detector.heard(kStart + 10s, kQuiet);
+  detector.expect(kQuiet, 250ms);
+  const std::optional<Duration> noticed = first_silence(detector, kStart + 10s, 10s);
+  ASSERT_TRUE(noticed.has_value());
+  EXPECT_LE(*noticed, 2s + 250ms);
+}
+
+TEST(Detector, gives_a_peer_that_speaks_seldom_four_of_its_intervals) {
+  Detector detector = with_both();
+  detector.expect(kQuiet, 8s);
+  const std::optional<Duration> noticed = first_silence(detector, kStart, 1min);
+  ASSERT_TRUE(noticed.has_value());
+  EXPECT_GT(*noticed, 32s);
+  EXPECT_LE(*noticed, 32s + 250ms);
+}
+
+TEST(Detector, is_as_strict_as_before_with_a_peer_that_speaks_often_again) {
+  Detector detector = with_both();
+  detector.expect(kQuiet, 8s);
+  detector.expect(kQuiet, 250ms);
+  EXPECT_LE(first_silence(detector, kStart, 10s), 2s + 250ms);
+}
+
+TEST(Detector, does_not_wait_for_ever_for_whoever_says_so) {
+  Detector detector = with_both();
+  detector.expect(kQuiet, 1h);
+  EXPECT_LE(first_silence(detector, kStart, 10min), 129s);
+}
+
 TEST(Detector, blames_nobody_when_it_was_stopped_itself) {
   Detector detector = with_both();
   EXPECT_TRUE(detector.step(kStart).empty());

@@ -30,48 +30,7 @@ Lead::Lead(Options options, const Record& head, Ballot ballot, Instant now)
       live_({{options_.self.peer, options_.self.incarnation}}) {
   TW_CHECK(ballot_owner(head_.members, ballot).is(options_.self));
   for (const Member& m : head_.members) seats_.emplace(m.peer, m.incarnation);
-}
-
-bool Lead::counts(PeerId peer) const {
-  return live_.contains(peer) && !left_out_.contains(peer) && !unlinked_.contains(peer);
-}
-
-bool Lead::seated(PeerId peer) const {
-  const auto here = live_.find(peer);
-  const auto seat = seats_.find(peer);
-  return here != live_.end() && seat != seats_.end() && here->second == seat->second;
-}
-
-std::vector<PeerId> Lead::present() const {
-  std::vector<PeerId> peers;
-  for (const Member& m : head_.members) {
-    if (counts(m.peer) && seated(m.peer)) peers.push_back(m.peer);
-  }
-  return peers;
-}
-
-std::set<PeerId> Lead::eligible() const {
-  const auto own = seen_.find(options_.self.peer);
-  if (own == seen_.end()) return {};
-  std::set<PeerId> peers;
-  for (PeerId peer : present()) {
-    const auto seen = seen_.find(peer);
-    const bool fits =
-        seen != seen_.end() && seen->second.parameters == own->second.parameters && !refused_.contains(peer);
-    // Of who did not promise it is not known which slots it has used.
-    if (fits && (ballot_ == 0 || promises_.contains(peer))) peers.insert(peer);
-  }
-  return peers;
-}
-
-bool Lead::has_quorum(const std::set<PeerId>& peers) const { return is_quorum(head_.members, peers); }
-
-bool Lead::enough_live() const {
-  std::set<PeerId> peers;
-  for (const auto& [peer, incarnation] : live_) {
-    if (seated(peer)) peers.insert(peer);
-  }
-  return has_quorum(peers);
+  recount();
 }
 
 void Lead::set_live(Instant now, const Live& live) {
@@ -82,10 +41,11 @@ void Lead::set_live(Instant now, const Live& live) {
     if (still == live.end() || still->second != incarnation) gone.push_back(peer);
   }
   live_ = live;
+  recount();
   for (PeerId peer : gone) {
     const bool took_part = seen_.contains(peer) || promises_.contains(peer);
     // Should it come back, what it has was given to others.
-    if (took_part || stage_ == Stage::called) unlinked_.insert(peer);
+    if ((took_part || stage_ == Stage::called) && unlinked_.insert(peer).second) recount();
     std::erase_if(candidates_, [&](const Member& m) { return m.peer == peer; });
     out(peer);
   }
@@ -96,7 +56,7 @@ void Lead::on_progress(const Member& from, const Progress& progress) {
   const PeerId peer = from.peer;
   if (progress.round != head_.round + 1 || !live_.contains(peer) || stage_ == Stage::decided) return;
   if (progress.ballot > ballot_) return outbid_by(progress.ballot);
-  seen_[peer] = {progress.parameters, progress.leaving};
+  note(peer, progress);
   const bool missed_call =
       stage_ == Stage::called && !progress.called && counts(peer) &&
       std::find(plan_->participants.begin(), plan_->participants.end(), peer) != plan_->participants.end();
@@ -115,6 +75,12 @@ void Lead::on_progress(const Member& from, const Progress& progress) {
   advance();
 }
 
+void Lead::note(PeerId peer, const Progress& progress) {
+  const auto [entry, first] = seen_.try_emplace(peer);
+  const Digest before = std::exchange(entry->second, {progress.parameters, progress.leaving}).parameters;
+  if (first || before != progress.parameters) recount(peer);
+}
+
 // A joiner that has come to the head while the round is averaged gets this mean, too: if it had to fetch it
 // afterwards, it might come too late for every round.
 void Lead::take_in(PeerId joiner) {
@@ -129,10 +95,10 @@ void Lead::take_in(PeerId joiner) {
 void Lead::on_promise(PeerId from, const Promise& promise) {
   if (!seated(from) || promise.ballot < ballot_) return;
   if (promise.ballot > ballot_) return outbid_by(promise.ballot);
-  if (promise.progress.parameters != Digest{})
-    seen_[from] = {promise.progress.parameters, promise.progress.leaving};
+  if (promise.progress.parameters != Digest{}) note(from, promise.progress);
   if (stage_ != Stage::preparing) return;  // too late to count; its progress will come
   promises_[from] = promise;
+  recount(from);
   advance();
 }
 
@@ -228,13 +194,10 @@ void Lead::advance() {
   if (stage_ == Stage::called && !resigned_) commit_when_agreed();
 }
 
-bool Lead::may_decide() const {
-  const std::vector<PeerId> here = present();
-  return !eligible().empty() && (minority_ || has_quorum({here.begin(), here.end()}));
-}
+bool Lead::may_decide() const { return !eligible().empty() && (minority_ || quorum_present_); }
 
 void Lead::feed() {
-  const std::set<PeerId> peers = eligible();
+  const std::set<PeerId>& peers = eligible();
   if (present().size() + candidates_.size() < options_.wait_for) return;
   for (LeaseBook::Grant& grant : book_.feed(peers)) {
     Pace& pace = paces_[grant.peer];
@@ -248,23 +211,25 @@ void Lead::feed() {
   }
 }
 
-std::vector<Member> Lead::next_members() const {
+bool Lead::is_next(const Member& member) const {
   const Digest& own = seen_.at(options_.self.peer).parameters;
+  const auto seen = seen_.find(member.peer);
+  const bool fits = seen == seen_.end() || (!seen->second.leaving && seen->second.parameters == own);
+  return counts(member.peer) && fits;
+}
+
+std::vector<Member> Lead::next_members() const {
   std::vector<Member> next;
-  for (const Member& m : head_.members) {
-    const auto seen = seen_.find(m.peer);
-    const bool fits = seen == seen_.end() || (!seen->second.leaving && seen->second.parameters == own);
-    if (counts(m.peer) && seated(m.peer) && fits) next.push_back(m);
-  }
-  for (const Member& m : candidates_) {
-    const Seen& seen = seen_.at(m.peer);
-    if (counts(m.peer) && !seen.leaving && seen.parameters == own) next.push_back(m);
-  }
+  std::ranges::copy_if(head_.members, std::back_inserter(next),
+                       [&](const Member& m) { return seated(m.peer) && is_next(m); });
+  std::ranges::copy_if(candidates_, std::back_inserter(next), [&](const Member& m) { return is_next(m); });
   return next;
 }
 
 bool Lead::nobody_stays() const {
-  return stage_ == Stage::leasing && seen_.contains(options_.self.peer) && next_members().empty();
+  if (stage_ != Stage::leasing || !seen_.contains(options_.self.peer)) return false;
+  return std::ranges::none_of(head_.members, [&](const Member& m) { return seated(m.peer) && is_next(m); }) &&
+         std::ranges::none_of(candidates_, [&](const Member& m) { return is_next(m); });
 }
 
 /// Members that are here, but out of this round.
@@ -310,7 +275,7 @@ void Lead::call() {
   plan.draft = draft();
   if (plan.draft.members.empty()) return;  // step() sees who could go on
   plan.participants = participants();
-  const std::set<PeerId> able = eligible();
+  const std::set<PeerId>& able = eligible();
   std::vector<PeerId> owners;
   for (PeerId peer : present()) {
     if (able.contains(peer)) owners.push_back(peer);
@@ -379,15 +344,12 @@ void Lead::step(Instant now) {
   now_ = now;
   if (stage_ == Stage::decided) return;
   if (stage_ == Stage::preparing) ask_for_promises();
-  std::set<PeerId> here;
-  for (PeerId peer : present()) here.insert(peer);
-  if (has_quorum(here)) {
+  if (quorum_present_) {
     no_quorum_since_ = kNever;
   } else if (no_quorum_since_ == kNever) {
     no_quorum_since_ = now;
   }
-  if (!has_quorum(here) && enough_live())
-    resigned_ = true;  // they are back: a new ballot asks what they have
+  if (!quorum_present_ && enough_live()) resigned_ = true;  // they are back: a new ballot asks what they have
   if (nobody_stays() && !uncounted().empty())
     resigned_ = true;  // the run is theirs: a new ballot counts them
   minority_ = no_quorum_since_ != kNever && now - no_quorum_since_ >= options_.patience;

@@ -108,10 +108,18 @@ class Lead {
 
   bool counts(PeerId peer) const;  // live and not left out of this round
   bool seated(PeerId peer) const;  // live, and the very process that the head names
-  std::vector<PeerId> present() const;
-  std::set<PeerId> eligible() const;
+
+  const std::vector<PeerId>& present() const { return present_; }
+
+  const std::set<PeerId>& eligible() const { return eligible_; }
+
+  bool is_eligible(PeerId peer) const;
+  void recount();
+  void recount(PeerId peer);
   bool has_quorum(const std::set<PeerId>& peers) const;
-  bool enough_live() const;
+
+  bool enough_live() const { return enough_live_; }
+
   void outbid_by(Ballot ballot);
   void ask_for_promises();
   void begin_when_promised();
@@ -122,6 +130,7 @@ class Lead {
   void call();
   void propose(Plan plan);
   Record draft() const;
+  bool is_next(const Member& member) const;
   std::vector<Member> next_members() const;
   bool nobody_stays() const;
   std::vector<PeerId> uncounted() const;
@@ -134,6 +143,7 @@ class Lead {
   void give_up_segments_of(PeerId suspect);
   void give_out_again(PeerId peer);
   void take_in(PeerId joiner);
+  void note(PeerId peer, const Progress& progress);
   void follow_work(PeerId peer, const Progress& progress);
   void lease_again(PeerId peer, const Progress& progress);
   void give_up_on_hung_peers();
@@ -153,9 +163,13 @@ class Lead {
   LeaseBook book_;
   Live seats_;  // the members of head_
   Live live_;
-  std::set<PeerId> left_out_;  // alive, but not in this round any more
-  std::set<PeerId> refused_;   // counts, but its gradients do not
-  std::set<PeerId> unlinked_;  // their links were gone since this ballot began
+  std::set<PeerId> left_out_;    // alive, but not in this round any more
+  std::set<PeerId> refused_;     // counts, but its gradients do not
+  std::set<PeerId> unlinked_;    // their links were gone since this ballot began
+  std::vector<PeerId> present_;  // recount(): members that are seated and count
+  std::set<PeerId> eligible_;    // recount(): of them, those to whom leases may go
+  bool quorum_present_ = false;  // recount()
+  bool enough_live_ = false;     // recount(): with those who are out of the round
   std::map<PeerId, Seen> seen_;
   std::map<PeerId, Pace> paces_;
   std::vector<Member> candidates_;  // not members yet, at the head of the history

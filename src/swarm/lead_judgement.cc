@@ -82,6 +82,7 @@ Duration Lead::hung_after(PeerId peer) const {
 void Lead::leave_out(PeerId peer, const std::string& why) {
   if (!counts(peer)) return;
   left_out_.insert(peer);
+  recount();
   events_.push_back({now_, Phase::lost, head_.round + 1, peer, why});
   out(peer);
   advance();
@@ -108,6 +109,7 @@ void Lead::out(PeerId peer) {
 // but gets the mean and votes.
 void Lead::refuse_work_of(PeerId peer, const std::string& why) {
   if (!counts(peer) || finishing_ || resigned_ || !refused_.insert(peer).second) return;
+  recount();
   events_.push_back({now_, Phase::lost, head_.round + 1, peer, why});
   give_out_again(peer);
   const std::vector<PeerId> here = present();

@@ -88,21 +88,25 @@ std::uint64_t LeaseBook::grant_size(const Account& account, double speed_of_all,
   return std::max<std::uint64_t>(1, half);
 }
 
-std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible) {
-  double speed_of_all = 0;
-  bool all_measured = true;
-  for (PeerId peer : eligible) {
+double LeaseBook::speed_of(const std::set<PeerId>& peers) const {
+  double all = 0;
+  for (PeerId peer : peers) {
     const double speed = samples_per_s(peer);
-    speed_of_all += speed;
-    all_measured = all_measured && speed > 0;
+    if (speed <= 0) return 0;
+    all += speed;
   }
-  if (!all_measured) speed_of_all = 0;
+  return all;
+}
+
+std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible) {
+  if (free_.empty()) return {};
   std::vector<std::pair<std::uint64_t, PeerId>> hungry;
-  for (PeerId peer : eligible) {
-    const auto found = accounts_.find(peer);
-    const bool asks = found != accounts_.end() && found->second.hungry && !found->second.recalled;
-    if (asks) hungry.emplace_back(found->second.held(), peer);
+  for (const auto& [peer, account] : accounts_) {
+    const bool asks = account.hungry && !account.recalled && eligible.contains(peer);
+    if (asks) hungry.emplace_back(account.held(), peer);
   }
+  if (hungry.empty()) return {};
+  const double speed_of_all = speed_of(eligible);
   std::sort(hungry.begin(), hungry.end());  // who stands idle comes before who only asks ahead
   std::vector<Grant> grants;
   for (const auto& [held, peer] : hungry) {
@@ -120,9 +124,8 @@ std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible) 
 
 std::optional<PeerId> LeaseBook::worth_recalling(const std::set<PeerId>& eligible) {
   if (!free_.empty()) return std::nullopt;
-  const bool somebody_idle = std::any_of(eligible.begin(), eligible.end(), [&](PeerId peer) {
-    const auto found = accounts_.find(peer);
-    return found != accounts_.end() && found->second.hungry && found->second.held() == 0;
+  const bool somebody_idle = std::any_of(accounts_.begin(), accounts_.end(), [&](const auto& entry) {
+    return entry.second.hungry && entry.second.held() == 0 && eligible.contains(entry.first);
   });
   if (!somebody_idle) return std::nullopt;
   const auto time_left = [](const Account& account) {

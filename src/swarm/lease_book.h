@@ -96,6 +96,7 @@ class LeaseBook {
   };
 
   void take(Account& account, const Progress& progress);
+  double speed_of(const std::set<PeerId>& peers) const;  // 0 while that of one is not known
   std::uint64_t grant_size(const Account& account, double speed_of_all, std::size_t peers) const;
 
   Options options_;

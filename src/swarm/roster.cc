@@ -31,27 +31,30 @@ Roster::Roster(PeerId self, std::vector<std::string> bootstrap)
 void Roster::learn(const Member& member) {
   if (member.peer == self_ || !is_address(member.address)) return;
   Entry& entry = entries_[member.peer];
-  entry.teller.reset();
-  if (!entry.open) entry.address = member.address;
+  set_teller(entry, std::nullopt);
+  if (!entry.open) set_address(entry, member.address);
 }
 
 void Roster::hear(PeerId teller, const Member& member) {
   if (member.peer == self_ || !is_address(member.address)) return;
   const auto known = entries_.find(member.peer);
   if (known != entries_.end()) {
-    if (!known->second.open) known->second.address = member.address;
+    if (!known->second.open) set_address(known->second, member.address);
     return;
   }
-  const auto told = std::count_if(entries_.begin(), entries_.end(),
-                                  [&](const auto& entry) { return entry.second.teller == teller; });
-  if (entries_.size() >= kMostKnown || static_cast<std::size_t>(told) >= kMostToldOf) return;
+  const auto told = told_.find(teller);
+  if (entries_.size() >= kMostKnown || (told != told_.end() && told->second >= kMostToldOf)) return;
   Entry& entry = entries_[member.peer];
-  entry.address = member.address;
-  entry.teller = teller;
+  set_address(entry, member.address);
+  set_teller(entry, teller);
 }
 
 void Roster::open(const Member& peer) {
-  entries_[peer.peer] = Entry{peer.address, peer.incarnation, true, std::nullopt, {}, std::nullopt, 0};
+  Entry& entry = entries_[peer.peer];
+  set_address(entry, peer.address);
+  set_teller(entry, std::nullopt);
+  entry = Entry{entry.address, peer.incarnation, true, std::nullopt, {}, std::nullopt, 0};
+  update(peer.peer, entry);
   dials_.erase(peer.address);
 }
 
@@ -60,6 +63,7 @@ void Roster::close(Instant now, PeerId peer) {
   if (found == entries_.end() || !found->second.open) return;
   found->second.open = false;
   found->second.heartbeat.reset();
+  update(peer, found->second);
   dials_[found->second.address] = Dial{now + kFirstBackoff, kFirstBackoff, 0};
 }
 
@@ -73,8 +77,13 @@ void Roster::refused(Instant now, const std::string& address) {
 void Roster::heard(Instant now, PeerId peer, const Heartbeat& heartbeat) {
   const auto found = entries_.find(peer);
   if (found == entries_.end()) return;
-  found->second.heartbeat = heartbeat;
+  std::optional<Heartbeat>& last = found->second.heartbeat;
+  const bool news = !last || last->standing != heartbeat.standing;
+  last = heartbeat;
   found->second.heard_at = now;
+  if (!news) return;
+  ++version_;
+  update(peer, found->second);
 }
 
 void Roster::now_follows(const Member& member) {
@@ -82,6 +91,36 @@ void Roster::now_follows(const Member& member) {
   if (!is_open(member) || !found->second.heartbeat) return;
   Standing& standing = found->second.heartbeat->standing;
   if (standing == Standing::fresh) standing = Standing::member;
+  update(member.peer, found->second);
+}
+
+void Roster::set_address(Entry& entry, const std::string& address) {
+  address_bytes_ += address.size() - entry.address.size();
+  entry.address = address;
+}
+
+void Roster::set_teller(Entry& entry, std::optional<PeerId> teller) {
+  if (entry.teller && --told_.at(*entry.teller) == 0) told_.erase(*entry.teller);
+  if (teller) ++told_[*teller];
+  entry.teller = teller;
+}
+
+void Roster::update(PeerId peer, const Entry& entry) {
+  const auto place = std::lower_bound(open_.begin(), open_.end(), peer);
+  const bool was_open = place != open_.end() && *place == peer;
+  if (entry.open && !was_open) open_.insert(place, peer);
+  if (!entry.open && was_open) open_.erase(place);
+  const auto known = following_.find(peer);
+  const bool follows = entry.open && !entry.behind();
+  const bool same =
+      follows ? known != following_.end() && known->second == entry.incarnation : known == following_.end();
+  if (same) return;
+  ++version_;
+  if (follows) {
+    following_[peer] = entry.incarnation;
+  } else {
+    following_.erase(peer);
+  }
 }
 
 Duration Roster::heartbeat_age(Instant now, PeerId peer) const {
@@ -89,8 +128,18 @@ Duration Roster::heartbeat_age(Instant now, PeerId peer) const {
   return found == entries_.end() ? Duration{0} : now - found->second.heard_at;
 }
 
+bool Roster::given_up(PeerId peer, Entry& entry, const std::vector<Member>& members) {
+  if (entry.open || is_member(members, peer)) return false;
+  if (dials_[entry.address].failures < kTries && entry.dialled < kDumbTries) return false;
+  dials_.erase(entry.address);
+  set_address(entry, {});
+  set_teller(entry, std::nullopt);
+  return true;
+}
+
 std::vector<std::string> Roster::dials(Instant now, const std::vector<Member>& members) {
   std::vector<std::string> due;
+  if (!open_.empty() && open_.size() == entries_.size()) return due;
   const auto consider = [&](const std::string& address) {
     Dial& dial = dials_[address];
     if (now < dial.next) return false;
@@ -99,17 +148,18 @@ std::vector<std::string> Roster::dials(Instant now, const std::vector<Member>& m
     return true;
   };
   for (auto entry = entries_.begin(); entry != entries_.end();) {
-    const bool given_up =
-        !entry->second.open && !is_member(members, entry->first) &&
-        (dials_[entry->second.address].failures >= kTries || entry->second.dialled >= kDumbTries);
-    if (given_up) dials_.erase(entry->second.address);
-    entry = given_up ? entries_.erase(entry) : std::next(entry);
+    const bool over = given_up(entry->first, entry->second, members);
+    entry = over ? entries_.erase(entry) : std::next(entry);
   }
   forget_dials();
+  std::map<PeerId, Entry*> unlinked;  // in the order of ids on every machine
   for (auto& [peer, entry] : entries_) {
-    if (!entry.open && consider(entry.address)) ++entry.dialled;
+    if (!entry.open) unlinked.emplace(peer, &entry);
   }
-  if (open_peers().empty()) {
+  for (const auto& [peer, entry] : unlinked) {
+    if (consider(entry->address)) ++entry->dialled;
+  }
+  if (open_.empty()) {
     for (const std::string& address : bootstrap_) consider(address);
   }
   return due;
@@ -133,36 +183,16 @@ bool Roster::is_open(const Member& member) const {
   return found != entries_.end() && found->second.open && found->second.incarnation == member.incarnation;
 }
 
-std::vector<PeerId> Roster::open_peers() const {
-  std::vector<PeerId> peers;
-  for (const auto& [peer, entry] : entries_) {
-    if (entry.open) peers.push_back(peer);
-  }
-  return peers;
-}
+std::vector<Member> Roster::linked() const { return linked(0, open_.size()); }
 
-std::vector<Member> Roster::linked() const {
+std::vector<Member> Roster::linked(std::uint64_t place, std::size_t count) const {
   std::vector<Member> members;
-  for (const auto& [peer, entry] : entries_) {
-    if (entry.open) members.push_back({peer, entry.address, entry.incarnation});
+  if (open_.empty()) return members;
+  const std::size_t first = count < open_.size() ? place % open_.size() : 0;
+  for (std::size_t i = 0; i < std::min(count, open_.size()); ++i) {
+    members.push_back(process(open_[(first + i) % open_.size()]));
   }
   return members;
-}
-
-std::set<PeerId> Roster::following() const {
-  std::set<PeerId> peers;
-  for (const auto& [peer, entry] : entries_) {
-    if (entry.open && !entry.behind()) peers.insert(peer);
-  }
-  return peers;
-}
-
-std::map<PeerId, std::uint64_t> Roster::following_processes() const {
-  std::map<PeerId, std::uint64_t> processes;
-  for (const auto& [peer, entry] : entries_) {
-    if (entry.open && !entry.behind()) processes.emplace_hint(processes.end(), peer, entry.incarnation);
-  }
-  return processes;
 }
 
 bool Roster::Entry::behind() const {
@@ -174,8 +204,7 @@ bool Roster::follows(const Member& member) const {
 }
 
 std::uint64_t Roster::held_bytes() const {
-  std::uint64_t bytes = 0;
-  for (const auto& [peer, entry] : entries_) bytes += sizeof peer + sizeof entry + entry.address.size();
+  std::uint64_t bytes = entries_.size() * (sizeof(PeerId) + sizeof(Entry)) + address_bytes_;
   for (const auto& [address, dial] : dials_) bytes += sizeof address + sizeof dial + address.size();
   return bytes;
 }

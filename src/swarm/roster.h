@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/time.h"
@@ -52,16 +53,21 @@ class Roster {
 
   /// The process that is, or was last, linked under this id.
   Member process(PeerId peer) const;
-  std::vector<PeerId> open_peers() const;
+
+  /// In the order of ids.
+  const std::vector<PeerId>& open_peers() const { return open_; }
 
   /// Linked peers, as Members with their addresses.
   std::vector<Member> linked() const;
 
-  /// Linked peers that follow the history: neither fresh nor taking state.
-  std::set<PeerId> following() const;
+  /// Up to `count` of them, from a place in the order of ids on; `place` is any number.
+  std::vector<Member> linked(std::uint64_t place, std::size_t count) const;
 
-  /// The same, with their incarnations.
-  std::map<PeerId, std::uint64_t> following_processes() const;
+  /// Linked peers that follow the history: neither fresh nor taking state.
+  const std::map<PeerId, std::uint64_t>& following() const { return following_; }  ///< their incarnations
+
+  /// Changes whenever following() or somebody's standing does.
+  std::uint64_t version() const { return version_; }
 
   /// Linked to this very process, and it follows the history.
   bool follows(const Member& member) const;
@@ -91,11 +97,20 @@ class Roster {
     bool behind() const;
   };
 
+  void update(PeerId peer, const Entry& entry);
+  bool given_up(PeerId peer, Entry& entry, const std::vector<Member>& members);
+  void set_address(Entry& entry, const std::string& address);
+  void set_teller(Entry& entry, std::optional<PeerId> teller);
   void forget_dials();
 
   PeerId self_;
   std::vector<std::string> bootstrap_;
-  std::map<PeerId, Entry> entries_;
+  std::unordered_map<PeerId, Entry> entries_;
+  std::uint64_t address_bytes_ = 0;            // in entries_
+  std::map<PeerId, std::size_t> told_;         // entries_ by teller
+  std::vector<PeerId> open_;                   // of entries_, sorted
+  std::map<PeerId, std::uint64_t> following_;  // of open_
+  std::uint64_t version_ = 0;
   std::map<std::string, Dial> dials_;
 };
 

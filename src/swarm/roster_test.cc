@@ -17,6 +17,12 @@ Heartbeat says(Standing standing) {
   return heartbeat;
 }
 
+std::set<PeerId> followers(const Roster& roster) {
+  std::set<PeerId> peers;
+  for (const auto& [peer, incarnation] : roster.following()) peers.insert(peer);
+  return peers;
+}
+
 TEST(Roster, dials_the_bootstrap_addresses_while_nobody_is_linked) {
   Roster roster(PeerId{1}, {"here", "there"});
   EXPECT_EQ((Addresses{"here", "there"}), roster.dials(kStart, {}));
@@ -102,12 +108,67 @@ TEST(Roster, knows_who_follows_the_history) {
   roster.heard(kStart, PeerId{3}, says(Standing::fresh));
   roster.heard(kStart, PeerId{4}, says(Standing::syncing));
   roster.heard(kStart, PeerId{5}, says(Standing::ready));
-  EXPECT_EQ((std::set<PeerId>{PeerId{2}, PeerId{5}}), roster.following());
+  EXPECT_EQ((std::set<PeerId>{PeerId{2}, PeerId{5}}), followers(roster));
   roster.now_follows(member(3));
   roster.now_follows(member(4));
-  EXPECT_EQ((std::set<PeerId>{PeerId{2}, PeerId{3}, PeerId{5}}), roster.following());
+  EXPECT_EQ((std::set<PeerId>{PeerId{2}, PeerId{3}, PeerId{5}}), followers(roster));
   roster.close(kStart, PeerId{3});
-  EXPECT_EQ((std::set<PeerId>{PeerId{2}, PeerId{5}}), roster.following());
+  EXPECT_EQ((std::set<PeerId>{PeerId{2}, PeerId{5}}), followers(roster));
+}
+
+TEST(Roster, says_by_its_version_that_somebody_follows_or_stands_otherwise) {
+  Roster roster(PeerId{1}, {});
+  std::uint64_t version = roster.version();
+  const auto changes = [&] { return std::exchange(version, roster.version()) != roster.version(); };
+  roster.learn(member(2));
+  EXPECT_FALSE(changes());
+  roster.open(member(2));
+  EXPECT_TRUE(changes());
+  roster.heard(kStart, PeerId{2}, says(Standing::member));
+  EXPECT_TRUE(changes());
+  roster.heard(kStart, PeerId{2}, says(Standing::member));
+  EXPECT_FALSE(changes()) << "nothing new";
+  roster.heard(kStart, PeerId{2}, says(Standing::leaving));
+  EXPECT_TRUE(changes());
+  Member another = member(2);
+  ++another.incarnation;
+  roster.open(another);
+  EXPECT_TRUE(changes());
+  EXPECT_EQ(another.incarnation, roster.following().at(PeerId{2}));
+}
+
+TEST(Roster, counts_what_it_holds_while_peers_come_and_go) {
+  Roster roster(PeerId{1}, {});
+  const std::uint64_t nothing = roster.held_bytes();
+  for (int tries = 0; tries < 3; ++tries) {
+    Member told = member(2);
+    roster.hear(PeerId{3}, told);
+    const std::uint64_t before = roster.held_bytes();
+    told.address += "0";
+    roster.hear(PeerId{4}, told);
+    EXPECT_EQ(before + 1, roster.held_bytes());
+    for (int dials = 0; dials < 100; ++dials) (void)roster.dials(kStart + 1h * tries + 10s * dials, {});
+    EXPECT_EQ(nothing, roster.held_bytes()) << "forgotten";
+  }
+}
+
+TEST(Roster, remembers_more_hearsay_of_one_teller_once_the_former_was_linked) {
+  Roster roster(PeerId{1}, {});
+  for (std::uint64_t id = 10; id < 10 + Roster::kMostToldOf; ++id) roster.hear(PeerId{2}, member(id));
+  const auto due = [&](Duration after) { return roster.dials(kStart + after, {}).size(); };
+  roster.hear(PeerId{2}, member(5000));
+  EXPECT_EQ(Roster::kMostToldOf, due(0s)) << "that is too many";
+  roster.open(member(10));
+  roster.hear(PeerId{2}, member(5000));
+  EXPECT_EQ(1U, due(1s));
+}
+
+TEST(Roster, names_some_of_many_linked_peers_from_any_place_on) {
+  Roster roster(PeerId{1}, {});
+  EXPECT_TRUE(roster.linked(7, 2).empty());
+  for (const std::uint64_t id : {2, 3, 4}) roster.open(member(id));
+  EXPECT_EQ(members({4, 2}), roster.linked(5, 2));
+  EXPECT_EQ(members({2, 3, 4}), roster.linked(5, 9));
 }
 
 TEST(Roster, forgets_what_a_peer_said_when_its_link_is_gone) {

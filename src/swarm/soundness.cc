@@ -11,15 +11,24 @@ std::string fault_of(const Record& draft, const Record& head, const LeaseBook::O
     return "a plan of other samples than those of the round";
   if (draft.members.empty()) return "a record without members";
   const LeaseBook book(lease);
-  RangeSet all(Range{0, lease.microbatches()});
+  const std::uint64_t total = lease.microbatches();
+  std::vector<Range> all;
   for (const Contribution& c : draft.contributors) {
-    if (c.slot >= kMostSlots || c.microbatches.empty() || !all.contains(c.microbatches))
-      return "a contribution of microbatches that the round does not have, or has already";
+    const std::vector<Range>& ranges = c.microbatches.ranges();
+    const bool within = !ranges.empty() && ranges.back().first < total && ranges.back().end() <= total;
+    if (c.slot >= kMostSlots || !within) return "a contribution of microbatches that the round does not have";
     if (c.samples != book.samples(c.microbatches))
       return "a contribution that claims other samples than its own";
-    all.remove(c.microbatches);
+    all.insert(all.end(), ranges.begin(), ranges.end());
   }
-  return all.empty() ? std::string() : "a plan that lacks microbatches of the round";
+  std::sort(all.begin(), all.end(), [](const Range& a, const Range& b) { return a.first < b.first; });
+  std::uint64_t next = 0;
+  for (const Range& range : all) {
+    if (range.first < next) return "a contribution of microbatches that another one has already";
+    if (range.first > next) return "a plan that lacks microbatches of the round";
+    next = range.end();
+  }
+  return next == total ? std::string() : "a plan that lacks microbatches of the round";
 }
 
 bool is_sound(const Progress& progress, const LeaseBook::Options& lease) {

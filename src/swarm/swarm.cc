@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/prng.h"
 #include "swarm/quorum.h"
 #include "wire/frame.h"
 
@@ -12,9 +13,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kTick = 250ms;
 /// A commit that no heartbeat confirms is believed so long: several ticks and a slow path.
 constexpr Duration kCommitAlone = 2s;
+/// Of whom a newcomer is told where links are many. The leader tells it of all.
+constexpr std::size_t kSomePeers = 8;
+/// Where links are many, each peer tells another one of some of its links once in so many ticks.
+constexpr std::uint64_t kGossipTicks = 16;
 /// Before any round was averaged.
 constexpr Duration kExpectedReduce = 10s;
 
@@ -26,6 +30,7 @@ Swarm::Swarm(Options options, Instant now)
     : options_(std::move(options)),
       now_(now),
       next_tick_(now),
+      cadence_(options_.self.peer),
       roster_(options_.self.peer, options_.bootstrap),
       expected_reduce_(kExpectedReduce) {}
 
@@ -34,10 +39,11 @@ Swarm::Swarm(Options options, Instant now)
 
 void Swarm::on_open(Instant now, const Member& peer) {
   now_ = now;
-  const std::vector<Member> others = roster_.linked();
+  const std::vector<Member> others = introduced_to(peer.peer);
   roster_.open(peer);
   lost_.erase(peer.peer);
   detector_.open(now, peer.peer);
+  cadence_.open(peer.peer);
   if (!others.empty()) send(peer.peer, Peers{others});
   send(peer.peer, heartbeat_to(peer.peer));
   settle();
@@ -54,8 +60,11 @@ void Swarm::on_refused(Instant now, const std::string& address) { roster_.refuse
 void Swarm::on_message(Instant now, PeerId from, const Message& message) {
   now_ = now;
   detector_.heard(now, from);
+  const std::uint64_t version = roster_.version();
+  const Standing standing = standing_;
   dispatch(from, message);
-  settle();
+  const bool old_news = std::holds_alternative<Heartbeat>(message) && roster_.version() == version;
+  if (!old_news || standing != standing_) settle();
 }
 
 void Swarm::dispatch(PeerId from, const Message& message) {
@@ -72,6 +81,7 @@ void Swarm::lose(PeerId peer, const std::string& why, Duration silent) {
   roster_.close(now_, peer);
   lost_.insert(peer);
   detector_.close(peer);
+  cadence_.close(peer);
   fresh_.erase(peer);
   if (!head_ || head_->last || !names(head_->members, roster_.process(peer))) return;
   if (last && last->standing == Standing::leaving) return;
@@ -99,14 +109,16 @@ void Swarm::step(Instant now) {
 }
 
 void Swarm::tick() {
-  next_tick_ = now_ + kTick;
-  tell_standing();
+  next_tick_ = now_ + Cadence::kTick;
+  const std::vector<PeerId> due = cadence_.tick(in_front());
+  for (PeerId peer : due) send(peer, heartbeat_to(peer));
+  gossip();
   if (head_ && head_->last) return;
   for (std::string& address : roster_.dials(now_, head_ ? head_->members : std::vector<Member>{})) {
     decisions_.push_back(Dial{std::move(address)});
   }
   const bool hungry = work_.idle() && work_.wants_more();
-  if (hungry) send_progress();
+  if (hungry) send_progress(false, due);
   if (mean_) say_vote();  // once more: the leader may have lost the first one with all it knew
   if (run_is_over_ && !ended_ && !(head_ && head_->last) && roster_.following().empty()) {
     ended_ = true;
@@ -213,6 +225,36 @@ void Swarm::send(PeerId to, Message message) {
   }
 }
 
+// The leader, and who leads when it is lost.
+std::set<PeerId> Swarm::in_front() const {
+  std::set<PeerId> front;
+  const std::optional<PeerId> leads = leader();
+  if (!leads) return front;
+  front.insert(*leads);
+  const auto heir = std::find_if(head_->members.begin(), head_->members.end(),
+                                 [&](const Member& m) { return m.peer != *leads && is_here(m); });
+  if (heir != head_->members.end()) front.insert(heir->peer);
+  return front;
+}
+
+// Of whom it is told when its link comes up. Of the others it hears from the leader, or by gossip().
+std::vector<Member> Swarm::introduced_to(PeerId newcomer) const {
+  const std::optional<PeerId> leads = leader();
+  const bool all = roster_.open_peers().size() <= Cadence::kFewLinks || leads == options_.self.peer ||
+                   (options_.founder && !head_);
+  if (all) return roster_.linked();
+  std::vector<Member> some = roster_.linked(mix(options_.self.peer.value, newcomer.value), kSomePeers);
+  if (leads) some.push_back(roster_.process(*leads));
+  return some;
+}
+
+void Swarm::gossip() {
+  const std::uint64_t dice = mix(options_.self.peer.value, nanos(now_));
+  if (roster_.open_peers().size() <= Cadence::kFewLinks || dice % kGossipTicks != 0) return;
+  const PeerId to = roster_.linked(mix(dice, 1), 1).front().peer;
+  send(to, Peers{roster_.linked(mix(dice, 2), kSomePeers)});
+}
+
 void Swarm::broadcast(const Message& message) {
   for (PeerId peer : roster_.open_peers()) send(peer, message);
 }
@@ -234,6 +276,7 @@ Heartbeat Swarm::heartbeat_to(PeerId peer) const {
     beat.echo_ns = last->sent_ns;
     beat.echo_delay_ns = static_cast<std::uint64_t>(roster_.heartbeat_age(now_, peer).count());
   }
+  beat.next_ms = static_cast<std::uint32_t>(cadence_.interval(peer) / 1ms);
   return beat;
 }
 
@@ -250,20 +293,22 @@ Progress Swarm::progress() const {
   return progress;
 }
 
-void Swarm::send_progress(bool gave_back) {
+void Swarm::send_progress(bool gave_back) { send_progress(gave_back, roster_.open_peers()); }
+
+void Swarm::send_progress(bool gave_back, const std::vector<PeerId>& where_unled) {
   if (!parameters_ || ended_) return;
   Progress now = progress();
   now.gave_back = gave_back;
   if (standing_ == Standing::member || standing_ == Standing::leaving) {
     if (const std::optional<PeerId> leads = leader()) send(*leads, now);
   } else if (standing_ == Standing::ready || standing_ == Standing::fresh) {
-    broadcast(now);
+    for (PeerId peer : where_unled) send(peer, now);
   }
 }
 
 Round Swarm::newest_told() const {
   Round newest = now_ - told_by_commit_at_ < kCommitAlone ? told_by_commit_ : 0;
-  for (PeerId peer : roster_.following()) {
+  for (const auto& [peer, incarnation] : roster_.following()) {
     if (const auto last = roster_.last_heartbeat(peer)) newest = std::max(newest, last->head);
   }
   return newest;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "swarm/acceptor.h"
+#include "swarm/cadence.h"
 #include "swarm/detector.h"
 #include "swarm/lead.h"
 #include "swarm/roster.h"
@@ -169,6 +170,9 @@ class Swarm {
   void send(PeerId to, Message message);
   void broadcast(const Message& message);
   void tell_standing();
+  std::set<PeerId> in_front() const;
+  std::vector<Member> introduced_to(PeerId newcomer) const;
+  void gossip();
   void settle();  // own messages, the leader's part, and what follows from them
   void drive_lead();
   void consider_leading();
@@ -194,6 +198,7 @@ class Swarm {
   Heartbeat heartbeat_to(PeerId peer) const;
   Progress progress() const;
   void send_progress(bool gave_back = false);
+  void send_progress(bool gave_back, const std::vector<PeerId>& where_unled);
 
   Options options_;
   Instant now_;
@@ -217,10 +222,12 @@ class Swarm {
   std::optional<Digest> mean_;        // of the present plan, complete here
   double samples_per_s_ = 0;
   Detector detector_;
+  Cadence cadence_;
   Roster roster_;
   Work work_{0};
   Acceptor acceptor_;
   std::optional<Lead> lead_;
+  std::uint64_t lead_knows_ = 0;  // version of the roster
   Instant lead_again_at_{};
   std::optional<Ballot> led_;  // highest of this round: a ballot is never led twice
   Instant called_at_ = kNever;

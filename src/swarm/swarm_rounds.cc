@@ -33,6 +33,7 @@ void Swarm::receive(PeerId from, const Heartbeat& told) {
   if (on_its_way)
     heartbeat.standing = Standing::member;  // said before the record that made it one had arrived
   roster_.heard(now_, from, heartbeat);
+  detector_.expect(from, std::chrono::milliseconds(told.next_ms));
   if (head_ && head_->last && heartbeat.head_record == head_digest_) at_the_end_.insert(from);
   if (heartbeat.echo_ns != 0) {
     const std::uint64_t left = heartbeat.echo_ns + heartbeat.echo_delay_ns;
@@ -155,6 +156,7 @@ void Swarm::receive(PeerId, const Commit& commit) {
 // --------------------------------------------------------------------------------------------------
 
 void Swarm::report_changes(const Record& record) {
+  if (record.members == head_->members) return;
   for (const Member& m : record.members) {
     if (!names(head_->members, m)) events_.push_back({now_, Phase::join, record.round, m.peer});
   }
@@ -168,8 +170,9 @@ void Swarm::report_changes(const Record& record) {
 // Whoever is linked under the id of a member without being that member gets what is meant for it. Whether the
 // member still lives shows when it can be linked again: for that long the other process is not let in.
 void Swarm::turn_away_squatters(const std::vector<Member>& members) {
+  const bool others = head_ && head_->members != members;
   for (const Member& m : members) {
-    if (head_ && is_member(head_->members, m.peer) && !names(head_->members, m)) {
+    if (others && is_member(head_->members, m.peer) && !names(head_->members, m)) {
       const auto same_id = [&](const Member& old) { return old.peer == m.peer; };
       superseded_[m.peer].insert(std::ranges::find_if(head_->members, same_id)->incarnation);
     }
@@ -297,12 +300,13 @@ void Swarm::consider_leading() {
   Event event{now_, Phase::lead, head_->round + 1};
   event.numbers = {{"ballot", ballot}};
   events_.push_back(std::move(event));
+  lead_knows_ = roster_.version();
   lead_->set_live(now_, live());
   if (undisputed) send_progress();
 }
 
 Lead::Live Swarm::live() const {
-  Lead::Live all = roster_.following_processes();
+  Lead::Live all = roster_.following();
   all[options_.self.peer] = options_.self.incarnation;
   return all;
 }
@@ -316,7 +320,7 @@ void Swarm::drive_lead() {
     return;
   }
   if (end_run_) lead_->end_run();
-  lead_->set_live(now_, live());
+  if (std::exchange(lead_knows_, roster_.version()) != roster_.version()) lead_->set_live(now_, live());
   lead_->step(now_);
   for (Envelope& envelope : lead_->take_messages()) send(envelope.to, std::move(envelope.message));
   for (Event& event : lead_->take_events()) events_.push_back(std::move(event));

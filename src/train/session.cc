@@ -38,6 +38,8 @@ void Session::leave() { machine_->leave(); }
 
 SessionView Session::view() const { return machine_->view(); }
 
+std::vector<Member> Session::members() const { return machine_->members(); }
+
 // ---- beginning
 // ------------------------------------------------------------------------------------------------
 
@@ -396,12 +398,15 @@ std::uint64_t Session::Machine::held_bytes() const {
   return bytes + donor_.held_bytes() + fetch_->held_bytes() + swarm_->roster().held_bytes();
 }
 
+std::vector<Member> Session::Machine::members() const {
+  return swarm_ && swarm_->head() ? swarm_->head()->members : std::vector<Member>{};
+}
+
 SessionView Session::Machine::view() const {
   SessionView view;
   if (swarm_ && swarm_->head()) {
     view.round = swarm_->head()->round;
     view.samples = swarm_->head()->samples_total();
-    view.members = swarm_->head()->members;
     view.leader = swarm_->leader().value_or(PeerId{});
   }
   if (swarm_ && !finished_) view.waiting = describe_wait();

@@ -46,7 +46,6 @@ struct SessionOptions {
 struct SessionView {
   Round round = 0;            ///< last committed one here
   std::uint64_t samples = 0;  ///< of the run, committed
-  std::vector<Member> members;
   PeerId leader;
   std::string waiting;    ///< whom for and why; empty when nobody is waited for
   bool finished = false;  ///< the run has ended, or this peer has left
@@ -83,6 +82,9 @@ class Session {
   void leave();
 
   SessionView view() const;
+
+  /// Of the last record.
+  std::vector<Member> members() const;
 
  private:
   class Machine;

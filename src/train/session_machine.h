@@ -31,6 +31,7 @@ class Session::Machine final : public NetworkEvents {
   Result<std::string> start();
   void leave();
   SessionView view() const;
+  std::vector<Member> members() const;
 
   Result<PeerId> admit(const Frame& hello) override;
   void on_open(PeerId peer, const Frame& hello) override;
@@ -98,13 +99,14 @@ class Session::Machine final : public NetworkEvents {
   template <class R>
   void compute(double weight, std::function<R(TrainState&)> run, std::function<void(R, Duration)> done) {
     const auto result = std::make_shared<std::optional<R>>();  // owners: both halves of the job
-    doors_.compute.submit({[state = state_, run, result] { result->emplace(run(*state)); },
-                           [this, alive = std::weak_ptr<int>(alive_), result, done](Duration took) {
-                             if (alive.expired()) return;
-                             done(std::move(**result), took);
-                             pump();
-                           },
-                           weight});
+    doors_.compute.submit(
+        {[state = state_, run = std::move(run), result] { result->emplace(run(*state)); },
+         [this, alive = std::weak_ptr<int>(alive_), result, done = std::move(done)](Duration took) {
+           if (alive.expired()) return;
+           done(std::move(**result), took);
+           pump();
+         },
+         weight});
   }
 
   Doors doors_;

@@ -222,7 +222,8 @@ void Session::Machine::act(const Committed& committed) {
   ++updates_under_way_;
   last_jobs_ = 0;
   compute<Digest>(
-      0, [reduction, record](TrainState& state) { return state.apply(record.round, reduction->mean()); },
+      0,
+      [reduction, round = record.round](TrainState& state) { return state.apply(round, reduction->mean()); },
       [this, record](Digest parameters, Duration took) { on_update(record, parameters, took); });
   after_update(record);
 }

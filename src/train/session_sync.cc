@@ -13,8 +13,9 @@ constexpr Round kReplayAtMost = 8;
 }  // namespace
 
 std::vector<PeerId> Session::Machine::sources() const {
-  const std::set<PeerId> following = swarm_->roster().following();
-  return {following.begin(), following.end()};
+  std::vector<PeerId> peers;
+  for (const auto& [peer, incarnation] : swarm_->roster().following()) peers.push_back(peer);
+  return peers;
 }
 
 // ---- taking

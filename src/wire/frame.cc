@@ -21,8 +21,12 @@ concept Bulk = requires(T& message) {
   message.payload;
 };
 
+constexpr std::size_t kMostHeads = 128;  // a heartbeat, a vote, the head of a segment
+
 class Writer {
  public:
+  Writer() { bytes_.reserve(kMostHeads); }
+
   template <class... Fields>
   void operator()(const Fields&... fields) {
     (put(fields), ...);

@@ -47,7 +47,8 @@ enum class Standing : std::uint8_t {
   leaving,
 };
 
-/// Sent to every peer at a fixed interval. Times are the sender's and opaque to others.
+/// Sent to every peer, the more often the fewer there are (swarm/cadence.h). Times are the sender's and
+/// opaque to others.
 struct Heartbeat {
   Standing standing = Standing::fresh;
   Round head = 0;
@@ -56,10 +57,11 @@ struct Heartbeat {
   std::uint64_t sent_ns = 0;
   std::uint64_t echo_ns = 0;        ///< the last sent_ns that came from the receiver; 0 = none
   std::uint64_t echo_delay_ns = 0;  ///< how long the sender has had it
+  std::uint32_t next_ms = 0;        ///< the next one is due at the latest so long after this one
 
   static void fields(auto& self, auto&& field) {
     field(self.standing, self.head, self.head_record, self.samples_total, self.sent_ns, self.echo_ns,
-          self.echo_delay_ns);
+          self.echo_delay_ns, self.next_ms);
   }
 
   bool operator==(const Heartbeat&) const = default;

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/lead.h"
+#include "swarm/quorum.h"
+
+namespace tw {
+
+bool Lead::counts(PeerId peer) const {
+  return live_.contains(peer) && !left_out_.contains(peer) && !unlinked_.contains(peer);
+}
+
+bool Lead::seated(PeerId peer) const {
+  const auto here = live_.find(peer);
+  const auto seat = seats_.find(peer);
+  return here != live_.end() && seat != seats_.end() && here->second == seat->second;
+}
+
+void Lead::recount() {
+  present_.clear();
+  eligible_.clear();
+  std::set<PeerId> live;
+  for (const Member& m : head_.members) {
+    if (!seated(m.peer)) continue;
+    live.insert(m.peer);
+    if (counts(m.peer)) present_.push_back(m.peer);
+  }
+  enough_live_ = has_quorum(live);
+  quorum_present_ = has_quorum({present_.begin(), present_.end()});
+  for (PeerId peer : present_) {
+    if (is_eligible(peer)) eligible_.insert(peer);
+  }
+}
+
+// What this peer said has changed, not who is there.
+void Lead::recount(PeerId peer) {
+  if (peer == options_.self.peer) return recount();
+  if (is_eligible(peer)) {
+    eligible_.insert(peer);
+  } else {
+    eligible_.erase(peer);
+  }
+}
+
+bool Lead::is_eligible(PeerId peer) const {
+  const auto own = seen_.find(options_.self.peer);
+  const auto seen = seen_.find(peer);
+  const bool fits =
+      own != seen_.end() && seen != seen_.end() && seen->second.parameters == own->second.parameters;
+  // Of who did not promise it is not known which slots it has used.
+  return fits && counts(peer) && seated(peer) && !refused_.contains(peer) &&
+         (ballot_ == 0 || promises_.contains(peer));
+}
+
+bool Lead::has_quorum(const std::set<PeerId>& peers) const { return is_quorum(head_.members, peers); }
+
+}  // namespace tw
