@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/material.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -235,6 +236,7 @@ Record make_record(Input& input, const Material& material) {
       break;
     case 5:
       make(record.first_sample, record.samples);
+      record.samples = std::min(record.samples, UINT64_MAX - record.first_sample);  // or no decoder takes it
       break;
     case 6:
       make(record.parameters, record.mean);
