@@ -89,7 +89,9 @@ void Lead::take_in(PeerId joiner) {
   Plan plan = *plan_;
   plan.participants.push_back(joiner);
   plan.draft.members = next_members();
+  const Instant since = planned_at_;
   propose(std::move(plan));
+  planned_at_ = since;  // what the others owe is due as before
 }
 
 void Lead::on_promise(PeerId from, const Promise& promise) {
@@ -232,6 +234,17 @@ bool Lead::nobody_stays() const {
          std::ranges::none_of(candidates_, [&](const Member& m) { return is_next(m); });
 }
 
+/// Microbatches are left, and all who could do them are out of this round or do none of its work.
+bool Lead::nobody_works() const {
+  if (stage_ != Stage::leasing || !book_.has_free()) return false;
+  const auto would = [&](PeerId peer) { return !seen_.contains(peer) || !seen_.at(peer).leaving; };
+  const std::set<PeerId> able = eligible();
+  if (std::any_of(able.begin(), able.end(), would)) return false;
+  return std::any_of(head_.members.begin(), head_.members.end(), [&](const Member& m) {
+    return seated(m.peer) && would(m.peer) && (!counts(m.peer) || refused_.contains(m.peer));
+  });
+}
+
 /// Members that are here, but out of this round.
 std::vector<PeerId> Lead::uncounted() const {
   std::vector<PeerId> peers;
@@ -291,7 +304,7 @@ void Lead::propose(Plan plan) {
   plan.ballot = ballot_;
   plan.version = ++version_;
   votes_.clear();
-  planned_at_ = now_;
+  planned_at_ = proposed_at_ = now_;
   for (PeerId peer : plan.participants) send(peer, plan);
   plan_ = std::move(plan);
 }
@@ -351,7 +364,8 @@ void Lead::step(Instant now) {
   }
   if (!quorum_present_ && enough_live()) resigned_ = true;  // they are back: a new ballot asks what they have
   if (nobody_stays() && !uncounted().empty())
-    resigned_ = true;  // the run is theirs: a new ballot counts them
+    resigned_ = true;                    // the run is theirs: a new ballot counts them
+  if (nobody_works()) resigned_ = true;  // a new ballot asks everybody once more
   minority_ = no_quorum_since_ != kNever && now - no_quorum_since_ >= options_.patience;
   judge_complaints();
   give_up_on_hung_peers();

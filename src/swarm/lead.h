@@ -104,6 +104,7 @@ class Lead {
     Instant since{};  ///< the last microbatch was done, or the first one leased
     Instant leased_at{};
     Instant recalled_at{};
+    Instant asked_at{};  ///< once more
   };
 
   bool counts(PeerId peer) const;  // live and not left out of this round
@@ -133,6 +134,7 @@ class Lead {
   bool is_next(const Member& member) const;
   std::vector<Member> next_members() const;
   bool nobody_stays() const;
+  bool nobody_works() const;
   std::vector<PeerId> uncounted() const;
   std::vector<PeerId> participants() const;
   std::set<PeerId> voters() const;
@@ -145,6 +147,7 @@ class Lead {
   void take_in(PeerId joiner);
   void note(PeerId peer, const Progress& progress);
   void follow_work(PeerId peer, const Progress& progress);
+  void recall_again(PeerId peer);
   void lease_again(PeerId peer, const Progress& progress);
   void give_up_on_hung_peers();
   Duration hung_after(PeerId peer) const;
@@ -178,7 +181,8 @@ class Lead {
   std::map<PeerId, Digest> votes_;  // for plan_
   std::map<PeerId, Complaints> complaints_;
   std::uint32_t version_ = 0;
-  Instant planned_at_{};  // plan_
+  Instant planned_at_{};   // the contributions and shares of plan_
+  Instant proposed_at_{};  // plan_
   Instant next_ask_{};
   Instant no_quorum_since_ = kNever;
   bool minority_ = false;

@@ -15,8 +15,9 @@ constexpr Duration kStallFloor = 2s;
 /// two.
 constexpr Duration kGrace = 500ms;
 
-/// After so long a peer that says it stands idle is sent its lease again.
-constexpr Duration kLeaseAgain = 1s;
+/// After so long a peer that says it stands idle is sent its lease again, and one that does not give back
+/// what it was asked for is asked again.
+constexpr Duration kTellAgain = 1s;
 /// A peer is given up for this round when its next microbatch takes so long: so many times its usual time,
 /// and not less than the floor; or, before any was measured (models are compiled at the first one), this.
 constexpr double kHungTimes = 10;
@@ -40,7 +41,20 @@ void Lead::follow_work(PeerId peer, const Progress& progress) {
   Pace& pace = paces_[peer];
   if (done != pace.done || !book_.holds(peer)) pace.since = now_;
   pace.done = done;
-  if (stage_ == Stage::leasing) lease_again(peer, progress);
+  if (stage_ != Stage::leasing) return;
+  if (book_.is_recalled(peer)) {
+    recall_again(peer);
+  } else {
+    lease_again(peer, progress);
+  }
+}
+
+// Its answer does not come: the question, or the answer, was lost.
+void Lead::recall_again(PeerId peer) {
+  Pace& pace = paces_[peer];
+  if (now_ - std::max(pace.recalled_at, pace.asked_at) < kTellAgain) return;
+  pace.asked_at = now_;
+  send(peer, Recall{head_.round + 1, ballot_});
 }
 
 // It stands idle although something is leased to it: the lease did not reach it in this form.
@@ -49,7 +63,7 @@ void Lead::lease_again(PeerId peer, const Progress& progress) {
       progress.wants_more && std::all_of(progress.slots.begin(), progress.slots.end(),
                                          [](const SlotProgress& slot) { return slot.held.empty(); });
   Pace& pace = paces_[peer];
-  if (!idle || !counts(peer) || book_.is_recalled(peer) || now_ - pace.leased_at < kLeaseAgain) return;
+  if (!idle || !counts(peer) || now_ - pace.leased_at < kTellAgain) return;
   RangeSet held = book_.held(peer, book_.slot());
   if (held.empty()) return;
   pace.leased_at = now_;
@@ -112,9 +126,6 @@ void Lead::refuse_work_of(PeerId peer, const std::string& why) {
   recount();
   events_.push_back({now_, Phase::lost, head_.round + 1, peer, why});
   give_out_again(peer);
-  const std::vector<PeerId> here = present();
-  const auto refused = [&](PeerId other) { return refused_.contains(other); };
-  if (std::all_of(here.begin(), here.end(), refused)) resigned_ = true;  // nobody is left to do the work
   advance();
 }
 
@@ -149,6 +160,7 @@ void Lead::on_report(PeerId from, const Report& report) {
       complaints_[from].unreachable.try_emplace(report.suspect, now_);
       break;
     case Complaint::owes_contribution:
+      if (from == report.suspect) return refuse_work_of(from, "it has not done what is counted on");
       complaints_[from].owes_contribution.insert_or_assign(report.suspect, now_);
       break;
     case Complaint::owes_mean:
@@ -178,7 +190,7 @@ std::optional<PeerId> Lead::stalled() const {
 
 // Nobody misses anything from it and most have the mean: what keeps it from having it is its own affair.
 std::optional<PeerId> Lead::missing_vote() const {
-  if (now_ - planned_at_ < 2 * (kStallFloor + options_.expected_reduce * 3 / 2)) return std::nullopt;
+  if (now_ - proposed_at_ < 2 * (kStallFloor + options_.expected_reduce * 3 / 2)) return std::nullopt;
   if (!has_quorum(voters())) return std::nullopt;
   for (PeerId peer : plan_->participants) {
     if (counts(peer) && !votes_.contains(peer)) return peer;

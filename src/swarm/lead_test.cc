@@ -145,6 +145,7 @@ class Council {
   Lead::Live live{};
   std::set<std::uint64_t> leaving{};
   std::set<std::uint64_t> candidates{};
+  std::set<std::uint64_t> deaf{};  ///< to recalls
   std::map<std::uint64_t, Digest> parameters{};
   std::map<std::uint64_t, Work> works{};
   std::map<std::uint64_t, RangeSet> leased{};
@@ -164,7 +165,7 @@ class Council {
         works.at(id).lease(lease->slot, lease->microbatches);
         leased[id].add(lease->microbatches);
       }
-      if (std::holds_alternative<Recall>(envelope.message)) {
+      if (std::holds_alternative<Recall>(envelope.message) && !deaf.contains(id)) {
         works.at(id).drop_queued();
         tells(id, true);
       }
@@ -359,6 +360,25 @@ TEST(Lead, recalls_from_the_slow_for_the_idle) {
 
 // ---- losses
 
+TEST(Lead, recalls_again_from_one_that_does_not_answer) {
+  Council council;
+  council.everybody_tells();
+  council.deaf.insert(1);
+  for (int i = 0; i < 100; ++i) {
+    for (const std::uint64_t id : {2, 3}) council.works_once(id);
+  }
+  council.after(500ms);
+  council.deaf.clear();
+  const RangeSet before = council.leased[2];
+  council.tells(1);
+  EXPECT_EQ(before, council.leased[2]) << "1 was asked a moment ago";
+  council.after(600ms);
+  council.tells(1);
+  EXPECT_GT(council.leased[2].count(), before.count()) << "1 gave back what it had not begun";
+  EXPECT_GT(council.work_until_called().version, 0U);
+  EXPECT_TRUE(council.left_out().empty());
+}
+
 TEST(Lead, gives_out_again_in_the_same_slot_what_one_had_that_is_lost_before_the_call) {
   Council council;
   council.everybody_tells();
@@ -491,6 +511,60 @@ TEST(Lead, leaves_out_a_peer_whose_contribution_stays_away_beyond_the_expected_t
   EXPECT_TRUE(council.left_out().empty());
   complain_for(1500ms);
   EXPECT_EQ(std::vector<std::uint64_t>{3}, council.left_out());
+}
+
+TEST(Lead, gives_a_stalled_peer_no_more_time_because_a_joiner_comes) {
+  Council council({.expected_reduce = 2s});
+  council.work_until_called();
+  council.after(4s);
+  council.candidates.insert(4);
+  council.link(4);
+  council.tells(4);
+  council.complain(1, 2, Complaint::owes_contribution);
+  council.after(800ms);
+  EXPECT_TRUE(council.left_out().empty());
+  council.complain(1, 2, Complaint::owes_contribution);
+  council.after(400ms);
+  EXPECT_EQ(std::vector<std::uint64_t>{2}, council.left_out());
+}
+
+TEST(Lead, gives_a_joiner_its_time_to_get_the_mean) {
+  Council council({.expected_reduce = 2s});
+  council.work_until_called();
+  for (const std::uint64_t id : {1, 2, 3}) {
+    if (id == 3) council.after(9s);
+    if (id != 3) council.vote(id);
+  }
+  council.candidates.insert(4);
+  council.link(4);
+  council.tells(4);
+  for (const std::uint64_t id : {1, 2, 3}) council.vote(id);
+  council.after(9s);
+  EXPECT_TRUE(council.left_out().empty());
+  council.after(2s);
+  EXPECT_EQ(std::vector<std::uint64_t>{4}, council.left_out());
+}
+
+TEST(Lead, gives_out_again_what_a_peer_says_it_has_not_done) {
+  Council council;
+  const Plan first = council.work_until_called();
+  council.complain(2, 2, Complaint::owes_contribution);
+  const Plan second = council.work_until_called(first.version);
+  EXPECT_TRUE(contributes(first.draft, 2));
+  EXPECT_FALSE(contributes(second.draft, 2));
+  EXPECT_TRUE(covers_the_batch(second.draft, 16));
+  for (const std::uint64_t id : {1, 2, 3}) council.vote(id);
+  EXPECT_TRUE(council.lead.committed()) << "its vote counts";
+}
+
+TEST(Lead, bids_again_when_nobody_is_left_to_do_what_is_free) {
+  Council council({.members = {1, 2}});
+  council.work_until_called();
+  council.leaving.insert(1);
+  council.tells(1);
+  council.complain(1, 2, Complaint::not_finite);
+  council.after(100ms);
+  EXPECT_TRUE(council.lead.resigned()) << "1 takes no more work, 2 may under the next ballot";
 }
 
 TEST(Lead, forgets_a_complaint_that_is_not_repeated) {

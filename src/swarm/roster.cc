@@ -203,6 +203,11 @@ bool Roster::follows(const Member& member) const {
   return is_open(member) && !entries_.at(member.peer).behind();
 }
 
+bool Roster::is_behind(PeerId peer) const {
+  const auto found = entries_.find(peer);
+  return found != entries_.end() && found->second.open && found->second.behind();
+}
+
 std::uint64_t Roster::held_bytes() const {
   std::uint64_t bytes = entries_.size() * (sizeof(PeerId) + sizeof(Entry)) + address_bytes_;
   for (const auto& [address, dial] : dials_) bytes += sizeof address + sizeof dial + address.size();

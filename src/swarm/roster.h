@@ -72,6 +72,9 @@ class Roster {
   /// Linked to this very process, and it follows the history.
   bool follows(const Member& member) const;
 
+  /// Linked, and fresh or taking state when it was heard last.
+  bool is_behind(PeerId peer) const;
+
   std::uint64_t held_bytes() const;
 
   std::optional<Heartbeat> last_heartbeat(PeerId peer) const;

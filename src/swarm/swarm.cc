@@ -13,6 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// A tick that comes later than this was not late but stopped (SIGSTOP, a suspended VM).
+constexpr Duration kStopped = 1s;
 /// A commit that no heartbeat confirms is believed so long: several ticks and a slow path.
 constexpr Duration kCommitAlone = 2s;
 /// Of whom a newcomer is told where links are many. The leader tells it of all.
@@ -38,7 +40,7 @@ Swarm::Swarm(Options options, Instant now)
 // --------------------------------------------------------------------------------------------------
 
 void Swarm::on_open(Instant now, const Member& peer) {
-  now_ = now;
+  wake(now);
   const std::vector<Member> others = introduced_to(peer.peer);
   roster_.open(peer);
   lost_.erase(peer.peer);
@@ -50,7 +52,7 @@ void Swarm::on_open(Instant now, const Member& peer) {
 }
 
 void Swarm::on_close(Instant now, PeerId peer, const std::string& why) {
-  now_ = now;
+  wake(now);
   lose(peer, why, detector_.silence(now, peer));
   settle();
 }
@@ -58,7 +60,7 @@ void Swarm::on_close(Instant now, PeerId peer, const std::string& why) {
 void Swarm::on_refused(Instant now, const std::string& address) { roster_.refused(now, address); }
 
 void Swarm::on_message(Instant now, PeerId from, const Message& message) {
-  now_ = now;
+  wake(now);
   detector_.heard(now, from);
   const std::uint64_t version = roster_.version();
   const Standing standing = standing_;
@@ -97,8 +99,17 @@ void Swarm::lose(PeerId peer, const std::string& why, Duration silent) {
 // ---- time
 // -----------------------------------------------------------------------------------------------------
 
-void Swarm::step(Instant now) {
+// Time in which this process stood still is nobody's delay.
+void Swarm::wake(Instant now) {
   now_ = now;
+  const Duration late = now - next_tick_;
+  if (late <= kStopped) return;
+  next_tick_ = now;
+  if (called_at_ != kNever) called_at_ += late;
+}
+
+void Swarm::step(Instant now) {
+  wake(now);
   for (const Detector::Silence& silence : detector_.step(now)) {
     const std::string why = "silent for " + std::to_string(to_seconds(silence.silent)).substr(0, 4) + " s";
     decisions_.push_back(Hangup{silence.peer, why});
@@ -130,14 +141,14 @@ void Swarm::tick() {
 // ------------------------------------------------------------------------------------------------
 
 void Swarm::fresh(Instant now, const Digest& parameters) {
-  now_ = now;
+  wake(now);
   parameters_ = parameters;
   send_progress();
   settle();
 }
 
 void Swarm::begin(Instant now, const Record& record, const Digest& parameters) {
-  now_ = now;
+  wake(now);
   waits_for_company_ = options_.founder && !head_;
   adopt(record);
   tell_standing();  // before the progress: only who follows the history counts
@@ -145,7 +156,7 @@ void Swarm::begin(Instant now, const Record& record, const Digest& parameters) {
 }
 
 void Swarm::applied(Instant now, Round round, const Digest& parameters) {
-  now_ = now;
+  wake(now);
   if (!head_ || head_->round != round || standing_ == Standing::syncing) return;
   parameters_ = parameters;
   if (head_->last) tell_standing();
@@ -154,7 +165,7 @@ void Swarm::applied(Instant now, Round round, const Digest& parameters) {
 }
 
 void Swarm::completed(Instant now, const Digest& mean) {
-  now_ = now;
+  wake(now);
   mean_ = mean;
   say_vote();
   settle();
@@ -167,7 +178,7 @@ void Swarm::say_vote() {
 }
 
 void Swarm::complain(Instant now, PeerId suspect, Complaint complaint) {
-  now_ = now;
+  wake(now);
   if (!takes_part()) return;
   if (const std::optional<PeerId> leads = leader())
     send(*leads, Report{head_->round + 1, suspect, complaint});
@@ -175,7 +186,7 @@ void Swarm::complain(Instant now, PeerId suspect, Complaint complaint) {
 }
 
 std::optional<WorkItem> Swarm::begin_work(Instant now) {
-  now_ = now;
+  wake(now);
   if (!takes_part() || !parameters_ || busy_) return std::nullopt;
   const std::optional<WorkItem> item = work_.begin();
   if (item && work_.wants_more() && !leaving_) {
@@ -186,7 +197,7 @@ std::optional<WorkItem> Swarm::begin_work(Instant now) {
 }
 
 void Swarm::finish_work(Instant now, const WorkItem& item, double samples_per_s) {
-  now_ = now;
+  wake(now);
   samples_per_s_ = samples_per_s;
   if (!of_this_round(item.round) || work_.idle()) return;
   work_.finish();
@@ -195,14 +206,14 @@ void Swarm::finish_work(Instant now, const WorkItem& item, double samples_per_s)
 }
 
 void Swarm::set_busy(Instant now, bool busy) {
-  now_ = now;
+  wake(now);
   busy_ = busy;
   send_progress();
   settle();
 }
 
 void Swarm::leave(Instant now) {
-  now_ = now;
+  wake(now);
   if (leaving_) return;
   leaving_ = true;
   if (standing_ == Standing::member) {

@@ -42,13 +42,18 @@ struct CatchUp {
   std::string why;
 };
 
+/// It was taking state and threw away what it got meanwhile: its part of the round is due from the start.
+struct SendAgain {
+  PeerId peer;
+};
+
 /// This peer's part in the run is over.
 struct Ended {
   std::string why;
   bool failed = false;
 };
 
-using Decision = std::variant<Dial, Hangup, Reduce, Committed, CatchUp, Ended>;
+using Decision = std::variant<Dial, Hangup, Reduce, Committed, CatchUp, SendAgain, Ended>;
 
 /// One peer's view of who takes part, who leads, what was decided and what is to be done next: membership,
 /// failure detection, leases, leadership with ballots, votes and records (docs/protocol.md). A step machine:
@@ -75,8 +80,7 @@ class Swarm {
   void on_close(Instant now, PeerId peer, const std::string& why);
   void on_refused(Instant now, const std::string& address);
   void on_message(Instant now, PeerId from, const Message& message);
-  /// This process was refused, since its id is taken here. If it is the member of that id, whoever is linked
-  /// under it has to go.
+  /// It was refused: its id is taken. If it is the member of that id, whoever is linked under it has to go.
   void on_taken(Instant now, const Member& caller);
 
   /// Any byte of a peer, bulk too.
@@ -166,6 +170,7 @@ class Swarm {
   void receive(PeerId from, const Commit& commit);
   void receive(PeerId from, const Report& report);
 
+  void wake(Instant now);
   void dispatch(PeerId from, const Message& message);
   void send(PeerId to, Message message);
   void broadcast(const Message& message);
@@ -174,6 +179,7 @@ class Swarm {
   std::vector<Member> introduced_to(PeerId newcomer) const;
   void gossip();
   void settle();  // own messages, the leader's part, and what follows from them
+  void leave_a_lost_lead();
   void drive_lead();
   void consider_leading();
   void consider_leaving();

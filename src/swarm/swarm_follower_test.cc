@@ -239,6 +239,34 @@ TEST(Follower, averages_its_plan_once_more_after_it_took_the_state_of_the_same_r
   EXPECT_TRUE(follower.votes_for(follower.plan()));
 }
 
+TEST(Follower, says_that_it_has_not_done_what_a_plan_counts_on) {
+  Follower with, without, given;
+  with.tell(1, Lease{7, 0, 0, RangeSet(Range{8, 8})});
+  with.tell(1, with.plan());
+  EXPECT_EQ(0U, with.count<Report>(1)) << "it is on its way";
+  without.tell(1, without.plan());
+  EXPECT_EQ(1U, without.count<Report>(1));
+  const Report expected{7, PeerId{2}, Complaint::owes_contribution};
+  const auto told = std::find_if(without.sent.begin(), without.sent.end(),
+                                 [](const Envelope& e) { return std::holds_alternative<Report>(e.message); });
+  EXPECT_EQ(expected, std::get<Report>(told->message));
+  given.swarm.close_slot(0);
+  given.tell(1, given.plan());
+  EXPECT_EQ(0U, given.count<Report>(1)) << "others have it";
+}
+
+TEST(Follower, has_all_of_the_round_sent_again_to_whom_took_the_state_meanwhile) {
+  Follower f;
+  f.tell(3, Heartbeat{.standing = Standing::member, .head = 6});
+  EXPECT_FALSE(f.took<SendAgain>());
+  f.tell(3, Heartbeat{.standing = Standing::syncing, .head = 6});
+  f.tell(3, Heartbeat{.standing = Standing::syncing, .head = 6});
+  EXPECT_FALSE(f.took<SendAgain>());
+  f.tell(3, Heartbeat{.standing = Standing::member, .head = 6});
+  ASSERT_TRUE(f.took<SendAgain>());
+  EXPECT_EQ(PeerId{3}, std::get<SendAgain>(f.decisions.back()).peer);
+}
+
 TEST(Follower, believes_a_commit_that_no_heartbeat_confirms_for_two_seconds) {
   Follower f;
   Record forged = f.head;

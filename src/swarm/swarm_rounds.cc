@@ -32,8 +32,10 @@ void Swarm::receive(PeerId from, const Heartbeat& told) {
       head_ && told.standing == Standing::fresh && names(head_->members, roster_.process(from));
   if (on_its_way)
     heartbeat.standing = Standing::member;  // said before the record that made it one had arrived
+  const bool was_behind = roster_.is_behind(from);
   roster_.heard(now_, from, heartbeat);
   detector_.expect(from, std::chrono::milliseconds(told.next_ms));
+  if (was_behind && !roster_.is_behind(from)) decisions_.push_back(SendAgain{from});
   if (head_ && head_->last && heartbeat.head_record == head_digest_) at_the_end_.insert(from);
   if (heartbeat.echo_ns != 0) {
     const std::uint64_t left = heartbeat.echo_ns + heartbeat.echo_delay_ns;
@@ -99,6 +101,11 @@ void Swarm::receive(PeerId from, const Plan& plan) {
   if (called_at_ == kNever) called_at_ = now_;
   mean_.reset();
   decisions_.push_back(Reduce{plan});
+  for (const Contribution& c : plan.draft.contributors) {
+    if (c.peer != options_.self.peer || !work_.will_not_have_just(c.slot, c.microbatches)) continue;
+    send(from, Report{plan.draft.round, c.peer, Complaint::owes_contribution});
+    return;
+  }
 }
 
 void Swarm::receive(PeerId from, const Vote& vote) {
@@ -188,7 +195,7 @@ void Swarm::turn_away(PeerId squatter) {
 }
 
 void Swarm::on_taken(Instant now, const Member& caller) {
-  now_ = now;
+  wake(now);
   const bool member = head_ && names(head_->members, caller);
   if (member && roster_.is_open(caller.peer) && !roster_.is_open(caller)) turn_away(caller.peer);
 }
@@ -311,14 +318,15 @@ Lead::Live Swarm::live() const {
   return all;
 }
 
+void Swarm::leave_a_lost_lead() {
+  if (!lead_ || (acceptor_.promised() <= lead_->ballot() && !lead_->resigned())) return;
+  if (!lead_->resigned()) lead_again_at_ = now_ + kYield;
+  led_ = std::max(led_.value_or(0), lead_->outbid());
+  lead_.reset();
+}
+
 void Swarm::drive_lead() {
   if (!lead_) return;
-  if (acceptor_.promised() > lead_->ballot() || lead_->resigned()) {
-    if (!lead_->resigned()) lead_again_at_ = now_ + kYield;
-    led_ = std::max(led_.value_or(0), lead_->outbid());
-    lead_.reset();
-    return;
-  }
   if (end_run_) lead_->end_run();
   if (std::exchange(lead_knows_, roster_.version()) != roster_.version()) lead_->set_live(now_, live());
   lead_->step(now_);
@@ -352,9 +360,10 @@ void Swarm::settle() {
       own_messages_.pop_front();
       dispatch(options_.self.peer, message);
     }
+    leave_a_lost_lead();
     consider_leading();
     drive_lead();
-  } while (!own_messages_.empty());
+  } while (!own_messages_.empty() || (lead_ && lead_->resigned()));
   consider_leaving();
 }
 

@@ -250,6 +250,31 @@ TEST(Swarm, leader_that_was_stopped_finds_itself_replaced_and_returns) {
   EXPECT_TRUE(one_history(pool, {1, 2, 3}));
 }
 
+TEST(Swarm, always_says_for_what_it_waits) {
+  Pool pool({.patience = 600s});
+  pool.start_all(3);
+  ASSERT_TRUE(pool.reaches(1, 2));
+  for (const std::uint64_t other : {2, 3}) pool.sever(1, other);
+  pool.sever(2, 3);
+  pool.run_for(3s);
+  pool.heal();
+  EXPECT_FALSE(pool.comes([&] { return pool.at(1).waiting().why.empty(); }, 20s));
+  EXPECT_GT(pool.round_of(1), 4U);
+}
+
+TEST(Swarm, does_not_count_the_time_in_which_all_stood_still_as_that_of_a_round) {
+  Pool pool;
+  pool.start_all(4);
+  ASSERT_TRUE(pool.reaches(1, 3));
+  ASSERT_TRUE(pool.comes([&] { return pool.peer(4).plan.has_value(); }));
+  for (const std::uint64_t id : {1, 2, 3, 4}) pool.peer(id).stopped = true;
+  pool.run_for(100s);
+  for (const std::uint64_t id : {1, 2, 3, 4}) pool.peer(id).stopped = false;
+  ASSERT_TRUE(pool.reaches(1, pool.round_of(1) + 1));
+  pool.mean_stays_away = [](std::uint64_t id) { return id == 4; };
+  EXPECT_TRUE(pool.comes([&, then = pool.round_of(1)] { return pool.round_of(1) > then + 1; }, 20s));
+}
+
 TEST(Swarm, the_smaller_side_of_a_split_waits_then_goes_on_marked_then_gives_way) {
   Pool pool;
   pool.start_all(5);

@@ -6,12 +6,12 @@
 namespace tw {
 
 bool Work::lease(std::uint32_t slot, const RangeSet& microbatches) {
-  if (closed_.contains(slot)) return false;
   SlotProgress& entry = slots_[slot];
   entry.slot = slot;
   RangeSet fresh = microbatches;
   fresh.remove(entry.done);
   fresh.remove(entry.held);
+  if (closed_.contains(slot)) return fresh.empty();
   entry.held.add(fresh);
   queued_ += fresh.count();
   return true;
@@ -65,6 +65,16 @@ std::vector<SlotProgress> Work::progress() const {
 bool Work::has_done_just(std::uint32_t slot, const RangeSet& microbatches) const {
   const auto found = slots_.find(slot);
   return found != slots_.end() && found->second.done == microbatches && found->second.held.empty();
+}
+
+bool Work::will_not_have_just(std::uint32_t slot, const RangeSet& microbatches) const {
+  if (closed_.contains(slot)) return false;
+  RangeSet all;
+  if (const auto found = slots_.find(slot); found != slots_.end()) {
+    all = found->second.done;
+    all.add(found->second.held);
+  }
+  return all != microbatches;
 }
 
 }  // namespace tw

@@ -26,7 +26,7 @@ class Work {
  public:
   explicit Work(Round round) : round_(round) {}
 
-  /// False, and nothing changes, when the slot is closed.
+  /// False, and nothing changes, when there is something new for a slot that is closed.
   bool lease(std::uint32_t slot, const RangeSet& microbatches);
 
   /// The sum in this slot is on its way to others and must not change any more.
@@ -56,6 +56,9 @@ class Work {
 
   /// True when these, and no others, are done in this slot, and nothing will be added to them.
   bool has_done_just(std::uint32_t slot, const RangeSet& microbatches) const;
+
+  /// The sum in this slot, which is still open, will be another one than that of these.
+  bool will_not_have_just(std::uint32_t slot, const RangeSet& microbatches) const;
 
  private:
   Round round_;

@@ -86,6 +86,28 @@ TEST(Work, has_not_done_just_these_while_more_is_held_in_the_slot) {
   EXPECT_TRUE(work.has_done_just(0, RangeSet(Range{0, 2})));
 }
 
+TEST(Work, takes_the_same_lease_once_more_when_its_slot_is_closed_but_nothing_new) {
+  Work work(7);
+  work.lease(0, range(0, 2));
+  while (work.begin()) work.finish();
+  work.close(0);
+  EXPECT_TRUE(work.lease(0, range(1, 1)));
+  EXPECT_TRUE(work.wants_more());
+  EXPECT_FALSE(work.lease(0, range(1, 2)));
+}
+
+TEST(Work, knows_that_an_open_slot_will_not_have_just_these) {
+  Work work(7);
+  work.lease(0, range(0, 2));
+  work.begin();
+  EXPECT_FALSE(work.will_not_have_just(0, range(0, 2))) << "it is on its way";
+  EXPECT_TRUE(work.will_not_have_just(0, range(0, 1))) << "there is more";
+  EXPECT_TRUE(work.will_not_have_just(0, range(0, 3))) << "there is less";
+  EXPECT_TRUE(work.will_not_have_just(1, range(0, 1))) << "there is nothing";
+  work.close(0);
+  EXPECT_FALSE(work.will_not_have_just(0, range(0, 1))) << "others have its sum";
+}
+
 TEST(Work, that_starts_over_has_done_nothing_and_uses_no_slot_again) {
   Work work(7);
   work.lease(0, RangeSet(Range{0, 2}));

@@ -60,6 +60,7 @@ class Session::Machine final : public NetworkEvents {
   void act(const Reduce& reduce);
   void act(const Committed& committed);
   void act(const CatchUp& catch_up);
+  void act(const SendAgain& again);
   void act(const Ended& ended);
   void end(const std::string& why, bool failed);
   void emit(Phase phase, Round round, std::string why = {},

@@ -105,6 +105,10 @@ void Session::Machine::act(const Reduce& reduce) {
   contribute_what_is_done();
 }
 
+void Session::Machine::act(const SendAgain& again) {
+  if (reduction_) reduction_->on_new_link(again.peer);
+}
+
 void Session::Machine::take_bulk(PeerId from, const Message& message) {
   const auto* scatter = std::get_if<Scatter>(&message);
   const auto* gather = std::get_if<Gather>(&message);
