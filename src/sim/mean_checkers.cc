@@ -19,7 +19,9 @@ constexpr double kRounding = 1e-3;
 
 std::optional<FaultKind> unknowable(FaultKind kind, const Rules& rules) {
   const bool refused = rules.norm_cap > 0 && rules.norm_cap <= kHuge;
-  const bool lies = kind == FaultKind::send_negated || (kind == FaultKind::send_huge && !refused);
+  // A segment that is named as one of the next round is kept until then.
+  const bool lies = kind == FaultKind::send_negated || kind == FaultKind::wrong_round ||
+                    (kind == FaultKind::send_huge && !refused);
   return lies ? std::optional(kind) : std::nullopt;
 }
 
@@ -31,7 +33,6 @@ bool refusable(FaultKind kind, const Rules& rules) {
     case FaultKind::replay:
     case FaultKind::duplicate:
     case FaultKind::wrong_length:
-    case FaultKind::wrong_round:
     case FaultKind::malformed:
     case FaultKind::truncated:
     case FaultKind::flood:
@@ -121,7 +122,7 @@ void Liars::on_strike(const Strike& strike) {
   if (!unknowable(strike.kind, rules_)) return;
   for (const PeerId peer : strike.victims) {
     FaultKind& kind = kinds_.try_emplace(peer, strike.kind).first->second;
-    if (strike.kind == FaultKind::send_huge) kind = strike.kind;
+    if (strike.kind != FaultKind::send_negated) kind = strike.kind;
   }
 }
 
@@ -129,7 +130,9 @@ void Liars::on_calm(Round newest) { last_ = newest + 1; }
 
 std::optional<FaultKind> Liars::of(PeerId peer, Round round) const {
   const auto kind = kinds_.find(peer);
-  return kind == kinds_.end() || round > last_ ? std::nullopt : std::optional(kind->second);
+  if (kind == kinds_.end()) return std::nullopt;
+  const bool named_too_early = kind->second == FaultKind::wrong_round && round == last_ + 1;
+  return round > last_ && !named_too_early ? std::nullopt : std::optional(kind->second);
 }
 
 void ExactMean::on_calm(Instant) {
@@ -147,7 +150,7 @@ void ExactMean::on_commit(const Sighting& s) {
   std::vector<std::size_t> doubtful;
   for (std::size_t i = 0; i < record.contributors.size(); ++i) {
     const auto lie = liars_.of(record.contributors[i].peer, record.round);
-    if (lie == FaultKind::send_huge) return;
+    if (lie && lie != FaultKind::send_negated) return;
     if (lie) doubtful.push_back(i);
   }
   const Digest mean = digest_of(std::span<const float>(honest_mean(record, rules_)));
@@ -173,6 +176,8 @@ void OnlySoundInput::on_commit(const Sighting& s) {
   judge_mean(s.record);
 }
 
+void OnlySoundInput::on_applied(const Sighting& s) { heads_[s.peer].insert(s.digest); }
+
 void OnlySoundInput::judge_contributors(const Record& record) {
   const Record* before = ledger_.find(record.parent);
   std::set<std::pair<PeerId, std::uint32_t>> slots;
@@ -180,8 +185,9 @@ void OnlySoundInput::judge_contributors(const Record& record) {
     if (!slots.emplace(c.peer, c.slot).second) {
       violated(fmt::format("round {}: contribution {}/{} counts twice", record.round, c.peer.value, c.slot));
     }
-    if (before == nullptr || has_member(*before, c.peer)) continue;
-    violated(fmt::format("round {}: peer {} contributed, but was no member", record.round, c.peer.value));
+    if (before == nullptr || has_member(*before, c.peer) || has_member(record, c.peer)) continue;
+    if (heads_[c.peer].contains(record.parent)) continue;  // came early, and leaves already
+    violated(fmt::format("round {}: peer {} contributed, but nobody knows it", record.round, c.peer.value));
   }
 }
 

@@ -37,8 +37,9 @@ class Liars {
 /// I4: the mean is the reference mean over the recorded contributors, bit for bit (gradients of
 /// SyntheticTrainer). Of a peer that was struck by send_negated each segment may have come with either sign:
 /// then the mean is the reference for some choice of signs (up to kMostChoices are tried, beyond it is not
-/// judged). A peer that sends huge values where no norm cap refuses them makes the mean whatever it likes:
-/// I1 and I8 still demand that it is the same for all.
+/// judged). A peer that sends huge values where no norm cap refuses them, or segments that are named as of
+/// the next round and kept until then, makes the mean whatever it likes: I1 and I8 still demand that it is
+/// the same for all.
 class ExactMean final : public Checker {
  public:
   static constexpr std::uint64_t kMostChoices = 1 << 16;  ///< some 10 ms
@@ -68,6 +69,7 @@ class OnlySoundInput final : public Checker {
   OnlySoundInput(const Rules& rules, const Ledger& ledger) : Checker("I5"), rules_(rules), ledger_(ledger) {}
 
   void on_commit(const Sighting& sighting) override;
+  void on_applied(const Sighting& sighting) override;
   void on_strike(const Strike& strike) override;
 
  private:
@@ -79,6 +81,7 @@ class OnlySoundInput final : public Checker {
   std::set<Digest> seen_;
   std::map<PeerId, std::set<FaultKind>> refusable_;  ///< what struck it, for receivers to refuse
   std::set<PeerId> liars_;                           ///< struck by what no receiver can know
+  std::map<PeerId, std::set<Digest>> heads_;         ///< records after which each had the state
 };
 
 }  // namespace tw

@@ -73,6 +73,22 @@ TEST(I4, trusts_a_peer_again_in_the_second_round_after_faults_are_over) {
   EXPECT_EQ(j.checker.violations().size(), 1U);
 }
 
+TEST(I4, cannot_judge_what_was_named_as_of_the_next_round_until_that_is_over) {
+  Judged<ExactMean> j;
+  Record one = j.story.next(j.story.genesis(), {1, 1}), two = j.story.next(one, {2, 2}),
+         three = j.story.next(two, {3, 3});
+  j.checker.on_strike({FaultKind::wrong_round, {kBob}, {}});
+  j.checker.on_calm({});
+  for (Record* record : {&one, &two}) {
+    record->mean.low ^= 1;
+    j.commit(kAnn, *record);
+  }
+  EXPECT_EQ(j.story.verdict(), "");
+  three.mean.low ^= 1;
+  j.commit(kAnn, three);
+  EXPECT_EQ(j.checker.violations().size(), 1U);
+}
+
 TEST(I4, fires_for_a_contribution_without_weight) {
   Judged<ExactMean> j;
   Record one = j.story.next(j.story.genesis(), {1, 1});
@@ -94,7 +110,7 @@ TEST(I4, cannot_judge_huge_values_unless_a_cap_refuses_them) {
   }
 }
 
-TEST(I5, fires_for_a_contributor_that_was_no_member_and_for_a_slot_that_counts_twice) {
+TEST(I5, fires_for_a_contributor_that_nobody_knows_and_for_a_slot_that_counts_twice) {
   Judged<OnlySoundInput> j;
   const Record zero = j.story.genesis();
   Record one = j.story.next(zero, {1, 1});
@@ -102,8 +118,12 @@ TEST(I5, fires_for_a_contributor_that_was_no_member_and_for_a_slot_that_counts_t
   j.commit(kAnn, one);
   EXPECT_EQ(j.story.verdict(), "");
   one.contributors[1].peer = kEve;
+  one.members.push_back({kEve, "e"});
   j.commit(kAnn, one);
-  EXPECT_EQ(j.story.verdict(), "round 1: peer 13 contributed, but was no member");
+  EXPECT_EQ(j.story.verdict(), "") << "a joiner that came to the head while the round was under way";
+  one.members.pop_back();
+  j.commit(kAnn, one);
+  EXPECT_EQ(j.story.verdict(), "round 1: peer 13 contributed, but nobody knows it");
   one.contributors[1].peer = kAnn;
   j.commit(kAnn, one);
   ASSERT_EQ(j.checker.violations().size(), 2U);

@@ -64,10 +64,11 @@ void Lead::on_progress(const Member& from, const Progress& progress) {
   if (!seated(peer)) {
     if (!is_member(candidates_, peer)) {
       candidates_.push_back(from);
+      recount(peer);
       if (stage_ == Stage::called) take_in(peer);
     }
+    if (came_early(peer)) follow_work(peer, progress);
   } else if (stage_ != Stage::preparing) {
-    book_.report(peer, progress);
     follow_work(peer, progress);
   } else if (promises_.contains(peer)) {
     promises_.at(peer).progress = progress;
@@ -191,12 +192,12 @@ void Lead::advance() {
   if (stage_ == Stage::preparing) begin_when_promised();
   if (stage_ == Stage::leasing) {
     feed();
-    if (book_.ready_to_call() && may_decide() && !book_.contributions(present()).empty()) call();
+    if (book_.ready_to_call() && may_decide() && !book_.contributions(workers()).empty()) call();
   }
   if (stage_ == Stage::called && !resigned_) commit_when_agreed();
 }
 
-bool Lead::may_decide() const { return !eligible().empty() && (minority_ || quorum_present_); }
+bool Lead::may_decide() const { return (minority_ || quorum_present_) && !owners().empty(); }
 
 void Lead::feed() {
   const std::set<PeerId>& peers = eligible();
@@ -234,12 +235,13 @@ bool Lead::nobody_stays() const {
          std::ranges::none_of(candidates_, [&](const Member& m) { return is_next(m); });
 }
 
-/// Microbatches are left, and all who could do them are out of this round or do none of its work.
+/// Microbatches are left and all who could do them, or could reduce a share, are out of this round or do none
+/// of its work.
 bool Lead::nobody_works() const {
-  if (stage_ != Stage::leasing || !book_.has_free()) return false;
+  if (stage_ != Stage::leasing) return false;
   const auto would = [&](PeerId peer) { return !seen_.contains(peer) || !seen_.at(peer).leaving; };
-  const std::set<PeerId> able = eligible();
-  if (std::any_of(able.begin(), able.end(), would)) return false;
+  const bool all_given = !book_.has_free() || std::ranges::any_of(eligible(), would);
+  if (all_given && !owners().empty()) return false;
   return std::any_of(head_.members.begin(), head_.members.end(), [&](const Member& m) {
     return seated(m.peer) && would(m.peer) && (!counts(m.peer) || refused_.contains(m.peer));
   });
@@ -274,7 +276,7 @@ Record Lead::draft() const {
   record.round = head_.round + 1;
   record.parent = digest_of(head_);
   record.members = next_members();
-  record.contributors = book_.contributions(present());
+  record.contributors = book_.contributions(workers());
   record.first_sample = head_.samples_total();
   record.samples = options_.lease.target_batch_size;
   record.parameters = seen_.at(options_.self.peer).parameters;
@@ -288,13 +290,8 @@ void Lead::call() {
   plan.draft = draft();
   if (plan.draft.members.empty()) return;  // step() sees who could go on
   plan.participants = participants();
-  const std::set<PeerId>& able = eligible();
-  std::vector<PeerId> owners;
-  for (PeerId peer : present()) {
-    if (able.contains(peer)) owners.push_back(peer);
-  }
-  plan.shares =
-      plan_ ? options_.shares.reown(plan_->shares, owners) : options_.shares.cut(options_.segments, owners);
+  const auto cut = [&] { return options_.shares.cut(options_.segments, owners()); };
+  plan.shares = plan_ ? options_.shares.reown(plan_->shares, owners()) : cut();
   for (Share& share : plan.shares) share.sealed = false;
   stage_ = Stage::called;
   propose(std::move(plan));

@@ -115,6 +115,9 @@ class Lead {
   const std::set<PeerId>& eligible() const { return eligible_; }
 
   bool is_eligible(PeerId peer) const;
+  bool came_early(PeerId peer) const;
+  std::vector<PeerId> owners() const;   // who can reduce a share
+  std::vector<PeerId> workers() const;  // whose gradients can be in this round, in the order of the mean
   void recount();
   void recount(PeerId peer);
   bool has_quorum(const std::set<PeerId>& peers) const;

@@ -36,6 +36,7 @@ bool plays_a_part(const Plan& plan, PeerId peer) {
 // ---- work that does not come
 
 void Lead::follow_work(PeerId peer, const Progress& progress) {
+  book_.report(peer, progress);
   std::uint64_t done = 0;
   for (const SlotProgress& slot : progress.slots) done += slot.done.count();
   Pace& pace = paces_[peer];
@@ -149,6 +150,7 @@ void Lead::give_out_again(PeerId peer) {
 void Lead::on_report(PeerId from, const Report& report) {
   if (report.round != head_.round + 1 || !counts(from) || !counts(report.suspect)) return;
   if (stage_ == Stage::preparing || stage_ == Stage::decided) return;
+  if (!seated(from) && from != report.suspect) return;  // what a joiner misses, the members miss too
   switch (report.complaint) {
     case Complaint::not_finite:
       refuse_work_of(report.suspect, "its gradient is not finite");
@@ -172,6 +174,8 @@ void Lead::on_report(PeerId from, const Report& report) {
 std::optional<PeerId> Lead::stalled() const {
   if (stage_ != Stage::called || now_ - planned_at_ < kStallFloor + options_.expected_reduce * 3 / 2)
     return std::nullopt;
+  if (const std::optional<PeerId> late = missing_vote())
+    return late;  // what it accuses others of did not help
   const auto stands = [&](const auto& entry) {
     return now_ - entry.second < 2 * kGrace && counts(entry.first);
   };
@@ -185,15 +189,20 @@ std::optional<PeerId> Lead::stalled() const {
       if (counts(reporter) && stands(entry)) return entry.first;
     }
   }
-  return missing_vote();
+  return std::nullopt;
 }
 
 // Nobody misses anything from it and most have the mean: what keeps it from having it is its own affair.
 std::optional<PeerId> Lead::missing_vote() const {
   if (now_ - proposed_at_ < 2 * (kStallFloor + options_.expected_reduce * 3 / 2)) return std::nullopt;
-  if (!has_quorum(voters())) return std::nullopt;
+  const auto misses = [&](PeerId peer) { return counts(peer) && !votes_.contains(peer); };
+  std::set<PeerId> others;  // some may have come after the call: with them another ballot succeeds
+  for (PeerId peer : present()) others.insert(peer);
   for (PeerId peer : plan_->participants) {
-    if (counts(peer) && !votes_.contains(peer)) return peer;
+    if (misses(peer)) others.erase(peer);
+  }
+  for (PeerId peer : plan_->participants) {
+    if (misses(peer) && (has_quorum(others) || !seated(peer))) return peer;
   }
   return std::nullopt;
 }

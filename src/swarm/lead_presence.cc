@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iterator>
+
 #include "swarm/lead.h"
 #include "swarm/quorum.h"
 
@@ -25,7 +28,7 @@ void Lead::recount() {
   }
   enough_live_ = has_quorum(live);
   quorum_present_ = has_quorum({present_.begin(), present_.end()});
-  for (PeerId peer : present_) {
+  for (PeerId peer : workers()) {
     if (is_eligible(peer)) eligible_.insert(peer);
   }
 }
@@ -45,9 +48,31 @@ bool Lead::is_eligible(PeerId peer) const {
   const auto seen = seen_.find(peer);
   const bool fits =
       own != seen_.end() && seen != seen_.end() && seen->second.parameters == own->second.parameters;
+  if (!fits || !counts(peer) || refused_.contains(peer)) return false;
   // Of who did not promise it is not known which slots it has used.
-  return fits && counts(peer) && seated(peer) && !refused_.contains(peer) &&
-         (ballot_ == 0 || promises_.contains(peer));
+  return came_early(peer) || (seated(peer) && (ballot_ == 0 || promises_.contains(peer)));
+}
+
+// It has the state with which the round began and works for it, though it reduces no share and has no say in
+// what is decided. Under a later ballot it is not known which slots it has used, nor of an id that had
+// another process in this round.
+bool Lead::came_early(PeerId peer) const {
+  return ballot_ == 0 && counts(peer) && !seats_.contains(peer) && is_member(candidates_, peer);
+}
+
+std::vector<PeerId> Lead::workers() const {
+  std::vector<PeerId> peers = present_;
+  for (const Member& m : candidates_) {
+    if (came_early(m.peer)) peers.push_back(m.peer);
+  }
+  return peers;
+}
+
+std::vector<PeerId> Lead::owners() const {
+  std::vector<PeerId> peers;
+  std::ranges::copy_if(present_, std::back_inserter(peers),
+                       [&](PeerId peer) { return eligible_.contains(peer); });
+  return peers;
 }
 
 bool Lead::has_quorum(const std::set<PeerId>& peers) const { return is_quorum(head_.members, peers); }

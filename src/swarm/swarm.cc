@@ -298,7 +298,7 @@ Progress Swarm::progress() const {
   progress.parameters = parameters_.value_or(Digest{});
   progress.samples_per_s = samples_per_s_;
   progress.slots = work_.progress();
-  progress.wants_more = parameters_ && work_.wants_more() && !leaving_ && !busy_;
+  progress.wants_more = parameters_ && work_.wants_more() && !leaving_ && !busy_ && is_knotted();
   progress.leaving = leaving_;
   progress.called = acceptor_.averages();
   return progress;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -153,11 +154,6 @@ class Swarm {
   std::vector<Event> take_events() { return std::exchange(events_, {}); }
 
  private:
-  struct TurnedAway {
-    std::uint64_t incarnation = 0;
-    Instant until{};
-  };
-
   void receive(PeerId from, const Heartbeat& heartbeat);
   void receive(PeerId from, const Peers& peers);
   void receive(PeerId from, const Progress& progress);
@@ -202,6 +198,7 @@ class Swarm {
   Member process(PeerId peer) const;
   bool is_here(const Member& member) const;  // this very process, or linked and following
   Heartbeat heartbeat_to(PeerId peer) const;
+  bool is_knotted() const;
   Progress progress() const;
   void send_progress(bool gave_back = false);
   void send_progress(bool gave_back, const std::vector<PeerId>& where_unled);
@@ -221,9 +218,9 @@ class Swarm {
   std::optional<Record> head_;
   Digest head_digest_;
   Instant head_since_{};
-  std::map<PeerId, std::set<std::uint64_t>> superseded_;  // incarnations
-  std::map<PeerId, TurnedAway> turned_away_;
-  std::set<PeerId> lost_;             // links that were open and are no more
+  std::map<PeerId, std::set<std::uint64_t>> superseded_;             // incarnations
+  std::map<PeerId, std::pair<std::uint64_t, Instant>> turned_away_;  // incarnation, until when
+  std::set<PeerId> lost_;                                            // links that were open and are no more
   std::optional<Digest> parameters_;  // with which the round begins here; empty while an update is applied
   std::optional<Digest> mean_;        // of the present plan, complete here
   double samples_per_s_ = 0;

@@ -204,8 +204,9 @@ bool Swarm::may_link(const Member& process) const {
   const auto before = superseded_.find(process.peer);
   if (before != superseded_.end() && before->second.contains(process.incarnation)) return false;
   const auto away = turned_away_.find(process.peer);
-  return away == turned_away_.end() || away->second.incarnation != process.incarnation ||
-         now_ >= away->second.until;
+  if (away == turned_away_.end()) return true;
+  const auto& [incarnation, until] = away->second;
+  return incarnation != process.incarnation || now_ >= until;
 }
 
 void Swarm::adopt(const Record& record) {
@@ -287,6 +288,12 @@ std::optional<PeerId> Swarm::leader() const {
 
 bool Swarm::presumed_live(PeerId peer) const {
   return !roster_.is_open(peer) && !lost_.contains(peer) && now_ - head_since_ < kMeshing;
+}
+
+// A joiner gets work when whoever reduces it can be reached.
+bool Swarm::is_knotted() const {
+  if (standing_ != Standing::ready || now_ - head_since_ >= kMeshing) return true;
+  return std::ranges::all_of(head_->members, [&](const Member& m) { return is_here(m); });
 }
 
 void Swarm::consider_leading() {

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "swarm/lead.h"
+#include "swarm/quorum.h"
+#include "swarm/test_records.h"
+#include "swarm/work.h"
+#include "wire/frame.h"
+
+/// For tests of the leader's side of a round.
+namespace tw {
+
+using namespace std::chrono_literals;
+
+inline constexpr Instant kStart = Instant{} + 1h;
+inline const Digest kParameters = digest_of(std::string("parameters"));
+inline const Digest kMean = digest_of(std::string("mean"));
+
+inline Record head_of(std::vector<Member> of) {
+  Record head = genesis(digest_of(std::string("run")), kParameters, std::move(of));
+  head.round = 6;
+  head.first_sample = 320;
+  head.samples = 64;
+  return head;
+}
+
+/// One Lead, and the members whose messages reach it and whom its own reach at once. Links fail when the
+/// story says so; gradients are Work that is begun and finished; means are digests.
+class Council {
+ public:
+  struct Setup {
+    std::vector<std::uint64_t> members = {1, 2, 3};
+    std::uint64_t leader = 1;
+    Ballot ballot = 0;
+    LeaseBook::Options lease{64, 4};
+    Round rounds = 100;
+    std::uint32_t wait_for = 0;
+    Duration patience = 10s;
+    Duration expected_reduce = 2s;
+  };
+
+  explicit Council(const Setup& setup)
+      : head(head_of(tw::members(setup.members))),
+        lead({member(setup.leader), setup.lease, 12, setup.rounds, setup.wait_for, setup.patience,
+              setup.expected_reduce, equal_share_rules()},
+             head, setup.ballot, kStart) {
+    for (const std::uint64_t id : setup.members) {
+      live.emplace(PeerId{id}, 0);
+      works.try_emplace(id, Work(7));
+    }
+    lead.set_live(now, live);
+  }
+
+  Council() : Council(Setup{}) {}
+
+  void link(std::uint64_t id) {
+    live.emplace(PeerId{id}, 0);
+    works.try_emplace(id, Work(7));
+    lead.set_live(now, live);
+    carry();
+  }
+
+  void lose(std::uint64_t id) {
+    live.erase(PeerId{id});
+    lead.set_live(now, live);
+    carry();
+  }
+
+  Progress standing_of(std::uint64_t id) {
+    Progress progress;
+    progress.round = 7;
+    progress.ballot = 0;
+    progress.parameters = parameters.contains(id) ? parameters.at(id) : kParameters;
+    progress.samples_per_s = 100;
+    progress.slots = works.at(id).progress();
+    progress.leaving = leaving.contains(id);
+    progress.wants_more = works.at(id).wants_more() && !progress.leaving && !candidates.contains(id);
+    return progress;
+  }
+
+  void tells(std::uint64_t id, bool gave_back = false) {
+    if (!live.contains(PeerId{id})) return;
+    Progress progress = standing_of(id);
+    progress.gave_back = gave_back;
+    lead.on_progress({PeerId{id}, member(id).address, live.at(PeerId{id})}, progress);
+    carry();
+  }
+
+  void everybody_tells() {
+    for (const auto& [id, work] : works) tells(id);
+  }
+
+  void works_once(std::uint64_t id) {
+    Work& work = works.at(id);
+    if (!live.contains(PeerId{id}) || !work.begin()) return;
+    work.finish();
+    tells(id);
+  }
+
+  /// Everybody works until there is a plan newer than `version`.
+  const Plan& work_until_called(std::uint32_t version = 0) {
+    everybody_tells();
+    for (int i = 0; i < 100 && last_plan.version <= version; ++i) {
+      for (const auto& [id, work] : works) works_once(id);
+    }
+    EXPECT_GT(last_plan.version, version) << "no call";
+    return last_plan;
+  }
+
+  void vote(std::uint64_t id, const Digest& mean = kMean) {
+    lead.on_vote(PeerId{id}, {7, last_plan.ballot, last_plan.version, mean});
+    carry();
+  }
+
+  void promise(std::uint64_t id, std::optional<Plan> plan = {}, std::optional<Accepted> accepted = {}) {
+    lead.on_promise(PeerId{id}, {lead.ballot(), standing_of(id), std::move(plan), std::move(accepted)});
+    carry();
+  }
+
+  void complain(std::uint64_t from, std::uint64_t suspect, Complaint complaint) {
+    lead.on_report(PeerId{from}, {7, PeerId{suspect}, complaint});
+  }
+
+  void after(Duration duration) {
+    for (const Instant end = now + duration; now < end;) {
+      now += 100ms;
+      lead.step(now);
+      carry();
+    }
+  }
+
+  /// Those that were declared lost, in order.
+  std::vector<std::uint64_t> left_out() {
+    for (Event& event : lead.take_events()) events.push_back(std::move(event));
+    std::vector<std::uint64_t> ids;
+    for (const Event& event : events) {
+      if (event.phase == Phase::lost) ids.push_back(event.peer->value);
+    }
+    return ids;
+  }
+
+  Record head;
+  Lead lead;
+  Instant now = kStart;
+  Lead::Live live{};
+  std::set<std::uint64_t> leaving{};
+  std::set<std::uint64_t> candidates{};
+  std::set<std::uint64_t> deaf{};  ///< to recalls
+  std::map<std::uint64_t, Digest> parameters{};
+  std::map<std::uint64_t, Work> works{};
+  std::map<std::uint64_t, RangeSet> leased{};
+  std::map<std::uint64_t, Plan> plans{};
+  Plan last_plan{};
+  std::multiset<std::uint64_t> asked{};  ///< for a promise
+  std::vector<Event> events{};
+
+ private:
+  void carry() {
+    for (const Envelope& envelope : lead.take_messages()) {
+      const std::uint64_t id = envelope.to.value;
+      if (const auto* plan = std::get_if<Plan>(&envelope.message)) plans[id] = last_plan = *plan;
+      if (std::holds_alternative<Prepare>(envelope.message)) asked.insert(id);
+      if (!live.contains(envelope.to)) continue;
+      if (const auto* lease = std::get_if<Lease>(&envelope.message)) {
+        works.at(id).lease(lease->slot, lease->microbatches);
+        leased[id].add(lease->microbatches);
+      }
+      if (std::holds_alternative<Recall>(envelope.message) && !deaf.contains(id)) {
+        works.at(id).drop_queued();
+        tells(id, true);
+      }
+    }
+  }
+};
+
+}  // namespace tw
