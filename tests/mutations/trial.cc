@@ -10,6 +10,7 @@
 #include <array>
 #include <csignal>
 #include <cstring>
+#include <set>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -37,7 +38,7 @@ void limit_processor_time() {
 }
 
 /// In the child: what is written is read by Trial::finding.
-void run_seeds(const Bug& bug, std::uint64_t seeds, const std::set<std::string>& unbelieved) {
+void run_seeds(const Bug& bug, std::uint64_t seeds, const std::map<std::string, double>& noise) {
   const rlimit memory{kMemory, kMemory};
   TW_CHECK(setrlimit(RLIMIT_AS, &memory) == 0);
   const Result<Scenario> scenario =
@@ -49,7 +50,10 @@ void run_seeds(const Bug& bug, std::uint64_t seeds, const std::set<std::string>&
   const auto violations = [&](std::uint32_t bug_number, std::uint64_t seed) {
     planted_bug = bug_number;
     auto all = run_scenario(scenario.value(), seed).violations;
-    std::erase_if(all, [&](const Violation& violation) { return unbelieved.contains(violation.checker); });
+    std::erase_if(all, [&](const Violation& violation) {
+      const auto found = noise.find(violation.checker);
+      return found != noise.end() && found->second * static_cast<double>(seed + 1) >= Trial::kNoise;
+    });
     return all;
   };
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
@@ -57,14 +61,18 @@ void run_seeds(const Bug& bug, std::uint64_t seeds, const std::set<std::string>&
     limit_processor_time();
     const std::vector<Violation> seen = violations(bug.number, seed);
     if (seen.empty() || (bug.number != 0 && !violations(0, seed).empty())) continue;
-    for (const Violation& one : seen) tell(fmt::format("found {} {}\n", one.checker, one.message));
+    std::set<std::string> told;
+    for (const Violation& one : seen) {
+      if (told.insert(one.checker).second) tell(fmt::format("found {} {}\n", one.checker, one.message));
+    }
     if (bug.number != 0) return;
   }
 }
 
 }  // namespace
 
-Trial::Trial(Bug bug, std::uint64_t seeds, const std::set<std::string>& unbelieved) : bug_(std::move(bug)) {
+Trial::Trial(Bug bug, std::uint64_t seeds, const std::map<std::string, double>& noise)
+    : bug_(std::move(bug)) {
   std::array<int, 2> ends{};
   TW_CHECK(pipe(ends.data()) == 0);
   process_ = fork();
@@ -74,7 +82,7 @@ Trial::Trial(Bug bug, std::uint64_t seeds, const std::set<std::string>& unbeliev
     dup2(ends[1], STDERR_FILENO);
     close(ends[0]);
     close(ends[1]);
-    run_seeds(bug_, seeds, unbelieved);
+    run_seeds(bug_, seeds, noise);
     _exit(0);
   }
   close(ends[1]);
@@ -107,7 +115,7 @@ Finding Trial::finding() {
     } else if (first == "found") {
       std::string law;
       words >> law >> std::ws;
-      finding.broken.insert(law);
+      ++finding.broken[law];
       if (std::exchange(finding.outcome, Outcome::found) == Outcome::found) continue;
       finding.checker = law;
       std::getline(words, finding.message);
@@ -120,7 +128,7 @@ Finding Trial::finding() {
     const bool check = signal == SIGABRT || signal == SIGVTALRM;
     finding.outcome = check ? Outcome::found : Outcome::crashed;
     finding.checker = signal == SIGABRT ? "TW_CHECK" : signal == SIGVTALRM ? "endless" : strsignal(signal);
-    finding.broken.insert(finding.checker);
+    ++finding.broken[finding.checker];
   } else if (WEXITSTATUS(status) != 0) {
     finding.outcome = Outcome::crashed;
     finding.checker = fmt::format("exit {}", WEXITSTATUS(status));

@@ -4,7 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <set>
+#include <map>
 #include <string>
 
 namespace tw {
@@ -30,15 +30,18 @@ struct Finding {
   std::string checker;      ///< I1 ...; "TW_CHECK" for a broken invariant, "endless" for a seed without end
   std::string message;
   double cpu_s = 0;
-  std::set<std::string> broken;  ///< without a bug: every law that a seed broke
+  std::map<std::string, std::uint64_t> broken;  ///< without a bug: how many seeds broke each law
 };
 
 /// A process that runs seeds 0, 1, 2 ... with a bug switched on until a checker sees it; without one, all
 /// seeds.
 class Trial {
  public:
-  /// `unbelieved`: laws that are broken without any bug, which prove nothing.
-  Trial(Bug bug, std::uint64_t seeds, const std::set<std::string>& unbelieved = {});
+  /// `noise`: the share of seeds that break a law without any bug. Such a law counts only while fewer than
+  /// kNoise of them are to be expected up to this seed.
+  Trial(Bug bug, std::uint64_t seeds, const std::map<std::string, double>& noise = {});
+
+  static constexpr double kNoise = 0.1;
 
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
