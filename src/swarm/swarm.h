@@ -184,7 +184,9 @@ class Swarm {
   void turn_away_squatters(const std::vector<Member>& members);
   void turn_away(PeerId squatter);
   void report_changes(const Record& record);
+  void do_what_counts(PeerId leader, const Contribution& own);
   void out_of_step(std::string why);
+  bool gives_way_to(const Record& other) const;
   void lose(PeerId peer, const std::string& why, Duration silent);
   void tick();
   void say_vote();

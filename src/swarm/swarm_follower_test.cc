@@ -239,20 +239,55 @@ TEST(Follower, averages_its_plan_once_more_after_it_took_the_state_of_the_same_r
   EXPECT_TRUE(follower.votes_for(follower.plan()));
 }
 
-TEST(Follower, says_that_it_has_not_done_what_a_plan_counts_on) {
-  Follower with, without, given;
-  with.tell(1, Lease{7, 0, 0, RangeSet(Range{8, 8})});
-  with.tell(1, with.plan());
-  EXPECT_EQ(0U, with.count<Report>(1)) << "it is on its way";
-  without.tell(1, without.plan());
-  EXPECT_EQ(1U, without.count<Report>(1));
+TEST(Follower, does_what_a_plan_counts_on_though_it_dropped_it_on_leaving) {
+  Follower follower;
+  follower.tell(1, Lease{7, 0, 0, RangeSet(Range{8, 8})});
+  follower.swarm.leave(follower.now);
+  EXPECT_FALSE(follower.swarm.begin_work(follower.now).has_value());
+  follower.tell(1, follower.plan());
+  EXPECT_EQ(0U, follower.count<Report>(1));
+  for (std::uint64_t i = 8; i < 16; ++i) {
+    const std::optional<WorkItem> item = follower.swarm.begin_work(follower.now);
+    ASSERT_TRUE(item.has_value());
+    EXPECT_EQ(i, item->microbatch);
+    follower.swarm.finish_work(follower.now, *item, 1);
+  }
+  EXPECT_TRUE(follower.swarm.has_done_just(0, RangeSet(Range{8, 8})));
+}
+
+TEST(Follower, says_that_its_sum_is_not_the_one_that_a_plan_counts_on) {
+  Follower more, given;
+  more.tell(1, Lease{7, 0, 0, RangeSet(Range{7, 8})});
+  more.tell(1, more.plan());
+  EXPECT_EQ(1U, more.count<Report>(1));
   const Report expected{7, PeerId{2}, Complaint::owes_contribution};
-  const auto told = std::find_if(without.sent.begin(), without.sent.end(),
+  const auto told = std::find_if(more.sent.begin(), more.sent.end(),
                                  [](const Envelope& e) { return std::holds_alternative<Report>(e.message); });
   EXPECT_EQ(expected, std::get<Report>(told->message));
   given.swarm.close_slot(0);
   given.tell(1, given.plan());
   EXPECT_EQ(0U, given.count<Report>(1)) << "others have it";
+}
+
+TEST(Follower, gives_way_to_one_of_two_histories_as_long_as_each_other_and_tells_its_own) {
+  Follower by_majority, alone;
+  Record other = by_majority.head;
+  other.minority = true;
+  by_majority.tell(1, Commit{other});
+  EXPECT_FALSE(by_majority.took<CatchUp>());
+  by_majority.tell(1, Heartbeat{.standing = Standing::member, .head = 6, .samples_total = 384});
+  EXPECT_EQ(1U, by_majority.count<Commit>(1));
+  alone.swarm.begin(alone.now, other, kParameters);
+  alone.tell(1, Commit{by_majority.head});
+  EXPECT_TRUE(alone.took<CatchUp>());
+
+  Follower first, second;
+  other = first.head;
+  other.mean = kMean;
+  second.swarm.begin(second.now, other, kParameters);
+  first.tell(1, Commit{other});
+  second.tell(1, Commit{first.head});
+  EXPECT_NE(first.took<CatchUp>(), second.took<CatchUp>()) << "of two alike just one";
 }
 
 TEST(Follower, has_all_of_the_round_sent_again_to_whom_took_the_state_meanwhile) {

@@ -47,9 +47,11 @@ void Swarm::receive(PeerId from, const Heartbeat& told) {
     out_of_step("the run is at round " + std::to_string(heartbeat.head));
     return;
   }
-  // Whoever missed the decision is told it.
-  if (takes_part() && has_history && heartbeat.samples_total < head_->samples_total())
-    send(from, Commit{*head_});
+  if (!takes_part() || !has_history) return;
+  // Whoever missed the decision is told it, and whoever has another history as long as this one.
+  const std::uint64_t samples = head_->samples_total();
+  const bool is_other = heartbeat.samples_total == samples && heartbeat.head_record != head_digest_;
+  if (heartbeat.samples_total < samples || is_other) send(from, Commit{*head_});
 }
 
 void Swarm::receive(PeerId from, const Peers& peers) {
@@ -102,9 +104,16 @@ void Swarm::receive(PeerId from, const Plan& plan) {
   mean_.reset();
   decisions_.push_back(Reduce{plan});
   for (const Contribution& c : plan.draft.contributors) {
-    if (c.peer != options_.self.peer || !work_.will_not_have_just(c.slot, c.microbatches)) continue;
-    send(from, Report{plan.draft.round, c.peer, Complaint::owes_contribution});
-    return;
+    if (c.peer == options_.self.peer) do_what_counts(from, c);
+  }
+}
+
+// What is missing of it was dropped on leaving, or its lease was lost.
+void Swarm::do_what_counts(PeerId leader, const Contribution& own) {
+  if (work_.has_more_than(own.slot, own.microbatches)) {
+    send(leader, Report{head_->round + 1, own.peer, Complaint::owes_contribution});
+  } else {
+    work_.lease(own.slot, own.microbatches);
   }
 }
 
@@ -142,7 +151,10 @@ void Swarm::receive(PeerId, const Commit& commit) {
     }
     return;
   }
-  if (standing_ == Standing::syncing || !head_ || record.samples_total() <= head_->samples_total()) return;
+  if (standing_ == Standing::syncing || !head_) return;
+  if (record.samples_total() == head_->samples_total() && gives_way_to(record))
+    return out_of_step("another history of as many rounds goes before this one");
+  if (record.samples_total() <= head_->samples_total()) return;
   // What was voted for, member by member: a mean is the same under more than one draft.
   if (record.parent != head_digest_ || !mean_ || !acceptor_.becomes(record, *mean_)) {
     out_of_step("round " + std::to_string(record.round) + " was decided without this peer");
@@ -157,6 +169,14 @@ void Swarm::receive(PeerId, const Commit& commit) {
   waits_for_company_ = false;
   adopt(record);
   decisions_.push_back(Committed{record});
+}
+
+// Of two histories as long one goes on: the one that a majority made or, of two alike, that with the lower
+// digest.
+bool Swarm::gives_way_to(const Record& other) const {
+  const Digest digest = digest_of(other);
+  if (digest == head_digest_) return false;
+  return other.minority == head_->minority ? digest < head_digest_ : head_->minority;
 }
 
 // ---- history
@@ -301,8 +321,12 @@ void Swarm::consider_leading() {
   if (lead_ || ended_ || !member || now_ < lead_again_at_ || head_->last) return;
   const auto first = std::find_if(head_->members.begin(), head_->members.end(),
                                   [&](const Member& m) { return is_here(m) || presumed_live(m.peer); });
-  if (first == head_->members.end() || !first->is(options_.self)) return;
-  const bool undisputed = first == head_->members.begin() && acceptor_.promised() == 0 && !led_;
+  // Those who promised this peer to follow it wait for it, whoever else is here.
+  const bool awaited =
+      acceptor_.promised() > 0 && ballot_owner(head_->members, acceptor_.promised()).is(options_.self);
+  const bool its_turn = first != head_->members.end() && first->is(options_.self);
+  if (!its_turn && !awaited) return;
+  const bool undisputed = its_turn && first == head_->members.begin() && acceptor_.promised() == 0 && !led_;
   const Ballot above = std::max(acceptor_.promised(), led_.value_or(0));
   const Ballot ballot = undisputed ? 0 : next_ballot(head_->members, options_.self.peer, above);
   led_ = ballot;

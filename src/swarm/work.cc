@@ -67,14 +67,10 @@ bool Work::has_done_just(std::uint32_t slot, const RangeSet& microbatches) const
   return found != slots_.end() && found->second.done == microbatches && found->second.held.empty();
 }
 
-bool Work::will_not_have_just(std::uint32_t slot, const RangeSet& microbatches) const {
-  if (closed_.contains(slot)) return false;
-  RangeSet all;
-  if (const auto found = slots_.find(slot); found != slots_.end()) {
-    all = found->second.done;
-    all.add(found->second.held);
-  }
-  return all != microbatches;
+bool Work::has_more_than(std::uint32_t slot, const RangeSet& microbatches) const {
+  const auto found = slots_.find(slot);
+  if (found == slots_.end() || closed_.contains(slot)) return false;
+  return !microbatches.contains(found->second.done) || !microbatches.contains(found->second.held);
 }
 
 }  // namespace tw
