@@ -207,11 +207,15 @@ std::optional<PeerId> Lead::missing_vote() const {
   return std::nullopt;
 }
 
-// Where the majority hangs on it, its vote is needed more than its segments.
+// Where the majority hangs on it, its vote is needed more than its segments. When a plan of another leader is
+// finished, whoever else has the mean serves them.
 void Lead::give_up_segments_of(PeerId suspect) {
   std::set<PeerId> others;
   for (PeerId peer : present()) others.insert(peer);
   others.erase(suspect);
+  std::set<PeerId> keepers = voters();
+  keepers.erase(suspect);
+  if (finishing_ && !has_quorum(others) && !keepers.empty()) return serve_sealed(*plan_, keepers);
   const std::string why = votes_.empty() ? "no segment came from it" : "no segment or vote came from it";
   if (has_quorum(others) || refused_.contains(suspect)) {
     leave_out(suspect, why);

@@ -642,6 +642,23 @@ TEST(Lead, finishes_the_newest_plan_that_anybody_voted_for) {
   EXPECT_EQ(expected, council.lead.committed());
 }
 
+TEST(Lead, has_segments_of_the_plan_it_must_finish_served_by_another_when_one_that_is_needed_does_not_serve) {
+  Council council({.members = {1, 2, 3, 4}, .leader = 2, .ballot = 1});
+  council.lose(1);
+  const Accepted accepted = accepted_plan(council.head, 1, all_by(3), kMean);
+  council.promise(2, accepted.plan, accepted);
+  council.promise(3, accepted.plan, accepted);
+  council.promise(4);
+  for (const std::uint64_t id : {2, 3}) council.vote(id);
+  council.after(6s);
+  council.complain(4, 3, Complaint::owes_mean);
+  council.after(200ms);
+  for (const Share& share : council.last_plan.shares) EXPECT_EQ(PeerId{2}, share.owner);
+  for (const std::uint64_t id : {2, 3, 4}) council.vote(id);
+  EXPECT_TRUE(council.lead.committed().has_value());
+  EXPECT_TRUE(council.left_out().empty());
+}
+
 TEST(Lead, resigns_when_nobody_is_left_that_has_the_mean_of_the_plan_it_must_finish) {
   Council council({.leader = 2, .ballot = 1});
   const Accepted accepted = accepted_plan(council.head, 1, all_by(3), kMean);
