@@ -30,13 +30,13 @@ std::uint64_t total_samples(const std::vector<Contribution>& contributors) {
 }  // namespace
 
 Reduction::Reduction(Options options)
-    : options_(options),
-      kept_(options.geometry.segments()),
-      mean_(options.geometry.length),
-      encoded_(options.geometry.segments()),
-      received_(options.geometry.segments()) {
-  TW_CHECK(options.geometry.length > 0);
-  TW_CHECK(encoded_bytes(options.codec, options.geometry.segment_length) <= kMaxPayloadBytes);
+    : options_(std::move(options)),
+      kept_(geometry().segments()),
+      mean_(geometry().length),
+      encoded_(geometry().segments()),
+      received_(geometry().segments()) {
+  TW_CHECK(geometry().length > 0);
+  TW_CHECK(encoded_bytes(options_.codec, geometry().segment_length) <= kMaxPayloadBytes);
 }
 
 void Reduction::contribute(std::uint32_t slot, std::span<const float> gradient_sum, std::uint64_t samples) {
@@ -315,10 +315,18 @@ void Reduction::offer_result(std::uint64_t segment) {
 std::optional<Message> Reduction::next_bulk(PeerId to) {
   const auto it = outgoing_.find(to);
   if (it == outgoing_.end()) return std::nullopt;
-  if (const auto segment = it->second.take_result()) {
+  Outgoing& outgoing = it->second;
+  if (outgoing.contributions() > 0 && rarely(options_.rarely, "reduction.contribution_first")) {
+    if (auto contribution = next_contribution(outgoing)) return contribution;
+  }
+  if (const auto segment = outgoing.take_result()) {
     return Gather{options_.round, set_, *segment, encoded_[*segment]};
   }
-  while (const auto piece = it->second.take_contribution()) {
+  return next_contribution(outgoing);
+}
+
+std::optional<Message> Reduction::next_contribution(Outgoing& outgoing) {
+  while (const auto piece = outgoing.take_contribution()) {
     --to_scatter_;
     Blob encoded = encode_own(*own_[piece->slot], piece->segment);
     if (!encoded.empty()) return Scatter{options_.round, piece->slot, piece->segment, std::move(encoded)};

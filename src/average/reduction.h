@@ -16,6 +16,7 @@
 #include "average/shares.h"
 #include "base/digest.h"
 #include "base/ids.h"
+#include "base/rarely.h"
 #include "base/result.h"
 #include "codec/codec.h"
 #include "wire/messages.h"
@@ -49,6 +50,7 @@ class Reduction {
     Codec codec = Codec::fp32;
     /// Largest L2 norm, per sample, of a segment of a contribution; 0: none.
     double norm_cap = 0;
+    Rarely rarely{};
   };
 
   explicit Reduction(Options options);
@@ -86,7 +88,7 @@ class Reduction {
   /// be another one in a plan that is still under way. Errors: as for on_scatter.
   Status on_gather(PeerId from, const Gather& gather);
 
-  /// The next bulk message for this peer, results before contributions; nothing when there is none at
+  /// The next bulk message for this peer, mostly results before contributions; nothing when there is none at
   /// present.
   std::optional<Message> next_bulk(PeerId to);
 
@@ -150,6 +152,7 @@ class Reduction {
   void restore_results();
   void restore(PeerId from, const std::vector<Blob>& results);
   void requeue();
+  std::optional<Message> next_contribution(Outgoing& outgoing);
 
   Status check(PeerId from, Round round, std::uint64_t segment, std::size_t bytes) const;
 

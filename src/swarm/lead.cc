@@ -87,12 +87,11 @@ void Lead::note(PeerId peer, const Progress& progress) {
 void Lead::take_in(PeerId joiner) {
   if (finishing_ || resigned_ || !counts(joiner) || seen_.at(joiner).leaving) return;
   if (seen_.at(joiner).parameters != plan_->draft.parameters) return;
+  if (rarely(options_.rarely, "lead.take_nobody_in")) return;
   Plan plan = *plan_;
   plan.participants.push_back(joiner);
   plan.draft.members = next_members();
-  const Instant since = planned_at_;
-  propose(std::move(plan));
-  planned_at_ = since;  // what the others owe is due as before
+  propose_again(std::move(plan));
 }
 
 void Lead::on_promise(PeerId from, const Promise& promise) {
@@ -187,6 +186,9 @@ void Lead::serve_sealed(Plan plan, const std::set<PeerId>& keepers) {
   propose(std::move(plan));
 }
 
+// Of this leader for this round.
+bool Lead::is_first_bid() const { return ballot_ < head_.members.size(); }
+
 void Lead::advance() {
   if (resigned_) return;
   if (stage_ == Stage::preparing) begin_when_promised();
@@ -202,13 +204,15 @@ bool Lead::may_decide() const { return (minority_ || quorum_present_) && !owners
 void Lead::feed() {
   const std::set<PeerId>& peers = eligible();
   if (present().size() + candidates_.size() < options_.wait_for) return;
-  for (LeaseBook::Grant& grant : book_.feed(peers)) {
+  std::vector<LeaseBook::Grant> grants = book_.feed(peers, options_.rarely);
+  for (LeaseBook::Grant& grant : grants) {
     Pace& pace = paces_[grant.peer];
     if (pace.leased_at == Instant{}) pace.since = now_;
     pace.leased_at = now_;
     send(grant.peer, Lease{head_.round + 1, ballot_, book_.slot(), std::move(grant.microbatches)});
   }
-  if (const auto slow = book_.worth_recalling(peers)) {
+  const bool at_will = !grants.empty() && rarely(options_.rarely, "lead.recall");
+  if (const auto slow = book_.worth_recalling(peers, at_will)) {
     paces_[*slow].recalled_at = now_;
     send(*slow, Recall{head_.round + 1, ballot_});
   }
@@ -295,6 +299,7 @@ void Lead::call() {
   for (Share& share : plan.shares) share.sealed = false;
   stage_ = Stage::called;
   propose(std::move(plan));
+  if (is_first_bid() && rarely(options_.rarely, "lead.resign_at_call")) resigned_ = true;
 }
 
 void Lead::propose(Plan plan) {
@@ -306,9 +311,17 @@ void Lead::propose(Plan plan) {
   plan_ = std::move(plan);
 }
 
+// What was owed is due as before.
+void Lead::propose_again(Plan plan) {
+  const Instant since = planned_at_;
+  propose(std::move(plan));
+  planned_at_ = since;
+}
+
 void Lead::on_vote(PeerId from, const Vote& vote) {
   if (stage_ != Stage::called || vote.ballot != ballot_ || vote.version != version_ || !counts(from)) return;
   votes_[from] = vote.mean;
+  if (votes_.size() == 1 && rarely(options_.rarely, "lead.propose_again")) return propose_again(Plan(*plan_));
   commit_when_agreed();
 }
 
@@ -343,6 +356,10 @@ void Lead::commit_when_agreed() {
     Plan plan = *plan_;
     plan.draft.minority = true;
     propose(std::move(plan));
+    return;
+  }
+  if (is_first_bid() && rarely(options_.rarely, "lead.resign_at_commit")) {
+    resigned_ = true;
     return;
   }
   committed_ = plan_->draft;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rarely.h"
 #include "base/time.h"
 #include "swarm/lease_book.h"
 #include "wire/outbox.h"
@@ -40,6 +41,7 @@ class Lead {
     Duration patience{};
     Duration expected_reduce{};  ///< how long call to commit took of late
     ShareRules shares;
+    Rarely rarely{};
   };
 
   /// Ballot 0 belongs to the first member and needs no promises.
@@ -120,6 +122,7 @@ class Lead {
   std::vector<PeerId> workers() const;  // whose gradients can be in this round, in the order of the mean
   void recount();
   void recount(PeerId peer);
+  bool is_first_bid() const;
   bool has_quorum(const std::set<PeerId>& peers) const;
 
   bool enough_live() const { return enough_live_; }
@@ -133,6 +136,7 @@ class Lead {
   void feed();
   void call();
   void propose(Plan plan);
+  void propose_again(Plan plan);
   Record draft() const;
   bool is_next(const Member& member) const;
   std::vector<Member> next_members() const;

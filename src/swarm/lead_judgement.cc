@@ -64,7 +64,8 @@ void Lead::lease_again(PeerId peer, const Progress& progress) {
       progress.wants_more && std::all_of(progress.slots.begin(), progress.slots.end(),
                                          [](const SlotProgress& slot) { return slot.held.empty(); });
   Pace& pace = paces_[peer];
-  if (!idle || !counts(peer) || now_ - pace.leased_at < kTellAgain) return;
+  if (!idle || !counts(peer)) return;
+  if (now_ - pace.leased_at < kTellAgain && !rarely(options_.rarely, "lead.lease_again")) return;
   RangeSet held = book_.held(peer, book_.slot());
   if (held.empty()) return;
   pace.leased_at = now_;

@@ -98,7 +98,7 @@ double LeaseBook::speed_of(const std::set<PeerId>& peers) const {
   return all;
 }
 
-std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible) {
+std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible, const Rarely& chance) {
   if (free_.empty()) return {};
   std::vector<std::pair<std::uint64_t, PeerId>> hungry;
   for (const auto& [peer, account] : accounts_) {
@@ -112,7 +112,8 @@ std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible) 
   for (const auto& [held, peer] : hungry) {
     if (free_.empty()) break;
     Account& account = accounts_.at(peer);
-    RangeSet given = free_.take(grant_size(account, speed_of_all, eligible.size()));
+    const bool one = rarely(chance, "lead.lease_one");
+    RangeSet given = free_.take(one ? 1 : grant_size(account, speed_of_all, eligible.size()));
     SlotProgress& entry = account.slots[slot_];
     entry.slot = slot_;
     entry.held.add(given);
@@ -122,12 +123,12 @@ std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible) 
   return grants;
 }
 
-std::optional<PeerId> LeaseBook::worth_recalling(const std::set<PeerId>& eligible) {
-  if (!free_.empty()) return std::nullopt;
+std::optional<PeerId> LeaseBook::worth_recalling(const std::set<PeerId>& eligible, bool at_will) {
+  if (!free_.empty() && !at_will) return std::nullopt;
   const bool somebody_idle = std::any_of(accounts_.begin(), accounts_.end(), [&](const auto& entry) {
     return entry.second.hungry && entry.second.held() == 0 && eligible.contains(entry.first);
   });
-  if (!somebody_idle) return std::nullopt;
+  if (!somebody_idle && !at_will) return std::nullopt;
   const auto time_left = [](const Account& account) {
     return static_cast<double>(account.held()) / std::max(1e-9, account.samples_per_s);
   };

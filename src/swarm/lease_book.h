@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "base/range_set.h"
+#include "base/rarely.h"
 #include "wire/messages.h"
 
 namespace tw {
@@ -45,10 +46,11 @@ class LeaseBook {
   };
 
   /// Leases for the hungry ones among `eligible`, into the open slot.
-  std::vector<Grant> feed(const std::set<PeerId>& eligible);
+  std::vector<Grant> feed(const std::set<PeerId>& eligible, const Rarely& chance = {});
 
-  /// The peer that should give back what it has not begun, when others stand idle and nothing is free.
-  std::optional<PeerId> worth_recalling(const std::set<PeerId>& eligible);
+  /// The peer that should give back what it has not begun, when others stand idle and nothing is free; or
+  /// whenever there is one, at_will.
+  std::optional<PeerId> worth_recalling(const std::set<PeerId>& eligible, bool at_will = false);
 
   /// Nothing is free, and whoever still holds something holds one microbatch: time to call.
   bool ready_to_call() const;

@@ -137,12 +137,13 @@ bool Roster::given_up(PeerId peer, Entry& entry, const std::vector<Member>& memb
   return true;
 }
 
-std::vector<std::string> Roster::dials(Instant now, const std::vector<Member>& members) {
+std::vector<std::string> Roster::dials(Instant now, const std::vector<Member>& members,
+                                       const Rarely& chance) {
   std::vector<std::string> due;
   if (!open_.empty() && open_.size() == entries_.size()) return due;
   const auto consider = [&](const std::string& address) {
     Dial& dial = dials_[address];
-    if (now < dial.next) return false;
+    if (now < dial.next && !rarely(chance, "swarm.redial")) return false;
     dial.next = now + kLastBackoff;  // an answer (open or refused) comes before
     due.push_back(address);
     return true;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/rarely.h"
 #include "base/time.h"
 #include "wire/messages.h"
 
@@ -44,7 +45,7 @@ class Roster {
   void now_follows(const Member& member);
 
   /// Addresses to dial now. Peers without a link are dialled while they are members or came up lately.
-  std::vector<std::string> dials(Instant now, const std::vector<Member>& members);
+  std::vector<std::string> dials(Instant now, const std::vector<Member>& members, const Rarely& chance = {});
 
   bool is_open(PeerId peer) const;
 

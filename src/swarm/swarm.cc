@@ -120,12 +120,13 @@ void Swarm::step(Instant now) {
 }
 
 void Swarm::tick() {
-  next_tick_ = now_ + Cadence::kTick;
+  next_tick_ = now_ + (rarely(options_.rarely, "swarm.late_tick") ? 2 : 1) * Cadence::kTick;
   const std::vector<PeerId> due = cadence_.tick(in_front());
   for (PeerId peer : due) send(peer, heartbeat_to(peer));
   gossip();
   if (head_ && head_->last) return;
-  for (std::string& address : roster_.dials(now_, head_ ? head_->members : std::vector<Member>{})) {
+  const std::vector<Member> members = head_ ? head_->members : std::vector<Member>{};
+  for (std::string& address : roster_.dials(now_, members, options_.rarely)) {
     decisions_.push_back(Dial{std::move(address)});
   }
   const bool hungry = work_.idle() && work_.wants_more();
@@ -167,7 +168,7 @@ void Swarm::applied(Instant now, Round round, const Digest& parameters) {
 void Swarm::completed(Instant now, const Digest& mean) {
   wake(now);
   mean_ = mean;
-  say_vote();
+  if (!rarely(options_.rarely, "swarm.late_vote")) say_vote();  // the next tick says it
   settle();
 }
 
@@ -188,6 +189,7 @@ void Swarm::complain(Instant now, PeerId suspect, Complaint complaint) {
 std::optional<WorkItem> Swarm::begin_work(Instant now) {
   wake(now);
   if (!takes_part() || !parameters_ || busy_) return std::nullopt;
+  if (work_.queued() > 0 && rarely(options_.rarely, "swarm.late_work")) return std::nullopt;
   const std::optional<WorkItem> item = work_.begin();
   if (item && work_.wants_more() && !leaving_) {
     send_progress();
@@ -218,7 +220,8 @@ void Swarm::leave(Instant now) {
   leaving_ = true;
   if (standing_ == Standing::member) {
     standing_ = Standing::leaving;
-    work_.drop_queued();
+    // A last microbatch counts as begun: the round may have been called with it.
+    if (!work_.idle() || work_.queued() > 1) work_.drop_queued();
     tell_standing();
     send_progress(true);
   }

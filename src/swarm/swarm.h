@@ -72,6 +72,7 @@ class Swarm {
     Round rounds = 0;
     Duration patience{};
     ShareRules shares;
+    Rarely rarely{};
   };
 
   Swarm(Options options, Instant now);

@@ -333,7 +333,7 @@ void Swarm::consider_leading() {
   // A run that begins anew from a checkpoint waits for company as one that begins from nothing does.
   const std::uint32_t wait_for = waits_for_company_ ? options_.wait_for : 0;
   lead_.emplace(Lead::Options{options_.self, options_.lease, options_.segments, options_.rounds, wait_for,
-                              options_.patience, expected_reduce_, options_.shares},
+                              options_.patience, expected_reduce_, options_.shares, options_.rarely},
                 *head_, ballot, now_);
   Event event{now_, Phase::lead, head_->round + 1};
   event.numbers = {{"ballot", ballot}};

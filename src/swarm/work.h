@@ -50,6 +50,9 @@ class Work {
   /// True when nothing is queued: time to ask for more, while the last microbatch is still computed.
   bool wants_more() const { return queued_ == 0; }
 
+  /// Not begun.
+  std::uint64_t queued() const { return queued_; }
+
   /// For messages: every slot with what is done and what is still held. One that is closed to both is there
   /// without any.
   std::vector<SlotProgress> progress() const;

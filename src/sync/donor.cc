@@ -128,6 +128,8 @@ void Donor::give(Image image) {
 
 void Donor::keep_mean(const Record& record, std::vector<Blob> segments) {
   for (auto& [peer, follower] : followers_) follower.offers = 0;
+  if (!images_.empty() && rarely(options_.rarely, "donor.drop_image")) drop_oldest_image();
+  if (!means_.empty() && rarely(options_.rarely, "donor.drop_mean")) drop_mean(0);
   // Rounds come again only when this peer has changed to another history: what it kept of the former is void.
   while (!means_.empty() && means_.back().record.round >= record.round) drop_mean(means_.size() - 1);
   if (followers_.empty()) return;

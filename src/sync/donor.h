@@ -6,9 +6,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/rarely.h"
 #include "sync/image.h"
 #include "wire/messages.h"
 #include "wire/outbox.h"
@@ -29,6 +31,7 @@ class Donor {
     /// Offers are long: one follower gets at most so many between two signs that time goes on (a commit, or a
     /// chunk that its link took).
     std::size_t max_offers = 16;
+    Rarely rarely{};
   };
 
   /// For each follower beside its asks.
@@ -36,7 +39,7 @@ class Donor {
 
   Donor() : Donor(Options{}) {}
 
-  explicit Donor(Options options) : options_(options) {}
+  explicit Donor(Options options) : options_(std::move(options)) {}
 
   /// head: the last record here, null when this peer has no state itself (the answer is ObjectGone then). A
   /// state is offered at once when the image of just that record is held, otherwise after give().

@@ -36,7 +36,7 @@ std::uint64_t bytes_of(const ObjectOffer& offer) {
 
 }  // namespace
 
-Fetch::Fetch(Options options) : options_(options) {
+Fetch::Fetch(Options options) : options_(std::move(options)) {
   for (const ChunkLayout& layout : {options_.state, options_.mean})
     TW_CHECK(layout.bytes > 0 && layout.chunk_bytes > 0);
   TW_CHECK(options_.window > 0);
@@ -206,8 +206,9 @@ void Fetch::ask_for_chunks(Instant now) {
     for (auto& [peer, source] : sources_) {
       if (!serves(source) || source.avoided_until || source.asked.size() >= options_.window) continue;
       if (!unasked_.empty()) {
-        ask_for_chunk(now, peer, source, unasked_.extract(unasked_.begin()).value());
         progress = true;
+        if (rarely(options_.rarely, "fetch.other_source")) continue;
+        ask_for_chunk(now, peer, source, unasked_.extract(unasked_.begin()).value());
       } else if (source.asked.empty()) {
         relieve_slowest(now, peer, source);
       }
@@ -302,7 +303,8 @@ void Fetch::step(Instant now) {
 void Fetch::give_up_on_quiet(Instant now) {
   for (auto& [peer, source] : sources_) {
     if (source.avoided_until && now >= *source.avoided_until) source.avoided_until.reset();
-    if (source.asked.empty() || now < source.quiet_since + chunk_patience()) continue;
+    if (source.asked.empty()) continue;
+    if (now < source.quiet_since + chunk_patience() && !rarely(options_.rarely, "fetch.timeout")) continue;
     release_asks(source);
     source.avoided_until = now + chunk_patience();
   }

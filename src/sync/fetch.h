@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/rarely.h"
 #include "base/time.h"
 #include "sync/image.h"
 #include "wire/messages.h"
@@ -59,6 +60,7 @@ class Fetch {
     ChunkLayout state;
     ChunkLayout mean;         ///< a chunk is an encoded segment
     std::size_t window = 16;  ///< chunk asks under way for each source; below Donor::Options::max_chunk_asks
+    Rarely rarely{};
   };
 
   explicit Fetch(Options options);

@@ -50,6 +50,7 @@ Session::Machine::Machine(Doors doors, SessionOptions options, Trainer& trainer,
       state_(std::make_shared<TrainState>(trainer, options_.run)),
       geometry_{trainer.parameter_count(), options_.segment_length},
       run_(run_digest(options_.run, trainer.parameter_count())) {
+  donor_ = Donor({.rarely = options_.rarely});
   const CheckpointOptions& keep = options_.run.checkpoint;
   if (keep.folder.empty()) return;
   checkpoints_ = std::make_shared<CheckpointStore>(  // owners: this and disk jobs
@@ -77,11 +78,14 @@ Result<std::string> Session::Machine::start() {
   swarm.rounds = run.rounds;
   swarm.patience = run.patience;
   swarm.shares = {equal_shares, reown};
+  swarm.rarely = options_.rarely;
   swarm_.emplace(std::move(swarm), doors_.clock.now());
 
   const std::uint64_t mean_bytes = encoded_bytes(run.codec, geometry_.length);
   const std::uint64_t segment_bytes = encoded_bytes(run.codec, geometry_.segment_length);
-  fetch_.emplace(Fetch::Options{run_, {state_->bytes(), options_.chunk_bytes}, {mean_bytes, segment_bytes}});
+  Fetch::Options fetch{run_, {state_->bytes(), options_.chunk_bytes}, {mean_bytes, segment_bytes}};
+  fetch.rarely = options_.rarely;
+  fetch_.emplace(std::move(fetch));
 
   emit(Phase::start, 0, address_);
   waiting_since_ = doors_.clock.now();

@@ -32,8 +32,8 @@ void Session::Machine::open_round() {
     if (observer_ != nullptr) observer_->on_commit(*head);
     if (observer_ != nullptr) observer_->on_applied(*head, tip_->parameters, false);
   }
-  reduction_ = std::make_shared<Reduction>(
-      Reduction::Options{options_.self, round_, geometry_, options_.run.codec, options_.run.norm_cap});
+  reduction_ = std::make_shared<Reduction>(Reduction::Options{
+      options_.self, round_, geometry_, options_.run.codec, options_.run.norm_cap, options_.rarely});
   ballots_beyond_cap_.clear();
   contributed_.clear();
   loss_sum_ = 0;

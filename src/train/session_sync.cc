@@ -38,7 +38,7 @@ void Session::Machine::begin_catch_up() {
   told_sources_done_ = false;
   const bool near = tip_ && tip_->record.run == run_ && newest > tip_->record.round &&
                     newest - tip_->record.round <= kReplayAtMost;
-  if (near) {
+  if (near && !rarely(options_.rarely, "session.full_state")) {
     fetch_->want_mean(doors_.clock.now(), tip_->record, sources());
   } else {
     fetch_->want_state(doors_.clock.now(), sources());
