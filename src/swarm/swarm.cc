@@ -220,8 +220,7 @@ void Swarm::leave(Instant now) {
   leaving_ = true;
   if (standing_ == Standing::member) {
     standing_ = Standing::leaving;
-    // A last microbatch counts as begun: the round may have been called with it.
-    if (!work_.idle() || work_.queued() > 1) work_.drop_queued();
+    work_.drop_queued();
     tell_standing();
     send_progress(true);
   }

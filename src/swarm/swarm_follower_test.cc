@@ -137,15 +137,6 @@ TEST(Follower, takes_no_record_that_differs_in_anything_from_the_plan_it_voted_f
   }
 }
 
-TEST(Follower, does_a_last_microbatch_that_it_may_be_counted_on_for_before_it_leaves) {
-  for (const std::uint64_t leased : {1, 2}) {
-    Follower follower;
-    follower.tell(1, Lease{7, 0, 0, RangeSet(Range{8, leased})});
-    follower.swarm.leave(follower.now);
-    EXPECT_EQ(leased == 1, follower.swarm.begin_work(follower.now).has_value()) << leased;
-  }
-}
-
 TEST(Follower, takes_no_record_without_the_mean_of_its_plan) {
   Follower follower;
   follower.tell(1, follower.plan());
