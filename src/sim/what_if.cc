@@ -69,7 +69,7 @@ struct Machine {
   Stay stay;
   bool anchor = false;
   std::optional<PeerId> peer{};  ///< once its process has started
-  std::optional<Instant> up{}, joined{}, left{}, down{};
+  std::optional<Instant> up{}, ready{}, joined{}, left{}, down{};
 
   bool computes() const { return up && !down && !left; }
 };
@@ -145,6 +145,7 @@ class Course {
     const double bytes_per_s = bytes_per_s_of(what_);
     const double units_per_s = what_.samples_per_s / static_cast<double>(what_.microbatch);
     machine.peer = world_.add_peer(PeerSpec{0, units_per_s, {bytes_per_s, bytes_per_s}});
+    by_peer_[*machine.peer] = &machine;
     changed_ = true;
   }
 
@@ -181,9 +182,13 @@ class Course {
   }
 
   void on_event(PeerId peer, const Event& event) {
+    // The first event of a peer comes before add_peer returns.
+    const auto found = by_peer_.find(peer);
+    if (event.phase == Phase::accumulate && found != by_peer_.end() && !found->second->ready)
+      found->second->ready = world_.now();
     if (event.phase != Phase::commit) return;
     for (const auto& [name, value] : event.numbers) {
-      if (name == "comm_s" && joined_.contains(peer)) averaging_s_ += value;
+      if (name == "comm_s") averaging_s_ += value;
     }
     if (event.round <= newest_) return;
     newest_ = event.round;
@@ -201,7 +206,6 @@ class Course {
       commit.machines += machine.computes() ? 1 : 0;
       if (machine.joined || !machine.peer || !members.contains(*machine.peer)) continue;
       machine.joined = world_.now();
-      joined_.insert(*machine.peer);
       commit.same_as_before = false;
     }
     changed_ = false;
@@ -261,7 +265,7 @@ class Course {
       const Instant down = machine.down.value_or(end);
       ++report.machines;
       report.capacity_samples += samples(down - *machine.up);
-      report.lost.joining += samples(machine.joined.value_or(machine.left.value_or(down)) - *machine.up);
+      report.lost.joining += samples(machine.ready.value_or(machine.left.value_or(down)) - *machine.up);
       if (machine.left) report.lost.leaving += samples(down - *machine.left);
     }
     report.lost.averaging = averaging_s_ * real_speed();
@@ -319,7 +323,7 @@ class Course {
   Instant end_;
   Round newest_ = 0;
   bool changed_ = false;
-  std::set<PeerId> joined_;
+  std::map<PeerId, Machine*> by_peer_;
   double averaging_s_ = 0;  ///< of all members together
   int losses_ = 0;
   int leaves_ = 0;
