@@ -250,7 +250,7 @@ void TcpNetwork::settle_duplicate(Greeted& greeted) {
     return;
   }
   for (const std::string& address : dialed) {
-    events_->on_refused(address, fmt::format("already connected to peer {}", to_string(peer)));
+    events_->on_refused(address, fmt::format("{} to peer {}", kLinkedAlready, to_string(peer)));
   }
 }
 

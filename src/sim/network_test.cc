@@ -175,7 +175,7 @@ TEST_F(Wire, makes_one_link_of_dials_that_meet) {
     scheduler.run_for(seconds(5));
     const std::string open_a = "open " + to_string(b.self) + "\n",
                       open_b = "open " + to_string(a.self) + "\n";
-    const std::string too_late = "refused linked already\n";
+    const std::string too_late = "refused already connected\n";
     EXPECT_TRUE(a.heard == open_a || a.heard == open_a + too_late) << a.heard;
     EXPECT_TRUE(b.heard == open_b || b.heard == open_b + too_late) << b.heard;
     a.send(b, "x");

@@ -35,7 +35,7 @@ void Port::connect(const std::string& address) {
       break;
   }
   if (const Link* there = link_to(*other); there != nullptr && there->stage == Stage::open) {
-    refuse_later(address, "linked already", Duration{});
+    refuse_later(address, std::string(kLinkedAlready), Duration{});
     return;
   }
   if (link_to(*other) == nullptr) {
@@ -223,8 +223,9 @@ bool Port::opened(int port, Link& link) {
   const PeerId peer = link.peer;
   if (!by_peer_.emplace(peer, port).second) {  // another process with this id was faster
     const Link loser = *end_link(port);
-    say_bye(port, loser, "already connected", true);
-    if (!loser.dialed.empty()) events_->on_refused(loser.dialed, "already connected");
+    const std::string why(kLinkedAlready);
+    say_bye(port, loser, why, true);
+    if (!loser.dialed.empty()) events_->on_refused(loser.dialed, why);
     return false;
   }
   link.stage = Stage::open;

@@ -140,7 +140,8 @@ bool Roster::given_up(PeerId peer, Entry& entry, const std::vector<Member>& memb
 std::vector<std::string> Roster::dials(Instant now, const std::vector<Member>& members,
                                        const Rarely& chance) {
   std::vector<std::string> due;
-  if (!open_.empty() && open_.size() == entries_.size()) return due;
+  const bool outside = members.empty();
+  if (!outside && !open_.empty() && open_.size() == entries_.size()) return due;
   const auto consider = [&](const std::string& address) {
     Dial& dial = dials_[address];
     if (now < dial.next && !rarely(chance, "swarm.redial")) return false;
@@ -160,8 +161,9 @@ std::vector<std::string> Roster::dials(Instant now, const std::vector<Member>& m
   for (const auto& [peer, entry] : unlinked) {
     if (consider(entry->address)) ++entry->dialled;
   }
-  if (open_.empty()) {
-    for (const std::string& address : bootstrap_) consider(address);
+  // Several that found each other alone may have company, but not the one that begins the history.
+  for (const std::string& address : bootstrap_) {
+    if (open_.empty() || (outside && !is_linked_at(address))) consider(address);
   }
   return due;
 }
@@ -172,6 +174,10 @@ void Roster::forget_dials() {
   std::set<std::string> known(bootstrap_.begin(), bootstrap_.end());
   for (const auto& [peer, entry] : entries_) known.insert(entry.address);
   std::erase_if(dials_, [&](const auto& dial) { return !known.contains(dial.first); });
+}
+
+bool Roster::is_linked_at(const std::string& address) const {
+  return std::ranges::any_of(open_, [&](PeerId peer) { return entries_.at(peer).address == address; });
 }
 
 bool Roster::is_open(PeerId peer) const {

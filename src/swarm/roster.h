@@ -44,7 +44,9 @@ class Roster {
   /// A record names this process as a member: if it was fresh when it was heard last, it is no more.
   void now_follows(const Member& member);
 
-  /// Addresses to dial now. Peers without a link are dialled while they are members or came up lately.
+/// Addresses to dial now. Peers without a link are dialled while they are members or came up lately; the
+  /// bootstrap addresses while nobody is linked, and, before there is a history (no members), while nobody is
+  /// linked at them.
   std::vector<std::string> dials(Instant now, const std::vector<Member>& members, const Rarely& chance = {});
 
   bool is_open(PeerId peer) const;
@@ -106,6 +108,7 @@ class Roster {
   void set_address(Entry& entry, const std::string& address);
   void set_teller(Entry& entry, std::optional<PeerId> teller);
   void forget_dials();
+  bool is_linked_at(const std::string& address) const;
 
   PeerId self_;
   std::vector<std::string> bootstrap_;

@@ -30,7 +30,16 @@ TEST(Roster, dials_the_bootstrap_addresses_while_nobody_is_linked) {
   roster.refused(kStart + 1s, "here");
   EXPECT_EQ(Addresses{"here"}, roster.dials(kStart + 2s, {}));
   roster.open(member(2));
-  EXPECT_EQ(Addresses{}, roster.dials(kStart + 1min, {}));
+  EXPECT_EQ(Addresses{}, roster.dials(kStart + 1min, members({1, 2})));
+}
+
+TEST(Roster, dials_the_bootstrap_addresses_until_it_is_linked_there_or_has_a_history) {
+  Roster roster(PeerId{1}, {"p3"});
+  roster.open(member(2));
+  EXPECT_EQ(Addresses{"p3"}, roster.dials(kStart, {})) << "two that found each other know no founder";
+  EXPECT_EQ(Addresses{}, roster.dials(kStart + 1min, members({1, 2})));
+  roster.open(member(3));
+  EXPECT_EQ(Addresses{}, roster.dials(kStart + 2min, {}));
 }
 
 TEST(Roster, dials_whom_others_told_of) {

@@ -186,7 +186,8 @@ bool Session::Machine::ends_the_joining(const std::string& address, const std::s
 void Session::Machine::on_refused(const std::string& address, const std::string& why) {
   if (finished_) return;
   const bool nobody_there = why.starts_with("cannot connect");
-  if (!nobody_there || swarm_->standing() == Standing::fresh) emit(Phase::refuse, round_, why);
+  const bool told = !nobody_there || swarm_->standing() == Standing::fresh;
+  if (told && !why.starts_with(kLinkedAlready)) emit(Phase::refuse, round_, why);
   swarm_->on_refused(doors_.clock.now(), address);
   if (const std::optional<Rejection> rejection = rejection_in(why))
     last_rejection_ = address + " answers: " + rejection->words;

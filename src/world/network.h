@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/blob.h"
 #include "base/ids.h"
@@ -34,6 +35,9 @@ class NetworkEvents {
   /// The bulk stream to this peer has room: the next bulk message, or nothing until Network::pull.
   virtual std::optional<Frame> next_bulk(PeerId to) = 0;
 };
+
+/// How the reason of a refusal begins when there is a link to whoever was dialled.
+inline constexpr std::string_view kLinkedAlready = "already connected";
 
 /// Door to the other peers: whole messages in two priorities. Control messages are pushed and never wait for
 /// bulk ones; bulk messages are pulled when their stream has room, so that nothing but the stream queues
