@@ -44,7 +44,7 @@ class Roster {
   /// A record names this process as a member: if it was fresh when it was heard last, it is no more.
   void now_follows(const Member& member);
 
-/// Addresses to dial now. Peers without a link are dialled while they are members or came up lately; the
+  /// Addresses to dial now. Peers without a link are dialled while they are members or came up lately; the
   /// bootstrap addresses while nobody is linked, and, before there is a history (no members), while nobody is
   /// linked at them.
   std::vector<std::string> dials(Instant now, const std::vector<Member>& members, const Rarely& chance = {});
