@@ -4,8 +4,7 @@
 //   bench_scaling [--peers N...] [--seconds S] [--limit S]
 // A simulated run of each size, in a process of its own: one microbatch of 8 samples a peer and second,
 // rounds of about 10 s, a vector of 64 segments, paths of 1 ms and 1 Gbit/s. One line of JSON each, over
-// the time after the first
-//
+// the time after the first commit.
 
 #include <fmt/format.h>
 #include <sys/wait.h>

@@ -43,7 +43,7 @@ struct WhatIf {
 /// Where the samples went that live machines could have computed and that are in no round. Shares of the
 /// capacity; together with the goodput they are 1.
 struct LostShares {
-  double joining = 0;     ///< from a process's start to the first record that names it a member
+  double joining = 0;     ///< from a process's start until it is ready to work
   double averaging = 0;   ///< members from the call (or their last microbatch) to the commit
   double recomputed = 0;  ///< computed more than once, or by a machine that went before the call
   double leaving = 0;     ///< from a session's farewell to the machine's going

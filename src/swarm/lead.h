@@ -177,11 +177,12 @@ class Lead {
   std::set<PeerId> refused_;     // counts, but its gradients do not
   std::set<PeerId> unlinked_;    // their links were gone since this ballot began
   std::vector<PeerId> present_;  // recount(): members that are seated and count
-  std::set<PeerId> eligible_;    // recount(): of them, those to whom leases may go
+  std::set<PeerId> eligible_;    // recount(): those to whom leases may go
   bool quorum_present_ = false;  // recount()
   bool enough_live_ = false;     // recount(): with those who are out of the round
   std::map<PeerId, Seen> seen_;
   std::map<PeerId, Pace> paces_;
+  std::set<PeerId> early_;          // candidates that may work for this round: half as many as members
   std::vector<Member> candidates_;  // not members yet, at the head of the history
   std::map<PeerId, Promise> promises_;
   std::optional<Plan> plan_;

@@ -22,6 +22,7 @@ constexpr Duration kTellAgain = 1s;
 /// and not less than the floor; or, before any was measured (models are compiled at the first one), this.
 constexpr double kHungTimes = 10;
 constexpr Duration kHungFloor = 10s;
+constexpr Duration kHungCeiling = 600s;
 constexpr Duration kHungAtFirst = 120s;
 
 bool plays_a_part(const Plan& plan, PeerId peer) {
@@ -36,7 +37,10 @@ bool plays_a_part(const Plan& plan, PeerId peer) {
 // ---- work that does not come
 
 void Lead::follow_work(PeerId peer, const Progress& progress) {
-  book_.report(peer, progress);
+  Progress told = progress;
+  if (stage_ == Stage::called)
+    told.gave_back = false;  // the plan counts on it: the peer will do it after all
+  book_.report(peer, told);
   std::uint64_t done = 0;
   for (const SlotProgress& slot : progress.slots) done += slot.done.count();
   Pace& pace = paces_[peer];
@@ -74,8 +78,10 @@ void Lead::lease_again(PeerId peer, const Progress& progress) {
 
 // Its links answer, but its gradients do not come: the others would wait for ever.
 void Lead::give_up_on_hung_peers() {
-  if (stage_ != Stage::leasing || present().size() < 2) return;
+  if (stage_ != Stage::leasing) return;
+  const bool alone = present().size() < 2;
   for (const auto& [peer, pace] : paces_) {
+    if (alone && seated(peer)) continue;
     const bool recalled = book_.is_recalled(peer);
     const bool waited_for = recalled || (book_.holds(peer) && !book_.has_free());
     if (!waited_for || !counts(peer)) continue;
@@ -89,8 +95,8 @@ void Lead::give_up_on_hung_peers() {
 Duration Lead::hung_after(PeerId peer) const {
   const double speed = book_.samples_per_s(peer);
   if (speed <= 0) return kHungAtFirst;
-  return std::max(kHungFloor,
-                  from_seconds(kHungTimes * static_cast<double>(options_.lease.microbatch) / speed));
+  const double usual_s = static_cast<double>(options_.lease.microbatch) / speed;  // by its own word
+  return from_seconds(std::clamp(kHungTimes * usual_s, to_seconds(kHungFloor), to_seconds(kHungCeiling)));
 }
 
 // ---- who is left out
@@ -203,7 +209,7 @@ std::optional<PeerId> Lead::missing_vote() const {
     if (misses(peer)) others.erase(peer);
   }
   for (PeerId peer : plan_->participants) {
-    if (misses(peer) && (has_quorum(others) || !seated(peer))) return peer;
+    if (misses(peer) && (has_quorum(others) || (!seated(peer) && !votes_.empty()))) return peer;
   }
   return std::nullopt;
 }

@@ -57,7 +57,7 @@ bool Lead::is_eligible(PeerId peer) const {
 // what is decided. Under a later ballot it is not known which slots it has used, nor of an id that had
 // another process in this round.
 bool Lead::came_early(PeerId peer) const {
-  return ballot_ == 0 && counts(peer) && !seats_.contains(peer) && is_member(candidates_, peer);
+  return counts(peer) && early_.contains(peer) && is_member(candidates_, peer);
 }
 
 std::vector<PeerId> Lead::workers() const {

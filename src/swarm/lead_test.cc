@@ -168,6 +168,44 @@ TEST(Lead, gives_work_to_a_joiner_that_comes_while_the_round_is_under_way) {
   EXPECT_FALSE(council.lead.committed().has_value()) << "it is no member of the round before";
 }
 
+TEST(Lead, lets_few_joiners_work_for_the_round_that_they_find) {
+  Council council({.members = {1, 2, 3, 4}});
+  council.everybody_tells();
+  for (const std::uint64_t id : {5, 6, 7}) council.link(id);
+  const Plan plan = council.work_until_called();
+  for (const std::uint64_t id : {5, 6}) EXPECT_TRUE(contributes(plan.draft, id));
+  EXPECT_FALSE(contributes(plan.draft, 7)) << "what they send goes to few members";
+}
+
+TEST(Lead, counts_on_what_a_peer_gave_back_after_the_call) {
+  Council council;
+  const Plan first = council.work_until_called();
+  council.works.at(2) = Work(7);
+  council.tells(2, true);  // said before the plan reached it, which it will do after all
+  council.lose(3);
+  const Plan second = council.work_until_called(first.version);
+  const auto of_2 = [](const Plan& plan) {
+    return *std::ranges::find_if(plan.draft.contributors,
+                                 [](const Contribution& c) { return c.peer == PeerId{2} && c.slot == 0; });
+  };
+  EXPECT_EQ(of_2(first), of_2(second));
+  EXPECT_TRUE(covers_the_batch(second.draft, 16));
+}
+
+TEST(Lead, gives_up_a_joiner_that_holds_work_for_ever_though_there_is_one_member) {
+  Council council({.members = {1}});
+  council.everybody_tells();
+  council.link(2);
+  council.deaf.insert(2);
+  council.tells(2);
+  ASSERT_FALSE(council.leased[2].empty());
+  for (int i = 0; i < 3000 && council.left_out().empty(); ++i) {
+    council.works_once(1);
+    council.after(100ms);
+  }
+  EXPECT_EQ(std::vector<std::uint64_t>{2}, council.left_out());
+}
+
 TEST(Lead, calls_nobody_when_joiners_alone_are_left_to_work) {
   Council council({.members = {1, 2}});
   council.everybody_tells();

@@ -13,6 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// While it computes, a peer tells so often how far it is: one of which nothing comes is given up.
+constexpr Duration kTellProgress = 1s;
 /// A tick that comes later than this was not late but stopped (SIGSTOP, a suspended VM).
 constexpr Duration kStopped = 1s;
 /// A commit that no heartbeat confirms is believed so long: several ticks and a slow path.
@@ -130,7 +132,8 @@ void Swarm::tick() {
     decisions_.push_back(Dial{std::move(address)});
   }
   const bool hungry = work_.idle() && work_.wants_more();
-  if (hungry) send_progress(false, due);
+  const bool tells = !work_.idle() && now_ - told_progress_at_ >= kTellProgress;
+  if (hungry || tells) send_progress(false, due);
   if (mean_) say_vote();  // once more: the leader may have lost the first one with all it knew
   if (run_is_over_ && !ended_ && !(head_ && head_->last) && roster_.following().empty()) {
     ended_ = true;
@@ -312,6 +315,7 @@ void Swarm::send_progress(bool gave_back, const std::vector<PeerId>& where_unled
   if (!parameters_ || ended_) return;
   Progress now = progress();
   now.gave_back = gave_back;
+  told_progress_at_ = now_;
   if (standing_ == Standing::member || standing_ == Standing::leaving) {
     if (const std::optional<PeerId> leads = leader()) send(*leads, now);
   } else if (standing_ == Standing::ready || standing_ == Standing::fresh) {

@@ -227,6 +227,7 @@ class Swarm {
   std::optional<Digest> parameters_;  // with which the round begins here; empty while an update is applied
   std::optional<Digest> mean_;        // of the present plan, complete here
   double samples_per_s_ = 0;
+  Instant told_progress_at_{};
   Detector detector_;
   Cadence cadence_;
   Roster roster_;

@@ -264,6 +264,9 @@ TEST(Follower, says_that_its_sum_is_not_the_one_that_a_plan_counts_on) {
   const auto told = std::find_if(more.sent.begin(), more.sent.end(),
                                  [](const Envelope& e) { return std::holds_alternative<Report>(e.message); });
   EXPECT_EQ(expected, std::get<Report>(told->message));
+  given.tell(1, Lease{7, 0, 0, RangeSet(Range{8, 8})});
+  while (const std::optional<WorkItem> item = given.swarm.begin_work(given.now))
+    given.swarm.finish_work(given.now, *item, 1);
   given.swarm.close_slot(0);
   given.tell(1, given.plan());
   EXPECT_EQ(0U, given.count<Report>(1)) << "others have it";

@@ -110,7 +110,7 @@ void Swarm::receive(PeerId from, const Plan& plan) {
 
 // What is missing of it was dropped on leaving, or its lease was lost.
 void Swarm::do_what_counts(PeerId leader, const Contribution& own) {
-  if (work_.has_more_than(own.slot, own.microbatches)) {
+  if (work_.has_other_than(own.slot, own.microbatches)) {
     send(leader, Report{head_->round + 1, own.peer, Complaint::owes_contribution});
   } else {
     work_.lease(own.slot, own.microbatches);
@@ -221,6 +221,7 @@ void Swarm::on_taken(Instant now, const Member& caller) {
 }
 
 bool Swarm::may_link(const Member& process) const {
+  if (head_ && names(head_->members, process)) return true;
   const auto before = superseded_.find(process.peer);
   if (before != superseded_.end() && before->second.contains(process.incarnation)) return false;
   const auto away = turned_away_.find(process.peer);

@@ -249,6 +249,14 @@ TEST(Swarm, leader_that_was_stopped_finds_itself_replaced_and_returns) {
   EXPECT_TRUE(one_history(pool, {1, 2, 3}));
 }
 
+TEST(Swarm, leaves_nobody_out_that_computes_for_long_on_what_it_was_leased) {
+  Pool pool({.wait_for = 3, .lease = {1600, 4}});
+  pool.start_all(3);
+  for (const std::uint64_t id : {1, 2, 3}) pool.peer(id).microbatch_takes = 400ms;
+  ASSERT_TRUE(pool.comes([&] { return pool.round_of(1) >= 3; }, 300s));
+  for (const std::uint64_t id : {1, 2, 3}) EXPECT_FALSE(has_event(pool.peer(1), Phase::lost, id));
+}
+
 TEST(Swarm, always_says_for_what_it_waits) {
   Pool pool({.patience = 600s});
   pool.start_all(3);

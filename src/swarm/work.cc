@@ -67,9 +67,10 @@ bool Work::has_done_just(std::uint32_t slot, const RangeSet& microbatches) const
   return found != slots_.end() && found->second.done == microbatches && found->second.held.empty();
 }
 
-bool Work::has_more_than(std::uint32_t slot, const RangeSet& microbatches) const {
+bool Work::has_other_than(std::uint32_t slot, const RangeSet& microbatches) const {
   const auto found = slots_.find(slot);
-  if (found == slots_.end() || closed_.contains(slot)) return false;
+  if (found == slots_.end()) return false;
+  if (closed_.contains(slot)) return !found->second.done.empty() && found->second.done != microbatches;
   return !microbatches.contains(found->second.done) || !microbatches.contains(found->second.held);
 }
 

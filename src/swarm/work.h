@@ -60,8 +60,8 @@ class Work {
   /// True when these, and no others, are done in this slot, and nothing will be added to them.
   bool has_done_just(std::uint32_t slot, const RangeSet& microbatches) const;
 
-  /// The sum in this slot, which is still open, holds others than these, or will.
-  bool has_more_than(std::uint32_t slot, const RangeSet& microbatches) const;
+  /// The sum in this slot, if there is one, is or will be another than that of these.
+  bool has_other_than(std::uint32_t slot, const RangeSet& microbatches) const;
 
  private:
   Round round_;

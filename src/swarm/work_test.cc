@@ -96,17 +96,24 @@ TEST(Work, takes_the_same_lease_once_more_when_its_slot_is_closed_but_nothing_ne
   EXPECT_FALSE(work.lease(0, range(1, 2)));
 }
 
-TEST(Work, knows_that_an_open_slot_has_more_than_these) {
+TEST(Work, knows_that_an_open_slot_has_other_than_these) {
   Work work(7);
   work.lease(0, range(0, 2));
   work.begin();
-  EXPECT_FALSE(work.has_more_than(0, range(0, 2))) << "it is on its way";
-  EXPECT_TRUE(work.has_more_than(0, range(0, 1)));
-  EXPECT_TRUE(work.has_more_than(0, range(1, 2)));
-  EXPECT_FALSE(work.has_more_than(0, range(0, 3)));
-  EXPECT_FALSE(work.has_more_than(1, range(0, 1))) << "there is nothing";
+  EXPECT_FALSE(work.has_other_than(0, range(0, 2))) << "it is on its way";
+  EXPECT_TRUE(work.has_other_than(0, range(0, 1)));
+  EXPECT_TRUE(work.has_other_than(0, range(1, 2)));
+  EXPECT_FALSE(work.has_other_than(0, range(0, 3)));
+  EXPECT_FALSE(work.has_other_than(1, range(0, 1))) << "there is nothing";
+  work.finish();
+  work.begin();
+  work.finish();
   work.close(0);
-  EXPECT_FALSE(work.has_more_than(0, range(0, 1))) << "others have its sum";
+  EXPECT_FALSE(work.has_other_than(0, range(0, 2)));
+  EXPECT_TRUE(work.has_other_than(0, range(0, 1))) << "others have its sum";
+  EXPECT_TRUE(work.has_other_than(0, range(0, 3))) << "it can take nothing more";
+  work.start_over();
+  EXPECT_FALSE(work.has_other_than(0, range(0, 3))) << "the sum is lost here, others have it";
 }
 
 TEST(Work, that_starts_over_has_done_nothing_and_uses_no_slot_again) {

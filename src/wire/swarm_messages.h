@@ -11,7 +11,7 @@
 /// Who takes part, who leads, what is to be done and what is decided: the control messages of swarm/.
 namespace tw {
 
-inline constexpr std::uint32_t kProtocolVersion = 2;
+inline constexpr std::uint32_t kProtocolVersion = 3;
 
 /// First message of every link. The receiver turns the link away when version, run or parameter count differ.
 struct Hello {
@@ -204,7 +204,8 @@ struct Commit {
 
 enum class Complaint : std::uint8_t {
   unreachable,        ///< the link between the two is gone
-  owes_contribution,  ///< no byte from it although it owes a contribution: nobody else keeps it from sending
+  owes_contribution,  ///< no byte from it although it owes a contribution: nobody else keeps it from sending;
+                      ///< of oneself: its sum is another one than the plan counts on
   owes_mean,   ///< no byte from it although it owes a part of the mean: it may itself wait for somebody
   not_finite,  ///< its contribution holds NaN or infinity
   too_large,   ///< its contribution is beyond the norm cap of the run
