@@ -143,8 +143,7 @@ class Swarm {
   /// member just now.
   bool may_link(const Member& process) const;
 
-  /// The newest round that is said to be decided: by heartbeats, or by the last commit, which is newer than
-  /// they are, for 2 s: whoever follows has said so itself by then.
+  /// The newest round that is said to be decided: by heartbeats or, for 2 s, by the last commit.
   Round newest_told() const;
 
   // ---- outputs
