@@ -83,8 +83,6 @@ void GoesOn::on_end(std::span<const Survivor> survivors) {
   for (const Survivor& survivor : survivors) {
     if (survivor.view.finished || is_left_behind(ledger_, survivor.peer)) continue;
     if (shared_.contains(survivor.peer)) continue;
-    const bool still_going = since_ != kNever && survivor.now - since_ <= limit(rules_);
-    if (still_going) continue;  // what is left of the run takes longer than the world stands
     violated(fmt::format("peer {} has not come beyond round {}; it waits for: {}", survivor.peer.value,
                          survivor.view.round, survivor.view.waiting.empty() ? "?" : survivor.view.waiting));
   }
