@@ -64,8 +64,7 @@ void Lead::on_progress(const Member& from, const Progress& progress) {
   if (!seated(peer)) {
     if (!is_member(candidates_, peer)) {
       candidates_.push_back(from);
-      const bool few = early_.empty() || 2 * (early_.size() + 1) <= present().size();
-      if (few && ballot_ == 0 && !seats_.contains(peer)) early_.insert(peer);
+      if (ballot_ == 0 && !seats_.contains(peer)) early_.insert(peer);
       recount(peer);
       if (stage_ == Stage::called) take_in(peer);
     }

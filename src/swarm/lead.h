@@ -159,6 +159,7 @@ class Lead {
   void give_up_on_hung_peers();
   Duration hung_after(PeerId peer) const;
   void serve_sealed(Plan plan, const std::set<PeerId>& keepers);
+  Duration expected_reduce() const;
   std::optional<PeerId> stalled() const;
   std::optional<PeerId> missing_vote() const;
   void judge_complaints();
@@ -182,7 +183,7 @@ class Lead {
   bool enough_live_ = false;     // recount(): with those who are out of the round
   std::map<PeerId, Seen> seen_;
   std::map<PeerId, Pace> paces_;
-  std::set<PeerId> early_;          // candidates that may work for this round: half as many as members
+  std::set<PeerId> early_;          // candidates that may work for this round
   std::vector<Member> candidates_;  // not members yet, at the head of the history
   std::map<PeerId, Promise> promises_;
   std::optional<Plan> plan_;

@@ -178,8 +178,17 @@ void Lead::on_report(PeerId from, const Report& report) {
   }
 }
 
+// Of the plan. Joiners send, but do not reduce: the more of them there are, the more comes to each member.
+Duration Lead::expected_reduce() const {
+  std::set<PeerId> senders;
+  for (const Contribution& c : plan_->draft.contributors) senders.insert(c.peer);
+  const std::size_t members = std::max<std::size_t>(1, present().size());
+  return options_.expected_reduce * static_cast<std::int64_t>(std::max(senders.size(), members)) /
+         static_cast<std::int64_t>(members);
+}
+
 std::optional<PeerId> Lead::stalled() const {
-  if (stage_ != Stage::called || now_ - planned_at_ < kStallFloor + options_.expected_reduce * 3 / 2)
+  if (stage_ != Stage::called || now_ - planned_at_ < kStallFloor + expected_reduce() * 3 / 2)
     return std::nullopt;
   if (const std::optional<PeerId> late = missing_vote())
     return late;  // what it accuses others of did not help
@@ -201,7 +210,7 @@ std::optional<PeerId> Lead::stalled() const {
 
 // Nobody misses anything from it and most have the mean: what keeps it from having it is its own affair.
 std::optional<PeerId> Lead::missing_vote() const {
-  if (now_ - proposed_at_ < 2 * (kStallFloor + options_.expected_reduce * 3 / 2)) return std::nullopt;
+  if (now_ - proposed_at_ < 2 * (kStallFloor + expected_reduce() * 3 / 2)) return std::nullopt;
   const auto misses = [&](PeerId peer) { return counts(peer) && !votes_.contains(peer); };
   std::set<PeerId> others;  // some may have come after the call: with them another ballot succeeds
   for (PeerId peer : present()) others.insert(peer);

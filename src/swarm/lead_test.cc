@@ -168,15 +168,6 @@ TEST(Lead, gives_work_to_a_joiner_that_comes_while_the_round_is_under_way) {
   EXPECT_FALSE(council.lead.committed().has_value()) << "it is no member of the round before";
 }
 
-TEST(Lead, lets_few_joiners_work_for_the_round_that_they_find) {
-  Council council({.members = {1, 2, 3, 4}});
-  council.everybody_tells();
-  for (const std::uint64_t id : {5, 6, 7}) council.link(id);
-  const Plan plan = council.work_until_called();
-  for (const std::uint64_t id : {5, 6}) EXPECT_TRUE(contributes(plan.draft, id));
-  EXPECT_FALSE(contributes(plan.draft, 7)) << "what they send goes to few members";
-}
-
 TEST(Lead, counts_on_what_a_peer_gave_back_after_the_call) {
   Council council;
   const Plan first = council.work_until_called();

@@ -183,10 +183,11 @@ void Session::Machine::complain_about_stalls() {
   if (!reduction_ || !reduction_->plan() || reduction_->complete()) return;
   const Instant now = doors_.clock.now();
   const std::vector<PeerId> contributions = reduction_->owing_contributions();
+  // As long as anything comes, the line is busy, and whose segments come later has not stalled.
+  Instant since = planned_at_;
+  for (const auto& [peer, last] : last_bulk_) since = std::max(since, last);
   for (PeerId peer : reduction_->owing()) {
     const Duration limit = std::max<Duration>(kStallFloor, kStallRoundTrips * swarm_->round_trip(peer));
-    const auto last = last_bulk_.find(peer);
-    const Instant since = last == last_bulk_.end() ? planned_at_ : std::max(planned_at_, last->second);
     if (now - since < limit || now - complained_[peer] < kStallFloor) continue;
     complained_[peer] = now;
     const bool contribution =
