@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "sim/scenario_yaml.h"
 
@@ -76,6 +77,19 @@ INSTANTIATE_TEST_SUITE_P(Files, Replay,
                          testing::Values("bulk", "disks", "hostile", "kills", "lost_majority", "partitions",
                                          "spot", "storm"),
                          file_name);
+
+/// Runs beyond those above that have shown a fault of the protocol (docs/simulation.md).
+TEST(Corpus, of_seeds_that_once_broke_a_law_breaks_none) {
+  const std::map<std::string, std::vector<std::uint64_t>> seeds = {
+      {"storm", {2320, 2486, 2713, 3433, 3513, 3515, 3902, 5589}},
+      {"kills", {256}},
+      {"lost_majority", {166}},
+      {"partitions", {252, 398}},
+  };
+  for (const auto& [name, of_it] : seeds) {
+    for (const std::uint64_t seed : of_it) expect_clean(scenario_of(name), seed, 1);
+  }
+}
 
 TEST(LostMajority, makes_some_peers_go_on_alone_and_others_never_do) {
   int marked = 0;
