@@ -171,16 +171,21 @@ TEST(Lead, gives_work_to_a_joiner_that_comes_while_the_round_is_under_way) {
 TEST(Lead, counts_on_what_a_peer_gave_back_after_the_call) {
   Council council;
   const Plan first = council.work_until_called();
-  council.works.at(2) = Work(7);
-  council.tells(2, true);  // said before the plan reached it, which it will do after all
-  council.lose(3);
+  std::uint64_t giver = 0;
+  for (const auto& [id, work] : council.works) {
+    for (const SlotProgress& slot : work.progress()) giver = slot.held.empty() ? giver : id;
+  }
+  ASSERT_NE(0U, giver) << "the call comes while the last microbatches are under way";
+  council.works.at(giver).drop_queued();
+  council.tells(giver, true);  // said before the plan reached it, which it will do after all
+  council.lose(giver == 3 ? 2 : 3);
   const Plan second = council.work_until_called(first.version);
-  const auto of_2 = [](const Plan& plan) {
-    return *std::ranges::find_if(plan.draft.contributors,
-                                 [](const Contribution& c) { return c.peer == PeerId{2} && c.slot == 0; });
+  const auto of_giver = [&](const Plan& plan) {
+    return *std::ranges::find_if(plan.draft.contributors, [&](const Contribution& c) {
+      return c.peer == PeerId{giver} && c.slot == 0;
+    });
   };
-  EXPECT_EQ(of_2(first), of_2(second));
-  EXPECT_TRUE(covers_the_batch(second.draft, 16));
+  EXPECT_EQ(of_giver(first), of_giver(second));
 }
 
 TEST(Lead, gives_up_a_joiner_that_holds_work_for_ever_though_there_is_one_member) {
