@@ -176,15 +176,17 @@ TEST(Lead, counts_on_what_a_peer_gave_back_after_the_call) {
     for (const SlotProgress& slot : work.progress()) giver = slot.held.empty() ? giver : id;
   }
   ASSERT_NE(0U, giver) << "the call comes while the last microbatches are under way";
-  council.works.at(giver).drop_queued();
-  council.tells(giver, true);  // said before the plan reached it, which it will do after all
-  council.lose(giver == 3 ? 2 : 3);
-  const Plan second = council.work_until_called(first.version);
   const auto of_giver = [&](const Plan& plan) {
     return *std::ranges::find_if(plan.draft.contributors, [&](const Contribution& c) {
       return c.peer == PeerId{giver} && c.slot == 0;
     });
   };
+  council.works.at(giver).drop_queued();
+  council.tells(giver, true);  // said before the plan reached it
+  council.works.at(giver).lease(0, of_giver(first).microbatches);
+  council.works_once(giver);
+  council.lose(giver == 3 ? 2 : 3);
+  const Plan second = council.work_until_called(first.version);
   EXPECT_EQ(of_giver(first), of_giver(second));
 }
 
