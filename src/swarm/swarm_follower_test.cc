@@ -10,18 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const Digest kParameters = digest_of(std::string("parameters"));
-const Digest kMean = digest_of(std::string("mean"));
-const Digest kRun = digest_of(std::string("run"));
-
-Record head_record() {
-  Record head = genesis(kRun, kParameters, members({1, 2, 3}));
-  head.round = 6;
-  head.first_sample = 320;
-  head.samples = 64;
-  return head;
-}
-
 /// Peer 2 of three, linked to 1, who leads, and 3: it is told things, and this shows what it makes of them.
 class Follower {
  public:
@@ -96,7 +84,7 @@ class Follower {
   }
 
   Instant now = Instant{} + 1h;
-  Record head = head_record();
+  Record head = head_of(members({1, 2, 3}));
   Swarm swarm;
   Outbox sent{};
   std::vector<Decision> decisions{};

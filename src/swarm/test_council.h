@@ -21,16 +21,6 @@ namespace tw {
 using namespace std::chrono_literals;
 
 inline constexpr Instant kStart = Instant{} + 1h;
-inline const Digest kParameters = digest_of(std::string("parameters"));
-inline const Digest kMean = digest_of(std::string("mean"));
-
-inline Record head_of(std::vector<Member> of) {
-  Record head = genesis(digest_of(std::string("run")), kParameters, std::move(of));
-  head.round = 6;
-  head.first_sample = 320;
-  head.samples = 64;
-  return head;
-}
 
 /// One Lead, and the members whose messages reach it and whom its own reach at once. Links fail when the
 /// story says so; gradients are Work that is begun and finished; means are digests.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "swarm/lead.h"
+#include "swarm/quorum.h"
 
 namespace tw {
 
@@ -57,6 +58,19 @@ inline ::testing::AssertionResult covers_the_batch(const Record& record, std::ui
 inline bool contributes(const Record& record, std::uint64_t id) {
   return std::any_of(record.contributors.begin(), record.contributors.end(),
                      [&](const Contribution& c) { return c.peer == PeerId{id}; });
+}
+
+inline const Digest kRun = digest_of(std::string("run"));
+inline const Digest kParameters = digest_of(std::string("parameters"));
+inline const Digest kMean = digest_of(std::string("mean"));
+
+/// Six rounds of 64 samples into the run.
+inline Record head_of(std::vector<Member> of) {
+  Record head = genesis(kRun, kParameters, std::move(of));
+  head.round = 6;
+  head.first_sample = 320;
+  head.samples = 64;
+  return head;
 }
 
 }  // namespace tw
