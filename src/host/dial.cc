@@ -62,7 +62,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   void succeed() {
     if (!done_) return;
     // owners: see stream.h
-    std::exchange(done_, nullptr)(std::make_shared<Stream>(loop_, std::move(socket_)));
+    std::exchange(done_, nullptr)(std::make_shared<Stream>(loop_, plain_channel(std::move(socket_))));
   }
 
   Loop& loop_;

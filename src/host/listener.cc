@@ -106,7 +106,7 @@ void Listener::accept() {
     accepting_ = false;
     if (!error) {
       // owners: see stream.h
-      return accepted_(std::make_shared<Stream>(loop_, std::move(socket)));
+      return accepted_(std::make_shared<Stream>(loop_, plain_channel(std::move(socket))));
     }
     // Out of descriptors, most likely: the connection waits in the kernel until some are free again.
     loop_.at(loop_.now() + 100ms, socket_->life.tie([this] { accept(); }));

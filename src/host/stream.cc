@@ -5,9 +5,6 @@
 #include <span>
 #include <utility>
 
-#include "host/address.h"
-#include "host/socket_error.h"
-
 namespace tw {
 namespace {
 
@@ -18,19 +15,11 @@ constexpr Duration kFarewell = 2s;
 // What a stream carries before its link is admitted is small: anybody can make us allocate it.
 constexpr FrameLimits kGreetingLimits{64 << 10, 64 << 10};
 
-std::string remote_of(const asio::ip::tcp::socket& socket) {
-  std::error_code error;
-  const auto endpoint = socket.remote_endpoint(error);
-  if (error) return "(gone)";
-  return to_string(Address{endpoint.address().to_string(), endpoint.port()});
-}
-
 }  // namespace
 
-Stream::Stream(Loop& loop, asio::ip::tcp::socket socket)
-    : loop_(loop), socket_(std::move(socket)), remote_(remote_of(socket_)), parser_(kGreetingLimits) {
-  std::error_code ignored;  // a socket that is dead already says so to the first read
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+// owner: see channel.h
+Stream::Stream(Loop& loop, std::shared_ptr<Channel> channel)
+    : loop_(loop), channel_(std::move(channel)), parser_(kGreetingLimits) {
   queue_.push_back({preface(), {}});
   queued_bytes_ = queue_.back().lengths.size();
 }
@@ -59,10 +48,9 @@ void Stream::read() {
   const FrameParser::Room room = parser_.room();
   for (std::size_t i = 0; i < room.size(); ++i) room_[i] = asio::buffer(room[i].data(), room[i].size());
   reading_ = true;
-  socket_.async_read_some(room_,
-                          [self = shared_from_this()](const std::error_code& error, std::size_t bytes) {
-                            self->on_read(error, bytes);
-                          });
+  channel_->read_some(room_, [self = shared_from_this()](const std::error_code& error, std::size_t bytes) {
+    self->on_read(error, bytes);
+  });
 }
 
 void Stream::on_read(const std::error_code& error, std::size_t bytes) {
@@ -72,13 +60,13 @@ void Stream::on_read(const std::error_code& error, std::size_t bytes) {
   if (state_ == State::finishing) {
     parser_ = FrameParser(kGreetingLimits);
     if (!error) return read();
-    ending_ = in_words(error);
+    ending_ = channel_->in_words(error);
     if (error != asio::error::eof || queue_.empty()) close();
     return;
   }
   parser_.filled(bytes);
   if (error) {
-    ending_ = in_words(error);
+    ending_ = channel_->in_words(error);
     if (error == asio::error::eof && !parser_.between_frames()) *ending_ += " in the middle of a message";
   }
   deliver();
@@ -113,10 +101,9 @@ void Stream::write() {
   if (writing_ || queue_.empty() || state_ == State::closed) return;
   const std::span<const asio::const_buffer> buffers(gathered_.data(), gather());
   writing_ = true;
-  socket_.async_write_some(buffers,
-                           [self = shared_from_this()](const std::error_code& error, std::size_t bytes) {
-                             self->on_written(error, bytes);
-                           });
+  channel_->write_some(buffers, [self = shared_from_this()](const std::error_code& error, std::size_t bytes) {
+    self->on_written(error, bytes);
+  });
 }
 
 void Stream::drop_written(std::size_t bytes) {
@@ -137,8 +124,8 @@ void Stream::on_written(const std::error_code& error, std::size_t bytes) {
   drop_written(bytes);
   if (error) {
     if (state_ == State::finishing) return close();
-    if (user_ != nullptr) return end(in_words(error));
-    ending_ = in_words(error);
+    if (user_ != nullptr) return end(channel_->in_words(error));
+    ending_ = channel_->in_words(error);
     return;
   }
   write();
@@ -155,8 +142,7 @@ void Stream::end(const std::string& why) {
 
 void Stream::end_sending() {
   if (ending_) return close();
-  std::error_code ignored;  // a broken socket ends the read that is under way
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  channel_->end_sending();
 }
 
 void Stream::finish(std::function<void()> done) {
@@ -178,8 +164,7 @@ void Stream::finish(std::function<void()> done) {
 void Stream::close() {
   state_ = State::closed;
   user_ = nullptr;
-  std::error_code ignored;  // close gives the descriptor back whatever it reports
-  socket_.close(ignored);
+  channel_->close();
   if (on_finished_) loop_.post(std::exchange(on_finished_, nullptr));
 }
 

@@ -3,13 +3,13 @@
 
 #include <array>
 #include <asio/buffer.hpp>
-#include <asio/ip/tcp.hpp>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "host/channel.h"
 #include "host/framing.h"
 #include "host/loop.h"
 #include "host/stream_user.h"
@@ -17,12 +17,13 @@
 
 namespace tw {
 
-/// Whole frames in order over one TCP connection. Sends the preface by itself. Loop thread only.
+/// Whole frames in order over one connection. Sends the preface by itself. Loop thread only.
 // owners: whoever uses the stream (Handshake, Link, TcpNetwork) and each operation under way in the kernel,
 // whose buffers live in here: a stream is closed, never destroyed, under an operation.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
-  Stream(Loop& loop, asio::ip::tcp::socket socket);
+  // owner of the channel: the Stream, see channel.h
+  Stream(Loop& loop, std::shared_ptr<Channel> channel);
 
   /// Whom to tell, from now on and what already arrived included. With nullptr nobody is told and nothing
   /// more is read (what then arrives waits in the kernel) until the next attach.
@@ -46,7 +47,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   LinkBytes bytes() const { return bytes_; }
 
   /// Address of the other end.
-  const std::string& remote() const { return remote_; }
+  const std::string& remote() const { return channel_->remote(); }
 
  private:
   enum class State { open, finishing, closed };
@@ -70,8 +71,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void end_sending();
 
   Loop& loop_;
-  asio::ip::tcp::socket socket_;
-  std::string remote_;
+  std::shared_ptr<Channel> channel_;  // owner: see channel.h
   StreamUser* user_ = nullptr;
   State state_ = State::open;
   std::function<void()> on_finished_;

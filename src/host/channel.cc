@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/channel.h"
+
+#include <utility>
+
+#include "host/address.h"
+#include "host/socket_error.h"
+
+namespace tw {
+namespace {
+
+std::string remote_of(const asio::ip::tcp::socket& socket) {
+  std::error_code error;
+  const auto endpoint = socket.remote_endpoint(error);
+  if (error) return "(gone)";
+  return to_string(Address{endpoint.address().to_string(), endpoint.port()});
+}
+
+class PlainChannel final : public Channel {
+ public:
+  explicit PlainChannel(asio::ip::tcp::socket socket) : Channel(socket), socket_(std::move(socket)) {}
+
+  void read_some(std::span<const asio::mutable_buffer> to, Done done) override {
+    socket_.async_read_some(to, std::move(done));
+  }
+
+  void write_some(std::span<const asio::const_buffer> from, Done done) override {
+    socket_.async_write_some(from, std::move(done));
+  }
+
+  void end_sending() override {
+    std::error_code ignored;  // a broken socket ends the read that is under way
+    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  }
+
+  void close() override {
+    std::error_code ignored;  // close gives the descriptor back whatever it reports
+    socket_.close(ignored);
+  }
+
+  std::string in_words(const std::error_code& error) const override { return tw::in_words(error); }
+
+ private:
+  asio::ip::tcp::socket socket_;
+};
+
+}  // namespace
+
+Channel::Channel(asio::ip::tcp::socket& socket) : remote_(remote_of(socket)) {
+  std::error_code ignored;  // a socket that is dead already says so to the first read
+  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+// owner: the Stream, see channel.h
+std::shared_ptr<Channel> plain_channel(asio::ip::tcp::socket socket) {
+  return std::make_shared<PlainChannel>(std::move(socket));  // owner: as above
+}
+
+}  // namespace tw
