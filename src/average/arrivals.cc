@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "average/arrivals.h"
 
+#include <algorithm>
+
 namespace tw {
 
 Blob KeptContributions::find(PeerId peer, std::uint32_t slot, std::uint64_t segment) const {
@@ -22,14 +24,16 @@ std::uint64_t KeptContributions::bytes(PeerId peer) const {
   return it == bytes_.end() ? 0 : it->second;
 }
 
-bool ReceivedResults::put(PeerId from, std::uint64_t set, std::uint64_t segment, Blob result) {
+bool ReceivedResults::put(PeerId from, const Origin& origin, std::uint64_t segment, Blob result) {
   const auto [it, first] = latest_.try_emplace(from);
   Latest& latest = it->second;
-  if (first || latest.set != set) {
+  if (first || latest.set != origin.set) {
+    if (!first && origin.plan < latest.plan) return true;
     held_bytes_ -= latest.bytes;
-    latest = {set, std::vector<Blob>(segments_), segments_ * sizeof(Blob)};
+    latest = {origin.plan, origin.set, std::vector<Blob>(segments_), segments_ * sizeof(Blob)};
     held_bytes_ += latest.bytes;
   }
+  latest.plan = std::max(latest.plan, origin.plan);
   if (!latest.segments[segment].empty()) return false;
   latest.bytes += result.size();
   held_bytes_ += result.size();

@@ -42,7 +42,17 @@ class KeptContributions {
 /// that set through another plan, finds them here.
 class ReceivedResults {
  public:
+  /// Of a sender's plans; the greater is the later one.
+  using PlanOrder = std::pair<Ballot, std::uint32_t>;
+
+  /// What the segments of a sender belong to.
+  struct Origin {
+    PlanOrder plan;
+    std::uint64_t set = 0;
+  };
+
   struct Latest {
+    PlanOrder plan;  ///< the latest that a segment of the set came with
     std::uint64_t set = 0;
     std::vector<Blob> segments;  ///< empty where nothing came
     std::uint64_t bytes = 0;     ///< of what came, and of the places for the rest
@@ -50,8 +60,9 @@ class ReceivedResults {
 
   explicit ReceivedResults(std::uint64_t segments) : segments_(segments) {}
 
-  /// False when the sender sent this segment of this set already.
-  bool put(PeerId from, std::uint64_t set, std::uint64_t segment, Blob result);
+  /// False when the sender sent this segment of this set already. What belongs to an older set is dropped:
+  /// messages overtake each other.
+  bool put(PeerId from, const Origin& origin, std::uint64_t segment, Blob result);
 
   const std::map<PeerId, Latest>& by_sender() const { return latest_; }
 

@@ -156,13 +156,17 @@ Status Reduction::check(PeerId from, Round round, std::uint64_t segment, std::si
   if (round != options_.round) {
     return Error{fmt::format("segment of round {} instead of {}", round, options_.round)};
   }
+  if (from == options_.self) return Error{fmt::format("segment {} from this peer itself", segment)};
+  return fits(segment, bytes);
+}
+
+Status Reduction::fits(std::uint64_t segment, std::size_t bytes) const {
   if (segment >= geometry().segments()) {
     return Error{fmt::format("segment {} of a vector of {} segments", segment, geometry().segments())};
   }
   const std::size_t expected = encoded_bytes(options_.codec, geometry().size(segment));
   if (bytes != expected)
     return Error{fmt::format("segment {} of {} bytes instead of {}", segment, bytes, expected)};
-  if (from == options_.self) return Error{fmt::format("segment {} from this peer itself", segment)};
   return Unit{};
 }
 
@@ -200,7 +204,8 @@ Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
 Status Reduction::on_gather(PeerId from, const Gather& gather) {
   const std::uint64_t segment = gather.segment;
   if (Status sound = check(from, gather.round, segment, gather.payload.size()); !sound) return sound;
-  if (!received_.put(from, gather.set, segment, gather.payload)) {
+  const ReceivedResults::Origin origin{{gather.ballot, gather.version}, gather.set};
+  if (!received_.put(from, origin, segment, gather.payload)) {
     return Error{fmt::format("mean of segment {} from peer {}: sent twice", segment, from.value)};
   }
   if (!plan_ || !known_.contains(from) || gather.set != set_ || !encoded_[segment].empty()) return Unit{};
@@ -320,7 +325,7 @@ std::optional<Message> Reduction::next_bulk(PeerId to) {
     if (auto contribution = next_contribution(outgoing)) return contribution;
   }
   if (const auto segment = outgoing.take_result()) {
-    return Gather{options_.round, set_, *segment, encoded_[*segment]};
+    return Gather{options_.round, plan_->ballot, plan_->version, set_, *segment, encoded_[*segment]};
   }
   return next_contribution(outgoing);
 }

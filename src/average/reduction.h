@@ -33,9 +33,8 @@ namespace tw {
 /// (twice while sets change), and the encoded contributions to the own share; what comes early adds at most
 /// kEarlyVectors + 1 encoded vectors for each sender.
 ///
-/// Messages of one link must arrive in the order in which next_bulk gave them. Nothing is handed to a peer
-/// twice while it stays a participant, but for results whose set changed. A peer that left the participants
-/// and returns gets everything again.
+/// Messages may arrive in any order. Nothing is handed to a peer twice while it stays a participant, but for
+/// results whose set changed. A peer that left the participants and returns gets everything again.
 class Reduction {
  public:
   static constexpr std::uint32_t kMaxSlots = 64;
@@ -64,6 +63,10 @@ class Reduction {
   /// malformed (another round, shares do not cover the vector, an owner that does not participate, no
   /// contributors, one named twice, weights of 0).
   bool adopt(const Plan& plan);
+
+  /// Whether there is such a segment and it has so many encoded bytes, whatever the plan: whoever sends
+  /// something else averages another vector.
+  Status fits(std::uint64_t segment, std::size_t bytes) const;
 
   /// A contribution segment. May come before the plan that names it, or that makes this peer its owner: then
   /// it is kept for a later plan. Errors: wrong length, unknown segment or slot, sent twice, not finite, too

@@ -30,8 +30,7 @@ int most(const std::map<Key, int>& counts) {
 
 TEST(Reduction, everybody_gets_the_reference_mean_bit_for_bit) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
-    Cluster::Setup setup = random_setup(seed, 1 + seed % 5);
-    setup.links_keep_order = seed % 2 == 0;
+    const Cluster::Setup setup = random_setup(seed, 1 + seed % 5);
     Cluster cluster(setup);
     std::vector<Cluster::Slot> slots;
     std::vector<PeerId> owners;

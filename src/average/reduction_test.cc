@@ -37,7 +37,7 @@ Scatter scatter(std::uint64_t segment, float value = 1, std::uint32_t slot = 0) 
 
 Gather gather(const Plan& plan, std::uint64_t segment, float value = 1) {
   const std::vector<float> values(kGeometry.size(segment), value);
-  return {kRound, contribution_set(plan.draft), segment, encoded(values)};
+  return {kRound, plan.ballot, plan.version, contribution_set(plan.draft), segment, encoded(values)};
 }
 
 Contribution contribution(PeerId peer, std::uint64_t samples = 1, std::uint32_t slot = 0) {

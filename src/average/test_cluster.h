@@ -20,8 +20,8 @@
 
 namespace tw {
 
-/// Peers 1..n with their Reductions, links that keep their order but not that among each other, plans and
-/// completed slots that reach each peer at a time of their own: one seed is one story.
+/// Peers 1..n with their Reductions, links whose messages overtake each other, plans and completed slots that
+/// reach each peer at a time of their own: one seed is one story.
 class Cluster {
  public:
   struct Setup {
@@ -29,7 +29,6 @@ class Cluster {
     std::uint64_t peers = 3;
     Codec codec = Codec::fp32;
     Geometry geometry;
-    bool links_keep_order = true;
   };
 
   using Slot = std::pair<PeerId, std::uint32_t>;
@@ -203,7 +202,7 @@ class Cluster {
 
   void deliver(PeerId from, PeerId to) {
     auto& queue = links_.at({from, to});
-    const std::size_t which = setup_.links_keep_order ? 0 : prng_.below(queue.size());
+    const std::size_t which = prng_.below(queue.size());
     const Message message = std::move(queue[which]);
     queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(which));
     Reduction& reduction = peers_.at(to).reduction;

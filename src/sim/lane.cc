@@ -30,6 +30,11 @@ void Lane::push(Instant arrival, Call deliver) {
   if (was_empty && !cut_) schedule();
 }
 
+void Lane::push_overtaking(Instant arrival, Call deliver) {
+  if (!empty()) std::swap(under_way_.at(last_).deliver, deliver);
+  push(arrival, std::move(deliver));
+}
+
 void Lane::cut() {
   cut_ = true;
   ++generation_;

@@ -30,8 +30,9 @@ class UnderWay {
   std::vector<std::uint32_t> free_;
 };
 
-/// One direction and priority of a path: what is pushed arrives in that order, each not before its time.
-/// While the lane is cut nothing arrives, and nothing is lost. Must outlive the scheduler's calls into it.
+/// One direction and priority of a path: what is pushed arrives in that order, each not before its time, but
+/// for what overtakes. While the lane is cut nothing arrives, and nothing is lost. Must outlive the
+/// scheduler's calls into it.
 class Lane {
  public:
   Lane(Scheduler& scheduler, UnderWay& under_way) : scheduler_(scheduler), under_way_(under_way) {}
@@ -40,6 +41,9 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
 
   void push(Instant arrival, Call deliver);
+
+  /// Changes places with what was pushed before it, if that is still under way.
+  void push_overtaking(Instant arrival, Call deliver);
 
   void cut();
 

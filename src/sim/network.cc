@@ -9,6 +9,8 @@
 namespace tw {
 namespace {
 
+constexpr double kOvertakes = 0.2;
+
 Duration time_of(std::uint64_t bytes, double bytes_per_s) {
   return from_seconds(static_cast<double>(bytes) / bytes_per_s);
 }
@@ -176,10 +178,16 @@ void VirtualNetwork::carry_bulk(int to, Parcel parcel) {
   way.bulk_free = std::max(sender.up_free, now + time_of(bytes, bytes_per_s));
   way.unacknowledged += in_window;
   ++way.undelivered;
-  way.bulk.push(arrival(way, way.bulk_free),
-                [this, to, bytes, in_window, parcel = std::move(parcel)]() mutable {
-                  bulk_arrived(to, bytes, in_window, std::move(parcel));
-                });
+  const Instant when = arrival(way, way.bulk_free);
+  Call deliver = [this, to, bytes, in_window, parcel = std::move(parcel)]() mutable {
+    bulk_arrived(to, bytes, in_window, std::move(parcel));
+  };
+  // As it is where a link has several streams.
+  if (random_.chance(kOvertakes)) {
+    way.bulk.push_overtaking(when, std::move(deliver));
+  } else {
+    way.bulk.push(when, std::move(deliver));
+  }
 }
 
 void VirtualNetwork::bulk_arrived(int to, std::uint64_t bytes, std::uint64_t in_window, Parcel parcel) {

@@ -43,8 +43,9 @@ enum class Death {
 };
 
 /// All ports of one world and the paths between them: latency, jitter, bandwidth, windows, faults. A bulk
-/// message takes its sender's uplink, then its path, then its receiver's downlink, each one message at a time
-/// in order of arrival. Owns the ports; must outlive the scheduler's calls, and so must the processes.
+/// message takes its sender's uplink, then its path, where it may overtake another one, then its receiver's
+/// downlink, each one message at a time in order of arrival. Owns the ports; must outlive the scheduler's
+/// calls, and so must the processes.
 class VirtualNetwork {
  public:
   VirtualNetwork(Scheduler& scheduler, std::uint64_t seed) : scheduler_(scheduler), random_(seed) {}

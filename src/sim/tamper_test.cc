@@ -46,7 +46,7 @@ std::vector<Message> some_of_all(Round round) {
   Commit commit;
   commit.record.round = round;
   return {Scatter{round, 0, 1, encoded(Codec::fp32, {1, -2, 0, 3})},
-          Gather{round, 7, 1, encoded(Codec::fp32, {5, 6})},
+          Gather{round, 0, 1, 7, 1, encoded(Codec::fp32, {5, 6})},
           Chunk{{ObjectKind::state, round}, 2, encoded(Codec::fp32, {8})},
           progress_of(round),
           Vote{round, 1, 2, {}},

@@ -161,10 +161,14 @@ void Session::Machine::on_open(PeerId peer, const Frame& hello) {
 
 void Session::Machine::on_close(PeerId peer, const std::string& why) {
   if (finished_) return;
+  link_is_gone(peer, why);
+  pump();
+}
+
+void Session::Machine::link_is_gone(PeerId peer, const std::string& why) {
   swarm_->on_close(doors_.clock.now(), peer, why);
   donor_.on_close(peer);
   last_bulk_.erase(peer);
-  pump();
 }
 
 bool Session::Machine::ends_the_joining(const std::string& address, const std::string& why) {
@@ -195,15 +199,20 @@ void Session::Machine::on_refused(const std::string& address, const std::string&
   pump();
 }
 
+// On a new link everything is sent again, so that a peer which sends sense by then makes up for it.
+void Session::Machine::hang_up_on(PeerId from, const std::string& nonsense) {
+  emit_about(from, Phase::refuse, round_, nonsense);
+  doors_.network.close(from);
+  link_is_gone(from, "sent what cannot be read: " + nonsense);
+}
+
 void Session::Machine::on_message(PeerId from, Frame frame) {
   if (finished_) return;  // what comes now changes nothing that anybody was told
   const Instant now = doors_.clock.now();
   Result<Message> decoded = decode(frame);
   if (!decoded.ok()) {
-    emit_about(from, Phase::refuse, round_, decoded.error().message);
-    doors_.network.close(from);
-    on_close(from, "sent what cannot be read: " + decoded.error().message);
-    return;
+    hang_up_on(from, decoded.error().message);
+    return pump();
   }
   swarm_->on_sign_of_life(now, from);
   Message& message = decoded.value();

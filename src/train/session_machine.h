@@ -74,6 +74,8 @@ class Session::Machine final : public NetworkEvents {
   void open_round();
   void start_work();
   void contribute_what_is_done();
+  void link_is_gone(PeerId peer, const std::string& why);
+  void hang_up_on(PeerId from, const std::string& nonsense);
   void take_bulk(PeerId from, const Message& message);
   void keep_early(PeerId from, const Message& message, const Blob& payload);
   void report_averaging();

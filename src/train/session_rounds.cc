@@ -117,6 +117,10 @@ void Session::Machine::take_bulk(PeerId from, const Message& message) {
     return keep_early(from, message, scatter != nullptr ? scatter->payload : gather->payload);
   }
   if (round != round_ || !reduction_) return;  // late: that round is decided
+  const std::uint64_t segment = scatter != nullptr ? scatter->segment : gather->segment;
+  const std::size_t bytes = (scatter != nullptr ? scatter->payload : gather->payload).size();
+  if (const Status fits = reduction_->fits(segment, bytes); !fits.ok())
+    return hang_up_on(from, fits.error().message);
   const Status taken =
       scatter != nullptr ? reduction_->on_scatter(from, *scatter) : reduction_->on_gather(from, *gather);
   if (taken.ok()) {

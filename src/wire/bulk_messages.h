@@ -22,14 +22,19 @@ struct Scatter {
   static void fields(auto& self, auto&& field) { field(self.round, self.slot, self.segment); }
 };
 
-/// One segment of the mean, from its owner to everybody. `set` names the contributions that are in it.
+/// One segment of the mean, from its owner to everybody. `set` names the contributions that are in it; of two
+/// sets of one sender, that of its later plan (ballot, version) counts.
 struct Gather {
   Round round = 0;
+  Ballot ballot = 0;
+  std::uint32_t version = 0;
   std::uint64_t set = 0;
   std::uint64_t segment = 0;
   Blob payload;
 
-  static void fields(auto& self, auto&& field) { field(self.round, self.set, self.segment); }
+  static void fields(auto& self, auto&& field) {
+    field(self.round, self.ballot, self.version, self.set, self.segment);
+  }
 };
 
 enum class ObjectKind : std::uint8_t {

@@ -139,7 +139,7 @@ TEST(Frame, every_message_comes_back_as_it_was) {
 
 TEST(Frame, payloads_are_passed_on_and_not_copied) {
   const Blob payload(std::vector<std::byte>(100));
-  const Frame frame = encode(Gather{1, 2, 3, payload});
+  const Frame frame = encode(Gather{1, 2, 3, 4, 5, payload});
   EXPECT_EQ(frame.payload.bytes().data(), payload.bytes().data());
   const Result<Message> back = decode(frame);
   ASSERT_TRUE(back);
@@ -224,7 +224,7 @@ TEST(Frame, refuses_what_is_too_long_empty_unknown_or_has_a_payload_it_should_no
   const Blob small(std::vector<std::byte>(1));
   EXPECT_FALSE(decode({encode(Recall{}).head, small}));
   const Blob huge(std::vector<std::byte>(kMaxPayloadBytes + 1));
-  EXPECT_FALSE(decode(encode(Gather{1, 1, 1, huge})));
+  EXPECT_FALSE(decode(encode(Gather{1, 1, 1, 1, 1, huge})));
   const Hello wordy{.address = std::string(5000, 'x')};
   EXPECT_FALSE(decode(encode(wordy))) << "texts end at 4096 bytes";
   Peers crowd;

@@ -23,7 +23,8 @@ class NetworkEvents {
   /// The link that was admitted by this hello can be used now; exactly one link to a peer is open at a time.
   virtual void on_open(PeerId peer, const Frame& hello) = 0;
 
-  /// Messages of one link arrive whole and, each priority for itself, in the order in which they were sent.
+  /// Messages of one link arrive whole: control messages in the order in which they were sent, bulk messages
+  /// in any order.
   virtual void on_message(PeerId from, Frame frame) = 0;
 
   /// The link is gone, and with it whatever was under way. Not called after Network::close.
