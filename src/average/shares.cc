@@ -2,11 +2,17 @@
 #include "average/shares.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
+#include "average/bound.h"
 #include "base/check.h"
 
 namespace tw {
 namespace {
+
+/// Shares change only for a gain of more than this: lines are measured to a few percent.
+constexpr double kWorthIt = 1.05;
 
 void append(std::vector<Share>& shares, const Share& share) {
   if (share.count == 0) return;
@@ -17,38 +23,121 @@ void append(std::vector<Share>& shares, const Share& share) {
   }
 }
 
-}  // namespace
-
-std::vector<Share> equal_shares(std::uint64_t segments, const std::vector<PeerId>& owners) {
-  TW_CHECK(!owners.empty());
-  std::vector<Share> shares;
-  std::uint64_t first = 0;
-  for (std::size_t i = 0; i < owners.size(); ++i) {
-    const std::uint64_t count = segments / owners.size() + (i < segments % owners.size() ? 1 : 0);
-    append(shares, {owners[i], first, count, false});
-    first += count;
-  }
-  return shares;
+std::vector<double> equal_parts(const std::vector<Hand>& hands) {
+  const auto owners = std::count_if(hands.begin(), hands.end(), [](const Hand& hand) { return hand.owns; });
+  TW_CHECK(owners > 0);
+  std::vector<double> parts;
+  for (const Hand& hand : hands) parts.push_back(hand.owns ? 1.0 / static_cast<double>(owners) : 0);
+  return parts;
 }
 
-std::vector<Share> reown(const std::vector<Share>& before, const std::vector<PeerId>& owners) {
-  TW_CHECK(!owners.empty());
+std::vector<double> parts_of(const std::vector<Hand>& hands) {
+  std::vector<double> parts = best_split(hands).parts;
+  return parts.empty() ? equal_parts(hands) : parts;
+}
+
+// What is left after rounding down goes to the largest remainders; to the first of equal ones.
+std::vector<std::uint64_t> whole(std::uint64_t segments, const std::vector<double>& parts) {
+  std::vector<std::uint64_t> counts;
+  std::vector<std::pair<double, std::size_t>> rest;
+  std::uint64_t given = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const double exact = parts[i] * static_cast<double>(segments);
+    counts.push_back(std::min(static_cast<std::uint64_t>(exact + 1e-9), segments - given));
+    given += counts.back();
+    if (parts[i] > 0) rest.emplace_back(static_cast<double>(counts.back()) - exact, i);
+  }
+  // Differences below this are those of the arithmetic.
+  for (auto& [less, i] : rest) less = std::round(less * 1e6);
+  std::sort(rest.begin(), rest.end());
+  for (std::size_t k = 0; given < segments; ++k, ++given) ++counts[rest[k % rest.size()].second];
+  return counts;
+}
+
+bool may_own(const std::vector<Hand>& hands, PeerId peer) {
+  return std::any_of(hands.begin(), hands.end(),
+                     [&](const Hand& hand) { return hand.peer == peer && hand.owns; });
+}
+
+std::vector<Hand> strangers(const std::vector<PeerId>& owners) {
+  std::vector<Hand> hands;
+  for (const PeerId peer : owners) hands.push_back({peer});
+  return hands;
+}
+
+std::uint64_t count_of(const std::vector<Share>& shares) {
+  return std::accumulate(shares.begin(), shares.end(), std::uint64_t{0},
+                         [](std::uint64_t count, const Share& share) { return count + share.count; });
+}
+
+bool all_may_own(const std::vector<Share>& shares, const std::vector<Hand>& hands) {
+  return std::all_of(shares.begin(), shares.end(),
+                     [&](const Share& share) { return may_own(hands, share.owner); });
+}
+
+}  // namespace
+
+std::vector<Share> weighted_shares(std::uint64_t segments, const std::vector<Hand>& hands,
+                                   const std::vector<Share>& before) {
+  const std::vector<std::uint64_t> counts = whole(segments, parts_of(hands));
+  std::vector<Share> shares;
+  std::uint64_t first = 0;
+  for (std::size_t i = 0; i < hands.size(); ++i) {
+    append(shares, {hands[i].peer, first, counts[i], false});
+    first += counts[i];
+  }
+  const double seconds = seconds_of(shares, 1, hands);
+  const bool fits = seconds > 0 && covers(before, segments) && all_may_own(before, hands);
+  if (!fits || seconds_of(before, 1, hands) > kWorthIt * seconds) return shares;
+  std::vector<Share> same;
+  for (Share share : before) {
+    share.sealed = false;
+    append(same, share);
+  }
+  return same;
+}
+
+std::vector<Share> reown(const std::vector<Share>& before, const std::vector<Hand>& hands) {
+  std::uint64_t gone = 0;
+  for (const Share& share : before) gone += may_own(hands, share.owner) ? 0 : share.count;
+  const std::vector<std::uint64_t> counts = whole(gone, parts_of(hands));
   std::vector<Share> after;
-  std::vector<PeerId> heirs = owners;
-  for (const Share& share : before) {
-    if (std::find(owners.begin(), owners.end(), share.owner) != owners.end()) {
+  std::size_t heir = 0;
+  std::uint64_t given = 0;  // to this heir
+  for (Share share : before) {
+    if (may_own(hands, share.owner)) {
       append(after, share);
       continue;
     }
-    for (Share part : equal_shares(share.count, heirs)) {
-      part.first += share.first;
-      append(after, part);
+    while (share.count > 0) {
+      for (; given == counts[heir]; ++heir) given = 0;
+      const std::uint64_t count = std::min(share.count, counts[heir] - given);
+      append(after, {hands[heir].peer, share.first, count, false});
+      given += count;
+      share.first += count;
+      share.count -= count;
     }
-    // Who got one segment less this time comes first the next time.
-    const auto got_more = static_cast<std::ptrdiff_t>(share.count % heirs.size());
-    std::rotate(heirs.begin(), heirs.begin() + got_more, heirs.end());
   }
   return after;
+}
+
+std::vector<Share> equal_shares(std::uint64_t segments, const std::vector<PeerId>& owners) {
+  return weighted_shares(segments, strangers(owners));
+}
+
+std::vector<Share> reown(const std::vector<Share>& before, const std::vector<PeerId>& owners) {
+  return reown(before, strangers(owners));
+}
+
+double seconds_of(const std::vector<Share>& shares, std::uint64_t bytes, const std::vector<Hand>& hands) {
+  const auto all = static_cast<double>(std::max<std::uint64_t>(1, count_of(shares)));
+  std::vector<double> parts(hands.size());
+  for (const Share& share : shares) {
+    for (std::size_t i = 0; i < hands.size(); ++i) {
+      if (hands[i].peer == share.owner) parts[i] += static_cast<double>(share.count) / all;
+    }
+  }
+  return static_cast<double>(bytes) * seconds_per_byte(parts, hands);
 }
 
 bool covers(const std::vector<Share>& shares, std::uint64_t segments) {
@@ -58,6 +147,14 @@ bool covers(const std::vector<Share>& shares, std::uint64_t segments) {
     next += share.count;
   }
   return next == segments;
+}
+
+ShareRules share_rules(std::uint64_t bytes) {
+  ShareRules rules;
+  rules.cut = weighted_shares;
+  rules.reown = [](const auto& before, const std::vector<Hand>& hands) { return reown(before, hands); };
+  rules.seconds = [bytes](const auto& shares, const auto& hands) { return seconds_of(shares, bytes, hands); };
+  return rules;
 }
 
 }  // namespace tw

@@ -4,18 +4,33 @@
 #include <cstdint>
 #include <vector>
 
+#include "swarm/share_rules.h"
 #include "wire/messages.h"
 
 namespace tw {
 
-/// Equal shares of all segments for the owners, in their order (sizes differ by one segment at most; no empty
-/// ones).
-std::vector<Share> equal_shares(std::uint64_t segments, const std::vector<PeerId>& owners);
+/// Shares of all segments for those who may own one, by what their lines carry (best_split of
+/// average/bound.h) in whole segments; equal ones when no line is known. `before` stays when its owners are
+/// the same, and others would take less than 5 % off the time.
+std::vector<Share> weighted_shares(std::uint64_t segments, const std::vector<Hand>& hands,
+                                   const std::vector<Share>& before = {});
 
-/// The shares of before, where those of owners that are gone are cut anew among `owners`; the others stay.
+/// The shares of before, where those of owners that own no more are cut among those who do, in the proportion
+/// of the weighted shares of a new vector; the others stay.
+std::vector<Share> reown(const std::vector<Share>& before, const std::vector<Hand>& hands);
+
+/// Equal shares: the same where nothing is known of lines.
+std::vector<Share> equal_shares(std::uint64_t segments, const std::vector<PeerId>& owners);
 std::vector<Share> reown(const std::vector<Share>& before, const std::vector<PeerId>& owners);
+
+/// For an encoded vector of so many bytes: what averaging with these shares takes at least, by the lines that
+/// are known; 0 when none is.
+double seconds_of(const std::vector<Share>& shares, std::uint64_t bytes, const std::vector<Hand>& hands);
 
 /// The shares follow each other from 0 to `segments` without gap or overlap.
 bool covers(const std::vector<Share>& shares, std::uint64_t segments);
+
+/// The rules of this file for a vector that crosses the wire in so many bytes.
+ShareRules share_rules(std::uint64_t bytes);
 
 }  // namespace tw

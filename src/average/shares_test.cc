@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "average/bound.h"
 #include "base/prng.h"
 
 namespace tw {
@@ -70,6 +71,71 @@ TEST(Shares, only_those_of_owners_that_are_gone_move) {
       before = after;
     }
   }
+}
+
+std::vector<Hand> some_hands(Prng& prng, std::uint64_t most) {
+  std::vector<Hand> hands;
+  for (const PeerId peer : some_peers(prng, most)) {
+    const double rate = 1e6 * (1 + prng.uniform() * 100);
+    hands.push_back(
+        {peer, prng.chance(0.8), prng.chance(0.9) ? 1U : 0U, {rate, rate * (0.5 + prng.uniform()), {}}});
+  }
+  hands.front().owns = true;
+  return hands;
+}
+
+TEST(Shares, weighted_ones_cover_everything_and_are_the_best_parts_in_whole_segments) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Prng prng(seed);
+    const std::vector<Hand> hands = some_hands(prng, 9);
+    const std::uint64_t segments = prng.below(100);
+    const std::vector<Share> shares = weighted_shares(segments, hands);
+    ASSERT_EQ(shares, weighted_shares(segments, hands)) << "seed " << seed;
+    ASSERT_TRUE(covers(shares, segments)) << "seed " << seed;
+    const std::vector<double> parts = best_split(hands).parts;
+    for (std::size_t i = 0; i < hands.size(); ++i) {
+      const auto count = static_cast<double>(owned(shares, hands[i].peer));
+      ASSERT_NEAR(count, parts[i] * static_cast<double>(segments), 1 + 1e-6) << "seed " << seed;
+      ASSERT_TRUE(hands[i].owns || count == 0) << "seed " << seed;
+    }
+  }
+}
+
+TEST(Shares, of_a_tiny_line_are_none) {
+  const Line fast{1e8, 1e8, {}}, tiny{1e3, 1e3, {}};
+  const std::vector<Hand> hands = {
+      {PeerId{1}, true, 1, fast}, {PeerId{2}, true, 1, tiny}, {PeerId{3}, true, 1, fast}};
+  const std::vector<Share> expected = {{PeerId{1}, 0, 500}, {PeerId{3}, 500, 500}};
+  EXPECT_EQ(weighted_shares(1000, hands), expected);
+}
+
+TEST(Shares, change_only_when_it_pays) {
+  const auto hands = [](double third) {
+    std::vector<Hand> all;
+    for (const double rate : {1e8, 1e8, third, 1e8}) {
+      all.push_back({PeerId{all.size() + 1}, true, 1, {rate, rate, {}}});
+    }
+    return all;
+  };
+  std::vector<Share> before = weighted_shares(1000, hands(1e8));
+  before[2].sealed = true;
+  EXPECT_EQ(weighted_shares(1000, hands(0.97e8), before), weighted_shares(1000, hands(1e8)));
+  EXPECT_EQ(weighted_shares(1000, hands(0.8e8), before), weighted_shares(1000, hands(0.8e8)));
+  std::vector<Hand> without = hands(0.97e8);
+  without[2].owns = false;
+  EXPECT_EQ(owned(weighted_shares(1000, without, before), PeerId{3}), 0U);
+}
+
+TEST(Shares, that_move_go_to_whom_has_room) {
+  std::vector<Hand> hands;
+  for (const double rate : {1e8, 2e7, 1e8, 1e8})
+    hands.push_back({PeerId{hands.size() + 1}, true, 1, {rate, rate, {}}});
+  const std::vector<Share> before = equal_shares(400, {PeerId{1}, PeerId{2}, PeerId{3}, PeerId{4}});
+  hands[3].owns = false;
+  const std::vector<Share> after = reown(before, hands);
+  EXPECT_EQ(owned(after, PeerId{1}), 150U);
+  EXPECT_EQ(owned(after, PeerId{2}), 100U) << "as before";
+  EXPECT_EQ(owned(after, PeerId{3}), 150U);
 }
 
 TEST(Shares, a_moved_share_is_not_sealed_and_the_others_stay_so) {

@@ -295,12 +295,24 @@ void Lead::call() {
   plan.draft = draft();
   if (plan.draft.members.empty()) return;  // step() sees who could go on
   plan.participants = participants();
-  const auto cut = [&] { return options_.shares.cut(options_.segments, owners()); };
-  plan.shares = plan_ ? options_.shares.reown(plan_->shares, owners()) : cut();
+  const ShareRules& rules = options_.shares;
+  plan.shares =
+      plan_ ? rules.reown(plan_->shares, hands(plan)) : rules.cut(options_.segments, hands(plan), {});
   for (Share& share : plan.shares) share.sealed = false;
   stage_ = Stage::called;
   propose(std::move(plan));
   if (is_first_bid() && rarely(options_.rarely, "lead.resign_at_call")) resigned_ = true;
+}
+
+std::vector<Hand> Lead::hands(const Plan& plan) const {
+  const std::vector<PeerId> owning = owners();
+  std::vector<Hand> hands;
+  for (PeerId peer : plan.participants) {
+    Hand hand{peer, std::find(owning.begin(), owning.end(), peer) != owning.end(), 0};
+    for (const Contribution& c : plan.draft.contributors) hand.contributions += c.peer == peer ? 1 : 0;
+    hands.push_back(std::move(hand));
+  }
+  return hands;
 }
 
 void Lead::propose(Plan plan) {

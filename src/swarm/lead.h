@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,17 +10,11 @@
 #include "base/rarely.h"
 #include "base/time.h"
 #include "swarm/lease_book.h"
+#include "swarm/share_rules.h"
 #include "wire/outbox.h"
 #include "world/events.h"
 
 namespace tw {
-
-/// How the vector is divided among those who reduce it (average/ provides it).
-struct ShareRules {
-  std::function<std::vector<Share>(std::uint64_t segments, const std::vector<PeerId>& owners)> cut;
-  std::function<std::vector<Share>(const std::vector<Share>& before, const std::vector<PeerId>& owners)>
-      reown;
-};
 
 /// The leader's side of one round under one ballot: leases, call, votes, commit. docs/protocol.md.
 ///
@@ -118,7 +111,8 @@ class Lead {
 
   bool is_eligible(PeerId peer) const;
   bool came_early(PeerId peer) const;
-  std::vector<PeerId> owners() const;   // who can reduce a share
+  std::vector<PeerId> owners() const;  // who can reduce a share
+  std::vector<Hand> hands(const Plan& plan) const;
   std::vector<PeerId> workers() const;  // whose gradients can be in this round, in the order of the mean
   void recount();
   void recount(PeerId peer);

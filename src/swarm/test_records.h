@@ -22,22 +22,32 @@ inline std::vector<Member> members(const std::vector<std::uint64_t>& ids) {
 
 /// Equal shares; those of owners that are gone fall to the first.
 inline ShareRules equal_share_rules() {
+  const auto owners = [](const std::vector<Hand>& hands) {
+    std::vector<PeerId> peers;
+    for (const Hand& hand : hands) {
+      if (hand.owns) peers.push_back(hand.peer);
+    }
+    return peers;
+  };
   ShareRules rules;
-  rules.cut = [](std::uint64_t segments, const std::vector<PeerId>& owners) {
+  rules.cut = [owners](std::uint64_t segments, const std::vector<Hand>& hands, const std::vector<Share>&) {
+    const std::vector<PeerId> all = owners(hands);
     std::vector<Share> shares;
-    for (std::size_t i = 0; i < owners.size(); ++i) {
-      const std::uint64_t first = segments * i / owners.size();
-      shares.push_back({owners[i], first, segments * (i + 1) / owners.size() - first});
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::uint64_t first = segments * i / all.size();
+      shares.push_back({all[i], first, segments * (i + 1) / all.size() - first});
     }
     return shares;
   };
-  rules.reown = [](const std::vector<Share>& before, const std::vector<PeerId>& owners) {
+  rules.reown = [owners](const std::vector<Share>& before, const std::vector<Hand>& hands) {
+    const std::vector<PeerId> all = owners(hands);
     std::vector<Share> shares = before;
     for (Share& share : shares) {
-      if (std::find(owners.begin(), owners.end(), share.owner) == owners.end()) share.owner = owners.front();
+      if (std::find(all.begin(), all.end(), share.owner) == all.end()) share.owner = all.front();
     }
     return shares;
   };
+  rules.seconds = [](const std::vector<Share>&, const std::vector<Hand>&) { return 0.0; };
   return rules;
 }
 

@@ -77,7 +77,7 @@ Result<std::string> Session::Machine::start() {
   swarm.segments = geometry_.segments();
   swarm.rounds = run.rounds;
   swarm.patience = run.patience;
-  swarm.shares = {equal_shares, reown};
+  swarm.shares = share_rules(encoded_bytes(run.codec, geometry_.length));
   swarm.rarely = options_.rarely;
   swarm_.emplace(std::move(swarm), doors_.clock.now());
 

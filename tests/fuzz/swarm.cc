@@ -46,7 +46,7 @@ class Story {
     options.segments = material.segments;
     options.rounds = 3 + input.below(3);
     options.patience = 5s;
-    options.shares = {equal_shares, reown};
+    options.shares = share_rules(1 << 20);
     return options;
   }
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "base/ids.h"
+
+namespace tw {
+
+/// What reaches one peer from another.
+struct PairRate {
+  PeerId to;
+  double bytes_per_s = 0;
+
+  static void fields(auto& self, auto&& field) { field(self.to, self.bytes_per_s); }
+
+  bool operator==(const PairRate&) const = default;
+};
+
+/// What a peer's line carries, as far as transfers have shown it. 0: not known.
+struct Line {
+  double up_bytes_per_s = 0;
+  double down_bytes_per_s = 0;
+  std::vector<PairRate> slow;  ///< to these peers it carries less than the lines of both could
+
+  bool known() const { return up_bytes_per_s > 0 && down_bytes_per_s > 0; }
+
+  static void fields(auto& self, auto&& field) {
+    field(self.up_bytes_per_s, self.down_bytes_per_s, self.slow);
+  }
+
+  bool operator==(const Line&) const = default;
+};
+
+}  // namespace tw
