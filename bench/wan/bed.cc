@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wan/bed.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+namespace tw::wan {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kRunFolder = "/run/tw-wan";
+const std::string kNetnsPrefix = "tw-wan.";
+
+bool is_file_at(const Fd& file, const std::string& path) {
+  struct stat held {
+  }, there{};
+
+  return fstat(file.get(), &held) == 0 && stat(path.c_str(), &there) == 0 && held.st_ino == there.st_ino;
+}
+
+std::set<std::string> all_beds() {
+  std::set<std::string> beds;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(kRunFolder, failed))
+    beds.insert(entry.path().filename().string());
+  for (const std::string& netns : netns_names(kNetnsPrefix)) {
+    const std::size_t end = netns.find('.', kNetnsPrefix.size());
+    beds.insert(netns.substr(kNetnsPrefix.size(), end - kNetnsPrefix.size()));
+  }
+  return beds;
+}
+
+/// A namespace may choose among what the host allows to all; the host's own choice is left alone.
+Status allow_congestion(const std::string& wanted) {
+  const std::string key = "ipv4/tcp_allowed_congestion_control";
+  std::ifstream file("/proc/sys/net/" + key);
+  std::string allowed, name;
+  while (file >> name) {
+    if (name == wanted) return Unit{};
+    allowed += name + " ";
+  }
+  return write_sysctl(key, allowed + wanted);
+}
+
+Status set_limits(const Topology& topology, const Site& site) {
+  const auto limit = [](const char* key, int start, double most) {
+    const auto bytes = static_cast<long>(most);
+    return write_sysctl(key, fmt::format("4096 {} {}", std::min<long>(start, bytes), bytes));
+  };
+  if (auto done = limit("ipv4/tcp_rmem", 131072, site.tcp.receive_bytes); !done) return done;
+  if (auto done = limit("ipv4/tcp_wmem", 16384, site.tcp.send_bytes); !done) return done;
+  // A connection must not start with what an earlier one has learned: runs that are compared would not be
+  // equal.
+  if (auto done = write_sysctl("ipv4/tcp_no_metrics_save", "1"); !done) return done;
+  return write_sysctl("ipv4/tcp_congestion_control", topology.congestion);
+}
+
+Result<Tun> build_host(const Topology& topology, const Host& host, const BedPlace& place) {
+  if (auto made = create_netns(place.netns(host)); !made) return made.error();
+  const auto inside = open_netns(place.netns(host));
+  if (!inside) return inside.error();
+  if (auto entered = enter_netns(inside.value()); !entered) return entered.error();
+  auto tun = Tun::open({.address = host.address, .mtu = topology.mtu, .offloads = !topology.lossy()});
+  if (!tun) return tun;
+  if (auto limited = set_limits(topology, topology.sites[host.site]); !limited) return limited.error();
+  return tun;
+}
+
+/// Names for `exec`: a site's name is its first host's.
+Status write_hosts_file(const Topology& topology, const BedPlace& place) {
+  std::ofstream file(place.hosts_file());
+  file << "127.0.0.1 localhost\n";
+  for (const Host& host : topology.hosts()) {
+    const std::string& site = topology.sites[host.site].name;
+    const bool first_of_many = host.number == 1 && host.name != site;
+    file << host.address << ' ' << host.name << (first_of_many ? " " + site : "") << '\n';
+  }
+  file.flush();
+  if (!file) return os_error(place.hosts_file());
+  return Unit{};
+}
+
+}  // namespace
+
+Result<std::optional<Fd>> lock_bed(const BedPlace& place) {
+  for (;;) {
+    std::error_code failed;
+    fs::create_directories(place.folder(), failed);
+    Fd file(open(place.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    if (!file.valid()) return os_error(place.lock() + " (are you root?)");
+    if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) return os_error(place.lock());
+      return std::optional<Fd>{};
+    }
+    // The one who held it may have removed the file: then the lock is worth nothing.
+    if (is_file_at(file, place.lock())) return std::optional<Fd>(std::move(file));
+  }
+}
+
+Status remove_bed(const BedPlace& place) {
+  if (auto removed = remove_netns(netns_names(place.netns_prefix())); !removed) return removed;
+  std::error_code failed;
+  fs::remove_all(place.folder(), failed);
+  if (failed) return Error{fmt::format("{}: {}", place.folder(), failed.message())};
+  return Unit{};
+}
+
+Result<std::vector<std::string>> remove_dead_beds() {
+  std::vector<std::string> removed;
+  for (const std::string& bed : all_beds()) {
+    const BedPlace place{bed};
+    const auto lock = lock_bed(place);
+    if (!lock) return lock.error();
+    if (!lock.value()) continue;
+    if (auto done = remove_bed(place); !done) return done.error();
+    removed.push_back(bed);
+  }
+  return removed;
+}
+
+Result<std::vector<Tun>> build_bed(const Topology& topology, const BedPlace& place) {
+  const auto outside = current_netns();
+  if (!outside) return outside.error();
+  if (auto allowed = allow_congestion(topology.congestion); !allowed) return allowed.error();
+  std::vector<Tun> tuns;
+  for (const Host& host : topology.hosts()) {
+    auto tun = build_host(topology, host, place);
+    if (auto back = enter_netns(outside.value()); !back) return back.error();
+    if (!tun) return tun.error();
+    tuns.push_back(std::move(tun).value());
+  }
+  if (auto written = write_hosts_file(topology, place); !written) return written.error();
+  return tuns;
+}
+
+}  // namespace tw::wan

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "wan/topology.h"
+
+/// The vocabulary of topology files: reading, complaints and the reference are made of these tables.
+namespace tw::wan {
+
+/// One key with a scalar value. `assign` refuses what is not as `expected` says.
+template <class Target>
+struct Field {
+  std::string_view name;
+  std::string_view expected;
+  std::string_view meaning;
+  bool (*assign)(std::string_view value, Target& target);
+};
+
+/// A site as it stands in a file: its LAN is a link of the bed.
+struct SiteEntry {
+  Site site;
+  Duration lan_rtt = std::chrono::microseconds(300);
+};
+
+/// The top of a file: what holds for all sites unless they say otherwise.
+struct TopEntry {
+  Topology topology;
+  TcpLimits tcp;
+};
+
+std::span<const Field<TopEntry>> top_fields();
+std::span<const Field<SiteEntry>> site_fields();
+std::span<const Field<Link>> link_fields();
+
+template <class Target>
+const Field<Target>* find_field(std::span<const Field<Target>> fields, std::string_view name) {
+  for (const Field<Target>& field : fields)
+    if (field.name == name) return &field;
+  return nullptr;
+}
+
+}  // namespace tw::wan
