@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/channel.h"
 
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <chrono>
 #include <utility>
 
 #include "host/address.h"
@@ -14,6 +18,15 @@ std::string remote_of(const asio::ip::tcp::socket& socket) {
   const auto endpoint = socket.remote_endpoint(error);
   if (error) return "(gone)";
   return to_string(Address{endpoint.address().to_string(), endpoint.port()});
+}
+
+constexpr Duration kFar = std::chrono::milliseconds(2);
+
+Duration round_trip_of(int descriptor) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+  return std::chrono::microseconds(info.tcpi_rtt);
 }
 
 class PlainChannel final : public Channel {
@@ -46,9 +59,23 @@ class PlainChannel final : public Channel {
 
 }  // namespace
 
-Channel::Channel(asio::ip::tcp::socket& socket) : remote_(remote_of(socket)) {
+Channel::Channel(asio::ip::tcp::socket& socket)
+    : descriptor_(socket.native_handle()),
+      remote_(remote_of(socket)),
+      round_trip_(round_trip_of(descriptor_)) {
   std::error_code ignored;  // a socket that is dead already says so to the first read
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+void Channel::prepare_for_bulk() {
+  // Without these it is slower, and nothing else.
+  constexpr int kUnsentBytes = 256 << 10;
+  (void)::setsockopt(descriptor_, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytes, sizeof kUnsentBytes);
+  if (round_trip_ < kFar) return;
+  // Any limit makes the kernel pace: several streams that send their windows in bursts overflow the queues on
+  // the way (15 of them over 300 ms and 1 Gbit/s: 0.6 instead of 0.96 Gbit/s).
+  constexpr unsigned long kBytesPerS = 4'000'000'000;
+  (void)::setsockopt(descriptor_, SOL_SOCKET, SO_MAX_PACING_RATE, &kBytesPerS, sizeof kBytesPerS);
 }
 
 // owner: the Stream, see channel.h

@@ -9,6 +9,8 @@
 #include <string>
 #include <system_error>
 
+#include "base/time.h"
+
 namespace tw {
 
 /// The bytes of one connection: a socket, or TLS over one. One read and one write at a time; calls and
@@ -26,6 +28,13 @@ class Channel {
 
   /// Address of the other end.
   const std::string& remote() const { return remote_; }
+
+  /// As the kernel measured it on this connection; 0 when it does not tell.
+  Duration round_trip() const { return round_trip_; }
+
+  /// For a data stream of a link, while it is open: little waits in the kernel behind what is under way, so
+  /// that what is sent later overtakes it on another stream, and over a distance the kernel paces.
+  void prepare_for_bulk();
 
   /// Answers with at least one byte, put into the buffers in their order, or an error; eof when the other
   /// side has ended in order.
@@ -45,7 +54,9 @@ class Channel {
   virtual std::string in_words(const std::error_code& error) const = 0;
 
  private:
+  int descriptor_;
   std::string remote_;
+  Duration round_trip_;  ///< as it was when the connection was made
 };
 
 /// The socket itself.

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "host/loop.h"
@@ -11,30 +13,82 @@
 namespace tw {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr std::size_t kControlQueueBytes = 8 << 20;
 
 // Enough to keep a connection busy while the next message is made, little enough that one made late is sent
 // soon.
 constexpr std::size_t kBulkQueueBytes = 1 << 20;
+constexpr std::size_t kLeastQueueBytes = 256 << 10;
+
+constexpr Duration kWatch = 100ms;
+constexpr Duration kDialAgain = 5s;
 
 }  // namespace
 
-Link::Link(Loop& loop, PeerId peer, Streams streams, NetworkEvents& events, Lost lost)
+void Link::Streams::close() {
+  control->close();
+  for (const auto& stream : bulk) stream->close();
+}
+
+LinkBytes Link::Streams::bytes() const {
+  LinkBytes bytes = control->bytes();
+  for (const auto& stream : bulk) bytes += stream->bytes();
+  return bytes;
+}
+
+Link::Link(Loop& loop, const Ends& ends, Streams streams, NetworkEvents& events, Calls calls)
     : loop_(loop),
-      peer_(peer),
+      ends_(ends),
       opened_at_(loop.now()),
       streams_(std::move(streams)),
       events_(events),
-      lost_(std::move(lost)) {
+      calls_(std::move(calls)),
+      count_(streams_.control->round_trip()),
+      allowance_(streams_.control->round_trip()) {
   streams_.control->set_limits(FrameLimits{});
-  streams_.bulk->set_limits(FrameLimits{});
+  for (const auto& stream : streams_.bulk) stream->carry_bulk();
 }
 
 void Link::start() {
   if (state_ != State::open) return;
   streams_.control->attach(this);
-  streams_.bulk->attach(this);
+  for (const auto& stream : streams_.bulk) stream->attach(this);
+  want_streams();
   pump();
+}
+
+// owners: see Streams
+void Link::add(std::shared_ptr<Stream> bulk) {
+  dialing_ = std::max(0, dialing_ - 1);
+  if (state_ != State::open || data_streams() >= StreamCount::kMost) return bulk->close();
+  bulk->carry_bulk();
+  streams_.bulk.push_back(std::move(bulk));
+  streams_.bulk.back()->attach(this);
+  pump();
+}
+
+void Link::not_added() {
+  loop_.at(loop_.now() + kDialAgain, life_.tie([this] {
+    dialing_ = std::max(0, dialing_ - 1);
+    want_streams();
+  }));
+}
+
+void Link::want_streams() {
+  if (state_ != State::open) return;
+  if (!ends_.dialed) {
+    if (count_.wanted() > told_) {
+      told_ = count_.wanted();
+      send(encode_link_word({LinkWord::Kind::streams, static_cast<std::uint64_t>(told_)}));
+    }
+    return;
+  }
+  const int missing = std::max(count_.wanted(), they_want_) - static_cast<int>(data_streams()) - dialing_;
+  if (missing <= 0) return;
+  dialing_ += missing;
+  loop_.post(life_.tie([this, missing] { calls_.dial(missing); }));
 }
 
 void Link::send(Frame message) {
@@ -46,10 +100,9 @@ void Link::send(Frame message) {
 
 void Link::break_off(std::string why) {
   state_ = State::breaking;
-  streams_.control->close();
-  streams_.bulk->close();
+  streams_.close();
   loop_.post(life_.tie([this, why = std::move(why)] {
-    if (state_ == State::breaking) lost_(why);
+    if (state_ == State::breaking) calls_.lost(why);
   }));
 }
 
@@ -59,36 +112,98 @@ void Link::pull() {
 }
 
 void Link::pump() {
-  while (state_ == State::open && pulling_ && streams_.bulk->queued_bytes() < kBulkQueueBytes) {
+  while (state_ == State::open && pulling_) {
+    if (!credit_.may_send()) {
+      ran_dry_ = true;
+      return;
+    }
+    Stream& stream = roomiest();
+    if (stream.queued_bytes() >= room_of_each()) return watch();
     pulling_ = false;  // a pull from inside next_bulk counts
-    auto message = events_.next_bulk(peer_);
-    if (!message || state_ != State::open) return;
+    auto message = events_.next_bulk(ends_.peer);
+    if (!message || state_ != State::open) {
+      ran_dry_ = true;
+      return;
+    }
     pulling_ = true;
-    streams_.bulk->send(*std::move(message));
+    credit_.on_sent(message->size());
+    stream.send(*std::move(message));
   }
 }
+
+int Link::in_use() const { return std::min(static_cast<int>(data_streams()), count_.wanted()); }
+
+Stream& Link::roomiest() const {
+  const auto& bulk = streams_.bulk;
+  return **std::min_element(bulk.begin(), bulk.begin() + in_use(), [](const auto& a, const auto& b) {
+    return a->queued_bytes() < b->queued_bytes();
+  });
+}
+
+std::size_t Link::room_of_each() const {
+  return std::max(kLeastQueueBytes, kBulkQueueBytes / static_cast<std::size_t>(in_use()));
+}
+
+void Link::watch() {
+  if (std::exchange(watching_, true)) return;
+  ran_dry_ = false;
+  loop_.at(loop_.now() + kWatch, life_.tie([this, since = loop_.now(), sent = bulk_sent()] {
+    watching_ = false;
+    if (state_ == State::open) judge_streams(since, sent);
+  }));
+}
+
+void Link::judge_streams(Instant since, std::uint64_t sent) {
+  if (ran_dry_) return;
+  count_.on_saturated(loop_.now() - since, bulk_sent() - sent);
+  want_streams();
+  pump();
+}
+
+std::uint64_t Link::bulk_sent() const { return bytes().sent - streams_.control->bytes().sent; }
 
 Link::Streams Link::release() {
   state_ = State::released;
   if (streams_.control) streams_.control->attach(nullptr);
-  if (streams_.bulk) streams_.bulk->attach(nullptr);
+  for (const auto& stream : streams_.bulk) stream->attach(nullptr);
   return std::exchange(streams_, Streams{});
 }
 
-LinkBytes Link::bytes() const {
-  LinkBytes bytes = streams_.control->bytes();
-  bytes += streams_.bulk->bytes();
-  return bytes;
+const std::string& Link::remote() const { return streams_.control->remote(); }
+
+void Link::on_frame(Stream& stream, Frame frame) {
+  if (&stream != streams_.control.get()) return consume(std::move(frame));
+  if (is_link_word(frame)) return hear(frame);
+  events_.on_message(ends_.peer, std::move(frame));
 }
 
-void Link::on_frame(Stream&, Frame frame) { events_.on_message(peer_, std::move(frame)); }
+void Link::hear(const Frame& frame) {
+  const auto word = decode_link_word(frame);
+  if (!word) return break_off("it " + word.error().message);
+  switch (word.value().kind) {
+    case LinkWord::Kind::grant:
+      credit_.on_grant(word.value().value);
+      return pump();
+    case LinkWord::Kind::streams:
+      they_want_ = static_cast<int>(std::min<std::uint64_t>(word.value().value, StreamCount::kMost));
+      return want_streams();
+  }
+}
+
+void Link::consume(Frame frame) {
+  const std::size_t bytes = frame.size();
+  events_.on_message(ends_.peer, std::move(frame));
+  if (state_ != State::open) return;
+  if (const auto limit = allowance_.on_consumed(loop_.now(), bytes))
+    send(encode_link_word({LinkWord::Kind::grant, *limit}));
+}
 
 void Link::on_room(Stream& stream) {
-  if (&stream == streams_.bulk.get()) pump();
+  if (&stream != streams_.control.get()) pump();
 }
 
 void Link::on_end(Stream&, const std::string& why) {
-  if (state_ == State::open) lost_(why);
+  if (state_ == State::open) calls_.lost(why);
 }
 
 }  // namespace tw

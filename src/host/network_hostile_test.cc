@@ -289,7 +289,39 @@ TEST(HostileNetwork, waits_with_bulk_for_a_peer_that_does_not_read) {
   one.network.pull(PeerId{9});
   settle(loop);
   EXPECT_EQ(one.asked[PeerId{9}], asked);
+  settle(loop);
+  EXPECT_FALSE(nine.bulk.ended());
+  settle(loop);
+  EXPECT_LE(one.asked[PeerId{9}], 17)
+      << "it reads but grants nothing: the first window, 16 MiB, is all it gets";
+  nine.control.say(encode_link_word({LinkWord::Kind::grant, 64 << 20}));
   EXPECT_TRUE(soon(loop, [&] { return nine.bulk.ended() || one.asked[PeerId{9}] > 2 * asked; }));
+  EXPECT_TRUE(one.linked(9));
+}
+
+TEST(HostileNetwork, ends_a_link_whose_words_make_no_sense) {
+  Loop loop;
+  Party one(loop, 1);
+  ByHand nine(loop, one);
+  nine.control.say(Frame{{}, text_blob("grant me all")});
+  ASSERT_TRUE(soon(loop, [&] { return one.count("close") == 1; }));
+  EXPECT_EQ(one.story.back(), "close 9: it sent a malformed word of its link");
+}
+
+TEST(HostileNetwork, takes_no_more_data_streams_than_the_most_and_none_with_another_nonce) {
+  Loop loop;
+  Party one(loop, 1);
+  ByHand nine(loop, one);
+  std::vector<std::unique_ptr<Stranger>> more;
+  for (int i = 0; i < StreamCount::kMost + 3; ++i) {
+    more.push_back(std::make_unique<Stranger>(one.address));
+    more.back()->say(preface());
+    more.back()->say(encode_greeting({StreamKind::bulk, Verdict::greet, PeerId{9}, i == 0 ? 43U : 42U, {}}));
+  }
+  EXPECT_TRUE(soon(loop, [&] { return more.front()->ended() && more.back()->ended(); }));
+  EXPECT_EQ(one.network.data_streams(PeerId{9}), static_cast<std::size_t>(StreamCount::kMost));
+  EXPECT_EQ(std::count_if(more.begin(), more.end(), [](const auto& stream) { return stream->ended(); }), 4);
+  EXPECT_TRUE(one.linked(9));
 }
 
 TEST(HostileNetwork, reports_a_reset_and_an_end_in_mid_message) {

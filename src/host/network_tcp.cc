@@ -21,12 +21,6 @@ using namespace std::chrono_literals;
 constexpr auto kDialTime = 10s;  // see dial.h
 constexpr std::ptrdiff_t kMaxStrangers = 64;
 
-LinkBytes bytes_of(const Link::Streams& streams) {
-  LinkBytes bytes = streams.control->bytes();
-  bytes += streams.bulk->bytes();
-  return bytes;
-}
-
 }  // namespace
 
 TcpNetwork::TcpNetwork(Loop& loop, PeerId self, Random& random,
@@ -34,15 +28,9 @@ TcpNetwork::TcpNetwork(Loop& loop, PeerId self, Random& random,
     : loop_(loop), self_(self), random_(random), on_garbage_(std::move(on_garbage)), patience_(patience) {}
 
 TcpNetwork::~TcpNetwork() {
-  for (auto& [peer, link] : links_) {
-    const Link::Streams streams = link->release();
-    streams.control->close();
-    streams.bulk->close();
-  }
-  for (auto& [serial, departure] : departures_) {
-    departure.streams.control->close();
-    departure.streams.bulk->close();
-  }
+  for (auto& [peer, link] : links_) link->release().close();
+  for (auto& [serial, departure] : departures_) departure.streams.close();
+  for (auto& [serial, joining] : joinings_) joining->close();
   for (auto& [serial, greeted] : handshakes_) greeted.handshake->drop();
 }
 
@@ -89,15 +77,15 @@ void TcpNetwork::close(PeerId peer) {
   retire(std::move(found->second));
   links_.erase(found);
   reception_->close(peer);
-  // The bulk stream stays open until the other side has read the last control message: its end, seen first,
+  // The data streams stay open until the other side has read the last control message: their end, seen first,
   // would end the link there.
   streams.control->finish(life_.tie([this, serial] { settle(serial); }));
 }
 
 void TcpNetwork::settle(Serial departure) {
   const auto found = departures_.find(departure);
-  found->second.streams.bulk->close();
-  past_[found->second.peer] += bytes_of(found->second.streams);
+  found->second.streams.close();
+  past_[found->second.peer] += found->second.streams.bytes();
   departures_.erase(found);
 }
 
@@ -119,7 +107,7 @@ LinkBytes TcpNetwork::bytes(PeerId peer) const {
   if (const auto found = past_.find(peer); found != past_.end()) bytes += found->second;
   if (const auto found = links_.find(peer); found != links_.end()) bytes += found->second->bytes();
   for (const auto& [serial, departure] : departures_) {
-    if (departure.peer == peer) bytes += bytes_of(departure.streams);
+    if (departure.peer == peer) bytes += departure.streams.bytes();
   }
   return bytes;
 }
@@ -128,9 +116,15 @@ LinkBytes TcpNetwork::total() const {
   LinkBytes bytes = never_linked_;
   for (const auto& [peer, past] : past_) bytes += past;
   for (const auto& [peer, link] : links_) bytes += link->bytes();
-  for (const auto& [serial, departure] : departures_) bytes += bytes_of(departure.streams);
+  for (const auto& [serial, departure] : departures_) bytes += departure.streams.bytes();
   for (const auto& [serial, greeted] : handshakes_) bytes += greeted.handshake->bytes();
+  for (const auto& [serial, joining] : joinings_) bytes += joining->bytes();
   return bytes;
+}
+
+std::size_t TcpNetwork::data_streams(PeerId peer) const {
+  const auto found = links_.find(peer);
+  return found == links_.end() ? 0 : found->second->data_streams();
 }
 
 void TcpNetwork::welcome() {
@@ -190,6 +184,10 @@ void TcpNetwork::join_bulk(Serial serial) {
   const auto expecting = std::find_if(handshakes_.begin(), handshakes_.end(), [&bulk](const auto& entry) {
     return entry.second.handshake->expects(bulk.peer(), bulk.nonce());
   });
+  if (expecting == handshakes_.end() && link_of(bulk.peer(), bulk.nonce()) != nullptr) {
+    join_link(bulk.peer(), bulk.nonce(), bulk.release_control());
+    return forget(serial);
+  }
   if (expecting == handshakes_.end()) return bulk.give_up("brings a bulk stream for no link");
   expecting->second.handshake->take_bulk(bulk.release_control());
   forget(serial);
@@ -199,20 +197,64 @@ void TcpNetwork::open_link(Serial serial) {
   Handshake& handshake = *handshakes_.at(serial).handshake;
   const PeerId peer = handshake.peer();
   const Frame hello = handshake.hello();
-  Link::Streams streams{handshake.release_control(), handshake.release_bulk()};
+  Link::Streams streams{handshake.release_control(), {handshake.release_bulk()}};
   if (!reception_->open(peer)) {
     // The other side saw the end of the link that is still open here, and this one is its successor: it comes
     // too early, and its dialer learns so from its end.
-    never_linked_ += bytes_of(streams);
-    streams.control->close();
-    streams.bulk->close();
+    never_linked_ += streams.bytes();
+    streams.close();
     return forget(serial);
   }
-  auto lost = [this, peer](const std::string& why) { lose(peer, why); };
-  Link& link = *(links_[peer] = std::make_unique<Link>(loop_, peer, std::move(streams), *events_, lost));
+  const Link::Ends ends{peer, handshake.nonce(), handshake.dials()};
+  const Link::Calls calls{[this, peer](const std::string& why) { lose(peer, why); },
+                          [this, peer, nonce = ends.nonce](int more) { dial_streams(peer, nonce, more); }};
+  Link& link = *(links_[peer] = std::make_unique<Link>(loop_, ends, std::move(streams), *events_, calls));
   forget(serial);
   events_->on_open(peer, hello);
   link.start();  // not destroyed by on_open: see retire
+}
+
+Link* TcpNetwork::link_of(PeerId peer, std::uint64_t nonce) {
+  const auto found = links_.find(peer);
+  return found != links_.end() && found->second->ends().nonce == nonce ? found->second.get() : nullptr;
+}
+
+// owners: see stream.h
+void TcpNetwork::join_link(PeerId peer, std::uint64_t nonce, std::shared_ptr<Stream> stream) {
+  stream->send(encode_greeting({StreamKind::bulk, Verdict::accept, self_, nonce, {}}));
+  link_of(peer, nonce)->add(std::move(stream));
+}
+
+void TcpNetwork::dial_streams(PeerId peer, std::uint64_t nonce, int streams) {
+  const Link* link = link_of(peer, nonce);
+  for (int i = 0; link != nullptr && i < streams; ++i) {
+    dial(loop_, link->remote(), life_.tie([this, peer, nonce](auto stream) {
+      Link* there = link_of(peer, nonce);
+      if (there == nullptr) return stream ? stream.value()->close() : void();
+      if (!stream) return there->not_added();
+      const Serial serial = ++last_serial_;
+      auto done = [this, serial, peer, nonce](bool accepted) { on_joined(serial, peer, nonce, accepted); };
+      joinings_[serial] = std::make_unique<Joining>(self_, nonce, std::move(stream).value(), done);
+      loop_.at(loop_.now() + patience_, life_.tie([this, serial] {
+        if (const auto found = joinings_.find(serial); found != joinings_.end()) found->second->give_up();
+      }));
+    }));
+  }
+}
+
+void TcpNetwork::on_joined(Serial serial, PeerId peer, std::uint64_t nonce, bool accepted) {
+  const auto found = joinings_.find(serial);
+  const auto stream = found->second->release();
+  Link* link = link_of(peer, nonce);
+  if (link != nullptr && accepted) {
+    link->add(stream);
+  } else {
+    never_linked_ += stream->bytes();
+    stream->close();
+    if (link != nullptr) link->not_added();
+  }
+  retire(std::move(found->second));
+  joinings_.erase(found);
 }
 
 void TcpNetwork::on_failed(Serial serial) {
@@ -264,10 +306,9 @@ void TcpNetwork::forget(Serial serial) {
 
 void TcpNetwork::lose(PeerId peer, const std::string& why) {
   const auto found = links_.find(peer);
-  const Link::Streams streams = found->second->release();
-  streams.control->close();
-  streams.bulk->close();
-  past_[peer] += bytes_of(streams);
+  Link::Streams streams = found->second->release();
+  streams.close();
+  past_[peer] += streams.bytes();
   retire(std::move(found->second));
   links_.erase(found);
   reception_->close(peer);

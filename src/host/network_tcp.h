@@ -11,6 +11,7 @@
 
 #include "base/time.h"
 #include "host/handshake.h"
+#include "host/joining.h"
 #include "host/lifeline.h"
 #include "host/link.h"
 #include "host/reception.h"
@@ -23,10 +24,10 @@ namespace tw {
 class Listener;
 class Loop;
 
-/// The Network door over TCP: a link is a control and a bulk connection, both from the peer that dialed. Ten
-/// seconds for a dial and ten for the greetings after it; of connections that come in, at most 64 strangers
-/// are served at a time, the next ones wait in the kernel. Loop thread only; outlived by the loop and by the
-/// events.
+/// The Network door over TCP: a link is a control connection and data connections (link.h), all from the peer
+/// that dialed. Ten seconds for a dial and ten for the greetings after it; of connections that come in, at
+/// most 64 strangers are served at a time, the next ones wait in the kernel. Loop thread only; outlived by
+/// the loop and by the events.
 class TcpNetwork : public Network {
  public:
   /// on_garbage: who connected and did not say a proper hello, and what came instead; for logs.
@@ -53,6 +54,9 @@ class TcpNetwork : public Network {
   /// Over all connections, those that never became a link included.
   LinkBytes total() const;
 
+  /// Of the open link to this peer; 0: there is none.
+  std::size_t data_streams(PeerId peer) const;
+
   /// All links that were closed here have had their chance to send what was queued: a process may end now.
   bool flushed() const { return departures_.empty(); }
 
@@ -77,6 +81,10 @@ class TcpNetwork : public Network {
   void dial_bulk(Serial serial);
   void join_bulk(Serial serial);
   void open_link(Serial serial);
+  void dial_streams(PeerId peer, std::uint64_t nonce, int streams);
+  void join_link(PeerId peer, std::uint64_t nonce, std::shared_ptr<Stream> stream);  // owners: see stream.h
+  void on_joined(Serial serial, PeerId peer, std::uint64_t nonce, bool accepted);
+  Link* link_of(PeerId peer, std::uint64_t nonce);  ///< null when it is gone
   void on_failed(Serial serial);
   void settle_duplicate(Greeted& greeted);
   void forget(Serial serial);
@@ -96,6 +104,7 @@ class TcpNetwork : public Network {
   std::unique_ptr<Listener> listener_;
   std::map<Serial, Greeted> handshakes_;
   std::map<PeerId, std::unique_ptr<Link>> links_;
+  std::map<Serial, std::unique_ptr<Joining>> joinings_;
   std::map<Serial, Departure> departures_;
   std::map<PeerId, LinkBytes> past_;  ///< of the links that are gone
   LinkBytes never_linked_;            ///< of the connections that ended before they were a link

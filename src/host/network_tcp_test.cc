@@ -249,6 +249,27 @@ TEST(TcpNetwork, pulls_bulk_messages_in_order_until_there_are_none) {
   EXPECT_EQ(one.asked[PeerId{2}], 43);
 }
 
+// The word of somebody far away; over loopback this peer wants one.
+TEST(TcpNetwork, dials_the_data_streams_that_the_other_side_wants) {
+  Loop loop;
+  Party one(loop, 1);
+  Party two(loop, 2);
+  ASSERT_TRUE(link_up(loop, one, two));
+  two.network.send(PeerId{1}, encode_link_word({LinkWord::Kind::streams, 7}));
+  ASSERT_TRUE(soon(loop, [&] {
+    return one.network.data_streams(PeerId{2}) == 7 && two.network.data_streams(PeerId{1}) == 7;
+  }));
+  one.make_bulk = source_of(100, 300'000);
+  two.make_bulk = source_of(100, 300'000);
+  one.network.pull(PeerId{2});
+  two.network.pull(PeerId{1});
+  ASSERT_TRUE(
+      soon(loop, [&] { return two.bulk[PeerId{1}].size() == 100 && one.bulk[PeerId{2}].size() == 100; }));
+  one.network.close(PeerId{2});
+  ASSERT_TRUE(soon(loop, [&] { return two.count("close") == 1 && one.network.flushed(); }));
+  EXPECT_EQ(two.story.back(), "close 1: connection closed");
+}
+
 TEST(TcpNetwork, carries_the_largest_message_there_is) {
   Loop loop;
   Party one(loop, 1);

@@ -24,6 +24,11 @@ Stream::Stream(Loop& loop, std::shared_ptr<Channel> channel)
   queued_bytes_ = queue_.back().lengths.size();
 }
 
+void Stream::carry_bulk() {
+  set_limits(FrameLimits{});
+  channel_->prepare_for_bulk();
+}
+
 void Stream::attach(StreamUser* user) {
   user_ = user;
   if (state_ != State::open || user_ == nullptr) return;

@@ -31,6 +31,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   void set_limits(FrameLimits limits) { parser_.set_limits(limits); }
 
+  /// It belongs to a link now, as one of its data streams.
+  void carry_bulk();
+
+  Duration round_trip() const { return channel_->round_trip(); }
+
   void send(Frame frame);
 
   /// Bytes given to send that the kernel did not take yet.

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/stream_count.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr double kFirstTarget = 187.5e6;  // bytes per second
+constexpr int kFirstMost = 24;
+
+// Within one site a window is no limit, and a second stream only costs.
+constexpr Duration kNear = 2ms;
+
+// A stream needs some seven round trips from its first packets to a full window.
+constexpr int kWarmUpRoundTrips = 10;
+constexpr int kMeasureRoundTrips = 5;
+constexpr Duration kMeasureAtLeast = 300ms;
+
+constexpr double kWorthIt = 1.1;
+constexpr Duration kPause = 20s;
+
+int first_guess(Duration round_trip) {
+  if (round_trip < kNear) return 1;
+  const double streams = std::ceil(to_seconds(round_trip) * kFirstTarget / StreamCount::kWindowBytes);
+  return static_cast<int>(std::clamp<double>(streams, 1, kFirstMost));
+}
+
+}  // namespace
+
+StreamCount::StreamCount(Duration round_trip)
+    : round_trip_(round_trip), wanted_(first_guess(round_trip)), warm_up_(kWarmUpRoundTrips * round_trip) {}
+
+void StreamCount::on_saturated(Duration time, std::uint64_t bytes) {
+  if (round_trip_ < kNear) return;
+  if (warm_up_ > Duration{}) {
+    warm_up_ -= time;
+    return;
+  }
+  measured_ += time;
+  bytes_ += static_cast<double>(bytes);
+  if (measured_ < std::max(kMeasureAtLeast, kMeasureRoundTrips * round_trip_)) return;
+  pause_ = std::max(Duration{}, pause_ - measured_);
+  const double bytes_per_s = bytes_ / to_seconds(measured_);
+  measured_ = {};
+  bytes_ = 0;
+  judge(bytes_per_s);
+}
+
+void StreamCount::judge(double bytes_per_s) {
+  if (before_ != 0 && bytes_per_s < kWorthIt * best_) {
+    wanted_ = before_;
+    before_ = 0;
+    pause_ = kPause;
+    return;
+  }
+  if (pause_ > Duration{}) return;
+  best_ = bytes_per_s;
+  raise();
+}
+
+void StreamCount::raise() {
+  before_ = wanted_ < kMost ? wanted_ : 0;
+  wanted_ = std::min(kMost, 2 * wanted_);
+  warm_up_ = kWarmUpRoundTrips * round_trip_;
+}
+
+}  // namespace tw

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace tw {
+
+/// How many data streams a peer wants to one other peer. A stream carries at most its window in a round trip,
+/// so the first guess is what 1.5 Gbit/s need at this round trip; while the streams together are the
+/// bottleneck, twice as many are tried, and kept when they carry more. A pure step machine.
+class StreamCount {
+ public:
+  static constexpr int kMost = 64;
+
+  /// What a stream has under way at most with the stock buffers of Linux (tcp_wmem 4 MiB, a part of which is
+  /// bookkeeping): 2.4 to 3.1 MB between cloud regions (Erben et al., VLDB 2024, tables 3 and 4).
+  static constexpr double kWindowBytes = 2.6e6;
+
+  explicit StreamCount(Duration round_trip);
+
+  int wanted() const { return wanted_; }
+
+  /// So many bytes left during this time, and all the time more was waiting than the streams took.
+  void on_saturated(Duration time, std::uint64_t bytes);
+
+ private:
+  void judge(double bytes_per_s);
+  void raise();
+
+  Duration round_trip_;
+  int wanted_;
+  int before_ = 0;       ///< while more are tried; 0: none are
+  double best_ = 0;      ///< bytes per second with those before
+  Duration warm_up_{};   ///< still to pass before what leaves is measured
+  Duration measured_{};  ///< saturated time of the present measurement
+  double bytes_ = 0;     ///< of the present measurement
+  Duration pause_{};     ///< still to pass before the next attempt
+};
+
+}  // namespace tw
