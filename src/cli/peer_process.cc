@@ -21,10 +21,10 @@ constexpr Duration kFarewell = std::chrono::seconds(3);
 
 PeerProcess::PeerProcess(PeerOptions options, std::unique_ptr<Trainer> trainer)
     : options_(std::move(options)),
-      network_(loop_, options_.session.self, random_,
-               [this](const std::string& what) {
-                 emit({.at = loop_.now(), .phase = Phase::refuse, .why = what});
-               }),
+      network_(
+          loop_, options_.session.self, random_,
+          [this](const std::string& what) { emit({.at = loop_.now(), .phase = Phase::refuse, .why = what}); },
+          {}),
       trainer_(std::move(trainer)),
       compute_(loop_, [this](const std::string& what) { fail("training failed: " + what); }),
       disk_(loop_, [this](const std::string& what) { fail("the disk work failed: " + what); }),

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "host/address.h"
+#include "host/channel_tls.h"
 #include "host/socket_error.h"
 
 namespace tw {
@@ -81,6 +82,11 @@ void Channel::prepare_for_bulk() {
 // owner: the Stream, see channel.h
 std::shared_ptr<Channel> plain_channel(asio::ip::tcp::socket socket) {
   return std::make_shared<PlainChannel>(std::move(socket));  // owner: as above
+}
+
+// owners: see channel.h
+std::shared_ptr<Channel> channel_over(asio::ip::tcp::socket socket, Loop& loop, const Tls* tls, Side side) {
+  return tls != nullptr ? tls_channel(loop, *tls, std::move(socket), side) : plain_channel(std::move(socket));
 }
 
 }  // namespace tw

@@ -59,6 +59,15 @@ class Channel {
   Duration round_trip_;  ///< as it was when the connection was made
 };
 
+class Loop;
+class Tls;
+
+enum class Side { dials, takes };
+
+/// TLS over the socket (host/channel_tls.h), or without a tls the socket itself.
+// owners: see the two below
+std::shared_ptr<Channel> channel_over(asio::ip::tcp::socket socket, Loop& loop, const Tls* tls, Side side);
+
 /// The socket itself.
 // owner: the Stream; channels of TLS are also held by their operations under way
 std::shared_ptr<Channel> plain_channel(asio::ip::tcp::socket socket);

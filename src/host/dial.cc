@@ -23,8 +23,8 @@ constexpr Duration kPatience = 10s;
 // owners: its pending operations; the last one to end ends it
 class Attempt : public std::enable_shared_from_this<Attempt> {
  public:
-  Attempt(Loop& loop, Dialed done)
-      : loop_(loop), done_(std::move(done)), resolver_(loop.context()), socket_(loop.context()) {}
+  Attempt(Loop& loop, const Tls* tls, Dialed done)
+      : loop_(loop), tls_(tls), done_(std::move(done)), resolver_(loop.context()), socket_(loop.context()) {}
 
   void start(const Address& address) {
     loop_.at(loop_.now() + kPatience, [attempt = weak_from_this()] {
@@ -62,10 +62,12 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   void succeed() {
     if (!done_) return;
     // owners: see stream.h
-    std::exchange(done_, nullptr)(std::make_shared<Stream>(loop_, plain_channel(std::move(socket_))));
+    std::exchange(done_, nullptr)(
+        std::make_shared<Stream>(loop_, channel_over(std::move(socket_), loop_, tls_, Side::dials)));
   }
 
   Loop& loop_;
+  const Tls* tls_;
   Dialed done_;  // empty once it was called
   tcp::resolver resolver_;
   tcp::socket socket_;
@@ -73,14 +75,14 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
 
 }  // namespace
 
-void dial(Loop& loop, const std::string& address, Dialed done) {
+void dial(Loop& loop, const Tls* tls, const std::string& address, Dialed done) {
   const auto parsed = parse_address(address);
   if (!parsed) {
     loop.post([done = std::move(done), error = parsed.error()] { done(error); });
     return;
   }
   // owners: see Attempt
-  std::make_shared<Attempt>(loop, std::move(done))->start(parsed.value());
+  std::make_shared<Attempt>(loop, tls, std::move(done))->start(parsed.value());
 }
 
 }  // namespace tw

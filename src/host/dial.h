@@ -11,12 +11,14 @@ namespace tw {
 
 class Loop;
 class Stream;
+class Tls;
 
 // owners of the stream: whoever takes it from the call, see stream.h
 using Dialed = std::function<void(Result<std::shared_ptr<Stream>>)>;
 
 /// Resolves and connects, trying all addresses of a name, for at most ten seconds. Calls once, on the loop
-/// thread, never from inside dial; the error is the cause without the address.
-void dial(Loop& loop, const std::string& address, Dialed done);
+/// thread, never from inside dial; the error is the cause without the address. TLS shakes hands when the
+/// stream is used; without a tls there is none.
+void dial(Loop& loop, const Tls* tls, const std::string& address, Dialed done);
 
 }  // namespace tw

@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "wire/rejection.h"
+
 namespace tw {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x444e5754;  // "TWND"
 constexpr std::uint32_t kStreamVersion = 1;
+constexpr std::uint32_t kTlsVersion = 0x00534c54;  // "TLS"
 
 using Pair = std::array<std::uint32_t, 2>;
 
@@ -29,6 +32,14 @@ Pair to_pair(const std::array<std::byte, 8>& bytes) {
 
 std::optional<Error> judge_preface(const std::array<std::byte, 8>& bytes) {
   const auto [magic, version] = to_pair(bytes);
+  const bool client_hello = (magic & 0xffff) == 0x0316;
+  if (client_hello || (magic == kMagic && version == kTlsVersion)) {
+    return Error{
+        to_string(Rejection{Rejection::Code::credential,
+                            {},
+                            "it speaks TLS, this peer does without (--insecure); either all peers of a "
+                            "run have a token or all say --insecure"})};
+  }
   if (magic != kMagic) {
     return Error{
         fmt::format("does not speak tradewind (its first bytes are {:08x})", __builtin_bswap32(magic))};
@@ -60,6 +71,8 @@ FrameLengths lengths_of(const Frame& frame) {
 }
 
 Preface preface() { return to_bytes({kMagic, kStreamVersion}); }
+
+Preface tls_preface() { return to_bytes({kMagic, kTlsVersion}); }
 
 FrameParser::Room FrameParser::room() {
   if (begin_ == end_) begin_ = end_ = 0;

@@ -26,6 +26,9 @@ using Preface = std::array<std::byte, 8>;
 
 Preface preface();
 
+/// Said in place of it to a peer without TLS by one with TLS.
+Preface tls_preface();
+
 struct FrameLimits {
   std::size_t head_bytes = kMaxHeadBytes;
   std::size_t payload_bytes = kMaxPayloadBytes;

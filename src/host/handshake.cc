@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "host/stream.h"
+#include "wire/rejection.h"
 
 namespace tw {
 
@@ -87,7 +88,11 @@ void Handshake::on_frame(Stream& stream, Frame frame) {
   fail(Ending::nonsense, "sent a message before the link stood");
 }
 
-void Handshake::on_end(Stream&, const std::string& why) { fail(Ending::lost, why); }
+void Handshake::on_end(Stream&, const std::string& why) {
+  const auto rejection = rejection_in(why);
+  if (rejection && dials_) return fail(Ending::refused_there, why);
+  fail(Ending::lost, rejection ? rejection->words : why);
+}
 
 void Handshake::hear_greeting(const Greeting& greeting) {
   const bool control = greeting.kind == StreamKind::control;

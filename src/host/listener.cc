@@ -82,17 +82,19 @@ struct Listener::Socket {
   Lifeline life;
 };
 
-Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& address, Accepted accepted) {
+Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const Tls* tls, const std::string& address,
+                                                 Accepted accepted) {
   const auto parsed = parse_address(address);
   if (!parsed) return Error{fmt::format("cannot listen: {}", parsed.error().message)};
   auto socket = std::make_unique<Socket>(loop);
   if (const auto error = bind_and_listen(socket->acceptor, parsed.value()))
     return cannot_listen(address, error);
-  return std::unique_ptr<Listener>(new Listener(loop, std::move(socket), std::move(accepted)));
+  return std::unique_ptr<Listener>(new Listener(loop, tls, std::move(socket), std::move(accepted)));
 }
 
-Listener::Listener(Loop& loop, std::unique_ptr<Socket> socket, Accepted accepted)
+Listener::Listener(Loop& loop, const Tls* tls, std::unique_ptr<Socket> socket, Accepted accepted)
     : loop_(loop),
+      tls_(tls),
       socket_(std::move(socket)),
       accepted_(std::move(accepted)),
       address_(reachable(socket_->acceptor.local_endpoint())) {}
@@ -106,7 +108,8 @@ void Listener::accept() {
     accepting_ = false;
     if (!error) {
       // owners: see stream.h
-      return accepted_(std::make_shared<Stream>(loop_, plain_channel(std::move(socket))));
+      return accepted_(
+          std::make_shared<Stream>(loop_, channel_over(std::move(socket), loop_, tls_, Side::takes)));
     }
     // Out of descriptors, most likely: the connection waits in the kernel until some are free again.
     loop_.at(loop_.now() + 100ms, socket_->life.tie([this] { accept(); }));

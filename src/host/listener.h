@@ -11,6 +11,7 @@ namespace tw {
 
 class Loop;
 class Stream;
+class Tls;
 
 /// Takes connections in, one per call of accept.
 class Listener {
@@ -18,8 +19,10 @@ class Listener {
   // owners of the stream: whoever takes it from the call, see stream.h
   using Accepted = std::function<void(std::shared_ptr<Stream>)>;
 
-  /// "host:port"; port 0 picks a free one. Resolves a host name, blocking.
-  static Result<std::unique_ptr<Listener>> open(Loop& loop, const std::string& address, Accepted accepted);
+  /// "host:port"; port 0 picks a free one. Resolves a host name, blocking. TLS shakes hands when a stream is
+  /// used; without a tls there is none.
+  static Result<std::unique_ptr<Listener>> open(Loop& loop, const Tls* tls, const std::string& address,
+                                                Accepted accepted);
 
   ~Listener();
   Listener(const Listener&) = delete;
@@ -34,9 +37,10 @@ class Listener {
 
  private:
   struct Socket;
-  Listener(Loop& loop, std::unique_ptr<Socket> socket, Accepted accepted);
+  Listener(Loop& loop, const Tls* tls, std::unique_ptr<Socket> socket, Accepted accepted);
 
   Loop& loop_;
+  const Tls* tls_;
   std::unique_ptr<Socket> socket_;
   Accepted accepted_;
   std::string address_;

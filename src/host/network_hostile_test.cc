@@ -11,71 +11,10 @@
 #include "host/framing.h"
 #include "host/greeting.h"
 #include "host/party.h"
+#include "host/stranger.h"
 
 namespace tw {
 namespace {
-
-/// A bare socket that says whatever it is told to.
-class Stranger {
- public:
-  explicit Stranger(const std::string& address) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(parse_address(address).value().port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    TW_CHECK(::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
-  }
-
-  /// The socket of a connection that came in.
-  explicit Stranger(int socket) : socket_(socket) {}
-
-  ~Stranger() {
-    if (socket_ >= 0) ::close(socket_);
-  }
-
-  Stranger(const Stranger&) = delete;
-  Stranger& operator=(const Stranger&) = delete;
-
-  void say(std::span<const std::byte> bytes) {
-    ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  }
-
-  void say(const std::string& text) { say(std::as_bytes(std::span(text))); }
-
-  void say(const Frame& frame) {
-    say(lengths_of(frame));
-    say(frame.head.bytes());
-    say(frame.payload.bytes());
-  }
-
-  /// Takes in what came; true once the other side has ended.
-  bool ended() {
-    char bytes[4096];
-    ssize_t got = 0;
-    while ((got = ::recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT)) > 0)
-      heard_.append(bytes, static_cast<std::size_t>(got));
-    return got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
-  }
-
-  /// Ends its side in order.
-  void finish() { ::shutdown(socket_, SHUT_WR); }
-
-  /// Ends with a reset.
-  void reset() {
-    const linger at_once{1, 0};
-    ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-    ::close(std::exchange(socket_, -1));
-  }
-
-  const std::string& heard() {
-    ended();
-    return heard_;
-  }
-
- private:
-  int socket_;
-  std::string heard_;
-};
 
 /// Takes connections in without a word of its own.
 class Door {
@@ -413,7 +352,7 @@ TEST(HostileNetwork, does_not_count_who_said_a_hello_among_the_strangers) {
 
 TEST(HostileNetwork, closes_who_says_no_hello_in_time) {
   Loop loop;
-  Party one(loop, 1, std::chrono::milliseconds(100));
+  Party one(loop, 1, {.patience = std::chrono::milliseconds(100)});
   Stranger silent(one.address);
   Stranger slow(one.address);
   slow.say(preface());

@@ -24,8 +24,8 @@ constexpr std::ptrdiff_t kMaxStrangers = 64;
 }  // namespace
 
 TcpNetwork::TcpNetwork(Loop& loop, PeerId self, Random& random,
-                       std::function<void(const std::string&)> on_garbage, Duration patience)
-    : loop_(loop), self_(self), random_(random), on_garbage_(std::move(on_garbage)), patience_(patience) {}
+                       std::function<void(const std::string&)> on_garbage, Options options)
+    : loop_(loop), self_(self), random_(random), on_garbage_(std::move(on_garbage)), options_(options) {}
 
 TcpNetwork::~TcpNetwork() {
   for (auto& [peer, link] : links_) link->release().close();
@@ -36,9 +36,8 @@ TcpNetwork::~TcpNetwork() {
 
 Result<std::string> TcpNetwork::open(const std::string& listen_address, NetworkEvents& events) {
   // owners: see stream.h
-  auto listener = Listener::open(loop_, listen_address, life_.tie([this](std::shared_ptr<Stream> stream) {
-    greet_stranger(std::move(stream));
-  }));
+  auto greet = life_.tie([this](std::shared_ptr<Stream> stream) { greet_stranger(std::move(stream)); });
+  auto listener = Listener::open(loop_, options_.tls, listen_address, std::move(greet));
   if (!listener) return listener.error();
   events_ = &events;
   reception_.emplace(self_, events);
@@ -60,8 +59,8 @@ void TcpNetwork::connect(const std::string& address) {
   auto tell = life_.tie([this, serial](Handshake::News news) { on_news(serial, news); });
   Greeted& greeted = handshakes_[serial];
   greeted = {std::make_unique<Handshake>(*reception_, hello_, random_.next(), tell), {address}, loop_.now()};
-  limit_time(serial, loop_.now() + kDialTime + patience_);
-  dial(loop_, address, life_.tie([this, serial](auto stream) {
+  limit_time(serial, loop_.now() + kDialTime + options_.patience);
+  dial(loop_, options_.tls, address, life_.tie([this, serial](auto stream) {
     if (const auto found = handshakes_.find(serial); found != handshakes_.end()) {
       found->second.handshake->connected(std::move(stream));
     }
@@ -139,7 +138,7 @@ void TcpNetwork::greet_stranger(std::shared_ptr<Stream> stream) {
   auto tell = life_.tie([this, serial](Handshake::News news) { on_news(serial, news); });
   auto handshake = std::make_unique<Handshake>(*reception_, hello_, std::move(stream), tell);
   handshakes_[serial] = {std::move(handshake), {}, loop_.now()};
-  limit_time(serial, loop_.now() + patience_);
+  limit_time(serial, loop_.now() + options_.patience);
   welcome();
 }
 
@@ -148,8 +147,9 @@ void TcpNetwork::limit_time(Serial serial, Instant end) {
     const auto found = handshakes_.find(serial);
     if (found == handshakes_.end()) return;
     Handshake& handshake = *found->second.handshake;
-    handshake.give_up(handshake.stranger() ? fmt::format("no hello within {} s", to_seconds(patience_))
-                                           : "timed out");
+    handshake.give_up(handshake.stranger()
+                          ? fmt::format("no hello within {} s", to_seconds(options_.patience))
+                          : "timed out");
   }));
 }
 
@@ -172,11 +172,12 @@ void TcpNetwork::on_news(Serial serial, Handshake::News news) {
 
 void TcpNetwork::dial_bulk(Serial serial) {
   // To the very address that answered: a name may stand for several hosts.
-  dial(loop_, handshakes_.at(serial).handshake->remote(), life_.tie([this, serial](auto stream) {
-    if (const auto found = handshakes_.find(serial); found != handshakes_.end()) {
-      found->second.handshake->take_bulk(std::move(stream));
-    }
-  }));
+  dial(loop_, options_.tls, handshakes_.at(serial).handshake->remote(),
+       life_.tie([this, serial](auto stream) {
+         if (const auto found = handshakes_.find(serial); found != handshakes_.end()) {
+           found->second.handshake->take_bulk(std::move(stream));
+         }
+       }));
 }
 
 void TcpNetwork::join_bulk(Serial serial) {

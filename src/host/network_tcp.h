@@ -23,6 +23,7 @@ namespace tw {
 
 class Listener;
 class Loop;
+class Tls;
 
 /// The Network door over TCP: a link is a control connection and data connections (link.h), all from the peer
 /// that dialed. Ten seconds for a dial and ten for the greetings after it; of connections that come in, at
@@ -30,10 +31,14 @@ class Loop;
 /// the loop and by the events.
 class TcpNetwork : public Network {
  public:
+  struct Options {
+    const Tls* tls = nullptr;                      ///< nothing: connections are readable and open to anybody
+    Duration patience = std::chrono::seconds(10);  ///< how long greetings may take
+  };
+
   /// on_garbage: who connected and did not say a proper hello, and what came instead; for logs.
-  /// patience: how long greetings may take.
   TcpNetwork(Loop& loop, PeerId self, Random& random, std::function<void(const std::string&)> on_garbage,
-             Duration patience = std::chrono::seconds(10));
+             Options options);
   ~TcpNetwork() override;
   TcpNetwork(const TcpNetwork&) = delete;
   TcpNetwork& operator=(const TcpNetwork&) = delete;
@@ -96,7 +101,7 @@ class TcpNetwork : public Network {
   PeerId self_;
   Random& random_;
   std::function<void(const std::string&)> on_garbage_;
-  Duration patience_;
+  Options options_;
   NetworkEvents* events_ = nullptr;
   Frame hello_;
   Serial last_serial_ = 0;

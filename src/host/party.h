@@ -32,10 +32,10 @@ inline std::string text_of(const Blob& blob) {
 inline Frame text_frame(const std::string& head) { return {text_blob(head), {}}; }
 
 struct Party : NetworkEvents {
-  Party(Loop& loop, std::uint64_t id, Duration patience = std::chrono::seconds(10))
+  Party(Loop& loop, std::uint64_t id, TcpNetwork::Options options = {})
       : self{id},
         network(
-            loop, self, random, [this](const std::string& what) { garbage.push_back(what); }, patience) {
+            loop, self, random, [this](const std::string& what) { garbage.push_back(what); }, options) {
     network.greet_with(text_frame(std::to_string(id)));
     address = network.open("127.0.0.1:0", *this).value();
   }

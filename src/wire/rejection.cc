@@ -12,11 +12,12 @@ namespace {
 
 using Code = Rejection::Code;
 
-constexpr std::array<std::pair<Code, std::string_view>, 5> kNames = {{{Code::version, "version"},
+constexpr std::array<std::pair<Code, std::string_view>, 6> kNames = {{{Code::version, "version"},
                                                                       {Code::parameters, "parameters"},
                                                                       {Code::run, "run"},
                                                                       {Code::taken, "taken"},
-                                                                      {Code::self, "self"}}};
+                                                                      {Code::self, "self"},
+                                                                      {Code::credential, "credential"}}};
 
 }  // namespace
 

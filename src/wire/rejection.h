@@ -18,6 +18,7 @@ struct Rejection {
     run,         ///< another run
     taken,       ///< another process takes part under the id `peer`
     self,        ///< it called itself
+    credential,  ///< no token that holds for both, or TLS on one side alone
   };
 
   Code code{};

@@ -9,7 +9,8 @@ namespace {
 using Code = Rejection::Code;
 
 TEST(Rejection, is_read_from_the_text_it_travels_as) {
-  for (const Code code : {Code::version, Code::parameters, Code::run, Code::taken, Code::self}) {
+  for (const Code code :
+       {Code::version, Code::parameters, Code::run, Code::taken, Code::self, Code::credential}) {
     const auto back = rejection_in(to_string(Rejection{code, PeerId{5}, "some [words] 7"}));
     ASSERT_TRUE(back.has_value());
     EXPECT_EQ(code, back->code);

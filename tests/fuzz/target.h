@@ -13,6 +13,7 @@ struct Target {
 };
 
 void wire(Input& input);        ///< frames of any bytes, and messages of every type
+void token(Input& input);       ///< tokens of any characters, and right checksums over any fields
 void codec(Input& input);       ///< every codec and kernel on any bytes
 void checkpoint(Input& input);  ///< files of any bytes, and sound digests over any header
 void logs(Input& input);        ///< lines of the event log; run files
@@ -23,9 +24,9 @@ void donor(Input& input);       ///< the other side
 void session(Input& input);     ///< all of them together, as a peer runs them
 
 inline constexpr Target kTargets[] = {
-    {"wire", wire},   {"codec", codec}, {"checkpoint", checkpoint},
-    {"logs", logs},   {"swarm", swarm}, {"reduction", reduction},
-    {"fetch", fetch}, {"donor", donor}, {"session", session},
+    {"wire", wire},   {"token", token},     {"codec", codec},         {"checkpoint", checkpoint},
+    {"logs", logs},   {"swarm", swarm},     {"reduction", reduction}, {"fetch", fetch},
+    {"donor", donor}, {"session", session},
 };
 
 }  // namespace tw::fuzz

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a byte costs on its way: two processes over loopback, plain and with TLS, one and several streams.
+//   bench_stream [--gb 4] [--streams 1 8] [--payload 262144] [--runs 3]
+// Runs take turns; the medians of CPU seconds are of both processes together.
+
+#include "host/stream.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "crew.h"
+#include "host/authority.h"
+#include "host/dial.h"
+#include "host/listener.h"
+#include "host/loop.h"
+#include "host/tls.h"
+#include "measure.h"
+
+namespace {
+
+using namespace tw;
+
+constexpr std::size_t kQueueBytes = 1 << 20;
+constexpr unsigned kLimitSeconds = 300;
+
+struct Settings {
+  double gb = 4;
+  std::vector<int> streams{1, 8};
+  std::size_t payload = 256 << 10;
+  int runs = 3;
+};
+
+struct Shared {
+  bench::Barrier ready, begin;
+  char address[64] = "";
+  double cpu_s[2] = {0, 0};
+  double seconds = 0;
+};
+
+/// Takes in everything, or keeps the queue of its stream full until its bytes are sent.
+struct End : StreamUser {
+  void on_frame(Stream&, Frame frame) override {
+    if (frame.payload.empty()) began = bench::wall_seconds();
+    bytes += frame.payload.size();
+  }
+
+  void on_room(Stream& stream) override {
+    while (left > 0 && stream.queued_bytes() < kQueueBytes) {
+      stream.send({{}, payload});
+      left -= std::min<std::uint64_t>(left, payload.size());
+    }
+  }
+
+  void on_end(Stream&, const std::string& why) override { fmt::print(stderr, "ended: {}\n", why); }
+
+  std::uint64_t bytes = 0;  // received
+  std::uint64_t left = 0;   // to be sent
+  Blob payload;
+  double began = 0;
+};
+
+struct Job {
+  Shared& shared;
+  const Tls* tls;
+  int streams;
+  std::uint64_t bytes;  // of each stream
+  std::size_t payload;
+};
+
+bool receive(const Job& job) {
+  Loop loop;
+  std::vector<std::shared_ptr<Stream>> taken;  // owners: this and the operations under way
+  std::vector<std::unique_ptr<End>> ends;
+  std::unique_ptr<Listener> listener;
+  // owners: see stream.h
+  auto opened = Listener::open(loop, job.tls, "127.0.0.1:0", [&](std::shared_ptr<Stream> stream) {
+    stream->set_limits({});
+    ends.push_back(std::make_unique<End>());
+    stream->attach(ends.back().get());
+    taken.push_back(std::move(stream));
+    listener->accept();
+  });
+  listener = std::move(opened).value();
+  listener->accept();
+  listener->address().copy(job.shared.address, sizeof job.shared.address - 1);
+  job.shared.ready.wait();
+  const auto total = [&] {
+    std::uint64_t sum = 0;
+    for (const auto& end : ends) sum += end->bytes;
+    return sum;
+  };
+  const double cpu = bench::cpu_seconds();
+  const double begin = bench::wall_seconds();
+  const bool done =
+      loop.run_until([&] { return total() >= job.bytes * static_cast<std::uint64_t>(job.streams); },
+                     std::chrono::seconds(kLimitSeconds));
+  job.shared.seconds = bench::wall_seconds() - begin;
+  job.shared.cpu_s[0] = bench::cpu_seconds() - cpu;
+  job.shared.begin.wait();
+  for (const auto& stream : taken) stream->close();
+  return done;
+}
+
+bool send(const Job& job) {
+  job.shared.ready.wait();
+  Loop loop;
+  std::vector<std::shared_ptr<Stream>> streams;  // owners: this and the operations under way
+  std::vector<std::unique_ptr<End>> ends;
+  const Blob payload(std::vector<std::byte>(job.payload, std::byte{1}));
+  const double cpu = bench::cpu_seconds();
+  for (int i = 0; i < job.streams; ++i) {
+    // owners: see stream.h
+    dial(loop, job.tls, job.shared.address, [&](Result<std::shared_ptr<Stream>> dialed) {
+      streams.push_back(std::move(dialed).value());
+      ends.push_back(std::make_unique<End>());
+      ends.back()->left = job.bytes;
+      ends.back()->payload = payload;
+      streams.back()->attach(ends.back().get());
+      ends.back()->on_room(*streams.back());
+    });
+  }
+  const auto empty = [&] {
+    return ends.size() == static_cast<std::size_t>(job.streams) &&
+           std::all_of(ends.begin(), ends.end(), [](const auto& end) { return end->left == 0; }) &&
+           std::all_of(streams.begin(), streams.end(), [](const auto& s) { return s->queued_bytes() == 0; });
+  };
+  const bool done = loop.run_until(empty, std::chrono::seconds(kLimitSeconds));
+  job.shared.cpu_s[1] = bench::cpu_seconds() - cpu;
+  job.shared.begin.wait();
+  for (const auto& stream : streams) stream->close();
+  return done;
+}
+
+struct Measured {
+  std::vector<double> gb_per_s, cpu_s_per_gb, sender, receiver;
+};
+
+bool measure(const Settings& settings, const Tls* tls, int streams, Measured& measured) {
+  auto& shared = bench::shared_with_forks<Shared>();
+  shared.ready.set(2);
+  shared.begin.set(2);
+  const auto bytes = static_cast<std::uint64_t>(settings.gb * 1e9) / static_cast<std::uint64_t>(streams);
+  const Job job{shared, tls, streams, bytes, settings.payload};
+  const bool well =
+      bench::in_processes(2, kLimitSeconds, [&](int rank) { return rank == 0 ? receive(job) : send(job); });
+  const double gb = static_cast<double>(bytes) * streams / 1e9;
+  measured.gb_per_s.push_back(gb / shared.seconds);
+  measured.receiver.push_back(shared.cpu_s[0] / gb);
+  measured.sender.push_back(shared.cpu_s[1] / gb);
+  measured.cpu_s_per_gb.push_back((shared.cpu_s[0] + shared.cpu_s[1]) / gb);
+  return well;
+}
+
+int run(const Settings& settings) {
+  const Authority authority = Authority::create("bench");
+  const auto tls = Tls::open(authority.issue({.from_unix_s = 0, .expires_unix_s = 4'000'000'000}), 1);
+  std::map<std::pair<int, bool>, Measured> all;
+  bool well = true;
+  for (int i = 0; i < settings.runs; ++i)
+    for (const int streams : settings.streams)
+      for (const bool with_tls : {false, true})
+        well &= measure(settings, with_tls ? tls.value().get() : nullptr, streams, all[{streams, with_tls}]);
+  for (const auto& [what, m] : all) {
+    fmt::print("{:2} streams {:5}  {:5.2f} GB/s  {:5.3f} CPU-s per GB (sender {:5.3f}, receiver {:5.3f})\n",
+               what.first, what.second ? "TLS" : "plain", bench::median(m.gb_per_s),
+               bench::median(m.cpu_s_per_gb), bench::median(m.sender), bench::median(m.receiver));
+  }
+  return well ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("CPU and goodput of streams over loopback");
+  Settings settings;
+  app.add_option("--gb", settings.gb, "to move in each run")->capture_default_str();
+  app.add_option("--streams", settings.streams, "numbers of streams to try")->capture_default_str();
+  app.add_option("--payload", settings.payload, "bytes of a frame")->capture_default_str();
+  app.add_option("--runs", settings.runs, "of each kind")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  return run(settings);
+}

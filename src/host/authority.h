@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "wire/token.h"
+
+struct evp_pkey_st;
+
+namespace tw {
+
+/// The key that makes the tokens of a run. Who has it can let others in; no peer needs it.
+class Authority {
+ public:
+  /// A new run; name: at most 64 bytes.
+  static Authority create(const std::string& name);
+
+  /// What save left. The error names the file and the command that makes it.
+  static Result<Authority> open(const std::string& folder);
+
+  ~Authority();
+  Authority(Authority&&) noexcept;
+
+  /// Writes ca.key, for its owner alone, and ca.crt. Refuses a folder that holds either.
+  Status save(const std::string& folder) const;
+
+  struct Terms {
+    Role role = Role::peer;
+    std::int64_t from_unix_s = 0;
+    std::int64_t expires_unix_s = 0;
+    std::vector<std::string> addresses{};
+  };
+
+  Token issue(const Terms& terms) const;
+
+  const std::string& name() const { return name_; }
+
+ private:
+  struct Free {
+    void operator()(evp_pkey_st* key) const;
+  };
+
+  using Key = std::unique_ptr<evp_pkey_st, Free>;
+
+  Authority(std::string name, Key key);
+
+  std::string name_;
+  Key key_;
+};
+
+/// A new file that only its owner may read. Refuses to replace one.
+Status write_secret_file(const std::string& path, const std::string& text);
+
+/// "2026-11-21 18:00 UTC"
+std::string date_of(std::int64_t unix_s);
+
+}  // namespace tw

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "wire/token.h"
+
+struct ssl_ctx_st;
+struct x509_st;
+
+namespace tw {
+
+/// How a peer proves that it may take part, and what it asks of others: TLS 1.3 alone, a certificate of the
+/// run's key on both sides. Outlives the channels that are made with it.
+class Tls {
+ public:
+  /// The error is for the holder of the token: its parts do not fit together, it has expired, or its role
+  /// does not train.
+  static Result<std::unique_ptr<Tls>> open(const Token& token, std::int64_t now_unix_s);
+
+  ~Tls();
+  Tls(const Tls&) = delete;
+  Tls& operator=(const Tls&) = delete;
+
+  /// Why the holder of this certificate may not take part, in words for both sides; nothing: it may.
+  std::optional<std::string> objection_to(x509_st* certificate, std::int64_t now_unix_s) const;
+
+  /// For channels. It lets any certificate pass: who uses it must ask objection_to.
+  ssl_ctx_st* context() const { return context_.get(); }
+
+ private:
+  struct Free {
+    void operator()(ssl_ctx_st* context) const;
+  };
+
+  explicit Tls(const Token& token);
+
+  std::string run_;
+  Token::Key run_key_;
+  std::unique_ptr<ssl_ctx_st, Free> context_;
+};
+
+}  // namespace tw

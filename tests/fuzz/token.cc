@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/token.h"
+
+#include "base/check.h"
+#include "base/digest.h"
+#include "fuzz/target.h"
+
+namespace tw::fuzz {
+namespace {
+
+constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+void comes_back(const std::string& text) {
+  const Result<Token> token = token_in(text);
+  if (!token) return;
+  const Result<Token> again = token_in(to_text(token.value()));
+  TW_CHECK(again && again.value() == token.value());
+}
+
+/// Any fields behind a length and a checksum that are right, as whoever makes tokens can send them.
+std::string sealed(Input& input) {
+  std::vector<std::byte> bytes = input.bytes(2 + input.rest().size());
+  const std::size_t length = bytes.size() + 8;
+  for (std::size_t i = 0; i < 2; ++i) bytes[i] = static_cast<std::byte>(length >> (8 * i));
+  const std::uint64_t checksum = digest_of(std::span<const std::byte>(bytes)).low;
+  for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<std::byte>(checksum >> (8 * i)));
+  std::string text = "tw1-";
+  std::uint32_t held = 0;
+  int bits = 0;
+  for (const std::byte b : bytes) {
+    held = held << 8 | std::to_integer<std::uint32_t>(b);
+    for (bits += 8; bits >= 6; bits -= 6) text += kDigits[held >> (bits - 6) & 63];
+  }
+  if (bits > 0) text += kDigits[held << (6 - bits) & 63];
+  return text;
+}
+
+Token any_token(Input& input) {
+  Token token{.run = std::string(input.below(20), 'r'), .role = static_cast<Role>(1 + input.below(3))};
+  token.expires_unix_s = static_cast<std::int64_t>(input.word());
+  for (std::uint64_t i = input.below(4); i > 0; --i) token.addresses.emplace_back(input.below(30), 'a');
+  token.certificate = input.bytes(input.byte());
+  for (std::byte& b : token.secret) b = static_cast<std::byte>(input.byte());
+  return token;
+}
+
+}  // namespace
+
+void token(Input& input) {
+  switch (input.below(3)) {
+    case 0: {
+      const Token made = any_token(input);
+      const Result<Token> back = token_in(to_text(made));
+      TW_CHECK(back && back.value() == made);
+      return;
+    }
+    case 1:
+      return comes_back(sealed(input));
+    default: {
+      const auto bytes = input.rest();
+      comes_back(std::string(bytes.begin(), bytes.end()));
+      return comes_back("tw1-" + std::string(bytes.begin(), bytes.end()));
+    }
+  }
+}
+
+}  // namespace tw::fuzz
