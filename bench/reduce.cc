@@ -6,6 +6,7 @@
 
 #include "all_reduce.h"
 #include "average/reduction.h"
+#include "host/allocation.h"
 #include "host/loop.h"
 #include "host/network_tcp.h"
 #include "host/random_os.h"
@@ -63,7 +64,9 @@ class Averager final : public NetworkEvents {
     round_ = round;
     through_ = 0;
     told_ = false;
-    reduction_.emplace(Reduction::Options{self_, round_, geometry_, codec_});
+    std::vector<float> memory = reduction_ ? reduction_->take_memory() : std::vector<float>();
+    reduction_.emplace(Reduction::Options{
+        .self = self_, .round = round_, .geometry = geometry_, .codec = codec_, .memory = std::move(memory)});
   }
 
   /// Returns once everybody has the whole mean.
@@ -150,6 +153,7 @@ bool take_part(int rank, const AllReduce& task, Codec codec, Board& board) {
 
 int main(int argc, char** argv) {
   using namespace tw::bench;
+  tw::keep_freed_memory();
   CLI::App app("All-reduce with tradewind between processes on loopback");
   AllReduce task;
   task.describe(app);

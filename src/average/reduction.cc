@@ -32,10 +32,11 @@ std::uint64_t total_samples(const std::vector<Contribution>& contributors) {
 Reduction::Reduction(Options options)
     : options_(std::move(options)),
       kept_(geometry().segments()),
-      mean_(geometry().length),
+      mean_(std::move(options_.memory)),
       encoded_(geometry().segments()),
       received_(geometry().segments()) {
   TW_CHECK(geometry().length > 0);
+  mean_.resize(geometry().length);
   TW_CHECK(encoded_bytes(options_.codec, geometry().segment_length) <= kMaxPayloadBytes);
 }
 
@@ -262,9 +263,9 @@ bool Reduction::is_here(const Input& input, std::uint64_t segment) const {
 Blob Reduction::encode_own(OwnSlot& slot, std::uint64_t segment) {
   if (slot.unfit) return {};
   const auto values = slot.gradient_sum.subspan(geometry().first(segment), geometry().size(segment));
-  std::vector<std::byte> bytes(encoded_bytes(options_.codec, values.size()));
-  encode(options_.codec, values, static_cast<float>(1.0 / static_cast<double>(slot.samples)), bytes);
-  slot.unfit = judge(options_.self, bytes);
+  Buffer bytes(encoded_bytes(options_.codec, values.size()));
+  encode(options_.codec, values, static_cast<float>(1.0 / static_cast<double>(slot.samples)), bytes.bytes());
+  slot.unfit = judge(options_.self, bytes.bytes());
   if (!slot.unfit) return Blob(std::move(bytes));
   report(*slot.unfit);
   return {};
@@ -289,8 +290,8 @@ void Reduction::seal_if_ready(std::uint64_t segment) {
     }
     addends.push_back({input.weight, pieces.back().bytes()});
   }
-  std::vector<std::byte> encoded(encoded_bytes(options_.codec, geometry().size(segment)));
-  reduce_segment(options_.codec, addends, encoded, mean_of(segment));
+  Buffer encoded(encoded_bytes(options_.codec, geometry().size(segment)));
+  reduce_segment(options_.codec, addends, encoded.bytes(), mean_of(segment));
   result_is_here(segment, Blob(std::move(encoded)));
 }
 

@@ -50,6 +50,8 @@ class Reduction {
     /// Largest L2 norm, per sample, of a segment of a contribution; 0: none.
     double norm_cap = 0;
     Rarely rarely{};
+    /// For the mean: that of an earlier round, so that no fresh pages are needed for it.
+    std::vector<float> memory{};
   };
 
   explicit Reduction(Options options);
@@ -110,6 +112,9 @@ class Reduction {
   /// Valid once complete: the decoded mean, and its digest.
   std::span<const float> mean() const;
   Digest mean_digest() const;
+
+  /// The mean's memory, for another round; this object is of no use afterwards.
+  std::vector<float> take_memory() { return std::move(mean_); }
 
   /// Valid once complete: the encoded mean, a segment each.
   std::vector<Blob> mean_segments() const;

@@ -4,9 +4,37 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tw {
+
+/// Bytes of its own to be written, not initialised.
+class Buffer {
+ public:
+  Buffer() = default;
+
+  explicit Buffer(std::size_t size)
+      : bytes_(size == 0 ? nullptr : std::make_unique_for_overwrite<std::byte[]>(size)), size_(size) {}
+
+  Buffer(Buffer&& other) noexcept : bytes_(std::move(other.bytes_)), size_(std::exchange(other.size_, 0)) {}
+
+  Buffer& operator=(Buffer&& other) noexcept {
+    bytes_ = std::move(other.bytes_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
+
+  std::span<std::byte> bytes() { return {bytes_.get(), size_}; }
+
+  std::size_t size() const { return size_; }
+
+ private:
+  friend class Blob;
+
+  std::unique_ptr<std::byte[]> bytes_;
+  std::size_t size_ = 0;
+};
 
 /// Immutable bytes, cheap to copy. One segment is at the same time in the keep of its reducer and in the send
 /// queues of several links, so its owners are counted.
@@ -15,20 +43,24 @@ class Blob {
   Blob() = default;
 
   // owners: every copy of this Blob
-  explicit Blob(std::vector<std::byte> bytes)
-      : bytes_(std::make_shared<const std::vector<std::byte>>(std::move(bytes))) {}
+  explicit Blob(Buffer buffer) : bytes_(std::move(buffer.bytes_)), size_(buffer.size_) {}
 
-  std::span<const std::byte> bytes() const {
-    return bytes_ ? std::span<const std::byte>(*bytes_) : std::span<const std::byte>();
+  explicit Blob(std::vector<std::byte> bytes) : size_(bytes.size()) {
+    // owners: every copy of this Blob
+    const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+    bytes_ = std::shared_ptr<const std::byte[]>(owner, owner->data());  // owners: as above
   }
 
-  std::size_t size() const { return bytes_ ? bytes_->size() : 0; }
+  std::span<const std::byte> bytes() const { return {bytes_.get(), size_}; }
 
-  bool empty() const { return size() == 0; }
+  std::size_t size() const { return size_; }
+
+  bool empty() const { return size_ == 0; }
 
  private:
   // owners: every copy of this Blob
-  std::shared_ptr<const std::vector<std::byte>> bytes_;
+  std::shared_ptr<const std::byte[]> bytes_;
+  std::size_t size_ = 0;
 };
 
 /// A whole message as it crosses a link: a small head and, for bulk messages, a payload that is not copied.

@@ -7,6 +7,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "host/allocation.h"
 
 namespace tw {
 namespace {
@@ -98,6 +99,7 @@ int run(int count, char** words) {
 }  // namespace tw
 
 int main(int count, char** words) {
+  tw::keep_freed_memory();
   std::signal(SIGPIPE, SIG_IGN);  // a closed terminal or socket is an error of the write, not the end
   try {
     return tw::run(count, words);

@@ -81,7 +81,7 @@ FrameParser::Room FrameParser::room() {
     end_ -= begin_;
     begin_ = 0;
   }
-  return {std::span(head_).subspan(head_have_), std::span(payload_).subspan(payload_have_),
+  return {head_.bytes().subspan(head_have_), payload_.bytes().subspan(payload_have_),
           std::span(ahead_).subspan(end_)};
 }
 
@@ -124,18 +124,16 @@ Result<std::optional<Frame>> FrameParser::next() {
     if (!eight) return std::optional<Frame>();
     const Pair lengths = to_pair(*eight);
     if (auto error = judge_lengths(lengths, limits_)) return *error;
-    head_.resize(lengths[0]);
-    payload_.resize(lengths[1]);
+    head_ = Buffer(lengths[0]);
+    payload_ = Buffer(lengths[1]);
     stage_ = Stage::body;
   }
-  copy_from_ahead(head_, head_have_);
-  copy_from_ahead(payload_, payload_have_);
+  copy_from_ahead(head_.bytes(), head_have_);
+  copy_from_ahead(payload_.bytes(), payload_have_);
   if (head_have_ < head_.size() || payload_have_ < payload_.size()) return std::optional<Frame>();
   Frame frame;
-  if (!head_.empty()) frame.head = Blob(std::move(head_));
-  if (!payload_.empty()) frame.payload = Blob(std::move(payload_));
-  head_.clear();
-  payload_.clear();
+  if (head_.size() > 0) frame.head = Blob(std::move(head_));
+  if (payload_.size() > 0) frame.payload = Blob(std::move(payload_));
   head_have_ = payload_have_ = 0;
   stage_ = Stage::lengths;
   return std::optional<Frame>(std::move(frame));

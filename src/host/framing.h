@@ -72,8 +72,8 @@ class FrameParser {
   std::vector<std::byte> ahead_;
   std::size_t begin_ = 0;  // of the bytes in ahead_ that are not parsed yet
   std::size_t end_ = 0;
-  std::vector<std::byte> head_;
-  std::vector<std::byte> payload_;
+  Buffer head_;
+  Buffer payload_;
   std::size_t head_have_ = 0;
   std::size_t payload_have_ = 0;
 };

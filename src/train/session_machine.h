@@ -125,6 +125,7 @@ class Session::Machine final : public NetworkEvents {
 
   // the round under way
   Round round_ = 0;                                     // 0: none
+  std::vector<float> spare_mean_;                       // memory of the mean before
   std::shared_ptr<Reduction> reduction_;                // owners: this, then the job that applies its mean
   std::vector<std::pair<PeerId, Message>> early_bulk_;  // of the round after
   std::map<PeerId, std::uint64_t> early_bytes_;

@@ -32,8 +32,9 @@ void Session::Machine::open_round() {
     if (observer_ != nullptr) observer_->on_commit(*head);
     if (observer_ != nullptr) observer_->on_applied(*head, tip_->parameters, false);
   }
-  reduction_ = std::make_shared<Reduction>(Reduction::Options{
-      options_.self, round_, geometry_, options_.run.codec, options_.run.norm_cap, options_.rarely});
+  reduction_ = std::make_shared<Reduction>(
+      Reduction::Options{options_.self, round_, geometry_, options_.run.codec, options_.run.norm_cap,
+                         options_.rarely, std::exchange(spare_mean_, {})});
   ballots_beyond_cap_.clear();
   contributed_.clear();
   loss_sum_ = 0;
@@ -233,7 +234,10 @@ void Session::Machine::act(const Committed& committed) {
   compute<Digest>(
       0,
       [reduction, round = record.round](TrainState& state) { return state.apply(round, reduction->mean()); },
-      [this, record](Digest parameters, Duration took) { on_update(record, parameters, took); });
+      [this, record, reduction](Digest parameters, Duration took) {
+        spare_mean_ = reduction->take_memory();
+        on_update(record, parameters, took);
+      });
   after_update(record);
 }
 
