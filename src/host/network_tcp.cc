@@ -229,14 +229,14 @@ void TcpNetwork::join_link(PeerId peer, std::uint64_t nonce, std::shared_ptr<Str
 void TcpNetwork::dial_streams(PeerId peer, std::uint64_t nonce, int streams) {
   const Link* link = link_of(peer, nonce);
   for (int i = 0; link != nullptr && i < streams; ++i) {
-    dial(loop_, link->remote(), life_.tie([this, peer, nonce](auto stream) {
+    dial(loop_, options_.tls, link->remote(), life_.tie([this, peer, nonce](auto stream) {
       Link* there = link_of(peer, nonce);
       if (there == nullptr) return stream ? stream.value()->close() : void();
       if (!stream) return there->not_added();
       const Serial serial = ++last_serial_;
       auto done = [this, serial, peer, nonce](bool accepted) { on_joined(serial, peer, nonce, accepted); };
       joinings_[serial] = std::make_unique<Joining>(self_, nonce, std::move(stream).value(), done);
-      loop_.at(loop_.now() + patience_, life_.tie([this, serial] {
+      loop_.at(loop_.now() + options_.patience, life_.tie([this, serial] {
         if (const auto found = joinings_.find(serial); found != joinings_.end()) found->second->give_up();
       }));
     }));
