@@ -47,7 +47,7 @@ class Averager final : public NetworkEvents {
       : self_(peer_of(rank)),
         task_(task),
         codec_(codec),
-        network_(loop_, self_, random_, [](const std::string&) {}) {}
+        network_(loop_, self_, random_, [](const std::string&) {}, {}) {}
 
   /// Links all ranks.
   bool meet(int rank, Board& board) {
