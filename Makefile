@@ -102,7 +102,7 @@ tidy: build  ## clang-tidy over all files (slow)
 bench: configure  ## build the benchmarks
 	@cmake --build $(BUILD) --target benches
 	@ls $(BUILD)/bench/bench_* 2>/dev/null | sed 's/^/run: /' || true
-	@echo "mpi benches: mpirun -n 4 build/bench/bench_mpi_NAME (as root with --allow-run-as-root, with more peers than cores --oversubscribe)"
+	@echo "bench_gloo_reduce and bench_mpi_reduce: build/tw bench reduce --vs gloo,gloo-ring,openmpi"
 
 clean:  ## remove the build folders and the demo's output; fetched data stays
 	rm -rf build build-asan build-tsan build-fuzz $(DEMO_OUT)

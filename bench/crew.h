@@ -17,8 +17,6 @@
 /// Several processes of one program that measure together.
 namespace tw::bench {
 
-inline constexpr int kMostRanks = 8;
-
 /// A T that processes forked from now on share with this one, until they end.
 template <class T>
 T& shared_with_forks() {

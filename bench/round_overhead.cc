@@ -130,7 +130,7 @@ bool take_part(int rank, const RunOptions& run, bool spin, Board& board) {
   }
   const double rounds = static_cast<double>(run.rounds);
   loop.run_until([&] { return session.view().finished; }, from_seconds(10 + 20 * rounds * kWorkSeconds));
-  for (const Member& member : session.view().members) network.close(member.peer);
+  for (const Member& member : session.members()) network.close(member.peer);
   loop.run_until([&] { return network.flushed(); }, std::chrono::seconds(3));
   board.cpu_s[rank] = cpu_seconds();
   return session.view().failure.empty() && session.view().round == run.rounds;

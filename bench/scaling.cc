@@ -56,8 +56,7 @@ struct Moment {
 };
 
 Moment moment_of(World& world, const std::vector<PeerId>& peers) {
-  Moment moment{to_seconds(world.now() - Scheduler::kStart), bench::cpu_seconds(),
-                world.scheduler().events()};
+  Moment moment{to_seconds(world.now() - Scheduler::kStart), cpu_seconds(), world.scheduler().events()};
   for (const PeerId peer : peers) {
     const World::Sent sent = world.sent(peer);
     moment.control_bytes += sent.control_bytes;

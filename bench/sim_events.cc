@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
                      {.kind = tw::FaultKind::join, .chance = 1, .least = 1, .most = 4}};
 
   const double begin = tw::bench::wall_seconds();
-  const double cpu_begin = tw::bench::cpu_seconds();
+  const double cpu_begin = tw::cpu_seconds();
   std::uint64_t seeds = 0;
   std::uint64_t events = 0;
   std::uint64_t rounds = 0;
@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
     simulated_s += tw::to_seconds(report.simulated);
   }
   const double wall = tw::bench::wall_seconds() - begin;
-  const double cpu = tw::bench::cpu_seconds() - cpu_begin;
+  const double cpu = tw::cpu_seconds() - cpu_begin;
   fmt::print(R"({{"peers": {}, "runs": {}, "rounds": {}, "events": {}, "wall_s": {:.2f}, "cpu_s": {:.2f}, )"
              R"("events_per_wall_s": {:.0f}, "events_per_cpu_s": {:.0f}, "simulated_s_per_wall_s": {:.1f}}})"
              "\n",

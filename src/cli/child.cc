@@ -10,6 +10,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 namespace tw {
 
@@ -24,17 +27,32 @@ namespace {
   dup2(nothing, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
   dup2(output, STDERR_FILENO);
-  execv("/proc/self/exe", arguments);
+  execvp(arguments[0], arguments);
   _exit(127);
 }
 
 }  // namespace
 
-Result<Child> Child::start_self(const std::vector<std::string>& arguments, const std::string& output_path) {
+std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe"); }
+
+std::string last_words(const std::string& output_path) {
+  constexpr std::size_t kMost = 2000;
+  std::ifstream file(output_path);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  if (text.size() > kMost) text = "..." + text.substr(text.size() - kMost);
+  return text.empty() ? "it printed nothing" : text;
+}
+
+Result<Child> Child::start_self(std::vector<std::string> arguments, const std::string& output_path) {
+  arguments.insert(arguments.begin(), own_path());
+  return start(arguments, output_path);
+}
+
+Result<Child> Child::start(const std::vector<std::string>& words, const std::string& output_path) {
   const int output = open(output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (output < 0) return Error{fmt::format("cannot write {}: {}", output_path, std::strerror(errno))};
-  std::vector<std::string> texts = {"tw"};
-  texts.insert(texts.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> texts = words;
   std::vector<char*> pointers;
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);

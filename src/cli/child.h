@@ -12,13 +12,22 @@
 
 namespace tw {
 
+/// Of this program.
+std::string own_path();
+
+/// The end of what a process printed to this file, for messages.
+std::string last_words(const std::string& output_path);
+
 /// A process that this one started; it ends at the latest with this object, and with this process, however
 /// that ends.
 class Child {
  public:
-  /// Runs this program again with other arguments, in its own process group (signals of the terminal do not
-  /// reach it). Both outputs go to the end of the file at output_path.
-  static Result<Child> start_self(const std::vector<std::string>& arguments, const std::string& output_path);
+  /// Runs a program (a path, or a name that PATH finds) in its own process group: signals of the terminal do
+  /// not reach it. Both outputs go to the end of the file at output_path.
+  static Result<Child> start(const std::vector<std::string>& words, const std::string& output_path);
+
+  /// This program again, with other arguments.
+  static Result<Child> start_self(std::vector<std::string> arguments, const std::string& output_path);
 
   Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)), ending_(other.ending_) {}
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,39 @@ struct SimArguments {
   bool json = false;
   WhatIfArguments what_if;
 };
+
+/// Of the processes that `tw bench reduce` starts; written by it alone.
+struct BenchPeerArguments {
+  std::uint64_t id = 0;
+  std::uint64_t peers = 0;
+  std::uint64_t bytes = 0;
+  std::string codec;
+  std::uint64_t rounds = 0;
+  std::string board;
+  std::string out;
+  std::string listen;
+  std::vector<std::string> join;
+};
+
+void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments);
+int bench_peer(const BenchPeerArguments& arguments);
+
+struct BenchArguments {
+  std::string peers = "2";
+  std::string bytes = "64MiB";
+  std::string codec = "fp32";
+  std::string versus;
+  std::string rounds = "10";
+  std::string warm_up = "3";
+  std::string turns = "1";
+  std::string kill;
+  std::string stop;
+  bool json = false;
+  BenchPeerArguments peer;
+};
+
+void describe_bench(CLI::App& app, BenchArguments& arguments);
+int run_bench(const BenchArguments& arguments, bool as_peer);
 
 void describe_sim(CLI::App& app, SimArguments& arguments);
 int sim(const SimArguments& arguments);

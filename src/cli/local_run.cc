@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <fstream>
-#include <iterator>
 
 namespace tw {
 
@@ -61,7 +59,7 @@ void LocalRun::launch(Round round) {
   for (const std::string& setting : options_.settings) arguments.insert(arguments.end(), {"--set", setting});
 
   log(Phase::start, id, round);
-  auto child = Child::start_self(arguments, fmt::format("{}/peer-{}.log", options_.out, to_string(id)));
+  auto child = Child::start_self(arguments, output_of(id));
   if (!child) return outcome_.failures.push_back(child.error().message);
   EventLogTail tail(options_.out + "/" + event_log_name(id));
   peers_.emplace(id, Peer{.child = std::move(child).value(), .tail = std::move(tail), .address = {}});
@@ -128,7 +126,7 @@ void LocalRun::reap(PeerId id, Peer& peer) {
   script_.note_end(id);
   if (peer.killed || *ending == 0 || signals_ > 1) return;
   outcome_.failures.push_back(
-      fmt::format("{} failed (exit code {}): {}", name_of(id), *ending, last_words(id)));
+      fmt::format("{} failed (exit code {}): {}", name_of(id), *ending, last_words(output_of(id))));
   say_(fmt::format("{} failed (exit code {})", name_of(id), *ending));
 }
 
@@ -169,14 +167,8 @@ std::vector<std::string> LocalRun::live_addresses() const {
   return addresses;
 }
 
-/// The end of what the process printed.
-std::string LocalRun::last_words(PeerId id) const {
-  constexpr std::size_t kMost = 2000;
-  std::ifstream file(fmt::format("{}/peer-{}.log", options_.out, to_string(id)));
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  if (text.size() > kMost) text = "..." + text.substr(text.size() - kMost);
-  return text.empty() ? "it printed nothing" : text;
+std::string LocalRun::output_of(PeerId id) const {
+  return fmt::format("{}/peer-{}.log", options_.out, to_string(id));
 }
 
 void LocalRun::log(Phase phase, PeerId about, Round round) {

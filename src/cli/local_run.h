@@ -64,7 +64,7 @@ class LocalRun {
   void on_signal();
   bool everybody_ended() const;
   std::vector<std::string> live_addresses() const;
-  std::string last_words(PeerId id) const;
+  std::string output_of(PeerId id) const;
   void log(Phase phase, PeerId about, Round round);
 
   Loop& loop_;

@@ -19,6 +19,7 @@ struct Arguments {
   LocalArguments local;
   ReportArguments report;
   SimArguments sim;
+  BenchArguments bench;
 };
 
 void describe(CLI::App& app, Arguments& arguments) {
@@ -37,6 +38,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   describe_local(app, arguments.local);
   describe_report(app, arguments.report);
   describe_sim(app, arguments.sim);
+  describe_bench(app, arguments.bench);
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -46,6 +48,17 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
+/// " local", " bench reduce"; empty for the program itself.
+std::string name_of(const CLI::App& command) {
+  return command.get_parent() == nullptr ? "" : name_of(*command.get_parent()) + " " + command.get_name();
+}
+
+/// The command that was chosen, or one of its own.
+const CLI::App& chosen_command(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : chosen_command(*chosen.front());
+}
+
 std::string unknown_argument(const CLI::App& command) {
   const std::vector<std::string> extra = command.remaining();
   if (extra.empty()) return "";
@@ -53,15 +66,15 @@ std::string unknown_argument(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
   const std::string meant = nearest(extra.front(), known);
-  return fmt::format("tw {}: unknown argument {}{}", command.get_name(), extra.front(),
+  return fmt::format("tw{}: unknown argument {}{}", name_of(command), extra.front(),
                      meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
 }
 
 int explain(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);
-  const auto chosen = app.get_subcommands();
-  const std::string name = chosen.empty() ? "" : " " + chosen.front()->get_name();
-  std::string message = chosen.empty() ? "" : unknown_argument(*chosen.front());
+  const CLI::App& command = chosen_command(app);
+  const std::string name = name_of(command);
+  std::string message = name.empty() ? "" : unknown_argument(command);
   if (message.empty()) message = fmt::format("tw{}: {}", name, error.what());
   fmt::print(stderr, "{}\nsee: tw{} --help\n", message, name);
   return kUsage;
@@ -91,6 +104,8 @@ int run(int count, char** words) {
   if (app.got_subcommand("train")) return train(arguments.train);
   if (app.got_subcommand("local")) return local(arguments.local);
   if (app.got_subcommand("sim")) return sim(arguments.sim);
+  if (app.got_subcommand("bench"))
+    return run_bench(arguments.bench, app.get_subcommand("bench")->got_subcommand("peer"));
   return report(arguments.report);
 }
 

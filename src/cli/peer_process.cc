@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "host/cpu_time.h"
 
 namespace tw {
 
@@ -19,7 +20,7 @@ constexpr Duration kFarewell = std::chrono::seconds(3);
 
 }  // namespace
 
-PeerProcess::PeerProcess(PeerOptions options, std::unique_ptr<Trainer> trainer)
+PeerProcess::PeerProcess(PeerOptions options, std::unique_ptr<Trainer> trainer, SessionObserver* observer)
     : options_(std::move(options)),
       network_(
           loop_, options_.session.self, random_,
@@ -34,7 +35,7 @@ PeerProcess::PeerProcess(PeerOptions options, std::unique_ptr<Trainer> trainer)
                 .compute = compute_,
                 .disk = disk_,
                 .events = *this},
-               options_.session, *trainer_) {}
+               options_.session, *trainer_, observer) {}
 
 int PeerProcess::run() {
   if (const Status opened = open_log(); !opened) return complain(opened.error().message, kFailed);
@@ -66,6 +67,14 @@ Status PeerProcess::open_log() {
   return Unit{};
 }
 
+/// What averaging a round costs lies between its call and its commit.
+Event PeerProcess::with_usage(Event event) const {
+  if (event.phase != Phase::call && event.phase != Phase::commit) return event;
+  event.numbers.emplace_back("cpu_s", cpu_seconds());
+  event.numbers.emplace_back("bytes_sent", static_cast<double>(network_.total().sent));
+  return event;
+}
+
 void PeerProcess::show_how_to_join(const std::string& address) {
   if (!options_.session.join.empty()) return say("listening on " + address);
   const bool local = address.starts_with("127.") || address.starts_with("[::1]");
@@ -74,7 +83,7 @@ void PeerProcess::show_how_to_join(const std::string& address) {
 }
 
 void PeerProcess::emit(const Event& event) {
-  if (log_) log_->emit(event);
+  if (log_) log_->emit(with_usage(event));
   if (options_.quiet) return;
   if (const auto line = progress_.line_for(event)) say(*line);
 }

@@ -28,7 +28,8 @@ struct PeerOptions {
 /// One peer on a real machine: the session, its doors, what the terminal shows, and the signals that end it.
 class PeerProcess final : public EventSink {
  public:
-  PeerProcess(PeerOptions options, std::unique_ptr<Trainer> trainer);
+  /// The observer, if there is one, outlives this object.
+  PeerProcess(PeerOptions options, std::unique_ptr<Trainer> trainer, SessionObserver* observer = nullptr);
 
   /// Takes part until the run is over, a signal came, or it fails. Returns the exit code.
   int run();
@@ -37,6 +38,7 @@ class PeerProcess final : public EventSink {
 
  private:
   Status open_log();
+  Event with_usage(Event event) const;
   void show_how_to_join(const std::string& address);
   void on_signal();
   void look();  // now and then: is it over?

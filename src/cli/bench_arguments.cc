@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "base/number.h"
+#include "cli/arguments.h"
+#include "cli/bench_rivals.h"
+
+namespace tw::bench {
+namespace {
+
+constexpr std::array<std::pair<const char*, std::uint64_t>, 7> kUnits{{{"GiB", 1ULL << 30},
+                                                                       {"GB", 1'000'000'000},
+                                                                       {"MiB", 1ULL << 20},
+                                                                       {"MB", 1'000'000},
+                                                                       {"KiB", 1ULL << 10},
+                                                                       {"kB", 1'000},
+                                                                       {"B", 1}}};
+constexpr std::array<std::pair<const char*, Codec>, 2> kCodecs{
+    {{"fp32", Codec::fp32}, {"fp16", Codec::fp16}}};
+constexpr std::uint64_t kMostBytes = 1ULL << 40;
+
+}  // namespace
+
+Result<std::uint64_t> parse_bytes(const std::string& option, const std::string& text) {
+  const Error wrong{
+      fmt::format("{} {}: expected a size such as 64MiB or 256MB, in whole floats of 4 bytes", option, text)};
+  std::uint64_t unit = 1;
+  std::string digits = text;
+  for (const auto& [name, bytes] : kUnits) {
+    if (!text.ends_with(name)) continue;
+    unit = bytes;
+    digits = text.substr(0, text.size() - std::string(name).size());
+    break;
+  }
+  const auto number = parse_number<std::uint64_t>(digits);
+  if (!number || *number == 0 || *number > kMostBytes / unit) return wrong;
+  if (*number * unit % sizeof(float) != 0) return wrong;
+  return *number * unit;
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  for (const auto& [name, unit] : kUnits)
+    if (bytes % unit == 0) return fmt::format("{} {}", bytes / unit, name);
+  return std::to_string(bytes);
+}
+
+Result<Codec> parse_codec(const std::string& text) {
+  std::vector<std::string> names;
+  for (const auto& [name, codec] : kCodecs) {
+    if (text == name) return codec;
+    names.emplace_back(name);
+  }
+  const std::string meant = nearest(text, names);
+  return Error{fmt::format("--codec {}: expected {}{}", text, fmt::join(names, ", "),
+                           meant.empty() ? "" : fmt::format("; did you mean {}?", meant))};
+}
+
+std::string codec_name(Codec codec) {
+  for (const auto& [name, known] : kCodecs)
+    if (codec == known) return name;
+  TW_CHECK(!"a codec");
+}
+
+Result<Disturbance> parse_disturbance(const std::string& option, const std::string& text,
+                                      std::uint64_t peers) {
+  const std::size_t at = text.find('@');
+  const std::string who = text.substr(0, at);
+  const auto fraction = at == std::string::npos ? std::nullopt : parse_number<double>(text.substr(at + 1));
+  const std::string expected = fmt::format(
+      "{} {}: expected PEER@FRACTION such as 2@0.5, or leader@FRACTION: where in its round, from 0 to 1",
+      option, text);
+  if (!fraction || !(*fraction >= 0) || *fraction > 1) return Error{expected};
+  Disturbance disturbance{
+      option == "--kill" ? Disturbance::Kind::kill : Disturbance::Kind::stop, {}, *fraction};
+  if (who == "leader") return disturbance;
+  const auto peer = parse_number<std::uint64_t>(who);
+  if (!peer) return Error{expected};
+  if (*peer < 1 || *peer > peers)
+    return Error{fmt::format("{} {}: there are peers 1 to {}, for example {} {}@{}", option, text, peers,
+                             option, peers, *fraction)};
+  disturbance.victim = PeerId{*peer};
+  return disturbance;
+}
+
+Result<std::vector<std::string>> parse_rivals(const std::string& text) {
+  std::vector<std::string> rivals;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    rivals.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  const std::vector<std::string> known(kRivals.begin(), kRivals.end());
+  for (const std::string& rival : rivals) {
+    if (std::find(known.begin(), known.end(), rival) != known.end()) continue;
+    const std::string meant = nearest(rival, known);
+    return Error{fmt::format("--vs {}: there is no {}; expected some of {}{}", text, rival,
+                             fmt::join(known, ","),
+                             meant.empty() ? "" : fmt::format("; did you mean {}?", meant))};
+  }
+  return rivals;
+}
+
+}  // namespace tw::bench

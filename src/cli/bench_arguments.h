@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "codec/codec.h"
+
+/// Values of the command line of `tw bench reduce`, from text.
+namespace tw::bench {
+
+/// "64MiB", "256MB", "4096": powers of 1024 and of 1000. Whole floats, at least one.
+Result<std::uint64_t> parse_bytes(const std::string& option, const std::string& text);
+
+/// "64 MiB", "256 MB" ...: the largest unit that loses nothing.
+std::string bytes_text(std::uint64_t bytes);
+
+Result<Codec> parse_codec(const std::string& text);
+std::string codec_name(Codec codec);
+
+/// What happens to one peer in the middle of one round.
+struct Disturbance {
+  enum class Kind { kill, stop };
+  Kind kind{};
+  std::optional<PeerId> victim;  ///< nobody: whoever leads
+  double fraction = 0;           ///< of an undisturbed round, in [0, 1]
+
+  bool operator==(const Disturbance&) const = default;
+};
+
+/// "2@0.5", "leader@0.3"; option is --kill or --stop.
+Result<Disturbance> parse_disturbance(const std::string& option, const std::string& text,
+                                      std::uint64_t peers);
+
+/// "gloo,openmpi".
+Result<std::vector<std::string>> parse_rivals(const std::string& text);
+
+}  // namespace tw::bench

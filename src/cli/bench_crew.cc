@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_crew.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "cli/bench_watch.h"
+#include "monitor/report.h"
+
+namespace tw::bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What is measured is stamped by the peers; so it matters only for the moment of a disturbance.
+constexpr Duration kLookEvery = 5ms;
+constexpr Duration kLookOften = 1ms;
+
+std::string name_of(PeerId peer) { return "peer " + to_string(peer); }
+
+bool has(const std::vector<LogEntry>& log, Phase phase, Round round) {
+  return std::any_of(log.begin(), log.end(), [&](const LogEntry& entry) {
+    return entry.event.phase == phase && entry.event.round == round;
+  });
+}
+
+}  // namespace
+
+Result<CrewOutcome> Crew::run() {
+  auto board = map_board(options_.folder + "/board");
+  if (!board) return board.error();
+  board_ = std::move(board).value();
+  if (const Status started = start(); !started) return started.error();
+  for (Round round = 1; round <= options_.all_rounds(); ++round) {
+    if (const Status all = ready(round); !all) return all.error();
+    if (const Status logs = read(); !logs) return logs.error();
+    released_[round] = now();
+    board_->release(static_cast<std::uint32_t>(round));
+    if (round != options_.disturbed_round()) continue;
+    if (const Status disturbed = disturb(); !disturbed) return disturbed.error();
+  }
+  if (const Status ended = finish(); !ended) return ended.error();
+  return measure();
+}
+
+Status Crew::start() {
+  if (const Status first = launch(PeerId{1}, ""); !first) return first;
+  std::string address;
+  const Status listens = until_logged("peer 1 does not listen", [&] {
+    for (const LogEntry& entry : logs_[PeerId{1}])
+      if (entry.event.phase == Phase::start) address = entry.event.why;
+    return !address.empty();
+  });
+  if (!listens) return listens;
+  for (std::uint64_t id = 2; id <= options_.hosts.size(); ++id) {
+    if (const Status other = launch(PeerId{id}, address); !other) return other;
+  }
+  return Unit{};
+}
+
+Status Crew::launch(PeerId id, const std::string& join) {
+  const Host& host = options_.hosts[id.value - 1];
+  std::vector<std::string> words = host.enter;
+  words.insert(words.end(),
+               {own_path(), "bench", "peer", "--id", to_string(id), "--peers",
+                std::to_string(options_.hosts.size()), "--bytes", std::to_string(options_.bytes), "--codec",
+                codec_name(options_.codec), "--rounds", std::to_string(options_.all_rounds()), "--board",
+                options_.folder + "/board", "--out", options_.folder, "--listen", host.address + ":0"});
+  if (!join.empty()) words.insert(words.end(), {"--join", join});
+  words.insert(words.end(), options_.more.begin(), options_.more.end());
+  auto child = Child::start(words, output_of(id));
+  if (!child) return child.error();
+  peers_.emplace(id,
+                 Peer{std::move(child).value(), EventLogTail(options_.folder + "/" + event_log_name(id))});
+  logs_[id];
+  return Unit{};
+}
+
+Status Crew::read() {
+  for (auto& [id, peer] : peers_) {
+    auto entries = peer.tail.poll();
+    if (!entries) return entries.error();
+    auto& log = logs_[id];
+    log.insert(log.end(), entries.value().begin(), entries.value().end());
+  }
+  return Unit{};
+}
+
+Status Crew::look() {
+  for (auto& [id, peer] : peers_) {
+    const auto ending = peer.child.ending();
+    if (ending.value_or(0) == 0 || peer.disturbed) continue;
+    return Error{
+        fmt::format("{} failed (exit code {}): {}", name_of(id), *ending, last_words(output_of(id)))};
+  }
+  return Unit{};
+}
+
+Status Crew::until(const std::string& what, Duration every, const std::function<bool()>& holds) {
+  Status state = Unit{};
+  const Status in_time = wait_until(what, every, [&] {
+    state = look();
+    return !state || holds();
+  });
+  return in_time ? state : in_time;
+}
+
+Status Crew::until_logged(const std::string& what, const std::function<bool()>& holds) {
+  Status state = Unit{};
+  const Status in_time = until(what, kLookOften, [&] {
+    state = read();
+    return !state || holds();
+  });
+  return in_time ? state : in_time;
+}
+
+Status Crew::ready(Round round) {
+  return until(fmt::format("not all peers are ready for round {}", round), kLookEvery, [&] {
+    return std::all_of(peers_.begin(), peers_.end(), [&](const auto& peer) {
+      return peer.second.disturbed || board_->ready[peer.first.value - 1].load() >= round;
+    });
+  });
+}
+
+Status Crew::disturb() {
+  const Round round = options_.disturbed_round();
+  const Disturbance& disturbance = *options_.disturbance;
+  const PeerId victim = disturbance.victim.value_or(leader_in(logs_));
+  auto undisturbed = measured_rounds();
+  if (!undisturbed) return undisturbed.error();
+  std::vector<double> usual_s;
+  for (const RoundTimes& times : undisturbed.value()) usual_s.push_back(times.commit_s);
+  const Status called = until_logged(fmt::format("round {} is not called", round),
+                                     [&] { return first_call(logs_, round).has_value(); });
+  if (!called) return called;
+  const Instant at = begin_of(round) + from_seconds(disturbance.fraction * median(usual_s));
+  std::this_thread::sleep_for(at - now());
+  Peer& peer = peers_.at(victim);
+  peer.disturbed = true;
+  peer.child.send_signal(disturbance.kind == Disturbance::Kind::kill ? SIGKILL : SIGSTOP);
+  const Status committed =
+      until_logged(fmt::format("round {} is not committed without {}", round, name_of(victim)), [&] {
+        return std::all_of(logs_.begin(), logs_.end(), [&](const auto& log) {
+          return log.first == victim || has(log.second, Phase::commit, round);
+        });
+      });
+  peer.child.send_signal(SIGCONT);
+  return committed;
+}
+
+Status Crew::finish() {
+  const Status ended = until("not all peers end", kLookEvery, [&] {
+    return std::all_of(peers_.begin(), peers_.end(),
+                       [](auto& peer) { return peer.second.disturbed || peer.second.child.ending(); });
+  });
+  if (!ended) return ended;
+  return read();
+}
+
+Instant Crew::begin_of(Round round) const {
+  const Instant released = released_.at(round);
+  return std::max(released, first_call(logs_, round).value_or(released));
+}
+
+Result<std::vector<RoundTimes>> Crew::measured_rounds() const {
+  std::vector<RoundTimes> rounds;
+  for (Round round = options_.warm_up + 1; round <= options_.warm_up + options_.rounds; ++round) {
+    auto times = times_of(logs_, round, begin_of(round));
+    if (!times) return times.error();
+    rounds.push_back(std::move(times).value());
+  }
+  return rounds;
+}
+
+Result<CrewOutcome> Crew::measure() const {
+  CrewOutcome outcome;
+  auto rounds = measured_rounds();
+  if (!rounds) return rounds.error();
+  outcome.rounds = std::move(rounds).value();
+  std::vector<std::vector<LogEntry>> all;
+  for (const auto& [id, log] : logs_) all.push_back(log);
+  const Summary summary = summarize(all);
+  outcome.identical = summary.identical;
+  outcome.difference = summary.difference;
+  if (!options_.disturbance) return outcome;
+  PeerLogs survivors = logs_;
+  std::erase_if(survivors, [&](const auto& log) { return peers_.at(log.first).disturbed; });
+  auto disturbed = times_of(survivors, options_.disturbed_round(), begin_of(options_.disturbed_round()));
+  if (!disturbed) return disturbed.error();
+  outcome.disturbed = std::move(disturbed).value();
+  return outcome;
+}
+
+std::string Crew::output_of(PeerId id) const { return options_.folder + "/peer-" + to_string(id) + ".log"; }
+
+}  // namespace tw::bench

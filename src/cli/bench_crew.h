@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/bench_arguments.h"
+#include "cli/bench_bed.h"
+#include "cli/bench_board.h"
+#include "cli/bench_times.h"
+#include "cli/child.h"
+#include "codec/codec.h"
+
+namespace tw::bench {
+
+/// What one start of all peers does. Rounds: those that warm up, those that are measured, the disturbed one
+/// if there is one, and one that shows that the last mean was right.
+struct CrewOptions {
+  std::vector<Host> hosts;  ///< a peer on each; ids count from 1
+  std::uint64_t bytes = 0;
+  Codec codec = Codec::fp32;
+  Round warm_up = 3;
+  Round rounds = 5;
+  std::optional<Disturbance> disturbance;
+  std::vector<std::string> more;  ///< arguments of the peers
+  std::string folder;             ///< empty; for event logs and what the peers print
+
+  Round disturbed_round() const { return disturbance ? warm_up + rounds + 1 : 0; }
+
+  Round all_rounds() const { return warm_up + rounds + (disturbance ? 1 : 0) + 1; }
+};
+
+/// One start of all peers, measured.
+struct CrewOutcome {
+  std::vector<RoundTimes> rounds;  ///< that were not disturbed
+  std::optional<RoundTimes> disturbed;
+  bool identical = false;
+  std::string difference;
+};
+
+/// Peers of tradewind, a process each with a whole session, which average one vector after another.
+class Crew {
+ public:
+  explicit Crew(CrewOptions options) : options_(std::move(options)) {}
+
+  /// Errors: what a peer printed last, or who did not get on for a minute.
+  Result<CrewOutcome> run();
+
+ private:
+  struct Peer {
+    Child child;
+    EventLogTail tail;
+    bool disturbed = false;
+  };
+
+  Status start();
+  Status launch(PeerId id, const std::string& join);
+  Status read();
+  Status ready(Round round);
+  Status disturb();
+  Status finish();
+  Result<CrewOutcome> measure() const;
+  Status until(const std::string& what, Duration every, const std::function<bool()>& holds);
+  Status until_logged(const std::string& what, const std::function<bool()>& holds);
+  Status look();  // is anybody gone that should not be?
+  Instant begin_of(Round round) const;
+  Result<std::vector<RoundTimes>> measured_rounds() const;
+  std::string output_of(PeerId id) const;
+
+  CrewOptions options_;
+  MappedBoard board_;
+  std::map<PeerId, Peer> peers_;
+  PeerLogs logs_;
+  std::map<Round, Instant> released_;
+};
+
+}  // namespace tw::bench

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/bench_times.h"
+
+namespace tw::bench {
+
+/// Of one system over all its measured rounds; medians but for the fastest.
+struct SystemTimes {
+  double seconds = 0;
+  double fastest_s = 0;
+  double slowest_s = 0;
+  double cpu_s_per_gb = 0;  ///< of all peers, for each GB that crossed a link
+};
+
+/// What was disturbed, and how long the round took until all survivors had it committed, against one that was
+/// not.
+struct DisturbedTimes {
+  std::string what;  ///< "--kill 2@0.5"
+  double undisturbed_s = 0;
+  double disturbed_s = 0;
+};
+
+/// What `tw bench reduce` tells.
+struct BenchResult {
+  std::string topology;
+  std::uint64_t peers = 0;
+  std::uint64_t bytes = 0;
+  std::string codec;
+  Round warm_up = 0;
+  Round rounds = 0;  ///< of each turn
+  Round turns = 0;
+  SystemTimes tradewind;
+  std::optional<double> bound_s;
+  std::optional<double> bound_cpu_s_per_gb;
+  double bytes_sent_per_peer = 0;  ///< mean over the peers, in a round
+  std::vector<double> bytes_sent;  ///< by peer
+  bool identical = false;
+  std::string difference;
+  std::map<std::string, SystemTimes> rivals;
+  std::optional<DisturbedTimes> disturbed;
+  bool limited_by_box = false;
+  std::string commit, date, machine;
+  double load_before = 0;  ///< of the machine, a minute's average
+};
+
+/// An object, indented, with a line end. docs/benchmarks.md has the keys.
+std::string to_json(const BenchResult& result);
+
+/// For people.
+std::string render(const BenchResult& result);
+
+/// The commit of the sources around this program, the date, and the machine.
+void sign(BenchResult& result);
+
+}  // namespace tw::bench

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "cli/bench_result.h"
+
+namespace tw::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
+}  // namespace
+
+std::string to_json(const BenchResult& result) {
+  Json json = {{"topology", result.topology},
+               {"peers", result.peers},
+               {"bytes", result.bytes},
+               {"codec", result.codec},
+               {"seconds", result.tradewind.seconds},
+               {"fastest_s", result.tradewind.fastest_s},
+               {"slowest_s", result.tradewind.slowest_s},
+               {"bound_s", or_null(result.bound_s)},
+               {"bound_share", or_null(std::nullopt)},
+               {"bound_cpu_s_per_gb", or_null(result.bound_cpu_s_per_gb)},
+               {"bytes_sent_per_peer", result.bytes_sent_per_peer},
+               {"bytes_sent", result.bytes_sent},
+               {"cpu_s_per_gb", result.tradewind.cpu_s_per_gb},
+               {"identical", result.identical},
+               {"vs", Json::object()}};
+  if (result.bound_s) json["bound_share"] = *result.bound_s / result.tradewind.seconds;
+  for (const auto& [name, times] : result.rivals) {
+    json["vs"][name] = {{"seconds", times.seconds},
+                        {"fastest_s", times.fastest_s},
+                        {"slowest_s", times.slowest_s},
+                        {"cpu_s_per_gb", times.cpu_s_per_gb},
+                        {"speedup", times.seconds / result.tradewind.seconds}};
+    if (result.bound_s) json["vs"][name]["bound_share"] = *result.bound_s / times.seconds;
+  }
+  if (result.disturbed) {
+    json["disturbed"] = result.disturbed->what;
+    json["undisturbed_s"] = result.disturbed->undisturbed_s;
+    json["disturbed_s"] = result.disturbed->disturbed_s;
+  }
+  json["rounds"] = result.rounds;
+  json["turns"] = result.turns;
+  json["warm_up"] = result.warm_up;
+  json["limited_by_box"] = result.limited_by_box;
+  json["commit"] = result.commit;
+  json["date"] = result.date;
+  json["machine"] = result.machine;
+  json["load_before"] = result.load_before;
+  return json.dump(2) + '\n';
+}
+
+}  // namespace tw::bench

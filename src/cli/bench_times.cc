@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+#include "monitor/report.h"
+
+namespace tw::bench {
+namespace {
+
+const Event* first_of(const std::vector<LogEntry>& log, Phase phase, Round round) {
+  const auto found = std::find_if(log.begin(), log.end(), [&](const LogEntry& entry) {
+    return entry.event.phase == phase && entry.event.round == round;
+  });
+  return found == log.end() ? nullptr : &found->event;
+}
+
+double grown(const Event& from, const Event& to, std::string_view name) {
+  return number_in(to, name).value_or(0) - number_in(from, name).value_or(0);
+}
+
+}  // namespace
+
+Result<RoundTimes> times_of(const PeerLogs& logs, Round round, Instant begun) {
+  RoundTimes times;
+  for (const auto& [peer, log] : logs) {
+    const Event* call = first_of(log, Phase::call, round);
+    const Event* gather = first_of(log, Phase::gather, round);
+    const Event* commit = first_of(log, Phase::commit, round);
+    if (call == nullptr || gather == nullptr || commit == nullptr)
+      return Error{fmt::format("peer {} took no part in round {}", to_string(peer), round)};
+    times.mean_s = std::max(times.mean_s, to_seconds(gather->at - begun));
+    times.commit_s = std::max(times.commit_s, to_seconds(commit->at - begun));
+    times.cpu_s += grown(*call, *commit, "cpu_s");
+    times.bytes_sent[peer] = grown(*call, *commit, "bytes_sent");
+  }
+  return times;
+}
+
+std::optional<Instant> first_call(const PeerLogs& logs, Round round) {
+  std::optional<Instant> first;
+  for (const auto& [peer, log] : logs) {
+    const Event* call = first_of(log, Phase::call, round);
+    if (call != nullptr && (!first || call->at < *first)) first = call->at;
+  }
+  return first;
+}
+
+PeerId leader_in(const PeerLogs& logs) {
+  TW_CHECK(!logs.empty());
+  PeerId leader = logs.begin()->first;
+  Instant since{};
+  for (const auto& [peer, log] : logs) {
+    for (const LogEntry& entry : log) {
+      if (entry.event.phase != Phase::lead || entry.event.at < since) continue;
+      since = entry.event.at;
+      leader = peer;
+    }
+  }
+  return leader;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+double bound_s(double wire_bytes, const std::vector<double>& capacities) {
+  if (capacities.size() < 2) return 0;
+  const double slowest = *std::min_element(capacities.begin(), capacities.end());
+  const double all = std::accumulate(capacities.begin(), capacities.end(), 0.0);
+  return wire_bytes * std::max(1 / slowest, 2 * static_cast<double>(capacities.size() - 1) / all);
+}
+
+}  // namespace tw::bench

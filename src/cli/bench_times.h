@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "monitor/event_log_json.h"
+
+/// From event logs to what `tw bench reduce` tells; pure functions.
+namespace tw::bench {
+
+/// One round, as the peers saw it whose logs are here.
+struct RoundTimes {
+  double mean_s = 0;                    ///< until the last peer holds the whole mean
+  double commit_s = 0;                  ///< until the last peer knows that it is committed
+  double cpu_s = 0;                     ///< of all these peers, each from its call to its commit
+  std::map<PeerId, double> bytes_sent;  ///< by each, in the same time
+};
+
+using PeerLogs = std::map<PeerId, std::vector<LogEntry>>;
+
+/// Seconds since `begun`. An error names the peer without a call, gather or commit of this round.
+Result<RoundTimes> times_of(const PeerLogs& logs, Round round, Instant begun);
+
+/// When the round was called first, by anybody here.
+std::optional<Instant> first_call(const PeerLogs& logs, Round round);
+
+/// Who leads, as far as these logs tell; the first peer where they tell nothing.
+PeerId leader_in(const PeerLogs& logs);
+
+/// 0 of nothing.
+double median(std::vector<double> values);
+
+/// The seconds that no all-reduce of `wire_bytes` a vector can beat, where peer i can send and receive
+/// capacities[i] bytes a second (DESIGN: T* = S max(1 / b_min, 2 (N - 1) / sum of b)). 0 for one peer.
+double bound_s(double wire_bytes, const std::vector<double>& capacities);
+
+}  // namespace tw::bench

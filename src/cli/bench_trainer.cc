@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace tw::bench {
+namespace {
+
+/// Enough that each peer gets some, few enough that they cost nothing.
+constexpr std::uint64_t kMicrobatchesOfAPeer = 4;
+/// Odd, so that no two pieces of the vector of a power of two are alike.
+constexpr std::uint64_t kPeriod = 251;
+constexpr std::uint64_t kChecked = 1009;
+
+/// Never 0, within (-1, 1), exact in any floating-point codec.
+float value_at(PeerId peer, std::uint64_t i) {
+  const std::uint64_t step = (7 * i + 13 * peer.value) % kPeriod;
+  return (2 * static_cast<float>(step) - static_cast<float>(kPeriod)) / 256;
+}
+
+/// Error of one rounding, relative to the largest value nearby.
+double rounding_of(Codec codec) { return codec == Codec::fp32 ? 1e-6 : 1.0 / 2048; }
+
+}  // namespace
+
+RunOptions run_of(std::uint64_t peers, Codec codec, Round rounds) {
+  RunOptions run;
+  run.model = "bench";
+  run.target_batch_size = kMicrobatchesOfAPeer * peers;
+  run.microbatch = 1;
+  run.optimizer = {.kind = OptimizerKind::sgd, .momentum = 0, .weight_decay = 0};
+  run.schedule = {.learning_rate = 1};
+  run.codec = codec;
+  run.rounds = rounds;
+  return run;
+}
+
+GradientTrainer::GradientTrainer(Options options) : options_(std::move(options)), vector_(kPeriod) {
+  for (std::uint64_t i = 0; i < kPeriod; ++i) vector_[i] = value_at(options_.self, i);
+}
+
+void GradientTrainer::initial_parameters(std::span<float> out) { std::fill(out.begin(), out.end(), 0.0F); }
+
+double GradientTrainer::accumulate(std::span<const float> parameters, SampleSpan samples,
+                                   std::span<float> gradient_sum) {
+  const Round round = samples.first / options_.run.target_batch_size + 1;
+  check(round, parameters);
+  const bool fresh = gradient_sum.front() == 0;
+  for (std::size_t first = 0; fresh && first < gradient_sum.size(); first += kPeriod) {
+    const std::size_t length = std::min<std::size_t>(kPeriod, gradient_sum.size() - first);
+    for (std::size_t i = 0; i < length; ++i) gradient_sum[first + i] += vector_[i];
+  }
+  if (options_.board != nullptr)
+    options_.board->await(static_cast<int>(options_.self.value - 1), static_cast<std::uint32_t>(round));
+  return 0;
+}
+
+void GradientTrainer::on_commit(const Record& record) {
+  std::vector<PeerId> peers;
+  for (const Contribution& c : record.contributors) peers.push_back(c.peer);
+  const std::lock_guard lock(mutex_);
+  contributors_.insert_or_assign(record.round, std::move(peers));
+}
+
+GradientTrainer::Sample GradientTrainer::sample(Round round, std::span<const float> parameters) const {
+  Sample sample{round, {}};
+  for (std::uint64_t i = 0; i < kChecked; ++i)
+    sample.values.push_back(parameters[i * (parameters.size() - 1) / (kChecked - 1)]);
+  return sample;
+}
+
+void GradientTrainer::check(Round round, std::span<const float> parameters) {
+  if (before_.round == round) return;
+  const Sample before = std::exchange(before_, sample(round, parameters));
+  const bool follows = before.round + 1 == round && !before.values.empty();
+  if (!follows) return;  // it is the first one here, or this peer took the state of others meanwhile
+  std::vector<PeerId> peers;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = contributors_.find(before.round);
+    if (found == contributors_.end()) return;
+    peers = std::move(found->second);
+    contributors_.erase(found);
+  }
+  const double unit = 1.0 / static_cast<double>(options_.run.target_batch_size);
+  const double tolerance = 4 * rounding_of(options_.run.codec) * unit * static_cast<double>(peers.size());
+  for (std::uint64_t k = 0; k < kChecked; ++k) {
+    const std::uint64_t i = k * (parameters.size() - 1) / (kChecked - 1);
+    double mean = 0;
+    for (const PeerId peer : peers) mean += unit * static_cast<double>(value_at(peer, i % kPeriod));
+    const double lost = static_cast<double>(before.values[k]) - static_cast<double>(before_.values[k]);
+    // The parameters have grown by a value below 1 in each round, and round off in single precision.
+    const double drift = static_cast<double>(round) * std::numeric_limits<float>::epsilon();
+    if (std::abs(lost - mean) > tolerance + drift)
+      throw std::runtime_error(
+          fmt::format("the mean of round {} is {} at {}, expected {}", before.round, lost, i, mean));
+  }
+}
+
+}  // namespace tw::bench

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/arguments.h"
+#include "cli/bench_arguments.h"
+#include "cli/bench_reduce.h"
+#include "cli/bench_result.h"
+#include "cli/bench_watch.h"
+#include "cli/commands.h"
+
+namespace tw {
+
+namespace {
+
+using namespace bench;
+
+constexpr std::uint64_t kMostRounds = 200;
+
+Status parse_counts(const BenchArguments& arguments, ReduceOptions& options) {
+  const auto peers = parse_count("--peers", arguments.peers, {.least = 2, .most = kMaxLocalPeers});
+  if (!peers) return peers.error();
+  options.peers = peers.value();
+  const auto bytes = parse_bytes("--bytes", arguments.bytes);
+  if (!bytes) return bytes.error();
+  options.bytes = bytes.value();
+  const auto rounds = parse_count("--rounds", arguments.rounds, {.least = 1, .most = kMostRounds});
+  if (!rounds) return rounds.error();
+  options.rounds = rounds.value();
+  const auto warm_up = parse_count("--warm-up", arguments.warm_up, {.least = 0, .most = kMostRounds});
+  if (!warm_up) return warm_up.error();
+  options.warm_up = warm_up.value();
+  const auto turns = parse_count("--turns", arguments.turns, {.least = 1, .most = kMostRounds});
+  if (!turns) return turns.error();
+  options.turns = turns.value();
+  return Unit{};
+}
+
+Result<ReduceOptions> options_of(const BenchArguments& arguments) {
+  ReduceOptions options;
+  if (const Status counts = parse_counts(arguments, options); !counts) return counts.error();
+  const auto codec = parse_codec(arguments.codec);
+  if (!codec) return codec.error();
+  options.codec = codec.value();
+  if (!arguments.kill.empty() && !arguments.stop.empty())
+    return Error{fmt::format("--kill {} and --stop {}: expected one of them; run them one after the other",
+                             arguments.kill, arguments.stop)};
+  if (!arguments.kill.empty() || !arguments.stop.empty()) {
+    const bool kills = !arguments.kill.empty();
+    const auto disturbance = parse_disturbance(kills ? "--kill" : "--stop",
+                                               kills ? arguments.kill : arguments.stop, options.peers);
+    if (!disturbance) return disturbance.error();
+    options.disturbance = disturbance.value();
+  }
+  if (!arguments.versus.empty()) {
+    auto rivals = parse_rivals(arguments.versus);
+    if (!rivals) return rivals.error();
+    options.rivals = std::move(rivals).value();
+  }
+  return options;
+}
+
+}  // namespace
+
+void describe_bench(CLI::App& app, BenchArguments& arguments) {
+  CLI::App* bench = app.add_subcommand("bench", "Measure on this machine");
+  bench->require_subcommand(1);
+  CLI::App* command = bench->add_subcommand("reduce", "How long peers take to average a vector");
+  command->add_option("--peers", arguments.peers, "processes, 2 to 64")->capture_default_str();
+  command->add_option("--bytes", arguments.bytes, "of the vector of floats, such as 64MiB or 256MB")
+      ->capture_default_str();
+  command->add_option("--codec", arguments.codec, "what crosses the wire: fp32, fp16")->capture_default_str();
+  command->add_option(
+      "--vs", arguments.versus,
+      "gloo,gloo-ring,openmpi: the same vector with these, in turns (make bench builds them)");
+  command->add_option("--rounds", arguments.rounds, "that are measured, in each turn")->capture_default_str();
+  command->add_option("--warm-up", arguments.warm_up, "rounds before them")->capture_default_str();
+  command->add_option("--turns", arguments.turns, "how often everything is started anew")
+      ->capture_default_str();
+  command->add_option(
+      "--kill", arguments.kill,
+      "PEER@FRACTION or leader@FRACTION: SIGKILL in one more round, when so much of the usual "
+      "time has passed since its call");
+  command->add_option("--stop", arguments.stop,
+                      "the same with SIGSTOP; SIGCONT once the others have the round");
+  command->add_flag("--json", arguments.json, "print JSON on stdout; docs/benchmarks.md has the keys");
+  command->footer(
+      "Starts the peers, each a process with a whole session: members, leases, plan, averaging, commit. "
+      "Their\n"
+      "model has a known gradient and costs nothing; filling the vectors and updates are not measured.\n"
+      "  seconds    from the plan's call (or the last contribution that is complete, if that is later) "
+      "until\n"
+      "             the last peer holds the whole mean; median\n"
+      "  bound      no all-reduce can be faster: on the loopback as many bytes with plain sockets, in turns\n"
+      "  CPU s/GB   of all peers, from call to commit, for each GB that they sent\n"
+      "\nExamples:\n"
+      "  tw bench reduce --peers 2 --bytes 256MB\n"
+      "  tw bench reduce --peers 4 --codec fp16 --vs gloo,openmpi --turns 3\n"
+      "  tw bench reduce --peers 4 --kill leader@0.5 --json");
+  describe_bench_peer(*bench, arguments.peer);
+}
+
+int run_bench(const BenchArguments& arguments, bool as_peer) {
+  if (as_peer) return bench_peer(arguments.peer);
+  const auto options = options_of(arguments);
+  if (!options) return complain(options.error().message, kUsage);
+  watch_interrupts();
+  const auto result =
+      reduce(options.value(), [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+  if (interrupted()) return kInterrupted;
+  if (!result) return complain(result.error().message, kFailed);
+  fmt::print("{}", arguments.json ? to_json(result.value()) : render(result.value()));
+  if (!result.value().identical) return complain("means differ: " + result.value().difference, kFailed);
+  return kDone;
+}
+
+}  // namespace tw

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+
+#include "cli/bench_arguments.h"
+#include "cli/bench_trainer.h"
+#include "cli/commands.h"
+#include "cli/peer_process.h"
+#include "host/random_os.h"
+
+namespace tw {
+
+void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments) {
+  CLI::App* command = bench.add_subcommand("peer", "One peer; `tw bench reduce` starts it");
+  command->group("");  // not in the help
+  command->add_option("--id", arguments.id)->required();
+  command->add_option("--peers", arguments.peers)->required();
+  command->add_option("--bytes", arguments.bytes)->required();
+  command->add_option("--codec", arguments.codec)->required();
+  command->add_option("--rounds", arguments.rounds)->required();
+  command->add_option("--board", arguments.board)->required();
+  command->add_option("--out", arguments.out)->required();
+  command->add_option("--listen", arguments.listen)->required();
+  command->add_option("--join", arguments.join);
+}
+
+int bench_peer(const BenchPeerArguments& arguments) {
+  const auto codec = bench::parse_codec(arguments.codec);
+  if (!codec) return complain(codec.error().message, kUsage);
+  const auto board = bench::map_board(arguments.board);
+  if (!board) return complain(board.error().message, kFailed);
+  PeerOptions options{.session = {.self = PeerId{arguments.id},
+                                  .incarnation = OsRandom().next(),
+                                  .listen = arguments.listen,
+                                  .join = arguments.join,
+                                  .wait_for = static_cast<std::uint32_t>(arguments.peers),
+                                  .run = bench::run_of(arguments.peers, codec.value(), arguments.rounds)},
+                      .run_file = "bench",
+                      .out = arguments.out,
+                      .quiet = true};
+  auto trainer = std::make_unique<bench::GradientTrainer>(
+      bench::GradientTrainer::Options{.self = PeerId{arguments.id},
+                                      .parameters = arguments.bytes / sizeof(float),
+                                      .run = options.session.run,
+                                      .board = board.value().get()});
+  bench::GradientTrainer& observer = *trainer;
+  return PeerProcess(std::move(options), std::move(trainer), &observer).run();
+}
+
+}  // namespace tw
