@@ -19,7 +19,7 @@ constexpr std::size_t kControlQueueBytes = 8 << 20;
 
 // Enough to keep a connection busy while the next message is made, little enough that one made late is sent
 // soon.
-constexpr std::size_t kBulkQueueBytes = 1 << 20;
+constexpr std::size_t kBulkQueueBytes = 512 << 10;
 constexpr std::size_t kLeastQueueBytes = 256 << 10;
 
 constexpr Duration kWatch = 100ms;
