@@ -3,12 +3,15 @@
 
 #include <malloc.h>
 
+#include <climits>
+
 namespace tw {
 
 void keep_freed_memory() {
 #ifdef M_MMAP_THRESHOLD
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, INT_MAX);
+  mallopt(M_ARENA_MAX, 1);  // those of other threads than the first give memory back whatever the threshold
 #endif
 }
 
