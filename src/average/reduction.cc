@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "average/mean_digest.h"
 #include "average/weighted_sum.h"
 #include "base/check.h"
 #include "wire/frame.h"
@@ -34,6 +35,7 @@ Reduction::Reduction(Options options)
       kept_(geometry().segments()),
       mean_(std::move(options_.memory)),
       encoded_(geometry().segments()),
+      digests_(geometry().segments()),
       received_(geometry().segments()) {
   TW_CHECK(geometry().length > 0);
   mean_.resize(geometry().length);
@@ -304,7 +306,8 @@ bool Reduction::take_result(std::uint64_t segment, const Blob& encoded) {
 void Reduction::result_is_here(std::uint64_t segment, Blob encoded) {
   encoded_[segment] = std::move(encoded);
   ++results_here_;
-  if (results_here_ == geometry().segments()) mean_digest_ = digest_of(std::span<const float>(mean_));
+  digests_[segment] = digest_of(std::span<const float>(mean_of(segment)));
+  if (results_here_ == geometry().segments()) mean_digest_ = digest_of_segments(digests_);
 }
 
 std::span<float> Reduction::mean_of(std::uint64_t segment) {

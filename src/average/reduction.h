@@ -109,7 +109,7 @@ class Reduction {
   /// Every segment of the mean is here, for the present plan.
   bool complete() const { return plan_ && results_here_ == geometry().segments(); }
 
-  /// Valid once complete: the decoded mean, and its digest.
+  /// Valid once complete: the decoded mean, and its digest (mean_digest.h).
   std::span<const float> mean() const;
   Digest mean_digest() const;
 
@@ -194,7 +194,8 @@ class Reduction {
   std::vector<std::uint32_t> missing_;  ///< by own segment: contributions of the plan that are not here
 
   std::vector<float> mean_;
-  std::vector<Blob> encoded_;  ///< by segment; empty where there is no result for the present set
+  std::vector<Blob> encoded_;    ///< by segment; empty where there is no result for the present set
+  std::vector<Digest> digests_;  ///< of the decoded segments that are here
   std::uint64_t results_here_ = 0;
   Digest mean_digest_;  ///< valid once complete
   ReceivedResults received_;

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "average/mean_digest.h"
 #include "average/reduction.h"
 #include "average/reference.h"
 #include "base/prng.h"
@@ -147,7 +148,7 @@ class Cluster {
       if (std::memcmp(reduction.mean().data(), mean.data(), 4 * mean.size()) != 0) {
         return ::testing::AssertionFailure() << who << " has another mean";
       }
-      if (reduction.mean_digest() != digest_of(std::span<const float>(mean))) {
+      if (reduction.mean_digest() != digest_of_mean(mean, setup_.geometry)) {
         return ::testing::AssertionFailure() << who << " has another digest";
       }
     }

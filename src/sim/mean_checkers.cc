@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "average/mean_digest.h"
 #include "average/reference.h"
 #include "sim/trainer.h"
 
@@ -95,7 +96,7 @@ class SignChoices {
     std::vector<std::size_t> choice(segments, 0);
     std::vector<float> values = means_.front();
     for (std::uint64_t tried = 0; tried < most; ++tried) {
-      if (digest_of(std::span<const float>(values)) == mean) return true;
+      if (digest_of_mean(values, rules_.geometry) == mean) return true;
       std::uint64_t segment = 0;
       while (segment < segments && ++choice[segment] == signs_) choice[segment++] = 0;
       if (segment == segments) return false;
@@ -153,7 +154,7 @@ void ExactMean::on_commit(const Sighting& s) {
     if (lie && lie != FaultKind::send_negated) return;
     if (lie) doubtful.push_back(i);
   }
-  const Digest mean = digest_of(std::span<const float>(honest_mean(record, rules_)));
+  const Digest mean = digest_of_mean(honest_mean(record, rules_), rules_.geometry);
   if (mean == record.mean) return;
   constexpr std::size_t kMostDoubtful = 8;
   if (doubtful.size() > kMostDoubtful) return;
@@ -204,7 +205,7 @@ void OnlySoundInput::judge_mean(const Record& record) {
   }
   if (struck.empty() && rules_.norm_cap == 0) return;
   const std::vector<float> mean = honest_mean(record, rules_);
-  if (digest_of(std::span<const float>(mean)) != record.mean) {
+  if (digest_of_mean(mean, rules_.geometry) != record.mean) {
     if (!struck.empty()) {
       violated(fmt::format("round {}: something is in the mean that had to be refused, of peers{}",
                            record.round, struck));

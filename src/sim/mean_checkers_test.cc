@@ -40,7 +40,7 @@ Record negated(Record record, const std::set<std::uint64_t>& segments) {
     }
   }
   const WeightedGradient both[] = {{12, first}, {8, second}};
-  record.mean = digest_of(std::span<const float>(reference_mean(Codec::fp16, both, kRules.geometry)));
+  record.mean = digest_of_mean(reference_mean(Codec::fp16, both, kRules.geometry), kRules.geometry);
   return record;
 }
 

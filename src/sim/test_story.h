@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 
+#include "average/mean_digest.h"
 #include "average/reference.h"
 #include "sim/checker.h"
 #include "sim/ledger.h"
@@ -45,7 +46,7 @@ struct Story {
     const auto first = reference_contribution(parameters, {&ann, 1}, 40);
     const auto second = reference_contribution(parameters, {&bob, 1}, 40);
     const WeightedGradient both[] = {{12, first}, {8, second}};
-    record.mean = digest_of(std::span<const float>(reference_mean(Codec::fp16, both, kRules.geometry)));
+    record.mean = digest_of_mean(reference_mean(Codec::fp16, both, kRules.geometry), kRules.geometry);
     return record;
   }
 

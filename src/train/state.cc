@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "average/mean_digest.h"
 #include "base/check.h"
 #include "codec/codec.h"
 
@@ -49,7 +50,7 @@ Result<Digest> TrainState::apply_encoded(const Record& record, const Geometry& g
                    " is damaged"};
     }
   }
-  if (digest_of(std::span<const float>(mean)) != record.mean) {
+  if (digest_of_mean(mean, geometry) != record.mean) {
     return Error{"the mean of round " + std::to_string(record.round) + " is not the one that was recorded"};
   }
   return apply(record.round, mean);

@@ -50,7 +50,7 @@ struct Record {
   std::uint64_t first_sample = 0;  ///< of the run: this round is [first_sample, first_sample + samples)
   std::uint64_t samples = 0;       ///< the target batch size; 0 for round 0
   Digest parameters;               ///< before this round's update
-  Digest mean;                     ///< of the mean gradient, decoded
+  Digest mean;                     ///< of the mean gradient, decoded (average/mean_digest.h)
   bool minority = false;           ///< committed without a majority, after the configured patience
   bool last = false;               ///< the run ends with this record
 
