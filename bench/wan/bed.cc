@@ -11,6 +11,8 @@
 #include <fstream>
 #include <set>
 
+#include "wan/nic.h"
+
 namespace tw::wan {
 namespace {
 
@@ -70,7 +72,8 @@ Result<Tun> build_host(const Topology& topology, const Host& host, const BedPlac
   if (auto entered = enter_netns(inside.value()); !entered) return entered.error();
   auto tun = Tun::open({.address = host.address, .mtu = topology.mtu, .offloads = !topology.lossy()});
   if (!tun) return tun;
-  if (auto limited = set_limits(topology, topology.sites[host.site]); !limited) return limited.error();
+  const Site& site = topology.sites[host.site];
+  if (auto limited = set_limits(topology, site); !limited) return limited.error();
   return tun;
 }
 
@@ -126,19 +129,22 @@ Result<std::vector<std::string>> remove_dead_beds() {
   return removed;
 }
 
-Result<std::vector<Tun>> build_bed(const Topology& topology, const BedPlace& place) {
+Result<Bed> build_bed(const Topology& topology, const BedPlace& place) {
   const auto outside = current_netns();
   if (!outside) return outside.error();
   if (auto allowed = allow_congestion(topology.congestion); !allowed) return allowed.error();
-  std::vector<Tun> tuns;
+  Bed bed{.tuns = {}, .kernel_nics = true};
   for (const Host& host : topology.hosts()) {
     auto tun = build_host(topology, host, place);
+    const double rate = topology.sites[host.site].nic_up_bit_s;
+    // Kernels without tbf are fine: the box has queues of its own.
+    if (tun && rate != kUnlimited && !limit_nic(rate)) bed.kernel_nics = false;
     if (auto back = enter_netns(outside.value()); !back) return back.error();
     if (!tun) return tun.error();
-    tuns.push_back(std::move(tun).value());
+    bed.tuns.push_back(std::move(tun).value());
   }
   if (auto written = write_hosts_file(topology, place); !written) return written.error();
-  return tuns;
+  return bed;
 }
 
 }  // namespace tw::wan

@@ -40,8 +40,12 @@ Result<std::vector<std::string>> remove_dead_beds();
 /// Removes the namespaces of a bed with all processes in them, and its folder. The caller holds its lock.
 Status remove_bed(const BedPlace& place);
 
-/// Makes the namespaces and their devices, in the order of Topology::hosts(), and the hosts file. The caller
-/// holds the lock.
-Result<std::vector<Tun>> build_bed(const Topology& topology, const BedPlace& place);
+struct Bed {
+  std::vector<Tun> tuns;     ///< in the order of Topology::hosts()
+  bool kernel_nics = false;  ///< the kernel keeps the rates at which hosts send; else the box must
+};
+
+/// Makes the namespaces with their devices, and the hosts file. The caller holds the lock.
+Result<Bed> build_bed(const Topology& topology, const BedPlace& place);
 
 }  // namespace tw::wan

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "base/result.h"
+#include "wan/bed.h"
 #include "wan/control.h"
 #include "wan/fabric.h"
 #include "wan/load.h"
 #include "wan/netns.h"
 #include "wan/topology.h"
-#include "wan/tun.h"
 
 namespace tw::wan {
 
@@ -19,7 +19,7 @@ namespace tw::wan {
 /// its socket. One thread.
 class Box {
  public:
-  Box(Topology topology, std::vector<Tun> tuns, Fd listener);
+  Box(Topology topology, Bed bed, Fd listener);
 
   /// Until somebody asks for the end, or SIGTERM or SIGINT comes.
   Status run();

@@ -66,11 +66,11 @@ int carry(const Topology& topology, const Fd& lock, const std::function<void(con
   const BedPlace place{topology.name};
   TW_CHECK(lock.valid());
   const auto serve = [&]() -> Status {
-    auto tuns = build_bed(topology, place);
-    if (!tuns) return tuns.error();
+    auto bed = build_bed(topology, place);
+    if (!bed) return bed.error();
     auto listener = listen_at(place.socket());
     if (!listener) return listener.error();
-    Box box(topology, std::move(tuns).value(), std::move(listener).value());
+    Box box(topology, std::move(bed).value(), std::move(listener).value());
     ready(ready_line(topology));
     return box.run();
   };
