@@ -12,7 +12,7 @@ namespace {
 std::string complaint(const BoxSecond& second) {
   if (second.unread > 0) return fmt::format("{} packets not read in time", second.unread);
   const double late_share = second.packets == 0 ? 0 : double(second.late) / double(second.packets);
-  if (late_share > Load::kMostLateShare) {
+  if (second.late >= Load::kFewestLate && late_share > Load::kMostLateShare) {
     return fmt::format("{:.1f} % of packets more than 2 ms late, the worst {:.1f} ms", 100 * late_share,
                        to_seconds(second.worst_lag) * 1e3);
   }

@@ -22,6 +22,7 @@ class Load {
  public:
   static constexpr Duration kLate = std::chrono::milliseconds(2);
   static constexpr double kMostLateShare = 0.01;
+  static constexpr std::uint64_t kFewestLate = 10;  ///< fewer say nothing about the box
   static constexpr double kMostCpuShare = 0.9;
 
   void delivered(Duration lag);

@@ -20,7 +20,8 @@ namespace {
 
 /// A file is read whole before it is judged; nobody writes a larger one by hand.
 constexpr std::size_t kLargestFile = 1 << 20;
-constexpr std::size_t kMostSites = 64;
+constexpr std::size_t kMostSites = 32;
+constexpr int kMostHosts = 64;  ///< of all sites together
 
 template <class Target>
 std::string names_of(std::span<const Field<Target>> fields) {
@@ -99,6 +100,7 @@ class Reading {
                       fmt::format("expected a list of 1 to {} sites", kMostSites));
     }
     std::set<std::string> names;
+    int hosts = 0;
     for (const YAML::Node& node : list) {
       SiteEntry entry;
       entry.site.tcp = top_.tcp;
@@ -106,6 +108,8 @@ class Reading {
       read_fields<SiteEntry>(node, "sites.", site_fields(), entry);
       if (entry.site.name.empty() || entry.site.name == "all" || !names.insert(entry.site.name).second)
         complain(node, "sites.name", "expected a name of its own for each site, and not \"all\"");
+      if (hosts <= kMostHosts && (hosts += entry.site.hosts) > kMostHosts)
+        complain(node, "sites.hosts", fmt::format("expected at most {} hosts in all", kMostHosts));
       topology().sites.push_back(entry.site);
       lan_rtts_.push_back(entry.lan_rtt);
     }
