@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Brings a bed up and sees that it does what it says, also after its box was killed, and that nothing is left.
+"""Sees that a bed does what it says, also after its box was killed, and that it leaves nothing.
 
 usage: bench/wan/check.py build/tw-wan        exit code 77: skipped, no root or no /dev/net/tun
 
@@ -180,7 +180,8 @@ def check_life(bed, other):
     wait_for(lambda: bed.run("status").returncode != 0, "the end of the box")
     expect("next: tw-wan" in bed.run("status").stderr, "a dead box is not told")
     up = bed.run("up")
-    expect(up.returncode == 0 and f"what was left of {bed.name}" in up.stderr, f"up after SIGKILL: {up.stderr}")
+    told = f"what was left of {bed.name}" in up.stderr
+    expect(up.returncode == 0 and told, f"up after SIGKILL: {up.stderr}")
     expect(echo.wait(10) != 0 and lan_echo.wait(10) != 0, "commands of a dead bed live on")
     expect(len(other.status()["hosts"]) == 3, "the other bed did not survive")
 

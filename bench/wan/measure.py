@@ -5,8 +5,8 @@
 usage: bench/wan/measure.py [--streams 1,32] [--seconds 8] [--omit 4] TOPOLOGY...
 
 From the first host of the first site to that of every other one, and to the second host in its LAN. Round
-trips are the least of 40 UDP packets. `of rate` is relative to what TCP gets of the narrowest rate on the way,
-headers counted.
+trips are the least of 40 UDP packets. `of rate` is relative to what TCP gets of the narrowest rate on the
+way, headers counted.
 """
 import argparse
 import json
@@ -89,8 +89,9 @@ def measure(topology, options):
                 server.wait()
         box = json.loads(bed.run("status", "--json"))["box"]
         why = f" ({box['why']})" if box["why"] else ""
-        print(f"{topology}: box {box['cpu_s_per_gb']:.2f} CPU s/GB, at most {100 * box['cpu_share_max']:.0f} % "
-              f"of a core, overloaded in {box['overloaded_s']} of {box['up_s']:.0f} s{why}", file=sys.stderr)
+        print(f"{topology}: box {box['cpu_s_per_gb']:.2f} CPU s/GB, at most "
+              f"{100 * box['cpu_share_max']:.0f} % of a core, overloaded in "
+              f"{box['overloaded_s']} of {box['up_s']:.0f} s{why}", file=sys.stderr)
     finally:
         bed.run("down")
 
