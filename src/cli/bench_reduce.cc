@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 
+#include "average/bound.h"
+#include "cli/bench_bed.h"
 #include "cli/bench_crew.h"
+#include "cli/bench_folder.h"
 #include "cli/bench_pump.h"
 #include "cli/bench_rivals.h"
 #include "codec/codec.h"
@@ -25,30 +26,6 @@ struct Tally {
   std::map<std::string, RivalTimes> rivals;
   bool identical = true;
   std::string difference;
-};
-
-/// Of the temporary files; goes with it.
-class Folder {
- public:
-  Folder() {
-    const std::filesystem::path base = std::filesystem::temp_directory_path();
-    std::string name = (base / "tw-bench-XXXXXX").string();
-    if (mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  ~Folder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-
-  /// Empty where there can be none.
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 void add(Tally& tally, const CrewOutcome& outcome) {
@@ -70,7 +47,6 @@ void add(Tally& tally, const CrewOutcome& outcome) {
 
 Result<CrewOutcome> crew_turn(const ReduceOptions& options, const std::vector<Host>& hosts) {
   const Folder folder;
-  if (folder.path().empty()) return Error{"cannot make a folder for temporary files"};
   Crew crew({.hosts = hosts,
              .bytes = options.bytes,
              .codec = options.codec,
@@ -84,7 +60,6 @@ Result<CrewOutcome> crew_turn(const ReduceOptions& options, const std::vector<Ho
 Status rival_turn(const std::string& rival, const ReduceOptions& options, const std::vector<Host>& hosts,
                   Tally& tally) {
   const Folder folder;
-  if (folder.path().empty()) return Error{"cannot make a folder for temporary files"};
   auto times = run_rival(rival, {.hosts = hosts,
                                  .bytes = options.bytes,
                                  .warm_up = static_cast<int>(options.warm_up),
@@ -98,10 +73,12 @@ Status rival_turn(const std::string& rival, const ReduceOptions& options, const 
 }
 
 Status take_turn(const ReduceOptions& options, const std::vector<Host>& hosts, Tally& tally) {
-  const auto pumped = pump_loopback(static_cast<int>(options.peers), kPumpTime);
-  if (!pumped) return pumped.error();
-  tally.pumped.push_back(pumped.value().bytes_per_s);
-  tally.pump_cpu.push_back(pumped.value().cpu_s_per_gb);
+  if (options.topology.empty()) {
+    const auto pumped = pump_loopback(static_cast<int>(hosts.size()), kPumpTime);
+    if (!pumped) return pumped.error();
+    tally.pumped.push_back(pumped.value().bytes_per_s);
+    tally.pump_cpu.push_back(pumped.value().cpu_s_per_gb);
+  }
   const auto outcome = crew_turn(options, hosts);
   if (!outcome) return outcome.error();
   add(tally, outcome.value());
@@ -111,9 +88,21 @@ Status take_turn(const ReduceOptions& options, const std::vector<Host>& hosts, T
   return Unit{};
 }
 
+/// Everybody has an equal part of what plain sockets carry.
+std::vector<Hand> loopback_lines(std::size_t peers, double bytes_per_s) {
+  std::vector<Hand> hands;
+  const double part = bytes_per_s / static_cast<double>(peers);
+  for (std::size_t i = 0; i < peers; ++i) hands.push_back({.peer = PeerId{i + 1}, .line = {part, part, {}}});
+  return hands;
+}
+
 SystemTimes times_over(const std::vector<double>& seconds, double cpu_s_per_gb) {
   return {median(seconds), *std::min_element(seconds.begin(), seconds.end()),
           *std::max_element(seconds.begin(), seconds.end()), cpu_s_per_gb};
+}
+
+std::uint64_t wire_bytes(const ReduceOptions& options) {
+  return encoded_bytes(options.codec, options.bytes / sizeof(float));
 }
 
 std::string describe(const Disturbance& disturbance) {
@@ -125,44 +114,74 @@ void fill(BenchResult& result, const ReduceOptions& options, const Tally& tally)
   result.tradewind = times_over(tally.seconds, median(tally.cpu_s_per_gb));
   for (const auto& [peer, bytes] : tally.bytes_sent) {
     result.bytes_sent.push_back(median(bytes));
-    result.bytes_sent_per_peer += median(bytes) / static_cast<double>(options.peers);
+    result.bytes_sent_per_peer += median(bytes) / static_cast<double>(result.peers);
   }
   // Every all-reduce of fp32 has to move so much.
-  const double gb = 2 * static_cast<double>(options.peers - 1) * static_cast<double>(options.bytes) / 1e9;
+  const double gb = 2 * static_cast<double>(result.peers - 1) * static_cast<double>(options.bytes) / 1e9;
   for (const auto& [rival, times] : tally.rivals)
     result.rivals[rival] = times_over(times.seconds, median(times.cpu_s) / gb);
-  const std::vector<double> capacities(options.peers,
-                                       median(tally.pumped) / static_cast<double>(options.peers));
-  result.bound_s =
-      bound_s(static_cast<double>(encoded_bytes(options.codec, options.bytes / sizeof(float))), capacities);
-  result.bound_cpu_s_per_gb = median(tally.pump_cpu);
   result.identical = tally.identical;
   result.difference = tally.difference;
   if (options.disturbance)
     result.disturbed = {describe(*options.disturbance), median(tally.committed_s), median(tally.disturbed_s)};
 }
 
+Status take_turns(const ReduceOptions& options, const std::vector<Host>& hosts, Tally& tally,
+                  const Say& say) {
+  const auto victim = options.disturbance ? options.disturbance->victim : std::nullopt;
+  if (victim && victim->value > hosts.size())
+    return Error{fmt::format("{}: there are peers 1 to {}", describe(*options.disturbance), hosts.size())};
+  for (Round turn = 1; turn <= options.turns; ++turn) {
+    if (options.turns > 1) say(fmt::format("turn {} of {}", turn, options.turns));
+    if (const Status taken = take_turn(options, hosts, tally); !taken) return taken;
+  }
+  return Unit{};
+}
+
+Status on_loopback(const ReduceOptions& options, BenchResult& result, const Say& say) {
+  result.topology = "loopback";
+  result.peers = options.most_peers();
+  Tally tally;
+  const Status taken = take_turns(options, std::vector<Host>(result.peers), tally, say);
+  if (!taken) return taken;
+  fill(result, options, tally);
+  result.bound_s = tw::bound_seconds(wire_bytes(options), loopback_lines(result.peers, median(tally.pumped)));
+  result.bound_cpu_s_per_gb = median(tally.pump_cpu);
+  return Unit{};
+}
+
+Status on_bed(const ReduceOptions& options, BenchResult& result, const Say& say) {
+  const auto bed = Bed::up(options.topology, options.peers);
+  if (!bed) return bed.error();
+  const BedPlan& plan = bed.value().plan();
+  result.topology = plan.name;
+  result.scale = plan.scale;
+  result.peers = plan.hosts.size();
+  Tally tally;
+  if (const Status taken = take_turns(options, bed.value().hosts(), tally, say); !taken) return taken;
+  fill(result, options, tally);
+  result.bound_s = bound_seconds(wire_bytes(options), plan);
+  auto box = bed.value().box();
+  if (!box) return box.error();
+  result.box = std::move(box).value();
+  return Unit{};
+}
+
 }  // namespace
 
-Result<BenchResult> reduce(const ReduceOptions& options, const std::function<void(const std::string&)>& say) {
-  BenchResult result{.topology = "loopback",
-                     .peers = options.peers,
-                     .bytes = options.bytes,
+Result<BenchResult> reduce(const ReduceOptions& options, const Say& say) {
+  for (const std::string& rival : options.rivals) {
+    if (const auto program = rival_program(rival); !program) return program.error();
+  }
+  BenchResult result{.bytes = options.bytes,
                      .codec = codec_name(options.codec),
                      .warm_up = options.warm_up,
                      .rounds = options.rounds,
                      .turns = options.turns};
   sign(result);
-  for (const std::string& rival : options.rivals) {
-    if (const auto program = rival_program(rival); !program) return program.error();
-  }
-  const std::vector<Host> hosts(options.peers);
-  Tally tally;
-  for (Round turn = 1; turn <= options.turns; ++turn) {
-    if (options.turns > 1) say(fmt::format("turn {} of {}", turn, options.turns));
-    if (const Status taken = take_turn(options, hosts, tally); !taken) return taken.error();
-  }
-  fill(result, options, tally);
+  const Status measured =
+      options.topology.empty() ? on_loopback(options, result, say) : on_bed(options, result, say);
+  if (!measured) return measured.error();
   return result;
 }
 

@@ -7,13 +7,17 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/arguments.h"
 #include "cli/bench_arguments.h"
 #include "cli/bench_result.h"
 
 namespace tw::bench {
 
+inline constexpr std::uint64_t kPeersOnLoopback = 2;
+
 struct ReduceOptions {
-  std::uint64_t peers = 2;
+  std::string topology;     ///< a file or a name that tw-wan knows; empty: the loopback
+  std::uint64_t peers = 0;  ///< 0: as many as the topology has hosts, 2 on the loopback
   std::uint64_t bytes = 0;
   Codec codec = Codec::fp32;
   Round warm_up = 0;
@@ -21,9 +25,18 @@ struct ReduceOptions {
   Round turns = 1;
   std::vector<std::string> rivals;
   std::optional<Disturbance> disturbance;
+
+  /// As far as it can be told without looking at the topology.
+  std::uint64_t most_peers() const {
+    if (peers != 0) return peers;
+    return topology.empty() ? kPeersOnLoopback : kMaxLocalPeers;
+  }
 };
 
-/// `tw bench reduce`: all systems take turns. say: progress, a line each.
-Result<BenchResult> reduce(const ReduceOptions& options, const std::function<void(const std::string&)>& say);
+/// Shows progress.
+using Say = std::function<void(const std::string& line)>;
+
+/// `tw bench reduce`: all systems take turns.
+Result<BenchResult> reduce(const ReduceOptions& options, const Say& say);
 
 }  // namespace tw::bench

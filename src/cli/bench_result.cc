@@ -67,6 +67,10 @@ std::string render(const BenchResult& result) {
   if (const auto& d = result.disturbed)
     text += fmt::format("{}: {:.4f} s until committed, undisturbed {:.4f} s ({:.2f} times)\n", d->what,
                         d->disturbed_s, d->undisturbed_s, d->disturbed_s / d->undisturbed_s);
+  if (result.box)
+    text +=
+        fmt::format("the box: at most {:.0f} % of a core{}\n", 100 * result.box->cpu_share_max,
+                    result.box->limited_by.empty() ? "" : "; LIMITED BY IT for " + result.box->limited_by);
   text += fmt::format("{}, commit {}, {}, load before {:.2f}\n", result.date, result.commit, result.machine,
                       result.load_before);
   return text;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/bench_bed.h"
 #include "cli/bench_times.h"
 
 namespace tw::bench {
@@ -30,6 +31,7 @@ struct DisturbedTimes {
 /// What `tw bench reduce` tells.
 struct BenchResult {
   std::string topology;
+  double scale = 1;  ///< by which its rates are divided
   std::uint64_t peers = 0;
   std::uint64_t bytes = 0;
   std::string codec;
@@ -45,7 +47,7 @@ struct BenchResult {
   std::string difference;
   std::map<std::string, SystemTimes> rivals;
   std::optional<DisturbedTimes> disturbed;
-  bool limited_by_box = false;
+  std::optional<BoxReport> box;  ///< where there is one
   std::string commit, date, machine;
   double load_before = 0;  ///< of the machine, a minute's average
 };

@@ -45,7 +45,12 @@ std::string to_json(const BenchResult& result) {
   json["rounds"] = result.rounds;
   json["turns"] = result.turns;
   json["warm_up"] = result.warm_up;
-  json["limited_by_box"] = result.limited_by_box;
+  json["limited_by_box"] = result.box && !result.box->limited_by.empty();
+  if (result.box) {
+    json["scale"] = result.scale;
+    json["box_cpu_share_max"] = result.box->cpu_share_max;
+    json["box_why"] = result.box->limited_by;
+  }
   json["commit"] = result.commit;
   json["date"] = result.date;
   json["machine"] = result.machine;

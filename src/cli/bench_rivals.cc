@@ -2,11 +2,13 @@
 #include "cli/bench_rivals.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 
 #include "cli/bench_board.h"
 #include "cli/bench_watch.h"
@@ -39,20 +41,51 @@ std::vector<Words> gloo_commands(const std::string& program, const RivalTask& ta
   return commands;
 }
 
-/// One mpirun for all ranks. --bind-to none: with more ranks than cores; yield: ranks that wait leave the
-/// core to others.
-std::vector<Words> mpi_commands(const std::string& program, const RivalTask& task) {
-  Words words = {"mpirun",   "--oversubscribe", "--bind-to",
-                 "none",     "--mca",           "mpi_yield_when_idle",
-                 "1",        "--mca",           "pml",
-                 "ob1",      "--mca",           "btl",
-                 "tcp,self", "--mca",           "btl_tcp_if_include",
-                 "lo"};
-  if (geteuid() == 0) words.push_back("--allow-run-as-root");
+/// With what mpirun gets to a host: "agent ADDRESS COMMAND".
+Result<std::string> write_agent(const RivalTask& task) {
+  const std::string path = task.folder + "/agent";
+  std::ofstream file(path);
+  file << "#!/bin/sh\naddress=$1\nshift\ncase $address in\n";
+  for (const Host& host : task.hosts)
+    file << host.address << ") exec '" << fmt::format("{}", fmt::join(host.enter, "' '"))
+         << "' /bin/sh -c \"$*\";;\n";
+  file << "esac\n";
+  file.close();
+  if (!file || chmod(path.c_str(), 0700) != 0) return Error{"cannot write " + path};
+  return path;
+}
+
+/// One mpirun for all ranks; on a bed it runs on the first host. --bind-to none: with more ranks than cores;
+/// yield: ranks that wait leave the core to others.
+Result<std::vector<Words>> mpi_commands(const std::string& program, const RivalTask& task) {
+  const Host& first = task.hosts.front();
+  Words words = first.enter;
+  words.insert(words.end(),
+               {"mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1",
+                "--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include"});
+  if (first.enter.empty()) {
+    words.emplace_back("lo");
+  } else {
+    const auto agent = write_agent(task);
+    if (!agent) return agent.error();
+    std::vector<std::string> places;
+    for (const Host& host : task.hosts) places.push_back(host.address + ":1");
+    const std::string network = first.address.substr(0, first.address.find('.', 3)) + ".0.0/16";
+    words.insert(words.end(),
+                 {network, "--mca", "oob_tcp_if_include", network, "--mca", "orte_keep_fqdn_hostnames", "1",
+                  "--mca", "plm_rsh_agent", agent.value(), "-H", fmt::format("{}", fmt::join(places, ","))});
+  }
+  if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
   words.insert(words.end(), {"-n", std::to_string(task.hosts.size()), program});
   const Words more = task_words(task);
   words.insert(words.end(), more.begin(), more.end());
-  return {words};
+  return std::vector<Words>{words};
+}
+
+Result<std::vector<Words>> commands_of(const std::string& rival, const std::string& program,
+                                       const RivalTask& task) {
+  if (rival == "openmpi") return mpi_commands(program, task);
+  return gloo_commands(program, task, rival == "gloo-ring");
 }
 
 Status until(std::vector<Child>& ranks, const std::string& what, const std::function<bool()>& holds) {
@@ -67,7 +100,7 @@ Status until(std::vector<Child>& ranks, const std::string& what, const std::func
 }
 
 Status race(std::vector<Child>& ranks, const RivalTask& task, Board& board) {
-  for (int round = 1; round <= task.warm_up + task.rounds; ++round) {
+  for (int round = 1; round <= task.warm_up + task.rounds + 1; ++round) {  // the last: to end together
     const auto turn = static_cast<std::uint32_t>(round);
     const auto ready = [&] {
       return std::all_of(board.ready, board.ready + task.hosts.size(),
@@ -111,12 +144,11 @@ Result<RivalTimes> run_rival(const std::string& rival, const RivalTask& task) {
   if (!program) return program.error();
   auto board = map_board(task.folder + "/board");
   if (!board) return board.error();
-  const std::vector<Words> commands = rival == "openmpi"
-                                          ? mpi_commands(program.value(), task)
-                                          : gloo_commands(program.value(), task, rival == "gloo-ring");
+  const auto commands = commands_of(rival, program.value(), task);
+  if (!commands) return commands.error();
   const std::string output = task.folder + "/ranks.log";
   std::vector<Child> ranks;
-  for (const Words& words : commands) {
+  for (const Words& words : commands.value()) {
     auto rank = Child::start(words, output);
     if (!rank) return rank.error();
     ranks.push_back(std::move(rank).value());

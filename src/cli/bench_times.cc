@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/check.h"
 #include "monitor/report.h"
@@ -69,13 +68,6 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-double bound_s(double wire_bytes, const std::vector<double>& capacities) {
-  if (capacities.size() < 2) return 0;
-  const double slowest = *std::min_element(capacities.begin(), capacities.end());
-  const double all = std::accumulate(capacities.begin(), capacities.end(), 0.0);
-  return wire_bytes * std::max(1 / slowest, 2 * static_cast<double>(capacities.size() - 1) / all);
 }
 
 }  // namespace tw::bench

@@ -34,8 +34,4 @@ PeerId leader_in(const PeerLogs& logs);
 /// 0 of nothing.
 double median(std::vector<double> values);
 
-/// The seconds that no all-reduce of `wire_bytes` a vector can beat, where peer i can send and receive
-/// capacities[i] bytes a second (DESIGN: T* = S max(1 / b_min, 2 (N - 1) / sum of b)). 0 for one peer.
-double bound_s(double wire_bytes, const std::vector<double>& capacities);
-
 }  // namespace tw::bench

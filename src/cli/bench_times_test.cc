@@ -58,15 +58,5 @@ TEST(Median, lies_in_the_middle) {
   EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
 }
 
-TEST(Bound, is_that_of_the_slowest_peer_or_of_all_links_together) {
-  // Two peers exchange half a vector twice.
-  EXPECT_DOUBLE_EQ(bound_s(100, {10, 10}), 10);
-  // 2 (N - 1) S over the sum, where nobody is much slower than the others.
-  EXPECT_DOUBLE_EQ(bound_s(100, {10, 10, 10, 10}), 15);
-  // The slowest one has to send and get a whole vector at least.
-  EXPECT_DOUBLE_EQ(bound_s(100, {100, 100, 1}), 100);
-  EXPECT_EQ(bound_s(100, {10}), 0);
-}
-
 }  // namespace
 }  // namespace tw::bench

@@ -19,9 +19,11 @@ using namespace bench;
 constexpr std::uint64_t kMostRounds = 200;
 
 Status parse_counts(const BenchArguments& arguments, ReduceOptions& options) {
-  const auto peers = parse_count("--peers", arguments.peers, {.least = 2, .most = kMaxLocalPeers});
-  if (!peers) return peers.error();
-  options.peers = peers.value();
+  if (!arguments.peers.empty()) {
+    const auto peers = parse_count("--peers", arguments.peers, {.least = 2, .most = kMaxLocalPeers});
+    if (!peers) return peers.error();
+    options.peers = peers.value();
+  }
   const auto bytes = parse_bytes("--bytes", arguments.bytes);
   if (!bytes) return bytes.error();
   options.bytes = bytes.value();
@@ -40,6 +42,7 @@ Status parse_counts(const BenchArguments& arguments, ReduceOptions& options) {
 Result<ReduceOptions> options_of(const BenchArguments& arguments) {
   ReduceOptions options;
   if (const Status counts = parse_counts(arguments, options); !counts) return counts.error();
+  options.topology = arguments.topology;
   const auto codec = parse_codec(arguments.codec);
   if (!codec) return codec.error();
   options.codec = codec.value();
@@ -49,7 +52,7 @@ Result<ReduceOptions> options_of(const BenchArguments& arguments) {
   if (!arguments.kill.empty() || !arguments.stop.empty()) {
     const bool kills = !arguments.kill.empty();
     const auto disturbance = parse_disturbance(kills ? "--kill" : "--stop",
-                                               kills ? arguments.kill : arguments.stop, options.peers);
+                                               kills ? arguments.kill : arguments.stop, options.most_peers());
     if (!disturbance) return disturbance.error();
     options.disturbance = disturbance.value();
   }
@@ -67,10 +70,12 @@ void describe_bench(CLI::App& app, BenchArguments& arguments) {
   CLI::App* bench = app.add_subcommand("bench", "Measure on this machine");
   bench->require_subcommand(1);
   CLI::App* command = bench->add_subcommand("reduce", "How long peers take to average a vector");
-  command->add_option("--peers", arguments.peers, "processes, 2 to 64")->capture_default_str();
+  command->add_option("--peers", arguments.peers, "processes, 2 to 64; default: 2, or the hosts of TOPOLOGY");
   command->add_option("--bytes", arguments.bytes, "of the vector of floats, such as 64MiB or 256MB")
       ->capture_default_str();
   command->add_option("--codec", arguments.codec, "what crosses the wire: fp32, fp16")->capture_default_str();
+  command->add_option("--wan", arguments.topology,
+                      "TOPOLOGY: a peer on each host of this emulated network (docs/wan.md; needs root)");
   command->add_option(
       "--vs", arguments.versus,
       "gloo,gloo-ring,openmpi: the same vector with these, in turns (make bench builds them)");
@@ -92,11 +97,14 @@ void describe_bench(CLI::App& app, BenchArguments& arguments) {
       "  seconds    from the plan's call (or the last contribution that is complete, if that is later) "
       "until\n"
       "             the last peer holds the whole mean; median\n"
-      "  bound      no all-reduce can be faster: on the loopback as many bytes with plain sockets, in turns\n"
+      "  bound      no all-reduce can be faster: on the loopback as many bytes with plain sockets, in "
+      "turns;\n"
+      "             with --wan what its hosts and sites can send and receive\n"
       "  CPU s/GB   of all peers, from call to commit, for each GB that they sent\n"
       "\nExamples:\n"
       "  tw bench reduce --peers 2 --bytes 256MB\n"
       "  tw bench reduce --peers 4 --codec fp16 --vs gloo,openmpi --turns 3\n"
+      "  tw bench reduce --wan hetero4 --vs gloo,openmpi --turns 3\n"
       "  tw bench reduce --peers 4 --kill leader@0.5 --json");
   describe_bench_peer(*bench, arguments.peer);
 }
@@ -111,6 +119,11 @@ int run_bench(const BenchArguments& arguments, bool as_peer) {
   if (interrupted()) return kInterrupted;
   if (!result) return complain(result.error().message, kFailed);
   fmt::print("{}", arguments.json ? to_json(result.value()) : render(result.value()));
+  const auto& box = result.value().box;
+  if (box && !box->limited_by.empty())
+    return complain("the box that carries the packets was the limit for " + box->limited_by +
+                        "; measure on a quieter machine or a slower topology",
+                    kFailed);
   if (!result.value().identical) return complain("means differ: " + result.value().difference, kFailed);
   return kDone;
 }

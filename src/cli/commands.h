@@ -91,9 +91,10 @@ void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments);
 int bench_peer(const BenchPeerArguments& arguments);
 
 struct BenchArguments {
-  std::string peers = "2";
+  std::string peers;
   std::string bytes = "64MiB";
   std::string codec = "fp32";
+  std::string topology;
   std::string versus;
   std::string rounds = "10";
   std::string warm_up = "3";
