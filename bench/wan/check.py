@@ -178,7 +178,8 @@ def check_life(bed, other):
     other.must("up")
     os.kill(bed.status()["box"]["pid"], signal.SIGKILL)
     wait_for(lambda: bed.run("status").returncode != 0, "the end of the box")
-    expect("next: tw-wan" in bed.run("status").stderr, "a dead box is not told")
+    for words in (("status",), ("exec", "a-1", "true"), ("set", "a:b", "outage", "on")):
+        expect("next: tw-wan" in bed.run(*words).stderr, f"{words}: a dead box is not told")
     up = bed.run("up")
     told = f"what was left of {bed.name}" in up.stderr
     expect(up.returncode == 0 and told, f"up after SIGKILL: {up.stderr}")
@@ -205,6 +206,9 @@ def main():
         beds = [Bed(sys.argv[1], f"check{i}-{os.getpid()}", folder) for i in (1, 2)]
         try:
             check_life(*beds)
+        except AssertionError as failure:
+            print(f"failed: {failure}")
+            return 1
         finally:
             for bed in beds:
                 bed.run("down")

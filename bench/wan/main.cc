@@ -176,8 +176,9 @@ int exec(const Topology& topology, const std::string& where, std::vector<std::st
                     kUsage);
   }
   if (command.empty()) return complain("exec: expected a command after the host", kUsage);
+  if (auto there = ask_box(topology, "hello"); !there) return complain(there.error().message);
   const auto netns = open_netns(place.netns(*host));
-  if (!netns) return complain(not_up(topology).message);
+  if (!netns) return complain(netns.error().message);
   if (auto entered = enter_netns(netns.value()); !entered) return complain(entered.error().message);
   if (auto seen = see_hosts(place); !seen) return complain(seen.error().message);
   std::vector<char*> words;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -106,6 +107,13 @@ std::string box_line(const ordered_json& status) {
   return text;
 }
 
+/// A site with one host has a LAN only by name.
+bool worth_a_line(const ordered_json& status, const ordered_json& link) {
+  const auto hosts = std::count_if(status["hosts"].begin(), status["hosts"].end(),
+                                   [&](const auto& host) { return host["site"] == link["from"]; });
+  return link["from"] != link["to"] || hosts > 1;
+}
+
 }  // namespace
 
 std::string topology_json(const Topology& topology) {
@@ -151,6 +159,7 @@ std::string status_text(const std::string& json) {
   text += fmt::format("\n{:<20} {:>10} {:>14} {:>14} {:>12} {:>8} {:>8}\n", "link", "one way", "rate",
                       "last second", "under way", "dropped", "lost");
   for (const auto& link : status["links"]) {
+    if (!worth_a_line(status, link)) continue;
     const auto pair = fmt::format("{}:{}", link["from"].get<std::string>(), link["to"].get<std::string>());
     text += fmt::format("{:<20} {:>10} {:>14} {:>14} {:>12} {:>8} {:>8}{}\n", pair,
                         fmt::format("{:.4g} ms", link["delay_ms"].get<double>()), rate_of(link["bit_s"]),
