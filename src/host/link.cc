@@ -45,7 +45,7 @@ Link::Link(Loop& loop, const Ends& ends, Streams streams, NetworkEvents& events,
       streams_(std::move(streams)),
       events_(events),
       calls_(std::move(calls)),
-      count_(streams_.control->round_trip()),
+      count_(streams_.control->round_trip(), ends.most_streams),
       allowance_(streams_.control->round_trip()) {
   streams_.control->set_limits(FrameLimits{});
   for (const auto& stream : streams_.bulk) stream->carry_bulk();

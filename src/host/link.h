@@ -37,6 +37,7 @@ class Link : public StreamUser {
     PeerId peer;
     std::uint64_t nonce = 0;  ///< ties streams to this link
     bool dialed = false;      ///< by this end, which alone can dial more streams
+    int most_streams = StreamCount::kMost;
   };
 
   /// Called from the loop, never from inside a call of Link.

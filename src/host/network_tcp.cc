@@ -206,7 +206,7 @@ void TcpNetwork::open_link(Serial serial) {
     streams.close();
     return forget(serial);
   }
-  const Link::Ends ends{peer, handshake.nonce(), handshake.dials()};
+  const Link::Ends ends{peer, handshake.nonce(), handshake.dials(), options_.most_streams};
   const Link::Calls calls{[this, peer](const std::string& why) { lose(peer, why); },
                           [this, peer, nonce = ends.nonce](int more) { dial_streams(peer, nonce, more); }};
   Link& link = *(links_[peer] = std::make_unique<Link>(loop_, ends, std::move(streams), *events_, calls));

@@ -34,6 +34,7 @@ class TcpNetwork : public Network {
   struct Options {
     const Tls* tls = nullptr;                      ///< nothing: connections are readable and open to anybody
     Duration patience = std::chrono::seconds(10);  ///< how long greetings may take
+    int most_streams = StreamCount::kMost;         ///< of data, that this end wants on a link
   };
 
   /// on_garbage: who connected and did not say a proper hello, and what came instead; for logs.

@@ -17,8 +17,8 @@ constexpr int kFirstMost = 24;
 constexpr Duration kNear = 2ms;
 
 // A stream needs some seven round trips from its first packets to a full window.
-constexpr int kWarmUpRoundTrips = 10;
-constexpr int kMeasureRoundTrips = 5;
+constexpr int kWarmUpRoundTrips = 7;
+constexpr int kMeasureRoundTrips = 3;
 constexpr Duration kMeasureAtLeast = 300ms;
 
 constexpr double kWorthIt = 1.1;
@@ -32,8 +32,11 @@ int first_guess(Duration round_trip) {
 
 }  // namespace
 
-StreamCount::StreamCount(Duration round_trip)
-    : round_trip_(round_trip), wanted_(first_guess(round_trip)), warm_up_(kWarmUpRoundTrips * round_trip) {}
+StreamCount::StreamCount(Duration round_trip, int most)
+    : round_trip_(round_trip),
+      most_(most),
+      wanted_(std::min(most, first_guess(round_trip))),
+      warm_up_(kWarmUpRoundTrips * round_trip) {}
 
 void StreamCount::on_saturated(Duration time, std::uint64_t bytes) {
   if (round_trip_ < kNear) return;
@@ -64,8 +67,8 @@ void StreamCount::judge(double bytes_per_s) {
 }
 
 void StreamCount::raise() {
-  before_ = wanted_ < kMost ? wanted_ : 0;
-  wanted_ = std::min(kMost, 2 * wanted_);
+  before_ = wanted_ < most_ ? wanted_ : 0;
+  wanted_ = std::min(most_, 2 * wanted_);
   warm_up_ = kWarmUpRoundTrips * round_trip_;
 }
 

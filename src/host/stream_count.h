@@ -18,7 +18,7 @@ class StreamCount {
   /// bookkeeping): 2.4 to 3.1 MB between cloud regions (Erben et al., VLDB 2024, tables 3 and 4).
   static constexpr double kWindowBytes = 2.6e6;
 
-  explicit StreamCount(Duration round_trip);
+  explicit StreamCount(Duration round_trip, int most = kMost);
 
   int wanted() const { return wanted_; }
 
@@ -30,6 +30,7 @@ class StreamCount {
   void raise();
 
   Duration round_trip_;
+  int most_;
   int wanted_;
   int before_ = 0;       ///< while more are tried; 0: none are
   double best_ = 0;      ///< bytes per second with those before

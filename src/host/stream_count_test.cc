@@ -49,6 +49,12 @@ TEST(StreamCount, never_wants_more_than_the_most) {
   EXPECT_EQ(count.wanted(), StreamCount::kMost);
 }
 
+TEST(StreamCount, keeps_to_a_lower_most) {
+  StreamCount count(103ms, 1);
+  saturate(count, 60s, [](int streams) { return 1e6 * streams; });
+  EXPECT_EQ(count.wanted(), 1);
+}
+
 TEST(StreamCount, tries_again_after_a_pause) {
   StreamCount count(103ms);
   saturate(count, 15s, line(100e6, 103ms));
