@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <thread>
 
 namespace tw::bench {
 namespace {
@@ -56,6 +57,7 @@ double GradientTrainer::accumulate(std::span<const float> parameters, SampleSpan
     const std::size_t length = std::min<std::size_t>(kPeriod, gradient_sum.size() - first);
     for (std::size_t i = 0; i < length; ++i) gradient_sum[first + i] += vector_[i];
   }
+  if (options_.work > Duration::zero()) std::this_thread::sleep_for(options_.work);
   if (options_.board != nullptr)
     options_.board->await(static_cast<int>(options_.self.value - 1), static_cast<std::uint32_t>(round));
   return 0;

@@ -24,6 +24,7 @@ class GradientTrainer final : public Trainer, public SessionObserver {
     std::uint64_t parameters = 0;
     RunOptions run;          ///< of run_of
     Board* board = nullptr;  ///< each round begins when it is released there; null: at once
+    Duration work{};         ///< slept in each microbatch
   };
 
   explicit GradientTrainer(Options options);

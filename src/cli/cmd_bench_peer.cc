@@ -17,7 +17,8 @@ void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments) {
   command->add_option("--bytes", arguments.bytes)->required();
   command->add_option("--codec", arguments.codec)->required();
   command->add_option("--rounds", arguments.rounds)->required();
-  command->add_option("--board", arguments.board)->required();
+  command->add_option("--board", arguments.board);
+  command->add_option("--work-ms", arguments.work_ms);
   command->add_option("--out", arguments.out)->required();
   command->add_option("--listen", arguments.listen)->required();
   command->add_option("--join", arguments.join);
@@ -26,8 +27,12 @@ void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments) {
 int bench_peer(const BenchPeerArguments& arguments) {
   const auto codec = bench::parse_codec(arguments.codec);
   if (!codec) return complain(codec.error().message, kUsage);
-  const auto board = bench::map_board(arguments.board);
-  if (!board) return complain(board.error().message, kFailed);
+  bench::MappedBoard board;
+  if (!arguments.board.empty()) {
+    auto mapped = bench::map_board(arguments.board);
+    if (!mapped) return complain(mapped.error().message, kFailed);
+    board = std::move(mapped).value();
+  }
   PeerOptions options{.session = {.self = PeerId{arguments.id},
                                   .incarnation = OsRandom().next(),
                                   .listen = arguments.listen,
@@ -41,7 +46,8 @@ int bench_peer(const BenchPeerArguments& arguments) {
       bench::GradientTrainer::Options{.self = PeerId{arguments.id},
                                       .parameters = arguments.bytes / sizeof(float),
                                       .run = options.session.run,
-                                      .board = board.value().get()});
+                                      .board = board.get(),
+                                      .work = std::chrono::milliseconds(arguments.work_ms)});
   bench::GradientTrainer& observer = *trainer;
   return PeerProcess(std::move(options), std::move(trainer), &observer).run();
 }

@@ -74,14 +74,16 @@ struct SimArguments {
   WhatIfArguments what_if;
 };
 
-/// Of the processes that `tw bench reduce` starts; written by it alone.
+/// Of the processes that `tw bench reduce` and tests start; written by programs alone.
 struct BenchPeerArguments {
   std::uint64_t id = 0;
   std::uint64_t peers = 0;
   std::uint64_t bytes = 0;
   std::string codec;
   std::uint64_t rounds = 0;
-  std::string board;
+  std::string
+      board;  ///< file of bench_board.h, which releases the rounds; empty: they follow each other at once
+  std::uint64_t work_ms = 0;  ///< of a microbatch
   std::string out;
   std::string listen;
   std::vector<std::string> join;

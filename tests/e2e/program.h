@@ -55,10 +55,12 @@ class Program {
     std::string output;                          ///< file for stdout and stderr
     std::string separate_errors{};               ///< file for stderr, when it is not to be in output
     std::optional<rlim_t> largest_file_bytes{};  ///< writing more fails, like a full disk
+    std::vector<std::string> enter{};            ///< words in front of the program
   };
 
   Program(std::vector<std::string> arguments, Options options) : output_(options.output) {
     arguments.insert(arguments.begin(), TW_PROGRAM);
+    arguments.insert(arguments.begin(), options.enter.begin(), options.enter.end());
     std::vector<char*> words;
     for (std::string& argument : arguments) words.push_back(argument.data());
     words.push_back(nullptr);
