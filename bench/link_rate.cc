@@ -49,7 +49,7 @@ class End final : public NetworkEvents {
     std::uint64_t before = 0;
     const double cpu = cpu_seconds();
     for (Duration passed{}; passed < time; passed += kStep) {
-      loop_.run_until([] { return false; }, kStep);
+      if (loop_.run_until([this] { return !there_; }, kStep) || !there_) return 1;
       fmt::print(R"({{"until_s": {:.1f}, "mbit_per_s": {:.0f}, "streams": {}}})"
                  "\n",
                  to_seconds(passed + kStep),
@@ -74,7 +74,11 @@ class End final : public NetworkEvents {
     network_.pull(from);
   }
 
-  void on_close(PeerId, const std::string&) override { loop_.stop(); }
+  void on_close(PeerId, const std::string& why) override {
+    there_ = false;
+    fmt::print(stderr, "the link is gone: {}\n", why);
+    loop_.stop();
+  }
 
   void on_refused(const std::string&, const std::string& why) override {
     fmt::print(stderr, "{}\n", why);

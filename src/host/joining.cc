@@ -8,10 +8,14 @@
 namespace tw {
 
 // owners: see stream.h
-Joining::Joining(PeerId self, std::uint64_t nonce, std::shared_ptr<Stream> stream, Done done)
-    : stream_(std::move(stream)), done_(std::move(done)) {
-  stream_->send(encode_greeting({StreamKind::bulk, Verdict::greet, self, nonce, {}}));
+Joining::Joining(const Tie& tie, std::shared_ptr<Stream> stream, Done done)
+    : tie_(tie), stream_(std::move(stream)), done_(std::move(done)) {
+  say(tie_.side == Side::dials ? Verdict::greet : Verdict::accept);
   stream_->attach(this);
+}
+
+void Joining::say(Verdict verdict) {
+  stream_->send(encode_greeting({StreamKind::bulk, verdict, tie_.self, tie_.nonce, {}}));
 }
 
 void Joining::give_up() { decide(false); }
@@ -25,7 +29,9 @@ LinkBytes Joining::bytes() const { return stream_ ? stream_->bytes() : LinkBytes
 
 void Joining::on_frame(Stream&, Frame frame) {
   const auto greeting = decode_greeting(frame);
-  decide(greeting.ok() && greeting.value().verdict == Verdict::accept);
+  const bool accepted = greeting.ok() && greeting.value().verdict == Verdict::accept;
+  if (accepted && tie_.side == Side::dials) say(Verdict::accept);
+  decide(accepted);
 }
 
 void Joining::on_end(Stream&, const std::string&) { decide(false); }

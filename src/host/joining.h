@@ -10,15 +10,27 @@
 
 namespace tw {
 
-/// A connection that was dialed to become one more data stream of an open link: it greets with the nonce of
-/// the link and waits to be accepted.
+/// A connection on its way to become one more data stream of an open link, known by the nonce of the link:
+///
+///   dialer                  other side
+///   greet           ->
+///                   <-      accept
+///   accept          ->                   theirs when it arrives: until then its end is not the link's
 class Joining : public StreamUser {
  public:
+  enum class Side { dials, is_dialed };
+
   /// Called once, from the loop; not after close.
   using Done = std::function<void(bool accepted)>;
 
+  struct Tie {
+    Side side{};
+    PeerId self;
+    std::uint64_t nonce = 0;
+  };
+
   // owners of the stream: see stream.h
-  Joining(PeerId self, std::uint64_t nonce, std::shared_ptr<Stream> stream, Done done);
+  Joining(const Tie& tie, std::shared_ptr<Stream> stream, Done done);
 
   /// Fails, unless it is decided.
   void give_up();
@@ -37,8 +49,10 @@ class Joining : public StreamUser {
   void on_end(Stream& stream, const std::string& why) override;
 
  private:
+  void say(Verdict verdict);
   void decide(bool accepted);
 
+  Tie tie_;
   std::shared_ptr<Stream> stream_;  // owners: see stream.h
   Done done_;                       // empty once it was called
 };

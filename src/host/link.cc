@@ -23,7 +23,8 @@ constexpr std::size_t kBulkQueueBytes = 512 << 10;
 constexpr std::size_t kLeastQueueBytes = 256 << 10;
 
 constexpr Duration kWatch = 100ms;
-constexpr Duration kDialAgain = 5s;
+constexpr Duration kDialAgain = 5s;  // doubles with each stream that was not added
+constexpr Duration kDialAgainMost = 5min;
 
 }  // namespace
 
@@ -45,6 +46,7 @@ Link::Link(Loop& loop, const Ends& ends, Streams streams, NetworkEvents& events,
       streams_(std::move(streams)),
       events_(events),
       calls_(std::move(calls)),
+      dial_again_(kDialAgain),
       count_(streams_.control->round_trip(), ends.most_streams),
       allowance_(streams_.control->round_trip()) {
   streams_.control->set_limits(FrameLimits{});
@@ -63,6 +65,7 @@ void Link::start() {
 void Link::add(std::shared_ptr<Stream> bulk) {
   dialing_ = std::max(0, dialing_ - 1);
   if (state_ != State::open || data_streams() >= StreamCount::kMost) return bulk->close();
+  dial_again_ = kDialAgain;
   bulk->carry_bulk();
   streams_.bulk.push_back(std::move(bulk));
   streams_.bulk.back()->attach(this);
@@ -70,7 +73,8 @@ void Link::add(std::shared_ptr<Stream> bulk) {
 }
 
 void Link::not_added() {
-  loop_.at(loop_.now() + kDialAgain, life_.tie([this] {
+  dial_again_ = std::min(2 * dial_again_, kDialAgainMost);
+  loop_.at(loop_.now() + dial_again_, life_.tie([this] {
     dialing_ = std::max(0, dialing_ - 1);
     want_streams();
   }));

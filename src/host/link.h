@@ -104,6 +104,7 @@ class Link : public StreamUser {
   bool pulling_ = true;    // since the last pull, next_bulk was not answered with nothing
   bool watching_ = false;  // whether the streams are the bottleneck
   bool ran_dry_ = false;   // while watching: something else was
+  Duration dial_again_;
   StreamCount count_;
   int told_ = 1;  // data streams that the dialer was asked for
   int they_want_ = 1;

@@ -247,20 +247,44 @@ TEST(HostileNetwork, ends_a_link_whose_words_make_no_sense) {
   EXPECT_EQ(one.story.back(), "close 9: it sent a malformed word of its link");
 }
 
+/// By hand what the dialer of a data stream does; without `confirmed` it stops before its last word.
+std::unique_ptr<Stranger> data_stream(Party& party, std::uint64_t nonce, bool confirmed) {
+  auto stream = std::make_unique<Stranger>(party.address);
+  stream->say(preface());
+  stream->say(encode_greeting({StreamKind::bulk, Verdict::greet, PeerId{9}, nonce, {}}));
+  if (confirmed) stream->say(encode_greeting({StreamKind::bulk, Verdict::accept, PeerId{9}, nonce, {}}));
+  return stream;
+}
+
 TEST(HostileNetwork, takes_no_more_data_streams_than_the_most_and_none_with_another_nonce) {
   Loop loop;
   Party one(loop, 1);
   ByHand nine(loop, one);
   std::vector<std::unique_ptr<Stranger>> more;
-  for (int i = 0; i < StreamCount::kMost + 3; ++i) {
-    more.push_back(std::make_unique<Stranger>(one.address));
-    more.back()->say(preface());
-    more.back()->say(encode_greeting({StreamKind::bulk, Verdict::greet, PeerId{9}, i == 0 ? 43U : 42U, {}}));
-  }
-  EXPECT_TRUE(soon(loop, [&] { return more.front()->ended() && more.back()->ended(); }));
+  more.push_back(data_stream(one, 43, true));
+  for (int i = 0; i < StreamCount::kMost + 2; ++i) more.push_back(data_stream(one, 42, true));
+  const auto ended = [&] {
+    return std::count_if(more.begin(), more.end(), [](const auto& stream) { return stream->ended(); });
+  };
+  EXPECT_TRUE(soon(loop, [&] { return more.front()->ended() && ended() == 4; }));
+  settle(loop);
+  EXPECT_EQ(ended(), 4);
   EXPECT_EQ(one.network.data_streams(PeerId{9}), static_cast<std::size_t>(StreamCount::kMost));
-  EXPECT_EQ(std::count_if(more.begin(), more.end(), [](const auto& stream) { return stream->ended(); }), 4);
   EXPECT_TRUE(one.linked(9));
+}
+
+TEST(HostileNetwork, a_data_stream_that_ends_before_its_dialer_confirms_it_takes_no_link_along) {
+  Loop loop;
+  Party one(loop, 1);
+  ByHand nine(loop, one);
+  auto given_up = data_stream(one, 42, false);
+  const auto kept = data_stream(one, 42, true);
+  ASSERT_TRUE(
+      soon(loop, [&] { return one.network.data_streams(PeerId{9}) == 2 && !given_up->heard().empty(); }));
+  given_up.reset();
+  settle(loop);
+  EXPECT_TRUE(one.linked(9));
+  EXPECT_EQ(one.network.data_streams(PeerId{9}), 2U);
 }
 
 TEST(HostileNetwork, reports_a_reset_and_an_end_in_mid_message) {

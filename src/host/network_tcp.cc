@@ -186,7 +186,7 @@ void TcpNetwork::join_bulk(Serial serial) {
     return entry.second.handshake->expects(bulk.peer(), bulk.nonce());
   });
   if (expecting == handshakes_.end() && link_of(bulk.peer(), bulk.nonce()) != nullptr) {
-    join_link(bulk.peer(), bulk.nonce(), bulk.release_control());
+    join_link({Joining::Side::is_dialed, self_, bulk.nonce()}, bulk.peer(), bulk.release_control());
     return forget(serial);
   }
   if (expecting == handshakes_.end()) return bulk.give_up("brings a bulk stream for no link");
@@ -221,9 +221,15 @@ Link* TcpNetwork::link_of(PeerId peer, std::uint64_t nonce) {
 }
 
 // owners: see stream.h
-void TcpNetwork::join_link(PeerId peer, std::uint64_t nonce, std::shared_ptr<Stream> stream) {
-  stream->send(encode_greeting({StreamKind::bulk, Verdict::accept, self_, nonce, {}}));
-  link_of(peer, nonce)->add(std::move(stream));
+void TcpNetwork::join_link(const Joining::Tie& tie, PeerId peer, std::shared_ptr<Stream> stream) {
+  const Serial serial = ++last_serial_;
+  auto done = [this, serial, peer, nonce = tie.nonce](bool accepted) {
+    on_joined(serial, peer, nonce, accepted);
+  };
+  joinings_[serial] = std::make_unique<Joining>(tie, std::move(stream), done);
+  loop_.at(loop_.now() + options_.patience, life_.tie([this, serial] {
+    if (const auto found = joinings_.find(serial); found != joinings_.end()) found->second->give_up();
+  }));
 }
 
 void TcpNetwork::dial_streams(PeerId peer, std::uint64_t nonce, int streams) {
@@ -233,12 +239,7 @@ void TcpNetwork::dial_streams(PeerId peer, std::uint64_t nonce, int streams) {
       Link* there = link_of(peer, nonce);
       if (there == nullptr) return stream ? stream.value()->close() : void();
       if (!stream) return there->not_added();
-      const Serial serial = ++last_serial_;
-      auto done = [this, serial, peer, nonce](bool accepted) { on_joined(serial, peer, nonce, accepted); };
-      joinings_[serial] = std::make_unique<Joining>(self_, nonce, std::move(stream).value(), done);
-      loop_.at(loop_.now() + options_.patience, life_.tie([this, serial] {
-        if (const auto found = joinings_.find(serial); found != joinings_.end()) found->second->give_up();
-      }));
+      join_link({Joining::Side::dials, self_, nonce}, peer, std::move(stream).value());
     }));
   }
 }
@@ -252,7 +253,7 @@ void TcpNetwork::on_joined(Serial serial, PeerId peer, std::uint64_t nonce, bool
   } else {
     never_linked_ += stream->bytes();
     stream->close();
-    if (link != nullptr) link->not_added();
+    if (link != nullptr && link->ends().dialed) link->not_added();
   }
   retire(std::move(found->second));
   joinings_.erase(found);

@@ -88,7 +88,8 @@ class TcpNetwork : public Network {
   void join_bulk(Serial serial);
   void open_link(Serial serial);
   void dial_streams(PeerId peer, std::uint64_t nonce, int streams);
-  void join_link(PeerId peer, std::uint64_t nonce, std::shared_ptr<Stream> stream);  // owners: see stream.h
+  // owners: see stream.h
+  void join_link(const Joining::Tie& tie, PeerId peer, std::shared_ptr<Stream> stream);
   void on_joined(Serial serial, PeerId peer, std::uint64_t nonce, bool accepted);
   Link* link_of(PeerId peer, std::uint64_t nonce);  ///< null when it is gone
   void on_failed(Serial serial);
