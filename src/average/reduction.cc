@@ -399,6 +399,38 @@ std::vector<PeerId> Reduction::owing_contributions() const {
   return {owing.begin(), owing.end()};
 }
 
+std::vector<Reduction::Debt> Reduction::debts() const {
+  if (!plan_ || !contains(plan_->participants, options_.self)) return {};
+  std::map<PeerId, Debt> contributions, results;
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    const bool sealed = !encoded_[s].empty();
+    if (!is_mine(s)) {
+      Debt& debt = results.try_emplace(owners_[s], Debt{owners_[s]}).first->second;
+      ++debt.all;
+      debt.here += sealed ? 1 : 0;
+      continue;
+    }
+    for (const Input& input : inputs_) {
+      if (input.peer == options_.self) continue;
+      Debt& debt = contributions.try_emplace(input.peer, Debt{input.peer, true}).first->second;
+      ++debt.all;
+      debt.here += sealed || is_here(input, s) ? 1 : 0;
+    }
+  }
+  std::vector<Debt> debts;
+  for (const auto& [peer, debt] : contributions) debts.push_back(debt);
+  for (const auto& [peer, debt] : results) debts.push_back(debt);
+  return debts;
+}
+
+RangeSet Reduction::missing_of(PeerId owner) const {
+  RangeSet missing;
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    if (owners_[s] == owner && encoded_[s].empty()) missing.add(Range{s, 1});
+  }
+  return missing;
+}
+
 std::vector<PeerId> Reduction::owing() const {
   if (!plan_ || !contains(plan_->participants, options_.self)) return {};
   const std::vector<PeerId> contributions = owing_contributions();

@@ -126,6 +126,18 @@ class Reduction {
   /// Who owes contributions to the own share.
   std::vector<PeerId> owing_contributions() const;
 
+  /// What a peer owes this one under the present plan, in segments.
+  struct Debt {
+    PeerId peer;
+    bool contributes = false;  ///< to the own share; else results of its own
+    std::uint64_t here = 0, all = 0;
+  };
+
+  std::vector<Debt> debts() const;
+
+  /// Segments of its share that are not here.
+  RangeSet missing_of(PeerId owner) const;
+
   const std::optional<Plan>& plan() const { return plan_; }
 
   /// Of what others sent: contributions, results, and the encoded mean in the making. In constant time.

@@ -119,6 +119,28 @@ TEST_F(ReductionTest, hands_out_contributions_when_slot_and_plan_are_there_and_r
   EXPECT_EQ(reduction.mean_segments()[3].size(), 4U);
 }
 
+TEST_F(ReductionTest, tells_how_much_of_what_each_owes_is_here) {
+  const auto debts = [&] {
+    std::vector<std::string> all;
+    for (const Reduction::Debt& d : reduction.debts()) {
+      all.push_back(fmt::format("{} {} of {} {}", d.contributes ? "contribution" : "mean", d.here, d.all,
+                                d.peer.value));
+    }
+    return all;
+  };
+  const std::string other = std::to_string(kOther.value);
+  EXPECT_THAT(debts(), IsEmpty());
+  reduction.contribute(0, ones, 1);
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  EXPECT_THAT(debts(), ElementsAre("contribution 0 of 2 " + other, "mean 0 of 2 " + other));
+  EXPECT_EQ(reduction.missing_of(kOther), RangeSet(Range{2, 2}));
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1, 3.0F)));
+  ASSERT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 2, 2.0F)));
+  EXPECT_THAT(debts(), ElementsAre("contribution 1 of 2 " + other, "mean 1 of 2 " + other));
+  EXPECT_EQ(reduction.missing_of(kOther), RangeSet(Range{3, 1}));
+  EXPECT_EQ(reduction.missing_of(kThird), RangeSet());
+}
+
 TEST_F(ReductionTest, refuses_malformed_segments_with_the_values_that_are_wrong) {
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
   Scatter wrong = scatter(0);

@@ -97,28 +97,37 @@ std::vector<Share> weighted_shares(std::uint64_t segments, const std::vector<Han
   return same;
 }
 
-std::vector<Share> reown(const std::vector<Share>& before, const std::vector<Hand>& hands) {
-  std::uint64_t gone = 0;
-  for (const Share& share : before) gone += may_own(hands, share.owner) ? 0 : share.count;
-  const std::vector<std::uint64_t> counts = whole(gone, parts_of(hands));
-  std::vector<Share> after;
-  std::size_t heir = 0;
-  std::uint64_t given = 0;  // to this heir
-  for (Share share : before) {
-    if (may_own(hands, share.owner)) {
-      append(after, share);
-      continue;
-    }
-    while (share.count > 0) {
-      for (; given == counts[heir]; ++heir) given = 0;
-      const std::uint64_t count = std::min(share.count, counts[heir] - given);
-      append(after, {hands[heir].peer, share.first, count, false});
-      given += count;
-      share.first += count;
-      share.count -= count;
-    }
+std::vector<Share> moved(const std::vector<Share>& before, const RangeSet& segments,
+                         const std::vector<Hand>& hands) {
+  RangeSet all;
+  for (const Share& share : before) all.add(Range{share.first, share.count});
+  RangeSet stay = all;
+  stay.remove(segments);
+  all.remove(stay);  // those of `segments` that there are
+  std::vector<Share> pieces;
+  for (const Share& share : before) {
+    RangeSet kept = RangeSet(Range{share.first, share.count});
+    kept.remove(segments);
+    for (const Range& range : kept.ranges())
+      pieces.push_back({share.owner, range.first, range.count, share.sealed});
   }
+  const std::vector<std::uint64_t> counts = whole(all.count(), parts_of(hands));
+  for (std::size_t heir = 0; heir < hands.size(); ++heir) {
+    const RangeSet part = all.take(counts[heir]);
+    for (const Range& range : part.ranges()) pieces.push_back({hands[heir].peer, range.first, range.count});
+  }
+  std::ranges::sort(pieces, {}, &Share::first);
+  std::vector<Share> after;
+  for (const Share& piece : pieces) append(after, piece);
   return after;
+}
+
+std::vector<Share> reown(const std::vector<Share>& before, const std::vector<Hand>& hands) {
+  RangeSet gone;
+  for (const Share& share : before) {
+    if (!may_own(hands, share.owner)) gone.add(Range{share.first, share.count});
+  }
+  return moved(before, gone, hands);
 }
 
 std::vector<Share> equal_shares(std::uint64_t segments, const std::vector<PeerId>& owners) {
@@ -152,7 +161,7 @@ bool covers(const std::vector<Share>& shares, std::uint64_t segments) {
 ShareRules share_rules(std::uint64_t bytes) {
   ShareRules rules;
   rules.cut = weighted_shares;
-  rules.reown = [](const auto& before, const std::vector<Hand>& hands) { return reown(before, hands); };
+  rules.move = moved;
   rules.seconds = [bytes](const auto& shares, const auto& hands) { return seconds_of(shares, bytes, hands); };
   return rules;
 }

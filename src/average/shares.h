@@ -15,8 +15,12 @@ namespace tw {
 std::vector<Share> weighted_shares(std::uint64_t segments, const std::vector<Hand>& hands,
                                    const std::vector<Share>& before = {});
 
-/// The shares of before, where those of owners that own no more are cut among those who do, in the proportion
-/// of the weighted shares of a new vector; the others stay.
+/// The shares of before, where these segments are cut among those who may own one, in the proportion of the
+/// weighted shares of a new vector; the others stay.
+std::vector<Share> moved(const std::vector<Share>& before, const RangeSet& segments,
+                         const std::vector<Hand>& hands);
+
+/// The same for all segments of those who may own none (any more).
 std::vector<Share> reown(const std::vector<Share>& before, const std::vector<Hand>& hands);
 
 /// Equal shares: the same where nothing is known of lines.

@@ -144,6 +144,16 @@ TEST(Shares, a_moved_share_is_not_sealed_and_the_others_stay_so) {
   EXPECT_EQ(reown(before, {PeerId{1}}), after);
 }
 
+TEST(Shares, single_segments_move_and_the_others_stay) {
+  const std::vector<Share> before = {{PeerId{1}, 0, 4, true}, {PeerId{2}, 4, 6}};
+  const std::vector<Hand> hands = {{PeerId{1}}, {PeerId{2}, false}, {PeerId{3}}};
+  RangeSet segments(Range{2, 1});
+  segments.add(Range{7, 50});
+  const std::vector<Share> after = {{PeerId{1}, 0, 2, true}, {PeerId{1}, 2, 1}, {PeerId{1}, 3, 1, true},
+                                    {PeerId{2}, 4, 3},       {PeerId{1}, 7, 1}, {PeerId{3}, 8, 2}};
+  EXPECT_EQ(moved(before, segments, hands), after);
+}
+
 TEST(Shares, gaps_overlaps_and_overhangs_do_not_cover) {
   const PeerId p{1};
   EXPECT_TRUE(covers({}, 0));

@@ -20,7 +20,7 @@ namespace {
 constexpr Duration kPumpTime = std::chrono::milliseconds(500);
 
 /// What was measured, over all turns.
-struct Tally {
+struct Totals {
   std::vector<double> seconds, committed_s, cpu_s_per_gb, disturbed_s, pumped, pump_cpu;
   std::map<PeerId, std::vector<double>> bytes_sent;
   std::map<std::string, RivalTimes> rivals;
@@ -28,21 +28,21 @@ struct Tally {
   std::string difference;
 };
 
-void add(Tally& tally, const CrewOutcome& outcome) {
+void add(Totals& totals, const CrewOutcome& outcome) {
   for (const RoundTimes& round : outcome.rounds) {
     double sent = 0;
     for (const auto& [peer, bytes] : round.bytes_sent) {
       sent += bytes;
-      tally.bytes_sent[peer].push_back(bytes);
+      totals.bytes_sent[peer].push_back(bytes);
     }
-    tally.seconds.push_back(round.mean_s);
-    tally.committed_s.push_back(round.commit_s);
-    tally.cpu_s_per_gb.push_back(round.cpu_s / (sent / 1e9));
+    totals.seconds.push_back(round.mean_s);
+    totals.committed_s.push_back(round.commit_s);
+    totals.cpu_s_per_gb.push_back(round.cpu_s / (sent / 1e9));
   }
-  if (outcome.disturbed) tally.disturbed_s.push_back(outcome.disturbed->commit_s);
-  if (outcome.identical || !tally.identical) return;
-  tally.identical = false;
-  tally.difference = outcome.difference;
+  if (outcome.disturbed) totals.disturbed_s.push_back(outcome.disturbed->commit_s);
+  if (outcome.identical || !totals.identical) return;
+  totals.identical = false;
+  totals.difference = outcome.difference;
 }
 
 Result<CrewOutcome> crew_turn(const ReduceOptions& options, const std::vector<Host>& hosts) {
@@ -58,7 +58,7 @@ Result<CrewOutcome> crew_turn(const ReduceOptions& options, const std::vector<Ho
 }
 
 Status rival_turn(const std::string& rival, const ReduceOptions& options, const std::vector<Host>& hosts,
-                  Tally& tally) {
+                  Totals& totals) {
   const Folder folder;
   auto times = run_rival(rival, {.hosts = hosts,
                                  .bytes = options.bytes,
@@ -66,24 +66,24 @@ Status rival_turn(const std::string& rival, const ReduceOptions& options, const 
                                  .rounds = static_cast<int>(options.rounds),
                                  .folder = folder.path()});
   if (!times) return times.error();
-  RivalTimes& all = tally.rivals[rival];
+  RivalTimes& all = totals.rivals[rival];
   all.seconds.insert(all.seconds.end(), times.value().seconds.begin(), times.value().seconds.end());
   all.cpu_s.insert(all.cpu_s.end(), times.value().cpu_s.begin(), times.value().cpu_s.end());
   return Unit{};
 }
 
-Status take_turn(const ReduceOptions& options, const std::vector<Host>& hosts, Tally& tally) {
+Status take_turn(const ReduceOptions& options, const std::vector<Host>& hosts, Totals& totals) {
   if (options.topology.empty()) {
     const auto pumped = pump_loopback(static_cast<int>(hosts.size()), kPumpTime);
     if (!pumped) return pumped.error();
-    tally.pumped.push_back(pumped.value().bytes_per_s);
-    tally.pump_cpu.push_back(pumped.value().cpu_s_per_gb);
+    totals.pumped.push_back(pumped.value().bytes_per_s);
+    totals.pump_cpu.push_back(pumped.value().cpu_s_per_gb);
   }
   const auto outcome = crew_turn(options, hosts);
   if (!outcome) return outcome.error();
-  add(tally, outcome.value());
+  add(totals, outcome.value());
   for (const std::string& rival : options.rivals) {
-    if (const Status taken = rival_turn(rival, options, hosts, tally); !taken) return taken;
+    if (const Status taken = rival_turn(rival, options, hosts, totals); !taken) return taken;
   }
   return Unit{};
 }
@@ -110,30 +110,31 @@ std::string describe(const Disturbance& disturbance) {
                      disturbance.victim ? to_string(*disturbance.victim) : "leader", disturbance.fraction);
 }
 
-void fill(BenchResult& result, const ReduceOptions& options, const Tally& tally) {
-  result.tradewind = times_over(tally.seconds, median(tally.cpu_s_per_gb));
-  for (const auto& [peer, bytes] : tally.bytes_sent) {
+void fill(BenchResult& result, const ReduceOptions& options, const Totals& totals) {
+  result.tradewind = times_over(totals.seconds, median(totals.cpu_s_per_gb));
+  for (const auto& [peer, bytes] : totals.bytes_sent) {
     result.bytes_sent.push_back(median(bytes));
     result.bytes_sent_per_peer += median(bytes) / static_cast<double>(result.peers);
   }
   // Every all-reduce of fp32 has to move so much.
   const double gb = 2 * static_cast<double>(result.peers - 1) * static_cast<double>(options.bytes) / 1e9;
-  for (const auto& [rival, times] : tally.rivals)
+  for (const auto& [rival, times] : totals.rivals)
     result.rivals[rival] = times_over(times.seconds, median(times.cpu_s) / gb);
-  result.identical = tally.identical;
-  result.difference = tally.difference;
+  result.identical = totals.identical;
+  result.difference = totals.difference;
   if (options.disturbance)
-    result.disturbed = {describe(*options.disturbance), median(tally.committed_s), median(tally.disturbed_s)};
+    result.disturbed = {describe(*options.disturbance), median(totals.committed_s),
+                        median(totals.disturbed_s)};
 }
 
-Status take_turns(const ReduceOptions& options, const std::vector<Host>& hosts, Tally& tally,
+Status take_turns(const ReduceOptions& options, const std::vector<Host>& hosts, Totals& totals,
                   const Say& say) {
   const auto victim = options.disturbance ? options.disturbance->victim : std::nullopt;
   if (victim && victim->value > hosts.size())
     return Error{fmt::format("{}: there are peers 1 to {}", describe(*options.disturbance), hosts.size())};
   for (Round turn = 1; turn <= options.turns; ++turn) {
     if (options.turns > 1) say(fmt::format("turn {} of {}", turn, options.turns));
-    if (const Status taken = take_turn(options, hosts, tally); !taken) return taken;
+    if (const Status taken = take_turn(options, hosts, totals); !taken) return taken;
   }
   return Unit{};
 }
@@ -141,12 +142,13 @@ Status take_turns(const ReduceOptions& options, const std::vector<Host>& hosts, 
 Status on_loopback(const ReduceOptions& options, BenchResult& result, const Say& say) {
   result.topology = "loopback";
   result.peers = options.most_peers();
-  Tally tally;
-  const Status taken = take_turns(options, std::vector<Host>(result.peers), tally, say);
+  Totals totals;
+  const Status taken = take_turns(options, std::vector<Host>(result.peers), totals, say);
   if (!taken) return taken;
-  fill(result, options, tally);
-  result.bound_s = tw::bound_seconds(wire_bytes(options), loopback_lines(result.peers, median(tally.pumped)));
-  result.bound_cpu_s_per_gb = median(tally.pump_cpu);
+  fill(result, options, totals);
+  result.bound_s =
+      tw::bound_seconds(wire_bytes(options), loopback_lines(result.peers, median(totals.pumped)));
+  result.bound_cpu_s_per_gb = median(totals.pump_cpu);
   return Unit{};
 }
 
@@ -157,9 +159,9 @@ Status on_bed(const ReduceOptions& options, BenchResult& result, const Say& say)
   result.topology = plan.name;
   result.scale = plan.scale;
   result.peers = plan.hosts.size();
-  Tally tally;
-  if (const Status taken = take_turns(options, bed.value().hosts(), tally, say); !taken) return taken;
-  fill(result, options, tally);
+  Totals totals;
+  if (const Status taken = take_turns(options, bed.value().hosts(), totals, say); !taken) return taken;
+  fill(result, options, totals);
   result.bound_s = bound_seconds(wire_bytes(options), plan);
   auto box = bed.value().box();
   if (!box) return box.error();

@@ -49,7 +49,7 @@ class ProgressLine {
 
   Duration elapsed() const { return real_time() - begin_; }
 
-  void show(const Tally& tally) {
+  void show(const SweepResult& tally) {
     const Duration now = elapsed();
     if (now < (on_terminal_ ? kProgressFrom : shown_at_ + kBetweenLines)) return;
     shown_ = true;
@@ -110,7 +110,7 @@ int trace(const SimArguments& arguments, const SweepOptions& options, const Scen
   if (const Status written = logs.finish(); !written) return complain(written.error().message, kFailed);
   const int code = report.violations.empty() ? kDone : kFailed;
   if (arguments.json) {
-    Tally tally;
+    SweepResult tally;
     add(tally, std::move(report), nullptr);
     fmt::print("{}", to_json(results_of(scenario, tally, real_time() - begin)));
     return code;
@@ -179,12 +179,12 @@ int sim(const SimArguments& arguments) {
 
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
-  Tally tally;
+  SweepResult tally;
   Duration took{};
   {
     ProgressLine progress(scenario.value().name, options.value().seeds);
     const RunSeed run = [&](std::uint64_t seed) { return run_scenario(scenario.value(), seed); };
-    tally = sweep(options.value(), run, [&](const Tally& so_far) {
+    tally = sweep(options.value(), run, [&](const SweepResult& so_far) {
       progress.show(so_far);
       return interrupts == 0;
     });

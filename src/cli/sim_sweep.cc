@@ -38,7 +38,7 @@ class Sweep {
   Sweep(const SweepOptions& options, const RunSeed& run)
       : options_(options), run_(run), next_(options.seeds.first) {}
 
-  Tally run(const std::function<bool(const Tally&)>& look) {
+  SweepResult run(const std::function<bool(const SweepResult&)>& look) {
     std::signal(SIGABRT, tell_seed);
     const std::uint64_t jobs =
         std::min<std::uint64_t>(static_cast<std::uint64_t>(options_.jobs), options_.seeds.count());
@@ -89,16 +89,17 @@ class Sweep {
   std::uint64_t taken_ = 0;
   std::uint64_t running_ = 0;
   bool stopped_ = false;
-  Tally tally_;
+  SweepResult tally_;
 };
 
 }  // namespace
 
-Tally sweep(const SweepOptions& options, const RunSeed& run, const std::function<bool(const Tally&)>& look) {
+SweepResult sweep(const SweepOptions& options, const RunSeed& run,
+                  const std::function<bool(const SweepResult&)>& look) {
   return Sweep(options, run).run(look);
 }
 
-void add(Tally& tally, SimReport report, const SimReport* again) {
+void add(SweepResult& tally, SimReport report, const SimReport* again) {
   ++tally.seeds;
   tally.events += report.events;
   tally.all_events += report.events + (again == nullptr ? 0 : again->events);

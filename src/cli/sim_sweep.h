@@ -29,7 +29,7 @@ struct SweepOptions {
 };
 
 /// What the seeds came to so far.
-struct Tally {
+struct SweepResult {
   std::uint64_t seeds = 0;
   std::uint64_t events = 0;      ///< of each seed once
   std::uint64_t all_events = 0;  ///< of second runs, too
@@ -48,25 +48,28 @@ using RunSeed = std::function<SimReport(std::uint64_t seed)>;
 /// Runs all seeds, `jobs` at a time, each on a thread of its own. `look` is called a few times a second on
 /// the thread of the caller; when it returns false, the seeds under way are the last ones. A broken assertion
 /// ends the program, but says first which seed broke it.
-Tally sweep(const SweepOptions& options, const RunSeed& run, const std::function<bool(const Tally&)>& look);
+SweepResult sweep(const SweepOptions& options, const RunSeed& run,
+                  const std::function<bool(const SweepResult&)>& look);
 
 /// Adds a seed's report; with a second run of it, other histories become a violation of the checker
 /// "replay".
-void add(Tally& tally, SimReport report, const SimReport* again);
+void add(SweepResult& tally, SimReport report, const SimReport* again);
 
 /// "tw sim tests/scenarios/storm.yaml --seed 7 --trace".
 std::string command_for(const std::string& file, std::uint64_t seed);
 
-SimResults results_of(const Scenario& scenario, const Tally& tally, Duration took);
+SimResults results_of(const Scenario& scenario, const SweepResult& tally, Duration took);
 
 /// The summary for people: totals, the coverage of faults and of rare branches.
-std::string render(const SweepOptions& options, const Scenario& scenario, const Tally& tally, Duration took);
+std::string render(const SweepOptions& options, const Scenario& scenario, const SweepResult& tally,
+                   Duration took);
 
 /// The failures for people, each with the command that shows it again; after some of them, just how many
 /// more.
 std::string render_failures(const std::string& file, const std::vector<SimReport>& failed);
 
 /// "storm: 123 of 1000 seeds, 2 failed, 512000 events/s, about 20 s to go".
-std::string progress_line(const std::string& name, const Seeds& seeds, const Tally& tally, Duration elapsed);
+std::string progress_line(const std::string& name, const Seeds& seeds, const SweepResult& tally,
+                          Duration elapsed);
 
 }  // namespace tw

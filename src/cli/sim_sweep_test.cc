@@ -35,8 +35,8 @@ SimReport run_of(std::uint64_t seed) {
   return report;
 }
 
-Tally sweep_all(const SweepOptions& options, const RunSeed& run = run_of) {
-  return sweep(options, run, [](const Tally&) { return true; });
+SweepResult sweep_all(const SweepOptions& options, const RunSeed& run = run_of) {
+  return sweep(options, run, [](const SweepResult&) { return true; });
 }
 
 Scenario two_faults() {
@@ -50,7 +50,7 @@ TEST(Sweep, runs_every_seed_twice_and_adds_up_what_they_came_to) {
   for (const int jobs : {1, 3, 64}) {
     std::mutex mutex;
     std::map<std::uint64_t, int> runs;
-    const Tally tally =
+    const SweepResult tally =
         sweep_all({.file = "a.yaml", .seeds = {5, 14}, .jobs = jobs}, [&](std::uint64_t seed) {
           const std::lock_guard lock(mutex);
           ++runs[seed];
@@ -73,17 +73,18 @@ TEST(Sweep, runs_every_seed_twice_and_adds_up_what_they_came_to) {
 
 TEST(Sweep, runs_every_seed_once_when_told_so) {
   std::atomic<int> runs = 0;
-  const Tally tally = sweep_all({.file = "a.yaml", .seeds = {1, 4}, .twice = false}, [&](std::uint64_t seed) {
-    ++runs;
-    return run_of(seed);
-  });
+  const SweepResult tally =
+      sweep_all({.file = "a.yaml", .seeds = {1, 4}, .twice = false}, [&](std::uint64_t seed) {
+        ++runs;
+        return run_of(seed);
+      });
   EXPECT_EQ(runs, 4);
   EXPECT_EQ(tally.all_events, 4000U);
 }
 
 TEST(Sweep, reports_a_seed_whose_second_run_has_another_history) {
   std::set<std::uint64_t> seen;
-  const Tally tally = sweep_all({.file = "a.yaml", .seeds = {1, 5}}, [&](std::uint64_t seed) {
+  const SweepResult tally = sweep_all({.file = "a.yaml", .seeds = {1, 5}}, [&](std::uint64_t seed) {
     SimReport report = run_of(seed);
     if (!seen.insert(seed).second && seed == 3) report.history = digest_of("another");
     return report;
@@ -94,18 +95,19 @@ TEST(Sweep, reports_a_seed_whose_second_run_has_another_history) {
 }
 
 TEST(Sweep, lists_failures_by_seed_whatever_the_order_in_which_they_end) {
-  const Tally tally = sweep_all({.file = "a.yaml", .seeds = {1, 200}, .jobs = 4}, [](std::uint64_t seed) {
-    SimReport report = run_of(seed);
-    report.violations = {{"I1", "always"}};
-    return report;
-  });
+  const SweepResult tally =
+      sweep_all({.file = "a.yaml", .seeds = {1, 200}, .jobs = 4}, [](std::uint64_t seed) {
+        SimReport report = run_of(seed);
+        report.violations = {{"I1", "always"}};
+        return report;
+      });
   ASSERT_EQ(tally.failed.size(), 200U);
   for (std::size_t i = 0; i < 200; ++i) EXPECT_EQ(tally.failed[i].seed, i + 1);
 }
 
 TEST(Sweep, ends_with_the_seeds_under_way_when_it_is_stopped) {
   const SweepOptions options{.file = "a.yaml", .seeds = {1, UINT64_MAX}, .jobs = 2};
-  const Tally tally = sweep(options, run_of, [](const Tally&) { return false; });
+  const SweepResult tally = sweep(options, run_of, [](const SweepResult&) { return false; });
   EXPECT_GT(tally.seeds, 0U);
   const std::string text = render(options, two_faults(), tally, std::chrono::seconds(1));
   EXPECT_THAT(text, HasSubstr(" of 1..18446744073709551615, each run twice"));
@@ -136,7 +138,7 @@ TEST(SweepText, tells_totals_and_what_never_fired) {
 }
 
 TEST(SweepText, shows_a_failure_with_the_command_that_shows_it_again) {
-  const Tally tally = sweep_all({.file = "a.yaml", .seeds = {1, 10}});
+  const SweepResult tally = sweep_all({.file = "a.yaml", .seeds = {1, 10}});
   const std::string text = render_failures("a.yaml", tally.failed);
   EXPECT_THAT(text, HasSubstr("I4: another mean"));
   EXPECT_THAT(text, HasSubstr("again: tw sim a.yaml --seed 7 --trace\n"));
@@ -145,7 +147,7 @@ TEST(SweepText, shows_a_failure_with_the_command_that_shows_it_again) {
 }
 
 TEST(SweepText, tells_progress_and_the_time_to_go) {
-  Tally tally;
+  SweepResult tally;
   EXPECT_EQ(progress_line("small", {1, 100}, tally, std::chrono::seconds(1)),
             "small: 0 of 100 seeds, 0 failed, 0 events/s");
   tally.seeds = 25;

@@ -27,7 +27,7 @@ std::string duration_text(double seconds) {
   return fmt::format("{} s", s);
 }
 
-std::vector<SimFault> coverage(const Scenario& scenario, const Tally& tally) {
+std::vector<SimFault> coverage(const Scenario& scenario, const SweepResult& tally) {
   std::vector<SimFault> rows;
   for (const FaultName& row : fault_names()) {
     const bool in_menu = std::any_of(scenario.faults.begin(), scenario.faults.end(),
@@ -54,7 +54,7 @@ std::string faults_text(const std::vector<SimFault>& rows) {
 
 }  // namespace
 
-SimResults results_of(const Scenario& scenario, const Tally& tally, Duration took) {
+SimResults results_of(const Scenario& scenario, const SweepResult& tally, Duration took) {
   SimResults results{.seeds = tally.seeds,
                      .failures = {},
                      .events = tally.events,
@@ -74,7 +74,8 @@ SimResults results_of(const Scenario& scenario, const Tally& tally, Duration too
   return results;
 }
 
-std::string render(const SweepOptions& options, const Scenario& scenario, const Tally& tally, Duration took) {
+std::string render(const SweepOptions& options, const Scenario& scenario, const SweepResult& tally,
+                   Duration took) {
   std::string seeds = fmt::format("{}..{}", options.seeds.first, options.seeds.last);
   if (tally.seeds < options.seeds.count()) seeds = fmt::format("{} of {}", tally.seeds, seeds);
   if (options.twice) seeds += ", each run twice";
@@ -115,7 +116,8 @@ std::string render_failures(const std::string& file, const std::vector<SimReport
   return text;
 }
 
-std::string progress_line(const std::string& name, const Seeds& seeds, const Tally& tally, Duration elapsed) {
+std::string progress_line(const std::string& name, const Seeds& seeds, const SweepResult& tally,
+                          Duration elapsed) {
   std::string text = fmt::format("{}: {} of {} seeds, {} failed, {:.0f} events/s", name, tally.seeds,
                                  seeds.count(), tally.failed.size(), rate(tally.all_events, elapsed));
   if (tally.seeds > 0) {

@@ -330,6 +330,8 @@ void World::set_path(PeerId a, PeerId b, const Quality& quality) {
   network_.set_quality(node(a).port.number(), node(b).port.number(), quality);
 }
 
+void World::set_line(PeerId peer, Capacity line) { network_.set_capacity(node(peer).port.number(), line); }
+
 void World::jump_clock(PeerId peer, Duration by) {
   note(fmt::format("the clock of {} jumps by {} s", peer.value, to_seconds(by)));
   if (by > Duration{}) node(peer).clock.jump(by);

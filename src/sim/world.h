@@ -99,6 +99,7 @@ class World {
   void black_hole(PeerId a, PeerId b);
   Quality path(PeerId a, PeerId b) const;
   void set_path(PeerId a, PeerId b, const Quality& quality);
+  void set_line(PeerId peer, Capacity line);
 
   /// On notice: the session hands in what is done and goes.
   void leave(PeerId peer);

@@ -2,6 +2,7 @@
 #include "swarm/detector.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tw {
 namespace {
@@ -9,6 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kSilenceFloor = 2s;  // docs/protocol.md
+constexpr Duration kHurriedFloor = 1s;
 constexpr int kSilenceRoundTrips = 6;
 constexpr int kSilenceIntervals = 4;
 constexpr Duration kLongestInterval = 32s;  // Cadence; whoever says more is not believed
@@ -20,8 +22,14 @@ constexpr Duration kStopped = 1s;
 
 }  // namespace
 
-Duration Detector::Pulse::limit() const {
-  return std::max<Duration>({kSilenceFloor, kSilenceRoundTrips * rtt, kSilenceIntervals * within});
+Duration Detector::limit(const Pulse& pulse) const {
+  const Duration floor = hurries_ ? kHurriedFloor : kSilenceFloor;
+  return std::max<Duration>({floor, kSilenceRoundTrips * pulse.rtt, kSilenceIntervals * pulse.within});
+}
+
+void Detector::hurry(bool hurries) {
+  if (std::exchange(hurries_, hurries) || !hurries) return;
+  for (auto& [peer, pulse] : pulses_) check_at(pulse.last + limit(pulse), peer, pulse);
 }
 
 void Detector::check_at(Instant when, PeerId peer, Pulse& pulse) {
@@ -34,7 +42,7 @@ void Detector::open(Instant now, PeerId peer) {
   close(peer);
   Pulse& pulse = pulses_[peer];
   pulse.last = now;
-  check_at(now + pulse.limit(), peer, pulse);
+  check_at(now + limit(pulse), peer, pulse);
 }
 
 void Detector::close(PeerId peer) {
@@ -61,7 +69,7 @@ void Detector::expect(PeerId peer, Duration within) {
   if (found == pulses_.end()) return;
   Pulse& pulse = found->second;
   pulse.within = std::clamp<Duration>(within, 0s, kLongestInterval);
-  const Instant end = pulse.last + pulse.limit();
+  const Instant end = pulse.last + limit(pulse);
   if (end < pulse.check) check_at(end, peer, pulse);
 }
 
@@ -77,8 +85,8 @@ std::vector<Detector::Silence> Detector::step(Instant now) {
     const PeerId peer = checks_.begin()->second;
     Pulse& pulse = pulses_.at(peer);
     const Duration silent = now - pulse.last;
-    if (silent > pulse.limit()) silences.push_back({peer, silent});
-    check_at(std::max<Instant>(pulse.last + pulse.limit(), next_step_), peer, pulse);
+    if (silent > limit(pulse)) silences.push_back({peer, silent});
+    check_at(std::max<Instant>(pulse.last + limit(pulse), next_step_), peer, pulse);
   }
   std::sort(silences.begin(), silences.end(),
             [](const Silence& a, const Silence& b) { return a.peer < b.peer; });

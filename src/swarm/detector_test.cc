@@ -44,6 +44,24 @@ TEST(Detector, names_a_silent_peer_after_two_seconds) {
   EXPECT_LE(*noticed, 2s + 250ms);
 }
 
+TEST(Detector, names_a_silent_peer_after_one_second_while_a_round_is_overdue) {
+  for (const Duration late : {0ms, 1500ms}) {
+    Detector detector = with_both();
+    EXPECT_TRUE(detector.step(kStart + late).empty());
+    detector.hurry(true);
+    detector.heard(kStart + late + 990ms, kLively);
+    EXPECT_EQ(detector.step(kStart + late + 990ms).size(), late == 0ms ? 0U : 1U);
+    detector.heard(kStart + late + 1250ms, kLively);
+    EXPECT_EQ(detector.step(kStart + late + 1250ms).size(), 1U);
+  }
+  Detector calm = with_both();
+  calm.hurry(true);
+  calm.hurry(false);
+  const std::optional<Duration> noticed = first_silence(calm, kStart, 10s);
+  ASSERT_TRUE(noticed);
+  EXPECT_GT(*noticed, 2s);
+}
+
 TEST(Detector, gives_a_far_peer_six_round_trips) {
   Detector detector = with_both();
   detector.round_trip(kQuiet, 600ms);

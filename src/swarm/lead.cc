@@ -79,7 +79,8 @@ void Lead::on_progress(const Member& from, const Progress& progress) {
 
 void Lead::note(PeerId peer, const Progress& progress) {
   const auto [entry, first] = seen_.try_emplace(peer);
-  const Digest before = std::exchange(entry->second, {progress.parameters, progress.leaving}).parameters;
+  Seen now{progress.parameters, progress.leaving, progress.line};
+  const Digest before = std::exchange(entry->second, std::move(now)).parameters;
   if (first || before != progress.parameters) recount(peer);
 }
 
@@ -138,6 +139,9 @@ void Lead::begin_when_promised() {
     finish(*newest);
     return;
   }
+  // What contributors sent by the plan of the former leader stays of use.
+  if (const auto own = promises_.find(options_.self.peer); own != promises_.end() && own->second.plan)
+    called_ = own->second.plan->shares;
   bool slots_stay_open = !was_called;
   std::uint32_t highest = 0;
   for (PeerId peer : present()) {
@@ -178,7 +182,8 @@ void Lead::serve_sealed(Plan plan, const std::set<PeerId>& keepers) {
   TW_CHECK(!keepers.empty());
   auto keeper = keepers.begin();
   for (Share& share : plan.shares) {
-    if (keepers.contains(share.owner) || (!finishing_ && counts(share.owner))) continue;
+    const bool has_it = !finishing_ && !relieved_ && counts(share.owner);
+    if (keepers.contains(share.owner) || has_it) continue;
     share.owner = *keeper;
     share.sealed = true;
     if (++keeper == keepers.end()) keeper = keepers.begin();
@@ -295,11 +300,12 @@ void Lead::call() {
   plan.draft = draft();
   if (plan.draft.members.empty()) return;  // step() sees who could go on
   plan.participants = participants();
-  const ShareRules& rules = options_.shares;
-  plan.shares =
-      plan_ ? rules.reown(plan_->shares, hands(plan)) : rules.cut(options_.segments, hands(plan), {});
+  if (plan_) called_ = plan_->shares;
+  plan.shares = called_.empty() ? options_.shares.cut(options_.segments, hands(plan), options_.shares_before)
+                                : reowned(called_, plan);
   for (Share& share : plan.shares) share.sealed = false;
   stage_ = Stage::called;
+  relieved_ = false;
   propose(std::move(plan));
   if (is_first_bid() && rarely(options_.rarely, "lead.resign_at_call")) resigned_ = true;
 }
@@ -310,15 +316,30 @@ std::vector<Hand> Lead::hands(const Plan& plan) const {
   for (PeerId peer : plan.participants) {
     Hand hand{peer, std::find(owning.begin(), owning.end(), peer) != owning.end(), 0};
     for (const Contribution& c : plan.draft.contributors) hand.contributions += c.peer == peer ? 1 : 0;
+    const auto seen = seen_.find(peer);
+    if (seen != seen_.end()) hand.line = seen->second.line;
     hands.push_back(std::move(hand));
   }
   return hands;
 }
 
+// The shares of before, where those of owners that own no more have new ones.
+std::vector<Share> Lead::reowned(const std::vector<Share>& before, const Plan& plan) const {
+  const std::vector<PeerId> owning = owners();
+  RangeSet gone;
+  for (const Share& share : before) {
+    if (std::find(owning.begin(), owning.end(), share.owner) == owning.end())
+      gone.add(Range{share.first, share.count});
+  }
+  return options_.shares.move(before, gone, hands(plan));
+}
+
 void Lead::propose(Plan plan) {
   plan.ballot = ballot_;
   plan.version = ++version_;
+  plan.expected_s = to_seconds(expected_reduce(plan));
   votes_.clear();
+  slow_.clear();
   planned_at_ = proposed_at_ = now_;
   for (PeerId peer : plan.participants) send(peer, plan);
   plan_ = std::move(plan);
@@ -364,7 +385,9 @@ void Lead::commit_when_agreed() {
     return;
   }
   if (!has_quorum(members) && !plan_->draft.minority) {
-    if (enough_live()) resigned_ = true;  // there are enough, but this plan does not name them
+    if (enough_live()) {
+      resigned_ = true;
+    }  // there are enough, but this plan does not name them
     if (!minority_ || resigned_) return;
     Plan plan = *plan_;
     plan.draft.minority = true;
@@ -389,10 +412,14 @@ void Lead::step(Instant now) {
   } else if (no_quorum_since_ == kNever) {
     no_quorum_since_ = now;
   }
-  if (!quorum_present_ && enough_live()) resigned_ = true;  // they are back: a new ballot asks what they have
+  if (!quorum_present_ && enough_live()) {
+    resigned_ = true;
+  }  // they are back: a new ballot asks what they have
   if (nobody_stays() && !uncounted().empty())
-    resigned_ = true;                    // the run is theirs: a new ballot counts them
-  if (nobody_works()) resigned_ = true;  // a new ballot asks everybody once more
+    resigned_ = true;  // the run is theirs: a new ballot counts them
+  if (nobody_works()) {
+    resigned_ = true;
+  }  // a new ballot asks everybody once more
   minority_ = no_quorum_since_ != kNever && now - no_quorum_since_ >= options_.patience;
   judge_complaints();
   give_up_on_hung_peers();

@@ -35,6 +35,7 @@ class Lead {
     Duration expected_reduce{};  ///< how long call to commit took of late
     ShareRules shares;
     Rarely rarely{};
+    std::vector<Share> shares_before{};  ///< of the last round
   };
 
   /// Ballot 0 belongs to the first member and needs no promises.
@@ -88,9 +89,18 @@ class Lead {
     std::map<PeerId, Instant> owes_mean;          // by suspect: when last
   };
 
+  /// What one reporter said last of a suspect that is slow.
+  struct Slow {
+    Instant since{};
+    Instant last{};
+    bool contributes = false;  ///< slow_contribution
+    RangeSet missing;
+  };
+
   struct Seen {
     Digest parameters;
     bool leaving = false;
+    Line line{};
   };
 
   /// What is leased to a peer, as far as it moves.
@@ -113,6 +123,7 @@ class Lead {
   bool came_early(PeerId peer) const;
   std::vector<PeerId> owners() const;  // who can reduce a share
   std::vector<Hand> hands(const Plan& plan) const;
+  std::vector<Share> reowned(const std::vector<Share>& before, const Plan& plan) const;
   std::vector<PeerId> workers() const;  // whose gradients can be in this round, in the order of the mean
   void recount();
   void recount(PeerId peer);
@@ -153,10 +164,17 @@ class Lead {
   void give_up_on_hung_peers();
   Duration hung_after(PeerId peer) const;
   void serve_sealed(Plan plan, const std::set<PeerId>& keepers);
-  Duration expected_reduce() const;
+
+  Duration expected_reduce() const { return from_seconds(plan_->expected_s); }
+
+  Duration expected_reduce(const Plan& plan) const;
   std::optional<PeerId> stalled() const;
   std::optional<PeerId> missing_vote() const;
   void judge_complaints();
+  void note_slow(PeerId from, const Report& report);
+  std::optional<PeerId> slowest() const;
+  RangeSet lacking_of(PeerId slow) const;
+  void relieve(PeerId slow);
 
   void send(PeerId to, Message message) { messages_.push_back({to, std::move(message)}); }
 
@@ -181,8 +199,10 @@ class Lead {
   std::vector<Member> candidates_;  // not members yet, at the head of the history
   std::map<PeerId, Promise> promises_;
   std::optional<Plan> plan_;
+  std::vector<Share> called_;       // shares of the plan before, if there was one in this round
   std::map<PeerId, Digest> votes_;  // for plan_
   std::map<PeerId, Complaints> complaints_;
+  std::map<std::pair<PeerId, PeerId>, Slow> slow_;  // by suspect and reporter
   std::uint32_t version_ = 0;
   Instant planned_at_{};   // the contributions and shares of plan_
   Instant proposed_at_{};  // plan_
@@ -190,6 +210,7 @@ class Lead {
   Instant no_quorum_since_ = kNever;
   bool minority_ = false;
   bool finishing_ = false;  // plan_ is another leader's proposal
+  bool relieved_ = false;   // a share of plan_ was moved: its owner may not have what others have sealed
   bool end_run_ = false;
   bool resigned_ = false;
   Ballot outbid_ = 0;

@@ -11,6 +11,9 @@ using namespace std::chrono_literals;
 /// Of a plan, before anybody in it counts as stalled: rounds can be much shorter than a pause of the
 /// scheduler.
 constexpr Duration kStallFloor = 2s;
+constexpr int kDemandTimes = 3;
+/// Guesses of what more senders do to a round stop here.
+constexpr Duration kMoreAtMost = 10s;
 /// How long a complaint stands before it is judged: a closed link reaches everybody within a round trip or
 /// two.
 constexpr Duration kGrace = 500ms;
@@ -175,16 +178,89 @@ void Lead::on_report(PeerId from, const Report& report) {
     case Complaint::owes_mean:
       complaints_[from].owes_mean.insert_or_assign(report.suspect, now_);
       break;
+    case Complaint::slow_contribution:
+    case Complaint::slow_mean:
+      note_slow(from, report);
+      break;
   }
 }
 
-// Of the plan. Joiners send, but do not reduce: the more of them there are, the more comes to each member.
-Duration Lead::expected_reduce() const {
+// As long as rounds take, or as the lines demand (which may carry more than was ever seen). Joiners send, but
+// do not reduce: the more of them there are, the more comes to each member.
+Duration Lead::expected_reduce(const Plan& plan) const {
   std::set<PeerId> senders;
-  for (const Contribution& c : plan_->draft.contributors) senders.insert(c.peer);
+  for (const Contribution& c : plan.draft.contributors) senders.insert(c.peer);
   const std::size_t members = std::max<std::size_t>(1, present().size());
-  return options_.expected_reduce * static_cast<std::int64_t>(std::max(senders.size(), members)) /
-         static_cast<std::int64_t>(members);
+  const Duration more = options_.expected_reduce *
+                        static_cast<std::int64_t>(std::max(senders.size(), members)) /
+                        static_cast<std::int64_t>(members);
+  const Duration usual = std::max(options_.expected_reduce, std::min<Duration>(more, kMoreAtMost));
+  const Duration demanded = from_seconds(options_.shares.seconds(plan.shares, hands(plan)));
+  return std::max(usual, std::min<Duration>(demanded, kDemandTimes * usual));
+}
+
+// ---- who is slow
+
+void Lead::note_slow(PeerId from, const Report& report) {
+  if (report.missing.ranges().size() > options_.segments) return;
+  const auto [entry, first] = slow_.try_emplace({report.suspect, from});
+  Slow& slow = entry->second;
+  if (first) slow.since = now_;
+  slow.last = now_;
+  slow.contributes = report.complaint == Complaint::slow_contribution;
+  slow.missing = report.missing;
+}
+
+// Whose contributions are slow makes others slow with their part of the mean.
+std::optional<PeerId> Lead::slowest() const {
+  std::optional<PeerId> slow_mean;
+  for (const auto& [who, slow] : slow_) {
+    const auto [suspect, reporter] = who;
+    if (!counts(suspect) || !counts(reporter) || now_ - slow.last >= 2 * kGrace) continue;
+    // Others may still complain; and what is not said again was said of an earlier plan.
+    if (slow.last - slow.since < kGrace * 3 / 4) continue;
+    if (slow.contributes) return suspect;
+    if (!slow_mean) slow_mean = suspect;
+  }
+  return slow_mean;
+}
+
+// Of its share, what somebody lacks.
+RangeSet Lead::lacking_of(PeerId slow) const {
+  RangeSet missing, lacking;
+  for (const auto& [who, word] : slow_) {
+    if (who.first == slow) missing.add(word.missing);
+  }
+  for (const Share& share : plan_->shares) {
+    if (share.owner != slow) continue;
+    RangeSet rest{Range{share.first, share.count}};
+    rest.remove(missing);
+    RangeSet part{Range{share.first, share.count}};
+    part.remove(rest);
+    lacking.add(part);
+  }
+  return lacking;
+}
+
+// It goes on to send what it owes; what others lack of its share is reduced by others. Once somebody has the
+// whole mean, it comes from there: a contribution may be nowhere else any more.
+void Lead::relieve(PeerId slow) {
+  const RangeSet moves = lacking_of(slow);
+  std::erase_if(slow_, [&](const auto& entry) { return entry.first.first == slow; });
+  const std::set<PeerId> keepers = voters();
+  std::vector<Hand> hands = this->hands(*plan_);
+  for (Hand& hand : hands) {
+    hand.owns = hand.owns && hand.peer != slow && (keepers.empty() || keepers.contains(hand.peer));
+  }
+  if (moves.empty() || std::ranges::none_of(hands, &Hand::owns)) return;
+  Plan plan = *plan_;
+  plan.shares = options_.shares.move(plan.shares, moves, hands);
+  for (Share& share : plan.shares) share.sealed = share.sealed || keepers.contains(share.owner);
+  relieved_ = true;
+  Event event{now_, Phase::wait, head_.round + 1, slow, "slow: others reduce the rest of its share"};
+  event.numbers = {{"segments", static_cast<double>(moves.count())}};
+  events_.push_back(std::move(event));
+  propose_again(std::move(plan));
 }
 
 std::optional<PeerId> Lead::stalled() const {
@@ -260,7 +336,9 @@ void Lead::judge_complaints() {
     leave_out(worst->first, "no link between it and others");
     return;
   }
-  if (const std::optional<PeerId> suspect = stalled()) give_up_segments_of(*suspect);
+  if (const std::optional<PeerId> suspect = stalled()) return give_up_segments_of(*suspect);
+  if (stage_ != Stage::called || finishing_ || resigned_) return;
+  if (const std::optional<PeerId> suspect = slowest()) relieve(*suspect);
 }
 
 }  // namespace tw

@@ -24,8 +24,10 @@ struct ShareRules {
   std::function<std::vector<Share>(std::uint64_t segments, const std::vector<Hand>& hands,
                                    const std::vector<Share>& before)>
       cut;
-  /// The shares of owners that own no more are cut anew among those who do; the others stay.
-  std::function<std::vector<Share>(const std::vector<Share>& before, const std::vector<Hand>& hands)> reown;
+  /// These segments are cut anew among those who may own them; the others stay.
+  std::function<std::vector<Share>(const std::vector<Share>& before, const RangeSet& segments,
+                                   const std::vector<Hand>& hands)>
+      move;
   /// What averaging with these shares takes at least; 0 when nobody's line is known.
   std::function<double(const std::vector<Share>& shares, const std::vector<Hand>& hands)> seconds;
 };

@@ -33,7 +33,12 @@ std::string fault_of(const Record& draft, const Record& head, const LeaseBook::O
 
 bool is_sound(const Progress& progress, const LeaseBook::Options& lease) {
   const auto too_many = [&](const RangeSet& set) { return set.ranges().size() > lease.microbatches(); };
-  return progress.slots.size() <= kMostSlots &&
+  const auto is_rate = [](double rate) { return rate >= 0 && rate <= kMostBytesPerS; };
+  const Line& line = progress.line;
+  const bool line_is_sound = is_rate(line.up_bytes_per_s) && is_rate(line.down_bytes_per_s) &&
+                             line.slow.size() <= kMostSlowPairs &&
+                             std::ranges::all_of(line.slow, is_rate, &PairRate::bytes_per_s);
+  return line_is_sound && progress.slots.size() <= kMostSlots &&
          std::none_of(progress.slots.begin(), progress.slots.end(),
                       [&](const SlotProgress& s) { return too_many(s.done) || too_many(s.held); });
 }

@@ -14,6 +14,10 @@ namespace tw {
 /// Of one round; each costs a vector (average/ takes no more either).
 inline constexpr std::uint32_t kMostSlots = 64;
 
+/// No line carries more, and nobody names more pairs that carry less than their lines.
+inline constexpr double kMostBytesPerS = 1e12;
+inline constexpr std::size_t kMostSlowPairs = 64;
+
 /// Why no correct leader can make a record out of this draft after `head`; empty when one can.
 std::string fault_of(const Record& draft, const Record& head, const LeaseBook::Options& lease);
 

@@ -23,6 +23,8 @@ constexpr Duration kCommitAlone = 2s;
 constexpr std::size_t kSomePeers = 8;
 /// Where links are many, each peer tells another one of some of its links once in so many ticks.
 constexpr std::uint64_t kGossipTicks = 16;
+constexpr double kOverdue = 1.5;
+constexpr Duration kOverdueFloor = 500ms;
 /// Before any round was averaged.
 constexpr Duration kExpectedReduce = 10s;
 
@@ -112,6 +114,7 @@ void Swarm::wake(Instant now) {
 
 void Swarm::step(Instant now) {
   wake(now);
+  detector_.hurry(is_overdue());
   for (const Detector::Silence& silence : detector_.step(now)) {
     const std::string why = "silent for " + std::to_string(to_seconds(silence.silent)).substr(0, 4) + " s";
     decisions_.push_back(Hangup{silence.peer, why});
@@ -119,6 +122,12 @@ void Swarm::step(Instant now) {
   }
   if (now >= next_tick_) tick();
   settle();
+}
+
+// The round is being averaged, and takes much longer than it should.
+bool Swarm::is_overdue() const {
+  if (called_at_ == kNever || !acceptor_.averages()) return false;
+  return now_ - called_at_ > kOverdueFloor + from_seconds(kOverdue * acceptor_.plan()->expected_s);
 }
 
 void Swarm::tick() {
@@ -181,11 +190,11 @@ void Swarm::say_vote() {
   }
 }
 
-void Swarm::complain(Instant now, PeerId suspect, Complaint complaint) {
+void Swarm::complain(Instant now, PeerId suspect, Complaint complaint, RangeSet missing) {
   wake(now);
   if (!takes_part()) return;
   if (const std::optional<PeerId> leads = leader())
-    send(*leads, Report{head_->round + 1, suspect, complaint});
+    send(*leads, Report{head_->round + 1, suspect, complaint, std::move(missing)});
   settle();
 }
 
@@ -306,6 +315,7 @@ Progress Swarm::progress() const {
   progress.wants_more = parameters_ && work_.wants_more() && !leaving_ && !busy_ && is_knotted();
   progress.leaving = leaving_;
   progress.called = acceptor_.averages();
+  progress.line = line_;
   return progress;
 }
 

@@ -6,55 +6,17 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "swarm/acceptor.h"
 #include "swarm/cadence.h"
+#include "swarm/decision.h"
 #include "swarm/detector.h"
 #include "swarm/lead.h"
 #include "swarm/roster.h"
 #include "swarm/work.h"
 
 namespace tw {
-
-// What the swarm wants done by its owner.
-struct Dial {
-  std::string address;
-};
-
-struct Hangup {
-  PeerId peer;
-  std::string why;
-};
-
-/// A plan arrived: average by it.
-struct Reduce {
-  Plan plan;
-};
-
-/// The round is decided, and its mean is here: apply it, then say applied().
-struct Committed {
-  Record record;
-};
-
-/// Others are ahead, or this peer lacks what they decided: take their state, then say begin().
-struct CatchUp {
-  std::string why;
-};
-
-/// It was taking state and threw away what it got meanwhile: its part of the round is due from the start.
-struct SendAgain {
-  PeerId peer;
-};
-
-/// This peer's part in the run is over.
-struct Ended {
-  std::string why;
-  bool failed = false;
-};
-
-using Decision = std::variant<Dial, Hangup, Reduce, Committed, CatchUp, SendAgain, Ended>;
 
 /// One peer's view of who takes part, who leads, what was decided and what is to be done next: membership,
 /// failure detection, leases, leadership with ballots, votes and records (docs/protocol.md). A step machine:
@@ -101,7 +63,12 @@ class Swarm {
   void applied(Instant now, Round round, const Digest& parameters);
   /// The whole mean of the present plan is here.
   void completed(Instant now, const Digest& mean);
-  void complain(Instant now, PeerId suspect, Complaint complaint);
+  /// missing: where it is slow, segments of its share that are not here.
+  void complain(Instant now, PeerId suspect, Complaint complaint, RangeSet missing = {});
+
+  /// What this peer's line was seen to carry.
+  void measured(const Line& line) { line_ = line; }
+
   /// The next microbatch to compute, if any. At most one is under way at a time.
   std::optional<WorkItem> begin_work(Instant now);
   void finish_work(Instant now, const WorkItem& item, double samples_per_s);
@@ -188,6 +155,7 @@ class Swarm {
   void out_of_step(std::string why);
   bool gives_way_to(const Record& other) const;
   void lose(PeerId peer, const std::string& why, Duration silent);
+  bool is_overdue() const;
   void tick();
   void say_vote();
   bool takes_part() const;
@@ -226,6 +194,8 @@ class Swarm {
   std::optional<Digest> parameters_;  // with which the round begins here; empty while an update is applied
   std::optional<Digest> mean_;        // of the present plan, complete here
   double samples_per_s_ = 0;
+  Line line_;
+  std::vector<Share> last_shares_;  // of the last round
   Instant told_progress_at_{};
   Detector detector_;
   Cadence cadence_;

@@ -165,6 +165,7 @@ void Swarm::receive(PeerId, const Commit& commit) {
     expected_reduce_ = reduce_measured_ ? (3 * expected_reduce_ + took) / 4 : took;
     reduce_measured_ = true;
   }
+  last_shares_ = acceptor_.plan()->shares;
   report_changes(record);
   waits_for_company_ = false;
   adopt(record);
@@ -333,9 +334,10 @@ void Swarm::consider_leading() {
   led_ = ballot;
   // A run that begins anew from a checkpoint waits for company as one that begins from nothing does.
   const std::uint32_t wait_for = waits_for_company_ ? options_.wait_for : 0;
-  lead_.emplace(Lead::Options{options_.self, options_.lease, options_.segments, options_.rounds, wait_for,
-                              options_.patience, expected_reduce_, options_.shares, options_.rarely},
-                *head_, ballot, now_);
+  lead_.emplace(
+      Lead::Options{options_.self, options_.lease, options_.segments, options_.rounds, wait_for,
+                    options_.patience, expected_reduce_, options_.shares, options_.rarely, last_shares_},
+      *head_, ballot, now_);
   Event event{now_, Phase::lead, head_->round + 1};
   event.numbers = {{"ballot", ballot}};
   events_.push_back(std::move(event));

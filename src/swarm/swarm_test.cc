@@ -249,6 +249,21 @@ TEST(Swarm, leader_that_was_stopped_finds_itself_replaced_and_returns) {
   EXPECT_TRUE(one_history(pool, {1, 2, 3}));
 }
 
+TEST(Swarm, replaces_a_leader_that_stops_within_less_time_when_the_round_is_overdue) {
+  for (const bool overdue : {false, true}) {
+    Pool pool;
+    pool.start_all(3);
+    ASSERT_TRUE(pool.reaches(1, 3));
+    if (overdue) {
+      pool.mean_stays_away = [](auto) { return true; };
+      pool.run_for(4s);
+    }
+    pool.peer(1).stopped = true;
+    pool.run_for(1500ms);
+    EXPECT_EQ(pool.at(2).leads(), overdue);
+  }
+}
+
 TEST(Swarm, leaves_nobody_out_that_computes_for_long_on_what_it_was_leased) {
   Pool pool({.wait_for = 3, .lease = {1600, 4}});
   pool.start_all(3);

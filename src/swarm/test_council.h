@@ -35,12 +35,13 @@ class Council {
     std::uint32_t wait_for = 0;
     Duration patience = 10s;
     Duration expected_reduce = 2s;
+    double demanded_s = 0;  ///< by the lines
   };
 
   explicit Council(const Setup& setup)
       : head(head_of(tw::members(setup.members))),
         lead({member(setup.leader), setup.lease, 12, setup.rounds, setup.wait_for, setup.patience,
-              setup.expected_reduce, equal_share_rules()},
+              setup.expected_reduce, rules(setup.demanded_s)},
              head, setup.ballot, kStart) {
     for (const std::uint64_t id : setup.members) {
       live.emplace(PeerId{id}, 0);
@@ -72,6 +73,7 @@ class Council {
     progress.samples_per_s = 100;
     progress.slots = works.at(id).progress();
     progress.leaving = leaving.contains(id);
+    if (lines.contains(id)) progress.line = lines.at(id);
     progress.wants_more = works.at(id).wants_more() && !progress.leaving && !candidates.contains(id);
     return progress;
   }
@@ -119,6 +121,10 @@ class Council {
     lead.on_report(PeerId{from}, {7, PeerId{suspect}, complaint});
   }
 
+  void slow(std::uint64_t from, std::uint64_t suspect, Complaint complaint, Range missing) {
+    lead.on_report(PeerId{from}, {7, PeerId{suspect}, complaint, RangeSet(missing)});
+  }
+
   void after(Duration duration) {
     for (const Instant end = now + duration; now < end;) {
       now += 100ms;
@@ -137,6 +143,7 @@ class Council {
     return ids;
   }
 
+  std::vector<Hand> hands{};  ///< for whom shares were cut
   Record head;
   Lead lead;
   Instant now = kStart;
@@ -145,6 +152,7 @@ class Council {
   std::set<std::uint64_t> candidates{};
   std::set<std::uint64_t> deaf{};  ///< to recalls
   std::map<std::uint64_t, Digest> parameters{};
+  std::map<std::uint64_t, Line> lines{};
   std::map<std::uint64_t, Work> works{};
   std::map<std::uint64_t, RangeSet> leased{};
   std::map<std::uint64_t, Plan> plans{};
@@ -153,6 +161,17 @@ class Council {
   std::vector<Event> events{};
 
  private:
+  ShareRules rules(double demanded_s) {
+    ShareRules rules = equal_share_rules();
+    rules.cut = [this, cut = rules.cut](std::uint64_t segments, const std::vector<Hand>& all,
+                                        const std::vector<Share>& before) {
+      hands = all;
+      return cut(segments, all, before);
+    };
+    rules.seconds = [demanded_s](const std::vector<Share>&, const std::vector<Hand>&) { return demanded_s; };
+    return rules;
+  }
+
   void carry() {
     for (const Envelope& envelope : lead.take_messages()) {
       const std::uint64_t id = envelope.to.value;

@@ -39,11 +39,21 @@ inline ShareRules equal_share_rules() {
     }
     return shares;
   };
-  rules.reown = [owners](const std::vector<Share>& before, const std::vector<Hand>& hands) {
-    const std::vector<PeerId> all = owners(hands);
-    std::vector<Share> shares = before;
-    for (Share& share : shares) {
-      if (std::find(all.begin(), all.end(), share.owner) == all.end()) share.owner = all.front();
+  rules.move = [owners](const std::vector<Share>& before, const RangeSet& segments,
+                        const std::vector<Hand>& hands) {
+    std::vector<Share> shares;
+    for (const Share& share : before) {
+      for (std::uint64_t s = share.first; s < share.first + share.count; ++s) {
+        const bool moves = segments.contains(s);
+        const PeerId owner = moves ? owners(hands).front() : share.owner;
+        const bool sealed = share.sealed && !moves;
+        const bool same = !shares.empty() && shares.back().owner == owner && shares.back().sealed == sealed;
+        if (same) {
+          ++shares.back().count;
+        } else {
+          shares.push_back({owner, s, 1, sealed});
+        }
+      }
     }
     return shares;
   };

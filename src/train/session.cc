@@ -168,6 +168,7 @@ void Session::Machine::on_close(PeerId peer, const std::string& why) {
 void Session::Machine::link_is_gone(PeerId peer, const std::string& why) {
   swarm_->on_close(doors_.clock.now(), peer, why);
   donor_.on_close(peer);
+  meter_.on_close(peer);
   last_bulk_.erase(peer);
 }
 
@@ -215,9 +216,15 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
     return pump();
   }
   swarm_->on_sign_of_life(now, from);
+  if (!frame.payload.empty()) {
+    if (const std::optional<Tally> tally = meter_.arrived(now, from, frame.payload.size()))
+      doors_.network.send(from, encode(*tally));
+  }
   Message& message = decoded.value();
   if (std::holds_alternative<Scatter>(message) || std::holds_alternative<Gather>(message)) {
     take_bulk(from, message);
+  } else if (const auto* tally = std::get_if<Tally>(&message)) {
+    meter_.on_tally(now, from, *tally, swarm_->round_trip(from));
   } else if (const auto* ask = std::get_if<ObjectAsk>(&message)) {
     const bool here = tip_ && !catching_up_ && swarm_->head();
     donor_.on_ask(from, *ask, here ? &tip_->record : nullptr);
@@ -238,11 +245,15 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
 }
 
 std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
-  if (reduction_) {
-    if (const std::optional<Message> segment = reduction_->next_bulk(to)) return encode(*segment);
+  std::optional<Message> message;
+  if (reduction_) message = reduction_->next_bulk(to);
+  if (!message) message = donor_.next_bulk(to);
+  if (!message) {
+    meter_.ran_dry(to);
+    return std::nullopt;
   }
-  if (const std::optional<Message> chunk = donor_.next_bulk(to)) return encode(*chunk);
-  return std::nullopt;
+  meter_.handed(doors_.clock.now(), to);
+  return encode(*message);
 }
 
 // ---- the loop
@@ -300,9 +311,11 @@ void Session::Machine::on_timer() {
   armed_ = kNever;
   if (finished_) return;
   const Instant now = doors_.clock.now();
+  swarm_->measured(meter_.line());
   swarm_->step(now);
   fetch_->step(now);
   complain_about_stalls();
+  complain_about_slowness();
   watch_waits();
   finish_when_done();
   give_up_when_nobody_has_the_state(now);
@@ -333,6 +346,7 @@ void Session::Machine::act(const Dial& dial) { doors_.network.connect(dial.addre
 void Session::Machine::act(const Hangup& hangup) {
   doors_.network.close(hangup.peer);
   donor_.on_close(hangup.peer);
+  meter_.on_close(hangup.peer);
   last_bulk_.erase(hangup.peer);
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "average/line_meter.h"
 #include "average/reduction.h"
 #include "swarm/swarm.h"
 #include "sync/checkpoint.h"
@@ -81,6 +82,7 @@ class Session::Machine final : public NetworkEvents {
   void report_averaging();
   void own_contribution_is_unfit(const Reduction::Unfit& unfit);
   void complain_about_stalls();
+  void complain_about_slowness();
   void on_update(const Record& record, const Digest& parameters, Duration took);
   void after_update(const Record& record);
   void finish_when_done();
@@ -144,6 +146,8 @@ class Session::Machine final : public NetworkEvents {
   std::set<Ballot> ballots_beyond_cap_;  // whose plans counted on an own contribution beyond the norm cap
   std::map<PeerId, Instant> last_bulk_;
   std::map<PeerId, Instant> complained_;
+  Instant slowness_told_at_{};
+  LineMeter meter_;
 
   // sync
   Donor donor_;

@@ -16,6 +16,11 @@ using namespace std::chrono_literals;
 
 constexpr Duration kStallFloor = 500ms;  // docs/protocol.md
 constexpr int kStallRoundTrips = 3;
+/// A peer is slow when it would take so many times what the plan should. Not judged before most of its time
+/// is over: results lag behind contributions.
+constexpr double kTooSlow = 1.5;
+constexpr double kJudgedAfter = 0.75;
+constexpr double kSlowFloor_s = 1;
 /// After the last round: how long a member that has not said that it has it is waited for.
 constexpr Duration kLinger = 3s;
 /// A round that counts on a contribution beyond the norm cap under so many ballots has too few other ones.
@@ -198,6 +203,23 @@ void Session::Machine::complain_about_stalls() {
     const bool contribution =
         std::find(contributions.begin(), contributions.end(), peer) != contributions.end();
     swarm_->complain(now, peer, contribution ? Complaint::owes_contribution : Complaint::owes_mean);
+  }
+}
+
+// Who still sends, but so slowly that it would hold up the round: others can reduce what it has not.
+void Session::Machine::complain_about_slowness() {
+  if (!reduction_ || !reduction_->plan() || reduction_->complete()) return;
+  const Instant now = doors_.clock.now();
+  const double expected_s = reduction_->plan()->expected_s;
+  const double elapsed_s = to_seconds(now - planned_at_);
+  const bool early = expected_s <= 0 || elapsed_s < std::max(kSlowFloor_s, kJudgedAfter * expected_s);
+  if (early || now - slowness_told_at_ < kStallFloor) return;
+  slowness_told_at_ = now;
+  for (const Reduction::Debt& debt : reduction_->debts()) {
+    const double part = static_cast<double>(debt.here) / static_cast<double>(debt.all);
+    if (debt.here == debt.all || elapsed_s <= kTooSlow * expected_s * part) continue;
+    const Complaint complaint = debt.contributes ? Complaint::slow_contribution : Complaint::slow_mean;
+    swarm_->complain(now, debt.peer, complaint, reduction_->missing_of(debt.peer));
   }
 }
 

@@ -37,6 +37,21 @@ struct Gather {
   }
 };
 
+/// To a sender of bulk messages: what of it came here lately (average/line_meter.h).
+struct Tally {
+  std::uint64_t bytes = 0;  ///< of its messages, since the last one of these
+  std::uint64_t over_ns = 0;
+  bool more = false;       ///< all the while the teller had more for the receiver than could leave
+  bool up_full = false;    ///< the teller's line, outward
+  bool down_full = false;  ///< and inward, as far as is known
+
+  static void fields(auto& self, auto&& field) {
+    field(self.bytes, self.over_ns, self.more, self.up_full, self.down_full);
+  }
+
+  bool operator==(const Tally&) const = default;
+};
+
 enum class ObjectKind : std::uint8_t {
   state,  ///< parameters and optimizer after a record
   mean,   ///< the encoded mean of a record, a chunk each segment

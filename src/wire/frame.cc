@@ -109,7 +109,7 @@ class Reader {
 
   void get(Standing& value) { get_enum(value, Standing::leaving); }
 
-  void get(Complaint& value) { get_enum(value, Complaint::too_large); }
+  void get(Complaint& value) { get_enum(value, Complaint::slow_mean); }
 
   void get(ObjectKind& value) { get_enum(value, ObjectKind::mean); }
 
@@ -209,9 +209,9 @@ constexpr auto make_decoders(std::index_sequence<I...>) {
 constexpr std::size_t kTypes = std::variant_size_v<Message>;
 constexpr auto kDecoders = make_decoders(std::make_index_sequence<kTypes>{});
 constexpr std::array<const char*, kTypes> kNames = {
-    "Hello",     "Peers",       "Heartbeat",  "Progress", "Lease",  "Recall",  "Plan",
-    "Vote",      "Prepare",     "Promise",    "Commit",   "Report", "Scatter", "Gather",
-    "ObjectAsk", "ObjectOffer", "ObjectGone", "ChunkAsk", "Chunk",  "SyncDone"};
+    "Hello", "Peers",     "Heartbeat",   "Progress",   "Lease",    "Recall",  "Plan",
+    "Vote",  "Prepare",   "Promise",     "Commit",     "Report",   "Scatter", "Gather",
+    "Tally", "ObjectAsk", "ObjectOffer", "ObjectGone", "ChunkAsk", "Chunk",   "SyncDone"};
 
 }  // namespace
 

@@ -32,7 +32,7 @@ class Filler {
 
   void fill(Standing& value) { value = static_cast<Standing>(prng_.below(5)); }
 
-  void fill(Complaint& value) { value = static_cast<Complaint>(prng_.below(5)); }
+  void fill(Complaint& value) { value = static_cast<Complaint>(prng_.below(7)); }
 
   void fill(ObjectKind& value) { value = static_cast<ObjectKind>(prng_.below(2)); }
 

@@ -11,8 +11,8 @@ namespace tw {
 /// Every message between peers. In each struct, `fields` lists what crosses the wire, once for both
 /// directions; payloads travel beside the head (base/blob.h, Frame) and are not copied. The place in this
 /// list is the type byte.
-using Message =
-    std::variant<Hello, Peers, Heartbeat, Progress, Lease, Recall, Plan, Vote, Prepare, Promise, Commit,
-                 Report, Scatter, Gather, ObjectAsk, ObjectOffer, ObjectGone, ChunkAsk, Chunk, SyncDone>;
+using Message = std::variant<Hello, Peers, Heartbeat, Progress, Lease, Recall, Plan, Vote, Prepare, Promise,
+                             Commit, Report, Scatter, Gather, Tally, ObjectAsk, ObjectOffer, ObjectGone,
+                             ChunkAsk, Chunk, SyncDone>;
 
 }  // namespace tw

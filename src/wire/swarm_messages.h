@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "wire/line.h"
 #include "wire/record.h"
 
 /// Who takes part, who leads, what is to be done and what is decided: the control messages of swarm/.
 namespace tw {
 
-inline constexpr std::uint32_t kProtocolVersion = 4;
+inline constexpr std::uint32_t kProtocolVersion = 5;
 
 /// First message of every link. The receiver turns the link away when version, run or parameter count differ.
 struct Hello {
@@ -89,10 +90,11 @@ struct Progress {
   bool gave_back = false;  ///< what is leased to me beyond held and done will not be done here
   bool leaving = false;
   bool called = false;  ///< a plan of this round is here
+  Line line;
 
   static void fields(auto& self, auto&& field) {
     field(self.round, self.ballot, self.parameters, self.samples_per_s, self.slots, self.wants_more,
-          self.gave_back, self.leaving, self.called);
+          self.gave_back, self.leaving, self.called, self.line);
   }
 
   bool operator==(const Progress&) const = default;
@@ -141,9 +143,10 @@ struct Plan {
   Record draft;                      ///< the record as it will be committed, but for the digest of the mean
   std::vector<Share> shares;         ///< cover the vector, in order, without overlap
   std::vector<PeerId> participants;  ///< who gets the mean
+  double expected_s = 0;             ///< what it should take; 0: not known
 
   static void fields(auto& self, auto&& field) {
-    field(self.ballot, self.version, self.draft, self.shares, self.participants);
+    field(self.ballot, self.version, self.draft, self.shares, self.participants, self.expected_s);
   }
 
   bool operator==(const Plan&) const = default;
@@ -209,6 +212,8 @@ enum class Complaint : std::uint8_t {
   owes_mean,   ///< no byte from it although it owes a part of the mean: it may itself wait for somebody
   not_finite,  ///< its contribution holds NaN or infinity
   too_large,   ///< its contribution is beyond the norm cap of the run
+  slow_contribution,  ///< bytes come, but its contribution will be here long after its time
+  slow_mean,          ///< the same of its part of the mean: it may itself wait for somebody
 };
 
 /// To the leader: a participant that keeps this round from finishing.
@@ -216,8 +221,11 @@ struct Report {
   Round round = 0;
   PeerId suspect;
   Complaint complaint = Complaint::unreachable;
+  RangeSet missing;  ///< where it is slow: segments of its share that the reporter does not have
 
-  static void fields(auto& self, auto&& field) { field(self.round, self.suspect, self.complaint); }
+  static void fields(auto& self, auto&& field) {
+    field(self.round, self.suspect, self.complaint, self.missing);
+  }
 
   bool operator==(const Report&) const = default;
 };

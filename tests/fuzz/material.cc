@@ -45,7 +45,7 @@ class Maker {
 
   void fill(Standing& value) { value = static_cast<Standing>(input_.below(5)); }
 
-  void fill(Complaint& value) { value = static_cast<Complaint>(input_.below(5)); }
+  void fill(Complaint& value) { value = static_cast<Complaint>(input_.below(7)); }
 
   void fill(ObjectKind& value) { value = static_cast<ObjectKind>(input_.below(2)); }
 

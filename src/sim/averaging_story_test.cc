@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "average/bound.h"
+#include "sim/world.h"
+
+/// How long averaging takes on lines of known capacity, and what is made of lines that change and of peers
+/// that stop, in mid-round.
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr double kMbit = 125e3;  // bytes/s
+constexpr std::uint64_t kFloats = 4096, kSegment = 16;
+constexpr double kScale = 4000;  // the vector stands for one of 65.5 MB
+constexpr double kBytes = kFloats * sizeof(float) * kScale;
+/// Of a round: call, votes and commit at 10 ms one way each, and two segments of the slowest line.
+constexpr double kLatency_s = 0.15;
+
+class Averaging {
+ public:
+  explicit Averaging(const std::vector<double>& rates, Round rounds = 10)
+      : world_(options(rates.size(), rounds)) {
+    world_.watch([this](PeerId peer, const Event& event) { on_event(peer, event); });
+    for (const double mbit : rates) {
+      peers_.push_back(world_.add_peer({0, 400, {mbit * kMbit, mbit * kMbit}}));
+      lines_.push_back({peers_.back(), true, 1, {mbit * kMbit, mbit * kMbit, {}}});
+    }
+  }
+
+  World& world() { return world_; }
+
+  PeerId peer(std::size_t place) const { return peers_[place]; }
+
+  /// Once, so long after the call of this round at the leader.
+  void in_round(Round round, double after_s, std::function<void(World&)> call) {
+    calls_.push_back({round, after_s, std::move(call)});
+  }
+
+  void run() {
+    world_.run_until(Scheduler::kStart + 300s);
+    world_.finish();
+    world_.watch({});
+    for (const Violation& violation : world_.violations())
+      ADD_FAILURE() << violation.checker << ": " << violation.message;
+  }
+
+  /// It is not looked at any more.
+  void forget(PeerId peer) { forgotten_.insert(peer); }
+
+  double bound_s() const { return bound_seconds(static_cast<std::uint64_t>(kBytes), lines_); }
+
+  /// From the call at the first peer to the commit at the last one that commits.
+  double seconds(Round round) const { return to_seconds(committed_at_.at(round) - called_at_.at(round)); }
+
+  double usual_s() const { return seconds(5); }
+
+  Round rounds() const { return committed_at_.empty() ? 0 : committed_at_.rbegin()->first; }
+
+  std::set<PeerId> lost() const { return lost_; }
+
+  std::string times() const {
+    std::string text;
+    for (const auto& [round, at] : committed_at_) text += " " + std::to_string(seconds(round));
+    return text;
+  }
+
+ private:
+  struct Planned {
+    Round round;
+    double after_s;
+    std::function<void(World&)> call;
+  };
+
+  static WorldOptions options(std::size_t peers, Round rounds) {
+    WorldOptions options;
+    options.run.model = "synthetic";
+    options.run.target_batch_size = 64;
+    options.run.microbatch = 4;
+    options.run.rounds = rounds;
+    options.run.codec = Codec::fp32;
+    options.model.parameters = kFloats;
+    options.segment_length = kSegment;
+    options.bulk_scale = kScale;
+    options.checkers = {"I1", "I2", "I3", "I4", "I5", "I6", "L3"};  // nobody tells the others who was struck
+    options.wait_for = static_cast<std::uint32_t>(peers);
+    options.links = {{"", "", 0.01, 0, 2000 * kMbit, 2 << 20}};
+    return options;
+  }
+
+  void on_event(PeerId peer, const Event& event) {
+    if (event.phase == Phase::call && called_at_.try_emplace(event.round, event.at).second) {
+      for (const Planned& planned : calls_) {
+        if (planned.round != event.round) continue;
+        world_.scheduler().after(from_seconds(planned.after_s), [this, planned] { planned.call(world_); });
+      }
+    }
+    if (event.phase == Phase::commit && !forgotten_.contains(peer)) committed_at_[event.round] = event.at;
+    if (event.phase == Phase::lost && event.peer) lost_.insert(*event.peer);
+  }
+
+  World world_;
+  std::vector<PeerId> peers_;
+  std::vector<Hand> lines_;
+  std::vector<Planned> calls_;
+  std::map<Round, Instant> called_at_, committed_at_;
+  std::set<PeerId> lost_, forgotten_;
+};
+
+TEST(AveragingStory, of_uneven_lines_takes_what_they_allow_after_a_few_rounds) {
+  for (const std::vector<double>& rates :
+       {std::vector<double>{1000, 1000, 200, 200}, {500, 500, 500, 500}, {1000, 400, 300, 200, 100}}) {
+    Averaging averaging(rates);
+    averaging.run();
+    EXPECT_EQ(averaging.rounds(), 10U);
+    for (Round round = 5; round <= 10; ++round) {
+      EXPECT_LE(averaging.seconds(round), 1.1 * averaging.bound_s() + kLatency_s)
+          << "round " << round << " of" << averaging.times();
+    }
+  }
+}
+
+TEST(AveragingStory, with_a_line_that_drops_to_a_tenth_in_mid_round_goes_on_and_the_next_rounds_know) {
+  for (const auto& [up, down] : {std::pair(50, 50), {50, 500}, {500, 50}}) {
+    Averaging averaging({500, 500, 500, 500}, 12);
+    averaging.in_round(6, 0.5 * averaging.bound_s(), [&, up = up, down = down](World& world) {
+      world.set_line(averaging.peer(2), {up * kMbit, down * kMbit});
+    });
+    averaging.run();
+    EXPECT_THAT(averaging.lost(), testing::IsEmpty());
+    // A whole vector takes 10.5 s on that line. Were its share left with it, it would take up to 23 s.
+    EXPECT_LE(averaging.seconds(6), 8.5) << averaging.times();
+    for (Round round = 8; round <= 12; ++round) {
+      EXPECT_LE(averaging.seconds(round), 1.05 * kBytes / (50 * kMbit)) << averaging.times();
+    }
+  }
+}
+
+TEST(AveragingStory, is_done_soon_after_a_peer_stops_in_mid_round) {
+  for (const std::size_t place : {0U, 2U}) {
+    for (const double part : {0.2, 0.5, 0.9}) {
+      Averaging averaging({500, 500, 500, 500});
+      averaging.in_round(6, part * averaging.bound_s(), [&](World& world) {
+        averaging.forget(averaging.peer(place));
+        world.stop(averaging.peer(place), 60s);
+      });
+      averaging.run();
+      EXPECT_LE(averaging.seconds(6), 2 * averaging.usual_s() + 2)
+          << (place == 0 ? "leader" : "peer") << " at " << part << ":" << averaging.times();
+    }
+  }
+}
+
+// What four peers of equal lines have to send after one is killed at the part f of a round that takes 1.5
+// vectors: its share again (0.17), what is left of the contributions (0.5 (1 - f)), all results anew (0.67),
+// and the contributions of who works its microbatches (0.67).
+double needed_after_kill(double f) { return (f * 1.5 + 0.17 + 0.5 * (1 - f) + 0.67 + 0.67) / 1.5; }
+
+TEST(AveragingStory, takes_little_longer_than_it_must_when_a_peer_is_killed_in_mid_round) {
+  for (const std::size_t place : {0U, 2U}) {
+    for (const double part : {0.2, 0.5, 0.9}) {
+      Averaging averaging({500, 500, 500, 500});
+      averaging.in_round(6, part * averaging.bound_s(), [&](World& world) {
+        averaging.forget(averaging.peer(place));
+        world.kill(averaging.peer(place), Death::clean);
+      });
+      averaging.run();
+      EXPECT_LE(averaging.seconds(6), 1.05 * needed_after_kill(part) * averaging.usual_s())
+          << (place == 0 ? "leader" : "peer") << " at " << part << ":" << averaging.times();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "wire/messages.h"
+
+// What the swarm wants done by its owner.
+namespace tw {
+
+struct Dial {
+  std::string address;
+};
+
+struct Hangup {
+  PeerId peer;
+  std::string why;
+};
+
+/// A plan arrived: average by it.
+struct Reduce {
+  Plan plan;
+};
+
+/// The round is decided, and its mean is here: apply it, then say applied().
+struct Committed {
+  Record record;
+};
+
+/// Others are ahead, or this peer lacks what they decided: take their state, then say begin().
+struct CatchUp {
+  std::string why;
+};
+
+/// It was taking state and threw away what it got meanwhile: its part of the round is due from the start.
+struct SendAgain {
+  PeerId peer;
+};
+
+/// This peer's part in the run is over.
+struct Ended {
+  std::string why;
+  bool failed = false;
+};
+
+using Decision = std::variant<Dial, Hangup, Reduce, Committed, CatchUp, SendAgain, Ended>;
+
+}  // namespace tw

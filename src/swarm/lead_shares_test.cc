@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "swarm/test_council.h"
+
+/// Whose shares are whose, and what becomes of those of slow peers.
+namespace tw {
+namespace {
+
+std::set<std::uint64_t> owned(const Plan& plan, std::uint64_t id) {
+  std::set<std::uint64_t> segments;
+  for (const Share& share : plan.shares) {
+    for (std::uint64_t s = share.first; share.owner == PeerId{id} && s < share.first + share.count; ++s)
+      segments.insert(s);
+  }
+  return segments;
+}
+
+TEST(Lead, has_others_reduce_what_a_slow_peer_has_not) {
+  Council council;
+  const Plan first = council.work_until_called();
+  ASSERT_EQ(owned(first, 2), (std::set<std::uint64_t>{4, 5, 6, 7}));
+  council.slow(3, 2, Complaint::slow_mean, Range{5, 6});
+  council.after(500ms);
+  EXPECT_EQ(council.last_plan.version, first.version) << "others may still complain";
+  council.slow(3, 2, Complaint::slow_mean, Range{6, 5});
+  council.after(100ms);
+  EXPECT_EQ(council.last_plan.version, first.version + 1);
+  EXPECT_EQ(owned(council.last_plan, 2), (std::set<std::uint64_t>{4, 5})) << "what the reporter has stays";
+  EXPECT_EQ(owned(council.last_plan, 3), owned(first, 3)) << "6 to 9 are not all of 2";
+  EXPECT_EQ(council.last_plan.draft, first.draft);
+  EXPECT_TRUE(council.left_out().empty());
+  council.after(2s);
+  EXPECT_EQ(council.last_plan.version, first.version + 1) << "said once";
+  for (const std::uint64_t id : {1, 2, 3}) council.vote(id);
+  EXPECT_TRUE(council.lead.committed());
+}
+
+TEST(Lead, has_who_has_the_whole_mean_serve_the_segments_of_a_slow_peer) {
+  Council council;
+  council.work_until_called();
+  council.vote(1);
+  council.slow(3, 2, Complaint::slow_mean, Range{6, 2});
+  council.after(500ms);
+  council.slow(3, 2, Complaint::slow_mean, Range{6, 2});
+  council.after(100ms);
+  const Share& last = council.last_plan.shares[council.last_plan.shares.size() - 2];
+  EXPECT_EQ(last, (Share{PeerId{1}, 6, 2, true}));
+  council.vote(1);
+  council.lose(2);
+  for (const Share& share : council.last_plan.shares) {
+    EXPECT_EQ(share.owner, PeerId{1}) << "3 may lack a contribution of 2";
+    EXPECT_TRUE(share.sealed);
+  }
+}
+
+TEST(Lead, blames_a_slow_contributor_for_the_slowness_of_who_waits_for_it) {
+  Council council;
+  const Plan first = council.work_until_called();
+  council.slow(3, 2, Complaint::slow_mean, Range{4, 4});
+  council.slow(2, 3, Complaint::slow_contribution, Range{10, 2});
+  council.after(500ms);
+  council.slow(3, 2, Complaint::slow_mean, Range{4, 4});
+  council.slow(2, 3, Complaint::slow_contribution, Range{10, 2});
+  council.after(100ms);
+  EXPECT_EQ(owned(council.last_plan, 3), (std::set<std::uint64_t>{8, 9}));
+  EXPECT_EQ(owned(council.last_plan, 2), owned(first, 2));
+}
+
+TEST(Lead, forgets_that_a_peer_was_slow_when_nobody_repeats_it) {
+  Council council;
+  const Plan first = council.work_until_called();
+  council.slow(3, 2, Complaint::slow_mean, Range{4, 4});
+  council.after(3s);
+  EXPECT_EQ(council.last_plan.version, first.version);
+}
+
+TEST(Lead, expects_a_plan_to_take_what_lines_demand_or_what_is_usual) {
+  for (const auto& [demanded_s, expected_s] : {std::pair(0.5, 2.0), {5.0, 5.0}, {9.0, 6.0}}) {
+    Council council({.expected_reduce = 2s, .demanded_s = demanded_s});
+    EXPECT_EQ(council.work_until_called().expected_s, expected_s);
+  }
+}
+
+TEST(Lead, cuts_shares_by_the_lines_that_peers_told_of) {
+  Council council;
+  council.lines[2] = Line{3, 4, {}};
+  council.work_until_called();
+  ASSERT_EQ(council.hands.size(), 3U);
+  EXPECT_EQ(council.hands[1].line, (Line{3, 4, {}}));
+  EXPECT_EQ(council.hands[2].line, Line{});
+  EXPECT_EQ(council.hands[1].contributions, 1U);
+}
+
+TEST(Lead, keeps_the_shares_of_the_plan_before_when_it_takes_over) {
+  Council council({.leader = 2, .ballot = 1});
+  council.lose(1);
+  Plan before;
+  before.version = 1;
+  before.shares = {{PeerId{1}, 0, 3}, {PeerId{3}, 3, 9}};
+  council.promise(3);
+  council.promise(2, before);
+  const Plan plan = council.work_until_called();
+  EXPECT_EQ(owned(plan, 3), (std::set<std::uint64_t>{3, 4, 5, 6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(owned(plan, 2), (std::set<std::uint64_t>{0, 1, 2}));
+}
+
+}  // namespace
+}  // namespace tw
