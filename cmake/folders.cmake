@@ -57,8 +57,9 @@ function(tw_select_kernels variable)
     elseif(source MATCHES "_avx2\\.cc$")
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-mavx2;-mf16c")
     elseif(source MATCHES "_avx512\\.cc$")
-      set_source_files_properties(${source} PROPERTIES
-        COMPILE_OPTIONS "-mavx2;-mf16c;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl")
+      # GCC 12 takes its own intrinsics for uninitialised (GCC bug 105593).
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+        "-mavx2;-mf16c;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-Wno-uninitialized;-Wno-maybe-uninitialized")
     endif()
   endforeach()
   set(${variable} ${sources} PARENT_SCOPE)

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "codec/codec.h"
+
 namespace tw {
 
 /// How a vector is cut into the units of transfer. The last segment may be shorter.
@@ -19,5 +21,12 @@ struct Geometry {
     return rest < segment_length ? rest : segment_length;
   }
 };
+
+/// Of all segments, each encoded on its own.
+inline std::uint64_t encoded_bytes(Codec codec, const Geometry& geometry) {
+  const std::uint64_t whole = geometry.length / geometry.segment_length;
+  const std::uint64_t rest = geometry.length % geometry.segment_length;
+  return whole * encoded_bytes(codec, geometry.segment_length) + encoded_bytes(codec, rest);
+}
 
 }  // namespace tw

@@ -40,6 +40,7 @@ Reduction::Reduction(Options options)
   TW_CHECK(geometry().length > 0);
   mean_.resize(geometry().length);
   TW_CHECK(encoded_bytes(options_.codec, geometry().segment_length) <= kMaxPayloadBytes);
+  TW_CHECK(encoded_bytes(mean_codec(), geometry().segment_length) <= kMaxPayloadBytes);
 }
 
 void Reduction::contribute(std::uint32_t slot, std::span<const float> gradient_sum, std::uint64_t samples) {
@@ -155,19 +156,27 @@ void Reduction::requeue() {
   }
 }
 
-Status Reduction::check(PeerId from, Round round, std::uint64_t segment, std::size_t bytes) const {
+Status Reduction::check(PeerId from, Round round, std::uint64_t segment) const {
   if (round != options_.round) {
     return Error{fmt::format("segment of round {} instead of {}", round, options_.round)};
   }
   if (from == options_.self) return Error{fmt::format("segment {} from this peer itself", segment)};
-  return fits(segment, bytes);
+  return Unit{};
 }
 
-Status Reduction::fits(std::uint64_t segment, std::size_t bytes) const {
+Status Reduction::fits(const Scatter& scatter) const {
+  return fits(options_.codec, scatter.segment, scatter.payload.size());
+}
+
+Status Reduction::fits(const Gather& gather) const {
+  return fits(mean_codec(), gather.segment, gather.payload.size());
+}
+
+Status Reduction::fits(Codec codec, std::uint64_t segment, std::size_t bytes) const {
   if (segment >= geometry().segments()) {
     return Error{fmt::format("segment {} of a vector of {} segments", segment, geometry().segments())};
   }
-  const std::size_t expected = encoded_bytes(options_.codec, geometry().size(segment));
+  const std::size_t expected = encoded_bytes(codec, geometry().size(segment));
   if (bytes != expected)
     return Error{fmt::format("segment {} of {} bytes instead of {}", segment, bytes, expected)};
   return Unit{};
@@ -176,19 +185,21 @@ Status Reduction::fits(std::uint64_t segment, std::size_t bytes) const {
 Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
   const std::uint64_t segment = scatter.segment;
   const std::uint32_t slot = scatter.slot;
-  if (Status sound = check(from, scatter.round, segment, scatter.payload.size()); !sound) return sound;
+  if (Status sound = check(from, scatter.round, segment); !sound) return sound;
+  if (Status sound = fits(scatter); !sound) return sound;
   const auto name = [&] {
     return fmt::format("contribution of peer {}, slot {}, segment {}", from.value, slot, segment);
   };
   if (slot >= kMaxSlots) return Error{fmt::format("{}: slots end at {}", name(), kMaxSlots - 1)};
   if (!kept_.find(from, slot, segment).empty()) return Error{name() + ": sent twice"};
   const bool asked_for = is_mine(segment) && input_of(from, slot) != nullptr;
-  const std::uint64_t vector = encoded_bytes(options_.codec, geometry().length);
+  const std::uint64_t vector = encoded_bytes(options_.codec, geometry());
   const std::uint64_t bound = kEarlyVectors * (vector + KeptContributions::slot_bytes(geometry().segments()));
   if (!asked_for && kept_.bytes(from) + scatter.payload.size() > bound) {
     return Error{fmt::format("{}: beyond {} bytes that no plan asks for", name(), bound)};
   }
-  if (const std::optional<Unfit> unfit = judge(from, scatter.payload.bytes())) {
+  const auto piece = scatter.payload.bytes();
+  if (const std::optional<Unfit> unfit = judge(from, piece, is_addable(options_.codec, piece))) {
     report(*unfit);
     if (unfit->why == Complaint::not_finite) return Error{name() + ": holds NaN or infinity"};
     return Error{
@@ -206,7 +217,8 @@ Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
 
 Status Reduction::on_gather(PeerId from, const Gather& gather) {
   const std::uint64_t segment = gather.segment;
-  if (Status sound = check(from, gather.round, segment, gather.payload.size()); !sound) return sound;
+  if (Status sound = check(from, gather.round, segment); !sound) return sound;
+  if (Status sound = fits(gather); !sound) return sound;
   const ReceivedResults::Origin origin{{gather.ballot, gather.version}, gather.set};
   if (!received_.put(from, origin, segment, gather.payload)) {
     return Error{fmt::format("mean of segment {} from peer {}: sent twice", segment, from.value)};
@@ -222,8 +234,9 @@ Status Reduction::on_gather(PeerId from, const Gather& gather) {
 
 std::vector<Reduction::Unfit> Reduction::take_unfit() { return std::exchange(unfit_news_, {}); }
 
-std::optional<Reduction::Unfit> Reduction::judge(PeerId from, std::span<const std::byte> piece) const {
-  if (!is_addable(options_.codec, piece)) return Unfit{from};
+std::optional<Reduction::Unfit> Reduction::judge(PeerId from, std::span<const std::byte> piece,
+                                                 bool addable) const {
+  if (!addable) return Unfit{from};
   if (options_.norm_cap == 0) return std::nullopt;
   const double length = norm(options_.codec, piece);  // what crosses the wire is a mean over samples already
   if (length <= options_.norm_cap) return std::nullopt;
@@ -266,8 +279,8 @@ Blob Reduction::encode_own(OwnSlot& slot, std::uint64_t segment) {
   if (slot.unfit) return {};
   const auto values = slot.gradient_sum.subspan(geometry().first(segment), geometry().size(segment));
   Buffer bytes(encoded_bytes(options_.codec, values.size()));
-  encode(options_.codec, values, static_cast<float>(1.0 / static_cast<double>(slot.samples)), bytes.bytes());
-  slot.unfit = judge(options_.self, bytes.bytes());
+  const auto scale = static_cast<float>(1.0 / static_cast<double>(slot.samples));
+  slot.unfit = judge(options_.self, bytes.bytes(), encode(options_.codec, values, scale, bytes.bytes()));
   if (!slot.unfit) return Blob(std::move(bytes));
   report(*slot.unfit);
   return {};
@@ -292,13 +305,13 @@ void Reduction::seal_if_ready(std::uint64_t segment) {
     }
     addends.push_back({input.weight, pieces.back().bytes()});
   }
-  Buffer encoded(encoded_bytes(options_.codec, geometry().size(segment)));
+  Buffer encoded(encoded_bytes(mean_codec(), geometry().size(segment)));
   reduce_segment(options_.codec, addends, encoded.bytes(), mean_of(segment));
   result_is_here(segment, Blob(std::move(encoded)));
 }
 
 bool Reduction::take_result(std::uint64_t segment, const Blob& encoded) {
-  if (!decode(options_.codec, encoded.bytes(), mean_of(segment))) return false;
+  if (!decode(mean_codec(), encoded.bytes(), mean_of(segment))) return false;
   result_is_here(segment, encoded);
   return true;
 }
@@ -367,7 +380,7 @@ bool Reduction::scattered() const {
 }
 
 std::uint64_t Reduction::held_bytes() const {
-  const std::uint64_t vector = encoded_bytes(options_.codec, geometry().length);
+  const std::uint64_t vector = encoded_bytes(mean_codec(), geometry());
   return kept_.held_bytes() + received_.held_bytes() + (results_here_ > 0 ? vector : 0) +
          (voted_ ? vector : 0);
 }

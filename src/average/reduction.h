@@ -27,8 +27,8 @@ namespace tw {
 /// mean. A step machine; it knows no clock and no socket. docs/protocol.md.
 ///
 /// Mean of a segment: sum over the contributions, in the order of the plan, of float(samples_i / total) *
-/// decode_i, encoded once by the owner, decoded by everybody. Segments are sealed as soon as all
-/// contributions of the plan are here; what was received is kept, so that a plan with fewer or more
+/// decode_i, encoded once by the owner (codec_of_mean), decoded by everybody. Segments are sealed as soon as
+/// all contributions of the plan are here; what was received is kept, so that a plan with fewer or more
 /// contributions re-computes and re-sends only what changes. Memory: one decoded mean, the encoded mean
 /// (twice while sets change), and the encoded contributions to the own share; what comes early adds at most
 /// kEarlyVectors + 1 encoded vectors for each sender.
@@ -68,7 +68,8 @@ class Reduction {
 
   /// Whether there is such a segment and it has so many encoded bytes, whatever the plan: whoever sends
   /// something else averages another vector.
-  Status fits(std::uint64_t segment, std::size_t bytes) const;
+  Status fits(const Scatter& scatter) const;
+  Status fits(const Gather& gather) const;
 
   /// A contribution segment. May come before the plan that names it, or that makes this peer its owner: then
   /// it is kept for a later plan. Errors: wrong length, unknown segment or slot, sent twice, not finite, too
@@ -166,6 +167,8 @@ class Reduction {
 
   const Geometry& geometry() const { return options_.geometry; }
 
+  Codec mean_codec() const { return codec_of_mean(options_.codec); }
+
   bool well_formed(const Plan& plan) const;
   void lay_out(const Plan& plan);
   void change_set(std::uint64_t set);
@@ -174,7 +177,8 @@ class Reduction {
   void requeue();
   std::optional<Message> next_contribution(Outgoing& outgoing);
 
-  Status check(PeerId from, Round round, std::uint64_t segment, std::size_t bytes) const;
+  Status check(PeerId from, Round round, std::uint64_t segment) const;
+  Status fits(Codec codec, std::uint64_t segment, std::size_t bytes) const;
 
   bool is_mine(std::uint64_t segment) const { return plan_ && owners_[segment] == options_.self; }
 
@@ -182,7 +186,7 @@ class Reduction {
   const OwnSlot* own_slot(const Input& input) const;
   bool is_here(const Input& input, std::uint64_t segment) const;
 
-  std::optional<Unfit> judge(PeerId from, std::span<const std::byte> piece) const;
+  std::optional<Unfit> judge(PeerId from, std::span<const std::byte> piece, bool addable) const;
   void report(const Unfit& unfit);
   void report_again();
   Blob encode_own(OwnSlot& slot, std::uint64_t segment);

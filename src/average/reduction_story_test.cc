@@ -9,7 +9,7 @@ namespace {
 Cluster::Setup random_setup(std::uint64_t seed, std::uint64_t peers) {
   Prng prng(mix(seed, 17));
   Cluster::Setup setup{.seed = seed, .peers = peers};
-  setup.codec = prng.chance(0.5) ? Codec::fp32 : Codec::fp16;
+  setup.codec = kCodecs[prng.below(kCodecs.size())];
   setup.geometry.length = 1 + prng.below(4000);
   setup.geometry.segment_length = 1 + setup.geometry.length / (1 + prng.below(40));
   return setup;

@@ -9,14 +9,47 @@
 namespace tw {
 namespace {
 
-// The float that comes out at the other end of the wire.
-float across_the_wire(Codec codec, float value) {
-  if (codec == Codec::fp32 || value == 0) return value;
-  const double exact = value;
-  if (std::abs(exact) >= 65504.0) return static_cast<float>(std::copysign(65504.0, exact));
-  const double unit =
-      std::ldexp(1.0, std::max(std::ilogb(exact), -14) - 10);  // between neighbours in binary16
-  return static_cast<float>(std::nearbyint(exact / unit) * unit);
+/// Between neighbours of this magnitude among floats with so many bits after the leading one.
+double unit_of(double value, int bits, int least_exponent) {
+  return std::ldexp(1.0, std::max(std::ilogb(value), least_exponent) - bits);
+}
+
+float rounded(double exact, int bits, int least_exponent, double largest) {
+  if (exact == 0) return static_cast<float>(exact);
+  if (std::abs(exact) >= largest) return static_cast<float>(std::copysign(largest, exact));
+  const double unit = unit_of(exact, bits, least_exponent);
+  const double nearest = std::nearbyint(exact / unit) * unit;
+  return static_cast<float>(std::copysign(std::min(std::abs(nearest), largest), exact));
+}
+
+float as_fp16(float value) { return rounded(value, 10, -14, 65504.0); }
+
+float as_bf16(float value) { return rounded(value, 7, -126, 0x1.fep127); }
+
+void quantise(std::span<float> block, float levels) {
+  float largest = 0;
+  for (const float value : block) largest = std::max(largest, std::abs(value));
+  const float scale = std::min(as_bf16(largest / levels), 0x1p119F);
+  const float inverse = scale < 0x1p-100F ? 0.0F : 1.0F / scale;
+  for (float& value : block) {
+    const float steps = inverse == 0 ? 0.0F : value * inverse;
+    value = scale * std::max(-levels, std::min(levels, std::nearbyint(steps)));
+    if (value == 0) value = 0;  // there is no integer -0
+  }
+}
+
+/// What comes out at the other end of the wire, of one segment.
+void cross_the_wire(Codec codec, std::span<float> values) {
+  const bool blocks = codec == Codec::int8 || codec == Codec::int4;
+  const std::size_t in_block = codec == Codec::int8 ? 256 : 64;
+  for (std::size_t first = 0; blocks && first < values.size(); first += in_block) {
+    const auto block = values.subspan(first, std::min(in_block, values.size() - first));
+    quantise(block, codec == Codec::int8 ? 127.0F : 7.0F);
+  }
+  for (float& value : values) {
+    if (codec == Codec::fp16) value = as_fp16(value);
+    if (codec == Codec::bf16) value = as_bf16(value);
+  }
 }
 
 }  // namespace
@@ -28,15 +61,19 @@ std::vector<float> reference_mean(Codec codec, std::span<const WeightedGradient>
     TW_CHECK(c.samples > 0 && c.gradient_sum.size() == geometry.length);
     total += c.samples;
   }
-  std::vector<float> mean(geometry.length);
-  for (std::size_t i = 0; i < mean.size(); ++i) {
-    float sum = 0;
+  std::vector<float> mean;
+  for (std::uint64_t s = 0; s < geometry.segments(); ++s) {
+    std::vector<float> sum(geometry.size(s));
     for (const WeightedGradient& c : contributions) {
       const auto scale = static_cast<float>(1.0 / static_cast<double>(c.samples));
       const auto weight = static_cast<float>(static_cast<double>(c.samples) / static_cast<double>(total));
-      sum += weight * across_the_wire(codec, c.gradient_sum[i] * scale);
+      std::vector<float> sent(sum.size());
+      for (std::size_t i = 0; i < sum.size(); ++i) sent[i] = c.gradient_sum[geometry.first(s) + i] * scale;
+      cross_the_wire(codec, sent);
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * sent[i];
     }
-    mean[i] = across_the_wire(codec, sum);
+    cross_the_wire(codec == Codec::int4 ? Codec::int8 : codec, sum);
+    mean.insert(mean.end(), sum.begin(), sum.end());
   }
   return mean;
 }

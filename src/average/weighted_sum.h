@@ -15,12 +15,10 @@ struct Addend {
 };
 
 /// Encodes the sum of weight * decoded, added one after the other in the order given and starting from 0,
-/// into `encoded`, and decodes that into `mean`: what every peer applies. All sizes are those of one segment.
+/// into `encoded` (codec_of_mean), and decodes that into `mean`: what every peer applies. All sizes are those
+/// of one segment.
 void reduce_segment(Codec codec, std::span<const Addend> addends, std::span<std::byte> encoded,
                     std::span<float> mean);
-
-/// No value is NaN, infinite or, in fp32, 2^127 or beyond: then no mean of such values overflows.
-bool is_addable(Codec codec, std::span<const std::byte> encoded);
 
 /// L2 norm of what is encoded; the same bits on every machine.
 double norm(Codec codec, std::span<const std::byte> encoded);

@@ -14,9 +14,9 @@ namespace tw {
 namespace {
 
 TEST(WeightedSum, is_the_reference_mean_at_every_length) {
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     Prng prng(seed);
-    const Codec codec = prng.chance(0.5) ? Codec::fp32 : Codec::fp16;
+    const Codec codec = kCodecs[prng.below(kCodecs.size())];
     const Geometry geometry{.length = 1 + prng.below(seed % 10 == 0 ? 9000 : 100)};
     std::vector<std::vector<float>> gradients(1 + prng.below(5));
     std::vector<WeightedGradient> inputs;
@@ -37,12 +37,12 @@ TEST(WeightedSum, is_the_reference_mean_at_every_length) {
       addends.push_back(
           {static_cast<float>(static_cast<double>(input.samples) / static_cast<double>(total)), bytes});
     }
-    std::vector<std::byte> sum(encoded_bytes(codec, geometry.length));
+    std::vector<std::byte> sum(encoded_bytes(codec_of_mean(codec), geometry.length));
     std::vector<float> mean(geometry.length);
     reduce_segment(codec, addends, sum, mean);
     ASSERT_EQ(mean, reference_mean(codec, inputs, geometry)) << "seed " << seed;
     std::vector<float> decoded(geometry.length);
-    ASSERT_TRUE(decode(codec, sum, decoded));
+    ASSERT_TRUE(decode(codec_of_mean(codec), sum, decoded));
     ASSERT_EQ(mean, decoded) << "the owner applies what it sends, seed " << seed;
   }
 }
@@ -51,16 +51,19 @@ TEST(WeightedSum, refuses_what_could_make_a_mean_overflow) {
   const float inf = std::numeric_limits<float>::infinity();
   for (const std::size_t count : {1U, 31U, 32U, 33U, 5000U}) {
     for (const std::size_t at : {std::size_t{0}, count / 2, count - 1}) {
-      for (const Codec codec : {Codec::fp32, Codec::fp16}) {
+      for (const Codec codec : kCodecs) {
+        const bool saturates = codec != Codec::fp32 && codec != Codec::bf16;
         std::vector<float> values(count, -1.0F);
         std::vector<std::byte> bytes(encoded_bytes(codec, count));
         const auto addable = [&](float value) {
           values[at] = value;
-          encode(codec, values, 1.0F, bytes);
-          return is_addable(codec, bytes);
+          const bool told = encode(codec, values, 1.0F, bytes);
+          EXPECT_EQ(is_addable(codec, bytes), told);
+          return told;
         };
-        EXPECT_TRUE(addable(-0x1.fffffep126F));
-        EXPECT_EQ(addable(-0x1p127F), codec == Codec::fp16) << "saturates in fp16";
+        EXPECT_TRUE(addable(-0x1.fep126F));
+        EXPECT_EQ(addable(-0x1.fffffep126F), codec != Codec::bf16) << "bf16 rounds it up";
+        EXPECT_EQ(addable(-0x1p127F), saturates) << name_of(codec);
         EXPECT_FALSE(addable(inf));
         EXPECT_FALSE(addable(-inf));
         EXPECT_FALSE(addable(std::nanf("")));
@@ -84,10 +87,19 @@ TEST(ReferenceMean, rounds_as_the_wire_does) {
   EXPECT_EQ(reference_mean(Codec::fp32, inputs, {.length = 3}), values);
   const std::vector<float> rounded = {1.0F, 65504.0F, 0.0F};
   EXPECT_EQ(reference_mean(Codec::fp16, inputs, {.length = 3}), rounded);
+  const std::vector<float> brains = {1.0F, 999424.0F, -0x1p-26F};
+  EXPECT_EQ(reference_mean(Codec::bf16, inputs, {.length = 3}), brains);
+  const std::vector<float> steps = {254, 3, -1};  // of 2
+  const std::vector<float> even = {254, 4, 0};
+  const std::vector<WeightedGradient> input = {{1, steps}};
+  EXPECT_EQ(reference_mean(Codec::int8, input, {.length = 3}), even);
+  EXPECT_EQ(reference_mean(Codec::int8, input, {.length = 3, .segment_length = 1}),
+            std::vector<float>({254, 3.007568359375F, -0.99993896484375F}))
+      << "blocks end with their segment";
 }
 
 TEST(Norm, is_that_of_the_decoded_values_whatever_their_number) {
-  for (const Codec codec : {Codec::fp32, Codec::fp16}) {
+  for (const Codec codec : kCodecs) {
     for (const std::size_t count : {0U, 1U, 7U, 2048U, 5001U}) {
       Prng prng(count);
       std::vector<float> values(count);

@@ -19,6 +19,8 @@ namespace {
 constexpr const char* kGroup = "What if (docs/what_if.md)";
 constexpr double kDefaultHours = 4;  ///< where neither the user nor the trace says how long
 
+std::vector<std::string> names_of_codecs() { return {kCodecNames.begin(), kCodecNames.end()}; }
+
 Duration hours(double h) { return from_seconds(3600 * h); }
 
 Result<std::string> text_of(const std::string& file) {
@@ -97,7 +99,7 @@ void describe_work(CLI::App& command, WhatIfArguments& a) {
   add("--samples-per-s", a.what.samples_per_s, "of one machine")->check(CLI::PositiveNumber);
   add("--tbs", a.what.target_batch_size, "samples of a round")->check(CLI::PositiveNumber);
   add("--microbatch", a.what.microbatch, "samples")->check(CLI::PositiveNumber);
-  add("--codec", a.codec, "of gradients on the wire")->check(CLI::IsMember({"fp32", "fp16"}));
+  add("--codec", a.codec, "of gradients on the wire")->check(CLI::IsMember(names_of_codecs()));
   add("--link-mbit", a.what.link_mbit, "line of a machine")->check(CLI::PositiveNumber);
   add("--rtt-ms", a.what.rtt_ms, "between machines")->check(CLI::PositiveNumber);
   add("--usd-per-h", a.what.usd_per_h, "of a spot machine")->check(CLI::NonNegativeNumber);
@@ -121,7 +123,7 @@ Result<WhatIf> what_if_of(const WhatIfArguments& arguments) {
   WhatIf what = arguments.what;
   what.notice = from_seconds(arguments.notice_s);
   what.start_up = from_seconds(arguments.start_s);
-  what.codec = arguments.codec == "fp32" ? Codec::fp32 : Codec::fp16;
+  what.codec = codec_named(arguments.codec).value();
   if (arguments.model_mb > 0) what.parameters = arguments.model_mb * 1e6 / sizeof(float);
   const bool traced = !arguments.trace_file.empty();
   const Status taken = traced ? take_trace(arguments, what) : take_lifetimes(arguments, what);

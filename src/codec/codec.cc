@@ -1,79 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/codec.h"
 
-#include <array>
 #include <bit>
-#include <cstring>
 
 #include "base/check.h"
-#include "codec/fp16.h"
+#include "codec/blocks.h"
+#include "codec/kernels.h"
 
 namespace tw {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the wire format is little-endian");
+static_assert(kCodecPiece % kInt8Block == 0 && kCodecPiece % kInt4Block == 0);
 
-// Inner loops of a fixed length are vectorised at -O2 too.
-constexpr std::size_t kBlock = 32;
-
-void encode_fp32(std::span<const float> values, float scale, std::byte* out) {
-  if (scale == 1.0F) {
-    if (!values.empty()) std::memcpy(out, values.data(), values.size_bytes());
-    return;
-  }
-  std::array<float, kBlock> block;
-  std::size_t i = 0;
-  for (; i + kBlock <= values.size(); i += kBlock) {
-    for (std::size_t k = 0; k < kBlock; ++k) block[k] = values[i + k] * scale;
-    std::memcpy(out + 4 * i, block.data(), sizeof block);
-  }
-  for (; i < values.size(); ++i) {
-    const float value = values[i] * scale;
-    std::memcpy(out + 4 * i, &value, sizeof value);
-  }
+const Kernel& fastest(Codec codec) {
+  static const KernelSet set = kernel_sets().back();
+  return set.of(codec);
 }
 
-std::uint32_t not_finite(float value) {
-  return (std::bit_cast<std::uint32_t>(value) & 0x7f800000) == 0x7f800000 ? 1 : 0;
+std::size_t block_bytes(std::size_t values, std::size_t in_block, std::size_t in_byte) {
+  const std::size_t rest = values % in_block;
+  return values / in_block * (kScaleBytes + in_block / in_byte) +
+         (rest == 0 ? 0 : kScaleBytes + (rest + in_byte - 1) / in_byte);
 }
 
-bool decode_fp32(const std::byte* in, std::span<float> values) {
-  std::array<float, kBlock> block;
-  std::array<std::uint32_t, kBlock> bad{};
-  std::size_t i = 0;
-  for (; i + kBlock <= values.size(); i += kBlock) {
-    std::memcpy(block.data(), in + 4 * i, sizeof block);
-    for (std::size_t k = 0; k < kBlock; ++k) bad[k] |= not_finite(block[k]);
-    std::memcpy(&values[i], block.data(), sizeof block);
-  }
-  std::uint32_t any = 0;
-  for (; i < values.size(); ++i) {
-    std::memcpy(&values[i], in + 4 * i, sizeof values[i]);
-    any |= not_finite(values[i]);
-  }
-  for (const std::uint32_t lane : bad) any |= lane;
-  return any == 0;
-}
-
-const Fp16Kernel& fp16() {
-  static const Fp16Kernel fastest = fp16_kernels().back();
-  return fastest;
+std::size_t values_of_blocks(std::size_t bytes, std::size_t in_block, std::size_t in_byte) {
+  const std::size_t whole = kScaleBytes + in_block / in_byte;
+  const std::size_t rest = bytes % whole;
+  return bytes / whole * in_block + (rest <= kScaleBytes ? 0 : (rest - kScaleBytes) * in_byte);
 }
 
 }  // namespace
 
-std::size_t encoded_bytes(Codec codec, std::size_t values) { return values * (codec == Codec::fp32 ? 4 : 2); }
+std::size_t encoded_bytes(Codec codec, std::size_t values) {
+  switch (codec) {
+    case Codec::fp32:
+      return values * 4;
+    case Codec::fp16:
+    case Codec::bf16:
+      return values * 2;
+    case Codec::int8:
+      return block_bytes(values, kInt8Block, 1);
+    case Codec::int4:
+      return block_bytes(values, kInt4Block, 2);
+  }
+  TW_CHECK(false);
+}
 
-void encode(Codec codec, std::span<const float> values, float scale, std::span<std::byte> out) {
+std::size_t values_in(Codec codec, std::size_t bytes) {
+  switch (codec) {
+    case Codec::fp32:
+      return bytes / 4;
+    case Codec::fp16:
+    case Codec::bf16:
+      return bytes / 2;
+    case Codec::int8:
+      return values_of_blocks(bytes, kInt8Block, 1);
+    case Codec::int4:
+      return values_of_blocks(bytes, kInt4Block, 2);
+  }
+  TW_CHECK(false);
+}
+
+bool encode(Codec codec, std::span<const float> values, float scale, std::span<std::byte> out) {
   TW_CHECK(out.size() == encoded_bytes(codec, values.size()));
-  if (codec == Codec::fp32) return encode_fp32(values, scale, out.data());
-  fp16().encode(values.data(), values.size(), scale, out.data());
+  return fastest(codec).encode(values.data(), values.size(), scale, out.data());
 }
 
 bool decode(Codec codec, std::span<const std::byte> in, std::span<float> values) {
   TW_CHECK(in.size() == encoded_bytes(codec, values.size()));
-  if (codec == Codec::fp32) return decode_fp32(in.data(), values);
-  return fp16().decode(in.data(), values.size(), values.data());
+  return fastest(codec).decode(in.data(), values.size(), values.data());
+}
+
+void decode_add(Codec codec, std::span<const std::byte> in, float weight, std::span<float> sum) {
+  TW_CHECK(in.size() == encoded_bytes(codec, sum.size()));
+  fastest(codec).add(in.data(), sum.size(), weight, sum.data());
+}
+
+bool is_addable(Codec codec, std::span<const std::byte> encoded) {
+  return fastest(codec).is_addable(encoded.data(), values_in(codec, encoded.size()));
 }
 
 }  // namespace tw

@@ -3,14 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/prng.h"
-#include "codec/fp16.h"
+#include "codec/blocks.h"
+#include "codec/kernels.h"
 
 namespace tw {
 namespace {
@@ -85,19 +89,49 @@ TEST(Fp16, knows_the_landmarks) {
   EXPECT_EQ(half_of(1.0F + 0x3p-11F), 0x3c02) << "a tie goes to even";
 }
 
-TEST(Fp16, every_half_survives_a_round_trip) {
-  for (const Fp16Kernel& kernel : fp16_kernels()) {
-    for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
-      const auto half = static_cast<std::uint16_t>(bits);
-      float value = 0;
-      const bool finite = kernel.decode(reinterpret_cast<const std::byte*>(&half), 1, &value);
-      ASSERT_EQ(finite, std::isfinite(value)) << kernel.name << " " << bits;
-      std::uint16_t again = 0;
-      kernel.encode(&value, 1, 1.0F, reinterpret_cast<std::byte*>(&again));
-      const bool nan = (bits & 0x7fff) > 0x7c00;
-      ASSERT_EQ(again, nan ? (bits | 0x200) : bits) << kernel.name;
+template <class Word>
+std::vector<Word> all_words() {
+  std::vector<Word> words;
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) words.push_back(static_cast<Word>(bits));
+  return words;
+}
+
+TEST(SixteenBits, every_word_survives_a_round_trip) {
+  const auto words = all_words<std::uint16_t>();
+  for (const Codec codec : {Codec::fp16, Codec::bf16}) {
+    const std::uint32_t infinity = codec == Codec::fp16 ? 0x7c00 : 0x7f80;
+    const std::uint32_t quiet = codec == Codec::fp16 ? 0x200 : 0x40;
+    for (const KernelSet& set : kernel_sets()) {
+      std::vector<float> values(words.size());
+      ASSERT_FALSE(set.of(codec).decode(reinterpret_cast<const std::byte*>(words.data()), words.size(),
+                                        values.data()));
+      std::vector<std::uint16_t> again(words.size());
+      set.of(codec).encode(values.data(), values.size(), 1.0F, reinterpret_cast<std::byte*>(again.data()));
+      for (const std::uint32_t bits : words) {
+        ASSERT_EQ(std::isfinite(values[bits]), (bits & 0x7fff) < infinity) << set.name << " " << bits;
+        ASSERT_EQ(again[bits], (bits & 0x7fff) > infinity ? bits | quiet : bits) << set.name;
+      }
     }
   }
+}
+
+std::uint16_t brain_of(float value) {
+  std::uint16_t word = 0;
+  encode(Codec::bf16, {&value, 1}, 1, std::as_writable_bytes(std::span(&word, 1)));
+  return word;
+}
+
+TEST(Bf16, knows_the_landmarks) {
+  EXPECT_EQ(brain_of(1.0F), 0x3f80);
+  EXPECT_EQ(brain_of(-0.0F), 0x8000);
+  EXPECT_EQ(brain_of(1.0F + 0x1p-8F), 0x3f80) << "a tie goes to even";
+  EXPECT_EQ(brain_of(1.0F + 0x3p-8F), 0x3f82) << "a tie goes to even";
+  EXPECT_EQ(brain_of(1.0F + 0x1.0002p-8F), 0x3f81);
+  EXPECT_EQ(brain_of(-std::numeric_limits<float>::max()), 0xff7f) << "finite values saturate";
+  EXPECT_EQ(brain_of(std::numeric_limits<float>::denorm_min()), 0x0000);
+  EXPECT_EQ(brain_of(0x1p-133F), 0x0001) << "subnormal values stay";
+  EXPECT_EQ(brain_of(kInfinity), 0x7f80);
+  EXPECT_EQ(brain_of(kNan) & 0x7fc0, 0x7fc0);
 }
 
 TEST(Fp16, rounds_as_arithmetic_in_double_says) {
@@ -114,33 +148,95 @@ TEST(Fp16, rounds_as_arithmetic_in_double_says) {
   }
 }
 
-TEST(Fp16, all_kernels_give_the_same_bits_at_any_length_and_alignment) {
-  const Fp16Kernel reference = fp16_reference();
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+/// As many as there are bytes, some of them foreign to any encoder.
+std::vector<std::byte> arbitrary_bytes(Prng& prng, std::size_t count) {
+  std::vector<std::byte> bytes(count);
+  for (std::byte& b : bytes) b = static_cast<std::byte>(prng.next());
+  return bytes;
+}
+
+/// Values as they come, or within a few powers of two of each other; one in sixteen vectors is hardly finite.
+std::vector<float> edgy_values(Prng& prng, std::size_t count) {
+  std::vector<float> values(count);
+  const int exponent = static_cast<int>(prng.below(290)) - 155;
+  const bool wild = prng.chance(0.3);
+  for (float& value : values) {
+    value = wild ? edgy_float(prng) : static_cast<float>(std::ldexp(prng.uniform() - 0.5, exponent));
+    if (!std::isfinite(value) && !prng.chance(1.0 / 16)) value = 0;
+  }
+  return values;
+}
+
+/// A kernel, and where its data lie.
+struct Trial {
+  const KernelSet& set;
+  Codec codec;
+  std::size_t count = 0;
+  std::size_t shift = 0;
+};
+
+struct Encoded {
+  std::vector<std::byte> bytes;
+  bool addable = false;
+
+  bool operator==(const Encoded&) const = default;
+};
+
+Encoded encoded(const Trial& t, const std::vector<float>& values, float scale) {
+  const std::size_t size = encoded_bytes(t.codec, t.count);
+  std::vector<std::byte> out(size + t.shift + 1, std::byte{0x5a});
+  const Kernel& kernel = t.set.of(t.codec);
+  const bool addable = kernel.encode(values.data() + t.shift, t.count, scale, out.data() + t.shift);
+  EXPECT_EQ(out.back(), std::byte{0x5a}) << t.set.name << " wrote beyond its end";
+  const auto begin = out.begin() + static_cast<std::ptrdiff_t>(t.shift);
+  return {{begin, out.end() - 1}, addable};
+}
+
+/// Decoded, or added to what is there; as bits, that NaN may be compared.
+std::vector<std::uint32_t> decoded(const Trial& t, const std::vector<std::byte>& bytes, const float* weight,
+                                   bool& finite) {
+  std::vector<std::byte> in(t.shift + bytes.size());
+  std::copy(bytes.begin(), bytes.end(), in.begin() + static_cast<std::ptrdiff_t>(t.shift));
+  std::vector<float> out(t.count + t.shift + 1, 0.37F);
+  const Kernel& kernel = t.set.of(t.codec);
+  finite = kernel.is_addable(in.data() + t.shift, t.count);
+  if (weight != nullptr) {
+    kernel.add(in.data() + t.shift, t.count, *weight, out.data() + t.shift);
+  } else {
+    finite = kernel.decode(in.data() + t.shift, t.count, out.data() + t.shift);
+  }
+  EXPECT_EQ(out.back(), 0.37F) << t.set.name << " wrote beyond its end";
+  std::vector<std::uint32_t> bits;
+  for (const float value : out) {
+    bits.push_back(weight != nullptr && std::isnan(value) ? ~0U : std::bit_cast<std::uint32_t>(value));
+  }
+  return bits;
+}
+
+TEST(Kernels, give_the_same_bits_at_any_length_and_alignment) {
+  const std::vector<KernelSet> sets = kernel_sets();
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
     Prng prng(seed);
-    const std::size_t count = prng.below(100);
-    const std::size_t shift = prng.below(8);
+    const Codec codec = kCodecs[seed % kCodecs.size()];
+    const Trial judge{sets.front(), codec, prng.below(prng.chance(0.2) ? 1200 : 90), prng.below(8)};
     const float scale =
         prng.chance(0.3) ? 1.0F : static_cast<float>(1.0 / static_cast<double>(1 + prng.below(4096)));
-    std::vector<float> values(count + shift);
-    for (float& value : values) value = edgy_float(prng);
-    std::vector<std::byte> expected(2 * count);
-    reference.encode(values.data() + shift, count, scale, expected.data());
-    std::vector<float> expected_back(count);
-    const bool expected_finite = reference.decode(expected.data(), count, expected_back.data());
-    for (const Fp16Kernel& kernel : fp16_kernels()) {
-      std::vector<std::byte> out(2 * count + shift + 1, std::byte{0x5a});
-      kernel.encode(values.data() + shift, count, scale, out.data() + shift);
-      ASSERT_TRUE(
-          std::equal(expected.begin(), expected.end(), out.begin() + static_cast<std::ptrdiff_t>(shift)))
-          << kernel.name << " seed " << seed;
-      ASSERT_EQ(out.back(), std::byte{0x5a}) << kernel.name << " wrote beyond its end, seed " << seed;
-      std::vector<float> back(count + 1, 7.0F);
-      ASSERT_EQ(kernel.decode(out.data() + shift, count, back.data()), expected_finite)
-          << kernel.name << " seed " << seed;
-      ASSERT_TRUE(count == 0 || std::memcmp(back.data(), expected_back.data(), 4 * count) == 0)
-          << kernel.name << " seed " << seed;
-      ASSERT_EQ(back.back(), 7.0F) << kernel.name << " seed " << seed;
+    const std::vector<float> values = edgy_values(prng, judge.count + judge.shift);
+    const std::vector<std::byte> foreign = arbitrary_bytes(prng, encoded_bytes(codec, judge.count));
+    const Encoded expected = encoded(judge, values, scale);
+    for (const KernelSet& set : sets) {
+      const Trial trial{set, codec, judge.count, judge.shift};
+      const std::string where =
+          std::string(set.name) + " " + std::string(name_of(codec)) + ", seed " + std::to_string(seed);
+      ASSERT_EQ(encoded(trial, values, scale), expected) << where;
+      for (const auto& bytes : {expected.bytes, foreign}) {
+        for (const float* weight : {static_cast<const float*>(nullptr), &scale}) {
+          bool finite = false, also_finite = false;
+          ASSERT_EQ(decoded(trial, bytes, weight, finite), decoded(judge, bytes, weight, also_finite))
+              << where;
+          ASSERT_EQ(finite, also_finite) << where;
+        }
+      }
     }
   }
 }
@@ -148,35 +244,143 @@ TEST(Fp16, all_kernels_give_the_same_bits_at_any_length_and_alignment) {
 TEST(Codec, sizes_follow_the_width) {
   EXPECT_EQ(encoded_bytes(Codec::fp32, 7), 28U);
   EXPECT_EQ(encoded_bytes(Codec::fp16, 7), 14U);
-  EXPECT_EQ(encoded_bytes(Codec::fp16, 0), 0U);
+  EXPECT_EQ(encoded_bytes(Codec::bf16, 7), 14U);
+  EXPECT_EQ(encoded_bytes(Codec::int8, 256), 258U);
+  EXPECT_EQ(encoded_bytes(Codec::int8, 257), 261U);
+  EXPECT_EQ(encoded_bytes(Codec::int4, 64), 34U);
+  EXPECT_EQ(encoded_bytes(Codec::int4, 67), 38U);
+  for (const Codec codec : kCodecs) {
+    EXPECT_EQ(encoded_bytes(codec, 0), 0U);
+    for (std::size_t count = 0; count < 1000; ++count) {
+      const std::size_t back = values_in(codec, encoded_bytes(codec, count));
+      EXPECT_EQ(back, codec == Codec::int4 ? count + count % 64 % 2 : count) << name_of(codec);
+    }
+  }
 }
 
-TEST(Codec, fp32_is_exact_at_scale_one_and_one_product_otherwise) {
+TEST(Codec, pieces_are_encoded_as_if_they_stood_alone) {
+  Prng prng(1);
+  for (const Codec codec : kCodecs) {
+    const std::vector<float> values = edgy_values(prng, 5 * kCodecPiece + 77);
+    std::vector<std::byte> whole(encoded_bytes(codec, values.size()));
+    encode(codec, values, 0.5F, whole);
+    for (std::size_t first = 0; first < values.size(); first += kCodecPiece) {
+      const auto piece = std::span(values).subspan(first, std::min(kCodecPiece, values.size() - first));
+      std::vector<std::byte> alone(encoded_bytes(codec, piece.size()));
+      encode(codec, piece, 0.5F, alone);
+      const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(encoded_bytes(codec, first));
+      EXPECT_TRUE(std::equal(alone.begin(), alone.end(), begin)) << name_of(codec) << " " << first;
+    }
+  }
+}
+
+TEST(Codec, fp32_is_one_product) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Prng prng(seed);
     const std::size_t count = prng.below(200);
-    const std::size_t shift = prng.below(4);
     const float scale = prng.chance(0.5) ? 1.0F : 1.0F / static_cast<float>(1 + prng.below(100));
     std::vector<float> values(count);
     for (float& value : values) value = static_cast<float>(prng.uniform() - 0.5);
-    std::vector<std::byte> bytes(4 * count + shift);
-    const auto encoded = std::span(bytes).subspan(shift);
-    encode(Codec::fp32, values, scale, encoded);
+    std::vector<std::byte> bytes(4 * count);
+    ASSERT_TRUE(encode(Codec::fp32, values, scale, bytes));
     std::vector<float> back(count);
-    ASSERT_TRUE(decode(Codec::fp32, encoded, back));
+    ASSERT_TRUE(decode(Codec::fp32, bytes, back));
     for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(back[i], values[i] * scale) << "seed " << seed;
   }
 }
 
-TEST(Codec, decode_reports_one_bad_value_wherever_it_is) {
-  for (const Codec codec : {Codec::fp32, Codec::fp16}) {
-    for (const std::size_t count : {1U, 7U, 8U, 33U, 70U}) {
+TEST(Codec, adding_is_a_product_and_a_sum_of_what_decode_gives) {
+  for (const Codec codec : kCodecs) {
+    Prng prng(7);
+    std::vector<float> values(777), sum(777);
+    for (float& value : values) value = static_cast<float>(prng.uniform() - 0.5);
+    for (float& value : sum) value = static_cast<float>(prng.uniform() - 0.5);
+    std::vector<std::byte> bytes(encoded_bytes(codec, values.size()));
+    encode(codec, values, 1.0F, bytes);
+    decode(codec, bytes, values);
+    std::vector<float> expected = sum;
+    for (std::size_t i = 0; i < sum.size(); ++i) expected[i] += 0.3F * values[i];
+    decode_add(codec, bytes, 0.3F, sum);
+    EXPECT_EQ(sum, expected) << name_of(codec);
+  }
+}
+
+TEST(Blocks, lose_at_most_half_a_step_and_nothing_when_encoded_again) {
+  for (const auto& [codec, levels, block] :
+       {std::tuple(Codec::int8, 127.0, kInt8Block), std::tuple(Codec::int4, 7.0, kInt4Block)}) {
+    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+      Prng prng(seed);
+      const int exponent = static_cast<int>(prng.below(200)) - 90;
+      std::vector<float> values(1 + prng.below(600));
+      for (float& v : values) v = static_cast<float>(std::ldexp(prng.uniform() - 0.5, exponent));
+      std::vector<std::byte> bytes(encoded_bytes(codec, values.size()));
+      ASSERT_TRUE(encode(codec, values, 1.0F, bytes));
+      std::vector<float> back(values.size());
+      ASSERT_TRUE(decode(codec, bytes, back));
+      for (std::size_t first = 0; first < values.size(); first += block) {
+        const std::size_t end = std::min(values.size(), first + block);
+        double largest = 0;
+        for (std::size_t i = first; i < end; ++i) largest = std::max(largest, std::abs(double{values[i]}));
+        for (std::size_t i = first; i < end; ++i) {
+          ASSERT_LE(std::abs(double{values[i]} - double{back[i]}), 0.503 * largest / levels)
+              << "seed " << seed;
+        }
+      }
+      std::vector<std::byte> again(bytes.size());
+      encode(codec, back, 1.0F, again);
+      ASSERT_EQ(again, bytes) << "seed " << seed;
+    }
+  }
+}
+
+TEST(Blocks, are_laid_out_as_the_header_says) {
+  const std::vector<float> three = {7, -3.5F, 1};  // a tie goes to even
+  std::vector<std::byte> bytes(encoded_bytes(Codec::int4, 3));
+  encode(Codec::int4, three, 2.0F, bytes);
+  const std::vector<std::byte> expected = {std::byte{0x00}, std::byte{0x40}, std::byte{0x17},
+                                           std::byte{0x0c}};
+  EXPECT_EQ(bytes, expected) << "2.0 as bf16, then 7 and 1, then -4";
+  const std::vector<float> two = {-254, 3};
+  bytes.resize(encoded_bytes(Codec::int8, 2));
+  encode(Codec::int8, two, 1.0F, bytes);
+  const std::vector<std::byte> expected8 = {std::byte{0x00}, std::byte{0x40}, std::byte{0x81},
+                                            std::byte{0x02}};
+  EXPECT_EQ(bytes, expected8) << "2.0 as bf16, then -127 and 1.5, which goes to even";
+}
+
+TEST(Blocks, know_values_that_are_hardly_there_and_those_that_are_too_large) {
+  for (const Codec codec : {Codec::int8, Codec::int4}) {
+    for (const float value : {std::numeric_limits<float>::denorm_min(), 0x1p-110F, -0.0F}) {
+      std::vector<float> values(100, value);
+      std::vector<std::byte> bytes(encoded_bytes(codec, values.size()));
+      ASSERT_TRUE(encode(codec, values, 1.0F, bytes));
+      EXPECT_TRUE(std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; }));
+    }
+    std::vector<float> values(300, -std::numeric_limits<float>::max());
+    std::vector<std::byte> bytes(encoded_bytes(codec, values.size()));
+    ASSERT_TRUE(encode(codec, values, 1.0F, bytes));
+    ASSERT_TRUE(decode(codec, bytes, values));
+    EXPECT_EQ(values.front(), codec == Codec::int8 ? -127 * 0x1p119F : -7 * 0x1p119F) << "saturates";
+    for (const std::uint16_t scale : {0x7b01, 0x7f80, 0x7fc0, 0x8000, 0xbf80, 0xffff}) {
+      std::memcpy(bytes.data(), &scale, sizeof scale);
+      EXPECT_FALSE(decode(codec, bytes, values)) << scale;
+      EXPECT_FALSE(is_addable(codec, bytes)) << scale;
+      EXPECT_TRUE(std::isnan(values.front()));
+      EXPECT_TRUE(std::isfinite(values.back())) << "another block";
+    }
+  }
+}
+
+TEST(Codec, reports_one_bad_value_wherever_it_is) {
+  for (const Codec codec : kCodecs) {
+    for (const std::size_t count : {1U, 7U, 8U, 33U, 70U, 300U}) {
       for (std::size_t at = 0; at < count; ++at) {
         for (const float bad : {kNan, kInfinity, -kInfinity}) {
           std::vector<float> values(count, 3.0F);
           values[at] = bad;
           std::vector<std::byte> bytes(encoded_bytes(codec, count));
-          encode(codec, values, 0.5F, bytes);
+          ASSERT_FALSE(encode(codec, values, 0.5F, bytes));
+          ASSERT_FALSE(is_addable(codec, bytes));
           ASSERT_FALSE(decode(codec, bytes, values)) << "value " << at << " of " << count;
           ASSERT_FALSE(std::isfinite(values[at]));
         }

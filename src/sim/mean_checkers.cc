@@ -15,8 +15,19 @@ namespace {
 
 /// The smallest value that send_huge sends (sim/tamper.cc): a lower cap refuses all of them.
 constexpr double kHuge = 1e4;
-/// Rounding of a mean of values that are each within the cap.
-constexpr double kRounding = 1e-3;
+
+/// By how much rounding on the wire can lengthen a mean of contributions that are each within the cap. Of a
+/// block of 256 values it is half a step each, 1/254 of the largest of them.
+double rounding(Codec codec) {
+  switch (codec_of_mean(codec)) {
+    case Codec::int8:
+      return 0.07;
+    case Codec::bf16:
+      return 4e-3;
+    default:
+      return 1e-3;
+  }
+}
 
 std::optional<FaultKind> unknowable(FaultKind kind, const Rules& rules) {
   const bool refused = rules.norm_cap > 0 && rules.norm_cap <= kHuge;
@@ -216,7 +227,7 @@ void OnlySoundInput::judge_mean(const Record& record) {
     const auto part = std::span(mean).subspan(rules_.geometry.first(s), rules_.geometry.size(s));
     double squares = 0;
     for (const float value : part) squares += static_cast<double>(value) * static_cast<double>(value);
-    if (std::sqrt(squares) <= rules_.norm_cap * (1 + kRounding)) continue;
+    if (std::sqrt(squares) <= rules_.norm_cap * (1 + rounding(rules_.codec))) continue;
     violated(fmt::format("round {}: segment {} of the mean has norm {}, beyond the cap {}", record.round, s,
                          std::sqrt(squares), rules_.norm_cap));
     return;

@@ -25,7 +25,7 @@ struct WorkloadSpec {
   Between segment_length = 16;  ///< floats
   Between microbatch{1, 8};     ///< samples
   Between microbatches{8, 32};  ///< of a round (the target batch size / microbatch)
-  std::vector<Codec> codecs{Codec::fp32, Codec::fp16};                              ///< one is drawn
+  std::vector<Codec> codecs{kCodecs.begin(), kCodecs.end()};                        ///< one is drawn
   std::vector<OptimizerKind> optimizers{OptimizerKind::adamw, OptimizerKind::sgd};  ///< one is drawn
   double norm_cap = 0;           ///< largest L2 norm per sample of a segment; 0: none
   Between checkpoint_every = 0;  ///< rounds; 0: none

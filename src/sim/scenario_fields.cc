@@ -224,7 +224,7 @@ constexpr FaultMeaning kMeanings[] = {
 
 // Names in the order of the enum constants.
 const std::vector<std::string>& names_of(Codec) {
-  static const std::vector<std::string> kNames = {"fp32", "fp16"};
+  static const std::vector<std::string> kNames(kCodecNames.begin(), kCodecNames.end());
   return kNames;
 }
 

@@ -114,8 +114,8 @@ class ScenarioRun {
         fmt::format("{} floats in segments of {}, microbatches of {}, target batch {}, {}, {}, checkpoint "
                     "every {} rounds",
                     options_.model.parameters, options_.segment_length, run.microbatch, run.target_batch_size,
-                    run.codec == Codec::fp32 ? "fp32" : "fp16",
-                    run.optimizer.kind == OptimizerKind::sgd ? "sgd" : "adamw", run.checkpoint.every));
+                    name_of(run.codec), run.optimizer.kind == OptimizerKind::sgd ? "sgd" : "adamw",
+                    run.checkpoint.every));
     report_.drawn.push_back(fmt::format("{} peers, faults for {:.1f} s", options_.wait_for, span_s_));
     for (const Fault& fault : armed_) report_.drawn.push_back(to_string(fault));
   }

@@ -136,7 +136,8 @@ TEST(ScenarioFile, suggests_the_name_that_was_meant) {
   EXPECT_EQ(complaint("faults: {kill: {often: 3}}"),
             "a.yaml:1: faults.kill.often: unknown key; known here: chance, times, lasts_s");
   EXPECT_EQ(complaint("workload: {codecs: [fp32, fp6]}"),
-            "a.yaml:1: workload.codecs: expected one or a list of fp32, fp16, found \"fp6\"; did you mean "
+            "a.yaml:1: workload.codecs: expected one or a list of fp32, fp16, bf16, int8, int4, found "
+            "\"fp6\"; did you mean "
             "\"fp16\"?");
   EXPECT_THAT(complaint("checkers: [I1, I99]"), HasSubstr("found \"I99\"; there are I1, "));
   EXPECT_EQ(complaint("sites: [{name: east, peers: 2}]\nlinks: [{from: aest}]"),
@@ -210,7 +211,8 @@ TEST(ScenarioReference, has_a_row_for_every_key_and_every_fault) {
   const std::string text = scenario_reference();
   EXPECT_THAT(text, HasSubstr("| `links[].latency_ms` | a number from 0 to 60000, or [least, most] | "
                               "`[0.1, 150]` | of a path, one way |"));
-  EXPECT_THAT(text, HasSubstr("| `workload.codecs` | one or a list of fp32, fp16 | `[fp32, fp16]` |"));
+  EXPECT_THAT(text, HasSubstr("| `workload.codecs` | one or a list of fp32, fp16, bf16, int8, int4 | "
+                              "`[fp32, fp16, bf16, int8, int4]` |"));
   EXPECT_THAT(text, HasSubstr("| `kill` | SIGKILL |"));
   for (const FaultName& row : fault_names()) EXPECT_FALSE(meaning_of(row.kind).empty()) << row.name;
 }

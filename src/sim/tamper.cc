@@ -132,7 +132,7 @@ Frame Tamper::changed(Message message) {
 
 // Some values become what the kind says; all of them where it is the sum that lies.
 void Tamper::change_values(Scatter& scatter) {
-  std::vector<float> values(scatter.payload.size() / encoded_bytes(codec_, 1));
+  std::vector<float> values(values_in(codec_, scatter.payload.size()));
   std::vector<std::byte> bytes(encoded_bytes(codec_, values.size()));
   if (values.empty() || bytes.size() != scatter.payload.size()) return;
   (void)decode(codec_, scatter.payload.bytes(), values);

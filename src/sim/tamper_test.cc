@@ -24,7 +24,7 @@ Blob encoded(Codec codec, std::vector<float> values) {
 std::vector<float> values_of(Codec codec, const Frame& frame) {
   const Message message = decode(frame).value();
   const Blob payload = std::get<Scatter>(message).payload;
-  std::vector<float> values(payload.size() / encoded_bytes(codec, 1));
+  std::vector<float> values(values_in(codec, payload.size()));
   (void)decode(codec, payload.bytes(), values);
   return values;
 }
@@ -126,7 +126,21 @@ TEST_P(TamperWithValues, changes_one_or_all_of_a_contribution) {
 INSTANTIATE_TEST_SUITE_P(Kinds, TamperWithValues,
                          testing::Combine(testing::Values(FaultKind::send_nan, FaultKind::send_infinite,
                                                           FaultKind::send_huge, FaultKind::send_negated),
-                                          testing::Values(Codec::fp32, Codec::fp16)));
+                                          testing::Values(Codec::fp32, Codec::fp16, Codec::bf16)));
+
+TEST(Tamper, negates_blocks_exactly) {
+  for (const Codec codec : {Codec::int8, Codec::int4}) {
+    const Frame before = encode(Scatter{3, 1, 2, encoded(codec, {1, -2.3F, 0.5F, 3.1F})});
+    const std::vector<float> original = values_of(codec, before);
+    Tamper tamper(FaultKind::send_negated, codec, 1);
+    for (int i = 0; i < kMany; ++i) {
+      const std::vector<float> after = values_of(codec, tamper(before).front());
+      if (after == original) continue;
+      for (std::size_t v = 0; v < original.size(); ++v) EXPECT_EQ(after[v], -original[v]) << name_of(codec);
+    }
+    EXPECT_GT(tamper.struck(), 0);
+  }
+}
 
 TEST(Tamper, leaves_everything_but_contributions_when_it_lies_about_values) {
   Tamper tamper(FaultKind::send_nan, Codec::fp32, 2);

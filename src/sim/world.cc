@@ -499,7 +499,7 @@ HeldSizes World::held_sizes() const {
   const Geometry geometry{options_.model.parameters, options_.segment_length};
   const std::uint64_t state_bytes =
       3 * sizeof(float) * geometry.length;  // an optimizer has two buffers at most
-  return {.vector_bytes = encoded_bytes(options_.run.codec, geometry.length),
+  return {.vector_bytes = encoded_bytes(codec_of_mean(options_.run.codec), geometry),
           .segments = geometry.segments(),
           .state_bytes = state_bytes,
           .state_chunks = state_bytes / options_.chunk_bytes + 1,

@@ -18,7 +18,7 @@ inline constexpr std::uint64_t kEarlyBulkOverhead = sizeof(std::pair<PeerId, Mes
 
 /// What decides how much a session may hold for others.
 struct HeldSizes {
-  std::uint64_t vector_bytes = 0;  ///< encoded as it crosses the wire
+  std::uint64_t vector_bytes = 0;  ///< encoded as it crosses the wire, the mean (it is the longer one)
   std::uint64_t segments = 0;      ///< of the vector
   std::uint64_t state_bytes = 0;   ///< parameters and optimizer
   std::uint64_t state_chunks = 0;

@@ -173,10 +173,7 @@ Names names_of(ScheduleKind) {
   return kNames;
 }
 
-Names names_of(Codec) {
-  static constexpr std::string_view kNames[] = {"fp32", "fp16"};
-  return kNames;
-}
+Names names_of(Codec) { return kCodecNames; }
 
 constexpr std::string_view kModels[] = {"mnist-cnn", "char-transformer"};
 

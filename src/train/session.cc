@@ -81,8 +81,8 @@ Result<std::string> Session::Machine::start() {
   swarm.rarely = options_.rarely;
   swarm_.emplace(std::move(swarm), doors_.clock.now());
 
-  const std::uint64_t mean_bytes = encoded_bytes(run.codec, geometry_.length);
-  const std::uint64_t segment_bytes = encoded_bytes(run.codec, geometry_.segment_length);
+  const std::uint64_t mean_bytes = encoded_bytes(codec_of_mean(run.codec), geometry_);
+  const std::uint64_t segment_bytes = encoded_bytes(codec_of_mean(run.codec), geometry_.segment_length);
   Fetch::Options fetch{run_, {state_->bytes(), options_.chunk_bytes}, {mean_bytes, segment_bytes}};
   fetch.rarely = options_.rarely;
   fetch_.emplace(std::move(fetch));

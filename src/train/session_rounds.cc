@@ -123,10 +123,8 @@ void Session::Machine::take_bulk(PeerId from, const Message& message) {
     return keep_early(from, message, scatter != nullptr ? scatter->payload : gather->payload);
   }
   if (round != round_ || !reduction_) return;  // late: that round is decided
-  const std::uint64_t segment = scatter != nullptr ? scatter->segment : gather->segment;
-  const std::size_t bytes = (scatter != nullptr ? scatter->payload : gather->payload).size();
-  if (const Status fits = reduction_->fits(segment, bytes); !fits.ok())
-    return hang_up_on(from, fits.error().message);
+  const Status fits = scatter != nullptr ? reduction_->fits(*scatter) : reduction_->fits(*gather);
+  if (!fits.ok()) return hang_up_on(from, fits.error().message);
   const Status taken =
       scatter != nullptr ? reduction_->on_scatter(from, *scatter) : reduction_->on_gather(from, *gather);
   if (taken.ok()) {
@@ -137,7 +135,7 @@ void Session::Machine::take_bulk(PeerId from, const Message& message) {
 }
 
 void Session::Machine::keep_early(PeerId from, const Message& message, const Blob& payload) {
-  const std::uint64_t vector = encoded_bytes(options_.run.codec, geometry_.length);
+  const std::uint64_t vector = encoded_bytes(codec_of_mean(options_.run.codec), geometry_);
   const std::uint64_t bound = kEarlyBulkVectors * (vector + geometry_.segments() * kEarlyBulkOverhead);
   std::uint64_t& kept = early_bytes_[from];
   const std::uint64_t bytes = kEarlyBulkOverhead + payload.size();

@@ -41,11 +41,12 @@ Digest TrainState::apply(Round round, std::span<const float> mean) {
 Result<Digest> TrainState::apply_encoded(const Record& record, const Geometry& geometry,
                                          std::span<const Blob> segments) {
   TW_CHECK(segments.size() == geometry.segments());
+  const Codec codec = codec_of_mean(run_.codec);
   std::vector<float> mean(geometry.length);
   for (std::uint64_t i = 0; i < segments.size(); ++i) {
     const std::span<float> part = std::span(mean).subspan(geometry.first(i), geometry.size(i));
-    if (segments[i].size() != encoded_bytes(run_.codec, part.size()) ||
-        !decode(run_.codec, segments[i].bytes(), part)) {
+    if (segments[i].size() != encoded_bytes(codec, part.size()) ||
+        !decode(codec, segments[i].bytes(), part)) {
       return Error{"segment " + std::to_string(i) + " of the mean of round " + std::to_string(record.round) +
                    " is damaged"};
     }

@@ -18,8 +18,10 @@ class Story {
     const Geometry& geometry = options_.geometry;
     material_.head = Record{};
     material_.segments = geometry.segments();
-    material_.payloads = {encoded_bytes(options_.codec, geometry.segment_length),
-                          encoded_bytes(options_.codec, geometry.size(geometry.segments() - 1))};
+    for (const Codec codec : {options_.codec, codec_of_mean(options_.codec)}) {
+      for (const std::uint64_t values : {geometry.segment_length, geometry.size(geometry.segments() - 1)})
+        material_.payloads.push_back(encoded_bytes(codec, values));
+    }
     gradient_.assign(geometry.length, static_cast<float>(input.below(9)));
     if (input.one_in(8)) gradient_[input.below(gradient_.size())] = std::nanf("");
   }
@@ -36,7 +38,7 @@ class Story {
     Reduction::Options options{.self = PeerId{1}, .round = 1};
     options.geometry.length = 1 + input.below(20);
     options.geometry.segment_length = 1 + input.below(6);
-    options.codec = input.one_in(3) ? Codec::fp16 : Codec::fp32;
+    options.codec = kCodecs[input.below(kCodecs.size())];
     options.norm_cap = input.one_in(3) ? 8 : 0;
     return options;
   }
@@ -73,8 +75,9 @@ class Story {
     TW_CHECK(peer != options_.self);
     const auto* scatter = std::get_if<Scatter>(&*message);
     const Blob& payload = scatter != nullptr ? scatter->payload : std::get<Gather>(*message).payload;
-    std::vector<float> values(payload.size() / encoded_bytes(options_.codec, 1));
-    TW_CHECK(!values.empty() && decode(options_.codec, payload.bytes(), values));
+    const Codec codec = scatter != nullptr ? options_.codec : codec_of_mean(options_.codec);
+    std::vector<float> values(values_in(codec, payload.size()));
+    TW_CHECK(!values.empty() && decode(codec, payload.bytes(), values));
   }
 
   void take(PeerId peer) {
@@ -95,7 +98,7 @@ class Story {
     for (const Blob& encoded : reduction_.mean_segments()) {
       const auto part =
           std::span(mean).subspan(options_.geometry.first(segment), options_.geometry.size(segment));
-      TW_CHECK(decode(options_.codec, encoded.bytes(), part));
+      TW_CHECK(decode(codec_of_mean(options_.codec), encoded.bytes(), part));
       ++segment;
     }
     TW_CHECK(digest_of(std::span<const float>(mean)) == reduction_.mean_digest());

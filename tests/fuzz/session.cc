@@ -126,7 +126,7 @@ SessionOptions draw(Input& input, const Material& material) {
   options.run.target_batch_size = material.microbatches * material.microbatch;
   options.run.rounds = 4;
   options.run.norm_cap = input.one_in(2) ? 20 : 0;
-  options.run.codec = input.one_in(4) ? Codec::fp16 : Codec::fp32;
+  options.run.codec = kCodecs[input.below(kCodecs.size())];
   options.run.optimizer.kind = OptimizerKind::sgd;
   if (input.one_in(2)) options.run.checkpoint = {"f", 1, 2};
   return options;

@@ -12,9 +12,13 @@ struct Target {
   void (*run)(Input&);
 };
 
-void wire(Input& input);        ///< frames of any bytes, and messages of every type
-void token(Input& input);       ///< tokens of any characters, and right checksums over any fields
-void codec(Input& input);       ///< every codec and kernel on any bytes
+void wire(Input& input);   ///< frames of any bytes, and messages of every type
+void token(Input& input);  ///< tokens of any characters, and right checksums over any fields
+void fp32(Input& input);   ///< a codec each: its decoder on any bytes, by every kernel
+void fp16(Input& input);
+void bf16(Input& input);
+void int8(Input& input);
+void int4(Input& input);
 void checkpoint(Input& input);  ///< files of any bytes, and sound digests over any header
 void logs(Input& input);        ///< lines of the event log; run files
 void swarm(Input& input);       ///< membership, leases, ballots, votes
@@ -24,9 +28,20 @@ void donor(Input& input);       ///< the other side
 void session(Input& input);     ///< all of them together, as a peer runs them
 
 inline constexpr Target kTargets[] = {
-    {"wire", wire},   {"token", token},     {"codec", codec},         {"checkpoint", checkpoint},
-    {"logs", logs},   {"swarm", swarm},     {"reduction", reduction}, {"fetch", fetch},
-    {"donor", donor}, {"session", session},
+    {"wire", wire},
+    {"token", token},
+    {"fp32", fp32},
+    {"fp16", fp16},
+    {"bf16", bf16},
+    {"int8", int8},
+    {"int4", int4},
+    {"checkpoint", checkpoint},
+    {"logs", logs},
+    {"swarm", swarm},
+    {"reduction", reduction},
+    {"fetch", fetch},
+    {"donor", donor},
+    {"session", session},
 };
 
 }  // namespace tw::fuzz

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "codec/codec.h"
+
+namespace tw {
+
+/// One way to convert the values of one codec; all ways give the same bits. Functions of codec.h say what
+/// each does; `count` is in values.
+struct Kernel {
+  bool (*encode)(const float* values, std::size_t count, float scale, std::byte* out);
+  bool (*decode)(const std::byte* in, std::size_t count, float* values);
+  void (*add)(const std::byte* in, std::size_t count, float weight, float* sum);
+  bool (*is_addable)(const std::byte* in, std::size_t count);
+};
+
+/// Kernels for one instruction set.
+struct KernelSet {
+  const char* name;
+  Kernel kernels[kCodecs.size()];  ///< in the order of the codecs
+
+  const Kernel& of(Codec codec) const;
+};
+
+/// Portable, one value at a time; the judge of the others.
+const KernelSet& reference_kernels();
+
+/// To be called only where AVX2 and F16C are there; x86-64 alone has it.
+const KernelSet& avx2_kernels();
+
+/// To be called only where AVX-512 F, BW, DQ and VL are there; x86-64 alone has it.
+const KernelSet& avx512_kernels();
+
+/// Those that this machine can run, the fastest last.
+std::vector<KernelSet> kernel_sets();
+
+}  // namespace tw
