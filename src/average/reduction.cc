@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "average/mean_digest.h"
+#include "average/residual.h"
 #include "average/weighted_sum.h"
 #include "base/check.h"
 #include "wire/frame.h"
@@ -43,9 +44,11 @@ Reduction::Reduction(Options options)
   TW_CHECK(encoded_bytes(mean_codec(), geometry().segment_length) <= kMaxPayloadBytes);
 }
 
-void Reduction::contribute(std::uint32_t slot, std::span<const float> gradient_sum, std::uint64_t samples) {
+void Reduction::contribute(std::uint32_t slot, std::span<const float> gradient_sum, std::uint64_t samples,
+                           std::span<const float> residual) {
   TW_CHECK(slot < kMaxSlots && !own_[slot] && samples > 0 && gradient_sum.size() == geometry().length);
-  own_[slot] = OwnSlot{gradient_sum, samples};
+  TW_CHECK(residual.empty() || residual.size() == geometry().length);
+  own_[slot] = OwnSlot{gradient_sum, residual, samples};
   const Input* input = input_of(options_.self, slot);
   if (input == nullptr || own_slot(*input) == nullptr) return;
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
@@ -53,6 +56,12 @@ void Reduction::contribute(std::uint32_t slot, std::span<const float> gradient_s
   }
   seal_ready();
   requeue();
+}
+
+bool Reduction::made(const Contribution& contribution) const {
+  if (contribution.peer != options_.self || contribution.slot >= kMaxSlots) return false;
+  const std::optional<OwnSlot>& slot = own_[contribution.slot];
+  return slot && slot->samples == contribution.samples;
 }
 
 bool Reduction::well_formed(const Plan& plan) const {
@@ -277,10 +286,13 @@ bool Reduction::is_here(const Input& input, std::uint64_t segment) const {
 // Empty when the slot is unfit.
 Blob Reduction::encode_own(OwnSlot& slot, std::uint64_t segment) {
   if (slot.unfit) return {};
-  const auto values = slot.gradient_sum.subspan(geometry().first(segment), geometry().size(segment));
-  Buffer bytes(encoded_bytes(options_.codec, values.size()));
+  const std::uint64_t first = geometry().first(segment), count = geometry().size(segment);
+  const auto values = slot.gradient_sum.subspan(first, count);
+  const auto residual = slot.residual.empty() ? slot.residual : slot.residual.subspan(first, count);
+  Buffer bytes(encoded_bytes(options_.codec, count));
   const auto scale = static_cast<float>(1.0 / static_cast<double>(slot.samples));
-  slot.unfit = judge(options_.self, bytes.bytes(), encode(options_.codec, values, scale, bytes.bytes()));
+  slot.unfit = judge(options_.self, bytes.bytes(),
+                     encode_sum(options_.codec, values, residual, scale, bytes.bytes()));
   if (!slot.unfit) return Blob(std::move(bytes));
   report(*slot.unfit);
   return {};

@@ -57,9 +57,13 @@ class Reduction {
   explicit Reduction(Options options);
 
   /// An own slot is complete: its gradient sum over `samples` samples (> 0; the plan must name the same
-  /// number, or the slot stays unused). The view must stay valid and unchanged as long as this object lives.
-  /// Once for each slot below kMaxSlots.
-  void contribute(std::uint32_t slot, std::span<const float> gradient_sum, std::uint64_t samples);
+  /// number, or the slot stays unused). A residual (average/residual.h) is added to it. The views must stay
+  /// valid and unchanged as long as this object lives. Once for each slot below kMaxSlots.
+  void contribute(std::uint32_t slot, std::span<const float> gradient_sum, std::uint64_t samples,
+                  std::span<const float> residual = {});
+
+  /// This very contribution was made here.
+  bool made(const Contribution& contribution) const;
 
   /// Adopts the plan if it is newer (ballot, version) than the present one; false if not, or if it is
   /// malformed (another round, shares do not cover the vector, an owner that does not participate, no
@@ -147,6 +151,7 @@ class Reduction {
  private:
   struct OwnSlot {
     std::span<const float> gradient_sum;
+    std::span<const float> residual;  ///< empty: none
     std::uint64_t samples = 0;
     std::optional<Unfit> unfit{};  ///< as far as it was looked at
   };

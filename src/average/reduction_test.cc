@@ -422,5 +422,23 @@ TEST_F(ReductionTest, a_contributor_that_gets_no_mean_is_owed_nothing) {
   EXPECT_TRUE(reduction.scattered());
 }
 
+TEST(ReductionAlone, adds_the_residual_to_what_it_contributes) {
+  const std::vector<float> sum(kGeometry.length, 3), residual(kGeometry.length, 0.5F);
+  Plan plan = plan_for_two_samples();
+  plan.draft.contributors = {contribution(kSelf, 2), contribution(kSelf, 2, 1)};
+  plan.shares = {{kSelf, 0, 4}};
+  plan.participants = {kSelf};
+  Reduction reduction({.self = kSelf, .round = kRound, .geometry = kGeometry});
+  reduction.contribute(0, sum, 2, residual);
+  reduction.contribute(1, sum, 2);
+  ASSERT_TRUE(reduction.adopt(plan));
+  ASSERT_TRUE(reduction.complete());
+  EXPECT_THAT(reduction.mean(), ::testing::Each(0.5F * 1.75F + 0.5F * 1.5F));
+  EXPECT_TRUE(reduction.made(contribution(kSelf, 2)));
+  EXPECT_FALSE(reduction.made(contribution(kSelf, 3))) << "of other samples";
+  EXPECT_FALSE(reduction.made(contribution(kSelf, 2, 2)));
+  EXPECT_FALSE(reduction.made(contribution(kOther, 2)));
+}
+
 }  // namespace
 }  // namespace tw

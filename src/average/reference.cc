@@ -52,6 +52,17 @@ void cross_the_wire(Codec codec, std::span<float> values) {
   }
 }
 
+/// A segment of a contribution at its owner.
+std::vector<float> received(Codec codec, const WeightedGradient& c, const Geometry& geometry,
+                            std::uint64_t segment) {
+  const auto scale = static_cast<float>(1.0 / static_cast<double>(c.samples));
+  std::vector<float> values;
+  for (std::uint64_t i = 0; i < geometry.size(segment); ++i)
+    values.push_back(c.gradient_sum[geometry.first(segment) + i] * scale);
+  cross_the_wire(codec, values);
+  return values;
+}
+
 }  // namespace
 
 std::vector<float> reference_mean(Codec codec, std::span<const WeightedGradient> contributions,
@@ -65,17 +76,25 @@ std::vector<float> reference_mean(Codec codec, std::span<const WeightedGradient>
   for (std::uint64_t s = 0; s < geometry.segments(); ++s) {
     std::vector<float> sum(geometry.size(s));
     for (const WeightedGradient& c : contributions) {
-      const auto scale = static_cast<float>(1.0 / static_cast<double>(c.samples));
       const auto weight = static_cast<float>(static_cast<double>(c.samples) / static_cast<double>(total));
-      std::vector<float> sent(sum.size());
-      for (std::size_t i = 0; i < sum.size(); ++i) sent[i] = c.gradient_sum[geometry.first(s) + i] * scale;
-      cross_the_wire(codec, sent);
+      const std::vector<float> sent = received(codec, c, geometry, s);
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * sent[i];
     }
     cross_the_wire(codec == Codec::int4 ? Codec::int8 : codec, sum);
     mean.insert(mean.end(), sum.begin(), sum.end());
   }
   return mean;
+}
+
+std::vector<float> reference_loss(Codec codec, const WeightedGradient& contribution,
+                                  const Geometry& geometry) {
+  std::vector<float> loss;
+  for (std::uint64_t s = 0; s < geometry.segments(); ++s) {
+    for (const float sent : received(codec, contribution, geometry, s))
+      loss.push_back(contribution.gradient_sum[loss.size()] -
+                     static_cast<float>(contribution.samples) * sent);
+  }
+  return loss;
 }
 
 }  // namespace tw

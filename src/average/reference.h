@@ -20,4 +20,9 @@ struct WeightedGradient {
 std::vector<float> reference_mean(Codec codec, std::span<const WeightedGradient> contributions,
                                   const Geometry& geometry);
 
+/// What a contributor keeps of this contribution, in the unit of its sum, when it feeds back what rounding
+/// takes (average/residual.h). gradient_sum: with what it carries.
+std::vector<float> reference_loss(Codec codec, const WeightedGradient& contribution,
+                                  const Geometry& geometry);
+
 }  // namespace tw

@@ -21,8 +21,6 @@ constexpr std::array<std::pair<const char*, std::uint64_t>, 7> kUnits{{{"GiB", 1
                                                                        {"KiB", 1ULL << 10},
                                                                        {"kB", 1'000},
                                                                        {"B", 1}}};
-constexpr std::array<std::pair<const char*, Codec>, 2> kCodecs{
-    {{"fp32", Codec::fp32}, {"fp16", Codec::fp16}}};
 constexpr std::uint64_t kMostBytes = 1ULL << 40;
 
 }  // namespace
@@ -51,20 +49,11 @@ std::string bytes_text(std::uint64_t bytes) {
 }
 
 Result<Codec> parse_codec(const std::string& text) {
-  std::vector<std::string> names;
-  for (const auto& [name, codec] : kCodecs) {
-    if (text == name) return codec;
-    names.emplace_back(name);
-  }
+  if (const std::optional<Codec> codec = codec_named(text)) return *codec;
+  const std::vector<std::string> names(kCodecNames.begin(), kCodecNames.end());
   const std::string meant = nearest(text, names);
   return Error{fmt::format("--codec {}: expected {}{}", text, fmt::join(names, ", "),
                            meant.empty() ? "" : fmt::format("; did you mean {}?", meant))};
-}
-
-std::string codec_name(Codec codec) {
-  for (const auto& [name, known] : kCodecs)
-    if (codec == known) return name;
-  TW_CHECK(!"a codec");
 }
 
 Result<Disturbance> parse_disturbance(const std::string& option, const std::string& text,

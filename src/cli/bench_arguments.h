@@ -20,7 +20,6 @@ Result<std::uint64_t> parse_bytes(const std::string& option, const std::string& 
 std::string bytes_text(std::uint64_t bytes);
 
 Result<Codec> parse_codec(const std::string& text);
-std::string codec_name(Codec codec);
 
 /// What happens to one peer in the middle of one round.
 struct Disturbance {

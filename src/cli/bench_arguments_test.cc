@@ -38,9 +38,9 @@ TEST(Bytes, are_shown_in_the_largest_unit_that_loses_nothing) {
 }
 
 TEST(CodecName, goes_both_ways_and_a_wrong_one_shows_those_that_there_are) {
-  for (const char* name : {"fp32", "fp16"}) EXPECT_EQ(codec_name(parse_codec(name).value()), name);
+  for (const Codec codec : kCodecs) EXPECT_EQ(parse_codec(std::string(name_of(codec))).value(), codec);
   EXPECT_TRUE(says(parse_codec("fp17").error().message, "did you mean fp16?"));
-  EXPECT_TRUE(says(parse_codec("zip").error().message, "--codec zip: expected fp32, fp16"));
+  EXPECT_TRUE(says(parse_codec("zip").error().message, "--codec zip: expected fp32, fp16, bf16, int8, int4"));
 }
 
 TEST(Disturbance, names_a_peer_or_the_leader_and_a_moment) {

@@ -68,7 +68,7 @@ Status Crew::launch(PeerId id, const std::string& join) {
   words.insert(words.end(),
                {own_path(), "bench", "peer", "--id", to_string(id), "--peers",
                 std::to_string(options_.hosts.size()), "--bytes", std::to_string(options_.bytes), "--codec",
-                codec_name(options_.codec), "--rounds", std::to_string(options_.all_rounds()), "--board",
+                std::string(name_of(options_.codec)), "--rounds", std::to_string(options_.all_rounds()), "--board",
                 options_.folder + "/board", "--out", options_.folder, "--listen", host.address + ":0"});
   if (!join.empty()) words.insert(words.end(), {"--join", join});
   words.insert(words.end(), options_.more.begin(), options_.more.end());

@@ -101,8 +101,10 @@ SystemTimes times_over(const std::vector<double>& seconds, double cpu_s_per_gb) 
           *std::max_element(seconds.begin(), seconds.end()), cpu_s_per_gb};
 }
 
+/// Of a vector, the mean of both ways: contributions and results may differ.
 std::uint64_t wire_bytes(const ReduceOptions& options) {
-  return encoded_bytes(options.codec, options.bytes / sizeof(float));
+  const Geometry geometry{.length = options.bytes / sizeof(float)};
+  return (encoded_bytes(options.codec, geometry) + encoded_bytes(codec_of_mean(options.codec), geometry)) / 2;
 }
 
 std::string describe(const Disturbance& disturbance) {
@@ -176,7 +178,7 @@ Result<BenchResult> reduce(const ReduceOptions& options, const Say& say) {
     if (const auto program = rival_program(rival); !program) return program.error();
   }
   BenchResult result{.bytes = options.bytes,
-                     .codec = codec_name(options.codec),
+                     .codec = std::string(name_of(options.codec)),
                      .warm_up = options.warm_up,
                      .rounds = options.rounds,
                      .turns = options.turns};

@@ -26,7 +26,21 @@ float value_at(PeerId peer, std::uint64_t i) {
 }
 
 /// Error of one rounding, relative to the largest value nearby.
-double rounding_of(Codec codec) { return codec == Codec::fp32 ? 1e-6 : 1.0 / 2048; }
+double rounding_of(Codec codec) {
+  switch (codec) {
+    case Codec::fp32:
+      return 1e-6;
+    case Codec::fp16:
+      return 1.0 / 2048;
+    case Codec::bf16:
+      return 1.0 / 256;
+    case Codec::int8:
+      return 1.0 / 250;
+    case Codec::int4:
+      return 1.0 / 13;
+  }
+  TW_CHECK(false);
+}
 
 }  // namespace
 

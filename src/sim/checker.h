@@ -31,6 +31,7 @@ struct Rules {
   std::uint64_t microbatch = 0;
   Codec codec = Codec::fp32;
   Geometry geometry;
+  bool error_feedback = false;    ///< RunOptions::feeds_back()
   double norm_cap = 0;            ///< RunOptions::norm_cap; 0: none
   Digest run;                     ///< of the checkpoints
   std::string checkpoint_folder;  ///< on each disk; empty: none are written

@@ -8,7 +8,6 @@
 
 #include "average/mean_digest.h"
 #include "average/reference.h"
-#include "sim/trainer.h"
 
 namespace tw {
 namespace {
@@ -56,17 +55,6 @@ bool refusable(FaultKind kind, const Rules& rules) {
   }
 }
 
-/// What each contributor should have sent.
-std::vector<std::vector<float>> honest_sums(const Record& record, const Rules& rules) {
-  std::vector<std::vector<float>> sums;
-  sums.reserve(record.contributors.size());
-  for (const Contribution& c : record.contributors) {
-    const auto spans = samples_of(record, c.microbatches, rules.microbatch);
-    sums.push_back(reference_contribution(record.parameters, spans, rules.geometry.length));
-  }
-  return sums;
-}
-
 std::vector<WeightedGradient> weighted(const Record& record, const std::vector<std::vector<float>>& sums) {
   std::vector<WeightedGradient> contributions;
   for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -80,25 +68,37 @@ bool has_weights(const Record& record) {
                      [](const Contribution& c) { return c.samples > 0; });
 }
 
-std::vector<float> honest_mean(const Record& record, const Rules& rules) {
-  const auto sums = honest_sums(record, rules);
+using Sums = std::vector<std::vector<float>>;
+
+std::vector<float> mean_of(const Record& record, const Sums& sums, const Rules& rules) {
   return reference_mean(rules.codec, weighted(record, sums), rules.geometry);
+}
+
+/// Of what contributors should have sent: the one that was recorded, if it is among them, else the first.
+std::vector<float> honest_mean(const Record& record, const std::vector<Sums>& choices, const Rules& rules) {
+  std::vector<float> first;
+  for (const Sums& sums : choices) {
+    std::vector<float> mean = mean_of(record, sums, rules);
+    if (digest_of_mean(mean, rules.geometry) == record.mean) return mean;
+    if (first.empty()) first = std::move(mean);
+  }
+  return first;
 }
 
 /// The means that follow when each segment of some contributions comes with either sign.
 class SignChoices {
  public:
   /// Which contributions, by their place in the record: at most 16.
-  SignChoices(const Record& record, const Rules& rules, const std::vector<std::size_t>& doubtful)
+  SignChoices(const Record& record, const Rules& rules, const Sums& sums,
+              const std::vector<std::size_t>& doubtful)
       : rules_(rules), signs_(std::size_t{1} << doubtful.size()) {
-    const auto sums = honest_sums(record, rules);
     for (std::size_t signs = 0; signs < signs_; ++signs) {
       auto changed = sums;
       for (std::size_t i = 0; i < doubtful.size(); ++i) {
         if ((signs >> i & 1U) == 0) continue;
         for (float& value : changed[doubtful[i]]) value = -value;
       }
-      means_.push_back(reference_mean(rules.codec, weighted(record, changed), rules.geometry));
+      means_.push_back(mean_of(record, changed, rules));
     }
   }
 
@@ -153,8 +153,11 @@ void ExactMean::on_calm(Instant) {
 }
 
 void ExactMean::on_commit(const Sighting& s) {
-  const Record& record = s.record;
-  if (record.round == 0 || !seen_.insert(s.digest).second) return;
+  if (s.record.round > 0 && seen_.insert(s.digest).second) judge(s.record);
+  residuals_.on_commit(s);
+}
+
+void ExactMean::judge(const Record& record) {
   if (!has_weights(record)) {
     violated(fmt::format("round {}: a contribution has no weight", record.round));
     return;
@@ -165,11 +168,15 @@ void ExactMean::on_commit(const Sighting& s) {
     if (lie && lie != FaultKind::send_negated) return;
     if (lie) doubtful.push_back(i);
   }
-  const Digest mean = digest_of_mean(honest_mean(record, rules_), rules_.geometry);
+  const std::vector<Sums> choices = residuals_.honest_sums(record);
+  const Digest mean = digest_of_mean(honest_mean(record, choices, rules_), rules_.geometry);
   if (mean == record.mean) return;
   constexpr std::size_t kMostDoubtful = 8;
   if (doubtful.size() > kMostDoubtful) return;
-  if (!doubtful.empty() && SignChoices(record, rules_, doubtful).is_one(record.mean, kMostChoices)) return;
+  const auto with_signs = [&](const Sums& sums) {
+    return SignChoices(record, rules_, sums, doubtful).is_one(record.mean, kMostChoices);
+  };
+  if (!doubtful.empty() && std::any_of(choices.begin(), choices.end(), with_signs)) return;
   violated(fmt::format("round {}: the recorded mean is {}, that of its {} contributions {}{}", record.round,
                        to_string(record.mean), record.contributors.size(), to_string(mean),
                        doubtful.empty() ? "" : ", and none with other signs of who sends them negated"));
@@ -183,12 +190,17 @@ void OnlySoundInput::on_strike(const Strike& strike) {
 }
 
 void OnlySoundInput::on_commit(const Sighting& s) {
-  if (s.record.round == 0 || !seen_.insert(s.digest).second) return;
-  judge_contributors(s.record);
-  judge_mean(s.record);
+  if (s.record.round > 0 && seen_.insert(s.digest).second) {
+    judge_contributors(s.record);
+    judge_mean(s.record);
+  }
+  residuals_.on_commit(s);
 }
 
-void OnlySoundInput::on_applied(const Sighting& s) { heads_[s.peer].insert(s.digest); }
+void OnlySoundInput::on_applied(const Sighting& s) {
+  heads_[s.peer].insert(s.digest);
+  residuals_.on_applied(s);
+}
 
 void OnlySoundInput::judge_contributors(const Record& record) {
   const Record* before = ledger_.find(record.parent);
@@ -215,7 +227,7 @@ void OnlySoundInput::judge_mean(const Record& record) {
     for (const FaultKind kind : kinds) struck += fmt::format(" {} ({})", peer.value, name_of(kind));
   }
   if (struck.empty() && rules_.norm_cap == 0) return;
-  const std::vector<float> mean = honest_mean(record, rules_);
+  const std::vector<float> mean = honest_mean(record, residuals_.honest_sums(record), rules_);
   if (digest_of_mean(mean, rules_.geometry) != record.mean) {
     if (!struck.empty()) {
       violated(fmt::format("round {}: something is in the mean that had to be refused, of peers{}",

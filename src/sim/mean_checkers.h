@@ -9,6 +9,7 @@
 
 #include "sim/checker.h"
 #include "sim/ledger.h"
+#include "sim/residuals.h"
 
 namespace tw {
 
@@ -35,28 +36,35 @@ class Liars {
 };
 
 /// I4: the mean is the reference mean over the recorded contributors, bit for bit (gradients of
-/// SyntheticTrainer). Of a peer that was struck by send_negated each segment may have come with either sign:
-/// then the mean is the reference for some choice of signs (up to kMostChoices are tried, beyond it is not
-/// judged). A peer that sends huge values where no norm cap refuses them, or segments that are named as of
-/// the next round and kept until then, makes the mean whatever it likes: I1 and I8 still demand that it is
-/// the same for all.
+/// SyntheticTrainer, and what error feedback adds to them). Of a peer that was struck by send_negated each
+/// segment may have come with either sign: then the mean is the reference for some choice of signs (up to
+/// kMostChoices are tried, beyond it is not judged). A peer that sends huge values where no norm cap refuses
+/// them, or segments that are named as of the next round and kept until then, makes the mean whatever it
+/// likes: I1 and I8 still demand that it is the same for all.
 class ExactMean final : public Checker {
  public:
   static constexpr std::uint64_t kMostChoices = 1 << 16;  ///< some 10 ms
 
   ExactMean(const Rules& rules, const Ledger& ledger)
-      : Checker("I4"), rules_(rules), ledger_(ledger), liars_(rules_) {}
+      : Checker("I4"), rules_(rules), ledger_(ledger), liars_(rules_), residuals_(rules_) {}
 
   void on_commit(const Sighting& sighting) override;
+
+  void on_applied(const Sighting& sighting) override { residuals_.on_applied(sighting); }
+
+  void on_event(PeerId peer, const Event& event) override { residuals_.on_event(peer, event); }
 
   void on_strike(const Strike& strike) override { liars_.on_strike(strike); }
 
   void on_calm(Instant at) override;
 
  private:
+  void judge(const Record& record);
+
   Rules rules_;
   const Ledger& ledger_;
   Liars liars_;
+  Residuals residuals_;
   std::set<Digest> seen_;
 };
 
@@ -66,11 +74,14 @@ class ExactMean final : public Checker {
 /// segment of the mean is longer than the cap.
 class OnlySoundInput final : public Checker {
  public:
-  OnlySoundInput(const Rules& rules, const Ledger& ledger) : Checker("I5"), rules_(rules), ledger_(ledger) {}
+  OnlySoundInput(const Rules& rules, const Ledger& ledger)
+      : Checker("I5"), rules_(rules), ledger_(ledger), residuals_(rules_) {}
 
   void on_commit(const Sighting& sighting) override;
   void on_applied(const Sighting& sighting) override;
   void on_strike(const Strike& strike) override;
+
+  void on_event(PeerId peer, const Event& event) override { residuals_.on_event(peer, event); }
 
  private:
   void judge_contributors(const Record& record);
@@ -78,6 +89,7 @@ class OnlySoundInput final : public Checker {
 
   Rules rules_;
   const Ledger& ledger_;
+  Residuals residuals_;
   std::set<Digest> seen_;
   std::map<PeerId, std::set<FaultKind>> refusable_;  ///< what struck it, for receivers to refuse
   std::set<PeerId> liars_;                           ///< struck by what no receiver can know

@@ -44,6 +44,7 @@ Rules rules_of(const WorldOptions& options) {
               options.run.microbatch,
               options.run.codec,
               {options.model.parameters, options.segment_length}};
+  rules.error_feedback = options.run.feeds_back();
   rules.norm_cap = options.run.norm_cap;
   rules.patience = options.run.patience;
   rules.run = run_digest(options.run, options.model.parameters);

@@ -47,6 +47,8 @@ struct RunOptions {
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   Codec codec = Codec::fp32;
+  /// What rounding takes from a contribution is added to a later one; nothing: where codec is int8 or int4.
+  std::optional<bool> error_feedback;
   double norm_cap = 0;  ///< largest L2 norm, per sample, of a segment of a contribution; 0 = none
   Round rounds = 100;
   std::uint64_t seed = 1;
@@ -54,6 +56,8 @@ struct RunOptions {
   CheckpointOptions checkpoint;
   /// How long a side without a majority pauses before it goes on alone, marked so in its records.
   Duration patience = std::chrono::seconds(20);
+
+  bool feeds_back() const { return error_feedback.value_or(codec == Codec::int8 || codec == Codec::int4); }
 
   std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
 };

@@ -34,8 +34,9 @@ struct FolderPlace {
   std::string* at;
 };
 
-using Place = std::variant<std::uint64_t*, int*, double*, std::optional<double>*, Duration*, DataKind*,
-                           OptimizerKind*, ScheduleKind*, Codec*, ModelPlace, FilePlace, FolderPlace>;
+using Place =
+    std::variant<std::uint64_t*, int*, double*, std::optional<double>*, std::optional<bool>*, Duration*,
+                 DataKind*, OptimizerKind*, ScheduleKind*, Codec*, ModelPlace, FilePlace, FolderPlace>;
 
 struct Bounds {
   double low = 0;
@@ -104,6 +105,9 @@ constexpr RunField kFields[] = {
     {"training", "seed", "decides initial parameters, sample order and dropout",
      [](RunOptions& o) -> Place { return &o.seed; }},
     {"training", "codec", "how gradients cross the wire", [](RunOptions& o) -> Place { return &o.codec; }},
+    {"training", "error_feedback",
+     "what rounding takes from a peer's gradient is added to a later one; by default with int8 and int4",
+     [](RunOptions& o) -> Place { return &o.error_feedback; }},
     {"training", "norm_cap",
      "largest L2 norm, per sample, of a segment (65536 values) of a gradient; what is beyond it enters no "
      "round; 0: no limit",
@@ -226,6 +230,8 @@ struct Expectation {
 
   std::string operator()(const std::optional<double>*) const { return "a number" + bounds_text(bounds); }
 
+  std::string operator()(const std::optional<bool>*) const { return "true or false"; }
+
   std::string operator()(const Duration*) const { return "a duration such as 20s (ms, s, m or h)"; }
 
   std::string operator()(const ModelPlace&) const {
@@ -251,6 +257,8 @@ struct Written {
   std::string operator()(const double* at) const { return fmt::to_string(*at); }
 
   std::string operator()(const std::optional<double>* at) const { return *at ? fmt::to_string(**at) : ""; }
+
+  std::string operator()(const std::optional<bool>* at) const { return *at ? fmt::to_string(**at) : ""; }
 
   std::string operator()(const Duration* at) const { return fmt::format("{}s", to_seconds(*at)); }
 
@@ -297,6 +305,12 @@ struct Assignment {
     std::string complaint = (*this)(&number);
     if (complaint.empty()) *at = number;
     return complaint;
+  }
+
+  std::string operator()(std::optional<bool>* at) const {
+    if (given.text != "true" && given.text != "false") return unexpected();
+    *at = given.text == "true";
+    return "";
   }
 
   std::string operator()(Duration* at) const {

@@ -24,6 +24,7 @@ TEST(RunDigest, differs_when_anything_differs_that_decides_the_result) {
       {"schedule", [](RunOptions& o) { o.schedule.kind = ScheduleKind::linear; }},
       {"rate", [](RunOptions& o) { o.schedule.learning_rate = 2e-3; }},
       {"codec", [](RunOptions& o) { o.codec = Codec::fp16; }},
+      {"error feedback", [](RunOptions& o) { o.error_feedback = true; }},
       {"norm cap", [](RunOptions& o) { o.norm_cap = 1; }},
       {"seed", [](RunOptions& o) { o.seed = 2; }},
   };
@@ -38,6 +39,7 @@ TEST(RunDigest, differs_when_anything_differs_that_decides_the_result) {
 
 TEST(RunDigest, ignores_paths_evaluation_checkpoints_and_settings_without_effect) {
   const std::vector<Change> changes = {
+      {"error feedback as it is", [](RunOptions& o) { o.error_feedback = false; }},
       {"path", [](RunOptions& o) { o.data.train_inputs = "/elsewhere"; }},
       {"patience", [](RunOptions& o) { o.patience = {}; }},
       {"evaluation", [](RunOptions& o) { o.evaluation.every = 3; }},

@@ -90,7 +90,7 @@ void Session::Machine::contribute_what_is_done() {
       continue;
     contributed_[c.slot] = true;
     swarm_->close_slot(c.slot);
-    reduction_->contribute(c.slot, state_->slot(c.slot).sum, c.samples);
+    reduction_->contribute(c.slot, state_->slot(c.slot).sum, c.samples, state_->carried(c.slot));
   }
 }
 
@@ -253,7 +253,12 @@ void Session::Machine::act(const Committed& committed) {
   last_jobs_ = 0;
   compute<Digest>(
       0,
-      [reduction, round = record.round](TrainState& state) { return state.apply(round, reduction->mean()); },
+      [reduction, record, geometry = geometry_](TrainState& state) {
+        std::vector<Contribution> own = record.contributors;
+        std::erase_if(own, [&](const Contribution& c) { return !reduction->made(c); });
+        state.keep_losses(geometry, own);
+        return state.apply(record.round, reduction->mean());
+      },
       [this, record, reduction](Digest parameters, Duration took) {
         spare_mean_ = reduction->take_memory();
         on_update(record, parameters, took);

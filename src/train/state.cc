@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "average/mean_digest.h"
+#include "average/residual.h"
 #include "base/check.h"
 #include "codec/codec.h"
 
@@ -13,7 +14,8 @@ TrainState::TrainState(Trainer& trainer, const RunOptions& run)
     : trainer_(trainer),
       run_(run),
       parameters_(trainer.parameter_count()),
-      optimizer_(make_optimizer(run.optimizer, trainer.tensor_sizes())) {}
+      optimizer_(make_optimizer(run.optimizer, trainer.tensor_sizes())),
+      residual_(run.feeds_back() ? trainer.parameter_count() : 0) {}
 
 Digest TrainState::initialise() {
   trainer_.initial_parameters(parameters_);
@@ -41,6 +43,7 @@ Digest TrainState::apply(Round round, std::span<const float> mean) {
 Result<Digest> TrainState::apply_encoded(const Record& record, const Geometry& geometry,
                                          std::span<const Blob> segments) {
   TW_CHECK(segments.size() == geometry.segments());
+  std::fill(residual_.begin(), residual_.end(), 0.0F);
   const Codec codec = codec_of_mean(run_.codec);
   std::vector<float> mean(geometry.length);
   for (std::uint64_t i = 0; i < segments.size(); ++i) {
@@ -55,6 +58,24 @@ Result<Digest> TrainState::apply_encoded(const Record& record, const Geometry& g
     return Error{"the mean of round " + std::to_string(record.round) + " is not the one that was recorded"};
   }
   return apply(record.round, mean);
+}
+
+void TrainState::keep_losses(const Geometry& geometry, std::span<const Contribution> own) {
+  if (residual_.empty()) return;
+  const auto keep = [&](const Contribution& c) {
+    const bool carrier = c.slot == kCarrier;
+    keep_loss(run_.codec, geometry, {slots_.at(c.slot).sum, c.samples, carrier}, residual_);
+  };
+  for (const Contribution& c : own) {
+    if (c.slot == kCarrier) keep(c);
+  }
+  for (const Contribution& c : own) {
+    if (c.slot != kCarrier) keep(c);
+  }
+}
+
+std::span<const float> TrainState::carried(std::uint32_t slot) const {
+  return slot == kCarrier ? std::span(residual_) : std::span<const float>();
 }
 
 std::vector<std::span<float>> TrainState::parts() {
@@ -72,6 +93,7 @@ StateImage TrainState::freeze(const Record& record, std::uint64_t chunk_bytes) {
 Result<Digest> TrainState::restore(const StateImage& image) {
   const Status thawed = thaw(image, parts());
   if (!thawed.ok()) return thawed.error();
+  std::fill(residual_.begin(), residual_.end(), 0.0F);
   for (auto& [number, slot] : slots_) slot.round = 0;  // sums over other parameters are worth nothing now
   return image.parameters;
 }

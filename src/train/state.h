@@ -23,8 +23,8 @@ struct GradientSlot {
   std::vector<float> sum;
 };
 
-/// Everything a peer trains with: parameters, optimizer, gradient slots. Compute thread only, but for slot()
-/// and bytes(), which are the loop thread's.
+/// Everything a peer trains with: parameters, optimizer, gradient slots. Compute thread only, but for slot(),
+/// carried() and bytes(), which are the loop thread's.
 class TrainState {
  public:
   TrainState(Trainer& trainer, const RunOptions& run);
@@ -38,17 +38,29 @@ class TrainState {
   /// One update with a mean gradient. Returns the digest of the parameters.
   Digest apply(Round round, std::span<const float> mean);
 
-  /// The same with the mean as it came over the wire, a segment each. An error when it is not the record's
-  /// mean.
+  /// The same with the mean as it came over the wire, a segment each, in a round that this peer missed:
+  /// nothing is carried over. An error when it is not the record's mean.
   Result<Digest> apply_encoded(const Record& record, const Geometry& geometry,
                                std::span<const Blob> segments);
 
+  /// Error feedback: `own` are contributions of this process that count in the round that was committed. What
+  /// rounding took from them is carried by its contribution in kCarrier of a later round. Nothing, where the
+  /// run has none.
+  void keep_losses(const Geometry& geometry, std::span<const Contribution> own);
+
   StateImage freeze(const Record& record, std::uint64_t chunk_bytes);
 
-  /// Takes the state of others. After an error the state is undefined until a restore succeeds.
+  /// Takes the state of others; nothing is carried over. After an error the state is undefined until a
+  /// restore succeeds.
   Result<Digest> restore(const StateImage& image);
 
   Evaluation evaluate();
+
+  static constexpr std::uint32_t kCarrier = 0;
+
+  /// What a contribution in this slot carries: valid and unchanged until keep_losses, apply_encoded or
+  /// restore run. Empty in other slots, and where the run has no error feedback.
+  std::span<const float> carried(std::uint32_t slot) const;
 
   /// Made on first use; stays where it is.
   GradientSlot& slot(std::uint32_t number) { return slots_[number]; }
@@ -64,6 +76,7 @@ class TrainState {
   std::vector<float> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
   std::map<std::uint32_t, GradientSlot> slots_;
+  std::vector<float> residual_;  ///< empty: no error feedback
 };
 
 }  // namespace tw

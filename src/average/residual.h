@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "average/geometry.h"
+#include "codec/codec.h"
+
+namespace tw {
+
+/// Error feedback (Seide et al. 2014; Karimireddy et al. 2019): a contributor keeps what rounding took from
+/// its contributions, its residual, and adds it to a later one. All of it is in the unit of gradient sums.
+
+/// Encodes scale * (gradient_sum + residual), each operation rounded; an empty residual is none. Sizes as for
+/// encode of one segment, and what it returns.
+bool encode_sum(Codec codec, std::span<const float> gradient_sum, std::span<const float> residual,
+                float scale, std::span<std::byte> out);
+
+/// A contribution as others received it.
+struct Contributed {
+  std::span<const float> gradient_sum;
+  std::uint64_t samples = 0;
+  bool carried = false;  ///< the residual was added to it
+};
+
+/// Brings the residual up to date with a contribution that counts in a committed round: the residual (not
+/// where the contribution carried it) + what was to be sent - samples * what was sent, each operation
+/// rounded. The contribution that carried it comes first.
+void keep_loss(Codec codec, const Geometry& geometry, const Contributed& contributed,
+               std::span<float> residual);
+
+}  // namespace tw

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/residuals.h"
+
+#include <algorithm>
+
+#include "average/reference.h"
+#include "sim/trainer.h"
+
+namespace tw {
+namespace {
+
+/// The slot whose contribution carries the residual (train/state.h).
+constexpr std::uint32_t kCarrier = 0;
+
+std::vector<float> sum_of(std::vector<float> values, const std::vector<float>& more) {
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] += more[i];
+  return values;
+}
+
+}  // namespace
+
+std::vector<float> honest_sum(const Record& record, const Contribution& contribution, const Rules& rules) {
+  const auto spans = samples_of(record, contribution.microbatches, rules.microbatch);
+  return reference_contribution(record.parameters, spans, rules.geometry.length);
+}
+
+void Residuals::on_event(PeerId peer, const Event& event) {
+  if (event.phase == Phase::start || event.phase == Phase::restore)
+    carried_[peer] = Carried{{nothing()}, true};
+}
+
+void Residuals::on_commit(const Sighting& s) {
+  if (!rules_.error_feedback) return;
+  Carried& carried = carried_.try_emplace(s.peer, Carried{{nothing()}, true}).first->second;
+  std::vector<const Contribution*> own;
+  for (const Contribution& c : s.record.contributors) {
+    if (c.peer == s.peer && c.samples > 0) own.push_back(&c);
+  }
+  constexpr std::size_t kMostDoubtful = 6;
+  const std::size_t doubtful = carried.fresh ? std::min(own.size(), kMostDoubtful) : 0;
+  std::set<Values> choices;
+  for (std::size_t left_out = 0; left_out < std::size_t{1} << doubtful; ++left_out) {
+    std::vector<const Contribution*> made;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      if (i >= doubtful || (left_out >> i & 1U) == 0) made.push_back(own[i]);
+    }
+    for (const Values& before : carried.choices) choices.insert(after(s.record, made, before));
+  }
+  carried = {std::move(choices), false};
+  after_[{s.digest, s.peer}].insert(carried.choices.begin(), carried.choices.end());
+}
+
+void Residuals::on_applied(const Sighting& s) {
+  if (!rules_.error_feedback) return;
+  const auto carried = carried_.find(s.peer);
+  if (s.restored || carried == carried_.end() || carried->second.fresh)
+    after_[{s.digest, s.peer}].insert(nothing());
+}
+
+Residuals::Values Residuals::after(const Record& record, const std::vector<const Contribution*>& own,
+                                   const Values& before) const {
+  Values residual = before;
+  for (const bool carries : {true, false}) {
+    for (const Contribution* c : own) {
+      if ((c->slot == kCarrier) != carries) continue;
+      Values sum = honest_sum(record, *c, rules_);
+      if (carries) sum = sum_of(std::move(sum), residual);
+      const Values loss = reference_loss(rules_.codec, {c->samples, sum}, rules_.geometry);
+      residual = carries ? sum_of(nothing(), loss) : sum_of(std::move(residual), loss);
+    }
+  }
+  return residual;
+}
+
+const std::set<Residuals::Values>& Residuals::choices(const Record& record, const Contribution& c) const {
+  static const std::set<Values> kNone = {Values{}};
+  if (!rules_.error_feedback || c.slot != kCarrier) return kNone;
+  const auto known = after_.find({record.parent, c.peer});
+  return known == after_.end() ? kNone : known->second;
+}
+
+std::vector<std::vector<std::vector<float>>> Residuals::honest_sums(const Record& record) const {
+  std::vector<std::vector<Values>> all(1);
+  for (const Contribution& c : record.contributors) {
+    const Values sum = honest_sum(record, c, rules_);
+    std::vector<std::vector<Values>> longer;
+    for (const std::vector<Values>& sums : all) {
+      for (const Values& residual : choices(record, c)) {
+        if (longer.size() == kMostChoices) break;
+        longer.push_back(sums);
+        longer.back().push_back(residual.empty() ? sum : sum_of(sum, residual));
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+}  // namespace tw

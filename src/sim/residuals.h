@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "sim/checker.h"
+
+namespace tw {
+
+/// What each peer carries from round to round under error feedback (RunOptions::error_feedback), computed
+/// from the records that it says it applied.
+class Residuals {
+ public:
+  explicit Residuals(const Rules& rules) : rules_(rules) {}
+
+  void on_event(PeerId peer, const Event& event);
+  void on_commit(const Sighting& sighting);
+  void on_applied(const Sighting& sighting);
+
+  /// What each contributor of this record should have sent, its residual included: a choice for each residual
+  /// that one of its processes may have had after the record before, kMostChoices of them at most.
+  std::vector<std::vector<std::vector<float>>> honest_sums(const Record& record) const;
+
+ private:
+  static constexpr std::size_t kMostChoices = 64;
+
+  using Values = std::vector<float>;
+
+  struct Carried {
+    std::set<Values> choices;
+    /// Its last record came with the state of others, carrying nothing: a contribution to the round after
+    /// that is known to be of its peer may be an earlier process's.
+    bool fresh = true;
+  };
+
+  Values nothing() const { return Values(rules_.geometry.length); }
+
+  Values after(const Record& record, const std::vector<const Contribution*>& own, const Values& before) const;
+  const std::set<Values>& choices(const Record& record, const Contribution& contribution) const;
+
+  Rules rules_;
+  std::map<PeerId, Carried> carried_;
+  std::map<std::pair<Digest, PeerId>, std::set<Values>> after_;  ///< by record
+};
+
+/// Of this contribution without any residual.
+std::vector<float> honest_sum(const Record& record, const Contribution& contribution, const Rules& rules);
+
+}  // namespace tw

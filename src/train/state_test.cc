@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/state.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "average/mean_digest.h"
+#include "average/reference.h"
+#include "wire/messages.h"
+
+namespace tw {
+namespace {
+
+constexpr std::uint64_t kLength = 5;
+constexpr Geometry kGeometry{.length = kLength, .segment_length = 3};
+
+/// Its gradient of sample i is i + 0.1 in the first place, a tenth of that in the next one, and so on.
+class Tenths final : public Trainer {
+ public:
+  std::uint64_t parameter_count() const override { return kLength; }
+
+  std::vector<std::uint64_t> tensor_sizes() const override { return {kLength}; }
+
+  void initial_parameters(std::span<float> out) override { std::fill(out.begin(), out.end(), 1.0F); }
+
+  double accumulate(std::span<const float>, SampleSpan samples, std::span<float> sum) override {
+    for (std::uint64_t i = samples.first; i < samples.first + samples.count; ++i) {
+      float value = static_cast<float>(i) + 0.1F;
+      for (float& place : sum) place += std::exchange(value, value / 10);
+    }
+    return 0;
+  }
+
+  Evaluation evaluate(std::span<const float>) override { return {}; }
+};
+
+RunOptions options(Codec codec) {
+  RunOptions run;
+  run.target_batch_size = 8;
+  run.microbatch = 4;
+  run.codec = codec;
+  return run;
+}
+
+struct Peer {
+  explicit Peer(const RunOptions& run) : state(trainer, run) { state.initialise(); }
+
+  /// Returns the gradient sum.
+  std::vector<float> work(Round round, std::uint32_t slot, std::uint64_t microbatch) {
+    state.accumulate(round, state.slot(slot), microbatch);
+    return state.slot(slot).sum;
+  }
+
+  std::vector<float> carried(std::uint32_t slot = TrainState::kCarrier) const {
+    const auto values = state.carried(slot);
+    return {values.begin(), values.end()};
+  }
+
+  void commit(const std::vector<Contribution>& own) { state.keep_losses(kGeometry, own); }
+
+  Tenths trainer;
+  TrainState state;
+};
+
+Contribution of_slot(std::uint32_t slot) { return {PeerId{1}, slot, 4, {}}; }
+
+std::vector<float> sum_of(std::vector<float> a, const std::vector<float>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+  return a;
+}
+
+const std::vector<float> kNothing(kLength);
+
+TEST(ErrorFeedback, carries_what_rounding_took_into_the_next_round) {
+  Peer peer(options(Codec::int4));
+  EXPECT_EQ(peer.carried(), kNothing);
+  const std::vector<float> one = peer.work(1, 0, 0);
+  peer.commit({of_slot(0)});
+  const std::vector<float> lost = reference_loss(Codec::int4, {4, one}, kGeometry);
+  EXPECT_NE(lost, kNothing);
+  EXPECT_EQ(peer.carried(), lost);
+
+  const std::vector<float> two = sum_of(peer.work(2, 0, 1), lost);
+  peer.commit({of_slot(0)});
+  EXPECT_EQ(peer.carried(), reference_loss(Codec::int4, {4, two}, kGeometry));
+}
+
+TEST(ErrorFeedback, survives_a_round_that_goes_without_the_contribution_that_carried_it) {
+  Peer peer(options(Codec::int8));
+  const std::vector<float> one = peer.work(1, 0, 0);
+  peer.commit({of_slot(0)});
+  const std::vector<float> lost = peer.carried();
+  EXPECT_NE(lost, kNothing);
+  peer.work(2, 0, 0);
+  peer.commit({});
+  EXPECT_EQ(peer.carried(), lost) << "nothing of it was applied";
+
+  peer.work(3, 0, 0);
+  const std::vector<float> other = peer.work(3, 1, 1);
+  peer.commit({of_slot(1)});
+  EXPECT_EQ(peer.carried(), sum_of(lost, reference_loss(Codec::int8, {4, other}, kGeometry)));
+}
+
+TEST(ErrorFeedback, takes_the_loss_of_every_slot_whatever_their_order) {
+  Peer peer(options(Codec::int4)), reversed(options(Codec::int4));
+  for (Peer* p : {&peer, &reversed}) {
+    p->work(1, 0, 0);
+    p->commit({of_slot(0)});
+    p->work(2, 0, 0);
+    p->work(2, 1, 1);
+  }
+  peer.commit({of_slot(0), of_slot(1)});
+  reversed.commit({of_slot(1), of_slot(0)});
+  EXPECT_EQ(peer.carried(), reversed.carried());
+  EXPECT_EQ(peer.carried(1), std::vector<float>()) << "one slot carries it";
+}
+
+TEST(ErrorFeedback, ends_when_the_state_of_others_is_taken) {
+  Peer peer(options(Codec::int4));
+  peer.work(1, 0, 0);
+  peer.commit({of_slot(0)});
+  EXPECT_NE(peer.carried(), kNothing);
+  ASSERT_TRUE(peer.state.restore(peer.state.freeze(Record{}, 64)).ok());
+  EXPECT_EQ(peer.carried(), kNothing);
+
+  peer.work(1, 0, 0);
+  peer.commit({of_slot(0)});
+  std::vector<Blob> mean;
+  for (std::uint64_t s = 0; s < kGeometry.segments(); ++s)
+    mean.emplace_back(std::vector<std::byte>(encoded_bytes(Codec::int8, kGeometry.size(s))));
+  Record record;
+  record.round = 1;
+  record.mean = digest_of_mean(kNothing, kGeometry);
+  ASSERT_TRUE(peer.state.apply_encoded(record, kGeometry, mean).ok());
+  EXPECT_EQ(peer.carried(), kNothing) << "a round that it missed";
+}
+
+TEST(ErrorFeedback, is_there_where_the_run_has_it) {
+  RunOptions run = options(Codec::fp16);
+  EXPECT_EQ(Peer(run).carried(), std::vector<float>());
+  run.error_feedback = true;
+  EXPECT_EQ(Peer(run).carried(), kNothing);
+  run = options(Codec::int4);
+  run.error_feedback = false;
+  EXPECT_EQ(Peer(run).carried(), std::vector<float>());
+  EXPECT_TRUE(options(Codec::int8).feeds_back());
+}
+
+}  // namespace
+}  // namespace tw
