@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What codecs cost in accuracy: the loss after the same samples, of each codec against fp32.
 
-    bench/accuracy.py [--run examples/mnist.yaml] [--rounds N] [--seeds N] [--peers N] [--codecs fp16,int4,...]
+    bench/accuracy.py [--run RUN.yaml] [--rounds N] [--seeds N] [--peers N] [--codecs fp16,int4,...]
 
-Each codec trains with each seed (`tw local`), all from the same parameters and on the same samples in the same
-order. Two losses: of the evaluation data at the end, and of the training samples, the mean over the last quarter
-of the rounds. Ratios to fp32 are taken seed by seed, and their mean is printed. `fp32 again` is what chance alone
-does: who computes which samples, and so the order of sums, differs from run to run. `int4-`: without error feedback.
+Each codec trains with each seed (`tw local`), all from the same parameters and on the same samples in the
+same order. Two losses: of the evaluation data at the end, and of the training samples, the mean over the last
+quarter of the rounds. Ratios to fp32 are taken seed by seed, and their mean is printed. `fp32 again` is what
+chance alone does: who computes which samples, and so the order of sums, differs from run to run. `int4-`:
+without error feedback.
 """
 import argparse
 import json

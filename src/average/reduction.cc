@@ -291,8 +291,8 @@ Blob Reduction::encode_own(OwnSlot& slot, std::uint64_t segment) {
   const auto residual = slot.residual.empty() ? slot.residual : slot.residual.subspan(first, count);
   Buffer bytes(encoded_bytes(options_.codec, count));
   const auto scale = static_cast<float>(1.0 / static_cast<double>(slot.samples));
-  slot.unfit = judge(options_.self, bytes.bytes(),
-                     encode_sum(options_.codec, values, residual, scale, bytes.bytes()));
+  slot.unfit =
+      judge(options_.self, bytes.bytes(), encode_sum(options_.codec, values, residual, scale, bytes.bytes()));
   if (!slot.unfit) return Blob(std::move(bytes));
   report(*slot.unfit);
   return {};

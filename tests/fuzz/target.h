@@ -28,20 +28,10 @@ void donor(Input& input);       ///< the other side
 void session(Input& input);     ///< all of them together, as a peer runs them
 
 inline constexpr Target kTargets[] = {
-    {"wire", wire},
-    {"token", token},
-    {"fp32", fp32},
-    {"fp16", fp16},
-    {"bf16", bf16},
-    {"int8", int8},
-    {"int4", int4},
-    {"checkpoint", checkpoint},
-    {"logs", logs},
-    {"swarm", swarm},
-    {"reduction", reduction},
-    {"fetch", fetch},
-    {"donor", donor},
-    {"session", session},
+    {"wire", wire},   {"token", token},     {"fp32", fp32},           {"fp16", fp16},
+    {"bf16", bf16},   {"int8", int8},       {"int4", int4},           {"checkpoint", checkpoint},
+    {"logs", logs},   {"swarm", swarm},     {"reduction", reduction}, {"fetch", fetch},
+    {"donor", donor}, {"session", session},
 };
 
 }  // namespace tw::fuzz
