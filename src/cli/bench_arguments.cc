@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/check.h"
 #include "base/number.h"
 #include "cli/arguments.h"
 #include "cli/bench_rivals.h"

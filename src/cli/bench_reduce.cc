@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "average/bound.h"
+#include "average/geometry.h"
 #include "cli/bench_bed.h"
 #include "cli/bench_crew.h"
 #include "cli/bench_folder.h"

@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/check.h"
+
 namespace tw::bench {
 namespace {
 

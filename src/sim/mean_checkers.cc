@@ -170,7 +170,7 @@ void ExactMean::judge(const Record& record) {
   }
   const std::vector<Sums> choices = residuals_.honest_sums(record);
   const Digest mean = digest_of_mean(honest_mean(record, choices, rules_), rules_.geometry);
-  if (mean == record.mean) return;
+  if (mean == record.mean || !residuals_.knows(record)) return;
   constexpr std::size_t kMostDoubtful = 8;
   if (doubtful.size() > kMostDoubtful) return;
   const auto with_signs = [&](const Sums& sums) {
@@ -183,6 +183,7 @@ void ExactMean::judge(const Record& record) {
 }
 
 void OnlySoundInput::on_strike(const Strike& strike) {
+  residuals_.on_strike(strike);
   for (const PeerId peer : strike.victims) {
     if (refusable(strike.kind, rules_)) refusable_[peer].insert(strike.kind);
     if (unknowable(strike.kind, rules_)) liars_.insert(peer);
@@ -221,6 +222,7 @@ void OnlySoundInput::judge_mean(const Record& record) {
                        [&](const Contribution& c) { return c.peer == peer; });
   };
   if (!has_weights(record) || std::any_of(liars_.begin(), liars_.end(), contributes)) return;  // I4 tells
+  if (!residuals_.knows(record)) return;
   std::string struck;
   for (const auto& [peer, kinds] : refusable_) {
     if (!contributes(peer)) continue;

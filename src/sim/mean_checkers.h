@@ -54,7 +54,10 @@ class ExactMean final : public Checker {
 
   void on_event(PeerId peer, const Event& event) override { residuals_.on_event(peer, event); }
 
-  void on_strike(const Strike& strike) override { liars_.on_strike(strike); }
+  void on_strike(const Strike& strike) override {
+    liars_.on_strike(strike);
+    residuals_.on_strike(strike);
+  }
 
   void on_calm(Instant at) override;
 

@@ -29,6 +29,16 @@ void Residuals::on_event(PeerId peer, const Event& event) {
     carried_[peer] = Carried{{nothing()}, true};
 }
 
+void Residuals::on_strike(const Strike& strike) {
+  if (strike.kind == FaultKind::twin) shared_.insert(strike.victims.begin(), strike.victims.end());
+}
+
+bool Residuals::knows(const Record& record) const {
+  const auto hidden = [&](const Contribution& c) { return c.slot == kCarrier && shared_.contains(c.peer); };
+  return !rules_.error_feedback ||
+         std::none_of(record.contributors.begin(), record.contributors.end(), hidden);
+}
+
 void Residuals::on_commit(const Sighting& s) {
   if (!rules_.error_feedback) return;
   Carried& carried = carried_.try_emplace(s.peer, Carried{{nothing()}, true}).first->second;

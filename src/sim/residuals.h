@@ -17,8 +17,12 @@ class Residuals {
   explicit Residuals(const Rules& rules) : rules_(rules) {}
 
   void on_event(PeerId peer, const Event& event);
+  void on_strike(const Strike& strike);
   void on_commit(const Sighting& sighting);
   void on_applied(const Sighting& sighting);
+
+  /// False when somebody whose id a twin shares may have added its residual: nobody sees what a twin holds.
+  bool knows(const Record& record) const;
 
   /// What each contributor of this record should have sent, its residual included: a choice for each residual
   /// that one of its processes may have had after the record before, kMostChoices of them at most.
@@ -43,6 +47,7 @@ class Residuals {
 
   Rules rules_;
   std::map<PeerId, Carried> carried_;
+  std::set<PeerId> shared_;                                      ///< ids that a twin has, too
   std::map<std::pair<Digest, PeerId>, std::set<Values>> after_;  ///< by record
 };
 

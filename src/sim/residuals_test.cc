@@ -99,6 +99,19 @@ TEST(Residuals, may_be_missing_where_the_state_of_others_was_taken) {
   EXPECT_EQ(complaints_about<ExactMean>(rounds.two, false, rounds), 1U);
 }
 
+TEST(Residuals, of_a_twin_are_not_known) {
+  Judged<ExactMean> any;
+  const TwoRounds rounds(any.story);
+  for (const FaultKind kind : {FaultKind::twin, FaultKind::stop}) {
+    Residuals residuals(kFeedingBack);
+    residuals.on_strike({kind, {kBob}, {}});
+    EXPECT_EQ(residuals.knows(rounds.two), kind != FaultKind::twin);
+    Record without = rounds.two;
+    without.contributors.pop_back();
+    EXPECT_TRUE(residuals.knows(without));
+  }
+}
+
 TEST(Residuals, stay_while_the_peer_contributes_nothing) {
   Judged<ExactMean> any;
   const TwoRounds rounds(any.story);

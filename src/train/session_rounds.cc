@@ -254,9 +254,9 @@ void Session::Machine::act(const Committed& committed) {
   compute<Digest>(
       0,
       [reduction, record, geometry = geometry_](TrainState& state) {
-        std::vector<Contribution> own = record.contributors;
-        std::erase_if(own, [&](const Contribution& c) { return !reduction->made(c); });
-        state.keep_losses(geometry, own);
+        std::vector<Contribution> made = record.contributors;
+        std::erase_if(made, [&](const Contribution& c) { return !reduction->made(c); });
+        state.keep_losses(geometry, made);
         return state.apply(record.round, reduction->mean());
       },
       [this, record, reduction](Digest parameters, Duration took) {
