@@ -65,11 +65,11 @@ Status Crew::start() {
 Status Crew::launch(PeerId id, const std::string& join) {
   const Host& host = options_.hosts[id.value - 1];
   std::vector<std::string> words = host.enter;
-  words.insert(words.end(),
-               {own_path(), "bench", "peer", "--id", to_string(id), "--peers",
-                std::to_string(options_.hosts.size()), "--bytes", std::to_string(options_.bytes), "--codec",
-                std::string(name_of(options_.codec)), "--rounds", std::to_string(options_.all_rounds()), "--board",
-                options_.folder + "/board", "--out", options_.folder, "--listen", host.address + ":0"});
+  words.insert(words.end(), {own_path(), "bench", "peer", "--id", to_string(id), "--peers",
+                             std::to_string(options_.hosts.size()), "--bytes", std::to_string(options_.bytes),
+                             "--codec", std::string(name_of(options_.codec)), "--rounds",
+                             std::to_string(options_.all_rounds()), "--board", options_.folder + "/board",
+                             "--out", options_.folder, "--listen", host.address + ":0"});
   if (!join.empty()) words.insert(words.end(), {"--join", join});
   words.insert(words.end(), options_.more.begin(), options_.more.end());
   auto child = Child::start(words, output_of(id));

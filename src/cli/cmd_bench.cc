@@ -73,7 +73,8 @@ void describe_bench(CLI::App& app, BenchArguments& arguments) {
   command->add_option("--peers", arguments.peers, "processes, 2 to 64; default: 2, or the hosts of TOPOLOGY");
   command->add_option("--bytes", arguments.bytes, "of the vector of floats, such as 64MiB or 256MB")
       ->capture_default_str();
-  command->add_option("--codec", arguments.codec, "what crosses the wire: fp32, fp16, bf16, int8, int4")->capture_default_str();
+  command->add_option("--codec", arguments.codec, "what crosses the wire: fp32, fp16, bf16, int8, int4")
+      ->capture_default_str();
   command->add_option("--wan", arguments.topology,
                       "TOPOLOGY: a peer on each host of this emulated network (docs/wan.md; needs root)");
   command->add_option(
