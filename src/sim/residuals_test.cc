@@ -33,10 +33,11 @@ Values loss(const Contribution& c, const Values& sum) {
 /// Two rounds by Ann and Bob, who both went through the first.
 struct TwoRounds {
   explicit TwoRounds(const Story& story) : zero(story.genesis()), one(story.next(zero, {1, 1})) {
-    two = story.next(one, {2, 2});
     for (const Contribution& c : one.contributors)
       carried.push_back(loss(c, honest_sum(one, c, kFeedingBack)));
-    for (Record* record : {&one, &two}) set_mean(*record, record == &two);
+    set_mean(one, false);
+    two = story.next(one, {2, 2});
+    set_mean(two, true);
   }
 
   void set_mean(Record& record, bool carries) const {
