@@ -55,35 +55,12 @@ bool refusable(FaultKind kind, const Rules& rules) {
   }
 }
 
-std::vector<WeightedGradient> weighted(const Record& record, const std::vector<std::vector<float>>& sums) {
-  std::vector<WeightedGradient> contributions;
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    contributions.push_back({record.contributors[i].samples, sums[i]});
-  }
-  return contributions;
-}
-
 bool has_weights(const Record& record) {
   return std::all_of(record.contributors.begin(), record.contributors.end(),
                      [](const Contribution& c) { return c.samples > 0; });
 }
 
 using Sums = std::vector<std::vector<float>>;
-
-std::vector<float> mean_of(const Record& record, const Sums& sums, const Rules& rules) {
-  return reference_mean(rules.codec, weighted(record, sums), rules.geometry);
-}
-
-/// Of what contributors should have sent: the one that was recorded, if it is among them, else the first.
-std::vector<float> honest_mean(const Record& record, const std::vector<Sums>& choices, const Rules& rules) {
-  std::vector<float> first;
-  for (const Sums& sums : choices) {
-    std::vector<float> mean = mean_of(record, sums, rules);
-    if (digest_of_mean(mean, rules.geometry) == record.mean) return mean;
-    if (first.empty()) first = std::move(mean);
-  }
-  return first;
-}
 
 /// The means that follow when each segment of some contributions comes with either sign.
 class SignChoices {
@@ -169,7 +146,7 @@ void ExactMean::judge(const Record& record) {
     if (lie) doubtful.push_back(i);
   }
   const std::vector<Sums> choices = residuals_.honest_sums(record);
-  const Digest mean = digest_of_mean(honest_mean(record, choices, rules_), rules_.geometry);
+  const Digest mean = digest_of_mean(residuals_.honest_mean(record), rules_.geometry);
   if (mean == record.mean || !residuals_.knows(record)) return;
   constexpr std::size_t kMostDoubtful = 8;
   if (doubtful.size() > kMostDoubtful) return;
@@ -228,8 +205,8 @@ void OnlySoundInput::judge_mean(const Record& record) {
     if (!contributes(peer)) continue;
     for (const FaultKind kind : kinds) struck += fmt::format(" {} ({})", peer.value, name_of(kind));
   }
-  if (struck.empty() && rules_.norm_cap == 0) return;
-  const std::vector<float> mean = honest_mean(record, residuals_.honest_sums(record), rules_);
+  if (struck.empty() && rules_.norm_cap == 0 && !rules_.error_feedback) return;
+  const std::vector<float> mean = residuals_.honest_mean(record);
   if (digest_of_mean(mean, rules_.geometry) != record.mean) {
     if (!struck.empty()) {
       violated(fmt::format("round {}: something is in the mean that had to be refused, of peers{}",

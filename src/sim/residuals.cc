@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "average/mean_digest.h"
 #include "average/reference.h"
 #include "sim/trainer.h"
 
@@ -104,6 +105,46 @@ std::vector<std::vector<std::vector<float>>> Residuals::honest_sums(const Record
     all = std::move(longer);
   }
   return all;
+}
+
+std::vector<float> mean_of(const Record& record, const std::vector<std::vector<float>>& sums,
+                           const Rules& rules) {
+  std::vector<WeightedGradient> contributions;
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    contributions.push_back({record.contributors[i].samples, sums[i]});
+  return reference_mean(rules.codec, contributions, rules.geometry);
+}
+
+std::vector<float> Residuals::honest_mean(const Record& record) {
+  std::vector<std::vector<Values>> right;
+  std::vector<float> first, recorded;
+  for (const std::vector<Values>& sums : honest_sums(record)) {
+    const std::vector<float> mean = mean_of(record, sums, rules_);
+    if (first.empty()) first = mean;
+    if (digest_of_mean(mean, rules_.geometry) != record.mean) continue;
+    recorded = mean;
+    right.push_back(sums);
+  }
+  if (right.empty()) return first;
+  rule_out_others(record, right);
+  return recorded;
+}
+
+void Residuals::rule_out_others(const Record& record, const std::vector<std::vector<Values>>& right) {
+  for (std::size_t i = 0; i < record.contributors.size(); ++i) {
+    const Contribution& c = record.contributors[i];
+    const auto known = after_.find({record.parent, c.peer});
+    if (c.slot != kCarrier || known == after_.end() || known->second.size() == 1) continue;
+    const Values sum = honest_sum(record, c, rules_);
+    const auto wrong = [&](const Values& residual) {
+      const Values all = sum_of(sum, residual);
+      return std::none_of(right.begin(), right.end(), [&](const auto& sums) { return sums[i] == all; });
+    };
+    std::set<Values>& carried = carried_[c.peer].choices;
+    const bool all_wrong = std::all_of(carried.begin(), carried.end(), wrong);
+    if (!all_wrong) std::erase_if(carried, wrong);
+    std::erase_if(known->second, wrong);
+  }
 }
 
 }  // namespace tw

@@ -28,8 +28,12 @@ class Residuals {
   /// that one of its processes may have had after the record before, kMostChoices of them at most.
   std::vector<std::vector<std::vector<float>>> honest_sums(const Record& record) const;
 
+  /// The mean of such sums: the recorded one, if some choice gives it (then the others are ruled out), else
+  /// that of the first. To be called before anybody's on_commit of this record.
+  std::vector<float> honest_mean(const Record& record);
+
  private:
-  static constexpr std::size_t kMostChoices = 64;
+  static constexpr std::size_t kMostChoices = 1024;
 
   using Values = std::vector<float>;
 
@@ -39,6 +43,8 @@ class Residuals {
     /// that is known to be of its peer may be an earlier process's.
     bool fresh = true;
   };
+
+  void rule_out_others(const Record& record, const std::vector<std::vector<Values>>& right);
 
   Values nothing() const { return Values(rules_.geometry.length); }
 
@@ -50,6 +56,10 @@ class Residuals {
   std::set<PeerId> shared_;                                      ///< ids that a twin has, too
   std::map<std::pair<Digest, PeerId>, std::set<Values>> after_;  ///< by record
 };
+
+/// Of contributions with these sums, in the order of the record.
+std::vector<float> mean_of(const Record& record, const std::vector<std::vector<float>>& sums,
+                           const Rules& rules);
 
 /// Of this contribution without any residual.
 std::vector<float> honest_sum(const Record& record, const Contribution& contribution, const Rules& rules);
