@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How much of the bound tradewind and others reach on several networks: measures, and draws the README's plot.
+"""How much of the bound tradewind and others reach on several networks: measured, and drawn for the README.
 
     bench/bound_share.py measure RESULTS [--turns N]    # as root; minutes; a JSON object a line
     bench/bound_share.py table RESULTS                  # Markdown
     bench/bound_share.py plot RESULTS OUT.svg
 
-Run it on a machine with nothing else to do. A run that the emulated network limited is measured once more, then
-left out.
+Run it on a machine with nothing else to do. A run that the emulated network limited is measured once more,
+then left out.
 """
 import argparse
 import json
@@ -18,10 +18,10 @@ from pathlib import Path
 
 TW = Path(__file__).resolve().parent.parent / "build/tw"
 RUNS = [
-    "--peers 2 --bytes 256MB --codec fp32 --insecure --vs gloo,gloo-ring,openmpi",
-    "--wan equal4 --bytes 64MiB --codec fp32 --insecure --vs gloo,gloo-ring,openmpi",
-    "--wan hetero4 --bytes 64MiB --codec fp32 --insecure --vs gloo,gloo-ring,openmpi",
-    "--wan hetero4 --bytes 64MiB --codec int8 --insecure",
+    "--peers 2 --bytes 256MB --codec fp32 --vs gloo,gloo-ring,openmpi",
+    "--wan equal4 --bytes 64MiB --codec fp32 --vs gloo,gloo-ring,openmpi",
+    "--wan hetero4 --bytes 64MiB --codec fp32 --vs gloo,gloo-ring,openmpi",
+    "--wan hetero4 --bytes 64MiB --codec int8",
 ]
 COLOURS = {"tradewind": "#1f6f8b", "gloo": "#d9822b", "gloo-ring": "#e8b878", "openmpi": "#8a8f98"}
 WIDTH, HEIGHT, LEFT, TOP, BAR = 720, 300, 48, 40, 26
@@ -60,9 +60,10 @@ def table(results):
     for result in results:
         what = f"{result['topology']}, {result['peers']}, {result['bytes'] / 1e6:.0f} MB, {result['codec']}"
         for name, times in systems(result):
-            spread = f"{times['seconds']:.3f} ({times['fastest_s']:.3f} to {times['slowest_s']:.3f})"
+            span = f"{times['fastest_s']:.3f} to {times['slowest_s']:.3f}"
+            spread = f"{times['seconds']:.3f} ({span})"
             share, cpu = f"{100 * times['bound_share']:.1f} %", f"{times['cpu_s_per_gb']:.2f}"
-            print(f"| {what} | {name} | {spread} | {share} | {cpu} |")
+            print("|", " | ".join((what, name, spread, share, cpu)), "|")
 
 
 def text(x, y, words, **style):
@@ -85,14 +86,14 @@ def plot(results, path):
         x = LEFT + group * (number + 0.5) - BAR * len(bars) / 2
         for name, times in bars:
             height = (floor - TOP) * min(1, times["bound_share"])
-            parts.append(f'<rect x="{x:.0f}" y="{floor - height:.0f}" width="{BAR - 4}" height="{height:.0f}" '
-                         f'fill="{COLOURS[name]}"/>')
+            parts.append(f'<rect x="{x:.0f}" y="{floor - height:.0f}" width="{BAR - 4}"'
+                         f' height="{height:.0f}" fill="{COLOURS[name]}"/>')
             parts.append(text(x + BAR / 2 - 2, floor - height - 4, f"{100 * times['bound_share']:.0f}",
                               text_anchor="middle", fill="#333", font_size=11))
             x += BAR
-        parts.append(text(LEFT + group * (number + 0.5), floor + 18,
-                          f"{result['topology']}, {result['peers']} peers, {result['codec']}",
-                          text_anchor="middle", fill="#333"))
+        title = f"{result['topology']}, {result['peers']} peers, {result['codec']}"
+        middle = LEFT + group * (number + 0.5)
+        parts.append(text(middle, floor + 18, title, text_anchor="middle", fill="#333"))
     x = LEFT
     for name in dict.fromkeys(name for result in results for name, _ in systems(result)):
         parts.append(f'<rect x="{x}" y="12" width="12" height="12" fill="{COLOURS[name]}"/>')

@@ -48,12 +48,15 @@ void add(Totals& totals, const CrewOutcome& outcome) {
 
 Result<CrewOutcome> crew_turn(const ReduceOptions& options, const std::vector<Host>& hosts) {
   const Folder folder;
+  std::vector<std::string> more;
+  if (options.streams != 0) more = {"--streams", std::to_string(options.streams)};
   Crew crew({.hosts = hosts,
              .bytes = options.bytes,
              .codec = options.codec,
              .warm_up = options.warm_up,
              .rounds = options.rounds,
              .disturbance = options.disturbance,
+             .more = more,
              .folder = folder.path()});
   return crew.run();
 }
@@ -182,7 +185,8 @@ Result<BenchResult> reduce(const ReduceOptions& options, const Say& say) {
                      .codec = std::string(name_of(options.codec)),
                      .warm_up = options.warm_up,
                      .rounds = options.rounds,
-                     .turns = options.turns};
+                     .turns = options.turns,
+                     .streams = options.streams};
   sign(result);
   const Status measured =
       options.topology.empty() ? on_loopback(options, result, say) : on_bed(options, result, say);

@@ -23,6 +23,7 @@ struct ReduceOptions {
   Round warm_up = 0;
   Round rounds = 1;
   Round turns = 1;
+  std::uint64_t streams = 0;  ///< 0: as many as help
   std::vector<std::string> rivals;
   std::optional<Disturbance> disturbance;
 

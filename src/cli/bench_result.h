@@ -38,6 +38,7 @@ struct BenchResult {
   Round warm_up = 0;
   Round rounds = 0;  ///< of each turn
   Round turns = 0;
+  std::uint64_t streams = 0;  ///< most data streams between two peers; 0: as many as help
   SystemTimes tradewind;
   std::optional<double> bound_s;
   std::optional<double> bound_cpu_s_per_gb;

@@ -42,6 +42,7 @@ std::string to_json(const BenchResult& result) {
     json["undisturbed_s"] = result.disturbed->undisturbed_s;
     json["disturbed_s"] = result.disturbed->disturbed_s;
   }
+  json["streams"] = result.streams == 0 ? Json("adaptive") : Json(result.streams);
   json["rounds"] = result.rounds;
   json["turns"] = result.turns;
   json["warm_up"] = result.warm_up;

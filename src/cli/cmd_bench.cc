@@ -9,6 +9,7 @@
 #include "cli/bench_result.h"
 #include "cli/bench_watch.h"
 #include "cli/commands.h"
+#include "host/stream_count.h"
 
 namespace tw {
 
@@ -36,6 +37,12 @@ Status parse_counts(const BenchArguments& arguments, ReduceOptions& options) {
   const auto turns = parse_count("--turns", arguments.turns, {.least = 1, .most = kMostRounds});
   if (!turns) return turns.error();
   options.turns = turns.value();
+  if (!arguments.streams.empty()) {
+    const auto streams =
+        parse_count("--streams", arguments.streams, {.least = 1, .most = StreamCount::kMost});
+    if (!streams) return streams.error();
+    options.streams = streams.value();
+  }
   return Unit{};
 }
 
@@ -80,6 +87,8 @@ void describe_bench(CLI::App& app, BenchArguments& arguments) {
   command->add_option(
       "--vs", arguments.versus,
       "gloo,gloo-ring,openmpi: the same vector with these, in turns (make bench builds them)");
+  command->add_option("--streams", arguments.streams,
+                      "at most so many data streams between two peers; default: as many as help");
   command->add_option("--rounds", arguments.rounds, "that are measured, in each turn")->capture_default_str();
   command->add_option("--warm-up", arguments.warm_up, "rounds before them")->capture_default_str();
   command->add_option("--turns", arguments.turns, "how often everything is started anew")

@@ -18,6 +18,7 @@ void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments) {
   command->add_option("--codec", arguments.codec)->required();
   command->add_option("--rounds", arguments.rounds)->required();
   command->add_option("--board", arguments.board);
+  command->add_option("--streams", arguments.streams);
   command->add_option("--work-ms", arguments.work_ms);
   command->add_option("--out", arguments.out)->required();
   command->add_option("--listen", arguments.listen)->required();
@@ -41,6 +42,7 @@ int bench_peer(const BenchPeerArguments& arguments) {
                                   .run = bench::run_of(arguments.peers, codec.value(), arguments.rounds)},
                       .run_file = "bench",
                       .out = arguments.out,
+                      .most_streams = static_cast<int>(arguments.streams),
                       .quiet = true};
   auto trainer = std::make_unique<bench::GradientTrainer>(
       bench::GradientTrainer::Options{.self = PeerId{arguments.id},

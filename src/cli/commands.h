@@ -83,7 +83,8 @@ struct BenchPeerArguments {
   std::uint64_t rounds = 0;
   std::string
       board;  ///< file of bench_board.h, which releases the rounds; empty: they follow each other at once
-  std::uint64_t work_ms = 0;  ///< of a microbatch
+  std::uint64_t streams = 64;  ///< at most, of data, to each other peer
+  std::uint64_t work_ms = 0;   ///< of a microbatch
   std::string out;
   std::string listen;
   std::vector<std::string> join;
@@ -101,6 +102,7 @@ struct BenchArguments {
   std::string rounds = "10";
   std::string warm_up = "3";
   std::string turns = "1";
+  std::string streams;
   std::string kill;
   std::string stop;
   bool json = false;

@@ -25,7 +25,7 @@ PeerProcess::PeerProcess(PeerOptions options, std::unique_ptr<Trainer> trainer, 
       network_(
           loop_, options_.session.self, random_,
           [this](const std::string& what) { emit({.at = loop_.now(), .phase = Phase::refuse, .why = what}); },
-          {}),
+          {.most_streams = options_.most_streams}),
       trainer_(std::move(trainer)),
       compute_(loop_, [this](const std::string& what) { fail("training failed: " + what); }),
       disk_(loop_, [this](const std::string& what) { fail("the disk work failed: " + what); }),

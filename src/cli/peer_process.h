@@ -20,8 +20,9 @@ namespace tw {
 
 struct PeerOptions {
   SessionOptions session;
-  std::string run_file;  ///< as the user wrote it, for messages
-  std::string out;       ///< folder of the event log; empty: none
+  std::string run_file;                   ///< as the user wrote it, for messages
+  std::string out;                        ///< folder of the event log; empty: none
+  int most_streams = StreamCount::kMost;  ///< of data, to each other peer
   bool quiet = false;
 };
 
