@@ -11,14 +11,6 @@
 
 namespace tw {
 
-namespace {
-
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
-
-}  // namespace
-
 Result<std::uint64_t> parse_count(const std::string& option, const std::string& text, Bounds bounds) {
   const std::string expected = bounds.most == UINT64_MAX
                                    ? fmt::format("a whole number from {} on", bounds.least)
@@ -80,20 +72,13 @@ Result<std::pair<std::string, std::string>> parse_setting(const std::string& tex
   return std::pair(text.substr(0, equals), text.substr(equals + 1));
 }
 
-Result<std::string> parse_address_option(const std::string& option, const std::string& text, bool insecure) {
+Result<std::string> parse_address_option(const std::string& option, const std::string& text) {
   const auto address = parse_address(text);
   if (!address) {
     const std::string like =
         text.find(':') == std::string::npos && !text.empty() ? fmt::format(", such as {}:7000", text) : "";
     return Error{fmt::format("{} {}: expected HOST:PORT{}", option, text, like)};
   }
-  if (!insecure && !is_loopback(address.value().host))
-    return Error{fmt::format(
-        "{} {}: this address is not on this machine, and peers do not encrypt or authenticate what "
-        "they send yet. Anybody on the way could read or change the model and the data derived "
-        "from it. In a network that you trust, add --insecure; else use 127.0.0.1:{} "
-        "through a tunnel (ssh -L, WireGuard)",
-        option, text, address.value().port)};
   return text;
 }
 

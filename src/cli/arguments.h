@@ -40,9 +40,8 @@ Result<std::pair<std::uint64_t, std::uint64_t>> parse_seeds(const std::string& t
 /// "training.rounds=20" for read_run_file.
 Result<std::pair<std::string, std::string>> parse_setting(const std::string& text);
 
-/// Until peers authenticate and encrypt, what they send is readable and changeable on its way: such addresses
-/// need the consent of the user.
-Result<std::string> parse_address_option(const std::string& option, const std::string& text, bool insecure);
+/// HOST:PORT.
+Result<std::string> parse_address_option(const std::string& option, const std::string& text);
 
 /// The known name that the user may have meant; empty when none is near.
 std::string nearest(const std::string& written, const std::vector<std::string>& known);

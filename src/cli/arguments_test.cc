@@ -75,23 +75,11 @@ TEST(Setting, is_a_key_and_whatever_follows_the_first_equals_sign) {
   EXPECT_FALSE(parse_setting("=3"));
 }
 
-TEST(AddressOption, beyond_this_machine_needs_consent) {
-  for (const char* text : {"127.0.0.1:7000", "127.1.2.3:1", "localhost:0", "[::1]:7000"})
-    EXPECT_TRUE(parse_address_option("--listen", text, false)) << text;
-  for (const char* text : {"0.0.0.0:7000", "10.0.0.5:7000", "example.org:7000", "[::]:7000"}) {
-    const auto refused = parse_address_option("--listen", text, false);
-    ASSERT_FALSE(refused) << text;
-    EXPECT_TRUE(says(refused.error().message, "--insecure")) << refused.error().message;
-    EXPECT_TRUE(says(refused.error().message, "do not encrypt")) << refused.error().message;
-    EXPECT_EQ(parse_address_option("--listen", text, true).value(), text);
-  }
-}
-
 TEST(AddressOption, that_is_none_shows_a_right_one) {
-  EXPECT_EQ(parse_address_option("--join", "10.0.0.5", true).error().message,
+  EXPECT_EQ(parse_address_option("--join", "10.0.0.5").error().message,
             "--join 10.0.0.5: expected HOST:PORT, such as 10.0.0.5:7000");
-  EXPECT_FALSE(parse_address_option("--join", "127.0.0.1:70000", false));
-  EXPECT_FALSE(parse_address_option("--join", "", false));
+  EXPECT_FALSE(parse_address_option("--join", "127.0.0.1:70000"));
+  EXPECT_FALSE(parse_address_option("--join", ""));
 }
 
 TEST(Nearest, is_a_name_that_may_have_been_meant) {

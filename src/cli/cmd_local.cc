@@ -7,8 +7,10 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/credentials.h"
 #include "cli/local_run.h"
 #include "cli/out_folder.h"
+#include "host/authority.h"
 #include "host/loop.h"
 #include "monitor/event_log_json.h"
 #include "monitor/report.h"
@@ -72,6 +74,15 @@ Result<LocalOptions> options_of(const LocalArguments& arguments) {
   return options;
 }
 
+constexpr std::int64_t kTokenLasts_s = 30LL * 86400;
+
+/// A token for this run alone, in its folder: more peers may join with it by hand.
+Status make_token(const LocalArguments& arguments, LocalOptions& options) {
+  if (arguments.insecure) return Unit{};
+  options.token = token_file(arguments.out);
+  return write_secret_file(options.token, to_text(token_for_one_run("local", kTokenLasts_s)) + "\n");
+}
+
 int report_on(const LocalArguments& arguments, LocalOutcome outcome) {
   const auto logs = read_event_logs(arguments.out);
   if (!logs) return complain(logs.error().message, kFailed);
@@ -99,8 +110,9 @@ void describe_local(CLI::App& app, LocalArguments& arguments) {
   command->add_option("--peers", arguments.peers, "how many peers begin, 1 to 64; their ids count from 1")
       ->required();
   command
-      ->add_option("--out", arguments.out,
-                   "folder for event logs and summary.json; one of a run of before is emptied")
+      ->add_option(
+          "--out", arguments.out,
+          "folder for event logs, summary.json and the token of the run; one of a run of before is emptied")
       ->capture_default_str();
   command
       ->add_option("--kill", arguments.kill,
@@ -111,6 +123,7 @@ void describe_local(CLI::App& app, LocalArguments& arguments) {
   command->add_option("--threads", arguments.threads,
                       "threads of calculation of each peer; default: cores / peers");
   command->add_option("--set", arguments.set, "KEY=VALUE, wins over the run file")->allow_extra_args(false);
+  command->add_flag("--insecure", arguments.insecure, "no TLS between the peers");
   command->add_flag("--json", arguments.json, "print summary.json on stdout, everything else on stderr");
   command->footer(
       "Ctrl-C: the peers hand in what is done and leave; twice: they are killed.\n"
@@ -121,10 +134,12 @@ void describe_local(CLI::App& app, LocalArguments& arguments) {
 }
 
 int local(const LocalArguments& arguments) {
-  const auto options = options_of(arguments);
+  auto options = options_of(arguments);
   if (!options) return complain(options.error().message, kUsage);
   if (const Status emptied = empty_out_folder(arguments.out); !emptied)
     return complain(emptied.error().message, kUsage);
+  if (const Status made = make_token(arguments, options.value()); !made)
+    return complain(made.error().message, kFailed);
 
   Loop loop;
   std::FILE* const terminal = arguments.json ? stderr : stdout;

@@ -7,7 +7,9 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/credentials.h"
 #include "cli/peer_process.h"
+#include "host/address.h"
 #include "host/random_os.h"
 #include "train/run_file_yaml.h"
 #include "train/torch_trainer.h"
@@ -44,6 +46,81 @@ Result<std::vector<std::pair<std::string, std::string>>> settings(const std::vec
   return pairs;
 }
 
+constexpr std::int64_t kAlone_s = 3650LL * 86400;
+
+/// The token to take part with; nothing with --insecure.
+Result<std::optional<Token>> token_of(const TrainArguments& arguments) {
+  const bool given = !arguments.token.empty() || !arguments.run_folder.empty();
+  if (!arguments.token.empty() && !arguments.run_folder.empty())
+    return Error{
+        fmt::format("--token and --run {}: a peer has one token; give one of the two", arguments.run_folder)};
+  if (given && arguments.insecure)
+    return Error{
+        "--insecure and a token: TLS is either off or on, for all peers of a run; give one of the two"};
+  if (arguments.insecure) return std::optional<Token>();
+  const bool alone = arguments.join.empty() && arguments.listen.empty();
+  if (!given && alone) return std::optional(token_for_one_run("alone", kAlone_s));
+  if (!given)
+    return Error{
+        "peers show each other a token: give --token TOKEN or @FILE (from whoever began the run), or --run "
+        "FOLDER "
+        "(from `tw init FOLDER`); in a network that you trust with the model and the data, --insecure does "
+        "without"};
+  auto token = arguments.token.empty() ? read_token("--run", "@" + token_file(arguments.run_folder))
+                                       : read_token("--token", arguments.token);
+  if (!token) return token.error();
+  return std::optional(std::move(token).value());
+}
+
+bool is_loopback(const std::string& address) {
+  const auto parsed = parse_address(address);
+  const std::string host = parsed ? parsed.value().host : "";
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+/// Where to listen, when the user says nothing: where those whom it joins can reach it.
+std::string default_listen(const std::vector<std::string>& join) {
+  return std::all_of(join.begin(), join.end(), is_loopback) ? "127.0.0.1:0" : "0.0.0.0:0";
+}
+
+/// The end of a line that tells the user how others join.
+std::string admission_of(const TrainArguments& arguments) {
+  if (arguments.insecure) return "--insecure";
+  if (!arguments.token.empty()) return "--token @FILE, a file with the same token";
+  if (arguments.run_folder.empty()) return "";
+  return fmt::format("--run {0}; on other machines --token @FILE, made by: tw token {0} > FILE",
+                     arguments.run_folder);
+}
+
+Status plan_links(const TrainArguments& arguments, PeerOptions& peer) {
+  std::vector<std::string>& join = peer.session.join;
+  const auto token = token_of(arguments);
+  if (!token) return token.error();
+  for (const std::string& text : arguments.join) {
+    auto address = parse_address_option("--join", text);
+    if (!address) return address.error();
+    join.push_back(std::move(address).value());
+  }
+  if (token.value()) {
+    for (const std::string& address : token.value()->addresses)
+      if (address != arguments.listen) join.push_back(address);
+    auto tls = Tls::open(*token.value(), now_unix_s());
+    if (!tls) return Error{(arguments.token.empty() ? "--run: " : "--token: ") + tls.error().message};
+    peer.tls = std::move(tls).value();
+  }
+  peer.admission = admission_of(arguments);
+  peer.session.listen.clear();
+  if (arguments.listen == "none" && join.empty())
+    return Error{
+        "--listen none: nobody could join a peer that only dials; give it --join HOST:PORT of another"};
+  if (arguments.listen == "none") return Unit{};
+  auto listen =
+      parse_address_option("--listen", arguments.listen.empty() ? default_listen(join) : arguments.listen);
+  if (!listen) return listen.error();
+  peer.session.listen = std::move(listen).value();
+  return Unit{};
+}
+
 Result<TrainPlan> plan_of(const TrainArguments& arguments) {
   TrainPlan plan;
   SessionOptions& session = plan.peer.session;
@@ -51,14 +128,7 @@ Result<TrainPlan> plan_of(const TrainArguments& arguments) {
   if (!id) return id.error();
   session.self = id.value();
   session.incarnation = OsRandom().next();
-  for (const std::string& text : arguments.join) {
-    auto address = parse_address_option("--join", text, arguments.insecure);
-    if (!address) return address.error();
-    session.join.push_back(std::move(address).value());
-  }
-  auto listen = parse_address_option("--listen", arguments.listen, arguments.insecure);
-  if (!listen) return listen.error();
-  session.listen = std::move(listen).value();
+  if (const Status links = plan_links(arguments, plan.peer); !links) return links.error();
   const auto wait_for = parse_count("--wait-for", arguments.wait_for, {.least = 1, .most = 10'000});
   if (!wait_for) return wait_for.error();
   session.wait_for = static_cast<std::uint32_t>(wait_for.value());
@@ -89,10 +159,10 @@ void describe_train(CLI::App& app, TrainArguments& arguments) {
       ->add_option("--join", arguments.join,
                    "HOST:PORT of any peer of the run; several are tried; none: start the run")
       ->allow_extra_args(false);
-  command
-      ->add_option("--listen", arguments.listen,
-                   "HOST:PORT where others reach this peer; port 0: any free one")
-      ->capture_default_str();
+  command->add_option(
+      "--listen", arguments.listen,
+      "HOST:PORT where others reach this peer, port 0: any free one; none: it only dials (behind "
+      "NAT); default: a free port, on this machine alone when those it joins are here too");
   command->add_option("--out", arguments.out, "folder for the event log; none: terminal only");
   command->add_option("--id", arguments.id,
                       "number of this peer, never used before in the run; default: by chance");
@@ -101,16 +171,20 @@ void describe_train(CLI::App& app, TrainArguments& arguments) {
   command->add_option("--threads", arguments.threads,
                       "threads of calculation; default: the cores of this machine");
   command->add_option("--set", arguments.set, "KEY=VALUE, wins over the run file")->allow_extra_args(false);
+  command->add_option("--token", arguments.token,
+                      "TOKEN or @FILE, from `tw token`: lets this peer in, and names peers to join");
+  command->add_option("--run", arguments.run_folder, "folder of `tw init`, for its token");
   command->add_flag("--insecure", arguments.insecure,
-                    "allow addresses beyond this machine, without encryption");
+                    "no TLS and no token, on all peers: anybody on the network can read and change the run");
   command->add_flag("--quiet", arguments.quiet, "print nothing but errors");
   command->footer(
       "SIGINT (Ctrl-C) or SIGTERM: hand in what is done and leave after the round; twice: leave at once.\n"
       "A run with a checkpoint folder goes on from its newest usable checkpoint.\n"
       "\nExamples:\n"
       "  tw train examples/mnist.yaml\n"
-      "  tw train examples/mnist.yaml --join 127.0.0.1:41234\n"
-      "  tw train examples/mnist.yaml --listen 10.0.0.5:7000 --insecure --wait-for 4 --out logs\n"
+      "  tw train examples/mnist.yaml --run myrun --listen 10.0.0.5:7000 --wait-for 4 --out logs\n"
+      "  tw train examples/mnist.yaml --token @token --listen 10.0.0.6:7000\n"
+      "  tw train examples/mnist.yaml --token @token --join 10.0.0.5:7000 --listen none\n"
       "  tw train examples/mnist.yaml --set training.rounds=20 --set evaluation.every=5");
 }
 

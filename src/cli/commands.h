@@ -24,15 +24,35 @@ inline constexpr int kInterrupted = 130;
 /// "tw: ..." on stderr; returns the code.
 int complain(const std::string& message, int code);
 
+struct InitArguments {
+  std::string folder;
+  std::string name;
+};
+
+void describe_init(CLI::App& app, InitArguments& arguments);
+int init(const InitArguments& arguments);
+
+struct TokenArguments {
+  std::string folder;
+  std::string expires = "30d";
+  std::string role = "peer";
+  std::vector<std::string> addresses;
+};
+
+void describe_token(CLI::App& app, TokenArguments& arguments);
+int token(const TokenArguments& arguments);
+
 struct TrainArguments {
   std::string run_file;
   std::vector<std::string> join;
-  std::string listen = "127.0.0.1:0";
+  std::string listen;
   std::string out;
   std::string id;
   std::string wait_for = "1";
   std::string threads;
   std::vector<std::string> set;
+  std::string token;
+  std::string run_folder;
   bool insecure = false;
   bool quiet = false;
 };
@@ -48,6 +68,7 @@ struct LocalArguments {
   std::vector<std::string> join;
   std::string threads;
   std::vector<std::string> set;
+  bool insecure = false;
   bool json = false;
 };
 

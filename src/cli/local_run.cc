@@ -56,6 +56,8 @@ void LocalRun::launch(Round round) {
       "--quiet"};
   if (id.value == 1) arguments.insert(arguments.end(), {"--wait-for", std::to_string(options_.peers)});
   for (const std::string& address : live_addresses()) arguments.insert(arguments.end(), {"--join", address});
+  if (options_.token.empty()) arguments.insert(arguments.end(), {"--insecure"});
+  if (!options_.token.empty()) arguments.insert(arguments.end(), {"--token", "@" + options_.token});
   for (const std::string& setting : options_.settings) arguments.insert(arguments.end(), {"--set", setting});
 
   log(Phase::start, id, round);

@@ -23,6 +23,7 @@ struct LocalOptions {
   std::string out;
   std::uint64_t peers = 1;
   std::uint64_t threads = 1;
+  std::string token{};                  ///< file that lets the peers in; empty: --insecure
   std::vector<std::string> settings{};  ///< KEY=VALUE
   std::vector<Kill> kills{};
   std::vector<Round> joins{};

@@ -15,6 +15,8 @@ namespace {
 constexpr const char* kVersion = "tw 0.1.0";
 
 struct Arguments {
+  InitArguments init;
+  TokenArguments token;
   TrainArguments train;
   LocalArguments local;
   ReportArguments report;
@@ -34,6 +36,8 @@ void describe(CLI::App& app, Arguments& arguments) {
       "  tw sim tests/scenarios/storm.yaml\n"
       "\n`tw COMMAND --help` tells more. Exit codes: 0 done, 1 the run failed, 2 wrong usage, 130 "
       "interrupted.");
+  describe_init(app, arguments.init);
+  describe_token(app, arguments.token);
   describe_train(app, arguments.train);
   describe_local(app, arguments.local);
   describe_report(app, arguments.report);
@@ -101,6 +105,8 @@ int run(int count, char** words) {
   } catch (const CLI::ParseError& error) {
     return explain(app, error);
   }
+  if (app.got_subcommand("init")) return init(arguments.init);
+  if (app.got_subcommand("token")) return token(arguments.token);
   if (app.got_subcommand("train")) return train(arguments.train);
   if (app.got_subcommand("local")) return local(arguments.local);
   if (app.got_subcommand("sim")) return sim(arguments.sim);

@@ -12,7 +12,8 @@ namespace {
 
 /// What may be deleted: files that `tw` wrote.
 bool is_ours(const std::string& name) {
-  return name == "summary.json" || (name.starts_with("events-") && name.ends_with(".jsonl")) ||
+  return name == "summary.json" || name == "token" ||
+         (name.starts_with("events-") && name.ends_with(".jsonl")) ||
          (name.starts_with("peer-") && name.ends_with(".log"));
 }
 

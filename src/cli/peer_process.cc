@@ -25,7 +25,7 @@ PeerProcess::PeerProcess(PeerOptions options, std::unique_ptr<Trainer> trainer, 
       network_(
           loop_, options_.session.self, random_,
           [this](const std::string& what) { emit({.at = loop_.now(), .phase = Phase::refuse, .why = what}); },
-          {.most_streams = options_.most_streams}),
+          {.tls = options_.tls.get(), .most_streams = options_.most_streams}),
       trainer_(std::move(trainer)),
       compute_(loop_, [this](const std::string& what) { fail("training failed: " + what); }),
       disk_(loop_, [this](const std::string& what) { fail("the disk work failed: " + what); }),
@@ -68,7 +68,8 @@ Status PeerProcess::open_log() {
 }
 
 /// What averaging a round costs lies between its call and its commit.
-Event PeerProcess::with_usage(Event event) const {
+Event PeerProcess::completed(Event event) const {
+  if (event.phase == Phase::start && !options_.tls) event.numbers.emplace_back("insecure", 1);
   if (event.phase != Phase::call && event.phase != Phase::commit) return event;
   event.numbers.emplace_back("cpu_s", cpu_seconds());
   event.numbers.emplace_back("bytes_sent", static_cast<double>(network_.total().sent));
@@ -76,14 +77,17 @@ Event PeerProcess::with_usage(Event event) const {
 }
 
 void PeerProcess::show_how_to_join(const std::string& address) {
+  if (!options_.tls) say("without TLS (--insecure): anybody on the network can read and change this run");
+  if (address.empty()) return say("dials others, and listens nowhere");
   if (!options_.session.join.empty()) return say("listening on " + address);
-  const bool local = address.starts_with("127.") || address.starts_with("[::1]");
-  say(fmt::format("others join with: tw train {} --join {}{}", options_.run_file, address,
-                  local ? "" : " --insecure"));
+  if (options_.admission.empty())
+    return say("trains alone; for company: tw init FOLDER, tw train --run FOLDER");
+  say(fmt::format("others join with: tw train {} --join {} {}", options_.run_file, address,
+                  options_.admission));
 }
 
 void PeerProcess::emit(const Event& event) {
-  if (log_) log_->emit(with_usage(event));
+  if (log_) log_->emit(completed(event));
   if (options_.quiet) return;
   if (const auto line = progress_.line_for(event)) say(*line);
 }

@@ -12,6 +12,7 @@
 #include "host/loop.h"
 #include "host/network_tcp.h"
 #include "host/random_os.h"
+#include "host/tls.h"
 #include "monitor/event_log_json.h"
 #include "train/session.h"
 #include "train/trainer.h"
@@ -23,6 +24,8 @@ struct PeerOptions {
   std::string run_file;                   ///< as the user wrote it, for messages
   std::string out;                        ///< folder of the event log; empty: none
   int most_streams = StreamCount::kMost;  ///< of data, to each other peer
+  std::unique_ptr<Tls> tls;               ///< nothing: --insecure
+  std::string admission;                  ///< how others get what lets them in: the end of a line for the user
   bool quiet = false;
 };
 
@@ -39,7 +42,7 @@ class PeerProcess final : public EventSink {
 
  private:
   Status open_log();
-  Event with_usage(Event event) const;
+  Event completed(Event event) const;
   void show_how_to_join(const std::string& address);
   void on_signal();
   void look();  // now and then: is it over?

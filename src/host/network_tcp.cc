@@ -24,7 +24,7 @@ constexpr std::ptrdiff_t kMaxStrangers = 64;
 }  // namespace
 
 TcpNetwork::TcpNetwork(Loop& loop, PeerId self, Random& random,
-                       std::function<void(const std::string&)> on_garbage, Options options)
+                       std::function<void(const std::string&)> on_garbage, TcpOptions options)
     : loop_(loop), self_(self), random_(random), on_garbage_(std::move(on_garbage)), options_(options) {}
 
 TcpNetwork::~TcpNetwork() {
@@ -35,12 +35,13 @@ TcpNetwork::~TcpNetwork() {
 }
 
 Result<std::string> TcpNetwork::open(const std::string& listen_address, NetworkEvents& events) {
+  events_ = &events;
+  reception_.emplace(self_, events);
+  if (listen_address.empty()) return std::string();
   // owners: see stream.h
   auto greet = life_.tie([this](std::shared_ptr<Stream> stream) { greet_stranger(std::move(stream)); });
   auto listener = Listener::open(loop_, options_.tls, listen_address, std::move(greet));
   if (!listener) return listener.error();
-  events_ = &events;
-  reception_.emplace(self_, events);
   listener_ = std::move(listener).value();
   welcome();
   return listener_->address();
@@ -129,7 +130,7 @@ std::size_t TcpNetwork::data_streams(PeerId peer) const {
 void TcpNetwork::welcome() {
   const auto strangers = std::count_if(handshakes_.begin(), handshakes_.end(),
                                        [](const auto& entry) { return entry.second.handshake->stranger(); });
-  if (strangers < kMaxStrangers) listener_->accept();
+  if (listener_ && strangers < kMaxStrangers) listener_->accept();
 }
 
 // owners: see stream.h

@@ -25,26 +25,28 @@ class Listener;
 class Loop;
 class Tls;
 
+struct TcpOptions {
+  const Tls* tls = nullptr;                      ///< nothing: connections are readable and open to anybody
+  Duration patience = std::chrono::seconds(10);  ///< how long greetings may take
+  int most_streams = StreamCount::kMost;         ///< of data, that this end wants on a link
+};
+
 /// The Network door over TCP: a link is a control connection and data connections (link.h), all from the peer
 /// that dialed. Ten seconds for a dial and ten for the greetings after it; of connections that come in, at
 /// most 64 strangers are served at a time, the next ones wait in the kernel. Loop thread only; outlived by
 /// the loop and by the events.
 class TcpNetwork : public Network {
  public:
-  struct Options {
-    const Tls* tls = nullptr;                      ///< nothing: connections are readable and open to anybody
-    Duration patience = std::chrono::seconds(10);  ///< how long greetings may take
-    int most_streams = StreamCount::kMost;         ///< of data, that this end wants on a link
-  };
-
   /// on_garbage: who connected and did not say a proper hello, and what came instead; for logs.
   TcpNetwork(Loop& loop, PeerId self, Random& random, std::function<void(const std::string&)> on_garbage,
-             Options options);
+             TcpOptions options = {});
   ~TcpNetwork() override;
   TcpNetwork(const TcpNetwork&) = delete;
   TcpNetwork& operator=(const TcpNetwork&) = delete;
 
+  /// Without an address it only dials, and the address at which others reach it is empty too.
   Result<std::string> open(const std::string& listen_address, NetworkEvents& events) override;
+
   void greet_with(Frame hello) override;  ///< at most 64 KiB of head and of payload
 
   /// An address that is being dialed already is not dialed twice: both end in the same event.
@@ -103,7 +105,7 @@ class TcpNetwork : public Network {
   PeerId self_;
   Random& random_;
   std::function<void(const std::string&)> on_garbage_;
-  Options options_;
+  TcpOptions options_;
   NetworkEvents* events_ = nullptr;
   Frame hello_;
   Serial last_serial_ = 0;

@@ -32,7 +32,7 @@ inline std::string text_of(const Blob& blob) {
 inline Frame text_frame(const std::string& head) { return {text_blob(head), {}}; }
 
 struct Party : NetworkEvents {
-  Party(Loop& loop, std::uint64_t id, TcpNetwork::Options options = {})
+  Party(Loop& loop, std::uint64_t id, TcpOptions options = {})
       : self{id},
         network(
             loop, self, random, [this](const std::string& what) { garbage.push_back(what); }, options) {

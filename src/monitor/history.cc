@@ -152,6 +152,7 @@ void note(RunHistory& history, const LogEntry& entry) {
   switch (event.phase) {
     case Phase::start:
       if (!peer.launched) peer.launched = event.at;
+      if (number_in(event, "insecure")) history.insecure = true;
       break;
     case Phase::accumulate:
       note_accumulate(history, entry);

@@ -70,6 +70,7 @@ struct RunHistory {
   std::vector<LossFacts> losses;
   std::vector<ArrivalFacts> arrivals;
   std::vector<std::pair<PeerId, Round>> departures;
+  bool insecure = false;  ///< some peer went without TLS
   std::optional<double> accuracy, loss;
 };
 

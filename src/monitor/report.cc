@@ -144,6 +144,7 @@ Summary summarize(const std::vector<std::vector<LogEntry>>& logs) {
   sum_up_samples(history, summary);
   average_phases(history, summary);
   compare_parameters(history, summary);
+  summary.insecure = history.insecure;
   summary.test_accuracy = history.accuracy;
   summary.loss = history.loss;
   for (const auto& [id, peer] : history.peers) {

@@ -67,6 +67,7 @@ struct Summary {
   /// Every round that was applied gave the same parameters on all peers that applied it, and those that were
   /// there to the end have the last round that is common to them. False when nothing was applied.
   bool identical = false;
+  bool insecure = false;           ///< some peer went without TLS (--insecure)
   std::string difference;          ///< the first digests that differ, in words
   std::vector<LostPeer> lost;      ///< by time
   std::vector<JoinedPeer> joined;  ///< by time

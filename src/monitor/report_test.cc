@@ -92,6 +92,16 @@ TEST(Report, of_an_undisturbed_run_counts_rounds_samples_and_time) {
   EXPECT_EQ(summary.peers[2].bytes_sent, std::nullopt) << "unknown while there is no stop line";
 }
 
+TEST(Report, says_when_a_peer_went_without_tls) {
+  Story story;
+  story.add(1, 0, {.phase = Phase::start});
+  EXPECT_FALSE(story.summary().insecure);
+  EXPECT_EQ(render(story.summary()).find("--insecure"), std::string::npos);
+  story.add(2, 0, {.phase = Phase::start, .numbers = {{"insecure", 1}}});
+  EXPECT_TRUE(story.summary().insecure);
+  EXPECT_NE(render(story.summary()).find("--insecure"), std::string::npos);
+}
+
 TEST(Report, of_nothing_claims_nothing) {
   const Summary summary = summarize({});
   EXPECT_EQ(summary.rounds, 0U);

@@ -59,6 +59,9 @@ std::string render(const Summary& summary) {
     text += line("test accuracy", fmt::format("{:.2f} %", 100 * *summary.test_accuracy));
   if (summary.loss) text += line("test loss", fmt::format("{:.4f}", *summary.loss));
   text += render_phases(summary);
+  if (summary.insecure)
+    text +=
+        line("insecure", "without TLS (--insecure): anybody on the network could read and change this run");
   for (const LostPeer& lost : summary.lost) text += render_loss(lost);
   for (const JoinedPeer& joined : summary.joined) text += render_arrival(joined);
   for (const LeftPeer& left : summary.left)

@@ -44,6 +44,7 @@ std::string to_json(const Summary& summary) {
                 {"bytes_received", or_null(peer.bytes_received)}};
   });
   json["identical"] = summary.identical;
+  json["insecure"] = summary.insecure;
   if (!summary.difference.empty()) json["difference"] = summary.difference;
   json["lost"] = all(summary.lost, [](const LostPeer& lost) {
     return Json{{"peer", lost.peer.value},

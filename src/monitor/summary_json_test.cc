@@ -40,6 +40,7 @@ TEST(SummaryJson, has_every_promised_key_and_null_for_what_is_unknown) {
     }
   ],
   "identical": true,
+  "insecure": false,
   "lost": [
     {
       "peer": 2,

@@ -130,6 +130,7 @@ Duration Roster::heartbeat_age(Instant now, PeerId peer) const {
 
 bool Roster::given_up(PeerId peer, Entry& entry, const std::vector<Member>& members) {
   if (entry.open || is_member(members, peer)) return false;
+  if (!is_address(entry.address)) return true;  // only it can dial
   if (dials_[entry.address].failures < kTries && entry.dialled < kDumbTries) return false;
   dials_.erase(entry.address);
   set_address(entry, {});
@@ -156,7 +157,7 @@ std::vector<std::string> Roster::dials(Instant now, const std::vector<Member>& m
   forget_dials();
   std::map<PeerId, Entry*> unlinked;  // in the order of ids on every machine
   for (auto& [peer, entry] : entries_) {
-    if (!entry.open) unlinked.emplace(peer, &entry);
+    if (!entry.open && is_address(entry.address)) unlinked.emplace(peer, &entry);
   }
   for (const auto& [peer, entry] : unlinked) {
     if (consider(entry->address)) ++entry->dialled;

@@ -192,11 +192,14 @@ void Session::Machine::on_refused(const std::string& address, const std::string&
   if (finished_) return;
   const bool nobody_there = why.starts_with("cannot connect");
   const bool told = !nobody_there || swarm_->standing() == Standing::fresh;
-  if (told && !why.starts_with(kLinkedAlready)) emit(Phase::refuse, round_, why);
+  const std::optional<Rejection> rejection = rejection_in(why);
+  if (told && !why.starts_with(kLinkedAlready))
+    emit(Phase::refuse, round_, rejection ? rejection->words : why);
   swarm_->on_refused(doors_.clock.now(), address);
-  if (const std::optional<Rejection> rejection = rejection_in(why))
-    last_rejection_ = address + " answers: " + rejection->words;
-  if (ends_the_joining(address, why)) end("cannot join " + address + ": " + rejection_in(why)->words, true);
+  if (nobody_there)
+    last_rejection_ = why + "; is a peer running there, and does a firewall let it be reached?";
+  if (rejection) last_rejection_ = address + " answers: " + rejection->words;
+  if (ends_the_joining(address, why)) end("cannot join " + address + ": " + rejection->words, true);
   pump();
 }
 

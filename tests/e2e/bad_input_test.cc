@@ -51,9 +51,18 @@ TEST_F(BadInput, on_the_command_line_is_named_with_what_was_expected) {
       {{"train", run, "--set", "training.ruonds=3"}, 2, {"training.ruonds", "rounds"}},
       {{"train", run, "--set", "rounds"}, 2, {"--set rounds", "KEY=VALUE"}},
       {{"train", run, "--id", "0"}, 2, {"--id 0", "--id 1"}},
-      {{"train", run, "--join", "somewhere"}, 2, {"--join somewhere", "HOST:PORT"}},
-      {{"train", run, "--listen", "0.0.0.0:7000"}, 2, {"0.0.0.0:7000", "--insecure", "encrypt"}},
-      {{"train", run, "--join", "192.0.2.1:7000"}, 2, {"192.0.2.1:7000", "--insecure"}},
+      {{"train", run, "--insecure", "--join", "somewhere"}, 2, {"--join somewhere", "HOST:PORT"}},
+      {{"train", run, "--listen", "0.0.0.0:7000"}, 2, {"--token", "tw init", "--insecure"}},
+      {{"train", run, "--join", "192.0.2.1:7000"}, 2, {"--token", "--insecure"}},
+      {{"train", run, "--insecure", "--run", path("run")}, 2, {"--insecure", "one of the two"}},
+      {{"train", run, "--run", path("nowhere")}, 2, {path("nowhere/token"), "tw token"}},
+      {{"train", run, "--run", path("run"), "--listen", "none"}, 2, {"--listen none", "--join"}},
+      {{"train", run, "--token", "rubbish"}, 2, {"--token", "is no token", "tw token"}},
+      {{"init", path("run")}, 1, {path("run/ca.key"), "exists already"}},
+      {{"token", path("nowhere")}, 2, {path("nowhere/ca.key"), "tw init"}},
+      {{"token", path("run"), "--expires", "30"}, 2, {"--expires 30", "30d"}},
+      {{"token", path("run"), "--role", "pear"}, 2, {"--role pear", "did you mean --role peer"}},
+      {{"token", path("run"), "--address", "host"}, 2, {"--address host", "host:7000"}},
       {{"report", path("none")}, 2, {path("none")}},
       {{"report", path("")}, 2, {"no event log"}},
   };
@@ -103,13 +112,16 @@ TEST_F(BadInput, from_the_network_does_not_disturb_a_run) {
   send_raw(address, "");
   EXPECT_TRUE(wait_until([&] { return events_of(1, Phase::refuse).size() >= 2; })) << first.output();
 
-  expect({{"train", write_run({.rounds = 100'000}, "  warmup_rounds: 3\n", "other.yaml"), "--join", address},
+  expect({{"train", write_run({.rounds = 100'000}, "  warmup_rounds: 3\n", "other.yaml"), "--run",
+           path("run"), "--join", address},
           1,
           {"cannot join " + address, "another run", "same run file"}});
   std::ofstream(path("text")) << std::string(20'000, 'a');
   std::ofstream(path("text.yaml")) << "model: char-transformer\ndata:\n  text: text\n";
-  expect({{"train", path("text.yaml"), "--join", address}, 1, {"cannot join " + address, "parameters"}});
-  expect({{"train", run, "--listen", address}, 1, {address, "in use"}});
+  expect({{"train", path("text.yaml"), "--run", path("run"), "--join", address},
+          1,
+          {"cannot join " + address, "parameters"}});
+  expect({{"train", run, "--run", path("run"), "--listen", address}, 1, {address, "in use"}});
 
   ASSERT_TRUE(wait_for_round(1, last_round(1) + 3)) << "it trains on";
   first.send(SIGTERM);

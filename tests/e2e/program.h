@@ -136,6 +136,8 @@ class ProgramTest : public testing::Test {
     std::filesystem::create_directories(folder_);
     write_data("train", 512);
     write_data("test", 64);
+    Program init = tw({"init", path("run")}, "init");
+    ASSERT_EQ(init.wait(), 0) << init.output();
   }
 
   void TearDown() override {
@@ -166,7 +168,8 @@ class ProgramTest : public testing::Test {
   /// One peer with its event log in out/; quiet about nothing.
   Program peer(const std::string& run_file, std::uint64_t id, std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments = {"train", run_file,    "--id",      std::to_string(id),
-                                          "--out", path("out"), "--threads", "1"};
+                                          "--out", path("out"), "--threads", "1",
+                                          "--run", path("run")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return tw(std::move(arguments), "peer-" + std::to_string(id));
   }

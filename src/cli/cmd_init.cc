@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/credentials.h"
+#include "host/authority.h"
+
+namespace tw {
+
+namespace {
+
+constexpr std::size_t kMostName = 64;  // what an X.509 certificate allows
+constexpr std::int64_t kTokenLasts_s = 30LL * 86400;
+
+std::string name_of_folder(const std::string& folder) {
+  const std::filesystem::path path = std::filesystem::absolute(folder).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
+}  // namespace
+
+void describe_init(CLI::App& app, InitArguments& arguments) {
+  CLI::App* command = app.add_subcommand("init", "Make a run folder: the key that lets peers into a run");
+  command->add_option("FOLDER", arguments.folder, "is made; none that holds a run is replaced")->required();
+  command->add_option("--name", arguments.name, "of the run, for people; default: the name of the folder");
+  command->footer(
+      "In FOLDER: ca.key, which makes tokens and stays here; ca.crt; token, with which peers on this "
+      "machine\n"
+      "take part for 30 days (tw train --run FOLDER). No peer and no server needs the key while the run "
+      "lasts.\n"
+      "\nExamples:\n"
+      "  tw init myrun\n"
+      "  tw init myrun --name words-eu");
+}
+
+int init(const InitArguments& arguments) {
+  const std::string name = arguments.name.empty() ? name_of_folder(arguments.folder) : arguments.name;
+  if (name.empty() || name.size() > kMostName)
+    return complain(fmt::format("--name {}: expected 1 to {} bytes", name, kMostName), kUsage);
+  const Authority authority = Authority::create(name);
+  if (const Status saved = authority.save(arguments.folder); !saved)
+    return complain(saved.error().message, kFailed);
+  const std::int64_t now = now_unix_s();
+  const Token token = authority.issue({.from_unix_s = now, .expires_unix_s = now + kTokenLasts_s});
+  if (const Status saved = write_secret_file(token_file(arguments.folder), to_text(token) + "\n"); !saved)
+    return complain(saved.error().message, kFailed);
+  fmt::print(
+      "run {} in {}\n"
+      "a peer on this machine:   tw train RUN.yaml --run {} --listen HOST:PORT\n"
+      "a token for another one:  tw token {} --address HOST:PORT\n",
+      run_of(token), arguments.folder, arguments.folder, arguments.folder);
+  return kDone;
+}
+
+}  // namespace tw

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/credentials.h"
+#include "host/address.h"
+#include "host/authority.h"
+
+namespace tw {
+
+namespace {
+
+Result<Authority::Terms> terms_of(const TokenArguments& arguments) {
+  Authority::Terms terms;
+  const auto role = parse_role(arguments.role);
+  if (!role) return role.error();
+  terms.role = role.value();
+  const auto lifetime = parse_lifetime(arguments.expires);
+  if (!lifetime) return lifetime.error();
+  terms.from_unix_s = now_unix_s();
+  terms.expires_unix_s = terms.from_unix_s + lifetime.value();
+  if (arguments.addresses.size() > kMostTokenAddresses)
+    return Error{fmt::format("--address: {} of them, a token holds at most {}", arguments.addresses.size(),
+                             kMostTokenAddresses)};
+  for (const std::string& text : arguments.addresses) {
+    auto address = parse_address_option("--address", text);
+    if (!address) return address.error();
+    if (text.size() > kMostTokenText) return Error{fmt::format("--address {}: too long", text)};
+    terms.addresses.push_back(std::move(address).value());
+  }
+  return terms;
+}
+
+}  // namespace
+
+void describe_token(CLI::App& app, TokenArguments& arguments) {
+  CLI::App* command = app.add_subcommand("token", "Print a token, with which a peer takes part in a run");
+  command->add_option("FOLDER", arguments.folder, "what `tw init` made")->required();
+  command->add_option("--expires", arguments.expires, "days, hours or minutes: 30d, 12h, 45m; links live on")
+      ->capture_default_str();
+  command
+      ->add_option("--role", arguments.role, "peer, anchor (stays to the end) or observer (does not train)")
+      ->capture_default_str();
+  command
+      ->add_option("--address", arguments.addresses,
+                   "HOST:PORT of a peer, which the new one dials; several may be given")
+      ->allow_extra_args(false);
+  command->footer(
+      "The token is one line and a secret: whoever has it can take part until it expires, on any number of\n"
+      "machines. Give it in a file where others can see the command line (tw train --token @FILE).\n"
+      "\nExamples:\n"
+      "  tw token myrun --address 10.0.0.5:7000\n"
+      "  tw token myrun --address 10.0.0.5:7000 --expires 12h > token; scp token spot-vm:");
+}
+
+int token(const TokenArguments& arguments) {
+  const auto terms = terms_of(arguments);
+  if (!terms) return complain(terms.error().message, kUsage);
+  const auto authority = Authority::open(arguments.folder);
+  if (!authority) return complain(authority.error().message, kUsage);
+  fmt::print("{}\n", to_text(authority.value().issue(terms.value())));
+  return kDone;
+}
+
+}  // namespace tw

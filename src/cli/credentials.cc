@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/credentials.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+
+#include "base/number.h"
+#include "cli/arguments.h"
+#include "host/authority.h"
+
+namespace tw {
+
+std::string token_file(const std::string& run_folder) { return run_folder + "/token"; }
+
+Result<std::int64_t> parse_lifetime(const std::string& text) {
+  constexpr std::int64_t kMost_s = 3650LL * 86400;
+  const auto number = parse_number<std::int64_t>(text.empty() ? text : text.substr(0, text.size() - 1));
+  const char unit = text.empty() ? ' ' : text.back();
+  const std::int64_t unit_s = unit == 'd' ? 86400 : unit == 'h' ? 3600 : unit == 'm' ? 60 : 0;
+  if (!number || *number < 1 || unit_s == 0 || *number > kMost_s / unit_s)
+    return Error{fmt::format(
+        "--expires {}: expected days, hours or minutes, at most 3650d, for example --expires 30d", text)};
+  return *number * unit_s;
+}
+
+Result<Role> parse_role(const std::string& text) {
+  for (const Role role : {Role::peer, Role::anchor, Role::observer})
+    if (text == name_of(role)) return role;
+  const std::string meant = nearest(text, {"peer", "anchor", "observer"});
+  return Error{fmt::format("--role {}: expected peer, anchor or observer{}", text,
+                           meant.empty() ? "" : fmt::format("; did you mean --role {}?", meant))};
+}
+
+Result<Token> read_token(const std::string& option, const std::string& text) {
+  if (!text.starts_with("@")) {
+    auto token = token_in(text);
+    if (!token) return Error{fmt::format("{}: what was given {}", option, token.error().message)};
+    return token;
+  }
+  const std::string path = text.substr(1);
+  std::ifstream file(path);
+  if (!file)
+    return Error{
+        fmt::format("{} {}: cannot read this file; `tw token FOLDER > {}` makes it where the run folder is",
+                    option, text, path)};
+  auto token = token_in(std::string(std::istreambuf_iterator<char>(file), {}));
+  if (!token) return Error{fmt::format("{} {}: what the file holds {}", option, text, token.error().message)};
+  return token;
+}
+
+Token token_for_one_run(const std::string& name, std::int64_t lifetime_s) {
+  const std::int64_t now = now_unix_s();
+  return Authority::create(name).issue({.from_unix_s = now, .expires_unix_s = now + lifetime_s});
+}
+
+std::int64_t now_unix_s() {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
+}
+
+}  // namespace tw

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/credentials.h"
+#include "e2e/program.h"
+#include "host/authority.h"
+
+namespace tw {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Security : public ProgramTest {
+ protected:
+  /// A file with a token of this run folder; valid for so long.
+  std::string token_of(const std::string& folder, std::int64_t seconds,
+                       const std::vector<std::string>& addresses) {
+    const auto authority = Authority::open(path(folder));
+    const std::int64_t now = now_unix_s();
+    const Token token = authority.value().issue(
+        {.from_unix_s = now - 86400, .expires_unix_s = now + seconds, .addresses = addresses});
+    const std::string file = path("token-" + std::to_string(++tokens_));
+    EXPECT_TRUE(write_secret_file(file, to_text(token) + "\n"));
+    return "@" + file;
+  }
+
+  /// A peer that joins with what is given; what it says in the end.
+  std::string refusal(const std::string& run, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"train", run, "--threads", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Program program = tw(arguments, "refused");
+    EXPECT_NE(program.wait(), 0) << program.output();
+    return program.output();
+  }
+
+ private:
+  int tokens_ = 0;
+};
+
+TEST_F(Security, admits_by_token_alone_and_tells_the_others_why_not) {
+  const std::string run = write_run({.rounds = 100'000});
+  Program first = peer(run, 1, {"--wait-for", "2"});
+  const std::string address = address_of(1);
+
+  Program other_run = tw({"init", path("other"), "--name", "pictures"}, "init");
+  ASSERT_EQ(other_run.wait(), 0);
+  EXPECT_THAT(refusal(run, {"--token", token_of("other", 600, {address})}),
+              AllOf(HasSubstr("cannot join " + address), HasSubstr("not of run"), HasSubstr("tw token")));
+  EXPECT_THAT(refusal(run, {"--token", token_of("run", -60, {address})}),
+              AllOf(HasSubstr("--token"), HasSubstr("expired on"), HasSubstr("tw token")));
+  EXPECT_THAT(refusal(run, {"--insecure", "--join", address}),
+              AllOf(HasSubstr("cannot join " + address), HasSubstr("it speaks TLS"), HasSubstr("token")));
+  EXPECT_TRUE(events_of(1, Phase::join).empty());
+  EXPECT_TRUE(events_of(1, Phase::commit).empty()) << "it waits for a second peer still";
+  EXPECT_THAT(first.output(),
+              AllOf(HasSubstr("the token is not of run"), HasSubstr("it speaks without TLS")));
+
+  // One that only dials, by a token that says where to.
+  Program second = tw({"train", run, "--id", "2", "--out", path("out"), "--threads", "1", "--listen", "none",
+                       "--token", token_of("run", 600, {address})},
+                      "peer-2");
+  EXPECT_TRUE(wait_for_round(2, 3)) << second.output();
+  EXPECT_TRUE(second.says("dials others, and listens nowhere")) << second.output();
+  for (const Program* program : {&second, &first}) program->send(SIGTERM);
+  for (Program* program : {&second, &first}) EXPECT_EQ(program->wait(), 0);
+  EXPECT_FALSE(summary().insecure);
+}
+
+TEST_F(Security, says_everywhere_when_it_is_off) {
+  Program program =
+      tw({"local", write_run({.rounds = 2}), "--peers", "2", "--insecure", "--out", path("out")});
+  ASSERT_EQ(program.wait(), 0) << program.output();
+  EXPECT_TRUE(program.says("without TLS (--insecure)")) << program.output();
+  EXPECT_EQ(summary_json()["insecure"], true);
+}
+
+}  // namespace
+}  // namespace tw
