@@ -9,8 +9,9 @@ find_package(OpenSSL REQUIRED)
 find_package(GTest CONFIG REQUIRED)
 find_package(Torch REQUIRED)
 
-# Debian 12 ships these two without a CMake package.
+# Debian 12 ships these without a CMake package.
 find_library(XXHASH_LIBRARY xxhash REQUIRED)
+find_library(OPENDHT_LIBRARY opendht REQUIRED)
 find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
 
 add_library(tw_asio INTERFACE)

@@ -58,7 +58,7 @@ Result<std::optional<Token>> token_of(const TrainArguments& arguments) {
     return Error{
         "--insecure and a token: TLS is either off or on, for all peers of a run; give one of the two"};
   if (arguments.insecure) return std::optional<Token>();
-  const bool alone = arguments.join.empty() && arguments.listen.empty();
+  const bool alone = arguments.join.empty() && arguments.listen.empty() && arguments.bootstrap.empty();
   if (!given && alone) return std::optional(token_for_one_run("alone", kAlone_s));
   if (!given)
     return Error{
@@ -92,6 +92,31 @@ std::string admission_of(const TrainArguments& arguments) {
                      arguments.run_folder);
 }
 
+constexpr std::uint16_t kUsualPort = 7000;
+constexpr Duration kFindPeers = std::chrono::seconds(20);
+
+/// Opens the directory where it is of use, and adds those whom it knows to the addresses to join.
+Status find_peers(const TrainArguments& arguments, const Token& token, PeerOptions& peer) {
+  const bool open_to_others =
+      !arguments.listen.empty() && arguments.listen != "none" && !is_loopback(arguments.listen);
+  if (arguments.bootstrap.empty() && !open_to_others) return Unit{};
+  const auto listen = parse_address(arguments.listen);
+  auto directory = DhtDirectory::open({token, *peer.tls}, listen ? listen.value().port : std::uint16_t{0});
+  if (!directory) return directory.error();
+  peer.directory = std::move(directory).value();
+  if (arguments.bootstrap.empty()) return Unit{};
+  auto bootstrap = parse_address(arguments.bootstrap);
+  if (!bootstrap) bootstrap = parse_address(fmt::format("{}:{}", arguments.bootstrap, kUsualPort));
+  if (!bootstrap)
+    return Error{fmt::format("--bootstrap {}: expected HOST or HOST:PORT, such as {}:{}", arguments.bootstrap,
+                             "10.0.0.5", kUsualPort)};
+  const auto found = peer.directory->find(bootstrap.value(), kFindPeers);
+  if (!found)
+    return Error{fmt::format("--bootstrap {}: {}", to_string(bootstrap.value()), found.error().message)};
+  peer.session.join.insert(peer.session.join.end(), found.value().begin(), found.value().end());
+  return Unit{};
+}
+
 Status plan_links(const TrainArguments& arguments, PeerOptions& peer) {
   std::vector<std::string>& join = peer.session.join;
   const auto token = token_of(arguments);
@@ -107,6 +132,10 @@ Status plan_links(const TrainArguments& arguments, PeerOptions& peer) {
     auto tls = Tls::open(*token.value(), now_unix_s());
     if (!tls) return Error{(arguments.token.empty() ? "--run: " : "--token: ") + tls.error().message};
     peer.tls = std::move(tls).value();
+    if (const Status found = find_peers(arguments, *token.value(), peer); !found) return found;
+  } else if (!arguments.bootstrap.empty()) {
+    return Error{
+        "--bootstrap: peers that find each other this way need a token (--token or --run); give --join"};
   }
   peer.admission = admission_of(arguments);
   peer.session.listen.clear();
@@ -173,6 +202,9 @@ void describe_train(CLI::App& app, TrainArguments& arguments) {
   command->add_option("--set", arguments.set, "KEY=VALUE, wins over the run file")->allow_extra_args(false);
   command->add_option("--token", arguments.token,
                       "TOKEN or @FILE, from `tw token`: lets this peer in, and names peers to join");
+  command->add_option(
+      "--bootstrap", arguments.bootstrap,
+      "HOST[:PORT] of any peer, as it prints it: finds the peers of the run through it (UDP)");
   command->add_option("--run", arguments.run_folder, "folder of `tw init`, for its token");
   command->add_flag("--insecure", arguments.insecure,
                     "no TLS and no token, on all peers: anybody on the network can read and change the run");
@@ -184,6 +216,7 @@ void describe_train(CLI::App& app, TrainArguments& arguments) {
       "  tw train examples/mnist.yaml\n"
       "  tw train examples/mnist.yaml --run myrun --listen 10.0.0.5:7000 --wait-for 4 --out logs\n"
       "  tw train examples/mnist.yaml --token @token --listen 10.0.0.6:7000\n"
+      "  tw train examples/mnist.yaml --token @token --bootstrap 10.0.0.5:7000\n"
       "  tw train examples/mnist.yaml --token @token --join 10.0.0.5:7000 --listen none\n"
       "  tw train examples/mnist.yaml --set training.rounds=20 --set evaluation.every=5");
 }

@@ -53,6 +53,7 @@ struct TrainArguments {
   std::vector<std::string> set;
   std::string token;
   std::string run_folder;
+  std::string bootstrap;
   bool insecure = false;
   bool quiet = false;
 };

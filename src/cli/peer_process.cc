@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "host/address.h"
 #include "host/cpu_time.h"
 
 namespace tw {
@@ -43,6 +44,7 @@ int PeerProcess::run() {
   const Result<std::string> address = session_.start();
   if (!address) return complain(address.error().message, kFailed);
   show_how_to_join(address.value());
+  if (options_.directory && !address.value().empty()) options_.directory->announce(loop_, address.value());
   look();
   loop_.run();
 
@@ -79,6 +81,10 @@ Event PeerProcess::completed(Event event) const {
 void PeerProcess::show_how_to_join(const std::string& address) {
   if (!options_.tls) say("without TLS (--insecure): anybody on the network can read and change this run");
   if (address.empty()) return say("dials others, and listens nowhere");
+  if (options_.directory) {
+    const Address here{parse_address(address).value().host, options_.directory->port()};
+    say("others find this run with: --bootstrap " + to_string(here));
+  }
   if (!options_.session.join.empty()) return say("listening on " + address);
   if (options_.admission.empty())
     return say("trains alone; for company: tw init FOLDER, tw train --run FOLDER");

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "cli/progress.h"
+#include "host/directory_dht.h"
 #include "host/executor_thread.h"
 #include "host/files_disk.h"
 #include "host/loop.h"
@@ -21,11 +22,12 @@ namespace tw {
 
 struct PeerOptions {
   SessionOptions session;
-  std::string run_file;                   ///< as the user wrote it, for messages
-  std::string out;                        ///< folder of the event log; empty: none
-  int most_streams = StreamCount::kMost;  ///< of data, to each other peer
-  std::unique_ptr<Tls> tls;               ///< nothing: --insecure
-  std::string admission;                  ///< how others get what lets them in: the end of a line for the user
+  std::string run_file;                     ///< as the user wrote it, for messages
+  std::string out;                          ///< folder of the event log; empty: none
+  int most_streams = StreamCount::kMost;    ///< of data, to each other peer
+  std::unique_ptr<Tls> tls;                 ///< nothing: --insecure
+  std::unique_ptr<DhtDirectory> directory;  ///< where others find this peer; nothing: nowhere
+  std::string admission;                    ///< how others get what lets them in: the end of a line for the user
   bool quiet = false;
 };
 

@@ -33,9 +33,6 @@ constexpr std::size_t kMostReason = 1 << 10;
 constexpr std::size_t kSendBytes = 128 << 10;
 constexpr std::size_t kReceiveBytes = 128 << 10;
 
-// 2^24.5 full records wear out a key of AES-GCM (RFC 8446, section 5.5); this is 2^22 of them.
-constexpr std::uint64_t kKeyBytes = std::uint64_t{64} << 30;
-
 constexpr std::string_view kPlainBegin = "TWND";  // of a Preface
 
 struct FreeSsl {
@@ -325,9 +322,9 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
 
   void encrypt(const std::byte* from, std::size_t bytes) {
     key_used_ += bytes;
-    if (key_used_ >= kKeyBytes) {
+    if (key_used_ >= tls_.key_bytes()) {
       key_used_ = 0;
-      SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED);
+      TW_CHECK(SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1);
     }
     ERR_clear_error();
     if (SSL_write(ssl_.get(), from, static_cast<int>(bytes)) <= 0)

@@ -58,8 +58,9 @@ TEST_F(TlsNetwork, links_peers_with_tokens_of_one_run) {
   EXPECT_EQ(two.heard[PeerId{1}].back(), "99");
 }
 
-TEST_F(TlsNetwork, carries_bulk_messages_of_any_size_whole) {
-  Party one(loop, 1, {.tls = tls()});
+TEST_F(TlsNetwork, carries_bulk_messages_of_any_size_whole_while_keys_are_renewed) {
+  auto renewing = Tls::open(token(run, 1), now(), 100'000);
+  Party one(loop, 1, {.tls = renewing.value().get()});
   Party two(loop, 2, {.tls = tls()});
   const std::vector<std::size_t> sizes = {1, 16383, 16384, 16385, 131072, 262144, 1 << 20, 5, 100'000};
   const auto byte_of = [](std::size_t message, std::size_t at) {

@@ -68,16 +68,19 @@ std::int64_t unix_seconds(const ASN1_TIME* time) {
 
 void Tls::Free::operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
 
-Tls::Tls(const Token& token)
-    : run_(run_of(token)), run_key_(token.run_key), context_(SSL_CTX_new(TLS_method())) {
+Tls::Tls(const Token& token, std::uint64_t key_bytes)
+    : run_(run_of(token)),
+      run_key_(token.run_key),
+      key_bytes_(key_bytes),
+      context_(SSL_CTX_new(TLS_method())) {
   TW_CHECK(context_ != nullptr);
   demand_tls_13(context_.get());
 }
 
 Tls::~Tls() = default;
 
-Result<std::unique_ptr<Tls>> Tls::open(const Token& token, std::int64_t now_unix_s) {
-  std::unique_ptr<Tls> tls(new Tls(token));
+Result<std::unique_ptr<Tls>> Tls::open(const Token& token, std::int64_t now_unix_s, std::uint64_t key_bytes) {
+  std::unique_ptr<Tls> tls(new Tls(token, key_bytes));
   EVP_PKEY* const key =
       EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, raw(token.secret), token.secret.size());
   const auto* certificate = reinterpret_cast<const unsigned char*>(token.certificate.data());

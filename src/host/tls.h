@@ -18,9 +18,14 @@ namespace tw {
 /// run's key on both sides. Outlives the channels that are made with it.
 class Tls {
  public:
+  /// Bytes after which a connection renews its key: 2^24.5 full records wear out one of AES-GCM (RFC 8446,
+  /// section 5.5), these are 2^22.
+  static constexpr std::uint64_t kKeyBytes = std::uint64_t{64} << 30;
+
   /// The error is for the holder of the token: its parts do not fit together, it has expired, or its role
   /// does not train.
-  static Result<std::unique_ptr<Tls>> open(const Token& token, std::int64_t now_unix_s);
+  static Result<std::unique_ptr<Tls>> open(const Token& token, std::int64_t now_unix_s,
+                                           std::uint64_t key_bytes = kKeyBytes);
 
   ~Tls();
   Tls(const Tls&) = delete;
@@ -32,15 +37,18 @@ class Tls {
   /// For channels. It lets any certificate pass: who uses it must ask objection_to.
   ssl_ctx_st* context() const { return context_.get(); }
 
+  std::uint64_t key_bytes() const { return key_bytes_; }
+
  private:
   struct Free {
     void operator()(ssl_ctx_st* context) const;
   };
 
-  explicit Tls(const Token& token);
+  Tls(const Token& token, std::uint64_t key_bytes);
 
   std::string run_;
   Token::Key run_key_;
+  std::uint64_t key_bytes_;
   std::unique_ptr<ssl_ctx_st, Free> context_;
 };
 

@@ -2,7 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/credentials.h"
+#include <ctime>
+
 #include "e2e/program.h"
 #include "host/authority.h"
 
@@ -18,7 +19,7 @@ class Security : public ProgramTest {
   std::string token_of(const std::string& folder, std::int64_t seconds,
                        const std::vector<std::string>& addresses) {
     const auto authority = Authority::open(path(folder));
-    const std::int64_t now = now_unix_s();
+    const std::int64_t now = std::time(nullptr);
     const Token token = authority.value().issue(
         {.from_unix_s = now - 86400, .expires_unix_s = now + seconds, .addresses = addresses});
     const std::string file = path("token-" + std::to_string(++tokens_));
@@ -74,6 +75,50 @@ TEST_F(Security, says_everywhere_when_it_is_off) {
   ASSERT_EQ(program.wait(), 0) << program.output();
   EXPECT_TRUE(program.says("without TLS (--insecure)")) << program.output();
   EXPECT_EQ(summary_json()["insecure"], true);
+}
+
+/// Where a peer says that others find it, as seen from this machine.
+std::string bootstrap_of(const Program& program) {
+  const std::string begin = "others find this run with: --bootstrap ";
+  wait_until([&] { return program.output().find(begin) != std::string::npos; });
+  const std::string said = program.output();
+  const std::size_t at = said.find(begin);
+  if (at == std::string::npos) return "";
+  const std::string line = said.substr(at, said.find('\n', at) - at);
+  return "127.0.0.1" + line.substr(line.rfind(':'));
+}
+
+TEST_F(Security, finds_the_peers_of_a_run_through_any_of_them) {
+  const std::string run = write_run({.rounds = 100'000});
+  Program first = peer(run, 1, {"--wait-for", "2", "--listen", "0.0.0.0:0"});
+  const std::string bootstrap = bootstrap_of(first);
+  Program second = peer(run, 2, {"--bootstrap", bootstrap, "--wait-for", "2"});
+  ASSERT_TRUE(wait_for_round(2, 2)) << first.output() << second.output();
+  Program third = peer(run, 3, {"--bootstrap", bootstrap_of(second)});
+  EXPECT_TRUE(wait_until([&] { return !events_of(3, Phase::commit).empty(); })) << third.output();
+  for (const Program* program : {&third, &second, &first}) program->send(SIGTERM);
+  for (Program* program : {&third, &second, &first}) EXPECT_EQ(program->wait(), 0);
+}
+
+TEST_F(Security, says_why_nobody_is_found) {
+  const std::string run = write_run({.rounds = 100'000});
+  Program first = peer(run, 1, {"--wait-for", "2", "--listen", "0.0.0.0:0"});
+  Program other_run = tw({"init", path("other"), "--name", "pictures"}, "init");
+  ASSERT_EQ(other_run.wait(), 0);
+  const auto train = [&](const std::string& name, std::vector<std::string> more) {
+    more.insert(more.begin(), {"train", run, "--threads", "1", "--run", path("other")});
+    return tw(more, name);
+  };
+  Program closed = train("closed", {"--bootstrap", "127.0.0.1:9"});
+  Program nobody = train("nobody", {"--bootstrap", bootstrap_of(first)});
+  Program unknown = train("unknown", {"--bootstrap", "no-such-host.invalid:7000"});
+  Program port = train("port", {"--join", "127.0.0.1:9"});
+  for (Program* program : {&closed, &nobody, &unknown, &port}) EXPECT_NE(program->wait(), 0);
+  EXPECT_THAT(closed.output(), AllOf(HasSubstr("127.0.0.1:9"), HasSubstr("does not answer on UDP port 9")));
+  EXPECT_THAT(nobody.output(), AllOf(HasSubstr("it answers"), HasSubstr("run 'pictures'")));
+  EXPECT_THAT(unknown.output(), HasSubstr("no such host is known"));
+  EXPECT_THAT(port.output(),
+              AllOf(HasSubstr("cannot connect to 127.0.0.1:9"), HasSubstr("connection refused")));
 }
 
 }  // namespace
