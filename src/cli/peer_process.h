@@ -27,7 +27,7 @@ struct PeerOptions {
   int most_streams = StreamCount::kMost;    ///< of data, to each other peer
   std::unique_ptr<Tls> tls;                 ///< nothing: --insecure
   std::unique_ptr<DhtDirectory> directory;  ///< where others find this peer; nothing: nowhere
-  std::string admission;                    ///< how others get what lets them in: the end of a line for the user
+  std::string admission;  ///< how others get what lets them in: the end of a line for the user
   bool quiet = false;
 };
 

@@ -123,12 +123,11 @@ std::uint16_t DhtDirectory::port() const { return node_->runner.getBoundPort(); 
 
 Result<std::vector<std::string>> DhtDirectory::find(const Address& bootstrap, Duration patience) {
   try {
-    if (dht::SockAddr::resolve(bootstrap.host, std::to_string(bootstrap.port)).empty())
-      return Error{"no such host is known"};
-    node_->runner.bootstrap(bootstrap.host, std::to_string(bootstrap.port));
-  } catch (const std::exception& error) {
-    return Error{error.what()};
+    dht::SockAddr::resolve(bootstrap.host, std::to_string(bootstrap.port));
+  } catch (const std::exception&) {
+    return Error{"no such host is known"};
   }
+  node_->runner.bootstrap(bootstrap.host, std::to_string(bootstrap.port));
   std::size_t unsound = 0;
   for (const Wall::time_point end = Wall::now() + patience; Wall::now() < end;) {
     const Wall::time_point asked = Wall::now();
