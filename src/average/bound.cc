@@ -15,6 +15,9 @@ namespace {
 
 /// Numbers of the tableau: beyond, pairs do not count.
 constexpr std::size_t kMostNumbers = 300'000;
+/// Where there is room enough, nobody is given what only a line of more than this part of its measured rate
+/// could carry in time: rates are known to a few percent, and whoever gets a share too many holds up all.
+constexpr double kSurely = 0.85;
 constexpr int kHalvings = 60;
 constexpr double kNought = 1e-9;
 
@@ -156,7 +159,10 @@ std::vector<double> in_proportion(std::vector<double> parts) {
 
 std::vector<double> best_without_pairs(const Lines& lines) {
   double low = lines.least();
-  if (sum(lines.room(low)) >= 1) return in_proportion(lines.room(low));
+  for (const double surely : {kSurely, 1.0}) {
+    const std::vector<double> room = lines.room(surely * low);
+    if (sum(room) >= 1) return in_proportion(room);
+  }
   double high = 2 * low;
   while (sum(lines.room(high)) < 1) high *= 2;
   for (int i = 0; i < kHalvings; ++i) {
