@@ -59,6 +59,8 @@ Status set_limits(const Topology& topology, const Site& site) {
   };
   if (auto done = limit("ipv4/tcp_rmem", 131072, site.tcp.receive_bytes); !done) return done;
   if (auto done = limit("ipv4/tcp_wmem", 16384, site.tcp.send_bytes); !done) return done;
+  // Slow streams over long ways would send bursts of two packets, which cost the box as much as large ones.
+  if (auto done = write_sysctl("ipv4/tcp_min_tso_segs", "8"); !done) return done;
   // A connection must not start with what an earlier one has learned: runs that are compared would not be
   // equal.
   if (auto done = write_sysctl("ipv4/tcp_no_metrics_save", "1"); !done) return done;
