@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/prng.h"
+#include "cli/bench_times.h"
 #include "codec/kernels.h"
 #include "measure.h"
 

@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <fstream>
 
+#include "cli/bench_times.h"
 #include "measure.h"
 #include "sim/world.h"
 

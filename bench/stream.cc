@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/bench_times.h"
 #include "crew.h"
 #include "host/authority.h"
 #include "host/dial.h"
@@ -44,10 +45,7 @@ struct Shared {
 
 /// Takes in everything, or keeps the queue of its stream full until its bytes are sent.
 struct End : StreamUser {
-  void on_frame(Stream&, Frame frame) override {
-    if (frame.payload.empty()) began = bench::wall_seconds();
-    bytes += frame.payload.size();
-  }
+  void on_frame(Stream&, Frame frame) override { bytes += frame.payload.size(); }
 
   void on_room(Stream& stream) override {
     while (left > 0 && stream.queued_bytes() < kQueueBytes) {
@@ -61,7 +59,6 @@ struct End : StreamUser {
   std::uint64_t bytes = 0;  // received
   std::uint64_t left = 0;   // to be sent
   Blob payload;
-  double began = 0;
 };
 
 struct Job {
@@ -94,13 +91,13 @@ bool receive(const Job& job) {
     for (const auto& end : ends) sum += end->bytes;
     return sum;
   };
-  const double cpu = bench::cpu_seconds();
+  const double cpu = cpu_seconds();
   const double begin = bench::wall_seconds();
   const bool done =
       loop.run_until([&] { return total() >= job.bytes * static_cast<std::uint64_t>(job.streams); },
                      std::chrono::seconds(kLimitSeconds));
   job.shared.seconds = bench::wall_seconds() - begin;
-  job.shared.cpu_s[0] = bench::cpu_seconds() - cpu;
+  job.shared.cpu_s[0] = cpu_seconds() - cpu;
   job.shared.begin.wait();
   for (const auto& stream : taken) stream->close();
   return done;
@@ -112,7 +109,7 @@ bool send(const Job& job) {
   std::vector<std::shared_ptr<Stream>> streams;  // owners: this and the operations under way
   std::vector<std::unique_ptr<End>> ends;
   const Blob payload(std::vector<std::byte>(job.payload, std::byte{1}));
-  const double cpu = bench::cpu_seconds();
+  const double cpu = cpu_seconds();
   for (int i = 0; i < job.streams; ++i) {
     // owners: see stream.h
     dial(loop, job.tls, job.shared.address, [&](Result<std::shared_ptr<Stream>> dialed) {
@@ -130,7 +127,7 @@ bool send(const Job& job) {
            std::all_of(streams.begin(), streams.end(), [](const auto& s) { return s->queued_bytes() == 0; });
   };
   const bool done = loop.run_until(empty, std::chrono::seconds(kLimitSeconds));
-  job.shared.cpu_s[1] = bench::cpu_seconds() - cpu;
+  job.shared.cpu_s[1] = cpu_seconds() - cpu;
   job.shared.begin.wait();
   for (const auto& stream : streams) stream->close();
   return done;

@@ -24,7 +24,7 @@ std::string wan_program() { return std::filesystem::path(own_path()).parent_path
 /// What a command of tw-wan prints; an error when it fails.
 Result<std::string> ask_wan(const std::string& topology, const std::vector<std::string>& words) {
   if (access(wan_program().c_str(), X_OK) != 0)
-    return Error{fmt::format("--wan {}: there is no {}; build it with: make bench", topology, wan_program())};
+    return Error{fmt::format("--wan {}: there is no {}; build it with: make", topology, wan_program())};
   const Folder folder;
   const std::string output = folder.path() + "/wan.log";
   std::vector<std::string> command = {wan_program(), topology};

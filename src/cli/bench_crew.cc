@@ -119,11 +119,16 @@ Status Crew::until_logged(const std::string& what, const std::function<bool()>& 
 }
 
 Status Crew::ready(Round round) {
-  return until(fmt::format("not all peers are ready for round {}", round), kLookEvery, [&] {
-    return std::all_of(peers_.begin(), peers_.end(), [&](const auto& peer) {
-      return peer.second.disturbed || board_->ready[peer.first.value - 1].load() >= round;
-    });
+  std::string missing;
+  const Status in_time = until("the peers are waited for", kLookEvery, [&] {
+    missing.clear();
+    for (const auto& [id, peer] : peers_) {
+      if (!peer.disturbed && board_->ready[id.value - 1].load() < round) missing += " " + to_string(id);
+    }
+    return missing.empty();
   });
+  if (in_time || missing.empty()) return in_time;
+  return Error{fmt::format("{}; not ready for round {}: peers{}", in_time.error().message, round, missing)};
 }
 
 Status Crew::disturb() {

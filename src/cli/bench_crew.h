@@ -46,7 +46,7 @@ class Crew {
  public:
   explicit Crew(CrewOptions options) : options_(std::move(options)) {}
 
-  /// Errors: what a peer printed last, or who did not get on for a minute.
+  /// Errors: what a peer printed last, or who did not get on for five minutes.
   Result<CrewOutcome> run();
 
  private:

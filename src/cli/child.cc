@@ -13,13 +13,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 namespace tw {
 
 namespace {
 
 /// Between fork and exec: async-signal-safe calls alone, because libraries have threads that are not copied.
-[[noreturn]] void become(char* const* arguments, int output, pid_t parent) {
+[[noreturn]] void become(const char* program, char* const* arguments, int output, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // it died before the line above
   setpgid(0, 0);
@@ -27,7 +28,11 @@ namespace {
   dup2(nothing, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
   dup2(output, STDERR_FILENO);
-  execvp(arguments[0], arguments);
+  execvp(program, arguments);
+  constexpr std::string_view kWords = "cannot be started: is it installed?\n";
+  (void)!write(STDERR_FILENO, program, std::strlen(program));
+  (void)!write(STDERR_FILENO, ": ", 2);
+  (void)!write(STDERR_FILENO, kWords.data(), kWords.size());
   _exit(127);
 }
 
@@ -45,11 +50,17 @@ std::string last_words(const std::string& output_path) {
 }
 
 Result<Child> Child::start_self(std::vector<std::string> arguments, const std::string& output_path) {
-  arguments.insert(arguments.begin(), own_path());
-  return start(arguments, output_path);
+  arguments.insert(arguments.begin(), "tw");
+  return start_program("/proc/self/exe", arguments,
+                       output_path);  // this very build, replaced meanwhile or not
 }
 
 Result<Child> Child::start(const std::vector<std::string>& words, const std::string& output_path) {
+  return start_program(words.front(), words, output_path);
+}
+
+Result<Child> Child::start_program(const std::string& program, const std::vector<std::string>& words,
+                                   const std::string& output_path) {
   const int output = open(output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (output < 0) return Error{fmt::format("cannot write {}: {}", output_path, std::strerror(errno))};
   std::vector<std::string> texts = words;
@@ -59,7 +70,7 @@ Result<Child> Child::start(const std::vector<std::string>& words, const std::str
 
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid == 0) become(pointers.data(), output, parent);
+  if (pid == 0) become(program.c_str(), pointers.data(), output, parent);
   const int cause = errno;
   close(output);
   if (pid < 0) return Error{fmt::format("cannot start another process: {}", std::strerror(cause))};

@@ -26,7 +26,7 @@ class Child {
   /// not reach it. Both outputs go to the end of the file at output_path.
   static Result<Child> start(const std::vector<std::string>& words, const std::string& output_path);
 
-  /// This program again, with other arguments.
+  /// This very program again, with other arguments.
   static Result<Child> start_self(std::vector<std::string> arguments, const std::string& output_path);
 
   Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)), ending_(other.ending_) {}
@@ -42,6 +42,10 @@ class Child {
 
  private:
   explicit Child(pid_t pid) : pid_(pid) {}
+
+  /// words: argv, the name of the program first.
+  static Result<Child> start_program(const std::string& program, const std::vector<std::string>& words,
+                                     const std::string& output_path);
 
   pid_t pid_;
   std::optional<int> ending_;

@@ -84,6 +84,10 @@ Error unreadable(const std::string& path) {
   return Error{fmt::format("{} is damaged: expected what `tw init` wrote", path)};
 }
 
+Error exists_already(const std::string& path) {
+  return Error{fmt::format("{} exists already, and is not replaced; choose another folder", path)};
+}
+
 }  // namespace
 
 void Authority::Free::operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
@@ -126,14 +130,19 @@ Status Authority::save(const std::string& folder) const {
   if (error) return Error{fmt::format("cannot make the folder {}: {}", folder, error.message())};
   const Bio key(BIO_new(BIO_s_mem()));
   TW_CHECK(PEM_write_bio_PKCS8PrivateKey(key.get(), key_.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1);
-  if (Status written = write_secret_file(folder + "/ca.key", pem_of(key.get())); !written) return written;
-
+  const std::string key_path = folder + "/ca.key", certificate_path = folder + "/ca.crt";
+  for (const std::string& path : {key_path, certificate_path}) {
+    if (std::filesystem::exists(path, error)) return exists_already(path);
+  }
   const std::int64_t now = std::time(nullptr);
   const auto certificate = make_certificate({name_, "run", now - kClocksDiffer_s, now + kAuthorityLasts_s},
                                             key_.get(), key_.get());
   const Bio bio(BIO_new(BIO_s_mem()));
   TW_CHECK(PEM_write_bio_X509(bio.get(), certificate.get()) == 1);
-  return write_secret_file(folder + "/ca.crt", pem_of(bio.get()));
+  if (Status written = write_secret_file(key_path, pem_of(key.get())); !written) return written;
+  Status written = write_secret_file(certificate_path, pem_of(bio.get()));
+  if (!written) std::filesystem::remove(key_path, error);  // another attempt is to find nothing in its way
+  return written;
 }
 
 Token Authority::issue(const Terms& terms) const {
@@ -156,14 +165,14 @@ Token Authority::issue(const Terms& terms) const {
 
 Status write_secret_file(const std::string& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0 && errno == EEXIST)
-    return Error{fmt::format("{} exists already, and is not replaced; choose another folder", path)};
+  if (file < 0 && errno == EEXIST) return exists_already(path);
   const auto size = static_cast<ssize_t>(text.size());
   const bool written = file >= 0 && ::write(file, text.data(), text.size()) == size && ::fsync(file) == 0;
   const int error = errno;
   if (file >= 0) ::close(file);
-  if (!written) return Error{fmt::format("cannot write {}: {}", path, std::strerror(error))};
-  return Unit{};
+  if (written) return Unit{};
+  if (file >= 0) ::unlink(path.c_str());
+  return Error{fmt::format("cannot write {}: {}", path, std::strerror(error))};
 }
 
 std::string date_of(std::int64_t unix_s) {

@@ -183,6 +183,12 @@ bool Session::Machine::ends_the_joining(const std::string& address, const std::s
       return doors_.clock.now() - taken_since_ >= kTakenForGood;
     case Rejection::Code::self:
       return options_.join.size() == 1;
+    case Rejection::Code::credential:
+      // Anybody may say so who answers at an address; all of them together are believed.
+      objecting_.insert(address);
+      return std::all_of(options_.join.begin(), options_.join.end(),
+                         [this](const auto& asked) { return objecting_.contains(asked); }) &&
+             swarm_->roster().open_peers().empty();
     default:
       return swarm_->roster().open_peers().empty();
   }

@@ -164,6 +164,8 @@ class Session::Machine final : public NetworkEvents {
   Instant armed_ = kNever;
   Instant hopeless_since_ = kNever;
   std::string last_rejection_;  // since somebody was reached last
+  std::set<std::string>
+      objecting_;  // addresses of options_.join that answered with an objection to the token
   Instant taken_since_ = kNever;
   std::string last_wait_;
   Instant waiting_since_{};
