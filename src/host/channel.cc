@@ -10,6 +10,7 @@
 #include "host/address.h"
 #include "host/channel_tls.h"
 #include "host/socket_error.h"
+#include "host/stream_count.h"
 
 namespace tw {
 namespace {
@@ -20,8 +21,6 @@ std::string remote_of(const asio::ip::tcp::socket& socket) {
   if (error) return "(gone)";
   return to_string(Address{endpoint.address().to_string(), endpoint.port()});
 }
-
-constexpr Duration kFar = std::chrono::milliseconds(2);
 
 Duration round_trip_of(int descriptor) {
   tcp_info info{};
@@ -80,7 +79,7 @@ void Channel::prepare_for_bulk() {
   set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
   set(IPPROTO_TCP, TCP_KEEPCNT, 4);
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000);
-  if (round_trip_ < kFar) return;
+  if (round_trip_ < StreamCount::kNear) return;
   // Any limit makes the kernel pace: several streams that send their windows in bursts overflow the queues on
   // the way (15 of them over 300 ms and 1 Gbit/s: 0.6 instead of 0.96 Gbit/s).
   constexpr unsigned long kBytesPerS = 4'000'000'000;

@@ -13,9 +13,6 @@ using namespace std::chrono_literals;
 constexpr double kFirstTarget = 187.5e6;  // bytes per second
 constexpr int kFirstMost = 24;
 
-// Within one site a window is no limit, and a second stream only costs.
-constexpr Duration kNear = 2ms;
-
 // A stream needs some seven round trips from its first packets to a full window.
 constexpr int kWarmUpRoundTrips = 7;
 constexpr int kMeasureRoundTrips = 3;
@@ -25,7 +22,7 @@ constexpr double kWorthIt = 1.1;
 constexpr Duration kPause = 20s;
 
 int first_guess(Duration round_trip) {
-  if (round_trip < kNear) return 1;
+  if (round_trip < StreamCount::kNear) return 1;
   const double streams = std::ceil(to_seconds(round_trip) * kFirstTarget / StreamCount::kWindowBytes);
   return static_cast<int>(std::clamp<double>(streams, 1, kFirstMost));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 #include "base/time.h"
@@ -13,6 +14,9 @@ namespace tw {
 class StreamCount {
  public:
   static constexpr int kMost = 64;
+
+  /// Within one site a window is no limit, and a second stream only costs.
+  static constexpr Duration kNear = std::chrono::milliseconds(2);
 
   /// What a stream has under way at most with the stock buffers of Linux (tcp_wmem 4 MiB, a part of which is
   /// bookkeeping): 2.4 to 3.1 MB between cloud regions (Erben et al., VLDB 2024, tables 3 and 4).

@@ -10,44 +10,15 @@
 #include <string_view>
 
 #include "base/digest.h"
+#include "wire/base64.h"
 
 namespace tw {
 namespace {
 
 constexpr std::string_view kBegin = "tw1-";
-constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 constexpr std::size_t kMostCertificate = 2048;
 constexpr std::size_t kMostCharacters = 16384;
 constexpr std::size_t kChecksumBytes = 8;
-
-// ---- base64url without padding (RFC 4648, section 5)
-
-std::string to_base64(std::span<const std::byte> bytes) {
-  std::string text;
-  std::uint32_t held = 0;
-  int bits = 0;
-  for (const std::byte b : bytes) {
-    held = held << 8 | std::to_integer<std::uint32_t>(b);
-    for (bits += 8; bits >= 6; bits -= 6) text += kDigits[held >> (bits - 6) & 63];
-  }
-  if (bits > 0) text += kDigits[held << (6 - bits) & 63];
-  return text;
-}
-
-/// Nothing when there is another character in it.
-std::optional<std::vector<std::byte>> from_base64(std::string_view text) {
-  std::vector<std::byte> bytes;
-  std::uint32_t held = 0;
-  int bits = 0;
-  for (const char c : text) {
-    const std::size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) return std::nullopt;
-    held = held << 6 | static_cast<std::uint32_t>(digit);
-    bits += 6;
-    if (bits >= 8) bytes.push_back(static_cast<std::byte>(held >> (bits -= 8)));
-  }
-  return bytes;
-}
 
 // ---- fields: numbers little-endian, texts and lists behind their lengths
 

@@ -4,11 +4,10 @@
 #include "base/check.h"
 #include "base/digest.h"
 #include "fuzz/target.h"
+#include "wire/base64.h"
 
 namespace tw::fuzz {
 namespace {
-
-constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 void comes_back(const std::string& text) {
   const Result<Token> token = token_in(text);
@@ -24,15 +23,7 @@ std::string sealed(Input& input) {
   for (std::size_t i = 0; i < 2; ++i) bytes[i] = static_cast<std::byte>(length >> (8 * i));
   const std::uint64_t checksum = digest_of(std::span<const std::byte>(bytes)).low;
   for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<std::byte>(checksum >> (8 * i)));
-  std::string text = "tw1-";
-  std::uint32_t held = 0;
-  int bits = 0;
-  for (const std::byte b : bytes) {
-    held = held << 8 | std::to_integer<std::uint32_t>(b);
-    for (bits += 8; bits >= 6; bits -= 6) text += kDigits[held >> (bits - 6) & 63];
-  }
-  if (bits > 0) text += kDigits[held << (6 - bits) & 63];
-  return text;
+  return "tw1-" + to_base64(bytes);
 }
 
 Token any_token(Input& input) {
