@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string_view>
+
+/// The tables of the repository's folder catalog/, which are part of the program (cmake/catalog.cmake).
+namespace tw {
+
+struct BuiltInFile {
+  std::string_view name;  ///< "network.csv"
+  std::string_view text;
+};
+
+std::span<const BuiltInFile> built_in_files();
+
+/// The text of a table that is there; a bug else.
+std::string_view built_in_file(std::string_view name);
+
+}  // namespace tw

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "market/site.h"
+
+/// How fast sites reach each other.
+namespace tw {
+
+/// Between a host of one site and a host of another, or of the same; 0: not known.
+struct PathRate {
+  double rtt_s = 0;
+  double stream_bytes_per_s = 0;  ///< of one TCP stream: its window / RTT, or what the hosts carry
+  double path_bytes_per_s = 0;    ///< the most that many streams reach
+  std::string source;
+  std::int64_t as_of_unix_s = 0;
+  bool measured = true;  ///< else estimated from other paths
+
+  bool operator==(const PathRate&) const = default;
+};
+
+/// What one host sends or receives at most, and all hosts of the site together towards other sites.
+struct SiteCaps {
+  double host_bytes_per_s = 0;  ///< 0: not known
+  double site_bytes_per_s = 0;  ///< 0: no limit known
+  std::string source;
+
+  bool operator==(const SiteCaps&) const = default;
+};
+
+class NetworkProfile {
+ public:
+  /// The measurements of Erben et al. 2024 (tables 3, 4 and 5, and with many streams).
+  static const NetworkProfile& built_in();
+
+  /// The nearest row: the pair itself, its regions, their areas (gcp:us for gcp:us-central1), the same the
+  /// other way round; else an estimate, measured = false. Never fails.
+  PathRate path(const Site& from, const Site& to) const;
+
+  SiteCaps caps(const Site& site) const;
+
+  double rtt_s(const Site& from, const Site& to) const { return path(from, to).rtt_s; }
+
+  /// Between one host and another: min(caps of the hosts, what the path carries, streams * window / RTT).
+  double bytes_per_s(const Site& from, const Site& to, int streams) const;
+
+  void set(const Site& from, const Site& to, PathRate rate) { paths_[{from, to}] = std::move(rate); }
+
+  void set(const Site& site, SiteCaps caps) { caps_[site] = std::move(caps); }
+
+  const std::map<std::pair<Site, Site>, PathRate>& paths() const { return paths_; }
+
+  const std::map<Site, SiteCaps>& all_caps() const { return caps_; }
+
+ private:
+  PathRate estimate(const Site& from, const Site& to) const;
+  double host_cap(const Site& site) const;
+
+  std::map<std::pair<Site, Site>, PathRate> paths_;
+  std::map<Site, SiteCaps> caps_;
+};
+
+/// CSV with the columns from,to,rtt_ms,stream_mbit_s,path_mbit_s,source,as_of. A row from a site to itself
+/// tells what its hosts carry; one to * what all of them together send to other sites.
+Result<NetworkProfile> read_network(const std::string& file, std::string_view text);
+
+}  // namespace tw

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "market/site.h"
+
+/// What moving and storing bytes costs. GB = 1e9 bytes; who sends pays.
+namespace tw {
+
+/// The classes of traffic by which clouds price it (Erben et al. 2024, table 1).
+enum class Traffic {
+  inside,  ///< of one zone, or of one region where no zones are named
+  inter_zone,
+  inter_region_us,
+  inter_region_eu,
+  inter_region_asia,
+  inter_region_aus,
+  any_to_or_from_aus,
+  between_continents,
+  internet,  ///< to another provider
+};
+
+std::string_view to_string(Traffic traffic);
+
+Traffic traffic_between(const Site& from, const Site& to);
+
+/// From so many GB a month on, a GB costs so much.
+struct TariffStep {
+  double from_gb = 0;
+  double usd_per_gb = 0;
+
+  bool operator==(const TariffStep&) const = default;
+};
+
+struct Tariff {
+  std::vector<TariffStep> steps;  ///< the first from 0 GB
+  std::string source;
+
+  bool operator==(const Tariff&) const = default;
+};
+
+/// A place to read training data from.
+struct DataStore {
+  double read_usd_per_gb = 0;
+  double stored_usd_per_gb_month = 0;
+  std::string source;
+};
+
+class Tariffs {
+ public:
+  /// Those of the built-in catalog.
+  static const Tariffs& built_in();
+
+  /// USD per GB sent from one site to the other, after `sent_gb` of this kind in the month; 0 inside a zone
+  /// and for providers that charge nothing. A provider without a row pays as its own hardware does: nothing.
+  double usd_per_gb(const Site& from, const Site& to, double sent_gb = 0) const;
+
+  /// For the GB from sent_gb to sent_gb + gb.
+  double usd(const Site& from, const Site& to, double gb, double sent_gb = 0) const;
+
+  /// The row that counts; nullptr where nothing is charged.
+  const Tariff* tariff(const Site& from, const Site& to) const;
+
+  /// "b2" (the paper's object store); an error names those there are.
+  Result<DataStore> store(const std::string& name) const;
+
+ private:
+  std::map<std::string, Tariff> rows_;  ///< by "provider class" or "from to"
+  std::map<std::string, DataStore> stores_;
+
+  friend Result<Tariffs> read_tariffs(const std::string& file, std::string_view text);
+};
+
+/// CSV with the columns provider,traffic,from_gb,usd_per_gb,source,as_of: traffic as to_string writes it, the
+/// steps of a tariff in rising order.
+Result<Tariffs> read_tariffs(const std::string& file, std::string_view text);
+
+}  // namespace tw
