@@ -147,10 +147,6 @@ bool fill_in(std::vector<Hand>& hands, double Line::*rate) {
   return true;
 }
 
-bool fill_in(std::vector<Hand>& hands) {
-  return fill_in(hands, &Line::up_bytes_per_s) && fill_in(hands, &Line::down_bytes_per_s);
-}
-
 std::vector<double> in_proportion(std::vector<double> parts) {
   const double all = sum(parts);
   for (double& part : parts) part /= all;
@@ -174,9 +170,13 @@ std::vector<double> best_without_pairs(const Lines& lines) {
 
 }  // namespace
 
+bool fill_in_lines(std::vector<Hand>& hands) {
+  return fill_in(hands, &Line::up_bytes_per_s) && fill_in(hands, &Line::down_bytes_per_s);
+}
+
 Split best_split(std::vector<Hand> hands) {
   TW_CHECK(std::any_of(hands.begin(), hands.end(), [](const Hand& hand) { return hand.owns; }));
-  if (!fill_in(hands)) return {};
+  if (!fill_in_lines(hands)) return {};
   if (hands.size() == 1) return {{1.0}, 0};
   const Lines lines(hands);
   Split split{best_without_pairs(lines)};
@@ -192,7 +192,7 @@ double bound_seconds(std::uint64_t bytes, const std::vector<Hand>& hands) {
 }
 
 double seconds_per_byte(const std::vector<double>& parts, std::vector<Hand> hands) {
-  if (hands.size() < 2 || !fill_in(hands)) return 0;
+  if (hands.size() < 2 || !fill_in_lines(hands)) return 0;
   return Lines(hands).seconds(parts);
 }
 

@@ -29,6 +29,9 @@ Split best_split(std::vector<Hand> hands);
 /// line is known.
 double bound_seconds(std::uint64_t bytes, const std::vector<Hand>& hands);
 
+/// Unknown lines become the median of the known ones; false when none is known.
+bool fill_in_lines(std::vector<Hand>& hands);
+
 /// The time that these parts take; 0 when no line is known.
 double seconds_per_byte(const std::vector<double>& parts, std::vector<Hand> hands);
 

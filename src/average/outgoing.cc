@@ -3,27 +3,33 @@
 
 namespace tw {
 
-void Outgoing::withdraw() {
-  results_.clear();
-  contributions_.clear();
-  results_taken_ = contributions_taken_ = 0;
+void Outgoing::Queue::withdraw() {
+  waiting_.clear();
+  taken_ = 0;
 }
 
-void Outgoing::offer_result(std::uint64_t segment) {
-  if (!results_handed_[segment]) results_.push_back(segment);
+void Outgoing::Queue::offer(std::uint64_t segment) {
+  if (!handed_[segment]) waiting_.push_back(segment);
+}
+
+std::optional<std::uint64_t> Outgoing::Queue::take() {
+  if (empty()) return std::nullopt;
+  const std::uint64_t segment = waiting_[taken_++];
+  handed_[segment] = true;
+  return segment;
+}
+
+void Outgoing::withdraw() {
+  results_.withdraw();
+  partials_.withdraw();
+  contributions_.clear();
+  contributions_taken_ = 0;
 }
 
 void Outgoing::offer_contribution(Piece piece) {
   auto& handed = contributions_handed_[piece.slot];
-  handed.resize(results_handed_.size());
+  handed.resize(results_.segments());
   if (!handed[piece.segment]) contributions_.push_back(piece);
-}
-
-std::optional<std::uint64_t> Outgoing::take_result() {
-  if (results_taken_ == results_.size()) return std::nullopt;
-  const std::uint64_t segment = results_[results_taken_++];
-  results_handed_[segment] = true;
-  return segment;
 }
 
 std::optional<Outgoing::Piece> Outgoing::take_contribution() {

@@ -16,31 +16,59 @@ class Outgoing {
     std::uint64_t segment = 0;
   };
 
-  explicit Outgoing(std::uint64_t segments) : results_handed_(segments) {}
+  explicit Outgoing(std::uint64_t segments) : results_(segments), partials_(segments) {}
 
-  /// Results get another meaning (the set changed): they are handed again.
-  void forget_results() { results_handed_.assign(results_handed_.size(), false); }
+  /// Results or partials get another meaning (the set changed): they are handed again.
+  void forget_results() { results_.forget(); }
+
+  void forget_partials() { partials_.forget(); }
 
   /// Empties the queues; what was handed stays known.
   void withdraw();
 
   /// At most once for each segment between two withdrawals.
-  void offer_result(std::uint64_t segment);
+  void offer_result(std::uint64_t segment) { results_.offer(segment); }
+
+  void offer_partial(std::uint64_t segment) { partials_.offer(segment); }
+
   void offer_contribution(Piece piece);
 
-  std::optional<std::uint64_t> take_result();
+  std::optional<std::uint64_t> take_result() { return results_.take(); }
+
+  std::optional<std::uint64_t> take_partial() { return partials_.take(); }
+
   std::optional<Piece> take_contribution();
 
   std::size_t contributions() const { return contributions_.size() - contributions_taken_; }
 
-  bool empty() const { return results_.size() == results_taken_ && contributions() == 0; }
+  bool empty() const { return results_.empty() && partials_.empty() && contributions() == 0; }
 
  private:
-  std::vector<bool> results_handed_;
+  /// Segments of one mean.
+  class Queue {
+   public:
+    explicit Queue(std::uint64_t segments) : handed_(segments) {}
+
+    void forget() { handed_.assign(handed_.size(), false); }
+
+    void withdraw();
+    void offer(std::uint64_t segment);
+    std::optional<std::uint64_t> take();
+
+    bool empty() const { return waiting_.size() == taken_; }
+
+    std::size_t segments() const { return handed_.size(); }
+
+   private:
+    std::vector<bool> handed_;
+    std::vector<std::uint64_t> waiting_;
+    std::size_t taken_ = 0;
+  };
+
+  Queue results_, partials_;
   std::map<std::uint32_t, std::vector<bool>> contributions_handed_;  ///< by slot
-  std::vector<std::uint64_t> results_;
   std::vector<Piece> contributions_;
-  std::size_t results_taken_ = 0, contributions_taken_ = 0;
+  std::size_t contributions_taken_ = 0;
 };
 
 }  // namespace tw

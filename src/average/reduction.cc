@@ -15,18 +15,8 @@
 namespace tw {
 namespace {
 
-bool contains(const std::vector<PeerId>& peers, PeerId peer) {
-  return std::find(peers.begin(), peers.end(), peer) != peers.end();
-}
-
-/// Samples over all contributions; 0 when they cannot be weighted.
-std::uint64_t total_samples(const std::vector<Contribution>& contributors) {
-  std::uint64_t total = 0;
-  for (const Contribution& c : contributors) {
-    if (c.samples == 0 || c.samples > UINT64_MAX - total) return 0;
-    total += c.samples;
-  }
-  return total;
+ReceivedResults::Origin origin_of(const Gather& gather) {
+  return {{gather.ballot, gather.version}, gather.set};
 }
 
 }  // namespace
@@ -34,6 +24,8 @@ std::uint64_t total_samples(const std::vector<Contribution>& contributors) {
 Reduction::Reduction(Options options)
     : options_(std::move(options)),
       kept_(geometry().segments()),
+      partials_(geometry().segments()),
+      received_partials_(geometry().segments()),
       mean_(std::move(options_.memory)),
       encoded_(geometry().segments()),
       digests_(geometry().segments()),
@@ -51,9 +43,7 @@ void Reduction::contribute(std::uint32_t slot, std::span<const float> gradient_s
   own_[slot] = OwnSlot{gradient_sum, residual, samples};
   const Input* input = input_of(options_.self, slot);
   if (input == nullptr || own_slot(*input) == nullptr) return;
-  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    if (is_mine(s)) --missing_[s];
-  }
+  count_missing();
   seal_ready();
   requeue();
 }
@@ -64,25 +54,14 @@ bool Reduction::made(const Contribution& contribution) const {
   return slot && slot->samples == contribution.samples;
 }
 
-bool Reduction::well_formed(const Plan& plan) const {
-  const std::vector<Contribution>& contributors = plan.draft.contributors;
-  if (plan.draft.round != options_.round || !covers(plan.shares, geometry().segments())) return false;
-  for (const Share& share : plan.shares) {
-    if (!contains(plan.participants, share.owner)) return false;
-  }
-  std::set<std::pair<PeerId, std::uint32_t>> named;
-  for (const Contribution& c : contributors) {
-    if (c.slot >= kMaxSlots || !named.emplace(c.peer, c.slot).second) return false;
-  }
-  return total_samples(contributors) > 0;
-}
-
 bool Reduction::adopt(const Plan& plan) {
   if (plan_ && std::tie(plan.ballot, plan.version) <= std::tie(plan_->ballot, plan_->version)) return false;
-  if (!well_formed(plan)) return false;
+  if (plan.draft.round != options_.round) return false;
+  std::optional<Layout> layout = Layout::of(plan, geometry().segments(), options_.self);
+  if (!layout) return false;
   const std::uint64_t set = contribution_set(plan.draft);
   const bool changed = !plan_ || set != set_;
-  lay_out(plan);
+  lay_out(plan, std::move(*layout));
   if (changed) change_set(set);
   restore_results();
   plan_ = plan;
@@ -92,32 +71,35 @@ bool Reduction::adopt(const Plan& plan) {
   return true;
 }
 
-void Reduction::lay_out(const Plan& plan) {
-  const std::uint64_t segments = geometry().segments();
-  owners_.clear();
-  closed_.clear();
-  for (const Share& share : plan.shares) {
-    owners_.insert(owners_.end(), share.count, share.owner);
-    closed_.insert(closed_.end(), share.count, share.sealed);
-  }
-  const auto total = static_cast<double>(total_samples(plan.draft.contributors));
-  inputs_.clear();
-  for (const Contribution& c : plan.draft.contributors) {
-    inputs_.push_back(
-        {c.peer, c.slot, c.samples, static_cast<float>(static_cast<double>(c.samples) / total)});
-    known_.insert(c.peer);
-  }
-  missing_.assign(segments, 0);
-  for (std::uint64_t s = 0; s < segments; ++s) {
-    if (owners_[s] != options_.self) continue;
-    for (const Input& input : inputs_) missing_[s] += is_here(input, s) ? 0 : 1;
-  }
+void Reduction::lay_out(const Plan& plan, Layout layout) {
+  layout_ = std::move(layout);
+  for (const Contribution& c : plan.draft.contributors) known_.insert(c.peer);
   known_.insert(plan.participants.begin(), plan.participants.end());
   const std::set<PeerId> participants(plan.participants.begin(), plan.participants.end());
   std::erase_if(outgoing_, [&](const auto& entry) { return !participants.contains(entry.first); });
   for (const PeerId peer : plan.participants) {
-    if (peer != options_.self) outgoing_.try_emplace(peer, segments);
+    if (peer != options_.self) outgoing_.try_emplace(peer, geometry().segments());
   }
+  const Group* own = layout_.own_group();
+  if (own != nullptr && own->set != own_set_) change_own_set(own->set);
+  count_missing();
+}
+
+void Reduction::count_missing() {
+  missing_.assign(geometry().segments(), 0);
+  const Group* own = layout_.own_group();
+  if (own == nullptr) return;
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    if (!layout_.owns(s)) continue;
+    for (const Input& input : own->inputs) missing_[s] += is_here(input, s) ? 0 : 1;
+  }
+}
+
+void Reduction::change_own_set(std::uint64_t set) {
+  own_set_ = set;
+  partials_.assign(geometry().segments(), Blob());
+  partial_bytes_ = 0;
+  for (auto& [peer, outgoing] : outgoing_) outgoing.forget_partials();
 }
 
 void Reduction::change_set(std::uint64_t set) {
@@ -150,12 +132,17 @@ void Reduction::restore(PeerId from, const std::vector<Blob>& results) {
 void Reduction::requeue() {
   for (auto& [peer, outgoing] : outgoing_) outgoing.withdraw();
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    if (is_mine(s) && !encoded_[s].empty()) offer_result(s);
+    if (!encoded_[s].empty()) offer_result(s);
+    if (!partials_[s].empty()) offer_partial(s);
   }
-  for (const Input& input : inputs_) {
-    if (own_slot(input) == nullptr) continue;
-    for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-      if (!is_mine(s) && !closed_[s]) outgoing_.at(owners_[s]).offer_contribution({input.slot, s});
+  for (const Group& group : layout_.groups()) {
+    for (const Input& input : group.inputs) {
+      if (own_slot(input) == nullptr) continue;
+      for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+        const std::optional<PeerId> owner = layout_.owner(group.site, s);
+        if (!owner || owner == options_.self || layout_.closed(group.site, s)) continue;
+        outgoing_.at(*owner).offer_contribution({input.slot, s});
+      }
     }
   }
   to_scatter_ = 0;
@@ -201,7 +188,7 @@ Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
   };
   if (slot >= kMaxSlots) return Error{fmt::format("{}: slots end at {}", name(), kMaxSlots - 1)};
   if (!kept_.find(from, slot, segment).empty()) return Error{name() + ": sent twice"};
-  const bool asked_for = is_mine(segment) && input_of(from, slot) != nullptr;
+  const bool asked_for = addend(from, slot, segment) != nullptr;
   const std::uint64_t vector = encoded_bytes(options_.codec, geometry());
   const std::uint64_t bound = kEarlyVectors * (vector + KeptContributions::slot_bytes(geometry().segments()));
   if (!asked_for && kept_.bytes(from) + scatter.payload.size() > bound) {
@@ -217,10 +204,7 @@ Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
   kept_.put(from, slot, segment, scatter.payload);
   if (!asked_for) return Unit{};
   --missing_[segment];
-  if (encoded_[segment].empty()) {
-    seal_if_ready(segment);
-    if (!encoded_[segment].empty()) offer_result(segment);
-  }
+  seal_and_offer(segment);
   return Unit{};
 }
 
@@ -228,8 +212,8 @@ Status Reduction::on_gather(PeerId from, const Gather& gather) {
   const std::uint64_t segment = gather.segment;
   if (Status sound = check(from, gather.round, segment); !sound) return sound;
   if (Status sound = fits(gather); !sound) return sound;
-  const ReceivedResults::Origin origin{{gather.ballot, gather.version}, gather.set};
-  if (!received_.put(from, origin, segment, gather.payload)) {
+  if (gather.of_site) return take_partial(from, gather);
+  if (!received_.put(from, origin_of(gather), segment, gather.payload)) {
     return Error{fmt::format("mean of segment {} from peer {}: sent twice", segment, from.value)};
   }
   if (!plan_ || !known_.contains(from) || gather.set != set_ || !encoded_[segment].empty()) return Unit{};
@@ -237,7 +221,22 @@ Status Reduction::on_gather(PeerId from, const Gather& gather) {
     report({from});
     return Error{fmt::format("mean of segment {} from peer {}: holds NaN or infinity", segment, from.value)};
   }
-  if (is_mine(segment)) offer_result(segment);
+  offer_result(segment);
+  return Unit{};
+}
+
+Status Reduction::take_partial(PeerId from, const Gather& gather) {
+  const auto name = [&] {
+    return fmt::format("mean of the site of peer {}, segment {}", from.value, gather.segment);
+  };
+  if (!is_addable(mean_codec(), gather.payload.bytes())) {
+    report({from});
+    return Error{name() + ": holds NaN or infinity"};
+  }
+  if (!received_partials_.put(from, origin_of(gather), gather.segment, gather.payload)) {
+    return Error{name() + ": sent twice"};
+  }
+  if (plan_) seal_and_offer(gather.segment);
   return Unit{};
 }
 
@@ -259,17 +258,30 @@ void Reduction::report(const Unfit& unfit) {
 // Whoever made this plan may not have heard of it: another leader.
 void Reduction::report_again() {
   for (const auto& [peer, unfit] : unfit_) {
-    const auto is_of = [of = peer](const Input& input) { return input.peer == of; };
+    const bool counts = std::ranges::any_of(plan_->draft.contributors,
+                                            [of = peer](const Contribution& c) { return c.peer == of; });
+    if (!counts) continue;
     const auto is_told = [of = peer](const Unfit& told) { return told.peer == of; };
-    if (std::none_of(inputs_.begin(), inputs_.end(), is_of)) continue;
     if (std::none_of(unfit_news_.begin(), unfit_news_.end(), is_told)) unfit_news_.push_back(unfit);
   }
 }
 
 const Reduction::Input* Reduction::input_of(PeerId peer, std::uint32_t slot) const {
-  const auto it = std::find_if(inputs_.begin(), inputs_.end(),
-                               [&](const Input& input) { return input.peer == peer && input.slot == slot; });
-  return it == inputs_.end() ? nullptr : &*it;
+  for (const Group& group : layout_.groups()) {
+    for (const Input& input : group.inputs) {
+      if (input.peer == peer && input.slot == slot) return &input;
+    }
+  }
+  return nullptr;
+}
+
+// What this peer has to add, if it is that.
+const Reduction::Input* Reduction::addend(PeerId peer, std::uint32_t slot, std::uint64_t segment) const {
+  const Group* own = layout_.own_group();
+  if (own == nullptr || !layout_.owns(segment)) return nullptr;
+  const auto found = std::ranges::find_if(
+      own->inputs, [&](const Input& input) { return input.peer == peer && input.slot == slot; });
+  return found == own->inputs.end() ? nullptr : &*found;
 }
 
 const Reduction::OwnSlot* Reduction::own_slot(const Input& input) const {
@@ -299,27 +311,79 @@ Blob Reduction::encode_own(OwnSlot& slot, std::uint64_t segment) {
 }
 
 void Reduction::seal_ready() {
-  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    if (is_mine(s) && encoded_[s].empty()) seal_if_ready(s);
-  }
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) seal_if_ready(s);
+}
+
+void Reduction::seal_and_offer(std::uint64_t segment) {
+  const bool had_partial = !partials_[segment].empty(), had_mean = !encoded_[segment].empty();
+  seal_if_ready(segment);
+  if (!had_mean && !encoded_[segment].empty()) offer_result(segment);
+  if (!had_partial && !partials_[segment].empty()) offer_partial(segment);
 }
 
 void Reduction::seal_if_ready(std::uint64_t segment) {
-  if (missing_[segment] > 0) return;
-  std::vector<Addend> addends;
-  std::vector<Blob> pieces;  // what the addends look at
-  for (const Input& input : inputs_) {
-    if (input.peer == options_.self) {
-      pieces.push_back(encode_own(*own_[input.slot], segment));
-      if (pieces.back().empty()) return;
-    } else {
-      pieces.push_back(kept_.find(input.peer, input.slot, segment));
-    }
-    addends.push_back({input.weight, pieces.back().bytes()});
+  if (lacks_partial(segment) && missing_[segment] == 0) add_contributions(segment);
+  if (lacks_mean(segment)) add_partials(segment);
+}
+
+bool Reduction::lacks_mean(std::uint64_t segment) const {
+  return layout_.is_root(segment) && encoded_[segment].empty();
+}
+
+// It is this peer's to make, and wanted.
+bool Reduction::lacks_partial(std::uint64_t segment) const {
+  if (layout_.own_group() == nullptr || !layout_.owns(segment) || !partials_[segment].empty()) return false;
+  if (layout_.closed(*layout_.site(), segment)) return false;
+  return !layout_.is_root(segment) || encoded_[segment].empty();
+}
+
+void Reduction::add_contributions(std::uint64_t segment) {
+  std::vector<Term> terms;
+  for (const Input& input : layout_.own_group()->inputs) {
+    const bool own = input.peer == options_.self;
+    terms.push_back({input.weight, own ? encode_own(*own_[input.slot], segment)
+                                       : kept_.find(input.peer, input.slot, segment)});
+    if (terms.back().encoded.empty()) return;
   }
-  Buffer encoded(encoded_bytes(mean_codec(), geometry().size(segment)));
-  reduce_segment(options_.codec, addends, encoded.bytes(), mean_of(segment));
-  result_is_here(segment, Blob(std::move(encoded)));
+  if (layout_.is_root(segment) && layout_.groups().size() == 1) {
+    return result_is_here(segment, add(options_.codec, terms, mean_of(segment)));
+  }
+  room_.resize(geometry().segment_length);
+  partials_[segment] = add(options_.codec, terms, std::span(room_).first(geometry().size(segment)));
+  partial_bytes_ += partials_[segment].size();
+}
+
+void Reduction::add_partials(std::uint64_t segment) {
+  std::vector<Term> terms;
+  for (const Group& group : layout_.groups()) {
+    terms.push_back({group.weight, partial_of(group, segment)});
+    if (terms.back().encoded.empty()) return;
+  }
+  if (!terms.empty()) result_is_here(segment, add(mean_codec(), terms, mean_of(segment)));
+}
+
+// Empty when it is not here.
+Blob Reduction::partial_of(const Group& group, std::uint64_t segment) const {
+  if (&group == layout_.own_group() && !partials_[segment].empty()) return partials_[segment];
+  for (const auto& [peer, latest] : received_partials_.by_sender()) {
+    if (latest.set == group.set && !latest.segments[segment].empty() && known_.contains(peer)) {
+      return latest.segments[segment];
+    }
+  }
+  return {};
+}
+
+// Terms in this codec become a segment of their mean.
+Blob Reduction::add(Codec codec, const std::vector<Term>& terms, std::span<float> mean) const {
+  if (terms.size() == 1 && codec == mean_codec()) {
+    TW_CHECK(decode(codec, terms.front().encoded.bytes(), mean));  // is_addable
+    return terms.front().encoded;
+  }
+  std::vector<Addend> addends;
+  for (const Term& term : terms) addends.push_back({term.weight, term.encoded.bytes()});
+  Buffer encoded(encoded_bytes(mean_codec(), mean.size()));
+  reduce_segment(codec, addends, encoded.bytes(), mean);
+  return Blob(std::move(encoded));
 }
 
 bool Reduction::take_result(std::uint64_t segment, const Blob& encoded) {
@@ -340,10 +404,19 @@ std::span<float> Reduction::mean_of(std::uint64_t segment) {
 }
 
 void Reduction::offer_result(std::uint64_t segment) {
-  for (auto& [peer, outgoing] : outgoing_) {
+  for (const PeerId peer : layout_.receivers(segment)) {
+    Outgoing& outgoing = outgoing_.at(peer);
     outgoing.offer_result(segment);
     if (!outgoing.empty()) woken_.insert(peer);
   }
+}
+
+void Reduction::offer_partial(std::uint64_t segment) {
+  if (layout_.own_group() == nullptr || !layout_.owns(segment) || layout_.is_root(segment)) return;
+  if (layout_.closed(*layout_.site(), segment)) return;
+  Outgoing& outgoing = outgoing_.at(layout_.root(segment));
+  outgoing.offer_partial(segment);
+  if (!outgoing.empty()) woken_.insert(layout_.root(segment));
 }
 
 std::optional<Message> Reduction::next_bulk(PeerId to) {
@@ -354,7 +427,11 @@ std::optional<Message> Reduction::next_bulk(PeerId to) {
     if (auto contribution = next_contribution(outgoing)) return contribution;
   }
   if (const auto segment = outgoing.take_result()) {
-    return Gather{options_.round, plan_->ballot, plan_->version, set_, *segment, encoded_[*segment]};
+    return Gather{options_.round, plan_->ballot, plan_->version, set_, *segment, encoded_[*segment], false};
+  }
+  if (const auto segment = outgoing.take_partial()) {
+    return Gather{options_.round,      plan_->ballot, plan_->version, own_set_, *segment,
+                  partials_[*segment], true};
   }
   return next_contribution(outgoing);
 }
@@ -382,19 +459,19 @@ std::vector<PeerId> Reduction::take_wakeups() {
 
 bool Reduction::scattered() const {
   if (!plan_ || to_scatter_ > 0) return false;
-  for (const Input& input : inputs_) {
-    if (input.peer == options_.self && own_slot(input) == nullptr) return false;
+  for (const Contribution& c : plan_->draft.contributors) {
+    if (c.peer == options_.self && own_slot(*input_of(c.peer, c.slot)) == nullptr) return false;
   }
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    if (is_mine(s) && encoded_[s].empty()) return false;
+    if (lacks_partial(s) || lacks_mean(s)) return false;
   }
   return true;
 }
 
 std::uint64_t Reduction::held_bytes() const {
   const std::uint64_t vector = encoded_bytes(mean_codec(), geometry());
-  return kept_.held_bytes() + received_.held_bytes() + (results_here_ > 0 ? vector : 0) +
-         (voted_ ? vector : 0);
+  return kept_.held_bytes() + received_partials_.held_bytes() + received_.held_bytes() + partial_bytes_ +
+         (results_here_ > 0 ? vector : 0) + (voted_ ? vector : 0);
 }
 
 std::span<const float> Reduction::mean() const {
@@ -412,34 +489,52 @@ std::vector<Blob> Reduction::mean_segments() const {
   return encoded_;
 }
 
-std::vector<PeerId> Reduction::owing_contributions() const {
-  std::set<PeerId> owing;
+std::map<PeerId, Complaint> Reduction::owing() const {
+  std::map<PeerId, Complaint> owing;
+  const auto owes = [&](std::optional<PeerId> peer, Complaint what) {
+    if (!peer || peer == options_.self) return;
+    Complaint& first = owing.try_emplace(*peer, what).first->second;
+    first = std::min(first, what);
+  };
+  if (!plan_ || !layout_.site()) return owing;
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    if (!is_mine(s) || !encoded_[s].empty() || missing_[s] == 0) continue;
-    for (const Input& input : inputs_) {
-      if (!is_here(input, s)) owing.insert(input.peer);
+    if (lacks_partial(s)) {
+      for (const Input& input : layout_.own_group()->inputs) {
+        if (!is_here(input, s)) owes(input.peer, Complaint::owes_contribution);
+      }
     }
-  }
-  owing.erase(options_.self);
-  return {owing.begin(), owing.end()};
-}
-
-std::vector<Reduction::Debt> Reduction::debts() const {
-  if (!plan_ || !contains(plan_->participants, options_.self)) return {};
-  std::map<PeerId, Debt> contributions, results;
-  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    const bool sealed = !encoded_[s].empty();
-    if (!is_mine(s)) {
-      Debt& debt = results.try_emplace(owners_[s], Debt{owners_[s]}).first->second;
-      ++debt.all;
-      debt.here += sealed ? 1 : 0;
+    if (!encoded_[s].empty()) continue;
+    if (!layout_.is_root(s)) {
+      const std::optional<PeerId> owner = layout_.owner(*layout_.site(), s);
+      const bool from_root = layout_.owns(s) || owner == layout_.root(s);
+      owes(from_root ? layout_.root(s) : owner, from_root ? Complaint::owes_mean : Complaint::owes_copy);
       continue;
     }
-    for (const Input& input : inputs_) {
+    for (const Group& group : layout_.groups()) {
+      if (layout_.closed(group.site, s) || !partial_of(group, s).empty()) continue;
+      owes(layout_.owner(group.site, s), Complaint::owes_partial);
+    }
+  }
+  return owing;
+}
+
+// Of partials, and of what owners pass on, the sender is not the cause: it waits itself.
+std::vector<Reduction::Debt> Reduction::debts() const {
+  if (!plan_ || !layout_.site()) return {};
+  std::map<PeerId, Debt> contributions, results;
+  const auto count = [](std::map<PeerId, Debt>& debts, const Debt& kind, bool here) {
+    Debt& debt = debts.try_emplace(kind.peer, kind).first->second;
+    ++debt.all;
+    debt.here += here ? 1 : 0;
+  };
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    const bool sealed = !encoded_[s].empty();
+    const bool from_root = layout_.owns(s) || layout_.owner(*layout_.site(), s) == layout_.root(s);
+    if (!layout_.is_root(s) && from_root) count(results, Debt{layout_.root(s)}, sealed);
+    if (layout_.own_group() == nullptr || !layout_.owns(s)) continue;
+    for (const Input& input : layout_.own_group()->inputs) {
       if (input.peer == options_.self) continue;
-      Debt& debt = contributions.try_emplace(input.peer, Debt{input.peer, true}).first->second;
-      ++debt.all;
-      debt.here += sealed || is_here(input, s) ? 1 : 0;
+      count(contributions, Debt{input.peer, true}, sealed || !partials_[s].empty() || is_here(input, s));
     }
   }
   std::vector<Debt> debts;
@@ -448,22 +543,12 @@ std::vector<Reduction::Debt> Reduction::debts() const {
   return debts;
 }
 
-RangeSet Reduction::missing_of(PeerId owner) const {
+RangeSet Reduction::missing_of(PeerId root) const {
   RangeSet missing;
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    if (owners_[s] == owner && encoded_[s].empty()) missing.add(Range{s, 1});
+    if (layout_.root(s) == root && encoded_[s].empty()) missing.add(Range{s, 1});
   }
   return missing;
-}
-
-std::vector<PeerId> Reduction::owing() const {
-  if (!plan_ || !contains(plan_->participants, options_.self)) return {};
-  const std::vector<PeerId> contributions = owing_contributions();
-  std::set<PeerId> owing(contributions.begin(), contributions.end());
-  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    if (encoded_[s].empty() && !is_mine(s)) owing.insert(owners_[s]);
-  }
-  return {owing.begin(), owing.end()};
 }
 
 }  // namespace tw

@@ -12,8 +12,8 @@
 
 #include "average/arrivals.h"
 #include "average/geometry.h"
+#include "average/layout.h"
 #include "average/outgoing.h"
-#include "average/shares.h"
 #include "base/digest.h"
 #include "base/ids.h"
 #include "base/rarely.h"
@@ -26,12 +26,18 @@ namespace tw {
 /// One peer's side of averaging one round: encodes own contributions, reduces the own share, collects the
 /// mean. A step machine; it knows no clock and no socket. docs/protocol.md.
 ///
-/// Mean of a segment: sum over the contributions, in the order of the plan, of float(samples_i / total) *
-/// decode_i, encoded once by the owner (codec_of_mean), decoded by everybody. Segments are sealed as soon as
-/// all contributions of the plan are here; what was received is kept, so that a plan with fewer or more
-/// contributions re-computes and re-sends only what changes. Memory: one decoded mean, the encoded mean
-/// (twice while sets change), and the encoded contributions to the own share; what comes early adds at most
-/// kEarlyVectors + 1 encoded vectors for each sender.
+/// Partial of a group, of a segment: sum over its contributions, in the order of the plan, of
+/// float(samples_i / samples of the group) * decode_i, encoded once (codec_of_mean) by the owner in the site.
+/// Mean: sum over the groups, in the order of their numbers, of float(samples of the group / total) * decode
+/// of the partial, encoded once by the root, decoded by everybody. What is alone stays as it was encoded: a
+/// single contribution is its group's partial (in another codec, it is decoded and encoded in that), a single
+/// partial the mean. A plan without sites has one group, whose owners are the roots.
+///
+/// Partials and means are made as soon as all that enters is here; what was received is kept, so that a plan
+/// with fewer or more contributions re-computes and re-sends only what changes: the partials of their groups,
+/// and the mean. Memory: one decoded mean, the encoded mean (twice while sets change), and the encoded
+/// contributions and partials of the own share; what comes early adds at most kEarlyVectors + 2 encoded
+/// vectors for each sender. Owners are believed what they have added.
 ///
 /// Messages may arrive in any order. Nothing is handed to a peer twice while it stays a participant, but for
 /// results whose set changed. A peer that left the participants and returns gets everything again.
@@ -65,9 +71,8 @@ class Reduction {
   /// This very contribution was made here.
   bool made(const Contribution& contribution) const;
 
-  /// Adopts the plan if it is newer (ballot, version) than the present one; false if not, or if it is
-  /// malformed (another round, shares do not cover the vector, an owner that does not participate, no
-  /// contributors, one named twice, weights of 0).
+  /// Adopts the plan if it is newer (ballot, version) than the present one; false if not, or if it is of
+  /// another round or malformed (Layout::of).
   bool adopt(const Plan& plan);
 
   /// Whether there is such a segment and it has so many encoded bytes, whatever the plan: whoever sends
@@ -93,9 +98,9 @@ class Reduction {
   /// peer itself: own segments are judged before they are sent or added.
   std::vector<Unfit> take_unfit();
 
-  /// A segment of the mean. May come before the plan that it belongs to or that names its sender; used only
-  /// when the sender is in this plan or was in an earlier one: the set determines its bits, and its owner may
-  /// be another one in a plan that is still under way. Errors: as for on_scatter.
+  /// A segment of the mean, or of a partial. May come before the plan that it belongs to or that names its
+  /// sender; used only when the sender is in this plan or was in an earlier one: the set determines its bits,
+  /// and its owner may be another one in a plan that is still under way. Errors: as for on_scatter.
   Status on_gather(PeerId from, const Gather& gather);
 
   /// The next bulk message for this peer, mostly results before contributions; nothing when there is none at
@@ -108,7 +113,7 @@ class Reduction {
   /// Peers for which next_bulk has something since the last call.
   std::vector<PeerId> take_wakeups();
 
-  /// Own contributions are all handed to next_bulk, own share is sealed (for the event log).
+  /// Own contributions are all handed to next_bulk, all that this peer adds is added (for the event log).
   bool scattered() const;
 
   /// Every segment of the mean is here, for the present plan.
@@ -124,12 +129,10 @@ class Reduction {
   /// Valid once complete: the encoded mean, a segment each.
   std::vector<Blob> mean_segments() const;
 
-  /// Who owes this peer segments under the present plan, without itself: contributions to its share, and
-  /// results. The owner of a result may itself be waiting for others.
-  std::vector<PeerId> owing() const;
-
-  /// Who owes contributions to the own share.
-  std::vector<PeerId> owing_contributions() const;
+  /// Who owes this peer segments under the present plan, without itself, and of what kind, the first in this
+  /// order: owes_contribution to its share; owes_partial, owes_mean, owes_copy (and may itself be waiting for
+  /// somebody who owes the kind before).
+  std::map<PeerId, Complaint> owing() const;
 
   /// What a peer owes this one under the present plan, in segments.
   struct Debt {
@@ -156,12 +159,12 @@ class Reduction {
     std::optional<Unfit> unfit{};  ///< as far as it was looked at
   };
 
-  /// One contribution of the present plan.
-  struct Input {
-    PeerId peer;
-    std::uint32_t slot = 0;
-    std::uint64_t samples = 0;
+  using Input = Layout::Input;
+  using Group = Layout::Group;
+
+  struct Term {
     float weight = 0;
+    Blob encoded;
   };
 
   /// A whole mean that this peer had, and may have voted for.
@@ -174,9 +177,10 @@ class Reduction {
 
   Codec mean_codec() const { return codec_of_mean(options_.codec); }
 
-  bool well_formed(const Plan& plan) const;
-  void lay_out(const Plan& plan);
+  void lay_out(const Plan& plan, Layout layout);
+  void count_missing();
   void change_set(std::uint64_t set);
+  void change_own_set(std::uint64_t set);
   void restore_results();
   void restore(PeerId from, const std::vector<Blob>& results);
   void requeue();
@@ -184,10 +188,10 @@ class Reduction {
 
   Status check(PeerId from, Round round, std::uint64_t segment) const;
   Status fits(Codec codec, std::uint64_t segment, std::size_t bytes) const;
-
-  bool is_mine(std::uint64_t segment) const { return plan_ && owners_[segment] == options_.self; }
+  Status take_partial(PeerId from, const Gather& gather);
 
   const Input* input_of(PeerId peer, std::uint32_t slot) const;
+  const Input* addend(PeerId peer, std::uint32_t slot, std::uint64_t segment) const;
   const OwnSlot* own_slot(const Input& input) const;
   bool is_here(const Input& input, std::uint64_t segment) const;
 
@@ -195,24 +199,36 @@ class Reduction {
   void report(const Unfit& unfit);
   void report_again();
   Blob encode_own(OwnSlot& slot, std::uint64_t segment);
+  bool lacks_partial(std::uint64_t segment) const;
+  bool lacks_mean(std::uint64_t segment) const;
+  Blob partial_of(const Group& group, std::uint64_t segment) const;
+  Blob add(Codec codec, const std::vector<Term>& terms, std::span<float> mean) const;
+  void add_contributions(std::uint64_t segment);
+  void add_partials(std::uint64_t segment);
   void seal_if_ready(std::uint64_t segment);
   void seal_ready();
+  void seal_and_offer(std::uint64_t segment);
   bool take_result(std::uint64_t segment, const Blob& encoded);
   void result_is_here(std::uint64_t segment, Blob encoded);
   void offer_result(std::uint64_t segment);
+  void offer_partial(std::uint64_t segment);
   std::span<float> mean_of(std::uint64_t segment);
 
   Options options_;
   std::optional<Plan> plan_;
-  std::uint64_t set_ = 0;       ///< contribution_set of the present plan
-  std::vector<PeerId> owners_;  ///< by segment
-  std::vector<bool> closed_;    ///< by segment: its owner wants no contributions (Share::sealed)
-  std::vector<Input> inputs_;   ///< in the order in which the mean adds them
-  std::set<PeerId> known_;      ///< whoever had a part in this plan or an earlier one
+  Layout layout_;           ///< of the present plan
+  std::uint64_t set_ = 0;   ///< contribution_set of the present plan
+  std::set<PeerId> known_;  ///< whoever had a part in this plan or an earlier one
 
   std::array<std::optional<OwnSlot>, kMaxSlots> own_;
   KeptContributions kept_;
-  std::vector<std::uint32_t> missing_;  ///< by own segment: contributions of the plan that are not here
+  std::vector<std::uint32_t> missing_;  ///< by own segment: contributions of the own group that are not here
+
+  std::uint64_t own_set_ = 0;   ///< of the own group
+  std::vector<Blob> partials_;  ///< of the own group, by segment; empty where it is the mean, or not made
+  std::uint64_t partial_bytes_ = 0;
+  ReceivedResults received_partials_;
+  std::vector<float> room_;  ///< for a segment of a partial
 
   std::vector<float> mean_;
   std::vector<Blob> encoded_;    ///< by segment; empty where there is no result for the present set

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "average/shares.h"
 #include "average/test_cluster.h"
 
 namespace tw {

@@ -17,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Key;
 
 constexpr PeerId kSelf{1};
 constexpr PeerId kOther{2};
@@ -100,7 +101,7 @@ TEST_F(ReductionTest, hands_out_contributions_when_slot_and_plan_are_there_and_r
   EXPECT_TRUE(reduction.adopt(plan_of_two()));
   EXPECT_THAT(reduction.take_wakeups(), ElementsAre(kOther));
   EXPECT_THAT(reduction.take_wakeups(), IsEmpty());
-  EXPECT_THAT(reduction.owing(), ElementsAre(kOther));
+  EXPECT_THAT(reduction.owing(), ElementsAre(Key(kOther)));
   EXPECT_TRUE(reduction.on_scatter(kOther, scatter(1, 3.0F)));
   EXPECT_THAT(reduction.take_wakeups(), ElementsAre(kOther, kThird));
   EXPECT_THAT(pull(kOther), ElementsAre("gather 1", "scatter 2", "scatter 3"));
@@ -157,7 +158,7 @@ TEST_F(ReductionTest, refuses_malformed_segments_with_the_values_that_are_wrong)
   Gather result = gather(plan_of_two(), 3);
   result.segment = 2;
   EXPECT_THAT(why(reduction.on_gather(kOther, result)), HasSubstr("4 bytes instead of 8"));
-  EXPECT_THAT(reduction.owing(), ElementsAre(kOther));
+  EXPECT_THAT(reduction.owing(), ElementsAre(Key(kOther)));
 }
 
 TEST_F(ReductionTest, uses_nothing_from_a_peer_that_no_plan_names) {
@@ -165,7 +166,7 @@ TEST_F(ReductionTest, uses_nothing_from_a_peer_that_no_plan_names) {
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
   EXPECT_TRUE(reduction.on_scatter(kStranger, scatter(0)));
   EXPECT_TRUE(reduction.on_gather(kStranger, gather(plan_of_two(), 2)));
-  EXPECT_THAT(reduction.owing(), ElementsAre(kOther));
+  EXPECT_THAT(reduction.owing(), ElementsAre(Key(kOther)));
 }
 
 TEST_F(ReductionTest, a_second_copy_changes_nothing) {
@@ -375,6 +376,20 @@ TEST_F(ReductionTest, refuses_plans_that_are_old_or_malformed) {
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].samples = UINT64_MAX; }));
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].slot = Reduction::kMaxSlots; }));
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[1] = p.draft.contributors[0]; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[1].group = 1; })) << "a group of no site";
+  EXPECT_TRUE(refused([](Plan& p) { p.participants.push_back(kThird); })) << "named twice";
+  const std::vector<Share> all = {{kOther, 0, 4}};
+  EXPECT_TRUE(refused([&](Plan& p) { p.sites = {{{kSelf, kOther}, all}}; })) << "a participant at no site";
+  EXPECT_TRUE(refused([&](Plan& p) { p.sites = {{{kSelf, kOther, kThird}, {{kOther, 0, 3}}}}; }));
+  EXPECT_TRUE(refused([&](Plan& p) {
+    p.sites = {{{kOther}, all}, {{kSelf, kThird}, all}};
+  })) << "an owner that is at another site";
+  EXPECT_TRUE(refused([&](Plan& p) {
+    p.sites = {{{kSelf, kOther, kThird}, all}, {{kOther}, all}};
+  })) << "at two sites";
+  EXPECT_TRUE(refused([&](Plan& p) {
+    p.sites = {{{kSelf, kOther, kThird}, all}, {{}, all}};
+  })) << "shares of a site without members";
   EXPECT_EQ(reduction.plan(), std::nullopt);
   Plan newer = plan_of_two(1);
   newer.ballot = 1;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/check.h"
 
@@ -63,25 +64,45 @@ std::vector<float> received(Codec codec, const WeightedGradient& c, const Geomet
   return values;
 }
 
+/// A segment of a mean over some samples, as it crossed the wire.
+struct Part {
+  std::uint64_t samples = 0;
+  std::vector<float> values;
+};
+
+/// What the mean of parts in this codec crosses the wire as.
+Codec codec_of_their_mean(Codec codec) { return codec == Codec::int4 ? Codec::int8 : codec; }
+
+Part mean_of(const std::vector<Part>& parts, Codec codec) {
+  const Codec out = codec_of_their_mean(codec);
+  if (parts.size() == 1 && codec == out) return parts.front();
+  Part mean{0, std::vector<float>(parts.front().values.size())};
+  for (const Part& part : parts) mean.samples += part.samples;
+  for (const Part& part : parts) {
+    const auto weight =
+        static_cast<float>(static_cast<double>(part.samples) / static_cast<double>(mean.samples));
+    for (std::size_t i = 0; i < mean.values.size(); ++i) mean.values[i] += weight * part.values[i];
+  }
+  cross_the_wire(out, mean.values);
+  return mean;
+}
+
 }  // namespace
 
 std::vector<float> reference_mean(Codec codec, std::span<const WeightedGradient> contributions,
                                   const Geometry& geometry) {
-  std::uint64_t total = 0;
-  for (const WeightedGradient& c : contributions) {
-    TW_CHECK(c.samples > 0 && c.gradient_sum.size() == geometry.length);
-    total += c.samples;
-  }
+  if (contributions.empty()) return std::vector<float>(geometry.length);
   std::vector<float> mean;
   for (std::uint64_t s = 0; s < geometry.segments(); ++s) {
-    std::vector<float> sum(geometry.size(s));
+    std::map<std::uint32_t, std::vector<Part>> groups;
     for (const WeightedGradient& c : contributions) {
-      const auto weight = static_cast<float>(static_cast<double>(c.samples) / static_cast<double>(total));
-      const std::vector<float> sent = received(codec, c, geometry, s);
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * sent[i];
+      TW_CHECK(c.samples > 0 && c.gradient_sum.size() == geometry.length);
+      groups[c.group].push_back({c.samples, received(codec, c, geometry, s)});
     }
-    cross_the_wire(codec == Codec::int4 ? Codec::int8 : codec, sum);
-    mean.insert(mean.end(), sum.begin(), sum.end());
+    std::vector<Part> partials;
+    for (const auto& [number, parts] : groups) partials.push_back(mean_of(parts, codec));
+    const Part all = mean_of(partials, codec_of_their_mean(codec));
+    mean.insert(mean.end(), all.values.begin(), all.values.end());
   }
   return mean;
 }

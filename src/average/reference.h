@@ -13,10 +13,12 @@ namespace tw {
 struct WeightedGradient {
   std::uint64_t samples = 0;
   std::span<const float> gradient_sum;  ///< over these samples
+  std::uint32_t group = 0;              ///< Contribution::group
 };
 
-/// The decoded mean that a round over these contributions, in this order, must apply, bit for bit. Written
-/// for checkers: one value at a time, sharing no code with codec/ or Reduction. Contributions must be finite.
+/// The decoded mean that a round over these contributions, in this order, must apply, bit for bit: the mean
+/// of each group is encoded and decoded, and then that of the groups (average/reduction.h). Written for
+/// checkers: one value at a time, sharing no code with codec/ or Reduction. Contributions must be finite.
 std::vector<float> reference_mean(Codec codec, std::span<const WeightedGradient> contributions,
                                   const Geometry& geometry);
 

@@ -14,15 +14,6 @@ namespace {
 /// Shares change only for a gain of more than this: lines are measured to a few percent.
 constexpr double kWorthIt = 1.05;
 
-void append(std::vector<Share>& shares, const Share& share) {
-  if (share.count == 0) return;
-  if (!shares.empty() && shares.back().owner == share.owner && shares.back().sealed == share.sealed) {
-    shares.back().count += share.count;
-  } else {
-    shares.push_back(share);
-  }
-}
-
 std::vector<double> equal_parts(const std::vector<Hand>& hands) {
   const auto owners = std::count_if(hands.begin(), hands.end(), [](const Hand& hand) { return hand.owns; });
   TW_CHECK(owners > 0);
@@ -77,15 +68,30 @@ bool all_may_own(const std::vector<Share>& shares, const std::vector<Hand>& hand
 
 }  // namespace
 
-std::vector<Share> weighted_shares(std::uint64_t segments, const std::vector<Hand>& hands,
-                                   const std::vector<Share>& before) {
-  const std::vector<std::uint64_t> counts = whole(segments, parts_of(hands));
+void append(std::vector<Share>& shares, const Share& share) {
+  if (share.count == 0) return;
+  if (!shares.empty() && shares.back().owner == share.owner && shares.back().sealed == share.sealed) {
+    shares.back().count += share.count;
+  } else {
+    shares.push_back(share);
+  }
+}
+
+std::vector<Share> shares_of(std::uint64_t segments, const std::vector<Hand>& hands,
+                             const std::vector<double>& parts) {
+  const std::vector<std::uint64_t> counts = whole(segments, parts);
   std::vector<Share> shares;
   std::uint64_t first = 0;
   for (std::size_t i = 0; i < hands.size(); ++i) {
     append(shares, {hands[i].peer, first, counts[i], false});
     first += counts[i];
   }
+  return shares;
+}
+
+std::vector<Share> weighted_shares(std::uint64_t segments, const std::vector<Hand>& hands,
+                                   const std::vector<Share>& before) {
+  const std::vector<Share> shares = shares_of(segments, hands, parts_of(hands));
   const double seconds = seconds_of(shares, 1, hands);
   const bool fits = seconds > 0 && covers(before, segments) && all_may_own(before, hands);
   if (!fits || seconds_of(before, 1, hands) > kWorthIt * seconds) return shares;
@@ -156,14 +162,6 @@ bool covers(const std::vector<Share>& shares, std::uint64_t segments) {
     next += share.count;
   }
   return next == segments;
-}
-
-ShareRules share_rules(std::uint64_t bytes) {
-  ShareRules rules;
-  rules.cut = weighted_shares;
-  rules.move = moved;
-  rules.seconds = [bytes](const auto& shares, const auto& hands) { return seconds_of(shares, bytes, hands); };
-  return rules;
 }
 
 }  // namespace tw

@@ -31,10 +31,15 @@ std::vector<Share> reown(const std::vector<Share>& before, const std::vector<Pee
 /// are known; 0 when none is.
 double seconds_of(const std::vector<Share>& shares, std::uint64_t bytes, const std::vector<Hand>& hands);
 
+/// Shares by parts of the vector whose sum is 1, in whole segments; nobody owns more by rounding than is
+/// left.
+std::vector<Share> shares_of(std::uint64_t segments, const std::vector<Hand>& hands,
+                             const std::vector<double>& parts);
+
+/// Adds a share at the end, to the last one if it is of the same kind.
+void append(std::vector<Share>& shares, const Share& share);
+
 /// The shares follow each other from 0 to `segments` without gap or overlap.
 bool covers(const std::vector<Share>& shares, std::uint64_t segments);
-
-/// The rules of this file for a vector that crosses the wire in so many bytes.
-ShareRules share_rules(std::uint64_t bytes);
 
 }  // namespace tw

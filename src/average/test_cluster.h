@@ -62,6 +62,7 @@ class Cluster {
     for (float& value : values) {
       const double magnitude = prng_.chance(0.1) ? 1e-6 : (prng_.chance(0.05) ? 1e5 : 1.0);
       value = static_cast<float>((prng_.uniform() - 0.5) * magnitude * static_cast<double>(samples));
+      if (prng_.chance(0.02)) value = -0.0F;  // which a sum does not keep
     }
     peers_.at(slot.first).slots.push_back(slot.second);
   }
@@ -131,7 +132,7 @@ class Cluster {
     std::vector<WeightedGradient> inputs;
     for (const Contribution& c : plan.draft.contributors) {
       const auto& [samples, values] = slots_.at({c.peer, c.slot});
-      inputs.push_back({samples, values});
+      inputs.push_back({samples, values, c.group});
     }
     return reference_mean(setup_.codec, inputs, setup_.geometry);
   }
@@ -161,6 +162,8 @@ class Cluster {
   /// How often this segment of the mean of this set was sent on this link.
   using GatherKey = std::tuple<PeerId, PeerId, std::uint64_t, std::uint64_t>;
   std::map<GatherKey, int> gathers;
+  /// The same of the mean of a site.
+  std::map<GatherKey, int> partials;
   std::vector<std::string> refusals;
 
  private:
@@ -196,7 +199,7 @@ class Cluster {
       ++scatters[{from, to, scatter->slot, scatter->segment}];
     } else {
       const auto& gather = std::get<Gather>(*message);
-      ++gathers[{from, to, gather.set, gather.segment}];
+      ++(gather.of_site ? partials : gathers)[{from, to, gather.set, gather.segment}];
     }
     if (peers_.at(to).alive) links_[{from, to}].push_back(std::move(*message));
   }

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "host/address.h"
 #include "train/nearest_name.h"
+#include "wire/record.h"
 
 namespace tw {
 
@@ -80,6 +81,16 @@ Result<std::string> parse_address_option(const std::string& option, const std::s
     return Error{fmt::format("{} {}: expected HOST:PORT{}", option, text, like)};
   }
   return text;
+}
+
+Result<std::string> parse_site(const std::string& text) {
+  const auto is_fine = [](char c) { return c > ' ' && c < 0x7f; };
+  if (text.size() <= kMostSiteBytes && std::ranges::all_of(text, is_fine)) return text;
+  return Error{
+      fmt::format("--site {}: expected a name of at most {} letters, digits and signs without spaces, the "
+                  "same on all peers "
+                  "that share a local network, such as aws:us-east-1:a",
+                  text, kMostSiteBytes)};
 }
 
 std::string nearest(const std::string& written, const std::vector<std::string>& known) {

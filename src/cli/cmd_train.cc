@@ -158,6 +158,9 @@ Result<TrainPlan> plan_of(const TrainArguments& arguments) {
   session.self = id.value();
   session.incarnation = OsRandom().next();
   if (const Status links = plan_links(arguments, plan.peer); !links) return links.error();
+  auto site = parse_site(arguments.site);
+  if (!site) return site.error();
+  session.site = std::move(site).value();
   const auto wait_for = parse_count("--wait-for", arguments.wait_for, {.least = 1, .most = 10'000});
   if (!wait_for) return wait_for.error();
   session.wait_for = static_cast<std::uint32_t>(wait_for.value());
@@ -197,6 +200,10 @@ void describe_train(CLI::App& app, TrainArguments& arguments) {
                       "number of this peer, never used before in the run; default: by chance");
   command->add_option("--wait-for", arguments.wait_for, "the first peer begins when so many peers are there")
       ->capture_default_str();
+  command->add_option(
+      "--site", arguments.site,
+      "PROVIDER:REGION:ZONE where this peer is; peers with the same one are averaged first where "
+      "that pays (training.sites); none: a site of its own");
   command->add_option("--threads", arguments.threads,
                       "threads of calculation; default: the cores of this machine");
   command->add_option("--set", arguments.set, "KEY=VALUE, wins over the run file")->allow_extra_args(false);
@@ -218,6 +225,7 @@ void describe_train(CLI::App& app, TrainArguments& arguments) {
       "  tw train examples/mnist.yaml --token @token --listen 10.0.0.6:7000\n"
       "  tw train examples/mnist.yaml --token @token --bootstrap 10.0.0.5:7000\n"
       "  tw train examples/mnist.yaml --token @token --join 10.0.0.5:7000 --listen none\n"
+      "  tw train examples/mnist.yaml --token @token --listen 10.0.0.7:7000 --site aws:us-east-1:a\n"
       "  tw train examples/mnist.yaml --set training.rounds=20 --set evaluation.every=5");
 }
 

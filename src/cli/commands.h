@@ -50,6 +50,7 @@ struct TrainArguments {
   std::string id;
   std::string wait_for = "1";
   std::string threads;
+  std::string site;
   std::vector<std::string> set;
   std::string token;
   std::string run_folder;

@@ -15,8 +15,8 @@ namespace {
 /// The smallest value that send_huge sends (sim/tamper.cc): a lower cap refuses all of them.
 constexpr double kHuge = 1e4;
 
-/// By how much rounding on the wire can lengthen a mean of contributions that are each within the cap. Of a
-/// block of 256 values it is half a step each, 1/254 of the largest of them.
+/// By how much rounding on the wire can lengthen a mean, of a site or of all. Of a block of 256 values it is
+/// half a step each, 1/254 of the largest of them.
 double rounding(Codec codec) {
   switch (codec_of_mean(codec)) {
     case Codec::int8:
@@ -214,11 +214,12 @@ void OnlySoundInput::judge_mean(const Record& record) {
     }
     return;
   }
+  const double longer = 1 + rounding(rules_.codec);
   for (std::uint64_t s = 0; s < rules_.geometry.segments() && rules_.norm_cap > 0; ++s) {
     const auto part = std::span(mean).subspan(rules_.geometry.first(s), rules_.geometry.size(s));
     double squares = 0;
     for (const float value : part) squares += static_cast<double>(value) * static_cast<double>(value);
-    if (std::sqrt(squares) <= rules_.norm_cap * (1 + rounding(rules_.codec))) continue;
+    if (std::sqrt(squares) <= rules_.norm_cap * longer * longer) continue;
     violated(fmt::format("round {}: segment {} of the mean has norm {}, beyond the cap {}", record.round, s,
                          std::sqrt(squares), rules_.norm_cap));
     return;

@@ -110,8 +110,10 @@ std::vector<std::vector<std::vector<float>>> Residuals::honest_sums(const Record
 std::vector<float> mean_of(const Record& record, const std::vector<std::vector<float>>& sums,
                            const Rules& rules) {
   std::vector<WeightedGradient> contributions;
-  for (std::size_t i = 0; i < sums.size(); ++i)
-    contributions.push_back({record.contributors[i].samples, sums[i]});
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const Contribution& c = record.contributors[i];
+    contributions.push_back({c.samples, sums[i], c.group});
+  }
   return reference_mean(rules.codec, contributions, rules.geometry);
 }
 

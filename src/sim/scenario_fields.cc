@@ -37,8 +37,9 @@ struct CheckerNames {
   std::vector<std::string>* at;
 };
 
-using Place = std::variant<bool*, int*, Round*, double*, Between*, WholeRange, CountRange, std::string*,
-                           std::vector<Codec>*, std::vector<OptimizerKind>*, CheckerNames>;
+using Place =
+    std::variant<bool*, int*, Round*, double*, Between*, WholeRange, CountRange, std::string*,
+                 std::vector<Codec>*, std::vector<SiteUse>*, std::vector<OptimizerKind>*, CheckerNames>;
 
 /// In the unit of the file.
 struct Limits {
@@ -153,6 +154,8 @@ constexpr ScenarioField kFields[] = {
      [](ScenarioParts& p) -> Place { return WholeRange{&p.scenario.workload.microbatches}; }, kBatch},
     {workload, "codecs", "how gradients cross the wire; one is drawn",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.codecs; }},
+    {workload, "averaging", "whether peers of one site are averaged first (training.sites); one is drawn",
+     [](ScenarioParts& p) -> Place { return &p.scenario.workload.averaging; }},
     {workload, "optimizers", "one is drawn",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.optimizers; }},
     {workload, "norm_cap", "largest L2 norm per sample of a segment; 0: none",
@@ -225,6 +228,11 @@ constexpr FaultMeaning kMeanings[] = {
 // Names in the order of the enum constants.
 const std::vector<std::string>& names_of(Codec) {
   static const std::vector<std::string> kNames(kCodecNames.begin(), kCodecNames.end());
+  return kNames;
+}
+
+const std::vector<std::string>& names_of(SiteUse) {
+  static const std::vector<std::string> kNames = {"auto", "flat", "tree"};
   return kNames;
 }
 

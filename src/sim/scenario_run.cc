@@ -51,6 +51,8 @@ WorldOptions draw_world(std::uint64_t seed, const Scenario& scenario, const Watc
   WorldOptions world;
   world.seed = seed;
   world.run = draw_run(random, scenario);
+  Prng sites(mix(seed, 14));
+  world.run.sites = one_of(scenario.workload.averaging, sites);
   world.model = {whole(scenario.workload.parameters, random), seed};
   world.segment_length = std::max<std::uint64_t>(1, whole(scenario.workload.segment_length, random));
   world.bulk_scale = scenario.workload.bulk_scale;

@@ -71,11 +71,11 @@ std::string file_name(const testing::TestParamInfo<const char*>& row) { return r
 
 INSTANTIATE_TEST_SUITE_P(Files, EveryScenario,
                          testing::Values("bulk", "disks", "hostile", "kills", "lost_majority", "partitions",
-                                         "spot", "uneven"),
+                                         "sites", "spot", "uneven"),
                          file_name);
 INSTANTIATE_TEST_SUITE_P(Files, Replay,
                          testing::Values("bulk", "disks", "hostile", "kills", "lost_majority", "partitions",
-                                         "spot", "storm", "uneven"),
+                                         "sites", "spot", "storm", "uneven"),
                          file_name);
 
 /// Runs beyond those above that have shown a fault of the protocol (docs/simulation.md).

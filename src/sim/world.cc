@@ -174,7 +174,7 @@ PeerId World::add_peer(const PeerSpec& spec) {
 
 void World::begin(PeerId self, const PeerSpec& spec, std::unique_ptr<VirtualFiles> files, Part part) {
   TW_CHECK(nodes_.size() < kMostPeers);
-  const SessionOptions session = session_options(self);
+  const SessionOptions session = session_options(self, spec);
   nodes_.push_back(std::make_unique<Node>(*this, self, spec, std::move(files), part));
   Node& added = *nodes_.back();
   added.incarnation = session.incarnation;
@@ -202,9 +202,10 @@ void World::lay_paths(const Node& added) {
   }
 }
 
-SessionOptions World::session_options(PeerId self) {
+SessionOptions World::session_options(PeerId self, const PeerSpec& spec) {
   SessionOptions session;
   session.self = self;
+  session.site = options_.sites.at(static_cast<std::size_t>(spec.site)).name.substr(0, kMostSiteBytes);
   session.incarnation = mix(options_.seed, nodes_.size());
   for (const auto& other : nodes_) {
     if (other->session && other->self != self) session.join.push_back(other->port.address());

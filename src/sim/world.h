@@ -184,7 +184,7 @@ class World {
   void on_sent(const Frame& frame);
   void progressed(PeerId peer);
   void note(const std::string& what);
-  SessionOptions session_options(PeerId self);
+  SessionOptions session_options(PeerId self, const PeerSpec& spec);
 
   WorldOptions options_;
   Scheduler scheduler_;

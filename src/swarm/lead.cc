@@ -92,6 +92,7 @@ void Lead::take_in(PeerId joiner) {
   if (rarely(options_.rarely, "lead.take_nobody_in")) return;
   Plan plan = *plan_;
   plan.participants.push_back(joiner);
+  options_.shares.mend(plan, options_.segments, hands(plan));
   plan.draft.members = next_members();
   propose_again(std::move(plan));
 }
@@ -141,7 +142,7 @@ void Lead::begin_when_promised() {
   }
   // What contributors sent by the plan of the former leader stays of use.
   if (const auto own = promises_.find(options_.self.peer); own != promises_.end() && own->second.plan)
-    called_ = own->second.plan->shares;
+    called_ = own->second.plan->sites.empty() ? own->second.plan : std::nullopt;
   bool slots_stay_open = !was_called;
   std::uint32_t highest = 0;
   for (PeerId peer : present()) {
@@ -189,6 +190,7 @@ void Lead::serve_sealed(Plan plan, const std::set<PeerId>& keepers) {
     if (++keeper == keepers.end()) keeper = keepers.begin();
   }
   std::erase_if(plan.participants, [&](PeerId peer) { return !counts(peer); });
+  options_.shares.mend(plan, options_.segments, hands(plan));
   propose(std::move(plan));
 }
 
@@ -300,9 +302,15 @@ void Lead::call() {
   plan.draft = draft();
   if (plan.draft.members.empty()) return;  // step() sees who could go on
   plan.participants = participants();
-  if (plan_) called_ = plan_->shares;
-  plan.shares = called_.empty() ? options_.shares.cut(options_.segments, hands(plan), options_.shares_before)
-                                : reowned(called_, plan);
+  if (plan_) called_ = plan_;
+  if (!called_) {
+    plan.shares = options_.shares.cut(options_.segments, hands(plan), options_.shares_before);
+    options_.shares.plant(plan, hands(plan));
+  } else if (called_->sites.empty()) {
+    plan.shares = reowned(called_->shares, plan);
+  } else {
+    options_.shares.follow(plan, *called_, hands(plan));
+  }
   for (Share& share : plan.shares) share.sealed = false;
   stage_ = Stage::called;
   relieved_ = false;
@@ -318,6 +326,7 @@ std::vector<Hand> Lead::hands(const Plan& plan) const {
     for (const Contribution& c : plan.draft.contributors) hand.contributions += c.peer == peer ? 1 : 0;
     const auto seen = seen_.find(peer);
     if (seen != seen_.end()) hand.line = seen->second.line;
+    hand.site = site_of(peer);
     hands.push_back(std::move(hand));
   }
   return hands;
@@ -332,6 +341,15 @@ std::vector<Share> Lead::reowned(const std::vector<Share>& before, const Plan& p
       gone.add(Range{share.first, share.count});
   }
   return options_.shares.move(before, gone, hands(plan));
+}
+
+std::string Lead::site_of(PeerId peer) const {
+  for (const std::vector<Member>* known : {&head_.members, &candidates_}) {
+    for (const Member& m : *known) {
+      if (m.peer == peer && live_.contains(peer) && live_.at(peer) == m.incarnation) return m.site;
+    }
+  }
+  return {};
 }
 
 void Lead::propose(Plan plan) {

@@ -84,9 +84,8 @@ class Lead {
   enum class Stage { preparing, leasing, called, decided };
 
   struct Complaints {
-    std::map<PeerId, Instant> unreachable;        // by suspect: since when
-    std::map<PeerId, Instant> owes_contribution;  // by suspect: when last
-    std::map<PeerId, Instant> owes_mean;          // by suspect: when last
+    std::map<PeerId, Instant> unreachable;                // by suspect: since when
+    std::map<Complaint, std::map<PeerId, Instant>> owes;  // kind, by suspect: when last
   };
 
   /// What one reporter said last of a suspect that is slow.
@@ -124,6 +123,7 @@ class Lead {
   std::vector<PeerId> owners() const;  // who can reduce a share
   std::vector<Hand> hands(const Plan& plan) const;
   std::vector<Share> reowned(const std::vector<Share>& before, const Plan& plan) const;
+  std::string site_of(PeerId peer) const;
   std::vector<PeerId> workers() const;  // whose gradients can be in this round, in the order of the mean
   void recount();
   void recount(PeerId peer);
@@ -199,7 +199,7 @@ class Lead {
   std::vector<Member> candidates_;  // not members yet, at the head of the history
   std::map<PeerId, Promise> promises_;
   std::optional<Plan> plan_;
-  std::vector<Share> called_;       // shares of the plan before, if there was one in this round
+  std::optional<Plan> called_;      // the plan before, if there was one in this round
   std::map<PeerId, Digest> votes_;  // for plan_
   std::map<PeerId, Complaints> complaints_;
   std::map<std::pair<PeerId, PeerId>, Slow> slow_;  // by suspect and reporter

@@ -28,11 +28,16 @@ constexpr Duration kHungFloor = 10s;
 constexpr Duration kHungCeiling = 600s;
 constexpr Duration kHungAtFirst = 120s;
 
+/// Who owes the later ones may itself wait for somebody who owes an earlier one.
+constexpr Complaint kDebts[] = {Complaint::owes_contribution, Complaint::owes_partial, Complaint::owes_mean,
+                                Complaint::owes_copy};
+
 bool plays_a_part(const Plan& plan, PeerId peer) {
   const auto owns = [&](const Share& s) { return s.owner == peer && s.count > 0; };
+  const auto owns_in = [&](const SitePlan& site) { return std::ranges::any_of(site.shares, owns); };
   const auto contributes = [&](const Contribution& c) { return c.peer == peer; };
-  return std::any_of(plan.shares.begin(), plan.shares.end(), owns) ||
-         std::any_of(plan.draft.contributors.begin(), plan.draft.contributors.end(), contributes);
+  return std::ranges::any_of(plan.shares, owns) || std::ranges::any_of(plan.sites, owns_in) ||
+         std::ranges::any_of(plan.draft.contributors, contributes);
 }
 
 }  // namespace
@@ -173,10 +178,11 @@ void Lead::on_report(PeerId from, const Report& report) {
       break;
     case Complaint::owes_contribution:
       if (from == report.suspect) return refuse_work_of(from, "it has not done what is counted on");
-      complaints_[from].owes_contribution.insert_or_assign(report.suspect, now_);
-      break;
+      [[fallthrough]];
+    case Complaint::owes_partial:
     case Complaint::owes_mean:
-      complaints_[from].owes_mean.insert_or_assign(report.suspect, now_);
+    case Complaint::owes_copy:
+      complaints_[from].owes[report.complaint].insert_or_assign(report.suspect, now_);
       break;
     case Complaint::slow_contribution:
     case Complaint::slow_mean:
@@ -271,14 +277,12 @@ std::optional<PeerId> Lead::stalled() const {
   const auto stands = [&](const auto& entry) {
     return now_ - entry.second < 2 * kGrace && counts(entry.first);
   };
-  for (const auto& [reporter, complaints] : complaints_) {
-    for (const auto& entry : complaints.owes_contribution) {
-      if (counts(reporter) && stands(entry)) return entry.first;
-    }
-  }
-  for (const auto& [reporter, complaints] : complaints_) {
-    for (const auto& entry : complaints.owes_mean) {
-      if (counts(reporter) && stands(entry)) return entry.first;
+  for (const Complaint kind : kDebts) {
+    for (const auto& [reporter, complaints] : complaints_) {
+      const auto debts = complaints.owes.find(kind);
+      if (!counts(reporter) || debts == complaints.owes.end()) continue;
+      const auto found = std::ranges::find_if(debts->second, stands);
+      if (found != debts->second.end()) return found->first;
     }
   }
   return std::nullopt;

@@ -534,6 +534,23 @@ TEST(Lead, leaves_out_one_that_owes_a_mean_only_if_it_waits_for_nobody) {
   EXPECT_EQ((std::vector<std::uint64_t>{3, 2}), council.left_out());
 }
 
+TEST(Lead, leaves_out_first_the_one_nearest_to_where_segments_come_from) {
+  Council council({.members = {1, 2, 3, 4, 5, 6, 7}});
+  const Plan first = council.work_until_called();
+  council.after(6s);
+  council.complain(1, 2, Complaint::owes_copy);
+  council.complain(2, 3, Complaint::owes_mean);
+  council.complain(3, 4, Complaint::owes_partial);
+  council.after(200ms);
+  EXPECT_EQ(std::vector<std::uint64_t>{4}, council.left_out());
+  council.work_until_called(first.version);
+  council.after(6s);
+  council.complain(1, 2, Complaint::owes_copy);
+  council.complain(2, 3, Complaint::owes_mean);
+  council.after(200ms);
+  EXPECT_EQ((std::vector<std::uint64_t>{4, 3}), council.left_out());
+}
+
 TEST(Lead, leaves_out_a_gradient_that_is_not_finite_or_too_large_at_once) {
   for (const Complaint complaint : {Complaint::not_finite, Complaint::too_large}) {
     Council council;

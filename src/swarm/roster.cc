@@ -53,7 +53,7 @@ void Roster::open(const Member& peer) {
   Entry& entry = entries_[peer.peer];
   set_address(entry, peer.address);
   set_teller(entry, std::nullopt);
-  entry = Entry{entry.address, peer.incarnation, true, std::nullopt, {}, std::nullopt, 0};
+  entry = Entry{entry.address, peer.incarnation, peer.site, true, std::nullopt, {}, std::nullopt, 0};
   update(peer.peer, entry);
   dials_.erase(peer.address);
 }
@@ -217,7 +217,7 @@ bool Roster::is_behind(PeerId peer) const {
 }
 
 std::uint64_t Roster::held_bytes() const {
-  std::uint64_t bytes = entries_.size() * (sizeof(PeerId) + sizeof(Entry)) + address_bytes_;
+  std::uint64_t bytes = entries_.size() * (sizeof(PeerId) + sizeof(Entry) + kMostSiteBytes) + address_bytes_;
   for (const auto& [address, dial] : dials_) bytes += sizeof address + sizeof dial + address.size();
   return bytes;
 }
@@ -230,7 +230,7 @@ std::optional<Heartbeat> Roster::last_heartbeat(PeerId peer) const {
 Member Roster::process(PeerId peer) const {
   const auto found = entries_.find(peer);
   if (found == entries_.end()) return {peer, {}};
-  return {peer, found->second.address, found->second.incarnation};
+  return {peer, found->second.address, found->second.incarnation, found->second.site};
 }
 
 }  // namespace tw

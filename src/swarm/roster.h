@@ -19,7 +19,7 @@ class Roster {
  public:
   static constexpr std::size_t kMostAddressBytes = 260;  ///< a host name (RFC 1035: 253), a colon and a port
   /// At most, for each peer that is known: entry, dial and address.
-  static constexpr std::size_t kEntryBytes = 512 + 2 * kMostAddressBytes;
+  static constexpr std::size_t kEntryBytes = 512 + kMostSiteBytes + 2 * kMostAddressBytes;
 
   /// bootstrap: addresses to dial as long as nobody is linked.
   Roster(PeerId self, std::vector<std::string> bootstrap);
@@ -94,6 +94,7 @@ class Roster {
   struct Entry {
     std::string address;
     std::uint64_t incarnation = 0;  // of whoever was linked last
+    std::string site;               // the same
     bool open = false;
     std::optional<Heartbeat> heartbeat;
     Instant heard_at{};

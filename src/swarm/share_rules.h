@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "wire/line.h"
@@ -16,9 +17,10 @@ struct Hand {
   bool owns = true;                 ///< may reduce a share
   std::uint32_t contributions = 1;  ///< vectors that it sends
   Line line{};
+  std::string site{};  ///< empty: one of its own
 };
 
-/// How the vector is divided among those who reduce it (average/ provides it).
+/// How the vector is divided among those who reduce it (average/ provides it). Hands are the participants.
 struct ShareRules {
   /// The shares of a plan. Those of the plan before stay when others would gain little.
   std::function<std::vector<Share>(std::uint64_t segments, const std::vector<Hand>& hands,
@@ -30,6 +32,14 @@ struct ShareRules {
       move;
   /// What averaging with these shares takes at least; 0 when nobody's line is known.
   std::function<double(const std::vector<Share>& shares, const std::vector<Hand>& hands)> seconds;
+  /// A plan with shares gets a tree of sites, and its contributions their groups, where that is better.
+  std::function<void(Plan& plan, const std::vector<Hand>& hands)> plant;
+  /// Shares, sites and groups as in the plan before, which has sites, but for what belonged to peers that are
+  /// gone or own no more.
+  std::function<void(Plan& plan, const Plan& before, const std::vector<Hand>& hands)> follow;
+  /// Participants came or went; shares and groups stay: in each site somebody passes the mean on. Nothing for
+  /// a plan without sites, or a malformed one.
+  std::function<void(Plan& plan, std::uint64_t segments, const std::vector<Hand>& hands)> mend;
 };
 
 }  // namespace tw

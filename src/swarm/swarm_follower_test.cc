@@ -32,8 +32,8 @@ class Follower {
   }
 
   Plan plan(Ballot ballot = 0, std::uint32_t version = 1) const {
-    Plan plan{
-        ballot, version, {}, equal_share_rules().cut(12, {{PeerId{1}}, {PeerId{2}}, {PeerId{3}}}, {}), {}};
+    Plan plan{ballot, version};
+    plan.shares = equal_share_rules().cut(12, {{PeerId{1}}, {PeerId{2}}, {PeerId{3}}}, {});
     plan.draft = {kRun, 7, digest_of(head), head.members};
     plan.draft.contributors = {{PeerId{1}, 0, 32, RangeSet(Range{0, 8})},
                                {PeerId{2}, 0, 32, RangeSet(Range{8, 8})}};

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -36,12 +37,15 @@ class Council {
     Duration patience = 10s;
     Duration expected_reduce = 2s;
     double demanded_s = 0;  ///< by the lines
+    std::map<std::uint64_t, std::string> sites{};
+    ShareRules shares = equal_share_rules();
   };
 
   explicit Council(const Setup& setup)
-      : head(head_of(tw::members(setup.members))),
+      : sites(setup.sites),
+        head(head_of(members_of(setup))),
         lead({member(setup.leader), setup.lease, 12, setup.rounds, setup.wait_for, setup.patience,
-              setup.expected_reduce, rules(setup.demanded_s)},
+              setup.expected_reduce, rules(setup)},
              head, setup.ballot, kStart) {
     for (const std::uint64_t id : setup.members) {
       live.emplace(PeerId{id}, 0);
@@ -51,6 +55,14 @@ class Council {
   }
 
   Council() : Council(Setup{}) {}
+
+  static std::vector<Member> members_of(const Setup& setup) {
+    std::vector<Member> all = tw::members(setup.members);
+    for (Member& m : all) {
+      if (setup.sites.contains(m.peer.value)) m.site = setup.sites.at(m.peer.value);
+    }
+    return all;
+  }
 
   void link(std::uint64_t id) {
     live.emplace(PeerId{id}, 0);
@@ -82,7 +94,8 @@ class Council {
     if (!live.contains(PeerId{id})) return;
     Progress progress = standing_of(id);
     progress.gave_back = gave_back;
-    lead.on_progress({PeerId{id}, member(id).address, live.at(PeerId{id})}, progress);
+    const std::string site = sites.contains(id) ? sites.at(id) : "";
+    lead.on_progress({PeerId{id}, member(id).address, live.at(PeerId{id}), site}, progress);
     carry();
   }
 
@@ -144,6 +157,7 @@ class Council {
   }
 
   std::vector<Hand> hands{};  ///< for whom shares were cut
+  std::map<std::uint64_t, std::string> sites;
   Record head;
   Lead lead;
   Instant now = kStart;
@@ -161,8 +175,9 @@ class Council {
   std::vector<Event> events{};
 
  private:
-  ShareRules rules(double demanded_s) {
-    ShareRules rules = equal_share_rules();
+  ShareRules rules(const Setup& setup) {
+    ShareRules rules = setup.shares;
+    const double demanded_s = setup.demanded_s;
     rules.cut = [this, cut = rules.cut](std::uint64_t segments, const std::vector<Hand>& all,
                                         const std::vector<Share>& before) {
       hands = all;

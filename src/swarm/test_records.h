@@ -20,14 +20,14 @@ inline std::vector<Member> members(const std::vector<std::uint64_t>& ids) {
   return all;
 }
 
-/// Equal shares; those of owners that are gone fall to the first.
+/// Equal shares; those of owners that are gone fall to the first. No sites.
 inline ShareRules equal_share_rules() {
   const auto owners = [](const std::vector<Hand>& hands) {
-    std::vector<PeerId> peers;
+    std::vector<PeerId> all;
     for (const Hand& hand : hands) {
-      if (hand.owns) peers.push_back(hand.peer);
+      if (hand.owns) all.push_back(hand.peer);
     }
-    return peers;
+    return all;
   };
   ShareRules rules;
   rules.cut = [owners](std::uint64_t segments, const std::vector<Hand>& hands, const std::vector<Share>&) {
@@ -58,6 +58,11 @@ inline ShareRules equal_share_rules() {
     return shares;
   };
   rules.seconds = [](const std::vector<Share>&, const std::vector<Hand>&) { return 0.0; };
+  rules.plant = [](Plan&, const std::vector<Hand>&) {};
+  rules.follow = [](Plan& plan, const Plan& before, const std::vector<Hand>&) {
+    plan.shares = before.shares;
+  };
+  rules.mend = [](Plan&, std::uint64_t, const std::vector<Hand>&) {};
   return rules;
 }
 

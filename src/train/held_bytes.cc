@@ -16,16 +16,17 @@ constexpr std::uint64_t kImages = 2;
 
 /// Its members, and contributions of at least one microbatch each.
 std::uint64_t record_bytes(const HeldSizes& s) {
-  return s.peers * (sizeof(Member) + Roster::kMostAddressBytes) +
+  return s.peers * (sizeof(Member) + Roster::kMostAddressBytes + kMostSiteBytes) +
          s.microbatches * (sizeof(Contribution) + sizeof(Range));
 }
 
-/// Early pieces and one mean of each sender; what a plan asks for, which is a contribution for each
-/// microbatch at most; and the own mean of the present set and of the one before.
+/// Early pieces, one mean of its site and one of all of each sender; what a plan asks for, which is a
+/// contribution for each microbatch at most; and the own means of the site, of the present set and of the one
+/// before.
 std::uint64_t reduction_bytes(const HeldSizes& s) {
   const std::uint64_t vector = s.vector_bytes + s.segments * sizeof(Blob);
   const std::uint64_t asked = std::min<std::uint64_t>(s.microbatches, s.peers * Reduction::kMaxSlots);
-  return (s.peers * (Reduction::kEarlyVectors + 1) + asked + 2) * vector;
+  return (s.peers * (Reduction::kEarlyVectors + 2) + asked + 3) * vector;
 }
 
 std::uint64_t early_bytes(const HeldSizes& s) {

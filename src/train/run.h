@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "average/division.h"
 #include "base/digest.h"
 #include "base/ids.h"
 #include "base/time.h"
@@ -49,6 +50,7 @@ struct RunOptions {
   Codec codec = Codec::fp32;
   /// What rounding takes from a contribution is added to a later one; nothing: where codec is int8 or int4.
   std::optional<bool> error_feedback;
+  SiteUse sites = SiteUse::automatic;
   double norm_cap = 0;  ///< largest L2 norm, per sample, of a segment of a contribution; 0 = none
   Round rounds = 100;
   std::uint64_t seed = 1;
@@ -62,8 +64,8 @@ struct RunOptions {
   std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
 };
 
-/// Names everything that decides the result (not paths, patience, evaluation or checkpoints): peers of one
-/// run agree on it.
+/// Names everything that decides the result (not paths, patience, evaluation, sites or checkpoints): peers of
+/// one run agree on it.
 Digest run_digest(const RunOptions& options, std::uint64_t parameter_count);
 
 }  // namespace tw

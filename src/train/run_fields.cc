@@ -34,9 +34,9 @@ struct FolderPlace {
   std::string* at;
 };
 
-using Place =
-    std::variant<std::uint64_t*, int*, double*, std::optional<double>*, std::optional<bool>*, Duration*,
-                 DataKind*, OptimizerKind*, ScheduleKind*, Codec*, ModelPlace, FilePlace, FolderPlace>;
+using Place = std::variant<std::uint64_t*, int*, double*, std::optional<double>*, std::optional<bool>*,
+                           Duration*, DataKind*, OptimizerKind*, ScheduleKind*, Codec*, SiteUse*, ModelPlace,
+                           FilePlace, FolderPlace>;
 
 struct Bounds {
   double low = 0;
@@ -108,6 +108,10 @@ constexpr RunField kFields[] = {
     {"training", "error_feedback",
      "what rounding takes from a peer's gradient is added to a later one; by default with int8 and int4",
      [](RunOptions& o) -> Place { return &o.error_feedback; }},
+    {"training", "sites",
+     "whether peers of one site (tw train --site) are averaged first; auto: where that is faster or sends "
+     "less between sites",
+     [](RunOptions& o) -> Place { return &o.sites; }},
     {"training", "norm_cap",
      "largest L2 norm, per sample, of a segment (65536 values) of a gradient; what is beyond it enters no "
      "round; 0: no limit",
@@ -178,6 +182,11 @@ Names names_of(ScheduleKind) {
 }
 
 Names names_of(Codec) { return kCodecNames; }
+
+Names names_of(SiteUse) {
+  static constexpr std::string_view kNames[] = {"auto", "flat", "tree"};
+  return kNames;
+}
 
 constexpr std::string_view kModels[] = {"mnist-cnn", "char-transformer"};
 

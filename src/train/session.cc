@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "average/shares.h"
+#include "average/division.h"
 #include "swarm/quorum.h"
 #include "train/session_machine.h"
 #include "wire/frame.h"
@@ -23,7 +23,7 @@ constexpr Duration kTakenForGood = 10s;
 /// A joiner that reaches nobody for so long gives up.
 constexpr Duration kGiveUpJoining = 30s;
 
-Member caller_of(const Hello& hello) { return {hello.peer, hello.address, hello.incarnation}; }
+Member caller_of(const Hello& hello) { return {hello.peer, hello.address, hello.incarnation, hello.site}; }
 
 }  // namespace
 
@@ -63,12 +63,12 @@ Result<std::string> Session::Machine::start() {
   Result<std::string> address = doors_.network.open(options_.listen, *this);
   if (!address.ok()) return address;
   address_ = address.value();
-  doors_.network.greet_with(
-      encode(Hello{kProtocolVersion, run_, options_.self, geometry_.length, address_, options_.incarnation}));
+  doors_.network.greet_with(encode(Hello{kProtocolVersion, run_, options_.self, geometry_.length, address_,
+                                         options_.incarnation, options_.site}));
 
   const RunOptions& run = options_.run;
   Swarm::Options swarm;
-  swarm.self = {options_.self, address_, options_.incarnation};
+  swarm.self = {options_.self, address_, options_.incarnation, options_.site};
   swarm.run = run_;
   swarm.founder = options_.join.empty();
   swarm.wait_for = options_.wait_for;
@@ -77,7 +77,7 @@ Result<std::string> Session::Machine::start() {
   swarm.segments = geometry_.segments();
   swarm.rounds = run.rounds;
   swarm.patience = run.patience;
-  swarm.shares = share_rules(encoded_bytes(run.codec, geometry_.length));
+  swarm.shares = share_rules(encoded_bytes(run.codec, geometry_.length), run.sites);
   swarm.rarely = options_.rarely;
   swarm_.emplace(std::move(swarm), doors_.clock.now());
 

@@ -33,6 +33,7 @@ struct SessionOptions {
   /// Drawn at random when the process starts: tells it from another one, earlier or at the same time, with
   /// the same id.
   std::uint64_t incarnation = 0;
+  std::string site;  ///< Member::site
   std::string listen = "127.0.0.1:0";
   std::vector<std::string> join;  ///< addresses of peers; empty: this peer starts (or resumes) the run
   std::uint32_t wait_for = 1;     ///< the first peer begins round 1 when so many peers are there

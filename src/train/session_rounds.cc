@@ -190,17 +190,14 @@ void Session::Machine::own_contribution_is_unfit(const Reduction::Unfit& unfit) 
 void Session::Machine::complain_about_stalls() {
   if (!reduction_ || !reduction_->plan() || reduction_->complete()) return;
   const Instant now = doors_.clock.now();
-  const std::vector<PeerId> contributions = reduction_->owing_contributions();
   // As long as anything comes, the line is busy, and whose segments come later has not stalled.
   Instant since = planned_at_;
   for (const auto& [peer, last] : last_bulk_) since = std::max(since, last);
-  for (PeerId peer : reduction_->owing()) {
+  for (const auto& [peer, complaint] : reduction_->owing()) {
     const Duration limit = std::max<Duration>(kStallFloor, kStallRoundTrips * swarm_->round_trip(peer));
     if (now - since < limit || now - complained_[peer] < kStallFloor) continue;
     complained_[peer] = now;
-    const bool contribution =
-        std::find(contributions.begin(), contributions.end(), peer) != contributions.end();
-    swarm_->complain(now, peer, contribution ? Complaint::owes_contribution : Complaint::owes_mean);
+    swarm_->complain(now, peer, complaint);
   }
 }
 

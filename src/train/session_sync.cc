@@ -184,7 +184,8 @@ void Session::Machine::load_checkpoint() {
          if (image.record.last) {
            return end("the run is complete: its checkpoint is that of the last round", false);
          }
-         image.record = restarted(image.record, {{options_.self, address_, options_.incarnation}});
+         image.record =
+             restarted(image.record, {{options_.self, address_, options_.incarnation, options_.site}});
          catching_up_ = true;
          caught_up_since_ = doors_.clock.now();
          restore(std::move(image), "checkpoint");

@@ -22,8 +22,9 @@ struct Scatter {
   static void fields(auto& self, auto&& field) { field(self.round, self.slot, self.segment); }
 };
 
-/// One segment of the mean, from its owner to everybody. `set` names the contributions that are in it; of two
-/// sets of one sender, that of its later plan (ballot, version) counts.
+/// One segment of the mean, to everybody; or of the mean of one site, to the root of the segment. `set` names
+/// the contributions that are in it; of two sets of one sender, that of its later plan (ballot, version)
+/// counts.
 struct Gather {
   Round round = 0;
   Ballot ballot = 0;
@@ -31,9 +32,10 @@ struct Gather {
   std::uint64_t set = 0;
   std::uint64_t segment = 0;
   Blob payload;
+  bool of_site = false;
 
   static void fields(auto& self, auto&& field) {
-    field(self.round, self.ballot, self.version, self.set, self.segment);
+    field(self.round, self.ballot, self.version, self.set, self.segment, self.of_site);
   }
 };
 

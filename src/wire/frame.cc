@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/frame.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <concepts>
@@ -147,6 +148,11 @@ class Reader {
     if (record.first_sample > UINT64_MAX - record.samples) failed_ = true;
   }
 
+  void get(Member& member) {
+    Member::fields(member, *this);
+    if (member.site.size() > kMostSiteBytes) failed_ = true;
+  }
+
   void get(RangeSet& set) {
     std::vector<Range> ranges;
     get(ranges);
@@ -189,6 +195,9 @@ Result<Message> decode_as(const Frame& frame) {
   T message;
   Reader reader(frame.head.bytes().subspan(1));
   T::fields(message, reader);
+  if constexpr (std::is_same_v<T, Hello>) {
+    if (message.site.size() > kMostSiteBytes) return Error{"Hello: a site of more than 64 bytes"};
+  }
   if (!reader.finished())
     return Error{std::string(name_of(message)) + ": truncated, too long or out of range"};
   if constexpr (Bulk<T>) {
@@ -212,6 +221,13 @@ constexpr std::array<const char*, kTypes> kNames = {
     "Hello", "Peers",     "Heartbeat",   "Progress",   "Lease",    "Recall",  "Plan",
     "Vote",  "Prepare",   "Promise",     "Commit",     "Report",   "Scatter", "Gather",
     "Tally", "ObjectAsk", "ObjectOffer", "ObjectGone", "ChunkAsk", "Chunk",   "SyncDone"};
+
+std::uint64_t name_of_set(Round round, const std::vector<Contribution>& contributors) {
+  Writer writer;
+  writer(round, contributors);
+  const std::vector<std::byte> bytes = writer.take();
+  return digest_of(std::span<const std::byte>(bytes)).low;
+}
 
 }  // namespace
 
@@ -256,10 +272,24 @@ Digest digest_of(const Record& record) {
 }
 
 std::uint64_t contribution_set(const Record& record) {
-  Writer writer;
-  writer(record.round, record.contributors);
-  const std::vector<std::byte> bytes = writer.take();
-  return digest_of(std::span<const std::byte>(bytes)).low;
+  std::vector<std::uint32_t> groups;
+  for (const Contribution& c : record.contributors) groups.push_back(c.group);
+  std::sort(groups.begin(), groups.end());
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  std::vector<Contribution> set = record.contributors;
+  for (Contribution& c : set) {
+    const auto place = std::lower_bound(groups.begin(), groups.end(), c.group);
+    c.group = static_cast<std::uint32_t>(place - groups.begin());
+  }
+  return name_of_set(record.round, set);
+}
+
+std::uint64_t contribution_set(const Record& record, std::uint32_t group) {
+  std::vector<Contribution> set;
+  for (const Contribution& c : record.contributors) {
+    if (c.group == group) set.emplace_back(c).group = 0;
+  }
+  return name_of_set(record.round, set);
 }
 
 const char* name_of(const Message& message) { return kNames[message.index()]; }

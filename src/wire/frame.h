@@ -29,8 +29,12 @@ std::optional<std::uint32_t> protocol_of(const Frame& hello);
 /// Digest of the record's encoding: the link of the chain.
 Digest digest_of(const Record& record);
 
-/// Names the contributions that enter a mean, in order; the same set gives the same mean, bit for bit.
+/// Names the contributions that enter a mean, in order and by group (which numbers the groups have counts
+/// only for their order); the same set gives the same mean, bit for bit.
 std::uint64_t contribution_set(const Record& record);
+
+/// The same for the mean of one group, whatever its number.
+std::uint64_t contribution_set(const Record& record, std::uint32_t group);
 
 /// "Heartbeat", "Plan" ... for logs.
 const char* name_of(const Message& message);

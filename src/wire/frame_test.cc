@@ -227,6 +227,11 @@ TEST(Frame, refuses_what_is_too_long_empty_unknown_or_has_a_payload_it_should_no
   EXPECT_FALSE(decode(encode(Gather{1, 1, 1, 1, 1, huge})));
   const Hello wordy{.address = std::string(5000, 'x')};
   EXPECT_FALSE(decode(encode(wordy))) << "texts end at 4096 bytes";
+  const std::string place(kMostSiteBytes, 'x');
+  EXPECT_TRUE(decode(encode(Hello{.site = place})));
+  EXPECT_FALSE(decode(encode(Hello{.site = place + "x"})));
+  EXPECT_TRUE(decode(encode(Peers{{{PeerId{1}, "here:1", 1, place}}})));
+  EXPECT_FALSE(decode(encode(Peers{{{PeerId{1}, "here:1", 1, place + "x"}}})));
   Peers crowd;
   crowd.peers.resize(kMaxHeadBytes / 12 + 1);
   EXPECT_FALSE(decode(encode(crowd))) << "beyond kMaxHeadBytes";
@@ -264,6 +269,25 @@ TEST(ContributionSet, depends_on_contributors_their_order_samples_and_microbatch
   EXPECT_TRUE(changed([](Record& r) { r.contributors[0].slot = 1; }));
   EXPECT_TRUE(changed([](Record& r) { r.contributors[0].samples = 31; }));
   EXPECT_TRUE(changed([](Record& r) { r.contributors[0].microbatches.add(Range{9, 1}); }));
+  EXPECT_TRUE(changed([](Record& r) { r.contributors[1].group = 1; }));
+}
+
+TEST(ContributionSet, depends_on_who_is_in_a_group_with_whom_and_not_on_the_numbers_of_groups) {
+  Record record;
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    record.contributors.push_back({PeerId{id}, 0, 32, RangeSet(Range{id, 1}), id < 3 ? 2U : 5U});
+  }
+  Record other = record;
+  for (Contribution& c : other.contributors) c.group = c.group == 5 ? 1 : 0;
+  EXPECT_EQ(contribution_set(other), contribution_set(record));
+  EXPECT_EQ(contribution_set(other, 1), contribution_set(record, 5));
+  EXPECT_NE(contribution_set(record, 2), contribution_set(record, 5));
+  Record without = record;
+  without.contributors.pop_back();
+  EXPECT_EQ(contribution_set(without, 2), contribution_set(record, 2)) << "another group has changed";
+  EXPECT_EQ(contribution_set(without), contribution_set(record, 2)) << "one group is all there is";
+  for (Contribution& c : other.contributors) c.group = 1 - c.group;
+  EXPECT_NE(contribution_set(other), contribution_set(record)) << "groups in another order";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,14 +12,20 @@
 
 namespace tw {
 
+/// Longest name of a site (provider:region:zone).
+inline constexpr std::size_t kMostSiteBytes = 64;
+
 /// A process, not a machine or a name: one that restarts with its old id has another incarnation, knows
 /// nothing of what the former promised and voted for, and is another member.
 struct Member {
   PeerId peer;
   std::string address;
   std::uint64_t incarnation = 0;
+  std::string site;  ///< provider:region:zone; empty: a site of its own
 
-  static void fields(auto& self, auto&& field) { field(self.peer, self.address, self.incarnation); }
+  static void fields(auto& self, auto&& field) {
+    field(self.peer, self.address, self.incarnation, self.site);
+  }
 
   bool is(const Member& other) const { return peer == other.peer && incarnation == other.incarnation; }
 
@@ -31,10 +38,11 @@ struct Contribution {
   PeerId peer;
   std::uint32_t slot = 0;
   std::uint64_t samples = 0;
-  RangeSet microbatches;  ///< numbers within the round
+  RangeSet microbatches;    ///< numbers within the round
+  std::uint32_t group = 0;  ///< those of one group (a site) are added first: average/reduction.h
 
   static void fields(auto& self, auto&& field) {
-    field(self.peer, self.slot, self.samples, self.microbatches);
+    field(self.peer, self.slot, self.samples, self.microbatches, self.group);
   }
 
   bool operator==(const Contribution&) const = default;

@@ -12,7 +12,7 @@
 /// Who takes part, who leads, what is to be done and what is decided: the control messages of swarm/.
 namespace tw {
 
-inline constexpr std::uint32_t kProtocolVersion = 5;
+inline constexpr std::uint32_t kProtocolVersion = 6;
 
 /// First message of every link. The receiver turns the link away when version, run or parameter count differ.
 struct Hello {
@@ -23,9 +23,10 @@ struct Hello {
   std::uint64_t parameters = 0;
   std::string address;            ///< where others reach this peer
   std::uint64_t incarnation = 0;  ///< drawn when the process starts
+  std::string site;               ///< as in Member
 
   static void fields(auto& self, auto&& field) {
-    field(self.protocol, self.run, self.peer, self.parameters, self.address, self.incarnation);
+    field(self.protocol, self.run, self.peer, self.parameters, self.address, self.incarnation, self.site);
   }
 
   bool operator==(const Hello&) const = default;
@@ -136,6 +137,18 @@ struct Share {
   bool operator==(const Share&) const = default;
 };
 
+/// One site of a plan: its contributions go to the owners of `shares`, which send their mean to the roots
+/// (Plan::shares) and pass the mean of all on to the members.
+struct SitePlan {
+  std::vector<PeerId> members;
+  /// Cover the vector, by members; none without members. Sealed: the root has this site's part already.
+  std::vector<Share> shares;
+
+  static void fields(auto& self, auto&& field) { field(self.members, self.shares); }
+
+  bool operator==(const SitePlan&) const = default;
+};
+
 /// The call: how this round is averaged. A later (ballot, version) replaces an earlier one.
 struct Plan {
   Ballot ballot = 0;
@@ -144,9 +157,11 @@ struct Plan {
   std::vector<Share> shares;         ///< cover the vector, in order, without overlap
   std::vector<PeerId> participants;  ///< who gets the mean
   double expected_s = 0;             ///< what it should take; 0: not known
+  /// Each participant is in one; Contribution::group counts them. None: all are in one, with `shares`.
+  std::vector<SitePlan> sites;
 
   static void fields(auto& self, auto&& field) {
-    field(self.ballot, self.version, self.draft, self.shares, self.participants, self.expected_s);
+    field(self.ballot, self.version, self.draft, self.shares, self.participants, self.expected_s, self.sites);
   }
 
   bool operator==(const Plan&) const = default;
@@ -209,9 +224,11 @@ enum class Complaint : std::uint8_t {
   unreachable,        ///< the link between the two is gone
   owes_contribution,  ///< no byte from it although it owes a contribution: nobody else keeps it from sending;
                       ///< of oneself: its sum is another one than the plan counts on
-  owes_mean,   ///< no byte from it although it owes a part of the mean: it may itself wait for somebody
-  not_finite,  ///< its contribution holds NaN or infinity
-  too_large,   ///< its contribution is beyond the norm cap of the run
+  owes_partial,       ///< ... although it owes the mean of its site: it may itself wait for contributions
+  owes_mean,          ///< ... although it owes a part of the mean: it may itself wait for those
+  owes_copy,          ///< ... although it is to pass a part of the mean on: it may itself wait for that
+  not_finite,         ///< its contribution holds NaN or infinity
+  too_large,          ///< its contribution is beyond the norm cap of the run
   slow_contribution,  ///< bytes come, but its contribution will be here long after its time
   slow_mean,          ///< the same of its part of the mean: it may itself wait for somebody
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "average/shares.h"
+#include "average/sites.h"
 #include "wire/frame.h"
 
 namespace tw::fuzz {
@@ -45,7 +46,7 @@ class Maker {
 
   void fill(Standing& value) { value = static_cast<Standing>(input_.below(5)); }
 
-  void fill(Complaint& value) { value = static_cast<Complaint>(input_.below(7)); }
+  void fill(Complaint& value) { value = static_cast<Complaint>(input_.below(9)); }
 
   void fill(ObjectKind& value) { value = static_cast<ObjectKind>(input_.below(2)); }
 
@@ -251,7 +252,7 @@ Plan make_plan(Input& input, const Material& material) {
   if (!material.head || input.one_in(4)) {
     Plan plan = input.one_of(material.plans);
     Maker make(input, material);
-    switch (input.below(4)) {
+    switch (input.below(5)) {
       case 0:
         make(plan.ballot, plan.version);
         break;
@@ -260,6 +261,9 @@ Plan make_plan(Input& input, const Material& material) {
         break;
       case 2:
         make(plan.participants);
+        break;
+      case 3:
+        make(plan.sites);
         break;
       default:
         make(plan.draft.contributors);
@@ -287,6 +291,13 @@ Plan make_plan(Input& input, const Material& material) {
     plan.participants.push_back(material.peers[i]);
   }
   plan.shares = equal_shares(material.segments, plan.participants);
+  if (input.one_in(2)) {
+    std::vector<Hand> hands;
+    for (const PeerId peer : plan.participants) {
+      hands.push_back({.peer = peer, .site = input.one_in(4) ? "" : std::string(1 + input.below(2), 's')});
+    }
+    divide_into_sites(plan, material.segments, hands);
+  }
   return plan;
 }
 

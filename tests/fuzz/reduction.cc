@@ -90,8 +90,7 @@ class Story {
   void look() {
     TW_CHECK(reduction_.take_unfit().size() <= 300);
     TW_CHECK(reduction_.take_wakeups().size() <= 300);
-    for (const PeerId peer : reduction_.owing()) TW_CHECK(peer != options_.self);
-    for (const PeerId peer : reduction_.owing_contributions()) TW_CHECK(peer != options_.self);
+    for (const auto& [peer, what] : reduction_.owing()) TW_CHECK(peer != options_.self);
     (void)reduction_.scattered();
     if (!reduction_.complete()) return;
     std::vector<float> mean(options_.geometry.length);

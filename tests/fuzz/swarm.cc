@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "average/shares.h"
+#include "average/division.h"
 #include "base/check.h"
 #include "fuzz/material.h"
 #include "fuzz/target.h"
@@ -46,7 +46,7 @@ class Story {
     options.segments = material.segments;
     options.rounds = 3 + input.below(3);
     options.patience = 5s;
-    options.shares = share_rules(1 << 20);
+    options.shares = share_rules(1 << 20, SiteUse::automatic);
     return options;
   }
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "average/division.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "average/shares.h"
+#include "average/sites.h"
+#include "average/traffic.h"
+
+namespace tw {
+namespace {
+
+/// What a tree may be slower where it sends less between sites: lines are measured to a few percent, and what
+/// crosses sites is what costs.
+constexpr double kWorthLess = 1.1;
+constexpr double kFaster = 0.95;
+
+bool is_apart(const Hand& a, const Hand& b) { return a.site.empty() || a.site != b.site; }
+
+bool has_two_sites(const std::vector<Hand>& hands) {
+  return std::ranges::any_of(hands, [&](const Hand& hand) {
+    return hand.peer != hands.front().peer && is_apart(hand, hands.front());
+  });
+}
+
+void plant(SiteUse use, Plan& plan, const std::vector<Hand>& hands) {
+  if (use == SiteUse::flat || !has_two_sites(hands)) return;
+  Plan tree = plan;
+  divide_into_sites(tree, plan.shares.back().first + plan.shares.back().count, hands);
+  if (use == SiteUse::tree || is_better(tree, plan, hands)) plan = std::move(tree);
+}
+
+}  // namespace
+
+bool is_better(const Plan& tree, const Plan& flat, const std::vector<Hand>& hands) {
+  const Traffic with(tree, hands), without(flat, hands);
+  const double seconds = with.seconds_per_byte(), flat_seconds = without.seconds_per_byte();
+  if (seconds < kFaster * flat_seconds) return true;
+  return with.between_sites() < kFaster * without.between_sites() && seconds <= kWorthLess * flat_seconds;
+}
+
+ShareRules share_rules(std::uint64_t bytes, SiteUse use) {
+  ShareRules rules;
+  rules.cut = weighted_shares;
+  rules.move = moved;
+  rules.seconds = [bytes](const auto& shares, const auto& hands) { return seconds_of(shares, bytes, hands); };
+  rules.plant = [use](Plan& plan, const auto& hands) { tw::plant(use, plan, hands); };
+  rules.follow = divide_as_before;
+  rules.mend = mend_sites;
+  return rules;
+}
+
+}  // namespace tw

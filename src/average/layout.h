@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "wire/messages.h"
+
+namespace tw {
+
+/// Who does what under a plan, segment by segment, as one peer sees it. The contributions of a group go to
+/// the owner of the segment in the site of the same number, and the mean of the group from there to the
+/// segment's root; the mean of all goes from the root to the owners, and from each owner to its site. A plan
+/// without sites has one, of all participants, where every owner is the root.
+class Layout {
+ public:
+  struct Input {
+    PeerId peer;
+    std::uint32_t slot = 0;
+    std::uint64_t samples = 0;
+    float weight = 0;  ///< its share of the samples of its group
+  };
+
+  struct Group {
+    std::uint32_t site = 0;
+    std::uint64_t set = 0;      ///< contribution_set
+    float weight = 0;           ///< its share of all samples
+    std::vector<Input> inputs;  ///< in the order in which they are added
+  };
+
+  /// Of nobody.
+  Layout() = default;
+
+  /// Nothing if the plan is malformed: shares or sites do not cover the vector or name somebody who does not
+  /// participate, a participant is not in just one site, no contributions, one named twice, weights of 0.
+  static std::optional<Layout> of(const Plan& plan, std::uint64_t segments, PeerId self);
+
+  /// In the order in which the mean adds them; each has inputs.
+  const std::vector<Group>& groups() const { return groups_; }
+
+  PeerId root(std::uint64_t segment) const { return roots_[segment]; }
+
+  /// The mean is there already, at the root or at least of this site's part: its owner wants no
+  /// contributions, nor the root its partial.
+  bool closed(std::uint32_t site, std::uint64_t segment) const {
+    return closed_[segment] || (!sites_[site].closed.empty() && sites_[site].closed[segment]);
+  }
+
+  /// Of a site; nobody where the site has no members.
+  std::optional<PeerId> owner(std::uint32_t site, std::uint64_t segment) const {
+    const std::vector<PeerId>& owners = sites_[site].owners;
+    return owners.empty() ? std::nullopt : std::optional(owners[segment]);
+  }
+
+  bool is_root(std::uint64_t segment) const { return roots_[segment] == self_; }
+
+  /// This peer is the owner of its site.
+  bool owns(std::uint64_t segment) const { return site_ && owner(*site_, segment) == self_; }
+
+  /// Whose segments this peer gets from whom; nothing when it is no participant.
+  std::optional<std::uint32_t> site() const { return site_; }
+
+  /// That of the own site; null when nobody there contributes.
+  const Group* own_group() const { return own_group_ < groups_.size() ? &groups_[own_group_] : nullptr; }
+
+  /// To whom this peer sends the mean of a segment once it has it.
+  std::vector<PeerId> receivers(std::uint64_t segment) const;
+
+ private:
+  struct Site {
+    std::vector<PeerId> members;
+    std::vector<PeerId> owners;  // by segment
+    std::vector<bool> closed;    // the same
+  };
+
+  static std::optional<Site> site_of(const SitePlan& plan, std::uint64_t segments);
+  bool take_sites(const Plan& plan, std::uint64_t segments);
+  bool take_groups(const Plan& plan);
+
+  PeerId self_;
+  std::vector<Group> groups_;
+  std::size_t own_group_ = 0;
+  std::vector<PeerId> roots_;
+  std::vector<bool> closed_;
+  std::vector<Site> sites_;
+  std::optional<std::uint32_t> site_;
+};
+
+}  // namespace tw

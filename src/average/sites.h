@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "swarm/share_rules.h"
+#include "wire/messages.h"
+
+namespace tw {
+
+/// Gives the plan a tree of sites by the names that hands have, with shares in each by what their lines
+/// carry, and roots spread over all owners; and each contribution the group of its contributor's site. Who is
+/// at a site where nobody may own goes to the one with most owners. Hands are the participants; one of them
+/// owns.
+void divide_into_sites(Plan& plan, std::uint64_t segments, const std::vector<Hand>& hands);
+
+/// The same for a plan that follows another one of the round: sites, shares and roots stay but for those of
+/// peers that are gone or own no more; new participants go where others of their site are.
+void divide_as_before(Plan& plan, const Plan& before, const std::vector<Hand>& hands);
+
+/// Participants came or went, and the roots are given, which have what the sites that lost an owner had to
+/// add: in each site, owners that are gone have heirs, any member if it comes to that, who pass the mean on
+/// and take no contributions. A plan without sites stays as it is, and a malformed one.
+void mend_sites(Plan& plan, std::uint64_t segments, const std::vector<Hand>& hands);
+
+}  // namespace tw

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "swarm/share_rules.h"
+#include "wire/messages.h"
+
+namespace tw {
+
+/// What each participant of a plan sends to each other one, in encoded vectors.
+class Traffic {
+ public:
+  /// Hands are the participants; each contribution of the plan is one vector of theirs.
+  Traffic(const Plan& plan, const std::vector<Hand>& hands);
+
+  double from_to(std::size_t i, std::size_t j) const { return sent_[i * hands_.size() + j]; }
+
+  /// Between hands of different sites.
+  double between_sites() const;
+
+  /// The time in which lines carry a vector of one byte; 0 when none is known. Unknown lines count as the
+  /// median of the known ones.
+  double seconds_per_byte() const;
+
+ private:
+  void add(PeerId from, PeerId to, double vectors);
+
+  std::vector<Hand> hands_;
+  std::map<PeerId, std::size_t> places_;
+  std::vector<double> sent_;
+};
+
+}  // namespace tw
