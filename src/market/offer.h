@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,7 @@ namespace tw {
 enum class Purchase { spot, on_demand, owned };
 
 std::string_view to_string(Purchase purchase);
+std::optional<Purchase> parse_purchase(std::string_view text);
 
 /// A priced VM type in a zone. 0 of a size, an empty text: not known.
 struct Offer {
@@ -20,8 +22,9 @@ struct Offer {
   std::string zone;            ///< empty: anywhere in the region
   std::string failure_domain;  ///< machines of one are lost together: the zone, else the region
   std::string vm_type;
-  std::string gpu;  ///< as SkyPilot and the publications write it: T4, A10, A100-80GB
-  double gpus = 0;  ///< of one VM; a fraction where a GPU is shared
+  std::string gpu;            ///< as SkyPilot and the publications write it: T4, A10, A100-80GB
+  double gpus = 0;            ///< of one VM; a fraction where a GPU is shared
+  double gpu_memory_gib = 0;  ///< of one GPU
   double memory_gib = 0;
   double vcpus = 0;
   double network_gbps = 0;  ///< the most one VM may send or receive, 1e9 bit/s
@@ -35,6 +38,10 @@ struct Offer {
 
   bool operator==(const Offer&) const = default;
 };
+
+/// What the publications and the clouds' own pages say of every machine of a provider: start-up time, notice,
+/// network cap, failure domain and quota class, where the offer leaves them open. See docs/planner.md.
+void fill_in(Offer& offer);
 
 inline Site site_of(const Offer& offer) { return {offer.provider, offer.region, offer.zone}; }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
+#include "market/site.h"
 
-#include "market/network.h"
-#include "market/offer.h"
-#include "market/tariffs.h"
+#include <gmock/gmock.h>
 
 namespace tw {
 namespace {
@@ -41,35 +39,6 @@ TEST(Site, areas_follow_from_the_clouds_own_names) {
   EXPECT_TRUE(is_area(at("gc:us-west")));
   EXPECT_FALSE(is_area(at("gc:us-west1")));
   EXPECT_FALSE(is_area(at("aws:eu-west-1")));
-}
-
-TEST(Tariffs, areas_pay_what_the_paper_printed) {
-  const Tariffs& tariffs = Tariffs::built_in();
-  const std::tuple<const char*, const char*, double> kCases[] = {
-      {"gc:us", "gc:us", 0.01},
-      {"gc:us", "gc:eu", 0.08},
-      {"gc:eu", "gc:aus", 0.15},
-      {"gc:us-west", "aws:us-west", 0.01},
-      {"azure:us-south", "gc:us-west", 0.02},
-      {"azure:us-south", "azure:us-south", 0},
-      {"gc:eu", "onprem:eu", 0.01},
-      {"onprem:eu", "gc:eu", 0},
-      {"lambda:us-west", "lambda:us-west", 0},
-  };
-  for (const auto& [from, to, usd] : kCases)
-    EXPECT_EQ(tariffs.usd_per_gb(at(from), at(to)), usd) << from << " " << to;
-}
-
-TEST(Network, pairs_carry_what_was_measured) {
-  const NetworkProfile& network = NetworkProfile::built_in();
-  EXPECT_NEAR(network.rtt_s(at("gc:eu"), at("gc:us")), 0.103138, 1e-9);
-  EXPECT_NEAR(network.bytes_per_s(at("gc:eu"), at("gc:us"), 1), 214.5e6 / 8, 1);
-  EXPECT_NEAR(network.bytes_per_s(at("gc:eu"), at("gc:us"), 10), 2145e6 / 8, 1);
-  EXPECT_NEAR(network.bytes_per_s(at("gc:eu"), at("gc:us"), 80), 6198e6 / 8, 1);
-  EXPECT_EQ(network.path(at("gc:eu"), at("onprem-dgx2:eu")), network.path(at("onprem-dgx2:eu"), at("gc:eu")));
-  EXPECT_EQ(network.path(at("gcp:europe-west4"), at("gcp:us-central1")),
-            network.path(at("gc:eu"), at("gc:us")));
-  EXPECT_FALSE(network.path(at("aws:us-east-1"), at("aws:eu-west-1")).measured);
 }
 
 }  // namespace

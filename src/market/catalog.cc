@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "market/catalog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "base/check.h"
+#include "base/csv.h"
+#include "base/date.h"
+#include "market/built_in.h"
+
+namespace tw {
+namespace {
+
+bool same_word(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+Offer read_offer(CsvRow& row, const CatalogFile& file) {
+  constexpr CsvRange kSize{.least = 0};
+  const Site site = site_at(row.word("provider"), row.word("region"), row.text("zone"));
+  Offer offer{.provider = site.provider,
+              .region = site.region,
+              .zone = site.zone,
+              .failure_domain = row.text("failure_domain"),
+              .vm_type = row.text("vm_type"),
+              .gpu = row.text("gpu"),
+              .gpu_memory_gib = row.number_or("gpu_memory_gib", 0, kSize),
+              .memory_gib = row.number_or("memory_gib", 0, kSize),
+              .vcpus = row.number_or("vcpus", 0, kSize),
+              .network_gbps = row.number_or("network_gbps", 0, kSize),
+              .usd_per_h = row.number("usd_per_h", kSize),
+              .source = row.empty("source") ? file.name : row.text("source"),
+              .as_of_unix_s = file.as_of_unix_s,
+              .start_up_s = row.number_or("start_up_s", 0, kSize),
+              .notice_s = row.number_or("notice_s", 0, kSize),
+              .quota_class = row.text("quota_class")};
+  offer.gpus = row.number_or("gpus", offer.gpu.empty() ? 0 : 1, kSize);
+  const auto purchase = parse_purchase(row.text("purchase"));
+  if (!purchase) row.complain("purchase", "spot, on-demand or owned");
+  offer.purchase = purchase.value_or(Purchase::on_demand);
+  if (purchase && purchase != Purchase::owned && offer.usd_per_h == 0)
+    row.complain("usd_per_h", "more than 0, for what is rented");
+  const auto as_of = parse_date(row.text("as_of"));
+  if (!row.empty("as_of") && !as_of)
+    row.complain("as_of", "a date such as 2023-04-25 or 2026-05-20T10:00:00Z");
+  offer.as_of_unix_s = as_of.value_or(file.as_of_unix_s);
+  fill_in(offer);
+  return offer;
+}
+
+/// What the offers have in a column that the query names: for messages.
+std::string names_of(const std::vector<Offer>& offers, std::string Offer::*field) {
+  std::set<std::string> names;
+  for (const Offer& offer : offers) names.insert(offer.*field);
+  std::string text;
+  for (const std::string& name : names)
+    if (!name.empty()) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+double price_of_gpu(const Offer& offer) { return offer.usd_per_h / (offer.gpus > 0 ? offer.gpus : 1); }
+
+Status keep(std::vector<Offer>& offers, std::string Offer::*field, const std::string& wanted,
+            std::string_view what) {
+  if (wanted.empty()) return Unit{};
+  const std::string names = names_of(offers, field);
+  const std::string value = wanted == "none" ? "" : wanted;
+  std::erase_if(offers, [&](const Offer& offer) { return !same_word(offer.*field, value); });
+  if (offers.empty()) return Error{fmt::format("{} {}: no offer; there are {}", what, wanted, names)};
+  return Unit{};
+}
+
+}  // namespace
+
+Result<std::vector<Offer>> read_offers(const CatalogFile& file) {
+  const auto table =
+      CsvTable::parse(file.name, file.text, {"provider", "region", "gpu", "purchase", "usd_per_h"});
+  if (!table) return table.error();
+  std::vector<Offer> offers;
+  for (std::size_t i = 0; i < table.value().size(); ++i) {
+    CsvRow row = table.value().row(i);
+    offers.push_back(read_offer(row, file));
+    if (!row.status()) return row.status().error();
+  }
+  return offers;
+}
+
+std::string write_offers(const std::vector<Offer>& offers) {
+  std::string text = csv_line({"provider", "region", "zone", "failure_domain", "vm_type", "gpu", "gpus",
+                               "gpu_memory_gib", "memory_gib", "vcpus", "network_gbps", "purchase",
+                               "usd_per_h", "source", "as_of", "start_up_s", "notice_s", "quota_class"});
+  for (const Offer& o : offers) {
+    text += csv_line({o.provider, o.region, o.zone, o.failure_domain, o.vm_type, o.gpu, csv_number(o.gpus),
+                      csv_number(o.gpu_memory_gib), csv_number(o.memory_gib), csv_number(o.vcpus),
+                      csv_number(o.network_gbps), std::string(to_string(o.purchase)), csv_number(o.usd_per_h),
+                      o.source, date_text(o.as_of_unix_s), csv_number(o.start_up_s), csv_number(o.notice_s),
+                      o.quota_class});
+  }
+  return text;
+}
+
+const std::vector<Offer>& built_in_offers() {
+  static const std::vector<Offer> offers = [] {
+    auto read = read_offers({"offers.csv", built_in_file("offers.csv"), 0});
+    TW_CHECK(read.ok());
+    return std::move(read).value();
+  }();
+  return offers;
+}
+
+std::string age_text(std::int64_t seconds) {
+  const std::int64_t hours = std::max<std::int64_t>(0, seconds) / 3600;
+  if (hours < 48) return fmt::format("{} h", hours);
+  return fmt::format("{} days", hours / 24);
+}
+
+Result<std::vector<Offer>> select(const std::vector<Offer>& offers, const OfferQuery& query) {
+  std::vector<Offer> chosen = offers;
+  if (Status kept = keep(chosen, &Offer::gpu, query.gpu, "GPU"); !kept) return kept.error();
+  const std::string provider = query.provider.empty() ? "" : site_at(query.provider, "").provider;
+  if (Status kept = keep(chosen, &Offer::provider, provider, "provider"); !kept) return kept.error();
+  if (Status kept = keep(chosen, &Offer::region, query.region, "region"); !kept) return kept.error();
+  if (query.purchase) {
+    std::erase_if(chosen, [&](const Offer& offer) { return offer.purchase != *query.purchase; });
+    if (chosen.empty())
+      return Error{fmt::format("{}: none of the offers that fit else are for sale that way",
+                               to_string(*query.purchase))};
+  }
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [](const Offer& a, const Offer& b) { return price_of_gpu(a) < price_of_gpu(b); });
+  return chosen;
+}
+
+}  // namespace tw

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "market/offer.h"
+
+/// Offers from files: SkyPilot's catalogs, a CSV of one's own, and a small one that is built in.
+namespace tw {
+
+struct CatalogFile {
+  std::string name;  ///< in messages and as the source of its offers
+  std::string_view text;
+  std::int64_t as_of_unix_s = 0;
+};
+
+/// What a catalog held: each row became offers (one for each way to buy it), stands in for the host of others
+/// (GCP lists GPU and host apart), or was left out for a reason.
+struct CatalogOffers {
+  std::vector<Offer> offers;
+  int rows = 0;
+  int hosts = 0;
+  std::vector<std::string> left_out;  ///< "FILE:LINE: WHY"
+};
+
+/// The vms.csv of a cloud (SkyPilot's schemas 5 to 8; columns in any order), perhaps in several files that
+/// belong together. An empty or zero price: not for sale that way.
+Result<CatalogOffers> read_skypilot(const std::string& cloud, const std::vector<CatalogFile>& files);
+
+/// CSV with at least the columns provider,region,gpu,purchase,usd_per_h; the others of write_offers may be
+/// left out or empty. An offer without as_of is as old as the file. Owned hosts: purchase owned, and what an
+/// hour of them costs, or 0.
+Result<std::vector<Offer>> read_offers(const CatalogFile& file);
+std::string write_offers(const std::vector<Offer>& offers);
+
+/// Prices printed in publications (catalog/offers.csv), in the areas of their tables.
+const std::vector<Offer>& built_in_offers();
+
+/// Prices are refreshed upstream every 7 hours; older ones may be wrong.
+inline constexpr std::int64_t kFreshPriceS = 7 * 3600;
+
+inline bool is_old(const Offer& offer, std::int64_t now_unix_s) {
+  return now_unix_s - offer.as_of_unix_s > kFreshPriceS;
+}
+
+/// "3 h", "12 days": how long ago.
+std::string age_text(std::int64_t seconds);
+
+/// What is asked for; an empty text: any.
+struct OfferQuery {
+  std::string provider;
+  std::string region;
+  std::string gpu;  ///< "none": machines without one
+  std::optional<Purchase> purchase;
+};
+
+/// By price of a GPU (of the machine where there is none). An error names what there is when a word of the
+/// query fits no offer at all.
+Result<std::vector<Offer>> select(const std::vector<Offer>& offers, const OfferQuery& query);
+
+}  // namespace tw

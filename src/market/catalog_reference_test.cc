@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/csv.h"
+#include "market/catalog.h"
+
+namespace tw {
+namespace {
+
+const std::filesystem::path kFolder = std::filesystem::path(TW_REFERENCE_DIR) / "market";
+
+std::string text_of(const std::string& name) {
+  std::ifstream file(kFolder / name, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class CatalogReference : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kFolder)) GTEST_SKIP() << "no reference tables at " << kFolder;
+  }
+
+  /// The offers of whole catalogs, with the names and counts checked that no row may lose.
+  static CatalogOffers read(const std::string& cloud, const std::vector<std::string>& names) {
+    std::vector<std::string> texts;
+    std::vector<CatalogFile> files;
+    int rows = 0;
+    texts.reserve(names.size());
+    for (const std::string& name : names) {
+      texts.push_back(text_of(name));
+      files.push_back({name, texts.back(), 0});
+      rows += static_cast<int>(CsvTable::parse(name, texts.back(), {}).value().size());
+    }
+    auto got = read_skypilot(cloud, files);
+    EXPECT_TRUE(got.ok()) << got.error().message;
+    EXPECT_EQ(got.value().rows, rows);
+    for (const Offer& offer : got.value().offers)
+      EXPECT_TRUE(area_of(site_of(offer)).has_value()) << to_string(site_of(offer));
+    return std::move(got).value();
+  }
+
+  static long count(const CatalogOffers& got, Purchase purchase) {
+    return std::count_if(got.offers.begin(), got.offers.end(), [&](const Offer& offer) {
+      return offer.purchase == purchase && !offer.gpu.empty();
+    });
+  }
+};
+
+TEST_F(CatalogReference, aws) {
+  const CatalogOffers got = read("aws", {"aws_gpu_vms_sample.csv"});
+  EXPECT_THAT(got.left_out, testing::IsEmpty());
+  EXPECT_EQ(count(got, Purchase::on_demand), 82);
+  EXPECT_EQ(count(got, Purchase::spot), 82);
+}
+
+TEST_F(CatalogReference, azure) {
+  const CatalogOffers got = read("azure", {"azure_gpu_vms.csv"});
+  EXPECT_THAT(got.left_out, testing::IsEmpty());
+  EXPECT_EQ(count(got, Purchase::on_demand), 829);
+  EXPECT_EQ(count(got, Purchase::spot), 829 - 26);
+}
+
+TEST_F(CatalogReference, gcp_gpus_with_their_hosts) {
+  const CatalogOffers got = read("gcp", {"gcp_gpu_vms.csv", "gcp_host_vms.csv"});
+  EXPECT_EQ(got.hosts, 2571);
+  // GPUs priced in zones where no machine that could carry them is.
+  EXPECT_THAT(got.left_out, testing::SizeIs(31));
+  EXPECT_THAT(got.left_out, testing::Each(testing::ContainsRegex("needs a[23]-.*does not list")));
+  EXPECT_EQ(count(got, Purchase::on_demand), 747 - 31);
+}
+
+TEST_F(CatalogReference, lambda) {
+  const CatalogOffers got = read("lambda", {"lambda_gpu_vms.csv"});
+  EXPECT_THAT(got.left_out, testing::IsEmpty());
+  EXPECT_EQ(count(got, Purchase::on_demand), 391);
+  EXPECT_EQ(count(got, Purchase::spot), 0);
+}
+
+TEST_F(CatalogReference, vast) {
+  const CatalogOffers got = read("vast", {"vast_gpu_vms.csv"});
+  EXPECT_THAT(got.left_out, testing::IsEmpty());
+  EXPECT_EQ(count(got, Purchase::on_demand), 64);
+}
+
+}  // namespace
+}  // namespace tw
