@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// How often to save what would be lost. Losses are memoryless, with a mean time between them (mtbf).
+namespace tw {
+
+struct CheckpointCost {
+  double checkpoint_s = 0;  ///< to write one, above 0
+  double mtbf_s = 0;        ///< of the whole that starts again when one of its machines goes, above 0
+  double restart_s = 0;     ///< from the loss to work again
+};
+
+/// Work between two checkpoints that makes expected_wall_per_work least. Exact: with M = mtbf, C =
+/// checkpoint, t = M (1 + W0(-exp(-1 - C/M))), W0 the principal branch of Lambert's function.
+double best_interval_s(const CheckpointCost& cost);
+
+/// sqrt(2 C M): Young 1974.
+double young_interval_s(const CheckpointCost& cost);
+
+/// Daly 2006, of higher order: M from C = 2 M on.
+double daly_interval_s(const CheckpointCost& cost);
+
+/// Expected wall time for a second of work: exp(R/M) M (exp((t + C)/M) - 1) / t (Daly 2006).
+double expected_wall_per_work(const CheckpointCost& cost, double interval_s);
+
+}  // namespace tw

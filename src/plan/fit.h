@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+namespace tw {
+
+struct Point {
+  double x = 0;
+  double y = 0;
+};
+
+struct Line {
+  double at_0 = 0;
+  double slope = 0;
+
+  double at(double x) const { return at_0 + slope * x; }
+};
+
+/// Least squares; at least two different x.
+Line fit_line(const std::vector<Point>& points);
+
+/// Between points, which rise in x, linear; outside them as at the nearest.
+double interpolate(const std::vector<Point>& points, double x);
+
+/// The x in [least, most] where a monotone function is nearest to the value.
+template <class Function>
+double solve(Function function, double value, double least, double most) {
+  const bool rising = function(most) > function(least);
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (least + most) / 2;
+    ((function(middle) < value) == rising ? least : most) = middle;
+  }
+  return (least + most) / 2;
+}
+
+}  // namespace tw
