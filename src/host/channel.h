@@ -33,7 +33,8 @@ class Channel {
   Duration round_trip() const { return round_trip_; }
 
   /// For a data stream of a link, while it is open: little waits in the kernel behind what is under way, so
-  /// that what is sent later overtakes it on another stream, and over a distance the kernel paces.
+  /// that what is sent later overtakes it on another stream. Over a distance the kernel paces, within this
+  /// machine it does not.
   void prepare_for_bulk();
 
   /// Answers with at least one byte, put into the buffers in their order, or an error; eof when the other
@@ -55,6 +56,7 @@ class Channel {
 
  private:
   int descriptor_;
+  bool same_machine_;  ///< both ends
   std::string remote_;
   Duration round_trip_;  ///< as it was when the connection was made
 };
