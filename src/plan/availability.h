@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tw {
+
+/// How many spot machines could be had, over time.
+struct AvailabilityTrace {
+  struct Change {
+    double at_s = 0;
+    int available = 0;
+
+    bool operator==(const Change&) const = default;
+  };
+
+  std::string id;
+  std::vector<Change> changes;  ///< rising in time; each holds until the next, the last marks the end
+
+  double length_s() const { return changes.empty() ? 0 : changes.back().at_s - changes.front().at_s; }
+
+  int most() const;
+
+  bool operator==(const AvailabilityTrace&) const = default;
+};
+
+/// CSV with the columns trace_id,t_seconds,available, in the order of the file. Errors name file, line and
+/// column.
+Result<std::vector<AvailabilityTrace>> read_availability(const std::string& file, std::string_view text);
+
+/// The least number over each of `ticks` ticks from `from_s` after the trace's beginning on; 0 after its end.
+std::vector<int> sample_availability(const AvailabilityTrace& trace, double from_s, double tick_s, int ticks);
+
+}  // namespace tw

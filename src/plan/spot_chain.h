@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tw {
+
+/// Whether a spot machine can be had, as a chain that learns: it goes and comes at constant rates, estimated
+/// from what was seen and a guess that counts as the first hours.
+class SpotChain {
+ public:
+  SpotChain(int machines, double tick_s);
+
+  /// So many of the machines could be had during the next tick.
+  void see(int available);
+
+  double lost_per_h() const;
+  double found_per_h() const;
+
+ private:
+  int machines_;
+  double tick_h_;
+  double up_h_;
+  double down_h_;
+  double lost_ = 0;
+  double found_ = 0;
+  int last_ = -1;
+};
+
+/// What a machine does.
+enum class Mode : std::uint8_t { idle, spot, on_demand };
+
+/// The choices that cost least on average if the spot market is such a chain, by dynamic programming. Steps
+/// are of the length of a change-over.
+class ExpectedCost {
+ public:
+  struct Inputs {
+    double step_h = 0;
+    int steps = 0;  ///< until the deadline
+    int work = 0;   ///< steps of work
+    double lost_per_h = 0;
+    double found_per_h = 0;
+    double spot_usd_h = 0;
+    double on_demand_usd_h = 0;
+  };
+
+  explicit ExpectedCost(const Inputs& inputs);
+
+  /// With so many steps and so much work left; `up`: a spot machine can be had.
+  Mode choice(int steps_left, int work_left, bool up, Mode now) const;
+
+ private:
+  static constexpr int kStates = 6;  ///< up or not x mode
+
+  static int state(bool up, Mode mode) { return (up ? 3 : 0) + static_cast<int>(mode); }
+
+  std::size_t place(int steps_left, int work_left) const;
+
+  /// With this probability that a spot machine can be had then.
+  double expected(int work_left, double up, Mode mode) const;
+  void fill(int steps_left, const Inputs& inputs);
+
+  int steps_;
+  int work_;
+  std::vector<double> cost_;   ///< of this many steps left; [work][state]
+  std::vector<double> after_;  ///< of one step fewer
+  std::vector<Mode> choices_;  ///< [steps][work][state]
+};
+
+}  // namespace tw
