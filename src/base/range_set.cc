@@ -53,6 +53,20 @@ RangeSet RangeSet::take(std::uint64_t n) {
   return taken;
 }
 
+RangeSet RangeSet::at(const RangeSet& places) const {
+  RangeSet numbers;
+  std::uint64_t place = 0;  // of the first number of r
+  for (const Range& r : ranges_) {
+    for (const Range& wanted : places.ranges_) {
+      const std::uint64_t first = std::max(wanted.first, place);
+      const std::uint64_t end = std::min(wanted.end(), place + r.count);
+      if (first < end) numbers.add({r.first + (first - place), end - first});
+    }
+    place += r.count;
+  }
+  return numbers;
+}
+
 std::uint64_t RangeSet::count() const {
   std::uint64_t n = 0;
   for (const Range& r : ranges_) n += r.count;

@@ -100,6 +100,17 @@ TEST(RangeSet, adopts_only_sorted_disjoint_apart_and_sound_ranges) {
   EXPECT_TRUE(set.empty());
 }
 
+TEST(RangeSet, knows_which_number_stands_at_which_place) {
+  RangeSet set(Range{10, 3});
+  set.add(Range{20, 4});
+  EXPECT_EQ(set.at(RangeSet(Range{0, 3})), RangeSet(Range{10, 3}));
+  RangeSet both(Range{12, 1});
+  both.add(Range{20, 1});
+  EXPECT_EQ(set.at(RangeSet(Range{2, 2})), both);
+  EXPECT_EQ(set.at(RangeSet(Range{6, 9})), RangeSet(Range{23, 1})) << "no number stands beyond the last";
+  EXPECT_TRUE(set.at(RangeSet()).empty());
+}
+
 TEST(RangeSet, reads_well) {
   RangeSet set(Range{0, 32});
   set.add(Range{40, 1});

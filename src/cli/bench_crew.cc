@@ -9,7 +9,10 @@
 #include <thread>
 
 #include "cli/bench_watch.h"
+#include "cli/credentials.h"
+#include "host/authority.h"
 #include "monitor/report.h"
+#include "wire/token.h"
 
 namespace tw::bench {
 namespace {
@@ -19,6 +22,7 @@ using namespace std::chrono_literals;
 /// What is measured is stamped by the peers; so it matters only for the moment of a disturbance.
 constexpr Duration kLookEvery = 5ms;
 constexpr Duration kLookOften = 1ms;
+constexpr std::int64_t kTokenLasts_s = 86400;
 
 std::string name_of(PeerId peer) { return "peer " + to_string(peer); }
 
@@ -34,6 +38,7 @@ Result<CrewOutcome> Crew::run() {
   auto board = map_board(options_.folder + "/board");
   if (!board) return board.error();
   board_ = std::move(board).value();
+  if (const Status token = write_token(); !token) return token.error();
   if (const Status started = start(); !started) return started.error();
   for (Round round = 1; round <= options_.all_rounds(); ++round) {
     if (const Status all = ready(round); !all) return all.error();
@@ -45,6 +50,11 @@ Result<CrewOutcome> Crew::run() {
   }
   if (const Status ended = finish(); !ended) return ended.error();
   return measure();
+}
+
+Status Crew::write_token() {
+  if (!options_.tls) return Unit{};
+  return write_secret_file(token_path(), to_text(token_for_one_run("bench", kTokenLasts_s)) + "\n");
 }
 
 Status Crew::start() {
@@ -71,6 +81,7 @@ Status Crew::launch(PeerId id, const std::string& join) {
                              std::to_string(options_.all_rounds()), "--board", options_.folder + "/board",
                              "--out", options_.folder, "--listen", host.address + ":0"});
   if (!join.empty()) words.insert(words.end(), {"--join", join});
+  if (options_.tls) words.insert(words.end(), {"--token", "@" + token_path()});
   words.insert(words.end(), options_.more.begin(), options_.more.end());
   auto child = Child::start(words, output_of(id));
   if (!child) return child.error();
@@ -199,6 +210,8 @@ Result<CrewOutcome> Crew::measure() const {
   outcome.disturbed = std::move(disturbed).value();
   return outcome;
 }
+
+std::string Crew::token_path() const { return options_.folder + "/token"; }
 
 std::string Crew::output_of(PeerId id) const { return options_.folder + "/peer-" + to_string(id) + ".log"; }
 

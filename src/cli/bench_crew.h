@@ -24,6 +24,7 @@ struct CrewOptions {
   Codec codec = Codec::fp32;
   Round warm_up = 3;
   Round rounds = 5;
+  bool tls = false;
   std::optional<Disturbance> disturbance;
   std::vector<std::string> more;  ///< arguments of the peers
   std::string folder;             ///< empty; for event logs and what the peers print
@@ -57,6 +58,7 @@ class Crew {
   };
 
   Status start();
+  Status write_token();
   Status launch(PeerId id, const std::string& join);
   Status read();
   Status ready(Round round);
@@ -69,6 +71,7 @@ class Crew {
   Instant begin_of(Round round) const;
   Result<std::vector<RoundTimes>> measured_rounds() const;
   std::string output_of(PeerId id) const;
+  std::string token_path() const;
 
   CrewOptions options_;
   MappedBoard board_;

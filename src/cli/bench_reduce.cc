@@ -55,6 +55,7 @@ Result<CrewOutcome> crew_turn(const ReduceOptions& options, const std::vector<Ho
              .codec = options.codec,
              .warm_up = options.warm_up,
              .rounds = options.rounds,
+             .tls = options.tls,
              .disturbance = options.disturbance,
              .more = more,
              .folder = folder.path()});
@@ -186,7 +187,8 @@ Result<BenchResult> reduce(const ReduceOptions& options, const Say& say) {
                      .warm_up = options.warm_up,
                      .rounds = options.rounds,
                      .turns = options.turns,
-                     .streams = options.streams};
+                     .streams = options.streams,
+                     .tls = options.tls};
   sign(result);
   const Status measured =
       options.topology.empty() ? on_loopback(options, result, say) : on_bed(options, result, say);

@@ -50,8 +50,9 @@ std::string row(const std::string& name, const SystemTimes& times, const BenchRe
 
 std::string render(const BenchResult& result) {
   std::string text =
-      fmt::format("{} peers, {} {}, {}; medians of {} turns of {} rounds\n", result.peers,
-                  bytes_text(result.bytes), result.codec, result.topology, result.turns, result.rounds);
+      fmt::format("{} peers, {} {}, {}, {}; medians of {} turns of {} rounds\n", result.peers,
+                  bytes_text(result.bytes), result.codec, result.topology,
+                  result.tls ? "TLS (the others without)" : "without TLS", result.turns, result.rounds);
   text += fmt::format("{:<14}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}\n", "", "seconds", "fastest", "slowest",
                       "of bound", "CPU s/GB", "relative");
   if (result.bound_s) {

@@ -39,6 +39,7 @@ struct BenchResult {
   Round rounds = 0;  ///< of each turn
   Round turns = 0;
   std::uint64_t streams = 0;  ///< most data streams between two peers; 0: as many as help
+  bool tls = false;           ///< of tradewind's peers; the others have none
   SystemTimes tradewind;
   std::optional<double> bound_s;
   std::optional<double> bound_cpu_s_per_gb;

@@ -43,6 +43,7 @@ std::string to_json(const BenchResult& result) {
     json["disturbed_s"] = result.disturbed->disturbed_s;
   }
   json["streams"] = result.streams == 0 ? Json("adaptive") : Json(result.streams);
+  json["tls"] = result.tls;
   json["rounds"] = result.rounds;
   json["turns"] = result.turns;
   json["warm_up"] = result.warm_up;

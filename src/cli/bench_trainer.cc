@@ -64,9 +64,9 @@ GradientTrainer::GradientTrainer(Options options) : options_(std::move(options))
 
 void GradientTrainer::initial_parameters(std::span<float> out) { std::fill(out.begin(), out.end(), 0.0F); }
 
-double GradientTrainer::accumulate(std::span<const float> parameters, SampleSpan samples,
+double GradientTrainer::accumulate(std::span<const float> parameters, SampleSpan,
                                    std::span<float> gradient_sum) {
-  const Round round = samples.first / options_.run.target_batch_size + 1;
+  const Round round = applied_ + 1;
   check(round, parameters);
   const bool fresh = gradient_sum.front() == 0;
   for (std::size_t first = 0; fresh && first < gradient_sum.size(); first += kPeriod) {
@@ -80,10 +80,8 @@ double GradientTrainer::accumulate(std::span<const float> parameters, SampleSpan
 }
 
 void GradientTrainer::on_commit(const Record& record) {
-  std::vector<PeerId> peers;
-  for (const Contribution& c : record.contributors) peers.push_back(c.peer);
   const std::lock_guard lock(mutex_);
-  contributors_.insert_or_assign(record.round, std::move(peers));
+  records_.insert_or_assign(record.round, record);
 }
 
 GradientTrainer::Sample GradientTrainer::sample(Round round, std::span<const float> parameters) const {
@@ -98,20 +96,22 @@ void GradientTrainer::check(Round round, std::span<const float> parameters) {
   const Sample before = std::exchange(before_, sample(round, parameters));
   const bool follows = before.round + 1 == round && !before.values.empty();
   if (!follows) return;  // it is the first one here, or this peer took the state of others meanwhile
-  std::vector<PeerId> peers;
+  Record record;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = contributors_.find(before.round);
-    if (found == contributors_.end()) return;
-    peers = std::move(found->second);
-    contributors_.erase(found);
+    const auto found = records_.find(before.round);
+    if (found == records_.end()) return;
+    record = std::move(found->second);
+    records_.erase(found);
   }
-  const double unit = 1.0 / static_cast<double>(options_.run.target_batch_size);
-  const double tolerance = 4 * rounding_of(options_.run.codec) * unit * static_cast<double>(peers.size());
+  const double unit = 1.0 / static_cast<double>(record.samples);
+  const double tolerance =
+      4 * rounding_of(options_.run.codec) * unit * static_cast<double>(record.contributors.size());
   for (std::uint64_t k = 0; k < kChecked; ++k) {
     const std::uint64_t i = k * (parameters.size() - 1) / (kChecked - 1);
     double mean = 0;
-    for (const PeerId peer : peers) mean += unit * static_cast<double>(value_at(peer, i % kPeriod));
+    for (const Contribution& c : record.contributors)
+      mean += unit * static_cast<double>(value_at(c.peer, i % kPeriod));
     const double lost = static_cast<double>(before.values[k]) - static_cast<double>(before_.values[k]);
     // The parameters have grown by a value below 1 in each round, and round off in single precision.
     const double drift = static_cast<double>(round) * std::numeric_limits<float>::epsilon();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -41,7 +42,7 @@ class GradientTrainer final : public Trainer, public SessionObserver {
 
   void on_commit(const Record& record) override;
 
-  void on_applied(const Record&, const Digest&, bool) override {}
+  void on_applied(const Record& record, const Digest&, bool) override { applied_ = record.round; }
 
  private:
   /// Some of the parameters, as they were before the round.
@@ -57,7 +58,8 @@ class GradientTrainer final : public Trainer, public SessionObserver {
   std::vector<float> vector_;  ///< of this peer, one period
   Sample before_;
   std::mutex mutex_;
-  std::map<Round, std::vector<PeerId>> contributors_;  ///< guarded by mutex_; once for each contribution
+  std::map<Round, Record> records_;  ///< guarded by mutex_
+  std::atomic<Round> applied_ = 0;
 };
 
 /// A run of this trainer: one sample a microbatch, and an update that costs as little as one can.

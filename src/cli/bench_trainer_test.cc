@@ -22,17 +22,23 @@ class Rounds : public testing::Test {
 
   std::vector<float> sum_of(GradientTrainer& trainer, Round round, int microbatches) const {
     std::vector<float> sum(kParameters, 0.0F);
-    const std::uint64_t batch = run_of(kPeers, Codec::fp32, 10).target_batch_size;
-    for (int i = 0; i < microbatches; ++i) trainer.accumulate(parameters_, {(round - 1) * batch, 1}, sum);
+    trainer.on_applied(record_of(round - 1), {}, false);
+    for (int i = 0; i < microbatches; ++i) trainer.accumulate(parameters_, {}, sum);
     return sum;
+  }
+
+  static Record record_of(Round round) {
+    Record record;
+    record.round = round;
+    return record;
   }
 
   void average(Round round, const std::vector<std::vector<float>>& sums, const std::vector<PeerId>& peers) {
     const auto batch = static_cast<float>(run_of(kPeers, Codec::fp32, 10).target_batch_size);
     for (const auto& sum : sums)
       for (std::size_t i = 0; i < sum.size(); ++i) parameters_[i] -= sum[i] / batch;
-    Record record;
-    record.round = round;
+    Record record = record_of(round);
+    record.samples = run_of(kPeers, Codec::fp32, 10).target_batch_size;
     for (const PeerId peer : peers) record.contributors.push_back({peer, 0, 4, {}});
     for (GradientTrainer* trainer : {&one_, &two_}) trainer->on_commit(record);
   }

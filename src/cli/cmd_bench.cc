@@ -50,6 +50,7 @@ Result<ReduceOptions> options_of(const BenchArguments& arguments) {
   ReduceOptions options;
   if (const Status counts = parse_counts(arguments, options); !counts) return counts.error();
   options.topology = arguments.topology;
+  options.tls = arguments.tls;
   const auto codec = parse_codec(arguments.codec);
   if (!codec) return codec.error();
   options.codec = codec.value();
@@ -99,6 +100,8 @@ void describe_bench(CLI::App& app, BenchArguments& arguments) {
       "time has passed since its call");
   command->add_option("--stop", arguments.stop,
                       "the same with SIGSTOP; SIGCONT once the others have the round");
+  command->add_flag("--tls", arguments.tls,
+                    "of tradewind's links, as in a run; the systems of --vs have none");
   command->add_flag("--json", arguments.json, "print JSON on stdout; docs/benchmarks.md has the keys");
   command->footer(
       "Starts the peers, each a process with a whole session: members, leases, plan, averaging, commit. "

@@ -4,6 +4,7 @@
 #include "cli/bench_arguments.h"
 #include "cli/bench_trainer.h"
 #include "cli/commands.h"
+#include "cli/credentials.h"
 #include "cli/peer_process.h"
 #include "host/random_os.h"
 
@@ -23,6 +24,7 @@ void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments) {
   command->add_option("--out", arguments.out)->required();
   command->add_option("--listen", arguments.listen)->required();
   command->add_option("--join", arguments.join);
+  command->add_option("--token", arguments.token);
 }
 
 int bench_peer(const BenchPeerArguments& arguments) {
@@ -44,6 +46,13 @@ int bench_peer(const BenchPeerArguments& arguments) {
                       .out = arguments.out,
                       .most_streams = static_cast<int>(arguments.streams),
                       .quiet = true};
+  if (!arguments.token.empty()) {
+    const auto token = read_token("--token", arguments.token);
+    if (!token) return complain(token.error().message, kUsage);
+    auto tls = Tls::open(token.value(), now_unix_s());
+    if (!tls) return complain(tls.error().message, kFailed);
+    options.tls = std::move(tls).value();
+  }
   auto trainer = std::make_unique<bench::GradientTrainer>(
       bench::GradientTrainer::Options{.self = PeerId{arguments.id},
                                       .parameters = arguments.bytes / sizeof(float),

@@ -111,6 +111,7 @@ struct BenchPeerArguments {
   std::string out;
   std::string listen;
   std::vector<std::string> join;
+  std::string token;  ///< empty: without TLS
 };
 
 void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments);
@@ -128,6 +129,7 @@ struct BenchArguments {
   std::string streams;
   std::string kill;
   std::string stop;
+  bool tls = false;
   bool json = false;
   BenchPeerArguments peer;
 };

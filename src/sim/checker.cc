@@ -5,13 +5,19 @@
 
 namespace tw {
 
-std::vector<SampleSpan> samples_of(const Record& record, const RangeSet& microbatches,
-                                   std::uint64_t microbatch) {
+// Sample by sample: slower than what it judges, and plain.
+std::vector<SampleSpan> samples_of(const Record& record, const RangeSet& microbatches, const Rules& rules) {
+  std::vector<std::uint64_t> batch;
+  for (const Range range : record.carried.ranges()) {
+    for (std::uint64_t i = 0; i < range.count; ++i) batch.push_back(range.first + i);
+  }
+  for (std::uint64_t next = record.first_sample; batch.size() < rules.target_batch_size; ++next)
+    batch.push_back(next);
   std::vector<SampleSpan> spans;
   for (const Range range : microbatches.ranges()) {
-    const std::uint64_t first = std::min(range.first * microbatch, record.samples);
-    const std::uint64_t end = std::min(range.end() * microbatch, record.samples);
-    spans.push_back({record.first_sample + first, end - first});
+    for (std::uint64_t i = range.first * rules.microbatch; i < range.end() * rules.microbatch; ++i) {
+      if (i < batch.size()) spans.push_back({batch[i], 1});
+    }
   }
   return spans;
 }

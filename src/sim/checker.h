@@ -32,6 +32,7 @@ struct Rules {
   Codec codec = Codec::fp32;
   Geometry geometry;
   bool error_feedback = false;    ///< RunOptions::feeds_back()
+  bool exact_batches = false;     ///< RunOptions::exact_batches
   double norm_cap = 0;            ///< RunOptions::norm_cap; 0: none
   Digest run;                     ///< of the checkpoints
   std::string checkpoint_folder;  ///< on each disk; empty: none are written
@@ -116,8 +117,7 @@ class Checker {
 };
 
 /// The samples of the run behind these microbatches of the record's round.
-std::vector<SampleSpan> samples_of(const Record& record, const RangeSet& microbatches,
-                                   std::uint64_t microbatch);
+std::vector<SampleSpan> samples_of(const Record& record, const RangeSet& microbatches, const Rules& rules);
 
 bool has_member(const Record& record, PeerId peer);
 

@@ -21,7 +21,7 @@ std::vector<float> sum_of(std::vector<float> values, const std::vector<float>& m
 }  // namespace
 
 std::vector<float> honest_sum(const Record& record, const Contribution& contribution, const Rules& rules) {
-  const auto spans = samples_of(record, contribution.microbatches, rules.microbatch);
+  const auto spans = samples_of(record, contribution.microbatches, rules);
   return reference_contribution(record.parameters, spans, rules.geometry.length);
 }
 

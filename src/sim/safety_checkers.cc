@@ -80,22 +80,47 @@ void ExactSamples::on_commit(const Sighting& s) {
   for (const Contribution& c : record.contributors) {
     const std::string who = fmt::format("round {}: contribution {}/{}", record.round, c.peer.value, c.slot);
     if (all.intersects(c.microbatches)) violated(who + " repeats microbatches " + to_string(c.microbatches));
-    const std::uint64_t expected = count(samples_of(record, c.microbatches, rules_.microbatch));
+    const std::uint64_t expected = count(samples_of(record, c.microbatches, rules_));
     if (c.samples != expected) {
       violated(fmt::format("{} weighs {} samples, its microbatches hold {}", who, c.samples, expected));
     }
     all.add(c.microbatches);
     samples += c.samples;
   }
-  if (all != RangeSet(Range{0, rules_.microbatches()})) {
+  const bool enough = record.last || rules_.exact_batches ? samples == rules_.target_batch_size
+                                                          : 2 * samples >= rules_.target_batch_size;
+  if (!RangeSet(Range{0, rules_.microbatches()}).contains(all) || !enough) {
     violated(fmt::format("round {}: microbatches {} instead of all {}", record.round, to_string(all),
                          rules_.microbatches()));
   }
-  const std::uint64_t first = (record.round - 1) * rules_.target_batch_size;
-  if (samples != rules_.target_batch_size || record.samples != samples || record.first_sample != first) {
-    violated(fmt::format("round {}: samples [{}, +{}), weights add up to {}; should be [{}, +{})",
-                         record.round, record.first_sample, record.samples, samples, first,
-                         rules_.target_batch_size));
+  if (record.samples != samples) {
+    violated(fmt::format("round {}: weights add up to {} samples, the record says {}", record.round, samples,
+                         record.samples));
+  }
+  judge_batch(record);
+}
+
+void ExactSamples::judge_batch(const Record& record) {
+  const Record* before = ledger_.find(record.parent);
+  if (before == nullptr) return;
+  RangeSet left_over;
+  std::uint64_t first = 0;
+  if (before->round > 0) {
+    const RangeSet batch(Range{0, rules_.microbatches()});
+    for (const SampleSpan span : samples_of(*before, batch, rules_)) {
+      left_over.add({span.first, span.count});
+      if (span.first >= before->first_sample) first = span.first + span.count;
+    }
+    for (const Contribution& c : before->contributors) {
+      for (const SampleSpan span : samples_of(*before, c.microbatches, rules_))
+        left_over.remove(Range{span.first, span.count});
+    }
+    first = std::max(first, before->first_sample);
+  }
+  if (record.carried != left_over || record.first_sample != first) {
+    violated(fmt::format("round {}: begins with samples [{}], then {}; should with [{}], then {}",
+                         record.round, to_string(record.carried), record.first_sample, to_string(left_over),
+                         first));
   }
 }
 

@@ -42,15 +42,20 @@ class AllOrNone final : public Checker {
   std::map<PeerId, Digest> heads_;
 };
 
-/// I3: the contributions of a round are disjoint and add up to exactly its samples.
+/// I3: the contributions of a round are disjoint, and their samples those of its batch: what the round before
+/// left over, then new ones, a target batch size in all. At most half of a batch is left over, nothing of the
+/// last one.
 class ExactSamples final : public Checker {
  public:
-  explicit ExactSamples(const Rules& rules) : Checker("I3"), rules_(rules) {}
+  ExactSamples(const Rules& rules, const Ledger& ledger) : Checker("I3"), rules_(rules), ledger_(ledger) {}
 
   void on_commit(const Sighting& sighting) override;
 
  private:
+  void judge_batch(const Record& record);
+
   Rules rules_;
+  const Ledger& ledger_;
   std::set<Digest> seen_;
 };
 

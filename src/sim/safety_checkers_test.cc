@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "sim/test_story.h"
 
 namespace tw {
@@ -75,41 +77,77 @@ TEST(I2, fires_when_a_member_that_lived_has_not_applied_the_last_round) {
   EXPECT_NE(j.story.verdict().find("peer 12 is a member and lived"), std::string::npos);
 }
 
+std::string judge_samples(const Rules& rules, const std::function<void(Record&)>& spoil) {
+  Judged<ExactSamples> j(rules);
+  j.commit(kAnn, j.story.genesis());
+  Record record = j.story.next(j.story.genesis(), {1, 1});
+  spoil(record);
+  j.commit(kAnn, record);
+  return j.story.verdict();
+}
+
 TEST(I3, accepts_a_whole_round_and_fires_for_each_way_in_which_samples_go_wrong) {
-  const auto judge = [](auto&& spoil) {
-    ExactSamples checker(kRules);
-    Story story(checker);
-    Record record = story.next(story.genesis(), {1, 1});
-    spoil(record);
-    story.commit(kAnn, record);
-    return story.verdict();
+  const auto says = [](const std::string& words, const std::function<void(Record&)>& spoil) {
+    EXPECT_NE(judge_samples(kRules, spoil).find(words), std::string::npos) << words;
   };
-  EXPECT_EQ(judge([](Record&) {}), "");
-  EXPECT_NE(judge([](Record& r) {
-              r.contributors[1].microbatches = RangeSet({2, 3});
-            }).find("repeats"),
-            std::string::npos);
-  EXPECT_NE(judge([](Record& r) { r.contributors[1].samples = 7; }).find("weighs 7"), std::string::npos);
-  EXPECT_NE(judge([](Record& r) { r.contributors.pop_back(); }).find("instead of all 5"), std::string::npos);
-  for (const auto spoil : {+[](Record& r) { r.first_sample = 4; }, +[](Record& r) { r.samples = 24; },
-                           +[](Record& r) {
-                             r.samples = 18;
-                             r.contributors[1].samples = 6;
-                           }}) {
-    EXPECT_NE(judge(spoil).find("should be [0, +20)"), std::string::npos);
-  }
+  EXPECT_EQ(judge_samples(kRules, [](Record&) {}), "");
+  says("repeats", [](Record& r) { r.contributors[1].microbatches = RangeSet({2, 3}); });
+  says("weighs 7", [](Record& r) { r.contributors[1].samples = 7; });
+  says("weights add up to 20", [](Record& r) { r.samples = 24; });
+  says("begins with samples [], then 4; should with [], then 0", [](Record& r) { r.first_sample = 4; });
+  says("begins with samples [0-3], then 4", [](Record& r) {
+    r.carried = RangeSet({0, 4});
+    r.first_sample = 4;
+  });
+  says("weighs 8 samples", [](Record& r) { r.contributors[1].microbatches = RangeSet({3, 1}); });
 }
 
 TEST(I3, knows_that_the_last_microbatch_may_be_short) {
   Rules rules = kRules;
   rules.target_batch_size = 18;
-  ExactSamples checker(rules);
-  Story story(checker);
-  Record record = story.next(story.genesis(), {1, 1});
-  record.samples = 18;
-  record.contributors[1].samples = 6;
-  story.commit(kAnn, record);
-  EXPECT_EQ(story.verdict(), "");
+  const auto shorter = [](Record& r) {
+    r.samples = 18;
+    r.contributors[1].samples = 6;
+  };
+  EXPECT_EQ(judge_samples(rules, shorter), "");
+}
+
+TEST(I3, wants_what_a_round_leaves_over_at_the_head_of_the_next_one) {
+  const auto judge = [](bool carries, bool last) {
+    Judged<ExactSamples> j;
+    Record one = j.story.next(j.story.genesis(), {1, 1});
+    one.contributors.pop_back();
+    one.samples = 12;
+    one.last = last;
+    Record two = j.story.next(one, {2, 2});
+    two.first_sample = 20;
+    if (carries) two.carried = RangeSet({12, 8});
+    for (const Record& record : {j.story.genesis(), one, two}) j.commit(kAnn, record);
+    return j.story.verdict();
+  };
+  EXPECT_EQ(judge(true, false), "");
+  EXPECT_NE(judge(false, false).find("should with [12-19], then 20"), std::string::npos);
+  EXPECT_NE(judge(true, true).find("instead of all 5"), std::string::npos) << "there is no next one";
+}
+
+TEST(I3, wants_whole_batches_where_the_run_does) {
+  Rules rules = kRules;
+  rules.exact_batches = true;
+  EXPECT_EQ(judge_samples(rules, [](Record&) {}), "");
+  const auto less = [](Record& r) {
+    r.contributors.pop_back();
+    r.samples = 12;
+  };
+  EXPECT_EQ(judge_samples(kRules, less), "");
+  EXPECT_NE(judge_samples(rules, less).find("instead of all 5"), std::string::npos);
+}
+
+TEST(I3, fires_when_more_than_half_of_a_batch_is_left_over) {
+  const auto less = [](Record& r) {
+    r.contributors.erase(r.contributors.begin());
+    r.samples = 8;
+  };
+  EXPECT_NE(judge_samples(kRules, less).find("microbatches 3-4 instead of all 5"), std::string::npos);
 }
 
 TEST(I6, fires_when_a_contributor_never_held_the_state_of_the_round) {

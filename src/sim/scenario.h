@@ -27,6 +27,7 @@ struct WorkloadSpec {
   Between microbatch{1, 8};     ///< samples
   Between microbatches{8, 32};  ///< of a round (the target batch size / microbatch)
   std::vector<Codec> codecs{kCodecs.begin(), kCodecs.end()};                        ///< one is drawn
+  double exact_batches = 0.5;                                                       ///< chance
   std::vector<SiteUse> averaging{SiteUse::automatic};                               ///< one is drawn
   std::vector<OptimizerKind> optimizers{OptimizerKind::adamw, OptimizerKind::sgd};  ///< one is drawn
   double norm_cap = 0;           ///< largest L2 norm per sample of a segment; 0: none

@@ -38,7 +38,7 @@ struct Story {
     record.round = before.round + 1;
     record.parent = digest_of(before);
     record.members = before.members;
-    record.first_sample = before.samples_total();
+    record.first_sample = before.first_sample + before.samples;
     record.samples = 20;
     record.parameters = parameters;
     record.contributors = {{kAnn, 0, 12, RangeSet({0, 3})}, {kBob, 0, 8, RangeSet({3, 2})}};

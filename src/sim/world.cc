@@ -45,6 +45,7 @@ Rules rules_of(const WorldOptions& options) {
               options.run.codec,
               {options.model.parameters, options.segment_length}};
   rules.error_feedback = options.run.feeds_back();
+  rules.exact_batches = options.run.exact_batches;
   rules.norm_cap = options.run.norm_cap;
   rules.patience = options.run.patience;
   rules.run = run_digest(options.run, options.model.parameters);

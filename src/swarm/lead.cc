@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/check.h"
+#include "swarm/batch.h"
 #include "swarm/quorum.h"
 #include "swarm/soundness.h"
 #include "wire/frame.h"
@@ -154,6 +155,7 @@ void Lead::begin_when_promised() {
   }
   book_.open_slot(slots_stay_open ? highest : highest + 1);
   stage_ = Stage::leasing;
+  short_ = was_called && leaves_over();
 }
 
 void Lead::finish(const Accepted& accepted) {
@@ -201,10 +203,20 @@ void Lead::advance() {
   if (resigned_) return;
   if (stage_ == Stage::preparing) begin_when_promised();
   if (stage_ == Stage::leasing) {
-    feed();
-    if (book_.ready_to_call() && may_decide() && !book_.contributions(workers()).empty()) call();
+    if (!short_) feed();
+    const bool ready = book_.nearly_done() && (short_ || !book_.has_free());
+    if (ready && may_decide() && !book_.contributions(workers()).empty()) call();
   }
   if (stage_ == Stage::called && !resigned_) commit_when_agreed();
+}
+
+// What is lost after the call is left to the next round: to compute it again, and to send it as a further
+// vector, would take longer than all that is left of this one.
+bool Lead::leaves_over() const {
+  Record rest;
+  for (const Contribution& c : book_.contributions(workers())) rest.samples += c.samples;
+  rest.last = is_last();
+  return book_.nearly_done() && may_leave_over(rest, options_.lease);
 }
 
 bool Lead::may_decide() const { return (minority_ || quorum_present_) && !owners().empty(); }
@@ -283,17 +295,14 @@ std::vector<PeerId> Lead::participants() const {
 }
 
 Record Lead::draft() const {
-  Record record;
-  record.run = head_.run;
-  record.round = head_.round + 1;
+  Record record = record_after(head_, options_.lease);
   record.parent = digest_of(head_);
   record.members = next_members();
   record.contributors = book_.contributions(workers());
-  record.first_sample = head_.samples_total();
-  record.samples = options_.lease.target_batch_size;
+  for (const Contribution& c : record.contributors) record.samples += c.samples;
   record.parameters = seen_.at(options_.self.peer).parameters;
   record.minority = minority_;
-  record.last = end_run_ || record.round >= options_.rounds;
+  record.last = is_last();
   return record;
 }
 

@@ -137,6 +137,10 @@ class Lead {
   void begin_when_promised();
   void finish(const Accepted& accepted);
   void advance();
+  bool leaves_over() const;
+
+  bool is_last() const { return end_run_ || head_.round + 1 >= options_.rounds; }
+
   bool may_decide() const;
   void feed();
   void call();
@@ -209,6 +213,7 @@ class Lead {
   Instant next_ask_{};
   Instant no_quorum_since_ = kNever;
   bool minority_ = false;
+  bool short_ = false;      // leasing: what is free is left to the next round
   bool finishing_ = false;  // plan_ is another leader's proposal
   bool relieved_ = false;   // a share of plan_ was moved: its owner may not have what others have sealed
   bool end_run_ = false;

@@ -156,10 +156,14 @@ void Lead::give_out_again(PeerId peer) {
     event.numbers = {{"microbatches", static_cast<double>(again.count())}};
     events_.push_back(std::move(event));
   }
-  if (stage_ != Stage::called) return;
+  if (stage_ != Stage::called) {
+    short_ = short_ && leaves_over();
+    return;
+  }
   // The slots that were called are closed; one that nobody was leased anything into may be above them.
   book_.open_slot(std::max(book_.slot(), book_.highest_slot() + 1));
   stage_ = Stage::leasing;
+  short_ = leaves_over();
 }
 
 void Lead::on_report(PeerId from, const Report& report) {

@@ -3,6 +3,7 @@
 
 #include "base/prng.h"
 #include "swarm/quorum.h"
+#include "swarm/soundness.h"
 #include "swarm/test_council.h"
 #include "swarm/test_records.h"
 #include "swarm/work.h"
@@ -32,6 +33,11 @@ Accepted accepted_plan(const Record& head, std::uint32_t version,
 }
 
 std::vector<Contribution> all_by(std::uint64_t id) { return {{PeerId{id}, 0, 64, RangeSet(Range{0, 16})}}; }
+
+std::vector<Contribution> without(std::vector<Contribution> all, std::uint64_t id) {
+  std::erase_if(all, [&](const Contribution& c) { return c.peer == PeerId{id}; });
+  return all;
+}
 
 // ---- an undisturbed round
 
@@ -98,7 +104,7 @@ TEST(Lead, commits_exactly_the_target_batch_size_in_whole_microbatches) {
   expected.mean = kMean;
   EXPECT_EQ(expected, council.lead.committed());
   EXPECT_EQ(7U, expected.round);
-  EXPECT_EQ(384U, expected.first_sample);
+  EXPECT_EQ(370U, expected.first_sample);
   EXPECT_EQ(digest_of(council.head), expected.parent);
   EXPECT_EQ(council.head.members, expected.members);
   EXPECT_FALSE(expected.minority || expected.last);
@@ -215,15 +221,14 @@ TEST(Lead, calls_nobody_when_joiners_alone_are_left_to_work) {
   EXPECT_TRUE(council.lead.resigned()) << "another ballot asks the members once more";
 }
 
-TEST(Lead, gives_out_again_what_a_joiner_had_that_goes) {
+TEST(Lead, leaves_to_the_next_round_what_a_joiner_had_that_goes) {
   Council council({.members = {1, 2}});
   council.everybody_tells();
   council.link(3);
   const Plan first = council.work_until_called();
   council.lose(3);
-  const Plan second = council.work_until_called(first.version);
-  EXPECT_FALSE(contributes(second.draft, 3));
-  EXPECT_TRUE(covers_the_batch(second.draft, 16));
+  EXPECT_TRUE(contributes(first.draft, 3));
+  EXPECT_EQ(without(first.draft.contributors, 3), council.last_plan.draft.contributors);
 }
 
 TEST(Lead, gives_no_work_to_a_joiner_under_a_later_ballot_nor_to_one_with_the_id_of_a_member) {
@@ -337,24 +342,42 @@ TEST(Lead, gives_out_again_in_the_same_slot_what_one_had_that_is_lost_before_the
   EXPECT_EQ(Phase::reissue, events.back().phase);
 }
 
-TEST(Lead, opens_a_slot_for_what_one_had_that_is_lost_after_the_call) {
+TEST(Lead, leaves_to_the_next_round_what_one_had_that_is_lost_after_the_call) {
   Council council;
   const Plan first = council.work_until_called();
+  council.leased.clear();
   council.lose(3);
-  const Plan second = council.work_until_called(first.version);
-  EXPECT_TRUE(covers_the_batch(second.draft, 16));
-  EXPECT_FALSE(contributes(second.draft, 3));
-  for (const Contribution& c : first.draft.contributors) {
-    const auto& now = second.draft.contributors;
-    EXPECT_EQ(c.peer != PeerId{3}, std::find(now.begin(), now.end(), c) != now.end())
-        << "what was called stays as it was";
-  }
+  const Plan second = council.last_plan;
+  ASSERT_GT(second.version, first.version) << "at once";
+  EXPECT_TRUE(council.leased.empty()) << "nothing is computed for this round any more";
+  EXPECT_EQ(without(first.draft.contributors, 3), second.draft.contributors);
+  EXPECT_EQ("", fault_of(second.draft, council.head, {64, 4}));
   for (const Share& share : second.shares) EXPECT_TRUE(share.owner != PeerId{3} && !share.sealed);
   council.lead.on_vote(PeerId{1}, {7, 0, first.version, kMean});
   council.vote(2);
   EXPECT_FALSE(council.lead.committed().has_value()) << "a vote for the plan before does not count";
   council.vote(1);
   EXPECT_TRUE(council.lead.committed().has_value());
+}
+
+TEST(Lead, opens_a_slot_for_what_is_lost_after_the_call_where_it_has_to_be_made_good) {
+  struct Case {
+    std::vector<std::uint64_t> lost;
+    Round rounds;
+    bool exact;
+  };
+
+  for (const Case& c : {Case{{2, 3}, 100, false}, Case{{3}, 7, false}, Case{{3}, 100, true}}) {
+    Council council({.lease = {64, 4, c.exact}, .rounds = c.rounds, .patience = 0s});
+    council.work_until_called();
+    for (const std::uint64_t id : c.lost) council.lose(id);
+    council.after(100ms);  // the patience with a minority
+    const Plan plan = council.work_until_called(council.last_plan.version);
+    EXPECT_TRUE(covers_the_batch(plan.draft, 16)) << c.lost.size();
+    EXPECT_EQ(1U, plan.draft.contributors.front().peer.value);
+    EXPECT_EQ(0U, plan.draft.contributors.front().slot) << "what was called stays as it was";
+    EXPECT_FALSE(contributes(plan.draft, 3));
+  }
 }
 
 TEST(Lead, keeps_the_contribution_of_one_that_is_lost_when_somebody_has_the_mean) {
@@ -386,18 +409,21 @@ TEST(Lead, does_not_count_a_peer_that_was_gone_and_came_back) {
   EXPECT_EQ(members({1, 2}), plan.draft.members);
 }
 
-TEST(Lead, commits_the_whole_batch_whoever_is_lost_whenever) {
+TEST(Lead,
+     commits_half_of_the_batch_or_more_whoever_is_lost_whenever_and_all_of_it_where_the_call_saw_no_loss) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Prng prng(seed);
     Council council({.members = {1, 2, 3, 4, 5}, .lease = {97, 4}});
     std::map<std::uint64_t, std::set<std::uint32_t>> voted;
     council.everybody_tells();
     int losses = 2;
+    bool lost_after_call = false;
     for (int i = 0; i < 5000 && !council.lead.committed(); ++i) {
       const std::uint64_t id = 1 + prng.below(5);
       if (!council.live.contains(PeerId{id})) continue;
       if (losses > 0 && id != 1 && prng.chance(0.02)) {
         --losses;
+        lost_after_call = lost_after_call || council.last_plan.version > 0;
         council.lose(id);
         continue;
       }
@@ -413,7 +439,8 @@ TEST(Lead, commits_the_whole_batch_whoever_is_lost_whenever) {
       if (plan.version > 0 && std::all_of(needed.begin(), needed.end(), done)) council.vote(id);
     }
     ASSERT_TRUE(council.lead.committed().has_value()) << "seed " << seed;
-    EXPECT_TRUE(covers_the_batch(*council.lead.committed(), 25)) << "seed " << seed;
+    EXPECT_EQ("", fault_of(*council.lead.committed(), council.head, {97, 4})) << "seed " << seed;
+    EXPECT_TRUE(lost_after_call || covers_the_batch(*council.lead.committed(), 25)) << "seed " << seed;
   }
 }
 
@@ -494,14 +521,14 @@ TEST(Lead, gives_out_again_what_a_peer_says_it_has_not_done) {
   council.complain(2, 2, Complaint::owes_contribution);
   const Plan second = council.work_until_called(first.version);
   EXPECT_TRUE(contributes(first.draft, 2));
-  EXPECT_FALSE(contributes(second.draft, 2));
-  EXPECT_TRUE(covers_the_batch(second.draft, 16));
+  EXPECT_EQ(without(first.draft.contributors, 2), second.draft.contributors)
+      << "it is left to the next round";
   for (const std::uint64_t id : {1, 2, 3}) council.vote(id);
   EXPECT_TRUE(council.lead.committed()) << "its vote counts";
 }
 
 TEST(Lead, bids_again_when_nobody_is_left_to_do_what_is_free) {
-  Council council({.members = {1, 2}});
+  Council council({.members = {1, 2}, .lease = {64, 4, true}});
   council.work_until_called();
   council.leaving.insert(1);
   council.tells(1);
@@ -527,7 +554,6 @@ TEST(Lead, leaves_out_one_that_owes_a_mean_only_if_it_waits_for_nobody) {
   council.complain(2, 3, Complaint::owes_contribution);
   council.after(200ms);
   EXPECT_EQ(std::vector<std::uint64_t>{3}, council.left_out()) << "2 waits for 3";
-  council.work_until_called(council.last_plan.version);
   council.after(6s);
   council.complain(1, 2, Complaint::owes_mean);
   council.after(200ms);
@@ -536,14 +562,13 @@ TEST(Lead, leaves_out_one_that_owes_a_mean_only_if_it_waits_for_nobody) {
 
 TEST(Lead, leaves_out_first_the_one_nearest_to_where_segments_come_from) {
   Council council({.members = {1, 2, 3, 4, 5, 6, 7}});
-  const Plan first = council.work_until_called();
+  council.work_until_called();
   council.after(6s);
   council.complain(1, 2, Complaint::owes_copy);
   council.complain(2, 3, Complaint::owes_mean);
   council.complain(3, 4, Complaint::owes_partial);
   council.after(200ms);
   EXPECT_EQ(std::vector<std::uint64_t>{4}, council.left_out());
-  council.work_until_called(first.version);
   council.after(6s);
   council.complain(1, 2, Complaint::owes_copy);
   council.complain(2, 3, Complaint::owes_mean);
@@ -659,6 +684,18 @@ TEST(Lead, takes_over_with_the_work_that_is_done) {
   EXPECT_TRUE(covers_the_batch(plan.draft, 16));
   EXPECT_FALSE(council.leased[2].intersects(RangeSet(Range{4, 3}))) << "done already";
   EXPECT_EQ(2U, plan.draft.contributors.size()) << "nobody was called: the slots stay open";
+}
+
+TEST(Lead, leaves_to_the_next_round_what_a_leader_had_that_died_after_its_call) {
+  Council council({.leader = 2, .ballot = 1});
+  council.lose(1);
+  council.works.at(3).lease(0, RangeSet(Range{0, 8}));
+  while (council.works.at(3).begin()) council.works.at(3).finish();
+  council.promise(2);
+  council.promise(3, accepted_plan(council.head, 1, all_by(1), kMean).plan);
+  EXPECT_EQ((std::vector<Contribution>{{PeerId{3}, 0, 32, RangeSet(Range{0, 8})}}),
+            council.last_plan.draft.contributors);
+  EXPECT_TRUE(council.leased.empty());
 }
 
 TEST(Lead, opens_a_slot_when_it_takes_over_after_a_call_that_nobody_voted_for) {

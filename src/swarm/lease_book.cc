@@ -142,10 +142,9 @@ std::optional<PeerId> LeaseBook::worth_recalling(const std::set<PeerId>& eligibl
   return slowest->first;
 }
 
-bool LeaseBook::ready_to_call() const {
-  return free_.empty() && std::all_of(accounts_.begin(), accounts_.end(), [](const auto& entry) {
-           return entry.second.held() <= 1 && !entry.second.recalled;
-         });
+bool LeaseBook::nearly_done() const {
+  return std::all_of(accounts_.begin(), accounts_.end(),
+                     [](const auto& entry) { return entry.second.held() <= 1 && !entry.second.recalled; });
 }
 
 std::vector<Contribution> LeaseBook::contributions(const std::vector<PeerId>& order) const {

@@ -22,6 +22,7 @@ class LeaseBook {
   struct Options {
     std::uint64_t target_batch_size = 0;
     std::uint64_t microbatch = 0;
+    bool exact_batches = false;  ///< RunOptions::exact_batches
 
     std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
   };
@@ -52,8 +53,9 @@ class LeaseBook {
   /// whenever there is one, at_will.
   std::optional<PeerId> worth_recalling(const std::set<PeerId>& eligible, bool at_will = false);
 
-  /// Nothing is free, and whoever still holds something holds one microbatch: time to call.
-  bool ready_to_call() const;
+  /// Whoever still holds something holds one microbatch, and nobody is about to give back: with nothing free,
+  /// it is time to call.
+  bool nearly_done() const;
 
   /// Every peer's slots with all that is done or held, in the order of `order`; peers without any are left
   /// out.

@@ -202,7 +202,7 @@ TEST(LeaseBook, cuts_grants_that_shrink_down_to_one) {
   EXPECT_EQ(25U, sizes.front()) << "half of a fair part of 100 microbatches";
   EXPECT_EQ(1U, sizes.back());
   EXPECT_TRUE(std::is_sorted(sizes.rbegin(), sizes.rend()));
-  EXPECT_TRUE(shop.book.ready_to_call());
+  EXPECT_TRUE(shop.book.nearly_done());
 }
 
 TEST(LeaseBook, gives_in_proportion_to_speed_once_all_are_measured) {
@@ -222,7 +222,7 @@ TEST(LeaseBook, gives_an_idle_peer_what_a_slow_one_gives_back) {
   shop.takes_all(1);
   shop.works.at(1).begin();
   shop.arrives(2, 100);
-  EXPECT_FALSE(shop.book.ready_to_call());
+  EXPECT_FALSE(shop.book.nearly_done());
   ASSERT_EQ(PeerId{1}, shop.book.worth_recalling(shop.eligible));
   EXPECT_FALSE(shop.book.worth_recalling(shop.eligible).has_value()) << "asked already";
   shop.gives_back(1);
@@ -238,10 +238,10 @@ TEST(LeaseBook, does_not_call_before_a_recalled_peer_has_answered) {
   shop.arrives(2, 100);
   ASSERT_EQ(PeerId{1}, shop.book.worth_recalling(shop.eligible));
   shop.works_off(1, 1);
-  EXPECT_FALSE(shop.book.ready_to_call());
+  EXPECT_FALSE(shop.book.nearly_done());
   shop.works_off(1, 1);
   shop.gives_back(1);
-  EXPECT_TRUE(shop.book.ready_to_call());
+  EXPECT_TRUE(shop.book.nearly_done());
 }
 
 TEST(LeaseBook, recalls_from_the_one_with_the_most_time_left) {

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 
+#include "swarm/batch.h"
+
 namespace tw {
 
 std::string fault_of(const Record& draft, const Record& head, const LeaseBook::Options& lease) {
   if (draft.run != head.run || draft.round != head.round + 1) return "a plan of another round";
-  if (draft.first_sample != head.samples_total() || draft.samples != lease.target_batch_size)
+  const Record expected = record_after(head, lease);
+  if (draft.carried != expected.carried || draft.first_sample != expected.first_sample)
     return "a plan of other samples than those of the round";
   if (draft.members.empty()) return "a record without members";
   const LeaseBook book(lease);
@@ -22,13 +25,15 @@ std::string fault_of(const Record& draft, const Record& head, const LeaseBook::O
     all.insert(all.end(), ranges.begin(), ranges.end());
   }
   std::sort(all.begin(), all.end(), [](const Range& a, const Range& b) { return a.first < b.first; });
+  RangeSet done;
   std::uint64_t next = 0;
   for (const Range& range : all) {
     if (range.first < next) return "a contribution of microbatches that another one has already";
-    if (range.first > next) return "a plan that lacks microbatches of the round";
     next = range.end();
+    done.add(range);
   }
-  return next == total ? std::string() : "a plan that lacks microbatches of the round";
+  if (draft.samples != book.samples(done)) return "a plan of other samples than those of its contributions";
+  return may_leave_over(draft, lease) ? std::string() : "a plan that lacks microbatches of the round";
 }
 
 bool is_sound(const Progress& progress, const LeaseBook::Options& lease) {

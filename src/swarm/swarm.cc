@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/prng.h"
+#include "swarm/batch.h"
 #include "swarm/quorum.h"
 #include "wire/frame.h"
 
@@ -202,7 +203,11 @@ std::optional<WorkItem> Swarm::begin_work(Instant now) {
   wake(now);
   if (!takes_part() || !parameters_ || busy_) return std::nullopt;
   if (work_.queued() > 0 && rarely(options_.rarely, "swarm.late_work")) return std::nullopt;
-  const std::optional<WorkItem> item = work_.begin();
+  std::optional<WorkItem> item = work_.begin();
+  if (item) {
+    const Record next = record_after(*head_, options_.lease);
+    item->samples = samples_of(next, RangeSet(Range{item->microbatch, 1}), options_.lease);
+  }
   if (item && work_.wants_more() && !leaving_) {
     send_progress();
     settle();

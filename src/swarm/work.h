@@ -18,6 +18,7 @@ struct WorkItem {
   Round round = 0;
   std::uint32_t slot = 0;
   std::uint64_t microbatch = 0;
+  RangeSet samples{};  ///< of the run
 };
 
 /// What this peer has been leased in one round: what is queued, what is being computed, what is done.

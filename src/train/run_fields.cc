@@ -34,7 +34,7 @@ struct FolderPlace {
   std::string* at;
 };
 
-using Place = std::variant<std::uint64_t*, int*, double*, std::optional<double>*, std::optional<bool>*,
+using Place = std::variant<std::uint64_t*, int*, double*, std::optional<double>*, bool*, std::optional<bool>*,
                            Duration*, DataKind*, OptimizerKind*, ScheduleKind*, Codec*, SiteUse*, ModelPlace,
                            FilePlace, FolderPlace>;
 
@@ -112,6 +112,10 @@ constexpr RunField kFields[] = {
      "whether peers of one site (tw train --site) are averaged first; auto: where that is faster or sends "
      "less between sites",
      [](RunOptions& o) -> Place { return &o.sites; }},
+    {"training", "exact_batches",
+     "true: when a peer is lost while gradients are averaged, others compute its part of the batch again in "
+     "the same round; false: in the next round, which does not hold up this one",
+     [](RunOptions& o) -> Place { return &o.exact_batches; }},
     {"training", "norm_cap",
      "largest L2 norm, per sample, of a segment (65536 values) of a gradient; what is beyond it enters no "
      "round; 0: no limit",
@@ -239,6 +243,8 @@ struct Expectation {
 
   std::string operator()(const std::optional<double>*) const { return "a number" + bounds_text(bounds); }
 
+  std::string operator()(const bool*) const { return "true or false"; }
+
   std::string operator()(const std::optional<bool>*) const { return "true or false"; }
 
   std::string operator()(const Duration*) const { return "a duration such as 20s (ms, s, m or h)"; }
@@ -266,6 +272,8 @@ struct Written {
   std::string operator()(const double* at) const { return fmt::to_string(*at); }
 
   std::string operator()(const std::optional<double>* at) const { return *at ? fmt::to_string(**at) : ""; }
+
+  std::string operator()(const bool* at) const { return fmt::to_string(*at); }
 
   std::string operator()(const std::optional<bool>* at) const { return *at ? fmt::to_string(**at) : ""; }
 
@@ -316,9 +324,14 @@ struct Assignment {
     return complaint;
   }
 
-  std::string operator()(std::optional<bool>* at) const {
+  std::string operator()(bool* at) const { return store(*at); }
+
+  std::string operator()(std::optional<bool>* at) const { return store(*at); }
+
+  template <class T>
+  std::string store(T& truth) const {
     if (given.text != "true" && given.text != "false") return unexpected();
-    *at = given.text == "true";
+    truth = given.text == "true";
     return "";
   }
 

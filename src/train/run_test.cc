@@ -25,6 +25,7 @@ TEST(RunDigest, differs_when_anything_differs_that_decides_the_result) {
       {"rate", [](RunOptions& o) { o.schedule.learning_rate = 2e-3; }},
       {"codec", [](RunOptions& o) { o.codec = Codec::fp16; }},
       {"error feedback", [](RunOptions& o) { o.error_feedback = true; }},
+      {"exact batches", [](RunOptions& o) { o.exact_batches = true; }},
       {"norm cap", [](RunOptions& o) { o.norm_cap = 1; }},
       {"seed", [](RunOptions& o) { o.seed = 2; }},
   };

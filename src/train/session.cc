@@ -73,7 +73,7 @@ Result<std::string> Session::Machine::start() {
   swarm.founder = options_.join.empty();
   swarm.wait_for = options_.wait_for;
   swarm.bootstrap = options_.join;
-  swarm.lease = {run.target_batch_size, run.microbatch};
+  swarm.lease = {run.target_batch_size, run.microbatch, run.exact_batches};
   swarm.segments = geometry_.segments();
   swarm.rounds = run.rounds;
   swarm.patience = run.patience;

@@ -63,12 +63,10 @@ void Session::Machine::start_work() {
   if (!item) return;
   computing_ = true;
   GradientSlot& slot = state_->slot(item->slot);
-  const RunOptions& run = options_.run;
-  const double samples = static_cast<double>(
-      std::min(run.microbatch, run.target_batch_size - item->microbatch * run.microbatch));
+  const double samples = static_cast<double>(item->samples.count());
   compute<double>(
       samples,
-      [item, &slot](TrainState& state) { return state.accumulate(item->round, slot, item->microbatch); },
+      [item, &slot](TrainState& state) { return state.accumulate(item->round, slot, item->samples); },
       [this, item, samples](double loss, Duration took) {
         computing_ = false;
         const double speed = samples / std::max(1e-9, to_seconds(took));

@@ -22,15 +22,15 @@ Digest TrainState::initialise() {
   return digest_of(std::span<const float>(parameters_));
 }
 
-double TrainState::accumulate(Round round, GradientSlot& slot, std::uint64_t microbatch) {
+double TrainState::accumulate(Round round, GradientSlot& slot, const RangeSet& samples) {
   if (slot.sum.size() != parameters_.size() || slot.round != round) {
     slot.sum.assign(parameters_.size(), 0.0F);
     slot.round = round;
   }
-  const std::uint64_t first = microbatch * run_.microbatch;
-  const std::uint64_t count = std::min(run_.microbatch, run_.target_batch_size - first);
-  const std::uint64_t round_first = (round - 1) * run_.target_batch_size;
-  return trainer_.accumulate(parameters_, {round_first + first, count}, slot.sum);
+  double loss = 0;
+  for (const Range& range : samples.ranges())
+    loss += trainer_.accumulate(parameters_, {range.first, range.count}, slot.sum);
+  return loss;
 }
 
 Digest TrainState::apply(Round round, std::span<const float> mean) {

@@ -9,6 +9,7 @@
 
 #include "average/reduction.h"
 #include "base/digest.h"
+#include "base/range_set.h"
 #include "base/result.h"
 #include "sync/image.h"
 #include "train/run.h"
@@ -32,8 +33,9 @@ class TrainState {
   /// Parameters from the seed. Returns their digest.
   Digest initialise();
 
-  /// Adds the gradient sum of one microbatch to a slot of this round; returns the sum of the losses.
-  double accumulate(Round round, GradientSlot& slot, std::uint64_t microbatch);
+  /// Adds the gradient sum of these samples of the run to a slot of this round; returns the sum of the
+  /// losses.
+  double accumulate(Round round, GradientSlot& slot, const RangeSet& samples);
 
   /// One update with a mean gradient. Returns the digest of the parameters.
   Digest apply(Round round, std::span<const float> mean);

@@ -50,7 +50,7 @@ struct Peer {
 
   /// Returns the gradient sum.
   std::vector<float> work(Round round, std::uint32_t slot, std::uint64_t microbatch) {
-    state.accumulate(round, state.slot(slot), microbatch);
+    state.accumulate(round, state.slot(slot), RangeSet(Range{(round - 1) * 8 + microbatch * 4, 4}));
     return state.slot(slot).sum;
   }
 

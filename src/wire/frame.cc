@@ -145,7 +145,9 @@ class Reader {
   /// Its samples end within the numbers there are, so that nothing that counts them can wrap around.
   void get(Record& record) {
     Record::fields(record, *this);
-    if (record.first_sample > UINT64_MAX - record.samples) failed_ = true;
+    const std::vector<Range>& carried = record.carried.ranges();
+    const bool before = carried.empty() || carried.back().end() <= record.first_sample;
+    if (!before || std::max(record.first_sample, record.samples) > UINT64_MAX / 2) failed_ = true;
   }
 
   void get(Member& member) {

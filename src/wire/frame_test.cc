@@ -62,6 +62,7 @@ class Filler {
 
   void fill(Record& record) {
     Record::fields(record, *this);
+    record.carried = {};
     record.first_sample >>= 1;
     record.samples >>= 1;
   }
@@ -211,11 +212,13 @@ TEST(Frame, refuses_values_out_of_their_range) {
   head = head_of(encode(Commit{record}));
   head.back() = std::byte{2};
   EXPECT_FALSE(decode({Blob(head), Blob()})) << "a bool is 0 or 1";
-  record.first_sample = UINT64_MAX - 10;
-  record.samples = 10;
+  record.first_sample = UINT64_MAX / 2;
+  record.carried = RangeSet(Range{UINT64_MAX / 2 - 3, 3});
   EXPECT_TRUE(decode(encode(Commit{record})));
-  record.samples = 11;
-  EXPECT_FALSE(decode(encode(Commit{record}))) << "its samples end beyond the numbers";
+  ++record.first_sample;
+  EXPECT_FALSE(decode(encode(Commit{record}))) << "its samples could end beyond the numbers";
+  record.first_sample = 100;
+  EXPECT_FALSE(decode(encode(Commit{record}))) << "what it carries is not of earlier rounds";
 }
 
 TEST(Frame, refuses_what_is_too_long_empty_unknown_or_has_a_payload_it_should_not_have) {

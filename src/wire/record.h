@@ -55,18 +55,20 @@ struct Record {
   Digest parent;                           ///< of the record before; zero for round 0
   std::vector<Member> members;             ///< from the next round on, longest-lived first
   std::vector<Contribution> contributors;  ///< in the order in which the mean adds them
-  std::uint64_t first_sample = 0;  ///< of the run: this round is [first_sample, first_sample + samples)
-  std::uint64_t samples = 0;       ///< the target batch size; 0 for round 0
+  RangeSet carried;  ///< samples of earlier rounds whose contributions were lost: they come first
+  std::uint64_t first_sample = 0;  ///< of the run: the first one that no round before had
+  std::uint64_t samples = 0;       ///< in the mean; 0 for round 0
   Digest parameters;               ///< before this round's update
   Digest mean;                     ///< of the mean gradient, decoded (average/mean_digest.h)
   bool minority = false;           ///< committed without a majority, after the configured patience
   bool last = false;               ///< the run ends with this record
 
-  std::uint64_t samples_total() const { return first_sample + samples; }
+  /// In all means up to this one.
+  std::uint64_t samples_total() const { return first_sample - carried.count() + samples; }
 
   static void fields(auto& self, auto&& field) {
-    field(self.run, self.round, self.parent, self.members, self.contributors, self.first_sample, self.samples,
-          self.parameters, self.mean, self.minority, self.last);
+    field(self.run, self.round, self.parent, self.members, self.contributors, self.carried, self.first_sample,
+          self.samples, self.parameters, self.mean, self.minority, self.last);
   }
 
   bool operator==(const Record&) const = default;

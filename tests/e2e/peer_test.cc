@@ -60,7 +60,8 @@ TEST_F(Peers, bring_back_one_that_stood_still) {
   ASSERT_EQ(end.lost.size(), 1U);
   EXPECT_EQ(end.lost[0].peer, PeerId{3});
   EXPECT_EQ(end.joined.size(), 1U);
-  EXPECT_EQ(end.samples, end.rounds * 256);
+  EXPECT_GE(end.samples, end.rounds * 256 - 128) << "half of a batch at most was left to the next round";
+  EXPECT_LE(end.samples, end.rounds * 256);
 }
 
 TEST_F(Peers, leave_after_the_round_when_asked_once_and_at_once_when_asked_twice) {

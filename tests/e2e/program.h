@@ -123,6 +123,7 @@ struct TestRun {
   std::uint64_t batch = 256;
   std::uint64_t microbatch = 32;
   std::string optimizer = "adamw";
+  bool exact_batches = false;
 };
 
 /// A folder with data and run file; removed in the end. A failed test leaves what the programs printed in its
@@ -154,7 +155,9 @@ class ProgramTest : public testing::Test {
         << "model: mnist-cnn\ndata:\n  train_inputs: train-x\n  train_targets: train-y\n"
         << "  test_inputs: test-x\n  test_targets: test-y\n"
         << "training:\n  target_batch_size: " << run.batch << "\n  microbatch: " << run.microbatch
-        << "\n  rounds: " << run.rounds << "\n  codec: fp32\noptimizer:\n  kind: " << run.optimizer
+        << "\n  rounds: " << run.rounds
+        << "\n  codec: fp32\n  exact_batches: " << (run.exact_batches ? "true" : "false")
+        << "\noptimizer:\n  kind: " << run.optimizer
         << "\nschedule:\n  learning_rate: " << (run.optimizer == "sgd" ? "0.003" : "0.001") << "\n"
         << extra;
     return path(name);

@@ -237,7 +237,7 @@ Record make_record(Input& input, const Material& material) {
       break;
     case 5:
       make(record.first_sample, record.samples);
-      record.samples = std::min(record.samples, UINT64_MAX - record.first_sample);  // or no decoder takes it
+      record.samples = std::min(record.samples, UINT64_MAX / 2);  // or no decoder takes it
       break;
     case 6:
       make(record.parameters, record.mean);

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/batch.h"
+
+#include <algorithm>
+
+namespace tw {
+namespace {
+
+/// Of the round's batch: what no contribution has.
+RangeSet left_over(const Record& record, const LeaseBook::Options& lease) {
+  if (record.round == 0 || record.samples >= lease.target_batch_size) return {};
+  RangeSet missing(Range{0, lease.microbatches()});
+  for (const Contribution& c : record.contributors) missing.remove(c.microbatches);
+  return samples_of(record, missing, lease);
+}
+
+std::uint64_t new_samples(const Record& record, const LeaseBook::Options& lease) {
+  return lease.target_batch_size - std::min(lease.target_batch_size, record.carried.count());
+}
+
+}  // namespace
+
+RangeSet batch_of(const Record& record, const LeaseBook::Options& lease) {
+  RangeSet samples = record.carried;
+  samples.add({record.first_sample, new_samples(record, lease)});
+  return samples;
+}
+
+RangeSet samples_of(const Record& record, const RangeSet& microbatches, const LeaseBook::Options& lease) {
+  RangeSet places;
+  for (const Range& range : microbatches.ranges())
+    places.add({range.first * lease.microbatch, range.count * lease.microbatch});
+  return batch_of(record, lease).at(places);
+}
+
+bool may_leave_over(const Record& record, const LeaseBook::Options& lease) {
+  const std::uint64_t lacks = lease.target_batch_size - std::min(lease.target_batch_size, record.samples);
+  return lacks == 0 || (lacks <= record.samples && !record.last && !lease.exact_batches);
+}
+
+Record record_after(const Record& head, const LeaseBook::Options& lease) {
+  Record next;
+  next.run = head.run;
+  next.round = head.round + 1;
+  next.carried = left_over(head, lease);
+  if (head.round > 0) next.first_sample = head.first_sample + new_samples(head, lease);
+  return next;
+}
+
+}  // namespace tw

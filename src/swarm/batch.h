@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "swarm/lease_book.h"
+
+/// Which samples a round is about: those that earlier rounds left over, then new ones, a target batch size in
+/// all. Microbatch k of the round is number k x microbatch and the following ones of them, counted from the
+/// smallest.
+namespace tw {
+
+/// In the round of this record: what its microbatches are made of.
+RangeSet batch_of(const Record& record, const LeaseBook::Options& lease);
+
+/// The samples of these microbatches of the record's round.
+RangeSet samples_of(const Record& record, const RangeSet& microbatches, const LeaseBook::Options& lease);
+
+/// True when what this record lacks of its batch, if anything, may be left to the next round: at most half,
+/// not in the last round, and not where batches are exact.
+bool may_leave_over(const Record& record, const LeaseBook::Options& lease);
+
+/// The record of the round after `head`: its run, round and batch. Nothing else is set.
+Record record_after(const Record& head, const LeaseBook::Options& lease);
+
+}  // namespace tw
