@@ -10,7 +10,7 @@
 #include <iterator>
 
 #include "cli/commands.h"
-#include "sim/lifetimes.h"
+#include "sim/stays.h"
 #include "sim/what_if_json.h"
 
 namespace tw {

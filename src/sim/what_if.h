@@ -12,7 +12,7 @@
 #include "train/optimizer.h"
 
 /// What happens to a run on machines that come and go: the session code in a World, with machines by a list
-/// of stays (sim/trace.h, sim/lifetimes.h). What each number means: docs/what_if.md.
+/// of stays (sim/trace.h, sim/stays.h). What each number means: docs/what_if.md.
 namespace tw {
 
 struct WhatIf {

@@ -8,7 +8,7 @@
 #include "base/prng.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "sim/trace.h"
+#include "market/offer.h"
 
 /// How long machines of a spot market live, as it was measured: many die in their first hour or two, the
 /// others live on; a constant rate has neither. Tables are in lifetimes.cc, each with its source.
@@ -18,7 +18,7 @@ struct LifetimeLaw {
   std::string name;
   std::string source;             ///< publication and date of the measurement
   std::vector<double> gone_by_h;  ///< share gone within 1, 2, ... hours; empty: exponential
-  double mean_h = 0;              ///< of the exponential
+  double mean_h = 0;              ///< of the exponential, or of what is left after a table without a cap
   double cap_h = 24;              ///< nothing lives longer (GCP preemptible machines: 24 h); 0: no cap
 
   /// Within an hour of the table uniform.
@@ -26,6 +26,12 @@ struct LifetimeLaw {
 
   /// Share that is gone by then.
   double gone_by(double hours) const;
+
+  /// Losses per machine and hour among those that are that old; infinite at the cap.
+  double hazard_per_h(double hours) const;
+
+  /// The mean lifetime; infinite for machines that nobody takes.
+  double expected_h() const;
 };
 
 const std::vector<LifetimeLaw>& measured_lifetimes();
@@ -33,6 +39,24 @@ const std::vector<LifetimeLaw>& measured_lifetimes();
 /// A measured law by its name, or "exponential:MEAN_H", which no measurement supports: it stands for nothing
 /// but comparison with models that use it. The error lists the names.
 Result<LifetimeLaw> lifetimes_named(const std::string& name);
+
+/// Nobody takes it: on-demand and owned machines.
+LifetimeLaw never_taken();
+
+/// Of an offer: measured for its GPU in its region, else for its GPU, else for the GPUs of its provider; for
+/// spot machines of providers without any, a named exponential (see its source).
+LifetimeLaw lifetimes_for(const Offer& offer);
+
+/// One machine as one's own logs saw it.
+struct Lived {
+  double hours = 0;
+  bool taken = true;  ///< false: it was still there when last seen
+};
+
+/// The law after what was seen, hour by hour: the hazard of each hour of life is the mean of a Beta
+/// distribution whose prior counts as much as so many machines (of a Gamma distribution where the prior is
+/// exponential). Machines that were still there count as survivors of what they lived.
+LifetimeLaw learned(const LifetimeLaw& prior, const std::vector<Lived>& seen, double prior_machines = 10);
 
 /// Seconds from the request to a machine that runs, or to its replacement; measured quantiles 0, 1/4, 1/2,
 /// 3/4, 1, linear between them.
@@ -54,17 +78,5 @@ struct ZoneShocks {
   double per_day = 0;  ///< of each zone, at a constant rate
   double share = 0.5;  ///< of the zone's machines that go, each by chance
 };
-
-struct Generator {
-  LifetimeLaw lifetimes;
-  StartTimes replacement;  ///< a machine that went is followed by another after so long
-  ZoneShocks shocks;
-  int zones = 1;  ///< slot s is in zone s mod zones
-  int peers = 16;
-  Duration length{};
-};
-
-/// By time. All slots are taken at 0, by machines that are new then.
-std::vector<Stay> generate_stays(const Generator& generator, std::uint64_t seed);
 
 }  // namespace tw
