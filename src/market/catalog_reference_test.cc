@@ -7,6 +7,7 @@
 
 #include "base/csv.h"
 #include "market/catalog.h"
+#include "market/tariffs.h"
 
 namespace tw {
 namespace {
@@ -86,6 +87,27 @@ TEST_F(CatalogReference, vast) {
   const CatalogOffers got = read("vast", {"vast_gpu_vms.csv"});
   EXPECT_THAT(got.left_out, testing::IsEmpty());
   EXPECT_EQ(count(got, Purchase::on_demand), 64);
+}
+
+TEST_F(CatalogReference, tariffs_are_those_of_the_price_grid) {
+  const std::string text = text_of("egress_prices.csv");
+  const CsvTable table = CsvTable::parse("egress_prices.csv", text, {"src", "dst", "usd_per_gb"}).value();
+  int checked = 0;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    CsvRow row = table.row(i);
+    const auto site = [&](const char* column) {
+      std::string name = row.text(column) == "internet" ? "elsewhere:shelf" : row.text(column);
+      if (name.starts_with("gcp:")) name.resize(name.size() - 2);  // written with a zone: gcp:us-east1-b
+      return parse_site(name).value();
+    };
+    const Site from = site("src");
+    const Site to = site("dst");
+    if (from.region.find("gov") != std::string::npos || to.region.find("gov") != std::string::npos) continue;
+    ASSERT_NEAR(Tariffs::built_in().usd_per_gb(from, to), row.number("usd_per_gb"), 1e-9)
+        << to_string(from) << " to " << to_string(to);
+    ++checked;
+  }
+  EXPECT_GT(checked, 4500);
 }
 
 }  // namespace

@@ -33,7 +33,23 @@ Traffic between_areas(std::optional<Area> from, std::optional<Area> to) {
   return Traffic::between_continents;
 }
 
-std::string key_of(const std::string& from, const std::string& to) { return from + " " + to; }
+std::string names_of_traffic() {
+  std::string names;
+  for (const Traffic t : kTraffic) names += (names.empty() ? "" : ", ") + std::string(to_string(t));
+  return names;
+}
+
+std::string source_of(CsvRow& row) { return fmt::format("{}, {}", row.word("source"), row.word("as_of")); }
+
+/// The texts of add_regions that a receiver answers to, the narrowest first.
+std::vector<std::string> receivers(const Site& from, const Site& to) {
+  const auto area = area_of(to);
+  const std::string any = from.provider == to.provider ? to.provider : "*";
+  std::vector<std::string> names = {to_string(region_of(to))};
+  if (area) names.push_back(any + ":" + std::string(to_string(*area)));
+  names.push_back(any);
+  return names;
+}
 
 Status take_step(Tariff& tariff, const TariffStep& step, CsvRow& row) {
   const double last = tariff.steps.empty() ? 0 : tariff.steps.back().from_gb;
@@ -79,41 +95,80 @@ Traffic traffic_between(const Site& from, const Site& to) {
   return between_areas(area_of(from), area_of(to));
 }
 
-Result<Tariffs> read_tariffs(const std::string& file, std::string_view text) {
+Status Tariffs::add_classes(const std::string& file, std::string_view text) {
   const auto table =
       CsvTable::parse(file, text, {"provider", "traffic", "from_gb", "usd_per_gb", "source", "as_of"});
   if (!table) return table.error();
-  Tariffs tariffs;
+  std::map<Key, Tariff> added;
   for (std::size_t i = 0; i < table.value().size(); ++i) {
     CsvRow row = table.value().row(i);
     const std::string traffic = row.word("traffic");
     const bool known = std::any_of(std::begin(kTraffic), std::end(kTraffic),
                                    [&](Traffic t) { return to_string(t) == traffic; });
-    std::string names;
-    for (const Traffic t : kTraffic) names += (names.empty() ? "" : ", ") + std::string(to_string(t));
-    if (!known) row.complain("traffic", "one of " + names);
+    if (!known) row.complain("traffic", "one of " + names_of_traffic());
     const TariffStep step{row.number("from_gb", {.least = 0}), row.number("usd_per_gb", {.least = 0})};
-    Tariff& tariff = tariffs.rows_[key_of(row.word("provider"), traffic)];
-    tariff.source = fmt::format("{}, {}", row.text("source"), row.text("as_of"));
+    Tariff& tariff = added[{site_at(row.word("provider"), "").provider, traffic}];
+    tariff.source = source_of(row);
     if (Status taken = take_step(tariff, step, row); !taken) return taken.error();
   }
-  return tariffs;
+  for (auto& [key, tariff] : added) classes_[key] = std::move(tariff);
+  return Unit{};
+}
+
+Status Tariffs::add_regions(const std::string& file, std::string_view text) {
+  const auto table = CsvTable::parse(file, text, {"from", "to", "usd_per_gb", "source", "as_of"});
+  if (!table) return table.error();
+  for (std::size_t i = 0; i < table.value().size(); ++i) {
+    CsvRow row = table.value().row(i);
+    const auto from = parse_site(row.word("from"));
+    if (!from || !from.value().zone.empty()) row.complain("from", "PROVIDER:REGION");
+    Tariff tariff{{{0, row.number("usd_per_gb", {.least = 0})}}, source_of(row)};
+    const std::string to = row.word("to");
+    if (!row.status()) return row.status();
+    regions_[{to_string(from.value()), to}] = std::move(tariff);
+  }
+  return Unit{};
+}
+
+Status Tariffs::add_stores(const std::string& file, std::string_view text) {
+  const auto table = CsvTable::parse(
+      file, text, {"name", "site", "read_usd_per_gb", "stored_usd_per_gb_month", "source", "as_of"});
+  if (!table) return table.error();
+  for (std::size_t i = 0; i < table.value().size(); ++i) {
+    CsvRow row = table.value().row(i);
+    DataStore store{.name = row.word("name"),
+                    .site = row.text("site"),
+                    .read_usd_per_gb = row.number_or("read_usd_per_gb", 0, {.least = 0}),
+                    .stored_usd_per_gb_month = row.number("stored_usd_per_gb_month", {.least = 0}),
+                    .source = source_of(row)};
+    if (store.site.empty() && row.empty("read_usd_per_gb"))
+      row.complain("read_usd_per_gb", "a price, or a site");
+    if (!row.status()) return row.status();
+    stores_[store.name] = std::move(store);
+  }
+  return Unit{};
 }
 
 const Tariffs& Tariffs::built_in() {
   static const Tariffs tariffs = [] {
-    auto read = read_tariffs("tariffs.csv", built_in_file("tariffs.csv"));
-    TW_CHECK(read.ok());
-    Tariffs built_in = std::move(read).value();
-    built_in.stores_["b2"] = {0.01, 0.005, "Erben et al. 2024 sec. 3"};
+    Tariffs built_in;
+    TW_CHECK(built_in.add_classes("tariffs.csv", built_in_file("tariffs.csv")).ok());
+    TW_CHECK(built_in.add_regions("egress.csv", built_in_file("egress.csv")).ok());
+    TW_CHECK(built_in.add_stores("stores.csv", built_in_file("stores.csv")).ok());
     return built_in;
   }();
   return tariffs;
 }
 
 const Tariff* Tariffs::tariff(const Site& from, const Site& to) const {
-  const auto row = rows_.find(key_of(from.provider, std::string(to_string(traffic_between(from, to)))));
-  return row == rows_.end() ? nullptr : &row->second;
+  if (region_of(from) != region_of(to)) {
+    for (const std::string& receiver : receivers(from, to)) {
+      const auto row = regions_.find({to_string(region_of(from)), receiver});
+      if (row != regions_.end()) return &row->second;
+    }
+  }
+  const auto row = classes_.find({from.provider, std::string(to_string(traffic_between(from, to)))});
+  return row == classes_.end() ? nullptr : &row->second;
 }
 
 double Tariffs::usd_per_gb(const Site& from, const Site& to, double sent_gb) const {
@@ -139,11 +194,24 @@ double Tariffs::usd(const Site& from, const Site& to, double gb, double sent_gb)
 }
 
 Result<DataStore> Tariffs::store(const std::string& name) const {
-  const auto store = stores_.find(name);
-  if (store != stores_.end()) return store->second;
+  const auto colon = name.find(':');
+  const auto known = stores_.find(name.substr(0, colon));
+  const bool regional = known != stores_.end() && !known->second.site.empty();
+  if (known != stores_.end() && regional == (colon != std::string::npos)) {
+    DataStore store = known->second;
+    store.name = name;
+    if (regional) store.site += name.substr(colon);
+    return store;
+  }
   std::string names;
-  for (const auto& [known, unused] : stores_) names += (names.empty() ? "" : ", ") + known;
+  for (const auto& [other, store] : stores_)
+    names += (names.empty() ? "" : ", ") + other + (store.site.empty() ? "" : ":REGION");
   return Error{fmt::format("data store {}: expected one of {}", name, names)};
+}
+
+double Tariffs::read_usd_per_gb(const DataStore& store, const Site& reader) const {
+  const auto site = parse_site(store.site);
+  return site ? usd_per_gb(site.value(), reader) : store.read_usd_per_gb;
 }
 
 }  // namespace tw

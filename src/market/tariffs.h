@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -38,7 +39,7 @@ struct TariffStep {
 };
 
 struct Tariff {
-  std::vector<TariffStep> steps;  ///< the first from 0 GB
+  std::vector<TariffStep> steps;  ///< the first from 0 GB, rising
   std::string source;
 
   bool operator==(const Tariff&) const = default;
@@ -46,15 +47,32 @@ struct Tariff {
 
 /// A place to read training data from.
 struct DataStore {
+  std::string name;
+  std::string site;  ///< provider[:region]: reading it is traffic from there; empty: it has one price for all
   double read_usd_per_gb = 0;
   double stored_usd_per_gb_month = 0;
   std::string source;
+
+  bool operator==(const DataStore&) const = default;
 };
 
 class Tariffs {
  public:
   /// Those of the built-in catalog.
   static const Tariffs& built_in();
+
+  /// CSV with the columns provider,traffic,from_gb,usd_per_gb,source,as_of: traffic as to_string writes it,
+  /// the steps of a tariff in rising order. Rows replace those of the same kind that were there.
+  Status add_classes(const std::string& file, std::string_view text);
+
+  /// CSV with the columns from,to,usd_per_gb,source,as_of, for which classes are too coarse. from: a region
+  /// (aws:us-east-1); to: a region, an area of a provider (gcp:aus), a provider, an area of any other
+  /// provider
+  /// (*:aus), or * for any other provider. The narrowest row counts.
+  Status add_regions(const std::string& file, std::string_view text);
+
+  /// CSV with the columns name,site,read_usd_per_gb,stored_usd_per_gb_month,source,as_of.
+  Status add_stores(const std::string& file, std::string_view text);
 
   /// USD per GB sent from one site to the other, after `sent_gb` of this kind in the month; 0 inside a zone
   /// and for providers that charge nothing. A provider without a row pays as its own hardware does: nothing.
@@ -66,18 +84,18 @@ class Tariffs {
   /// The row that counts; nullptr where nothing is charged.
   const Tariff* tariff(const Site& from, const Site& to) const;
 
-  /// "b2" (the paper's object store); an error names those there are.
+  /// "b2" (the paper's object store), "s3:us-east-1"; an error names those there are.
   Result<DataStore> store(const std::string& name) const;
 
+  /// Per GB that a peer at a site reads from a store.
+  double read_usd_per_gb(const DataStore& store, const Site& reader) const;
+
  private:
-  std::map<std::string, Tariff> rows_;  ///< by "provider class" or "from to"
+  using Key = std::pair<std::string, std::string>;
+
+  std::map<Key, Tariff> classes_;  ///< by provider and traffic
+  std::map<Key, Tariff> regions_;  ///< by the texts of add_regions
   std::map<std::string, DataStore> stores_;
-
-  friend Result<Tariffs> read_tariffs(const std::string& file, std::string_view text);
 };
-
-/// CSV with the columns provider,traffic,from_gb,usd_per_gb,source,as_of: traffic as to_string writes it, the
-/// steps of a tariff in rising order.
-Result<Tariffs> read_tariffs(const std::string& file, std::string_view text);
 
 }  // namespace tw
