@@ -6,6 +6,7 @@ find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(OpenSSL REQUIRED)
+find_package(CURL REQUIRED)
 find_package(GTest CONFIG REQUIRED)
 find_package(Torch REQUIRED)
 

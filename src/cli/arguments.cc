@@ -83,7 +83,7 @@ Result<std::string> parse_address_option(const std::string& option, const std::s
   return text;
 }
 
-Result<std::string> parse_site(const std::string& text) {
+Result<std::string> parse_site_option(const std::string& text) {
   const auto is_fine = [](char c) { return c > ' ' && c < 0x7f; };
   if (text.size() <= kMostSiteBytes && std::ranges::all_of(text, is_fine)) return text;
   return Error{

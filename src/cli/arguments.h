@@ -44,7 +44,7 @@ Result<std::pair<std::string, std::string>> parse_setting(const std::string& tex
 Result<std::string> parse_address_option(const std::string& option, const std::string& text);
 
 /// "aws:us-east-1:a": where a peer is.
-Result<std::string> parse_site(const std::string& text);
+Result<std::string> parse_site_option(const std::string& text);
 
 /// The known name that the user may have meant; empty when none is near.
 std::string nearest(const std::string& written, const std::vector<std::string>& known);

@@ -84,12 +84,12 @@ TEST(AddressOption, that_is_none_shows_a_right_one) {
 
 TEST(Site, is_one_word_of_64_bytes_at_most) {
   for (const std::string& text : {std::string("aws:us-east-1:a"), std::string(), std::string(64, 'x')}) {
-    const auto site = parse_site(text);
+    const auto site = parse_site_option(text);
     ASSERT_TRUE(site) << text;
     EXPECT_EQ(site.value(), text);
   }
   for (const std::string& text : {std::string(65, 'x'), std::string("my rack"), std::string("a\nb")}) {
-    const auto site = parse_site(text);
+    const auto site = parse_site_option(text);
     ASSERT_FALSE(site) << text;
     EXPECT_TRUE(says(site.error().message, "--site " + text)) << site.error().message;
     EXPECT_TRUE(says(site.error().message, "aws:us-east-1:a")) << site.error().message;

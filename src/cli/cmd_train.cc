@@ -158,7 +158,7 @@ Result<TrainPlan> plan_of(const TrainArguments& arguments) {
   session.self = id.value();
   session.incarnation = OsRandom().next();
   if (const Status links = plan_links(arguments, plan.peer); !links) return links.error();
-  auto site = parse_site(arguments.site);
+  auto site = parse_site_option(arguments.site);
   if (!site) return site.error();
   session.site = std::move(site).value();
   const auto wait_for = parse_count("--wait-for", arguments.wait_for, {.least = 1, .most = 10'000});

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/market_at_hand.h"
 #include "cli/sim_what_if.h"
 
 namespace CLI {
@@ -139,5 +140,24 @@ int run_bench(const BenchArguments& arguments, bool as_peer);
 
 void describe_sim(CLI::App& app, SimArguments& arguments);
 int sim(const SimArguments& arguments);
+
+struct CatalogArguments {
+  std::string gpu;
+  bool spot = false;
+  bool on_demand = false;
+  bool owned = false;
+  std::string provider;
+  std::string region;
+  std::string limit = "20";
+  bool csv = false;
+  bool left_out = false;
+  MarketArguments market;
+  std::vector<std::string> clouds;
+  std::string from;
+  std::string into;
+};
+
+void describe_catalog(CLI::App& app, CatalogArguments& arguments);
+int run_catalog(const CatalogArguments& arguments, bool updating);
 
 }  // namespace tw

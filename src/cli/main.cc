@@ -22,6 +22,7 @@ struct Arguments {
   ReportArguments report;
   SimArguments sim;
   BenchArguments bench;
+  CatalogArguments catalog;
 };
 
 void describe(CLI::App& app, Arguments& arguments) {
@@ -43,6 +44,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   describe_report(app, arguments.report);
   describe_sim(app, arguments.sim);
   describe_bench(app, arguments.bench);
+  describe_catalog(app, arguments.catalog);
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -112,6 +114,8 @@ int run(int count, char** words) {
   if (app.got_subcommand("sim")) return sim(arguments.sim);
   if (app.got_subcommand("bench"))
     return run_bench(arguments.bench, app.get_subcommand("bench")->got_subcommand("peer"));
+  if (app.got_subcommand("catalog"))
+    return run_catalog(arguments.catalog, app.get_subcommand("catalog")->got_subcommand("update"));
   return report(arguments.report);
 }
 

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstring>
+#include <filesystem>
+
+#include "base/csv.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/credentials.h"
+#include "host/files_disk.h"
+#include "host/http.h"
+#include "market/catalog.h"
+
+namespace tw {
+namespace {
+
+constexpr const char* kPublicCatalogs =
+    "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs";
+/// Clouds move to a new schema at different times.
+constexpr const char* kSchemas[] = {"v8", "v7", "v6", "v5"};
+constexpr const char* kClouds[] = {"aws", "azure", "gcp", "lambda"};
+constexpr int kFound = 200;
+constexpr int kNotThere = 404;
+
+Result<OfferQuery> query_of(const CatalogArguments& arguments) {
+  OfferQuery query{.provider = arguments.provider, .region = arguments.region, .gpu = arguments.gpu};
+  const int ways = (arguments.spot ? 1 : 0) + (arguments.on_demand ? 1 : 0) + (arguments.owned ? 1 : 0);
+  if (ways > 1) return Error{"--spot, --on-demand, --owned: give one of them, or none for all"};
+  if (arguments.spot) query.purchase = Purchase::spot;
+  if (arguments.on_demand) query.purchase = Purchase::on_demand;
+  if (arguments.owned) query.purchase = Purchase::owned;
+  return query;
+}
+
+/// As wide as what stands in it.
+int width_of(const std::vector<Offer>& offers, std::string (*text)(const Offer&)) {
+  std::size_t width = 8;
+  for (const Offer& offer : offers) width = std::max(width, text(offer).size());
+  return static_cast<int>(width);
+}
+
+std::string site_text(const Offer& offer) { return to_string(site_of(offer)); }
+
+std::string type_text(const Offer& offer) { return offer.vm_type; }
+
+void print_table(std::vector<Offer> offers, std::uint64_t most) {
+  const std::size_t all = offers.size();
+  offers.resize(std::min<std::size_t>(all, most));
+  const std::int64_t now = now_unix_s();
+  const int site_width = width_of(offers, site_text);
+  const int type_width = width_of(offers, type_text);
+  fmt::print("{:<12} {:>4} {:>9} {:>9}  {:<9}  {:<{}}  {:<{}}  {:>9}      {}\n", "GPU", "GPUs", "$/h",
+             "$/GPU h", "purchase", "site", site_width, "VM type", type_width, "price age", "source");
+  bool old = false;
+  for (const Offer& o : offers) {
+    old = old || is_old(o, now);
+    fmt::print("{:<12} {:>4g} {:>9.4f} {:>9.4f}  {:<9}  {:<{}}  {:<{}}  {:>9}{}  {}\n",
+               o.gpu.empty() ? "none" : o.gpu, o.gpus, o.usd_per_h, o.usd_per_h / std::max(1.0, o.gpus),
+               to_string(o.purchase), site_text(o), site_width, o.vm_type, type_width,
+               age_text(now - o.as_of_unix_s), is_old(o, now) ? " old" : "    ", o.source);
+  }
+  if (all > offers.size()) fmt::print("... and {} more: --limit {}\n", all - offers.size(), all);
+  if (old) fmt::print("old: more than {} h; tw catalog update fetches new prices\n", kFreshPriceS / 3600);
+}
+
+int list(const CatalogArguments& arguments) {
+  const auto query = query_of(arguments);
+  if (!query) return complain(query.error().message, kUsage);
+  const auto most = parse_count("--limit", arguments.limit, {.least = 1, .most = 1'000'000});
+  if (!most) return complain(most.error().message, kUsage);
+  const auto market = market_at_hand(arguments.market);
+  if (!market) return complain(market.error().message, kUsage);
+  const auto chosen = select(market.value().offers, query.value());
+  if (!chosen) return complain(chosen.error().message, kUsage);
+  if (arguments.csv) {
+    fmt::print("{}", write_offers(chosen.value()));
+    return kDone;
+  }
+  for (const std::string& source : market.value().sources) fmt::print("{}\n", source);
+  if (!market.value().left_out.empty()) {
+    fmt::print("{} rows are no offers{}\n", market.value().left_out.size(),
+               arguments.left_out ? ":" : " (--left-out: which and why)");
+    if (arguments.left_out)
+      for (const std::string& row : market.value().left_out) fmt::print("  {}\n", row);
+  }
+  fmt::print("\n");
+  print_table(chosen.value(), most.value());
+  return kDone;
+}
+
+/// The cloud's table of the newest schema that has it.
+Result<std::string> fetch(const std::string& from, const std::string& cloud) {
+  for (const char* schema : kSchemas) {
+    const std::string url = fmt::format("{}/{}/{}/vms.csv", from, schema, cloud);
+    auto answer = http_get(url);
+    if (!answer) return answer.error();
+    if (answer.value().status == kFound) return std::move(answer.value().body);
+    if (answer.value().status != kNotThere)
+      return Error{fmt::format("{}: the server answers {}", url, answer.value().status)};
+  }
+  return Error{
+      fmt::format("{}: no {}/vms.csv in {} to {} there; the cloud's name is as in SkyPilot, such as aws",
+                  from, cloud, kSchemas[0], kSchemas[std::size(kSchemas) - 1])};
+}
+
+/// Put in place only when it can be read.
+Result<CatalogOffers> update_one(const std::string& cloud, const std::string& from, const std::string& into) {
+  const auto text = fetch(from, cloud);
+  if (!text) return text.error();
+  auto offers = read_skypilot(cloud, {{fmt::format("{} of {}", cloud, from), text.value(), now_unix_s()}});
+  if (!offers) return offers.error();
+  DiskFiles disk;
+  const std::string folder = into + "/" + cloud;
+  if (Status made = disk.make_folder(folder); !made) return made.error();
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(text.value()));
+  if (Status written = disk.write(folder + "/vms.csv.new", {&bytes, 1}); !written) return written.error();
+  if (Status moved = disk.rename(folder + "/vms.csv.new", folder + "/vms.csv"); !moved) return moved.error();
+  return offers;
+}
+
+int update(const CatalogArguments& arguments) {
+  std::vector<std::string> clouds = arguments.clouds;
+  if (clouds.empty()) clouds.assign(std::begin(kClouds), std::end(kClouds));
+  const std::string from = arguments.from.empty() ? kPublicCatalogs : arguments.from;
+  const std::string into = arguments.into.empty() ? catalog_folder() : arguments.into;
+  int code = kDone;
+  for (const std::string& cloud : clouds) {
+    if (cloud.empty() ||
+        cloud.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") != std::string::npos)
+      return complain(fmt::format("{}: not a cloud; expected a name as in SkyPilot, such as aws", cloud),
+                      kUsage);
+    const auto updated = update_one(cloud, from, into);
+    if (!updated) {
+      code = complain(fmt::format("{}; the catalog of {} stays as it was", updated.error().message, cloud),
+                      kFailed);
+      continue;
+    }
+    fmt::print("{}/{}/vms.csv: {} offers from {} rows\n", into, cloud, updated.value().offers.size(),
+               updated.value().rows);
+  }
+  return code;
+}
+
+}  // namespace
+
+void describe_catalog(CLI::App& app, CatalogArguments& arguments) {
+  CLI::App* command = app.add_subcommand("catalog", "Show the prices of machines, and fetch new ones");
+  command->require_subcommand(1);
+  CLI::App* list = command->add_subcommand("list", "Offers by price of a GPU, with source and age");
+  list->add_option("--gpu", arguments.gpu, "T4, A100-80GB, ...; none: machines without one");
+  list->add_flag("--spot", arguments.spot, "spot machines alone");
+  list->add_flag("--on-demand", arguments.on_demand, "on-demand machines alone");
+  list->add_flag("--owned", arguments.owned, "own hosts alone");
+  list->add_option("--provider", arguments.provider, "aws, azure, gcp, lambda, ...");
+  list->add_option("--region", arguments.region, "us-west-2, ...");
+  list->add_option("--limit", arguments.limit, "rows to show")->capture_default_str();
+  list->add_flag("--csv", arguments.csv, "all that fits, as a CSV that --offers reads");
+  list->add_flag("--left-out", arguments.left_out, "rows of catalogs that are no offers, and why");
+  describe_market(*list, arguments.market);
+  list->footer(
+      "\nExamples:\n  tw catalog list --gpu T4 --spot\n  tw catalog list --provider gcp --region us-west1\n"
+      "  tw catalog list --offers hosts.csv --owned");
+  CLI::App* update = command->add_subcommand("update", "Fetch the tables that SkyPilot publishes");
+  update->add_option("CLOUD", arguments.clouds, "as in SkyPilot; default: aws azure gcp lambda");
+  update->add_option("--from", arguments.from, fmt::format("address; default: {}", kPublicCatalogs));
+  update->add_option("--into", arguments.into, "folder; default: ~/.cache/tradewind/catalogs");
+  update->footer("\nExamples:\n  tw catalog update\n  tw catalog update aws runpod");
+  command->footer("What the columns of one's own offers mean: docs/planner.md.");
+}
+
+int run_catalog(const CatalogArguments& arguments, bool updating) {
+  return updating ? update(arguments) : list(arguments);
+}
+
+}  // namespace tw

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "market/offer.h"
+
+namespace CLI {
+class App;
+}
+
+/// The offers that the commands of the planner choose from.
+namespace tw {
+
+struct MarketArguments {
+  std::vector<std::string> offers;  ///< files of one's own offers and hosts
+  std::string catalog;              ///< a folder with CLOUD/vms.csv, or "built-in"; empty: what is there
+};
+
+void describe_market(CLI::App& command, MarketArguments& arguments);
+
+struct MarketAtHand {
+  std::vector<Offer> offers;
+  std::vector<std::string> sources;   ///< "FILE: 12 offers of 3 days ago"
+  std::vector<std::string> left_out;  ///< rows of catalogs that are no offers, and why
+};
+
+/// Own offers; for each cloud the newest of its catalogs in ~/.sky/catalogs and in catalog_folder(); and the
+/// built-in prices for providers of which there is nothing else.
+Result<MarketAtHand> market_at_hand(const MarketArguments& arguments);
+
+/// Where `tw catalog update` puts what it fetched: $XDG_CACHE_HOME/tradewind/catalogs, or in ~/.cache.
+std::string catalog_folder();
+
+/// The text of a file; an error names it as the option's value.
+Result<std::string> read_text(const std::string& option, const std::string& file);
+
+}  // namespace tw

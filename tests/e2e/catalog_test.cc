@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "e2e/program.h"
+#include "e2e/web_folder.h"
+
+namespace tw {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kHeader =
+    "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,Price,SpotPrice,Region\n";
+
+class CatalogTest : public ProgramTest {
+ protected:
+  Program update(const std::string& from) const {
+    return tw({"catalog", "update", "azure", "--from", from, "--into", path("catalogs")}, "update");
+  }
+
+  Program list() const {
+    return tw(
+        {"catalog", "list", "--gpu", "T4", "--spot", "--provider", "azure", "--catalog", path("catalogs")},
+        "list");
+  }
+};
+
+TEST_F(CatalogTest, fetches_the_newest_schema_that_has_the_cloud_and_lists_its_prices_as_new) {
+  WebFolder web({{"/v6/azure/vms.csv", std::string(kHeader) + "NC4as,T4,1,4,0.526,0.111,eastus\n"},
+                 {"/v7/azure/vms.csv", std::string(kHeader) + "NC4as,T4,1,4,0.526,0.153,eastus\n"}});
+  Program fetched = update(web.address());
+  EXPECT_EQ(fetched.wait(), 0) << fetched.output();
+  EXPECT_THAT(fetched.output(), HasSubstr("catalogs/azure/vms.csv: 2 offers from 1 rows"));
+  Program listed = list();
+  EXPECT_EQ(listed.wait(), 0) << listed.output();
+  EXPECT_THAT(listed.output(), HasSubstr("0.1530"));
+  EXPECT_THAT(listed.output(), HasSubstr("azure:eastus"));
+  EXPECT_THAT(listed.output(), Not(HasSubstr("old")));
+  std::filesystem::last_write_time(path("catalogs/azure/vms.csv"),
+                                   std::filesystem::file_time_type::clock::now() - 8h);
+  Program later = list();
+  EXPECT_EQ(later.wait(), 0);
+  EXPECT_THAT(later.output(), HasSubstr("8 h old"));
+}
+
+TEST_F(CatalogTest, a_malformed_table_is_named_and_the_one_of_before_stays) {
+  WebFolder web({{"/v8/azure/vms.csv", std::string(kHeader) + "NC4as,T4,1,4,0.526,0.153,eastus\n"}});
+  EXPECT_EQ(update(web.address()).wait(), 0);
+  web.put("/v8/azure/vms.csv", std::string(kHeader) + "NC4as,T4,one,4,0.526,0.153,eastus\n");
+  Program failed = update(web.address());
+  EXPECT_EQ(failed.wait(), 1);
+  EXPECT_THAT(failed.output(), HasSubstr(":2: AcceleratorCount one: expected a number"));
+  EXPECT_THAT(failed.output(), HasSubstr("the catalog of azure stays as it was"));
+  Program listed = list();
+  EXPECT_EQ(listed.wait(), 0) << listed.output();
+  EXPECT_THAT(listed.output(), HasSubstr("0.1530"));
+}
+
+TEST_F(CatalogTest, says_what_went_wrong_on_the_way) {
+  std::string gone;
+  {
+    WebFolder web({});
+    gone = web.address();
+    Program nothing = update(web.address());
+    EXPECT_EQ(nothing.wait(), 1);
+    EXPECT_THAT(nothing.output(), HasSubstr("no azure/vms.csv in v8 to v5 there"));
+  }
+  Program refused = update(gone);
+  EXPECT_EQ(refused.wait(), 1);
+  EXPECT_THAT(refused.output(), HasSubstr(gone + "/v8/azure/vms.csv: Failed to connect"));
+  Program odd = tw({"catalog", "update", "../x"}, "odd");
+  EXPECT_EQ(odd.wait(), 2);
+  EXPECT_THAT(odd.output(), HasSubstr("../x: not a cloud"));
+}
+
+}  // namespace
+}  // namespace tw
