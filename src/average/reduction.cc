@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "average/mean_digest.h"
-#include "average/residual.h"
 #include "average/weighted_sum.h"
 #include "base/check.h"
 #include "wire/frame.h"
@@ -40,7 +39,9 @@ void Reduction::contribute(std::uint32_t slot, std::span<const float> gradient_s
                            std::span<const float> residual) {
   TW_CHECK(slot < kMaxSlots && !own_[slot] && samples > 0 && gradient_sum.size() == geometry().length);
   TW_CHECK(residual.empty() || residual.size() == geometry().length);
-  own_[slot] = OwnSlot{gradient_sum, residual, samples};
+  own_[slot] = OwnSlot{gradient_sum, residual, samples, {options_.codec}};
+  if (options_.stochastic && options_.codec == Codec::int8)
+    own_[slot]->encoding.dither = Dither{dither_seed(options_.round, options_.self, slot), 0};
   const Input* input = input_of(options_.self, slot);
   if (input == nullptr || own_slot(*input) == nullptr) return;
   count_missing();
@@ -303,8 +304,10 @@ Blob Reduction::encode_own(OwnSlot& slot, std::uint64_t segment) {
   const auto residual = slot.residual.empty() ? slot.residual : slot.residual.subspan(first, count);
   Buffer bytes(encoded_bytes(options_.codec, count));
   const auto scale = static_cast<float>(1.0 / static_cast<double>(slot.samples));
+  Encoding encoding = slot.encoding;
+  if (encoding.dither) encoding.dither = encoding.dither->from(first);
   slot.unfit =
-      judge(options_.self, bytes.bytes(), encode_sum(options_.codec, values, residual, scale, bytes.bytes()));
+      judge(options_.self, bytes.bytes(), encode_sum(encoding, values, residual, scale, bytes.bytes()));
   if (!slot.unfit) return Blob(std::move(bytes));
   report(*slot.unfit);
   return {};

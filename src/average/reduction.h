@@ -14,6 +14,7 @@
 #include "average/geometry.h"
 #include "average/layout.h"
 #include "average/outgoing.h"
+#include "average/residual.h"
 #include "base/digest.h"
 #include "base/ids.h"
 #include "base/rarely.h"
@@ -53,8 +54,8 @@ class Reduction {
     Round round = 0;
     Geometry geometry;
     Codec codec = Codec::fp32;
-    /// Largest L2 norm, per sample, of a segment of a contribution; 0: none.
-    double norm_cap = 0;
+    bool stochastic = false;  ///< rounding of own contributions; with int8 alone
+    double norm_cap = 0;      ///< largest L2 norm, per sample, of a segment of a contribution; 0: none
     Rarely rarely{};
     /// For the mean: that of an earlier round, so that no fresh pages are needed for it.
     std::vector<float> memory{};
@@ -156,6 +157,7 @@ class Reduction {
     std::span<const float> gradient_sum;
     std::span<const float> residual;  ///< empty: none
     std::uint64_t samples = 0;
+    Encoding encoding{};
     std::optional<Unfit> unfit{};  ///< as far as it was looked at
   };
 

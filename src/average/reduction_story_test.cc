@@ -11,6 +11,7 @@ Cluster::Setup random_setup(std::uint64_t seed, std::uint64_t peers) {
   Prng prng(mix(seed, 17));
   Cluster::Setup setup{.seed = seed, .peers = peers};
   setup.codec = kCodecs[prng.below(kCodecs.size())];
+  setup.stochastic = setup.codec == Codec::int8 && prng.chance(0.5);
   setup.geometry.length = 1 + prng.below(4000);
   setup.geometry.segment_length = 1 + setup.geometry.length / (1 + prng.below(40));
   return setup;

@@ -39,6 +39,36 @@ void quantise(std::span<float> block, float levels) {
   }
 }
 
+float rounded_up_to_bf16(float value) {
+  if (value == 0) return value;
+  const double unit = unit_of(value, 7, -126);
+  return static_cast<float>(std::ceil(value / unit) * unit);
+}
+
+/// In [0, 1): what is added to the value in this place of the vector before it is rounded down.
+float chance(std::uint32_t seed, std::uint64_t place) {
+  auto h = static_cast<std::uint32_t>(seed + place * 0x9e3779b9U);
+  h ^= h >> 16;
+  h *= 0x7feb352dU;
+  h ^= h >> 15;
+  h *= 0x846ca68bU;
+  h ^= h >> 16;
+  return static_cast<float>(std::ldexp(static_cast<double>(h / 256), -24));
+}
+
+/// As quantise for int8, but by chance.
+void quantise_by_chance(std::span<float> block, std::uint32_t seed, std::uint64_t place) {
+  float largest = 0;
+  for (const float value : block) largest = std::max(largest, std::abs(value));
+  const float scale = std::min(rounded_up_to_bf16(largest / 127), 0x1p119F);
+  for (float& value : block) {
+    const float inverse = scale < 0x1p-100F ? 0.0F : 1.0F / scale;
+    const float steps = std::floor(value * inverse + chance(seed, place++));
+    value = inverse == 0 ? 0.0F : scale * std::max(-127.0F, std::min(127.0F, steps));
+    if (value == 0) value = 0;
+  }
+}
+
 /// What comes out at the other end of the wire, of one segment.
 void cross_the_wire(Codec codec, std::span<float> values) {
   const bool blocks = codec == Codec::int8 || codec == Codec::int4;
@@ -60,7 +90,14 @@ std::vector<float> received(Codec codec, const WeightedGradient& c, const Geomet
   std::vector<float> values;
   for (std::uint64_t i = 0; i < geometry.size(segment); ++i)
     values.push_back(c.gradient_sum[geometry.first(segment) + i] * scale);
-  cross_the_wire(codec, values);
+  if (codec != Codec::int8 || !c.dither) {
+    cross_the_wire(codec, values);
+    return values;
+  }
+  for (std::size_t first = 0; first < values.size(); first += 256) {
+    const auto block = std::span(values).subspan(first, std::min<std::size_t>(256, values.size() - first));
+    quantise_by_chance(block, *c.dither, geometry.first(segment) + first);
+  }
   return values;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,8 +13,9 @@ namespace tw {
 
 struct WeightedGradient {
   std::uint64_t samples = 0;
-  std::span<const float> gradient_sum;  ///< over these samples
-  std::uint32_t group = 0;              ///< Contribution::group
+  std::span<const float> gradient_sum;    ///< over these samples
+  std::uint32_t group = 0;                ///< Contribution::group
+  std::optional<std::uint32_t> dither{};  ///< the seed, where int8 is rounded stochastically
 };
 
 /// The decoded mean that a round over these contributions, in this order, must apply, bit for bit: the mean

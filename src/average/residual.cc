@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "base/prng.h"
 
 namespace tw {
 namespace {
@@ -18,7 +19,17 @@ struct Block {
   std::array<std::byte, kBlock * sizeof(float)> encoded;
 };
 
-void lose(Codec codec, std::span<const float> gradient_sum, const Contributed& contributed,
+Encoding from(const Encoding& encoding, std::size_t place) {
+  if (!encoding.dither) return encoding;
+  return {encoding.codec, encoding.dither->from(place)};
+}
+
+bool encode(const Encoding& encoding, std::span<const float> values, float scale, std::span<std::byte> out) {
+  if (encoding.dither) return encode_int8(values, scale, *encoding.dither, out);
+  return tw::encode(encoding.codec, values, scale, out);
+}
+
+void lose(const Encoding& encoding, std::span<const float> gradient_sum, const Contributed& contributed,
           std::span<float> residual) {
   Block block;
   const std::size_t count = gradient_sum.size();
@@ -28,18 +39,23 @@ void lose(Codec codec, std::span<const float> gradient_sum, const Contributed& c
     for (std::size_t i = 0; i < count; ++i) values[i] += residual[i];
     std::fill(residual.begin(), residual.end(), 0.0F);
   }
-  const auto bytes = std::span(block.encoded).first(encoded_bytes(codec, count));
-  encode(codec, values, static_cast<float>(1.0 / static_cast<double>(contributed.samples)), bytes);
-  decode(codec, bytes, sent);
+  const auto bytes = std::span(block.encoded).first(encoded_bytes(encoding.codec, count));
+  encode(encoding, values, static_cast<float>(1.0 / static_cast<double>(contributed.samples)), bytes);
+  decode(encoding.codec, bytes, sent);
   const auto samples = static_cast<float>(contributed.samples);
   for (std::size_t i = 0; i < count; ++i) residual[i] += values[i] - samples * sent[i];
 }
 
 }  // namespace
 
-bool encode_sum(Codec codec, std::span<const float> gradient_sum, std::span<const float> residual,
-                float scale, std::span<std::byte> out) {
-  if (residual.empty()) return encode(codec, gradient_sum, scale, out);
+std::uint32_t dither_seed(Round round, PeerId peer, std::uint32_t slot) {
+  return static_cast<std::uint32_t>(mix(mix(round, peer.value), slot));
+}
+
+bool encode_sum(const Encoding& encoding, std::span<const float> gradient_sum,
+                std::span<const float> residual, float scale, std::span<std::byte> out) {
+  const Codec codec = encoding.codec;
+  if (residual.empty()) return encode(encoding, gradient_sum, scale, out);
   TW_CHECK(residual.size() == gradient_sum.size() && out.size() == encoded_bytes(codec, residual.size()));
   std::array<float, kBlock> values;
   bool addable = true;
@@ -47,19 +63,19 @@ bool encode_sum(Codec codec, std::span<const float> gradient_sum, std::span<cons
     const std::size_t count = std::min(kBlock, residual.size() - first);
     for (std::size_t i = 0; i < count; ++i) values[i] = gradient_sum[first + i] + residual[first + i];
     const auto block = out.subspan(encoded_bytes(codec, first), encoded_bytes(codec, count));
-    addable = encode(codec, std::span(values).first(count), scale, block) && addable;
+    addable = encode(from(encoding, first), std::span(values).first(count), scale, block) && addable;
   }
   return addable;
 }
 
-void keep_loss(Codec codec, const Geometry& geometry, const Contributed& contributed,
+void keep_loss(const Encoding& encoding, const Geometry& geometry, const Contributed& contributed,
                std::span<float> residual) {
   TW_CHECK(contributed.gradient_sum.size() == geometry.length && residual.size() == geometry.length);
   for (std::uint64_t s = 0; s < geometry.segments(); ++s) {
     const std::uint64_t end = geometry.first(s) + geometry.size(s);
     for (std::uint64_t first = geometry.first(s); first < end; first += kBlock) {
       const std::size_t count = std::min<std::uint64_t>(kBlock, end - first);
-      lose(codec, contributed.gradient_sum.subspan(first, count), contributed,
+      lose(from(encoding, first), contributed.gradient_sum.subspan(first, count), contributed,
            residual.subspan(first, count));
     }
   }

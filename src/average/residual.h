@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "average/geometry.h"
+#include "base/ids.h"
 #include "codec/codec.h"
 
 namespace tw {
@@ -13,10 +15,19 @@ namespace tw {
 /// Error feedback (Seide et al. 2014; Karimireddy et al. 2019): a contributor keeps what rounding took from
 /// its contributions, its residual, and adds it to a later one. All of it is in the unit of gradient sums.
 
+/// How a contribution crosses the wire.
+struct Encoding {
+  Codec codec = Codec::fp32;
+  std::optional<Dither> dither{};  ///< int8 alone, then rounded stochastically; by places in the vector
+};
+
+/// What decides by what chance the values of a contribution are rounded.
+std::uint32_t dither_seed(Round round, PeerId peer, std::uint32_t slot);
+
 /// Encodes scale * (gradient_sum + residual), each operation rounded; an empty residual is none. Sizes as for
 /// encode of one segment, and what it returns.
-bool encode_sum(Codec codec, std::span<const float> gradient_sum, std::span<const float> residual,
-                float scale, std::span<std::byte> out);
+bool encode_sum(const Encoding& encoding, std::span<const float> gradient_sum,
+                std::span<const float> residual, float scale, std::span<std::byte> out);
 
 /// A contribution as others received it.
 struct Contributed {
@@ -28,7 +39,7 @@ struct Contributed {
 /// Brings the residual up to date with a contribution that counts in a committed round: the residual (not
 /// where the contribution carried it) + what was to be sent - samples * what was sent, each operation
 /// rounded. The contribution that carried it comes first.
-void keep_loss(Codec codec, const Geometry& geometry, const Contributed& contributed,
+void keep_loss(const Encoding& encoding, const Geometry& geometry, const Contributed& contributed,
                std::span<float> residual);
 
 }  // namespace tw

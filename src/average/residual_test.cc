@@ -34,12 +34,16 @@ TEST(Residual, is_what_the_reference_says_whether_it_was_carried_or_not) {
     const std::vector<float> gradient = random_values(prng, geometry.length);
     const std::vector<float> before = random_values(prng, geometry.length);
     const std::uint64_t samples = 1 + prng.below(100);
+    std::optional<std::uint32_t> dither;
+    if (codec == Codec::int8 && prng.chance(0.5)) dither = static_cast<std::uint32_t>(prng.next());
+    const Encoding encoding{codec, dither ? std::optional(Dither{*dither, 0}) : std::nullopt};
     std::vector<float> carried = before, added = before;
-    keep_loss(codec, geometry, {gradient, samples, true}, carried);
-    keep_loss(codec, geometry, {gradient, samples, false}, added);
+    keep_loss(encoding, geometry, {gradient, samples, true}, carried);
+    keep_loss(encoding, geometry, {gradient, samples, false}, added);
     const std::vector<float> all = sum_of(gradient, before);
-    EXPECT_EQ(carried, reference_loss(codec, {samples, all}, geometry)) << "seed " << seed;
-    EXPECT_EQ(added, sum_of(before, reference_loss(codec, {samples, gradient}, geometry))) << "seed " << seed;
+    EXPECT_EQ(carried, reference_loss(codec, {samples, all, 0, dither}, geometry)) << "seed " << seed;
+    EXPECT_EQ(added, sum_of(before, reference_loss(codec, {samples, gradient, 0, dither}, geometry)))
+        << "seed " << seed;
   }
 }
 
@@ -49,12 +53,12 @@ TEST(Residual, is_added_to_each_value_before_it_is_encoded) {
     const std::vector<float> gradient = random_values(prng, 5001), residual = random_values(prng, 5001);
     std::vector<std::byte> expected(encoded_bytes(codec, 5001)), bytes = expected;
     encode(codec, sum_of(gradient, residual), 0.25F, expected);
-    EXPECT_TRUE(encode_sum(codec, gradient, residual, 0.25F, bytes));
+    EXPECT_TRUE(encode_sum({codec}, gradient, residual, 0.25F, bytes));
     EXPECT_EQ(bytes, expected) << name_of(codec);
     std::vector<float> bad = residual;
     bad[4000] = INFINITY;
-    EXPECT_FALSE(encode_sum(codec, gradient, bad, 0.25F, bytes));
-    EXPECT_TRUE(encode_sum(codec, gradient, {}, 0.25F, bytes));
+    EXPECT_FALSE(encode_sum({codec}, gradient, bad, 0.25F, bytes));
+    EXPECT_TRUE(encode_sum({codec}, gradient, {}, 0.25F, bytes));
     encode(codec, gradient, 0.25F, expected);
     EXPECT_EQ(bytes, expected) << name_of(codec);
   }
@@ -76,7 +80,7 @@ double missing_after(int rounds, Codec codec, bool feeds_back) {
       wanted[i] += double{gradient[i]};
       got[i] += double{sent[i]} - double{loss[i]};
     }
-    if (feeds_back) keep_loss(codec, geometry, {gradient, kSamples, true}, residual);
+    if (feeds_back) keep_loss({codec}, geometry, {gradient, kSamples, true}, residual);
   }
   double worst = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i) worst = std::max(worst, std::abs(wanted[i] - got[i]));

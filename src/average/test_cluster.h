@@ -30,13 +30,15 @@ class Cluster {
     std::uint64_t peers = 3;
     Codec codec = Codec::fp32;
     Geometry geometry;
+    bool stochastic = false;  ///< where the codec is int8
   };
 
   using Slot = std::pair<PeerId, std::uint32_t>;
 
   explicit Cluster(Setup setup) : setup_(setup), prng_(setup.seed) {
     for (std::uint64_t id = 1; id <= setup.peers; ++id) {
-      peers_.try_emplace(PeerId{id}, Reduction::Options{PeerId{id}, kRound, setup.geometry, setup.codec});
+      peers_.try_emplace(
+          PeerId{id}, Reduction::Options{PeerId{id}, kRound, setup.geometry, setup.codec, setup.stochastic});
     }
   }
 
@@ -133,6 +135,7 @@ class Cluster {
     for (const Contribution& c : plan.draft.contributors) {
       const auto& [samples, values] = slots_.at({c.peer, c.slot});
       inputs.push_back({samples, values, c.group});
+      if (setup_.stochastic) inputs.back().dither = dither_seed(kRound, c.peer, c.slot);
     }
     return reference_mean(setup_.codec, inputs, setup_.geometry);
   }

@@ -13,17 +13,26 @@ inline constexpr std::size_t kInt8Block = 256, kInt4Block = 64;
 inline constexpr std::size_t kScaleBytes = 2;
 inline constexpr float kInt8Levels = 127, kInt4Levels = 7;
 
+/// Of the hash of Dither.
+inline constexpr std::uint32_t kPlaceFactor = 0x9e3779b9, kFirstFactor = 0x7feb352d,
+                               kSecondFactor = 0x846ca68b;
+inline constexpr float kChanceUnit = 0x1p-24F;
+
 inline constexpr std::uint32_t kInfinityBits = 0x7f800000;
 inline constexpr std::uint32_t kTooLargeBits = 0x7f000000;  // 2^127, see is_addable
 inline constexpr std::uint16_t kLargestScale = 0x7b00;      // 2^119
 inline constexpr std::uint16_t kSmallestScale = 0x0d80;     // 2^-100
 inline constexpr std::uint16_t kNoScale = 0x7fc0;           // NaN
 
+enum class ScaleRounding { nearest, up };
+
 /// For the bits of the largest magnitude of a block.
-[[maybe_unused]] static std::uint16_t scale_code(std::uint32_t largest, float levels) {
+[[maybe_unused]] static std::uint16_t scale_code(std::uint32_t largest, float levels,
+                                                 ScaleRounding rounding = ScaleRounding::nearest) {
   if (largest >= kInfinityBits) return kNoScale;
   const auto exact = __builtin_bit_cast(std::uint32_t, __builtin_bit_cast(float, largest) / levels);
-  const std::uint32_t code = (exact + 0x7fff + ((exact >> 16) & 1)) >> 16;
+  const std::uint32_t more = rounding == ScaleRounding::up ? 0xffff : 0x7fff + ((exact >> 16) & 1);
+  const std::uint32_t code = (exact + more) >> 16;
   if (code < kSmallestScale) return 0;
   return static_cast<std::uint16_t>(code < kLargestScale ? code : kLargestScale);
 }

@@ -13,10 +13,12 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the wire format is little-endian");
 static_assert(kCodecPiece % kInt8Block == 0 && kCodecPiece % kInt4Block == 0);
 
-const Kernel& fastest(Codec codec) {
+const KernelSet& fastest() {
   static const KernelSet set = kernel_sets().back();
-  return set.of(codec);
+  return set;
 }
+
+const Kernel& fastest(Codec codec) { return fastest().of(codec); }
 
 std::size_t block_bytes(std::size_t values, std::size_t in_block, std::size_t in_byte) {
   const std::size_t rest = values % in_block;
@@ -65,6 +67,11 @@ std::size_t values_in(Codec codec, std::size_t bytes) {
 bool encode(Codec codec, std::span<const float> values, float scale, std::span<std::byte> out) {
   TW_CHECK(out.size() == encoded_bytes(codec, values.size()));
   return fastest(codec).encode(values.data(), values.size(), scale, out.data());
+}
+
+bool encode_int8(std::span<const float> values, float scale, Dither dither, std::span<std::byte> out) {
+  TW_CHECK(out.size() == encoded_bytes(Codec::int8, values.size()));
+  return fastest().dither_int8(values.data(), values.size(), scale, dither, out.data());
 }
 
 bool decode(Codec codec, std::span<const std::byte> in, std::span<float> values) {

@@ -58,7 +58,22 @@ std::size_t values_in(Codec codec, std::size_t bytes);
 /// wrote.
 bool encode(Codec codec, std::span<const float> values, float scale, std::span<std::byte> out);
 
-/// The inverse; in.size() == encoded_bytes(codec, values.size()). False when a value is NaN or infinite.
+/// Stochastic rounding of int8: as by chance, so that the expectation of what is decoded is the value, but
+/// the same bits whoever encodes the values again. In place of nearest even, the scale is rounded up in bf16,
+/// and quantum = floor(value * (1 / scale) + u); u = (h >> 8) / 2^24, where h is lowbias32 (Wellons 2018) of
+/// seed + place * 0x9e3779b9, and places count from that of the first value.
+struct Dither {
+  std::uint32_t seed = 0;
+  std::uint32_t first = 0;
+
+  Dither from(std::size_t place) const { return {seed, first + static_cast<std::uint32_t>(place)}; }
+};
+
+/// As encode.
+bool encode_int8(std::span<const float> values, float scale, Dither dither, std::span<std::byte> out);
+
+/// The inverse of both; in.size() == encoded_bytes(codec, values.size()). False when a value is NaN or
+/// infinite.
 bool decode(Codec codec, std::span<const std::byte> in, std::span<float> values);
 
 /// sum += weight * decoded value, the product rounded, then the sum; sizes as for decode.

@@ -241,6 +241,52 @@ TEST(Kernels, give_the_same_bits_at_any_length_and_alignment) {
   }
 }
 
+TEST(Kernels, dither_alike) {
+  const std::vector<KernelSet> sets = kernel_sets();
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+    Prng prng(seed);
+    const std::vector<float> values = edgy_values(prng, prng.below(1200));
+    const Dither dither{static_cast<std::uint32_t>(prng.next()), static_cast<std::uint32_t>(prng.next())};
+    std::vector<std::byte> expected(encoded_bytes(Codec::int8, values.size()));
+    const bool addable =
+        sets.front().dither_int8(values.data(), values.size(), 0.25F, dither, expected.data());
+    for (const KernelSet& set : sets) {
+      std::vector<std::byte> bytes(expected.size());
+      EXPECT_EQ(set.dither_int8(values.data(), values.size(), 0.25F, dither, bytes.data()), addable);
+      ASSERT_EQ(bytes, expected) << set.name << ", seed " << seed;
+    }
+  }
+}
+
+TEST(Dither, gives_the_value_on_average_and_the_same_bits_each_time) {
+  std::vector<float> values;
+  for (int i = 0; i < 300; ++i) values.push_back(static_cast<float>(i) / 7 - 20);
+  std::vector<double> sums(values.size());
+  std::vector<std::byte> bytes(encoded_bytes(Codec::int8, values.size()));
+  constexpr int kSeeds = 2000;
+  for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
+    encode_int8(values, 1.0F, {seed, 0}, bytes);
+    std::vector<float> back(values.size());
+    decode(Codec::int8, bytes, back);
+    for (std::size_t i = 0; i < values.size(); ++i) sums[i] += double{back[i]};
+  }
+  const double step = 23.0 / 127;
+  for (std::size_t i = 0; i < values.size(); ++i)  // 5 times the deviation of a mean of so many, at most
+    EXPECT_NEAR(sums[i] / kSeeds, values[i], 5 * step / 2 / std::sqrt(kSeeds)) << i;
+}
+
+TEST(Dither, goes_with_the_place_of_a_value_not_with_the_piece_it_is_encoded_in) {
+  Prng prng(5);
+  const std::vector<float> values = edgy_values(prng, 3 * kCodecPiece);
+  std::vector<std::byte> whole(encoded_bytes(Codec::int8, values.size())), piece(kCodecPiece + 2);
+  encode_int8(values, 1.0F, {9, 100}, whole);
+  encode_int8(std::span(values).subspan(kCodecPiece, kCodecPiece), 1.0F, Dither{9, 100}.from(kCodecPiece),
+              piece);
+  EXPECT_TRUE(std::equal(piece.begin(), piece.end(), whole.begin() + kCodecPiece + 2));
+  encode_int8(std::span(values).subspan(kCodecPiece, kCodecPiece), 1.0F, {9, 100}, piece);
+  EXPECT_FALSE(std::equal(piece.begin(), piece.end(), whole.begin() + kCodecPiece + 2));
+}
+
 TEST(Codec, sizes_follow_the_width) {
   EXPECT_EQ(encoded_bytes(Codec::fp32, 7), 28U);
   EXPECT_EQ(encoded_bytes(Codec::fp16, 7), 14U);

@@ -22,6 +22,9 @@ struct KernelSet {
   const char* name;
   Kernel kernels[kCodecs.size()];  ///< in the order of the codecs
 
+  /// encode_int8
+  bool (*dither_int8)(const float* values, std::size_t count, float scale, Dither dither, std::byte* out);
+
   const Kernel& of(Codec codec) const;
 };
 

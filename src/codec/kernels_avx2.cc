@@ -194,35 +194,81 @@ struct Int4 {
   }
 };
 
+// Ways to round. `steps` are those of the values from `place` on in the present block.
+struct Nearest {
+  static constexpr ScaleRounding kScale = ScaleRounding::nearest;
+
+  void next_block() {}
+
+  __m256i operator()(__m256 steps, std::size_t) const { return _mm256_cvtps_epi32(steps); }
+};
+
+struct Dithered {
+  static constexpr ScaleRounding kScale = ScaleRounding::up;
+  Dither dither;
+
+  void next_block() { dither.first += kInt8Block; }
+
+  __m256i operator()(__m256 steps, std::size_t place) const {
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i places = _mm256_add_epi32(
+        lanes, _mm256_set1_epi32(static_cast<int>(dither.first + static_cast<std::uint32_t>(place))));
+    __m256i h = _mm256_mullo_epi32(places, _mm256_set1_epi32(static_cast<int>(kPlaceFactor)));
+    h = _mm256_add_epi32(h, _mm256_set1_epi32(static_cast<int>(dither.seed)));
+    h = _mm256_xor_si256(h, _mm256_srli_epi32(h, 16));
+    h = _mm256_mullo_epi32(h, _mm256_set1_epi32(kFirstFactor));
+    h = _mm256_xor_si256(h, _mm256_srli_epi32(h, 15));
+    h = _mm256_mullo_epi32(h, _mm256_set1_epi32(static_cast<int>(kSecondFactor)));
+    h = _mm256_xor_si256(h, _mm256_srli_epi32(h, 16));
+    const __m256 units = _mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8));
+    const __m256 chance = _mm256_mul_ps(units, _mm256_set1_ps(kChanceUnit));
+    return _mm256_cvtps_epi32(_mm256_floor_ps(_mm256_add_ps(steps, chance)));
+  }
+};
+
+/// All whole blocks; values, count and out move beyond them.
+template <class Format, class Round>
+bool encode_blocks(const float*& values, std::size_t& count, float scale, std::byte*& out, Round round) {
+  const __m256 factor = _mm256_set1_ps(scale);
+  const __m256i levels = _mm256_set1_epi32(static_cast<int>(Format::kLevels));
+  const __m256i least = _mm256_sub_epi32(_mm256_setzero_si256(), levels);
+  bool fine = true;
+  for (; count >= Format::kBlock; count -= Format::kBlock, values += Format::kBlock, out += Format::kBytes) {
+    __m256i largest = _mm256_setzero_si256();
+    for (std::size_t i = 0; i < Format::kBlock; i += kLanes) {
+      const __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(values + i), factor);
+      largest = _mm256_max_epu32(largest, magnitude_of(scaled));
+    }
+    const std::uint16_t code = scale_code(largest_of(largest), Format::kLevels, Round::kScale);
+    write_scale(code, out);
+    fine = fine && is_scale(code);
+    const float inverse = inverse_scale(code);
+    // Lanes of a block without a scale hold NaN or infinity: they are left out.
+    const __m256i lanes = _mm256_set1_epi32(inverse == 0 ? 0 : -1);
+    Format::pack(out + kScaleBytes, [=, block = values](std::size_t i) {
+      const __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(block + i), factor);
+      const __m256 exact = _mm256_mul_ps(scaled, _mm256_set1_ps(inverse));
+      const __m256i whole = _mm256_and_si256(lanes, round(exact, i));
+      return _mm256_max_epi32(_mm256_min_epi32(whole, levels), least);
+    });
+    round.next_block();
+  }
+  return fine;
+}
+
+bool dither_int8(const float* values, std::size_t count, float scale, Dither dither, std::byte* out) {
+  const std::size_t all = count;
+  const bool fine = encode_blocks<Int8>(values, count, scale, out, Dithered{dither});
+  dither.first += static_cast<std::uint32_t>(all - count);
+  return reference_kernels().dither_int8(values, count, scale, dither, out) && fine;
+}
+
 template <class Format>
 struct Blocks {
   static const Kernel& rest() { return reference_kernels().of(Format::kCodec); }
 
   static bool encode(const float* values, std::size_t count, float scale, std::byte* out) {
-    const __m256 factor = _mm256_set1_ps(scale);
-    const __m256i levels = _mm256_set1_epi32(static_cast<int>(Format::kLevels));
-    const __m256i least = _mm256_sub_epi32(_mm256_setzero_si256(), levels);
-    bool fine = true;
-    for (; count >= Format::kBlock;
-         count -= Format::kBlock, values += Format::kBlock, out += Format::kBytes) {
-      __m256i largest = _mm256_setzero_si256();
-      for (std::size_t i = 0; i < Format::kBlock; i += kLanes) {
-        const __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(values + i), factor);
-        largest = _mm256_max_epu32(largest, magnitude_of(scaled));
-      }
-      const std::uint16_t code = scale_code(largest_of(largest), Format::kLevels);
-      write_scale(code, out);
-      fine = fine && is_scale(code);
-      const float inverse = inverse_scale(code);
-      // Lanes of a block without a scale hold NaN or infinity: they are left out.
-      const __m256i lanes = _mm256_set1_epi32(inverse == 0 ? 0 : -1);
-      Format::pack(out + kScaleBytes, [=](std::size_t i) {
-        const __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(values + i), factor);
-        const __m256 exact = _mm256_mul_ps(scaled, _mm256_set1_ps(inverse));
-        const __m256i nearest = _mm256_and_si256(lanes, _mm256_cvtps_epi32(exact));
-        return _mm256_max_epi32(_mm256_min_epi32(nearest, levels), least);
-      });
-    }
+    const bool fine = encode_blocks<Format>(values, count, scale, out, Nearest{});
     return rest().encode(values, count, scale, out) && fine;
   }
 
@@ -268,7 +314,8 @@ Kernel blocks(Codec codec) {
 const KernelSet& avx2_kernels() {
   static const KernelSet kSet = {"avx2",
                                  {single<Single<Fp32>>(), single<Single<Fp16>>(), single<Single<Bf16>>(),
-                                  blocks<Blocks<Int8>>(Codec::int8), blocks<Blocks<Int4>>(Codec::int4)}};
+                                  blocks<Blocks<Int8>>(Codec::int8), blocks<Blocks<Int4>>(Codec::int4)},
+                                 dither_int8};
   return kSet;
 }
 

@@ -196,33 +196,79 @@ struct Int4 {
   }
 };
 
+// Ways to round. `steps` are those of the values from `place` on in the present block.
+struct Nearest {
+  static constexpr ScaleRounding kScale = ScaleRounding::nearest;
+
+  void next_block() {}
+
+  __m512i operator()(__m512 steps, std::size_t) const { return _mm512_cvt_roundps_epi32(steps, kNearest); }
+};
+
+struct Dithered {
+  static constexpr ScaleRounding kScale = ScaleRounding::up;
+  Dither dither;
+
+  void next_block() { dither.first += kInt8Block; }
+
+  __m512i operator()(__m512 steps, std::size_t place) const {
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i places = _mm512_add_epi32(
+        lanes, _mm512_set1_epi32(static_cast<int>(dither.first + static_cast<std::uint32_t>(place))));
+    __m512i h = _mm512_mullo_epi32(places, _mm512_set1_epi32(static_cast<int>(kPlaceFactor)));
+    h = _mm512_add_epi32(h, _mm512_set1_epi32(static_cast<int>(dither.seed)));
+    h = _mm512_xor_si512(h, _mm512_srli_epi32(h, 16));
+    h = _mm512_mullo_epi32(h, _mm512_set1_epi32(kFirstFactor));
+    h = _mm512_xor_si512(h, _mm512_srli_epi32(h, 15));
+    h = _mm512_mullo_epi32(h, _mm512_set1_epi32(static_cast<int>(kSecondFactor)));
+    h = _mm512_xor_si512(h, _mm512_srli_epi32(h, 16));
+    const __m512 units = _mm512_cvtepi32_ps(_mm512_srli_epi32(h, 8));
+    const __m512 chance = _mm512_mul_ps(units, _mm512_set1_ps(kChanceUnit));
+    return _mm512_cvt_roundps_epi32(_mm512_add_ps(steps, chance), _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+  }
+};
+
+/// All whole blocks; values, count and out move beyond them.
+template <class Format, class Round>
+bool encode_blocks(const float*& values, std::size_t& count, float scale, std::byte*& out, Round round) {
+  const __m512 factor = _mm512_set1_ps(scale);
+  const __m512i levels = _mm512_set1_epi32(static_cast<int>(Format::kLevels));
+  const __m512i least = _mm512_sub_epi32(_mm512_setzero_si512(), levels);
+  bool fine = true;
+  for (; count >= Format::kBlock; count -= Format::kBlock, values += Format::kBlock, out += Format::kBytes) {
+    __m512i largest = _mm512_setzero_si512();
+    for (std::size_t i = 0; i < Format::kBlock; i += kLanes) {
+      const __m512 scaled = _mm512_mul_ps(_mm512_loadu_ps(values + i), factor);
+      largest = _mm512_max_epu32(largest, magnitude_of(scaled));
+    }
+    const std::uint16_t code = scale_code(_mm512_reduce_max_epu32(largest), Format::kLevels, Round::kScale);
+    write_scale(code, out);
+    fine = fine && is_scale(code);
+    const float inverse = inverse_scale(code);
+    // Lanes of a block without a scale hold NaN or infinity: they are left out.
+    const __mmask16 lanes = inverse == 0 ? 0 : 0xffff;
+    Format::pack(out + kScaleBytes, [=, block = values](std::size_t i) {
+      const __m512 scaled = _mm512_mul_ps(_mm512_loadu_ps(block + i), factor);
+      const __m512 exact = _mm512_maskz_mul_ps(lanes, scaled, _mm512_set1_ps(inverse));
+      const __m512i whole = _mm512_maskz_mov_epi32(lanes, round(exact, i));
+      return _mm512_max_epi32(_mm512_min_epi32(whole, levels), least);
+    });
+    round.next_block();
+  }
+  return fine;
+}
+
+bool dither_int8(const float* values, std::size_t count, float scale, Dither dither, std::byte* out) {
+  const std::size_t all = count;
+  const bool fine = encode_blocks<Int8>(values, count, scale, out, Dithered{dither});
+  dither.first += static_cast<std::uint32_t>(all - count);
+  return reference_kernels().dither_int8(values, count, scale, dither, out) && fine;
+}
+
 template <class Format>
 struct Blocks {
   static bool encode(const float* values, std::size_t count, float scale, std::byte* out) {
-    const __m512 factor = _mm512_set1_ps(scale);
-    const __m512i levels = _mm512_set1_epi32(static_cast<int>(Format::kLevels));
-    const __m512i least = _mm512_sub_epi32(_mm512_setzero_si512(), levels);
-    bool fine = true;
-    for (; count >= Format::kBlock;
-         count -= Format::kBlock, values += Format::kBlock, out += Format::kBytes) {
-      __m512i largest = _mm512_setzero_si512();
-      for (std::size_t i = 0; i < Format::kBlock; i += kLanes) {
-        const __m512 scaled = _mm512_mul_ps(_mm512_loadu_ps(values + i), factor);
-        largest = _mm512_max_epu32(largest, magnitude_of(scaled));
-      }
-      const std::uint16_t code = scale_code(_mm512_reduce_max_epu32(largest), Format::kLevels);
-      write_scale(code, out);
-      fine = fine && is_scale(code);
-      const float inverse = inverse_scale(code);
-      // Lanes of a block without a scale hold NaN or infinity: they are left out.
-      const __mmask16 lanes = inverse == 0 ? 0 : 0xffff;
-      Format::pack(out + kScaleBytes, [=](std::size_t i) {
-        const __m512 scaled = _mm512_mul_ps(_mm512_loadu_ps(values + i), factor);
-        const __m512 exact = _mm512_maskz_mul_ps(lanes, scaled, _mm512_set1_ps(inverse));
-        const __m512i nearest = _mm512_cvt_roundps_epi32(exact, kNearest);
-        return _mm512_max_epi32(_mm512_min_epi32(nearest, levels), least);
-      });
-    }
+    const bool fine = encode_blocks<Format>(values, count, scale, out, Nearest{});
     return reference_kernels().of(Format::kCodec).encode(values, count, scale, out) && fine;
   }
 
@@ -268,7 +314,8 @@ Kernel blocks(Codec codec) {
 const KernelSet& avx512_kernels() {
   static const KernelSet kSet = {"avx512",
                                  {single<Single<Fp32>>(), single<Single<Fp16>>(), single<Single<Bf16>>(),
-                                  blocks<Blocks<Int8>>(Codec::int8), blocks<Blocks<Int4>>(Codec::int4)}};
+                                  blocks<Blocks<Int8>>(Codec::int8), blocks<Blocks<Int4>>(Codec::int4)},
+                                 dither_int8};
   return kSet;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "codec/blocks.h"
 #include "codec/kernels.h"
@@ -121,6 +122,17 @@ struct Single {
   }
 };
 
+float nearest(float steps, std::size_t) { return std::nearbyint(steps); }
+
+/// What Dither adds to the value in this place.
+float chance(Dither dither, std::size_t place) {
+  std::uint32_t h = dither.seed + dither.from(place).first * kPlaceFactor;
+  h = (h ^ h >> 16) * kFirstFactor;
+  h = (h ^ h >> 15) * kSecondFactor;
+  h ^= h >> 16;
+  return static_cast<float>(h >> 8) * kChanceUnit;
+}
+
 struct Int8 {
   static constexpr std::size_t kBlock = kInt8Block;
   static constexpr float kLevels = kInt8Levels;
@@ -172,16 +184,24 @@ struct Blocks {
   }
 
   static bool encode(const float* values, std::size_t count, float scale, std::byte* out) {
-    return each(out, count, [=](std::size_t first, std::size_t length, std::byte* block) {
+    const auto code_of = [](std::uint32_t largest) { return scale_code(largest, Format::kLevels); };
+    return encode({values, count}, scale, out, code_of, nearest);
+  }
+
+  /// Round: from steps and a place to a whole number.
+  template <class CodeOf, class Round>
+  static bool encode(std::span<const float> values, float scale, std::byte* out, CodeOf code_of,
+                     Round round) {
+    return each(out, values.size(), [=](std::size_t first, std::size_t length, std::byte* block) {
       std::uint32_t largest = 0;
       for (std::size_t i = first; i < first + length; ++i)
         largest = std::max(largest, magnitude_of(values[i] * scale));
-      const std::uint16_t code = scale_code(largest, Format::kLevels);
+      const std::uint16_t code = code_of(largest);
       const float inverse = inverse_scale(code);
       write_scale(code, block);
       for (std::size_t i = 0; i < length; ++i) {
-        const float nearest = inverse == 0 ? 0 : std::nearbyint(values[first + i] * scale * inverse);
-        const float quantum = std::clamp(nearest, -Format::kLevels, Format::kLevels);
+        const float whole = inverse == 0 ? 0 : round(values[first + i] * scale * inverse, first + i);
+        const float quantum = std::clamp(whole, -Format::kLevels, Format::kLevels);
         Format::put(static_cast<int>(quantum), i, length, block + kScaleBytes);
       }
       return is_scale(code);
@@ -215,6 +235,16 @@ struct Blocks {
   }
 };
 
+bool dither_int8(const float* values, std::size_t count, float scale, Dither dither, std::byte* out) {
+  const auto code_of = [](std::uint32_t largest) {
+    return scale_code(largest, kInt8Levels, ScaleRounding::up);
+  };
+  const auto round = [=](float steps, std::size_t place) {
+    return std::floor(steps + chance(dither, place));
+  };
+  return Blocks<Int8>::encode({values, count}, scale, out, code_of, round);
+}
+
 template <class Way>
 constexpr Kernel kernel() {
   return {Way::encode, Way::decode, Way::add, Way::is_addable};
@@ -225,7 +255,8 @@ constexpr Kernel kernel() {
 const KernelSet& reference_kernels() {
   static constexpr KernelSet kSet = {"reference",
                                      {kernel<Single<Fp32>>(), kernel<Single<Fp16>>(), kernel<Single<Bf16>>(),
-                                      kernel<Blocks<Int8>>(), kernel<Blocks<Int4>>()}};
+                                      kernel<Blocks<Int8>>(), kernel<Blocks<Int4>>()},
+                                     dither_int8};
   return kSet;
 }
 

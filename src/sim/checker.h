@@ -31,6 +31,7 @@ struct Rules {
   std::uint64_t microbatch = 0;
   Codec codec = Codec::fp32;
   Geometry geometry;
+  bool stochastic = false;        ///< RunOptions::dithers()
   bool error_feedback = false;    ///< RunOptions::feeds_back()
   bool exact_batches = false;     ///< RunOptions::exact_batches
   double norm_cap = 0;            ///< RunOptions::norm_cap; 0: none

@@ -5,6 +5,7 @@
 
 #include "average/mean_digest.h"
 #include "average/reference.h"
+#include "average/residual.h"
 #include "sim/trainer.h"
 
 namespace tw {
@@ -23,6 +24,13 @@ std::vector<float> sum_of(std::vector<float> values, const std::vector<float>& m
 std::vector<float> honest_sum(const Record& record, const Contribution& contribution, const Rules& rules) {
   const auto spans = samples_of(record, contribution.microbatches, rules);
   return reference_contribution(record.parameters, spans, rules.geometry.length);
+}
+
+WeightedGradient weighted(const Record& record, const Contribution& c, std::span<const float> sum,
+                          const Rules& rules) {
+  WeightedGradient weighted{c.samples, sum, c.group};
+  if (rules.stochastic) weighted.dither = dither_seed(record.round, c.peer, c.slot);
+  return weighted;
 }
 
 void Residuals::on_event(PeerId peer, const Event& event) {
@@ -76,7 +84,7 @@ Residuals::Values Residuals::after(const Record& record, const std::vector<const
       if ((c->slot == kCarrier) != carries) continue;
       Values sum = honest_sum(record, *c, rules_);
       if (carries) sum = sum_of(std::move(sum), residual);
-      const Values loss = reference_loss(rules_.codec, {c->samples, sum}, rules_.geometry);
+      const Values loss = reference_loss(rules_.codec, weighted(record, *c, sum, rules_), rules_.geometry);
       residual = carries ? sum_of(nothing(), loss) : sum_of(std::move(residual), loss);
     }
   }
@@ -112,7 +120,7 @@ std::vector<float> mean_of(const Record& record, const std::vector<std::vector<f
   std::vector<WeightedGradient> contributions;
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const Contribution& c = record.contributors[i];
-    contributions.push_back({c.samples, sums[i], c.group});
+    contributions.push_back(weighted(record, c, sums[i], rules));
   }
   return reference_mean(rules.codec, contributions, rules.geometry);
 }

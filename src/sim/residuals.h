@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "average/reference.h"
 #include "sim/checker.h"
 
 namespace tw {
@@ -60,6 +61,10 @@ class Residuals {
 /// Of contributions with these sums, in the order of the record.
 std::vector<float> mean_of(const Record& record, const std::vector<std::vector<float>>& sums,
                            const Rules& rules);
+
+/// A contribution with this sum, as the reference wants it.
+WeightedGradient weighted(const Record& record, const Contribution& contribution, std::span<const float> sum,
+                          const Rules& rules);
 
 /// Of this contribution without any residual.
 std::vector<float> honest_sum(const Record& record, const Contribution& contribution, const Rules& rules);

@@ -16,6 +16,7 @@
 #include "sim/faults.h"
 #include "sim/place.h"
 #include "train/optimizer.h"
+#include "train/run.h"
 
 namespace tw {
 
@@ -29,6 +30,7 @@ struct WorkloadSpec {
   std::vector<Codec> codecs{kCodecs.begin(), kCodecs.end()};                        ///< one is drawn
   double exact_batches = 0.5;                                                       ///< chance
   std::vector<SiteUse> averaging{SiteUse::automatic};                               ///< one is drawn
+  std::vector<Rounding> roundings{Rounding::nearest, Rounding::stochastic};         ///< of int8; one is drawn
   std::vector<OptimizerKind> optimizers{OptimizerKind::adamw, OptimizerKind::sgd};  ///< one is drawn
   double norm_cap = 0;           ///< largest L2 norm per sample of a segment; 0: none
   Between checkpoint_every = 0;  ///< rounds; 0: none

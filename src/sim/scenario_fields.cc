@@ -37,9 +37,9 @@ struct CheckerNames {
   std::vector<std::string>* at;
 };
 
-using Place =
-    std::variant<bool*, int*, Round*, double*, Between*, WholeRange, CountRange, std::string*,
-                 std::vector<Codec>*, std::vector<SiteUse>*, std::vector<OptimizerKind>*, CheckerNames>;
+using Place = std::variant<bool*, int*, Round*, double*, Between*, WholeRange, CountRange, std::string*,
+                           std::vector<Codec>*, std::vector<Rounding>*, std::vector<SiteUse>*,
+                           std::vector<OptimizerKind>*, CheckerNames>;
 
 /// In the unit of the file.
 struct Limits {
@@ -159,6 +159,8 @@ constexpr ScenarioField kFields[] = {
     {workload, "exact_batches",
      "chance that a round makes good what is lost while it is averaged (training.exact_batches)",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.exact_batches; }, kShare},
+    {workload, "roundings", "of gradients in int8; one is drawn",
+     [](ScenarioParts& p) -> Place { return &p.scenario.workload.roundings; }},
     {workload, "optimizers", "one is drawn",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.optimizers; }},
     {workload, "norm_cap", "largest L2 norm per sample of a segment; 0: none",
@@ -236,6 +238,11 @@ const std::vector<std::string>& names_of(Codec) {
 
 const std::vector<std::string>& names_of(SiteUse) {
   static const std::vector<std::string> kNames = {"auto", "flat", "tree"};
+  return kNames;
+}
+
+const std::vector<std::string>& names_of(Rounding) {
+  static const std::vector<std::string> kNames = {"nearest", "stochastic"};
   return kNames;
 }
 

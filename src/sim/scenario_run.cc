@@ -32,6 +32,7 @@ RunOptions draw_run(Prng& random, const Scenario& scenario) {
   run.optimizer.kind = one_of(work.optimizers, random);
   run.schedule.learning_rate = 1e-3;
   run.codec = one_of(work.codecs, random);
+  if (run.codec == Codec::int8) run.rounding = one_of(work.roundings, random);
   run.rounds = work.rounds;
   run.norm_cap = work.norm_cap;
   run.patience = from_seconds(scenario.patience_s.draw(random));
@@ -117,8 +118,8 @@ class ScenarioRun {
         fmt::format("{} floats in segments of {}, microbatches of {}, target batch {}, {}, {}, checkpoint "
                     "every {} rounds",
                     options_.model.parameters, options_.segment_length, run.microbatch, run.target_batch_size,
-                    name_of(run.codec), run.optimizer.kind == OptimizerKind::sgd ? "sgd" : "adamw",
-                    run.checkpoint.every));
+                    run.dithers() ? "int8 by chance" : name_of(run.codec),
+                    run.optimizer.kind == OptimizerKind::sgd ? "sgd" : "adamw", run.checkpoint.every));
     report_.drawn.push_back(fmt::format("{} peers, faults for {:.1f} s", options_.wait_for, span_s_));
     for (const Fault& fault : armed_) report_.drawn.push_back(to_string(fault));
   }

@@ -44,6 +44,7 @@ Rules rules_of(const WorldOptions& options) {
               options.run.microbatch,
               options.run.codec,
               {options.model.parameters, options.segment_length}};
+  rules.stochastic = options.run.dithers();
   rules.error_feedback = options.run.feeds_back();
   rules.exact_batches = options.run.exact_batches;
   rules.norm_cap = options.run.norm_cap;

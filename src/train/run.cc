@@ -38,10 +38,10 @@ Digest run_digest(const RunOptions& options, std::uint64_t parameter_count) {
   // A TorchScript file may lie elsewhere on every peer: it is known by its parameter count alone.
   const bool built_in = options.model == "mnist-cnn" || options.model == "char-transformer";
   return digest_of(fmt::format(
-      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{} seed={}\n{}\n{}\n",
+      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{} seed={}\n{}\n{}\n",
       built_in ? options.model : "file", parameter_count, data_text(options.data), options.target_batch_size,
-      options.microbatch, name_of(options.codec), options.feeds_back() ? " error_feedback" : "",
-      options.exact_batches ? " exact_batches" : "",
+      options.microbatch, name_of(options.codec), options.dithers() ? " stochastic" : "",
+      options.feeds_back() ? " error_feedback" : "", options.exact_batches ? " exact_batches" : "",
       options.norm_cap == 0 ? "" : fmt::format(" norm_cap={}", options.norm_cap), options.seed,
       optimizer_text(options.optimizer), schedule_text(options.schedule, options.rounds)));
 }

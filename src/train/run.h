@@ -17,6 +17,8 @@ namespace tw {
 
 enum class DataKind : std::uint8_t { idx, text };
 
+enum class Rounding : std::uint8_t { nearest, stochastic };
+
 /// Paths are absolute once read from a run file (there relative to the file).
 struct DataOptions {
   DataKind kind = DataKind::idx;
@@ -48,6 +50,7 @@ struct RunOptions {
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   Codec codec = Codec::fp32;
+  Rounding rounding = Rounding::nearest;  ///< of contributions in int8; others are rounded to the nearest
   /// What rounding takes from a contribution is added to a later one; nothing: where codec is int8 or int4.
   std::optional<bool> error_feedback;
   SiteUse sites = SiteUse::automatic;
@@ -60,6 +63,8 @@ struct RunOptions {
   CheckpointOptions checkpoint;
   /// How long a side without a majority pauses before it goes on alone, marked so in its records.
   Duration patience = std::chrono::seconds(20);
+
+  bool dithers() const { return codec == Codec::int8 && rounding == Rounding::stochastic; }
 
   bool feeds_back() const { return error_feedback.value_or(codec == Codec::int8 || codec == Codec::int4); }
 

@@ -35,8 +35,8 @@ struct FolderPlace {
 };
 
 using Place = std::variant<std::uint64_t*, int*, double*, std::optional<double>*, bool*, std::optional<bool>*,
-                           Duration*, DataKind*, OptimizerKind*, ScheduleKind*, Codec*, SiteUse*, ModelPlace,
-                           FilePlace, FolderPlace>;
+                           Duration*, DataKind*, OptimizerKind*, ScheduleKind*, Codec*, Rounding*, SiteUse*,
+                           ModelPlace, FilePlace, FolderPlace>;
 
 struct Bounds {
   double low = 0;
@@ -105,6 +105,9 @@ constexpr RunField kFields[] = {
     {"training", "seed", "decides initial parameters, sample order and dropout",
      [](RunOptions& o) -> Place { return &o.seed; }},
     {"training", "codec", "how gradients cross the wire", [](RunOptions& o) -> Place { return &o.codec; }},
+    {"training", "rounding",
+     "of gradients in int8; stochastic: by a chance that is the same wherever it is computed",
+     [](RunOptions& o) -> Place { return &o.rounding; }},
     {"training", "error_feedback",
      "what rounding takes from a peer's gradient is added to a later one; by default with int8 and int4",
      [](RunOptions& o) -> Place { return &o.error_feedback; }},
@@ -182,6 +185,11 @@ Names names_of(OptimizerKind) {
 
 Names names_of(ScheduleKind) {
   static constexpr std::string_view kNames[] = {"constant", "linear", "cosine"};
+  return kNames;
+}
+
+Names names_of(Rounding) {
+  static constexpr std::string_view kNames[] = {"nearest", "stochastic"};
   return kNames;
 }
 

@@ -70,6 +70,7 @@ training:
   codec: fp16
   error_feedback: true
   exact_batches: true
+  rounding: stochastic
   patience: 1500ms
 optimizer: {kind: lamb, beta1: 0.8, beta2: 0.95, epsilon: 1e-6, weight_decay: 0.02}
 schedule: {kind: cosine, learning_rate: 5e-4, warmup_rounds: 3, total_rounds: 9, final_share: 0.1}
@@ -86,6 +87,7 @@ checkpoint: {folder: ./kept, every: 5, keep: 4}
   EXPECT_EQ(o.codec, Codec::fp16);
   EXPECT_EQ(o.error_feedback, true);
   EXPECT_TRUE(o.exact_batches);
+  EXPECT_EQ(o.rounding, Rounding::stochastic);
   EXPECT_EQ(o.patience, std::chrono::milliseconds(1500));
   EXPECT_EQ(o.optimizer.kind, OptimizerKind::lamb);
   EXPECT_EQ(o.optimizer.beta1, 0.8);

@@ -24,6 +24,11 @@ TEST(RunDigest, differs_when_anything_differs_that_decides_the_result) {
       {"schedule", [](RunOptions& o) { o.schedule.kind = ScheduleKind::linear; }},
       {"rate", [](RunOptions& o) { o.schedule.learning_rate = 2e-3; }},
       {"codec", [](RunOptions& o) { o.codec = Codec::fp16; }},
+      {"rounding",
+       [](RunOptions& o) {
+         o.codec = Codec::int8;
+         o.rounding = Rounding::stochastic;
+       }},
       {"error feedback", [](RunOptions& o) { o.error_feedback = true; }},
       {"exact batches", [](RunOptions& o) { o.exact_batches = true; }},
       {"norm cap", [](RunOptions& o) { o.norm_cap = 1; }},
@@ -40,6 +45,7 @@ TEST(RunDigest, differs_when_anything_differs_that_decides_the_result) {
 
 TEST(RunDigest, ignores_paths_evaluation_checkpoints_and_settings_without_effect) {
   const std::vector<Change> changes = {
+      {"rounding of fp32", [](RunOptions& o) { o.rounding = Rounding::stochastic; }},
       {"error feedback as it is", [](RunOptions& o) { o.error_feedback = false; }},
       {"path", [](RunOptions& o) { o.data.train_inputs = "/elsewhere"; }},
       {"patience", [](RunOptions& o) { o.patience = {}; }},

@@ -38,8 +38,8 @@ void Session::Machine::open_round() {
     if (observer_ != nullptr) observer_->on_applied(*head, tip_->parameters, false);
   }
   reduction_ = std::make_shared<Reduction>(
-      Reduction::Options{options_.self, round_, geometry_, options_.run.codec, options_.run.norm_cap,
-                         options_.rarely, std::exchange(spare_mean_, {})});
+      Reduction::Options{options_.self, round_, geometry_, options_.run.codec, options_.run.dithers(),
+                         options_.run.norm_cap, options_.rarely, std::exchange(spare_mean_, {})});
   ballots_beyond_cap_.clear();
   contributed_.clear();
   loss_sum_ = 0;
@@ -251,7 +251,7 @@ void Session::Machine::act(const Committed& committed) {
       [reduction, record, geometry = geometry_](TrainState& state) {
         std::vector<Contribution> made = record.contributors;
         std::erase_if(made, [&](const Contribution& c) { return !reduction->made(c); });
-        state.keep_losses(geometry, made);
+        state.keep_losses(record.round, geometry, made);
         return state.apply(record.round, reduction->mean());
       },
       [this, record, reduction](Digest parameters, Duration took) {

@@ -60,11 +60,13 @@ Result<Digest> TrainState::apply_encoded(const Record& record, const Geometry& g
   return apply(record.round, mean);
 }
 
-void TrainState::keep_losses(const Geometry& geometry, std::span<const Contribution> own) {
+void TrainState::keep_losses(Round round, const Geometry& geometry, std::span<const Contribution> own) {
   if (residual_.empty()) return;
   const auto keep = [&](const Contribution& c) {
     const bool carrier = c.slot == kCarrier;
-    keep_loss(run_.codec, geometry, {slots_.at(c.slot).sum, c.samples, carrier}, residual_);
+    Encoding encoding{run_.codec};
+    if (run_.dithers()) encoding.dither = Dither{dither_seed(round, c.peer, c.slot), 0};
+    keep_loss(encoding, geometry, {slots_.at(c.slot).sum, c.samples, carrier}, residual_);
   };
   for (const Contribution& c : own) {
     if (c.slot == kCarrier) keep(c);

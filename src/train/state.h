@@ -48,7 +48,7 @@ class TrainState {
   /// Error feedback: `own` are contributions of this process that count in the round that was committed. What
   /// rounding took from them is carried by its contribution in kCarrier of a later round. Nothing, where the
   /// run has none.
-  void keep_losses(const Geometry& geometry, std::span<const Contribution> own);
+  void keep_losses(Round round, const Geometry& geometry, std::span<const Contribution> own);
 
   StateImage freeze(const Record& record, std::uint64_t chunk_bytes);
 

@@ -59,7 +59,9 @@ struct Peer {
     return {values.begin(), values.end()};
   }
 
-  void commit(const std::vector<Contribution>& own) { state.keep_losses(kGeometry, own); }
+  void commit(const std::vector<Contribution>& own, Round round = 1) {
+    state.keep_losses(round, kGeometry, own);
+  }
 
   Tenths trainer;
   TrainState state;
@@ -116,6 +118,17 @@ TEST(ErrorFeedback, takes_the_loss_of_every_slot_whatever_their_order) {
   reversed.commit({of_slot(1), of_slot(0)});
   EXPECT_EQ(peer.carried(), reversed.carried());
   EXPECT_EQ(peer.carried(1), std::vector<float>()) << "one slot carries it";
+}
+
+TEST(ErrorFeedback, knows_what_chance_took) {
+  RunOptions run = options(Codec::int8);
+  run.rounding = Rounding::stochastic;
+  Peer peer(run);
+  const std::vector<float> sum = peer.work(3, 0, 0);
+  peer.commit({of_slot(0)}, 3);
+  const std::uint32_t seed = dither_seed(3, PeerId{1}, 0);
+  EXPECT_EQ(peer.carried(), reference_loss(Codec::int8, {4, sum, 0, seed}, kGeometry));
+  EXPECT_NE(peer.carried(), reference_loss(Codec::int8, {4, sum}, kGeometry));
 }
 
 TEST(ErrorFeedback, ends_when_the_state_of_others_is_taken) {
