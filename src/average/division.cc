@@ -7,6 +7,7 @@
 #include "average/shares.h"
 #include "average/sites.h"
 #include "average/traffic.h"
+#include "swarm/soundness.h"
 
 namespace tw {
 namespace {
@@ -24,28 +25,37 @@ bool has_two_sites(const std::vector<Hand>& hands) {
   });
 }
 
-void plant(SiteUse use, Plan& plan, const std::vector<Hand>& hands) {
-  if (use == SiteUse::flat || !has_two_sites(hands)) return;
-  Plan tree = plan;
-  divide_into_sites(tree, plan.shares.back().first + plan.shares.back().count, hands);
-  if (use == SiteUse::tree || is_better(tree, plan, hands)) plan = std::move(tree);
+double length_of(const WireBytes& bytes) {
+  return static_cast<double>(bytes.contribution) / static_cast<double>(bytes.mean);
+}
+
+/// Without a tree about as much is contributed as comes back.
+double seconds_of(const Plan& plan, const WireBytes& bytes, const std::vector<Hand>& hands) {
+  if (plan.sites.empty()) return seconds_of(plan.shares, (bytes.contribution + bytes.mean) / 2, hands);
+  return static_cast<double>(bytes.mean) * Traffic(plan, hands, length_of(bytes)).seconds_per_byte();
 }
 
 }  // namespace
 
-bool is_better(const Plan& tree, const Plan& flat, const std::vector<Hand>& hands) {
-  const Traffic with(tree, hands), without(flat, hands);
+bool is_better(const Plan& tree, const Plan& flat, const std::vector<Hand>& hands, double contribution) {
+  const Traffic with(tree, hands, contribution), without(flat, hands, contribution);
   const double seconds = with.seconds_per_byte(), flat_seconds = without.seconds_per_byte();
   if (seconds < kFaster * flat_seconds) return true;
   return with.between_sites() < kFaster * without.between_sites() && seconds <= kWorthLess * flat_seconds;
 }
 
-ShareRules share_rules(std::uint64_t bytes, SiteUse use) {
+ShareRules share_rules(const WireBytes& bytes, SiteUse use) {
   ShareRules rules;
   rules.cut = weighted_shares;
   rules.move = moved;
-  rules.seconds = [bytes](const auto& shares, const auto& hands) { return seconds_of(shares, bytes, hands); };
-  rules.plant = [use](Plan& plan, const auto& hands) { tw::plant(use, plan, hands); };
+  rules.seconds = [bytes](const Plan& plan, const auto& hands) { return seconds_of(plan, bytes, hands); };
+  rules.plant = [bytes, use](Plan& plan, const auto& hands) {
+    if (use == SiteUse::flat || !has_two_sites(hands)) return;
+    Plan tree = plan;
+    divide_into_sites(tree, plan.shares.back().first + plan.shares.back().count, hands);
+    if (tree.sites.size() > kMostSites) return;
+    if (use == SiteUse::tree || is_better(tree, plan, hands, length_of(bytes))) plan = std::move(tree);
+  };
   rules.follow = divide_as_before;
   rules.mend = mend_sites;
   return rules;

@@ -17,9 +17,16 @@ enum class SiteUse : std::uint8_t {
 
 /// Whether a plan with a tree of sites is better than the flat one for the same participants: faster by what
 /// is known of their lines, or at most a little slower with less between sites.
-bool is_better(const Plan& tree, const Plan& flat, const std::vector<Hand>& hands);
+/// `contribution`: how many times as long it is on the wire as a mean.
+bool is_better(const Plan& tree, const Plan& flat, const std::vector<Hand>& hands, double contribution = 1);
 
-/// The rules of shares.h and sites.h for a vector that crosses the wire in so many bytes.
-ShareRules share_rules(std::uint64_t bytes, SiteUse use);
+/// How long the vector is on the wire.
+struct WireBytes {
+  std::uint64_t contribution = 0;
+  std::uint64_t mean = 0;  ///< of a site or of all
+};
+
+/// The rules of shares.h and sites.h for such a vector.
+ShareRules share_rules(const WireBytes& bytes, SiteUse use);
 
 }  // namespace tw

@@ -35,6 +35,15 @@ float share_of(std::uint64_t samples, std::uint64_t total) {
   return static_cast<float>(static_cast<double>(samples) / static_cast<double>(total));
 }
 
+/// Each participant in one site, and nobody else in any.
+bool has_everybody(const std::vector<SitePlan>& sites, std::vector<PeerId> participants) {
+  std::vector<PeerId> members;
+  for (const SitePlan& site : sites) members.insert(members.end(), site.members.begin(), site.members.end());
+  std::ranges::sort(members);
+  std::ranges::sort(participants);
+  return members == participants;
+}
+
 bool all_within(const std::vector<Share>& shares, const std::set<PeerId>& peers) {
   return std::ranges::all_of(shares, [&](const Share& share) { return peers.contains(share.owner); });
 }
@@ -63,19 +72,15 @@ std::optional<Layout::Site> Layout::site_of(const SitePlan& plan, std::uint64_t 
 bool Layout::take_sites(const Plan& plan, std::uint64_t segments) {
   std::vector<SitePlan> sites = plan.sites;
   if (sites.empty()) sites.push_back({plan.participants, plan.shares});
-  std::vector<PeerId> members;
+  if (sites.size() > kMostSites || !has_everybody(sites, plan.participants)) return false;
   for (const SitePlan& planned : sites) {
     std::optional<Site> site = site_of(planned, segments);
     if (!site) return false;
-    members.insert(members.end(), site->members.begin(), site->members.end());
     const bool own = std::ranges::find(site->members, self_) != site->members.end();
     if (own) site_ = static_cast<std::uint32_t>(sites_.size());
     sites_.push_back(std::move(*site));
   }
-  std::vector<PeerId> participants = plan.participants;
-  std::ranges::sort(members);
-  std::ranges::sort(participants);
-  return members == participants;
+  return true;
 }
 
 bool Layout::take_groups(const Plan& plan) {

@@ -83,21 +83,22 @@ void cross_the_wire(Codec codec, std::span<float> values) {
   }
 }
 
-/// A segment of a contribution at its owner.
+/// A segment of a contribution as its owner decodes it.
 std::vector<float> received(Codec codec, const WeightedGradient& c, const Geometry& geometry,
                             std::uint64_t segment) {
   const auto scale = static_cast<float>(1.0 / static_cast<double>(c.samples));
   std::vector<float> values;
   for (std::uint64_t i = 0; i < geometry.size(segment); ++i)
     values.push_back(c.gradient_sum[geometry.first(segment) + i] * scale);
-  if (codec != Codec::int8 || !c.dither) {
-    cross_the_wire(codec, values);
-    return values;
-  }
-  for (std::size_t first = 0; first < values.size(); first += 256) {
+  const bool by_chance = codec == Codec::int8 && c.dither;
+  if (!by_chance) cross_the_wire(codec, values);
+  for (std::size_t first = 0; by_chance && first < values.size(); first += 256) {
     const auto block = std::span(values).subspan(first, std::min<std::size_t>(256, values.size() - first));
     quantise_by_chance(block, *c.dither, geometry.first(segment) + first);
   }
+  if (!c.negated) return values;
+  for (float& value : values) value = -value;
+  cross_the_wire(codec, values);
   return values;
 }
 

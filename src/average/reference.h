@@ -16,6 +16,7 @@ struct WeightedGradient {
   std::span<const float> gradient_sum;    ///< over these samples
   std::uint32_t group = 0;                ///< Contribution::group
   std::optional<std::uint32_t> dither{};  ///< the seed, where int8 is rounded stochastically
+  bool negated = false;  ///< what arrives was decoded, given the other sign, and encoded again
 };
 
 /// The decoded mean that a round over these contributions, in this order, must apply, bit for bit: the mean

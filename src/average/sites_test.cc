@@ -193,6 +193,8 @@ TEST(Traffic, takes_the_time_of_the_line_that_is_busy_longest) {
   Plan flat = plan_of(hands);
   flat.shares = equal_shares(60, flat.participants);
   EXPECT_NEAR(Traffic(flat, hands).seconds_per_byte() * 1e6, 1.5 / 50, 1e-9);
+  EXPECT_NEAR(Traffic(flat, hands, 0.5).seconds_per_byte() * 1e6, 1.125 / 50, 1e-9)
+      << "contributions half as long";
   std::vector<Hand> slow = hands;
   slow[0].line.slow = {{PeerId{4}, 1e6}};
   EXPECT_NEAR(Traffic(flat, slow).seconds_per_byte() * 1e6, 0.5, 1e-9) << "a quarter there, a quarter back";
@@ -201,7 +203,7 @@ TEST(Traffic, takes_the_time_of_the_line_that_is_busy_longest) {
 
 Plan cut(SiteUse use, const std::vector<Hand>& hands) {
   Plan plan = plan_of(hands);
-  const ShareRules rules = share_rules(1, use);
+  const ShareRules rules = share_rules({1, 1}, use);
   plan.shares = rules.cut(60, hands, {});
   rules.plant(plan, hands);
   return plan;

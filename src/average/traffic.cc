@@ -24,14 +24,16 @@ void each_overlap(const std::vector<Share>& a, const std::vector<Share>& b, auto
 
 }  // namespace
 
-Traffic::Traffic(const Plan& plan, const std::vector<Hand>& hands)
+Traffic::Traffic(const Plan& plan, const std::vector<Hand>& hands, double contribution)
     : hands_(hands), sent_(hands.size() * hands.size()) {
   for (std::size_t i = 0; i < hands.size(); ++i) places_[hands[i].peer] = i;
+  if (plan.shares.empty()) return;
   const std::vector<SitePlan> sites = sites_of(plan);
   const double segments = static_cast<double>(plan.shares.back().first + plan.shares.back().count);
   for (const Contribution& c : plan.draft.contributors) {
+    if (c.group >= sites.size()) continue;
     for (const Share& share : sites[c.group].shares) {
-      add(c.peer, share.owner, static_cast<double>(share.count) / segments);
+      add(c.peer, share.owner, contribution * static_cast<double>(share.count) / segments);
     }
   }
   for (std::size_t k = 0; k < sites.size(); ++k) {

@@ -9,18 +9,19 @@
 
 namespace tw {
 
-/// What each participant of a plan sends to each other one, in encoded vectors.
+/// What each participant of a plan sends to each other one, in encoded means.
 class Traffic {
  public:
-  /// Hands are the participants; each contribution of the plan is one vector of theirs.
-  Traffic(const Plan& plan, const std::vector<Hand>& hands);
+  /// Hands are the participants; each contribution of the plan is one vector of theirs, so many times as long
+  /// on the wire as a mean. A plan without shares has none.
+  Traffic(const Plan& plan, const std::vector<Hand>& hands, double contribution = 1);
 
   double from_to(std::size_t i, std::size_t j) const { return sent_[i * hands_.size() + j]; }
 
   /// Between hands of different sites.
   double between_sites() const;
 
-  /// The time in which lines carry a vector of one byte; 0 when none is known. Unknown lines count as the
+  /// The time in which lines carry a mean of one byte; 0 when none is known. Unknown lines count as the
   /// median of the known ones.
   double seconds_per_byte() const;
 

@@ -56,13 +56,17 @@ RangeSet RangeSet::take(std::uint64_t n) {
 RangeSet RangeSet::at(const RangeSet& places) const {
   RangeSet numbers;
   std::uint64_t place = 0;  // of the first number of r
+  auto wanted = places.ranges_.begin();
   for (const Range& r : ranges_) {
-    for (const Range& wanted : places.ranges_) {
-      const std::uint64_t first = std::max(wanted.first, place);
-      const std::uint64_t end = std::min(wanted.end(), place + r.count);
-      if (first < end) numbers.add({r.first + (first - place), end - first});
+    const std::uint64_t end = place + r.count;
+    while (wanted != places.ranges_.end() && wanted->first < end) {
+      const std::uint64_t first = std::max(wanted->first, place);
+      const std::uint64_t last = std::min(wanted->end(), end);
+      numbers.ranges_.push_back({r.first + (first - place), last - first});
+      if (wanted->end() > end) break;
+      ++wanted;
     }
-    place += r.count;
+    place = end;
   }
   return numbers;
 }

@@ -7,8 +7,7 @@ namespace tw {
 namespace {
 
 bool is_newer(const Record& record, const Record& than) {
-  return record.round > than.round ||
-         (record.round == than.round && record.samples_total() > than.samples_total());
+  return record.round > than.round || (record.round == than.round && !record.minority && than.minority);
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ class Ledger {
   /// Whether one of the two branches that lead to these records since they parted carries a minority mark.
   bool marked_fork(Digest a, Digest b) const;
 
-  /// The one with the most rounds (then samples, then the smaller digest); null while there is none.
+  /// The one with the most rounds (then one of a majority, then the smaller digest); null while there is
+  /// none.
   const Record* newest() const;
 
   int minority_records() const;

@@ -70,12 +70,11 @@ class SignChoices {
               const std::vector<std::size_t>& doubtful)
       : rules_(rules), signs_(std::size_t{1} << doubtful.size()) {
     for (std::size_t signs = 0; signs < signs_; ++signs) {
-      auto changed = sums;
+      std::set<std::size_t> negated;
       for (std::size_t i = 0; i < doubtful.size(); ++i) {
-        if ((signs >> i & 1U) == 0) continue;
-        for (float& value : changed[doubtful[i]]) value = -value;
+        if ((signs >> i & 1U) != 0) negated.insert(doubtful[i]);
       }
-      means_.push_back(mean_of(record, changed, rules));
+      means_.push_back(mean_of(record, sums, rules, negated));
     }
   }
 

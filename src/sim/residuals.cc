@@ -116,11 +116,12 @@ std::vector<std::vector<std::vector<float>>> Residuals::honest_sums(const Record
 }
 
 std::vector<float> mean_of(const Record& record, const std::vector<std::vector<float>>& sums,
-                           const Rules& rules) {
+                           const Rules& rules, const std::set<std::size_t>& negated) {
   std::vector<WeightedGradient> contributions;
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const Contribution& c = record.contributors[i];
     contributions.push_back(weighted(record, c, sums[i], rules));
+    contributions.back().negated = negated.contains(i);
   }
   return reference_mean(rules.codec, contributions, rules.geometry);
 }

@@ -58,9 +58,9 @@ class Residuals {
   std::map<std::pair<Digest, PeerId>, std::set<Values>> after_;  ///< by record
 };
 
-/// Of contributions with these sums, in the order of the record.
+/// Of contributions with these sums, in the order of the record; those in these places arrive negated.
 std::vector<float> mean_of(const Record& record, const std::vector<std::vector<float>>& sums,
-                           const Rules& rules);
+                           const Rules& rules, const std::set<std::size_t>& negated = {});
 
 /// A contribution with this sum, as the reference wants it.
 WeightedGradient weighted(const Record& record, const Contribution& contribution, std::span<const float> sum,

@@ -44,11 +44,12 @@ class AllOrNone final : public Checker {
 
 /// I3: the contributions of a round are disjoint, and their samples those of its batch: what the round before
 /// left over, then new ones, a target batch size in all. At most half of a batch is left over, nothing of the
-/// last one.
+/// last one, and only where the log of a leader says that somebody was lost after the call.
 class ExactSamples final : public Checker {
  public:
   ExactSamples(const Rules& rules, const Ledger& ledger) : Checker("I3"), rules_(rules), ledger_(ledger) {}
 
+  void on_event(PeerId peer, const Event& event) override;
   void on_commit(const Sighting& sighting) override;
 
  private:
@@ -57,6 +58,7 @@ class ExactSamples final : public Checker {
   Rules rules_;
   const Ledger& ledger_;
   std::set<Digest> seen_;
+  std::set<Round> short_;  ///< of which a leader says that it leaves something to the next one
 };
 
 /// I6: who contributes to a round held the state with which the round began.

@@ -77,11 +77,14 @@ TEST(I2, fires_when_a_member_that_lived_has_not_applied_the_last_round) {
   EXPECT_NE(j.story.verdict().find("peer 12 is a member and lived"), std::string::npos);
 }
 
+const Event kLeftToTheNext = {.phase = Phase::reissue, .round = 1, .numbers = {{"next_round", 1}}};
+
 std::string judge_samples(const Rules& rules, const std::function<void(Record&)>& spoil) {
   Judged<ExactSamples> j(rules);
   j.commit(kAnn, j.story.genesis());
   Record record = j.story.next(j.story.genesis(), {1, 1});
   spoil(record);
+  j.checker.on_event(kAnn, kLeftToTheNext);
   j.commit(kAnn, record);
   return j.story.verdict();
 }
@@ -113,8 +116,9 @@ TEST(I3, knows_that_the_last_microbatch_may_be_short) {
 }
 
 TEST(I3, wants_what_a_round_leaves_over_at_the_head_of_the_next_one) {
-  const auto judge = [](bool carries, bool last) {
+  const auto judge = [](bool carries, bool last, bool told = true) {
     Judged<ExactSamples> j;
+    if (told) j.checker.on_event(kAnn, kLeftToTheNext);
     Record one = j.story.next(j.story.genesis(), {1, 1});
     one.contributors.pop_back();
     one.samples = 12;
@@ -128,6 +132,7 @@ TEST(I3, wants_what_a_round_leaves_over_at_the_head_of_the_next_one) {
   EXPECT_EQ(judge(true, false), "");
   EXPECT_NE(judge(false, false).find("should with [12-19], then 20"), std::string::npos);
   EXPECT_NE(judge(true, true).find("instead of all 5"), std::string::npos) << "there is no next one";
+  EXPECT_NE(judge(true, false, false).find("instead of all 5"), std::string::npos) << "nobody was lost";
 }
 
 TEST(I3, wants_whole_batches_where_the_run_does) {

@@ -156,6 +156,7 @@ void Lead::begin_when_promised() {
   book_.open_slot(slots_stay_open ? highest : highest + 1);
   stage_ = Stage::leasing;
   short_ = was_called && leaves_over();
+  if (short_) tell_of_reissue(book_.free(), {});
 }
 
 void Lead::finish(const Accepted& accepted) {
@@ -203,6 +204,7 @@ void Lead::advance() {
   if (resigned_) return;
   if (stage_ == Stage::preparing) begin_when_promised();
   if (stage_ == Stage::leasing) {
+    short_ = short_ && leaves_over();
     if (!short_) feed();
     const bool ready = book_.nearly_done() && (short_ || !book_.has_free());
     if (ready && may_decide() && !book_.contributions(workers()).empty()) call();

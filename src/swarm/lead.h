@@ -160,6 +160,7 @@ class Lead {
   void refuse_work_of(PeerId peer, const std::string& why);
   void give_up_segments_of(PeerId suspect);
   void give_out_again(PeerId peer);
+  void tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> lost);
   void take_in(PeerId joiner);
   void note(PeerId peer, const Progress& progress);
   void follow_work(PeerId peer, const Progress& progress);

@@ -145,25 +145,27 @@ void Lead::refuse_work_of(PeerId peer, const std::string& why) {
   advance();
 }
 
+// Of what was refused others compute the same again: it must not wait in the next round for ever.
 void Lead::give_out_again(PeerId peer) {
   RangeSet again = book_.forget(peer);
   for (PeerId other : book_.peers()) {
     if (!counts(other))
       again.add(book_.forget(other));  // lost before, but counted as long as the mean was there
   }
-  if (!again.empty()) {
-    Event event{now_, Phase::reissue, head_.round + 1, peer, to_string(again)};
-    event.numbers = {{"microbatches", static_cast<double>(again.count())}};
-    events_.push_back(std::move(event));
+  if (stage_ == Stage::called) {
+    // The slots that were called are closed; one that nobody was leased anything into may be above them.
+    book_.open_slot(std::max(book_.slot(), book_.highest_slot() + 1));
+    stage_ = Stage::leasing;
+    short_ = refused_.empty() && leaves_over();
   }
-  if (stage_ != Stage::called) {
-    short_ = short_ && leaves_over();
-    return;
-  }
-  // The slots that were called are closed; one that nobody was leased anything into may be above them.
-  book_.open_slot(std::max(book_.slot(), book_.highest_slot() + 1));
-  stage_ = Stage::leasing;
-  short_ = leaves_over();
+  if (!again.empty()) tell_of_reissue(again, peer);
+}
+
+void Lead::tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> lost) {
+  Event event{now_, Phase::reissue, head_.round + 1, lost, to_string(microbatches)};
+  event.numbers = {{"microbatches", static_cast<double>(microbatches.count())}};
+  if (short_) event.numbers.emplace_back("next_round", 1);
+  events_.push_back(std::move(event));
 }
 
 void Lead::on_report(PeerId from, const Report& report) {
@@ -205,7 +207,7 @@ Duration Lead::expected_reduce(const Plan& plan) const {
                         static_cast<std::int64_t>(std::max(senders.size(), members)) /
                         static_cast<std::int64_t>(members);
   const Duration usual = std::max(options_.expected_reduce, std::min<Duration>(more, kMoreAtMost));
-  const Duration demanded = from_seconds(options_.shares.seconds(plan.shares, hands(plan)));
+  const Duration demanded = from_seconds(options_.shares.seconds(plan, hands(plan)));
   return std::max(usual, std::min<Duration>(demanded, kDemandTimes * usual));
 }
 

@@ -72,6 +72,8 @@ class LeaseBook {
 
   bool has_free() const { return !free_.empty(); }
 
+  const RangeSet& free() const { return free_; }
+
   /// Everybody who has been heard of.
   std::vector<PeerId> peers() const;
 

@@ -30,8 +30,8 @@ struct ShareRules {
   std::function<std::vector<Share>(const std::vector<Share>& before, const RangeSet& segments,
                                    const std::vector<Hand>& hands)>
       move;
-  /// What averaging with these shares takes at least; 0 when nobody's line is known.
-  std::function<double(const std::vector<Share>& shares, const std::vector<Hand>& hands)> seconds;
+  /// What averaging by this plan takes at least; 0 when nobody's line is known.
+  std::function<double(const Plan& plan, const std::vector<Hand>& hands)> seconds;
   /// A plan with shares gets a tree of sites, and its contributions their groups, where that is better.
   std::function<void(Plan& plan, const std::vector<Hand>& hands)> plant;
   /// Shares, sites and groups as in the plan before, which has sites, but for what belonged to peers that are

@@ -14,6 +14,9 @@ namespace tw {
 /// Of one round; each costs a vector (average/ takes no more either).
 inline constexpr std::uint32_t kMostSlots = 64;
 
+/// Of a plan with a tree; each costs a table of owners.
+inline constexpr std::size_t kMostSites = 256;
+
 /// No line carries more, and nobody names more pairs that carry less than their lines.
 inline constexpr double kMostBytesPerS = 1e12;
 inline constexpr std::size_t kMostSlowPairs = 64;

@@ -299,7 +299,6 @@ Heartbeat Swarm::heartbeat_to(PeerId peer) const {
   if (head_) {
     beat.head = head_->round;
     beat.head_record = head_digest_;
-    beat.samples_total = head_->samples_total();
   }
   beat.sent_ns = nanos(now_);
   if (const std::optional<Heartbeat> last = roster_.last_heartbeat(peer)) {

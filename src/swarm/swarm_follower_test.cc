@@ -267,7 +267,7 @@ TEST(Follower, gives_way_to_one_of_two_histories_as_long_as_each_other_and_tells
   other.minority = true;
   by_majority.tell(1, Commit{other});
   EXPECT_FALSE(by_majority.took<CatchUp>());
-  by_majority.tell(1, Heartbeat{.standing = Standing::member, .head = 6, .samples_total = 384});
+  by_majority.tell(1, Heartbeat{.standing = Standing::member, .head = 6});
   EXPECT_EQ(1U, by_majority.count<Commit>(1));
   alone.swarm.begin(alone.now, other, kParameters);
   alone.tell(1, Commit{by_majority.head});

@@ -49,9 +49,8 @@ void Swarm::receive(PeerId from, const Heartbeat& told) {
   }
   if (!takes_part() || !has_history) return;
   // Whoever missed the decision is told it, and whoever has another history as long as this one.
-  const std::uint64_t samples = head_->samples_total();
-  const bool is_other = heartbeat.samples_total == samples && heartbeat.head_record != head_digest_;
-  if (heartbeat.samples_total < samples || is_other) send(from, Commit{*head_});
+  const bool is_other = heartbeat.head == head_->round && heartbeat.head_record != head_digest_;
+  if (heartbeat.head < head_->round || is_other) send(from, Commit{*head_});
 }
 
 void Swarm::receive(PeerId from, const Peers& peers) {
@@ -152,9 +151,9 @@ void Swarm::receive(PeerId, const Commit& commit) {
     return;
   }
   if (standing_ == Standing::syncing || !head_) return;
-  if (record.samples_total() == head_->samples_total() && gives_way_to(record))
+  if (record.round == head_->round && gives_way_to(record))
     return out_of_step("another history of as many rounds goes before this one");
-  if (record.samples_total() <= head_->samples_total()) return;
+  if (record.round <= head_->round) return;
   // What was voted for, member by member: a mean is the same under more than one draft.
   if (record.parent != head_digest_ || !mean_ || !acceptor_.becomes(record, *mean_)) {
     out_of_step("round " + std::to_string(record.round) + " was decided without this peer");

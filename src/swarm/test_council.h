@@ -183,7 +183,7 @@ class Council {
       hands = all;
       return cut(segments, all, before);
     };
-    rules.seconds = [demanded_s](const std::vector<Share>&, const std::vector<Hand>&) { return demanded_s; };
+    rules.seconds = [demanded_s](const Plan&, const std::vector<Hand>&) { return demanded_s; };
     return rules;
   }
 

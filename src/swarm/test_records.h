@@ -57,7 +57,7 @@ inline ShareRules equal_share_rules() {
     }
     return shares;
   };
-  rules.seconds = [](const std::vector<Share>&, const std::vector<Hand>&) { return 0.0; };
+  rules.seconds = [](const Plan&, const std::vector<Hand>&) { return 0.0; };
   rules.plant = [](Plan&, const std::vector<Hand>&) {};
   rules.follow = [](Plan& plan, const Plan& before, const std::vector<Hand>&) {
     plan.shares = before.shares;

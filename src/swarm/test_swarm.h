@@ -183,7 +183,7 @@ class Pool {
     const Peer* best = nullptr;
     for (const auto& [id, other] : peers_) {
       if (other.alive && !other.applied.empty() &&
-          (!best || other.applied.back().samples_total() > best->applied.back().samples_total()))
+          (!best || other.applied.back().round > best->applied.back().round))
         best = &other;
     }
     if (best == nullptr) return;

@@ -96,7 +96,8 @@ constexpr RunField kFields[] = {
     {"data", "test_share", "text: share of the file, at its end, that is kept for evaluation",
      [](RunOptions& o) -> Place { return &o.data.test_share; }, kBelowOne},
 
-    {"training", "target_batch_size", "samples of a round, over all peers",
+    {"training", "target_batch_size",
+     "samples of a round, over all peers (fewer where one is lost while gradients are averaged)",
      [](RunOptions& o) -> Place { return &o.target_batch_size; }, kAtLeastOne},
     {"training", "microbatch", "samples of one forward and backward pass",
      [](RunOptions& o) -> Place { return &o.microbatch; }, kAtLeastOne},

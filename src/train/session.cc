@@ -77,7 +77,9 @@ Result<std::string> Session::Machine::start() {
   swarm.segments = geometry_.segments();
   swarm.rounds = run.rounds;
   swarm.patience = run.patience;
-  swarm.shares = share_rules(encoded_bytes(run.codec, geometry_.length), run.sites);
+  swarm.shares = share_rules(
+      {encoded_bytes(run.codec, geometry_.length), encoded_bytes(codec_of_mean(run.codec), geometry_.length)},
+      run.sites);
   swarm.rarely = options_.rarely;
   swarm_.emplace(std::move(swarm), doors_.clock.now());
 

@@ -12,7 +12,7 @@
 /// Who takes part, who leads, what is to be done and what is decided: the control messages of swarm/.
 namespace tw {
 
-inline constexpr std::uint32_t kProtocolVersion = 7;
+inline constexpr std::uint32_t kProtocolVersion = 8;
 
 /// First message of every link. The receiver turns the link away when version, run or parameter count differ.
 struct Hello {
@@ -55,15 +55,14 @@ struct Heartbeat {
   Standing standing = Standing::fresh;
   Round head = 0;
   Digest head_record;
-  std::uint64_t samples_total = 0;
   std::uint64_t sent_ns = 0;
   std::uint64_t echo_ns = 0;        ///< the last sent_ns that came from the receiver; 0 = none
   std::uint64_t echo_delay_ns = 0;  ///< how long the sender has had it
   std::uint32_t next_ms = 0;        ///< the next one is due at the latest so long after this one
 
   static void fields(auto& self, auto&& field) {
-    field(self.standing, self.head, self.head_record, self.samples_total, self.sent_ns, self.echo_ns,
-          self.echo_delay_ns, self.next_ms);
+    field(self.standing, self.head, self.head_record, self.sent_ns, self.echo_ns, self.echo_delay_ns,
+          self.next_ms);
   }
 
   bool operator==(const Heartbeat&) const = default;

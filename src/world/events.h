@@ -23,7 +23,7 @@ enum class Phase {
   join,        ///< a peer became a member
   leave,       ///< a peer left on its own will
   lost,        ///< a peer is out: peer and why
-  reissue,     ///< microbatches of a lost peer are given out again
+  reissue,     ///< microbatches of a lost peer are given out again, in this round or the next
   restore,     ///< state taken from others or from a checkpoint
   checkpoint,  ///< a checkpoint is durable, or why not
   evaluate,    ///< the model was evaluated

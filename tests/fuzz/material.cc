@@ -165,7 +165,6 @@ class Fitting {
     if (!material_.head || input_.one_in(3)) return;
     m.head = material_.head->round;
     m.head_record = digest_of(*material_.head);
-    m.samples_total = material_.head->samples_total();
   }
 
   void fit(auto&) {}

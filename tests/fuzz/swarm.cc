@@ -46,7 +46,7 @@ class Story {
     options.segments = material.segments;
     options.rounds = 3 + input.below(3);
     options.patience = 5s;
-    options.shares = share_rules(1 << 20, SiteUse::automatic);
+    options.shares = share_rules({1 << 20, 1 << 20}, SiteUse::automatic);
     return options;
   }
 
@@ -118,7 +118,7 @@ class Story {
     if (may_begin_ && input_.one_in(2)) record = input_.one_of(material_.records);
     record.run = Digest{2, 2};
     if (record.members.empty()) record.members = {member_of(PeerId{2})};
-    if (swarm_.head() && record.samples_total() < swarm_.head()->samples_total()) return;
+    if (swarm_.head() && record.round < swarm_.head()->round) return;
     may_begin_ = false;
     planned_ = false;
     to_apply_.reset();
