@@ -98,7 +98,7 @@ void print_speed_errors(const Reference& reference, const Runs& runs, double pas
     const std::optional<double> known = speed_from_others(reference, *run, gpu);
     const std::optional<double> scaled = speed_from_baseline(reference, *run, gpu, passes);
     if (!known || !scaled) continue;
-    const double measured = run->local_samples_per_s / static_cast<double>(run->peer_count());
+    const double measured = run->local_samples_per_s / count_of(run->peers);
     others.push_back(std::abs(*known / measured - 1));
     baseline.push_back(std::abs(*scaled / measured - 1));
   }

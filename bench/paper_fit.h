@@ -79,8 +79,7 @@ inline double fit_passes(const Reference& reference, const Runs& runs) {
     for (const PublishedRun* run : runs) {
       double speed = 0;
       for (const PeerGroup& group : run->peers) {
-        speed += static_cast<double>(group.count) *
-                 speed_from_baseline(reference, *run, group.gpu, passes).value_or(0);
+        speed += group.count * speed_from_baseline(reference, *run, group.gpu, passes).value_or(0);
       }
       sum += huber(std::log(speed / run->local_samples_per_s), 0.02);
     }

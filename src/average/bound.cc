@@ -7,8 +7,8 @@
 #include <numeric>
 #include <optional>
 
-#include "average/simplex.h"
 #include "base/check.h"
+#include "base/simplex.h"
 
 namespace tw {
 namespace {

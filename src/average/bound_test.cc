@@ -8,8 +8,8 @@
 #include <numeric>
 #include <optional>
 
-#include "average/simplex.h"
 #include "base/prng.h"
+#include "base/simplex.h"
 
 namespace tw {
 namespace {

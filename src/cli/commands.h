@@ -86,6 +86,28 @@ struct ReportArguments {
 void describe_report(CLI::App& app, ReportArguments& arguments);
 int report(const ReportArguments& arguments);
 
+struct PredictArguments {
+  std::string cluster;
+  std::string batch;
+  std::string pattern;
+  bool json = false;
+};
+
+void describe_predict(CLI::App& app, PredictArguments& arguments);
+int predict(const PredictArguments& arguments);
+
+struct ProfileArguments {
+  std::string run_file;
+  std::string name = "cpu";
+  double seconds = 10;
+  int threads = 1;
+  double data_mb_per_sample = 0;
+  std::string out;
+};
+
+void describe_profile(CLI::App& app, ProfileArguments& arguments);
+int profile(const ProfileArguments& arguments);
+
 struct SimArguments {
   std::string scenario;
   std::string seeds;

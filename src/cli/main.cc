@@ -21,6 +21,8 @@ struct Arguments {
   LocalArguments local;
   ReportArguments report;
   SimArguments sim;
+  PredictArguments predict;
+  ProfileArguments profile;
   BenchArguments bench;
   CatalogArguments catalog;
 };
@@ -43,6 +45,8 @@ void describe(CLI::App& app, Arguments& arguments) {
   describe_local(app, arguments.local);
   describe_report(app, arguments.report);
   describe_sim(app, arguments.sim);
+  describe_predict(app, arguments.predict);
+  describe_profile(app, arguments.profile);
   describe_bench(app, arguments.bench);
   describe_catalog(app, arguments.catalog);
 }
@@ -112,6 +116,8 @@ int run(int count, char** words) {
   if (app.got_subcommand("train")) return train(arguments.train);
   if (app.got_subcommand("local")) return local(arguments.local);
   if (app.got_subcommand("sim")) return sim(arguments.sim);
+  if (app.got_subcommand("predict")) return predict(arguments.predict);
+  if (app.got_subcommand("profile")) return profile(arguments.profile);
   if (app.got_subcommand("bench"))
     return run_bench(arguments.bench, app.get_subcommand("bench")->got_subcommand("peer"));
   if (app.got_subcommand("catalog"))

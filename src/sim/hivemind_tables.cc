@@ -125,8 +125,6 @@ int tensor_count(const std::string& model) {
   return found == kTensors.end() ? 0 : found->second;
 }
 
-bool on_premises(const std::string& site) { return site.starts_with("onprem"); }
-
 std::uint64_t microbatch_of(const PublishedRun& run, const std::string& gpu) {
   if (gpu.starts_with("DGX2")) return static_cast<std::uint64_t>(kEightGpuMicrobatch);
   return std::min<std::uint64_t>(run.microbatch, 32);
@@ -134,45 +132,16 @@ std::uint64_t microbatch_of(const PublishedRun& run, const std::string& gpu) {
 
 }  // namespace
 
-std::size_t PublishedRun::peer_count() const {
-  return std::accumulate(peers.begin(), peers.end(), std::size_t{0},
-                         [](std::size_t sum, const PeerGroup& some) { return sum + some.count; });
-}
-
-std::optional<PublishedPath> Reference::path(const std::string& from, const std::string& to) const {
+std::optional<PublishedPath> Reference::path(const Site& from, const Site& to) const {
   auto found = paths.find({from, to});
   if (found == paths.end()) found = paths.find({to, from});
   if (found == paths.end()) return std::nullopt;
   return found->second;
 }
 
-double Reference::nic_bytes_per_s(const std::string& site) const {
+double Reference::nic_bytes_per_s(const Site& site) const {
   const auto found = nics_.find(site);
   return found == nics_.end() ? HivemindPeer{}.nic_bytes_per_s : found->second;
-}
-
-Result<std::vector<PeerGroup>> parse_peers(const std::string& list) {
-  std::vector<PeerGroup> groups;
-  std::size_t begin = 0;
-  while (begin <= list.size()) {
-    const std::size_t end = std::min(list.find(';', begin), list.size());
-    const std::string item = list.substr(begin, end - begin);
-    const std::size_t x = item.find('x');
-    const std::size_t at = item.find('@');
-    PeerGroup group;
-    const auto parsed = std::from_chars(item.data(), item.data() + std::min(x, item.size()), group.count);
-    if (x == std::string::npos || at == std::string::npos || at < x || parsed.ec != std::errc{} ||
-        group.count == 0) {
-      return Error{"\"" + item + "\" is not COUNTxGPU@PROVIDER:REGION"};
-    }
-    group.gpu = item.substr(x + 1, at - x - 1);
-    group.site = item.substr(at + 1);
-    if (group.site == "onprem:eu")
-      group.site = group.gpu == "RTX8000" ? "onprem-rtx8000:eu" : "onprem-dgx2:eu";
-    groups.push_back(group);
-    begin = end + 1;
-  }
-  return groups;
 }
 
 Result<Reference> read_reference(const std::string& folder) {
@@ -193,11 +162,14 @@ Result<Reference> read_reference(const std::string& folder) {
   for (const auto* table : {&single, &many}) {
     for (const Row& row : table->value()) {
       const double bytes_per_s = number(row, "gbit_s") * kBytesPerGbit;
+      const Result<Site> from = parse_site(text(row, "src"));
+      const Result<Site> to = parse_site(text(row, "dst"));
+      if (!from || !to) return (from ? to : from).error();
       if (table == &single) {
-        reference.paths[{text(row, "src"), text(row, "dst")}] = {bytes_per_s, number(row, "rtt_ms") / 1e3};
+        reference.paths[{from.value(), to.value()}] = {bytes_per_s, number(row, "rtt_ms") / 1e3};
       }
-      for (const char* end : {"src", "dst"}) {
-        double& nic = reference.nics_[text(row, end)];
+      for (const Site& end : {from.value(), to.value()}) {
+        double& nic = reference.nics_[end];
         nic = std::max(nic, bytes_per_s);
       }
     }
@@ -222,7 +194,7 @@ std::optional<double> speed_from_others(const Reference& reference, const Publis
     const bool same_gpu = std::all_of(other.peers.begin(), other.peers.end(),
                                       [&](const PeerGroup& some) { return some.gpu == gpu; });
     if (!same_gpu || !other.clean || other.id == run.id || other.model != run.model) continue;
-    speeds.push_back(other.local_samples_per_s / static_cast<double>(other.peer_count()));
+    speeds.push_back(other.local_samples_per_s / count_of(other.peers));
   }
   if (speeds.empty()) return std::nullopt;
   return median(std::move(speeds));
@@ -231,7 +203,7 @@ std::optional<double> speed_from_others(const Reference& reference, const Publis
 Result<HivemindRun> hivemind_run(const Reference& reference, const PublishedRun& run,
                                  const HivemindCosts& costs, double passes) {
   HivemindRun simulated;
-  std::vector<std::string> sites;
+  std::vector<Site> sites;
   for (const PeerGroup& group : run.peers) {
     std::optional<double> speed = speed_from_others(reference, run, group.gpu);
     if (!speed) speed = speed_from_baseline(reference, run, group.gpu, passes);
@@ -239,22 +211,24 @@ Result<HivemindRun> hivemind_run(const Reference& reference, const PublishedRun&
     HivemindPeer peer;
     peer.samples_per_s = *speed;
     peer.microbatch = microbatch_of(run, group.gpu);
-    peer.nic_bytes_per_s = reference.nic_bytes_per_s(group.site);
+    peer.nic_bytes_per_s = reference.nic_bytes_per_s(network_site(group));
     peer.host = group.gpu == "T4" ? 1 : costs.fast_host;
-    simulated.peers.insert(simulated.peers.end(), group.count, peer);
-    sites.insert(sites.end(), group.count, group.site);
+    const auto count = static_cast<std::size_t>(group.count);
+    simulated.peers.insert(simulated.peers.end(), count, peer);
+    sites.insert(sites.end(), count, network_site(group));
   }
-  for (const std::string& from : sites) {
+  for (const Site& from : sites) {
     auto& row = simulated.streams.emplace_back();
-    for (const std::string& to : sites) {
+    for (const Site& to : sites) {
       const std::optional<PublishedPath> path = reference.path(from, to);
       if (path) {
-        const double gain = on_premises(from) || on_premises(to) ? costs.on_premises_gain : 1;
+        const double gain = on_premise(from) || on_premise(to) ? costs.on_premises_gain : 1;
         row.push_back({path->bytes_per_s * gain, path->rtt_s, from != to});
       } else if (from == to) {
         row.push_back({reference.nic_bytes_per_s(from), 1e-3, false});
       } else {
-        return Error{fmt::format("{}: no measurement between {} and {}", run.id, from, to)};
+        return Error{
+            fmt::format("{}: no measurement between {} and {}", run.id, to_string(from), to_string(to))};
       }
     }
   }

@@ -9,17 +9,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "plan/cluster.h"
 #include "sim/hivemind.h"
 
 namespace tw {
-
-/// Machines of one kind at one site, as in `2xT4@gc:us`.
-struct PeerGroup {
-  std::size_t count = 0;
-  std::string gpu, site;
-
-  bool operator==(const PeerGroup&) const = default;
-};
 
 /// A row of experiments.csv: what was run, and what was measured. Wall-clock figures alone.
 struct PublishedRun {
@@ -30,8 +23,6 @@ struct PublishedRun {
   bool clean = true;  ///< no flag that the reference advises against
   double samples_per_s = 0, samples_per_s_std = 0, local_samples_per_s = 0;
   double communication_s = 0, granularity = 0;
-
-  std::size_t peer_count() const;
 };
 
 /// A direction between two sites, one TCP stream.
@@ -46,25 +37,21 @@ struct Reference {
   std::vector<PublishedRun> runs;
   /// Samples per wall-clock second of one machine without Hivemind, by GPU and model.
   std::map<std::pair<std::string, std::string>, double> baseline;
-  std::map<std::pair<std::string, std::string>, PublishedPath> paths;
+  std::map<std::pair<Site, Site>, PublishedPath> paths;
 
   /// In the other direction where this one was not measured.
-  std::optional<PublishedPath> path(const std::string& from, const std::string& to) const;
+  std::optional<PublishedPath> path(const Site& from, const Site& to) const;
 
   /// Of a machine's network card: the most that was seen on any path of the site.
-  double nic_bytes_per_s(const std::string& site) const;
+  double nic_bytes_per_s(const Site& site) const;
 
  private:
   friend Result<Reference> read_reference(const std::string& folder);
-  std::map<std::string, double> nics_;
+  std::map<Site, double> nics_;
 };
 
 /// An error names the file and what is wrong with it.
 Result<Reference> read_reference(const std::string& folder);
-
-/// `2xT4@gc:us;1xRTX8000@onprem:eu` as groups; the site of a machine on premises carries its name, as in the
-/// network tables ("onprem-rtx8000:eu").
-Result<std::vector<PeerGroup>> parse_peers(const std::string& list);
 
 /// Samples per second that one machine accumulates under Hivemind: its baseline, and for each microbatch the
 /// passes over gradients and their sum that accumulating adds (parameters x 4 bytes / memory bandwidth of

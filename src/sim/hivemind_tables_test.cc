@@ -9,19 +9,6 @@
 namespace tw {
 namespace {
 
-TEST(ParsePeers, reads_counts_machines_and_sites) {
-  const std::vector<PeerGroup> expected{{2, "T4", "gc:us"}, {1, "DGX2-8xV100", "onprem-dgx2:eu"}};
-  EXPECT_EQ(parse_peers("2xT4@gc:us;1xDGX2-8xV100@onprem:eu").value(), expected);
-  EXPECT_EQ(parse_peers("1xRTX8000@onprem:eu").value().front().site, "onprem-rtx8000:eu");
-}
-
-TEST(ParsePeers, names_what_it_cannot_read) {
-  for (const char* bad : {"", "T4@gc:us", "2xT4", "0xT4@gc:us", "2xT4@gc:us;", "two x T4@gc:us"}) {
-    EXPECT_FALSE(parse_peers(bad).ok()) << bad;
-  }
-  EXPECT_EQ(parse_peers("1xT4@a;nonsense").error().message, "\"nonsense\" is not COUNTxGPU@PROVIDER:REGION");
-}
-
 /// A folder with small tables of the same form.
 class TablesTest : public testing::Test {
  protected:
@@ -71,7 +58,7 @@ TEST_F(TablesTest, accumulating_costs_passes_over_memory) {
 TEST_F(TablesTest, say_what_they_lack) {
   const Reference reference = read_reference(folder).value();
   EXPECT_EQ(hivemind_run(reference, reference.runs[3], {}).error().message,
-            "far: no measurement between gc:us and moon:sea");
+            "far: no measurement between gcp:us and moon:sea");
   EXPECT_FALSE(reference.runs[2].clean);
   write("network.csv", "src,dst,gbit_s,rtt_ms\ngc:us,gc:eu,0.2\n");
   EXPECT_EQ(read_reference(folder).error().message, folder + "/network.csv: line 2 has 3 fields, its head 4");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "average/simplex.h"
+#include "base/simplex.h"
 
 #include <cstddef>
 #include <optional>

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "cli/commands.h"
+#include "plan/cluster_yaml.h"
+#include "plan/model_profile_yaml.h"
+#include "plan/prediction_csv.h"
+#include "plan/prediction_json.h"
+#include "plan/prediction_text.h"
+
+namespace tw {
+namespace {
+
+Result<std::string> text_of(const std::string& file) {
+  errno = 0;
+  std::ifstream stream(file);
+  std::string text(std::istreambuf_iterator<char>(stream), {});
+  if (!stream) return Error{fmt::format("{}: cannot be read: {}", file, std::strerror(errno))};
+  return text;
+}
+
+/// The model that the cluster names, and how it is trained.
+Result<Workload> workload_of(const ClusterFile& cluster, const std::string& file) {
+  Workload workload{.target_batch_size = cluster.target_batch_size,
+                    .pattern = cluster.pattern,
+                    .bytes_per_param = cluster.bytes_per_param,
+                    .streams = cluster.streams,
+                    .delayed = cluster.delayed};
+  Result<ModelProfile> model = Error{""};
+  if (cluster.profile.empty()) {
+    model = Models::built_in().find(cluster.model);
+  } else {
+    const std::string path = (std::filesystem::path(file).parent_path() / cluster.profile).string();
+    const auto text = text_of(path);
+    if (!text) return Error{fmt::format("{}: profile {}", file, text.error().message)};
+    model = read_profile(path, text.value());
+  }
+  if (!model) return Error{fmt::format("{}: {}", file, model.error().message)};
+  workload.model = std::move(model).value();
+  return workload;
+}
+
+int predict_cluster(const PredictArguments& arguments) {
+  const auto text = text_of(arguments.cluster);
+  if (!text) return complain(text.error().message, kUsage);
+  auto cluster = read_cluster(arguments.cluster, text.value());
+  if (!cluster) return complain(cluster.error().message, kUsage);
+  if (!arguments.pattern.empty()) {
+    const auto pattern = parse_pattern(arguments.pattern);
+    if (!pattern) return complain("--pattern " + pattern.error().message, kUsage);
+    cluster.value().pattern = pattern.value();
+  }
+  const auto workload = workload_of(cluster.value(), arguments.cluster);
+  if (!workload) return complain(workload.error().message, kUsage);
+  const std::vector<PeerGroup>& peers = cluster.value().peers;
+  const auto prediction = predict(workload.value(), peers);
+  if (!prediction) return complain(arguments.cluster + ": " + prediction.error().message, kUsage);
+  Prices prices{.own = cluster.value().own_prices, .purchase = cluster.value().purchase};
+  if (const auto& usd = cluster.value().data_usd_per_gb) prices.data_usd_per_gb = *usd;
+  const Cost cost = cost_of(workload.value(), peers, prediction.value(), prices);
+  fmt::print("{}", arguments.json ? to_json(prediction.value(), cost)
+                                  : to_text(workload.value(), peers, prediction.value(), cost));
+  return kDone;
+}
+
+int predict_batch(const PredictArguments& arguments) {
+  const auto pattern = parse_pattern(arguments.pattern.empty() ? "hivemind" : arguments.pattern);
+  if (!pattern) return complain("--pattern " + pattern.error().message, kUsage);
+  const auto text = text_of(arguments.batch);
+  if (!text) return complain("--batch " + text.error().message, kUsage);
+  const Workload like{.pattern = pattern.value()};
+  const auto rows = predict_rows(arguments.batch, text.value(), like, Models::built_in(), {});
+  if (!rows) return complain("--batch " + rows.error().message, kUsage);
+  fmt::print("{}", rows.value());
+  return kDone;
+}
+
+}  // namespace
+
+void describe_predict(CLI::App& app, PredictArguments& arguments) {
+  CLI::App* command =
+      app.add_subcommand("predict", "Tell how fast a cluster would train, what limits it, and what it costs");
+  command->add_option("CLUSTER", arguments.cluster, "YAML: model, tbs, peers and more (docs/planner.md)");
+  command->add_option("--batch", arguments.batch, "instead: CSV with the columns exp_id,model,tbs,peers");
+  command->add_option(
+      "--pattern", arguments.pattern,
+      "tradewind (default), tradewind-sites, hivemind (default with --batch), ring or parameter-server");
+  command->add_flag("--json", arguments.json, "one object instead of a table");
+  command->footer(
+      "With --batch a row is printed for each row; the columns ..._low and ..._high are the 80 % range.\n"
+      "How good predictions are, and when not to believe them: docs/planner.md\n"
+      "\nExamples:\n  tw predict examples/cluster.yaml\n  tw predict --batch clusters.csv --pattern "
+      "hivemind");
+}
+
+int predict(const PredictArguments& arguments) {
+  if (arguments.cluster.empty() == arguments.batch.empty())
+    return complain("predict: expected CLUSTER.yaml or --batch FILE.csv; see: tw predict --help", kUsage);
+  return arguments.batch.empty() ? predict_cluster(arguments) : predict_batch(arguments);
+}
+
+}  // namespace tw

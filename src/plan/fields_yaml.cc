@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/fields_yaml.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <yaml-cpp/yaml.h>
+
+#include <cmath>
+#include <utility>
+
+#include "base/number.h"
+
+namespace tw {
+
+class YamlFlattening {
+ public:
+  explicit YamlFlattening(YamlFields& fields) : fields_(fields) {}
+
+  Status take(const YAML::Node& node, const std::string& name) {
+    if (node.IsMap()) {
+      for (const auto& entry : node) {
+        const std::string key = entry.first.Scalar();
+        const Status taken = take(entry.second, name.empty() ? key : name + "." + key);
+        if (!taken) return taken;
+      }
+      return Unit{};
+    }
+    const int line = node.Mark().line + 1;
+    if (name.empty()) return Error{fmt::format("{}:{}: expected names with values", fields_.file_, line)};
+    std::string value;
+    for (const auto& item : node.IsSequence() ? std::vector<YAML::Node>(node.begin(), node.end())
+                                              : std::vector<YAML::Node>{node}) {
+      if (!item.IsScalar())
+        return Error{
+            fmt::format("{}:{}: {}: expected a value or a list of values", fields_.file_, line, name)};
+      value += (value.empty() ? "" : ";") + item.Scalar();
+    }
+    fields_.fields_[name] = {value, line, false};
+    return Unit{};
+  }
+
+ private:
+  YamlFields& fields_;
+};
+
+Result<YamlFields> YamlFields::read(const std::string& file, std::string_view text) {
+  YamlFields fields;
+  fields.file_ = file;
+  try {
+    const Status taken = YamlFlattening(fields).take(YAML::Load(std::string(text)), "");
+    if (!taken) return taken.error();
+  } catch (const YAML::Exception& e) {
+    return Error{fmt::format("{}:{}: {}", file, e.mark.line + 1, e.msg)};
+  }
+  return fields;
+}
+
+std::string YamlFields::text(const std::string& name) {
+  known_.push_back(name);
+  const auto found = fields_.find(name);
+  if (found == fields_.end()) return "";
+  found->second.used = true;
+  return found->second.value;
+}
+
+std::string YamlFields::word(const std::string& name) {
+  const std::string value = text(name);
+  if (value.empty()) complain(name, "a value");
+  return value;
+}
+
+double YamlFields::number(const std::string& name, CsvRange range) {
+  const auto number = parse_number<double>(text(name));
+  if (number && std::isfinite(*number) && *number >= range.least && *number <= range.most) return *number;
+  complain(name, range.most >= 1e300 ? fmt::format("a number from {}", range.least)
+                                     : fmt::format("a number from {} to {}", range.least, range.most));
+  return 0;
+}
+
+double YamlFields::number_or(const std::string& name, double other, CsvRange range) {
+  if (has(name)) return number(name, range);
+  known_.push_back(name);
+  return other;
+}
+
+std::vector<std::pair<std::string, std::string>> YamlFields::map(const std::string& name) {
+  known_.push_back(name);
+  std::vector<std::pair<std::string, std::string>> entries;
+  for (auto& [key, field] : fields_) {
+    if (!key.starts_with(name + ".")) continue;
+    field.used = true;
+    entries.emplace_back(key.substr(name.size() + 1), field.value);
+  }
+  return entries;
+}
+
+void YamlFields::complain(const std::string& name, const std::string& expected) {
+  if (problem_) return;
+  const auto found = fields_.find(name);
+  problem_ = found == fields_.end()
+                 ? Error{fmt::format("{}: {} is missing: expected {}", file_, name, expected)}
+                 : Error{fmt::format("{}:{}: {} {}: expected {}", file_, found->second.line, name,
+                                     found->second.value, expected)};
+}
+
+Status YamlFields::finish() const {
+  if (problem_) return *problem_;
+  for (const auto& [name, field] : fields_) {
+    if (!field.used)
+      return Error{
+          fmt::format("{}:{}: {}: unknown; there are {}", file_, field.line, name, fmt::join(known_, ", "))};
+  }
+  return Unit{};
+}
+
+}  // namespace tw

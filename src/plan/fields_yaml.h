@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/csv.h"
+#include "base/result.h"
+
+namespace tw {
+
+/// The fields of a YAML file, by name; those of a map within it as "prices.T4@gcp:us". Like CsvRow it keeps
+/// the first problem, "FILE:LINE: NAME VALUE: expected EXPECTED", and a field that nobody asked for is one.
+class YamlFields {
+ public:
+  static Result<YamlFields> read(const std::string& file, std::string_view text);
+
+  bool has(const std::string& name) const { return fields_.find(name) != fields_.end(); }
+
+  /// Empty where there is none. A list: its items, joined by ";".
+  std::string text(const std::string& name);
+  std::string word(const std::string& name);  ///< must be there
+  double number(const std::string& name, CsvRange range = {});
+  double number_or(const std::string& name, double other, CsvRange range = {});
+
+  /// The fields of the map `name`: what follows the dot, and the value.
+  std::vector<std::pair<std::string, std::string>> map(const std::string& name);
+
+  void complain(const std::string& name, const std::string& expected);
+
+  /// The first problem, or a field that was not asked for.
+  Status finish() const;
+
+ private:
+  struct Field {
+    std::string value;
+    int line = 0;
+    bool used = false;
+  };
+
+  friend class YamlFlattening;
+
+  std::string file_;
+  std::map<std::string, Field> fields_;
+  std::vector<std::string> known_;
+  std::optional<Error> problem_;
+};
+
+}  // namespace tw

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace tw {
+
+/// Data-sheet figures of a GPU, by which speeds that nobody measured are estimated.
+struct Gpu {
+  double tensor_tflops = 0;  ///< dense fp16 with tensor cores where it has some, 1e12/s
+  double memory_gb_per_s = 0;
+};
+
+class Gpus {
+ public:
+  static const Gpus& built_in();
+
+  /// An error names the known GPUs.
+  Result<Gpu> find(const std::string& name) const;
+
+ private:
+  std::map<std::string, Gpu> gpus_;
+
+  friend Result<Gpus> read_gpus(const std::string& file, std::string_view text);
+};
+
+/// CSV with the columns gpu,tensor_tflops,memory_gb_per_s.
+Result<Gpus> read_gpus(const std::string& file, std::string_view text);
+
+}  // namespace tw

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "market/network.h"
+#include "plan/cluster.h"
+#include "plan/model_profile.h"
+
+/// How long a round of Hivemind averages. docs/planner.md tells where the law comes from and how wrong it is.
+namespace tw {
+
+/// Fitted to the published runs of Erben et al. 2024 by bench_calibrate.
+struct HivemindLaw {
+  double update_s = 0;               ///< of the host's processor, after the exchange
+  double update_s_per_m_params = 0;  ///< the same: packing, unpacking and the parameter update
+  double exchange_s_per_tensor = 0;  ///< while the bytes move; times the square root of the other peers
+  double lambda_host = 1;            ///< time of a host at Lambda over that of a T4 machine of 8 vCPUs
+  double on_premise_host = 1;        ///< the same on premise, of the update alone
+  double stream_gain = 1;            ///< rate of a stream between clouds over that of iperf
+  double on_premise_stream_gain = 1;
+  double sent_factor = 1;  ///< bytes sent over bytes of gradients
+  double sent_mb = 0;      ///< and what a peer says beside them in a round, with many others
+
+  static const HivemindLaw& built_in();
+
+  bool operator==(const HivemindLaw&) const = default;
+};
+
+/// The constants by their names in the catalog.
+inline constexpr std::array<std::pair<std::string_view, double HivemindLaw::*>, 9> kHivemindConstants{{
+    {"update_s", &HivemindLaw::update_s},
+    {"update_s_per_m_params", &HivemindLaw::update_s_per_m_params},
+    {"exchange_s_per_tensor", &HivemindLaw::exchange_s_per_tensor},
+    {"lambda_host", &HivemindLaw::lambda_host},
+    {"on_premise_host", &HivemindLaw::on_premise_host},
+    {"stream_gain", &HivemindLaw::stream_gain},
+    {"on_premise_stream_gain", &HivemindLaw::on_premise_stream_gain},
+    {"sent_factor", &HivemindLaw::sent_factor},
+    {"sent_mb", &HivemindLaw::sent_mb},
+}};
+
+/// CSV with the columns constant,value.
+Result<HivemindLaw> read_hivemind_law(const std::string& file, std::string_view text);
+
+/// What averaging is made of.
+struct HivemindRound {
+  double matchmaking_s = 0;  ///< waited for the floor
+  double update_s = 0;
+  double exchange_s = 0;  ///< of processors
+  double wire_s = 0;      ///< of streams between sites, on the owner that waits longest
+  double card_s = 0;      ///< of the network cards, at their full rate
+  std::string slowest;    ///< stream between sites: "gcp:eu>gcp:aus"
+  double comm_s = 0;      ///< all together; processors and streams overlap in part
+  double sent_mb = 0;     ///< by one peer
+};
+
+/// Of one group; a group alone averages nothing. `calc_s` is how long accumulating takes.
+HivemindRound hivemind_round(const ModelProfile& model, const std::vector<PeerGroup>& peers,
+                             const NetworkProfile& network, const HivemindLaw& law, double calc_s);
+
+/// Each peer ends the microbatch it is in when the target batch is reached: half of one is more, on average.
+double hivemind_round_samples(const ModelProfile& model, const std::vector<PeerGroup>& peers,
+                              double target_batch_size);
+
+}  // namespace tw
