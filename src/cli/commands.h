@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/market_at_hand.h"
+#include "cli/plan_replay.h"
 #include "cli/sim_what_if.h"
 
 namespace CLI {
@@ -181,5 +182,16 @@ struct CatalogArguments {
 
 void describe_catalog(CLI::App& app, CatalogArguments& arguments);
 int run_catalog(const CatalogArguments& arguments, bool updating);
+
+struct PlanArguments {
+  std::string job;
+  std::string out = ".";
+  bool json = false;
+  MarketArguments market;
+  ReplayArguments replay;
+};
+
+void describe_plan(CLI::App& app, PlanArguments& arguments);
+int plan(const PlanArguments& arguments);
 
 }  // namespace tw

@@ -25,6 +25,7 @@ struct Arguments {
   ProfileArguments profile;
   BenchArguments bench;
   CatalogArguments catalog;
+  PlanArguments plan;
 };
 
 void describe(CLI::App& app, Arguments& arguments) {
@@ -37,6 +38,7 @@ void describe(CLI::App& app, Arguments& arguments) {
       "  tw train examples/mnist.yaml\n"
       "  tw report tw-out\n"
       "  tw sim tests/scenarios/storm.yaml\n"
+      "  tw plan examples/plan.yaml\n"
       "\n`tw COMMAND --help` tells more. Exit codes: 0 done, 1 the run failed, 2 wrong usage, 130 "
       "interrupted.");
   describe_init(app, arguments.init);
@@ -49,6 +51,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   describe_profile(app, arguments.profile);
   describe_bench(app, arguments.bench);
   describe_catalog(app, arguments.catalog);
+  describe_plan(app, arguments.plan);
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -122,6 +125,7 @@ int run(int count, char** words) {
     return run_bench(arguments.bench, app.get_subcommand("bench")->got_subcommand("peer"));
   if (app.got_subcommand("catalog"))
     return run_catalog(arguments.catalog, app.get_subcommand("catalog")->got_subcommand("update"));
+  if (app.got_subcommand("plan")) return plan(arguments.plan);
   return report(arguments.report);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/cluster_yaml.h"
 
-#include <array>
 #include <utility>
 
 #include "base/number.h"
@@ -9,18 +8,6 @@
 
 namespace tw {
 namespace {
-
-/// Bytes of a parameter on the wire; int8 and int4 carry a scale of 2 bytes for 256 and 64 values.
-constexpr std::array<std::pair<std::string_view, double>, 5> kCodecs{
-    {{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"int8", 1 + 2.0 / 256}, {"int4", 0.5 + 2.0 / 64}}};
-
-double bytes_per_param(YamlFields& fields) {
-  const std::string name = fields.text("codec");
-  for (const auto& [codec, bytes] : kCodecs)
-    if (name == codec || (name.empty() && codec == "fp16")) return bytes;
-  fields.complain("codec", "fp32, fp16, bf16, int8 or int4");
-  return 0;
-}
 
 /// `T4@gcp:us: 0.18`: USD an hour of a peer.
 std::vector<Offer> own_prices(YamlFields& fields, const std::string& file) {
@@ -72,7 +59,7 @@ Result<ClusterFile> read_cluster(const std::string& file, std::string_view text)
     if (!pattern)
       fields.complain("pattern", pattern.error().message.substr(pattern.error().message.find("one of")));
   }
-  cluster.bytes_per_param = bytes_per_param(fields);
+  cluster.bytes_per_param = codec_bytes_per_param(fields);
   cluster.streams = static_cast<int>(fields.number_or("streams", cluster.streams, {.least = 1, .most = 64}));
   const std::string mode = fields.text("mode");
   if (!mode.empty() && mode != "sync" && mode != "delayed") fields.complain("mode", "sync or delayed");

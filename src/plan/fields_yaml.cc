@@ -5,12 +5,21 @@
 #include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
+#include <array>
 #include <cmath>
 #include <utility>
 
 #include "base/number.h"
 
 namespace tw {
+
+namespace {
+
+/// Bytes of a parameter on the wire; int8 and int4 carry a scale of 2 bytes for 256 and 64 values.
+constexpr std::array<std::pair<std::string_view, double>, 5> kCodecs{
+    {{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"int8", 1 + 2.0 / 256}, {"int4", 0.5 + 2.0 / 64}}};
+
+}  // namespace
 
 class YamlFlattening {
  public:
@@ -111,6 +120,14 @@ Status YamlFields::finish() const {
           fmt::format("{}:{}: {}: unknown; there are {}", file_, field.line, name, fmt::join(known_, ", "))};
   }
   return Unit{};
+}
+
+double codec_bytes_per_param(YamlFields& fields) {
+  const std::string name = fields.text("codec");
+  for (const auto& [codec, bytes] : kCodecs)
+    if (name == codec || (name.empty() && codec == "fp16")) return bytes;
+  fields.complain("codec", "fp32, fp16, bf16, int8 or int4");
+  return 0;
 }
 
 }  // namespace tw

@@ -64,8 +64,9 @@ bool thin(Picks& picks, std::size_t kept) {
 
 Score score_of_round(const Space& space, const Pick& pick, const Averaging& round) {
   Score score{.vm_usd_per_h = pick.usd_per_h};
+  const double calc_s = space.samples_per_round / pick.samples_per_s;
   score.samples_per_s =
-      space.samples_per_round / (space.samples_per_round / pick.samples_per_s + round.seconds);
+      space.samples_per_round / (space.delayed ? std::max(calc_s, round.seconds) : calc_s + round.seconds);
   score.usd_per_sample = space.usd_per_sample + round.usd / space.samples_per_round;
   return score;
 }

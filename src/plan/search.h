@@ -35,6 +35,7 @@ struct Space {
   std::vector<double> quotas;  ///< limits that choices share
   int least_domains = 1;
   double samples_per_round = 0;
+  bool delayed = false;       ///< a round is averaged while the next is calculated
   double usd_per_sample = 0;  ///< of reading data
   std::function<Averaging(const std::vector<int>& peers_by_site)> averaging;
   /// What so many peers or more take at least, wherever they are; for bounds.

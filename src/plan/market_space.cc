@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/market_space.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "plan/round_time.h"
+
+namespace tw {
+namespace {
+
+/// From the request to the machine, where its offer does not say (CM-DARE, ICDCS 2020: 67 to 78 s, and as
+/// much again until the worker trains).
+constexpr double kStart_s = 75;
+constexpr double kJoin_s = 80;
+
+bool listed(const std::vector<std::string>& list, std::initializer_list<std::string> names) {
+  if (list.empty()) return true;
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  });
+}
+
+/// What of the job's wishes the offer fails; empty: none.
+std::string unfit(const Job& job, const Offer& offer) {
+  if (offer.gpu.empty()) return "machines without a GPU";
+  if (offer.gpus != 1) return "machines with several GPUs or a part of one";
+  if (!listed(job.providers, {offer.provider})) return "providers";
+  if (!listed(job.regions, {offer.region, offer.provider + ":" + offer.region, offer.zone})) return "regions";
+  if (!listed(job.gpus, {offer.gpu})) return "gpus";
+  if (job.purchase && offer.purchase != *job.purchase && offer.purchase != Purchase::owned) return "purchase";
+  return "";
+}
+
+std::vector<Offer> all_offers(const Job& job, const std::vector<Offer>& offers) {
+  std::vector<Offer> all = offers;
+  for (const PeerGroup& group : job.owned)
+    all.push_back({.provider = group.site.provider,
+                   .region = group.site.region,
+                   .zone = group.site.zone,
+                   .failure_domain = to_string(group.site),
+                   .vm_type = "own",
+                   .gpu = group.gpu,
+                   .gpus = 1,
+                   .purchase = Purchase::owned,
+                   .source = "JOB owned"});
+  return all;
+}
+
+int most_of(const Job& job, const Offer& offer) {
+  for (const PeerGroup& group : job.owned)
+    if (offer.vm_type == "own" && group.gpu == offer.gpu && group.site == site_of(offer)) return group.count;
+  return job.offer_max > 0 ? std::min(job.offer_max, job.peers_max) : job.peers_max;
+}
+
+/// A machine is waited for, joins, works, and is taken.
+Candidate candidate_of(const Offer& offer, const Speed& speed) {
+  Candidate one{.offer = offer,
+                .site = network_site({1, offer.gpu, site_of(offer)}),
+                .samples_per_s = speed.samples_per_s.value,
+                .usd_per_h = offer.usd_per_h,
+                .speed_factor = speed.samples_per_s.high / speed.samples_per_s.value,
+                .speed_source = speed.source,
+                .lifetimes = offer.purchase == Purchase::spot ? lifetimes_for(offer) : never_taken()};
+  one.start_s = (offer.start_up_s > 0 ? offer.start_up_s : kStart_s) + kJoin_s;
+  one.join_s = kJoin_s;
+  const double life_s = one.lifetimes.expected_h() * 3600;
+  if (std::isinf(life_s)) return one;
+  one.working_share = std::max(0.0, life_s - kJoin_s) / (life_s + one.start_s - kJoin_s);
+  one.paid_share = life_s / (life_s + one.start_s - kJoin_s);
+  return one;
+}
+
+std::string name_of_gpu_at(const MarketSpace& market, std::size_t site) {
+  for (const Candidate& one : market.candidates)
+    if (one.site == market.sites[site]) return one.offer.gpu;
+  return "";
+}
+
+/// Averaging by the model; each combination of counts once.
+class RoundCosts {
+ public:
+  RoundCosts(const MarketInputs& inputs, const MarketSpace& market)
+      : workload_(inputs.workload), knowledge_(inputs.knowledge), tariffs_(inputs.tariffs) {
+    for (std::size_t site = 0; site < market.sites.size(); ++site)
+      sites_.push_back({0, name_of_gpu_at(market, site), market.sites[site]});
+  }
+
+  Averaging of(const std::vector<int>& peers) {
+    const auto known = known_.find(peers);
+    if (known != known_.end()) return known->second;
+    std::vector<PeerGroup> groups;
+    for (std::size_t site = 0; site < peers.size(); ++site)
+      if (peers[site] > 0) groups.push_back({peers[site], sites_[site].gpu, sites_[site].site});
+    const RoundTime time = derived_round(workload_, groups, knowledge_);
+    Averaging round{.seconds = time.comm_s};
+    for (std::size_t a = 0; a < groups.size(); ++a)
+      for (std::size_t b = 0; b < groups.size(); ++b)
+        if (time.sent_mb[a][b] > 0)
+          round.usd += time.sent_mb[a][b] / 1e3 * tariffs_.usd_per_gb(groups[a].site, groups[b].site);
+    return known_[peers] = round;
+  }
+
+ private:
+  const Workload& workload_;
+  const Knowledge& knowledge_;
+  const Tariffs& tariffs_;
+  std::vector<PeerGroup> sites_;
+  std::map<std::vector<int>, Averaging> known_;
+};
+
+/// Of peers at one site, the quickest and the cheapest site; more peers take and cost no less.
+std::vector<Averaging> least_rounds(RoundCosts& costs, std::size_t sites, int most_peers) {
+  std::vector<Averaging> least(static_cast<std::size_t>(most_peers) + 2, {.seconds = 1e300, .usd = 1e300});
+  for (int n = most_peers; n >= 2; --n) {
+    const auto at = static_cast<std::size_t>(n);
+    least[at] = least[at + 1];
+    for (std::size_t site = 0; site < sites; ++site) {
+      std::vector<int> peers(sites);
+      peers[site] = n;
+      const Averaging here = costs.of(peers);
+      least[at].seconds = std::min(least[at].seconds, here.seconds);
+      least[at].usd = std::min(least[at].usd, here.usd);
+    }
+  }
+  return least;
+}
+
+void add_quotas(const Job& job, MarketSpace& market) {
+  for (const auto& [name, most] : job.quotas) {
+    const int quota = static_cast<int>(market.space.quotas.size());
+    market.space.quotas.push_back(most);
+    for (std::size_t i = 0; i < market.candidates.size(); ++i) {
+      const Offer& offer = market.candidates[i].offer;
+      const bool counts = name == offer.quota_class || name == offer.provider || name == offer.gpu ||
+                          name == to_string(offer.purchase);
+      if (counts && market.space.choices[i].quota < 0) market.space.choices[i].quota = quota;
+    }
+  }
+}
+
+template <class Value>
+int place_of(std::vector<Value>& values, const Value& value) {
+  const auto found = std::find(values.begin(), values.end(), value);
+  if (found != values.end()) return static_cast<int>(found - values.begin());
+  values.push_back(value);
+  return static_cast<int>(values.size() - 1);
+}
+
+/// The cheapest of the same machine at the same site and in the same failure domain.
+std::vector<Candidate> without_dearer_twins(std::vector<Candidate> all) {
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.usd_per_h < b.usd_per_h; });
+  std::set<std::tuple<Site, std::string, Purchase, std::string, std::string>> seen;
+  std::vector<Candidate> cheapest;
+  for (Candidate& one : all)
+    if (seen.insert({one.site, one.offer.gpu, one.offer.purchase, one.offer.failure_domain,
+                     one.offer.quota_class})
+            .second)
+      cheapest.push_back(std::move(one));
+  return cheapest;
+}
+
+Error no_offer(const std::map<std::string, int>& left_out, const Job& job) {
+  for (const char* limit : {"purchase", "gpus", "regions", "providers"}) {
+    const auto found = left_out.find(limit);
+    if (found == left_out.end()) continue;
+    const std::vector<std::string> none;
+    const std::vector<std::string>& list = std::string_view(limit) == "gpus"        ? job.gpus
+                                           : std::string_view(limit) == "regions"   ? job.regions
+                                           : std::string_view(limit) == "providers" ? job.providers
+                                                                                    : none;
+    return Error{fmt::format("{}{}{}: no offer fits; without this limit {} would; see tw catalog list", limit,
+                             list.empty() ? "" : " ", fmt::join(list, ", "), found->second)};
+  }
+  return Error{"no offer of a machine with a GPU; see tw catalog list, and --offers FILE for your own"};
+}
+
+}  // namespace
+
+Result<MarketSpace> market_space(const MarketInputs& inputs) {
+  MarketSpace market;
+  std::map<std::string, int> left_out;
+  std::vector<Candidate> all;
+  for (const Offer& offer : all_offers(inputs.job, inputs.offers)) {
+    const std::string reason = unfit(inputs.job, offer);
+    const auto speed = reason.empty() ? speed_of(inputs.workload.model, offer.gpu, inputs.knowledge.gpus)
+                                      : Result<Speed>(Error{""});
+    if (speed) all.push_back(candidate_of(offer, speed.value()));
+    if (!speed) ++left_out[reason.empty() ? "GPU of unknown speed: " + offer.gpu : reason];
+  }
+  if (all.empty()) return no_offer(left_out, inputs.job);
+  for (const auto& [reason, count] : left_out)
+    market.left_out.push_back(fmt::format("{} offers left out: {}", count, reason));
+
+  market.candidates = without_dearer_twins(std::move(all));
+  std::vector<std::string> domains;
+  for (const Candidate& one : market.candidates)
+    market.space.choices.push_back({.site = static_cast<std::size_t>(place_of(market.sites, one.site)),
+                                    .samples_per_s = one.samples_per_s * one.working_share,
+                                    .usd_per_h = one.usd_per_h * one.paid_share,
+                                    .most = most_of(inputs.job, one.offer),
+                                    .domain = std::min(63, place_of(domains, one.offer.failure_domain))});
+  market.params_m = inputs.workload.model.params_m;
+  Space& space = market.space;
+  space.sites = market.sites.size();
+  space.most_peers = inputs.job.peers_max;
+  space.least_domains = inputs.job.domains_min;
+  space.delayed = inputs.job.delayed;
+  space.samples_per_round = inputs.job.target_batch_size;
+  space.usd_per_sample = inputs.workload.model.data_mb_per_sample / 1e3 * inputs.data_usd_per_gb;
+  add_quotas(inputs.job, market);
+  // shared_ptr: owned by the copies of the space's function, which remember together.
+  const auto costs = std::make_shared<RoundCosts>(inputs, market);
+  const auto least = least_rounds(*costs, space.sites, space.most_peers);
+  space.averaging = [costs](const std::vector<int>& peers) { return costs->of(peers); };
+  space.least = [least](int peers) { return least[static_cast<std::size_t>(peers)]; };
+  return market;
+}
+
+std::vector<PeerGroup> groups_of(const MarketSpace& market, const std::vector<int>& counts) {
+  std::map<std::pair<Site, std::string>, int> merged;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (counts[i] > 0)
+      merged[{site_of(market.candidates[i].offer), market.candidates[i].offer.gpu}] += counts[i];
+  std::vector<PeerGroup> groups;
+  for (const auto& [where, count] : merged) groups.push_back({count, where.second, where.first});
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const PeerGroup& a, const PeerGroup& b) { return a.count > b.count; });
+  return groups;
+}
+
+}  // namespace tw

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/recommendation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "market/catalog.h"
+#include "plan/checkpoint_interval.h"
+
+namespace tw {
+namespace {
+
+constexpr double kNotAllowed = std::numeric_limits<double>::infinity();
+constexpr int kTries = 4;  ///< to keep the limits in as many scenarios as the risk asks for
+constexpr int kFrontPoints = 8;
+constexpr std::size_t kRunnersUp = 3;
+constexpr Effort kQuick{.steps = 3000, .kept = 24};  ///< for what is only compared with
+constexpr double kAveragingFactor = 1.25;  ///< of the 80 % range of derived rounds (plan/round_time.cc)
+constexpr double kNotice_s = 30;           ///< enough to hand in what was done
+
+/// 0: no limit.
+struct Limits {
+  double hours = 0;
+  double usd = 0;
+  double usd_per_h = 0;
+};
+
+Limits limits_of(const Job& job) { return {job.deadline_h, job.budget_usd, job.budget_usd_per_h}; }
+
+struct Expected {
+  double samples_per_s = 0;
+  double hours = 0;
+  double usd = 0;
+  double usd_per_h = 0;
+};
+
+/// When machines and traffic together would cost more per hour than allowed, rounds are paced until they do
+/// not.
+Expected expected_of(const Job& job, const Score& score, double most_usd_per_h, double start_h) {
+  double speed = score.samples_per_s;
+  if (most_usd_per_h > 0 && score.usd_per_h() > most_usd_per_h)
+    speed = std::max(0.0, most_usd_per_h - score.vm_usd_per_h) / (3600 * score.usd_per_sample);
+  const double hours = speed > 0 ? start_h + job.samples / speed / 3600 : kNotAllowed;
+  const double usd_per_h = score.vm_usd_per_h + 3600 * speed * score.usd_per_sample;
+  return {speed, hours, hours * score.vm_usd_per_h + job.samples * score.usd_per_sample, usd_per_h};
+}
+
+enum class Measure { hours, usd, usd_per_h };
+
+/// The least of a measure within the limits.
+Objective objective_of(const Job& job, Measure measure, Limits limits, double start_h) {
+  return [&job, measure, limits, start_h](const Score& score) {
+    const Expected plan = expected_of(job, score, limits.usd_per_h, start_h);
+    if (limits.hours > 0 && !(plan.hours <= limits.hours)) return kNotAllowed;
+    if (limits.usd > 0 && !(plan.usd <= limits.usd)) return kNotAllowed;
+    if (measure == Measure::usd_per_h) return score.vm_usd_per_h;
+    return measure == Measure::hours ? plan.hours : plan.usd;
+  };
+}
+
+Measure measure_of(const Job& job) { return job.goal == Goal::fastest ? Measure::hours : Measure::usd; }
+
+class Recommender {
+ public:
+  Recommender(const Job& job, const MarketSpace& market) : job_(job), market_(market) {
+    for (const Candidate& one : market.candidates) start_h_ = std::max(start_h_, one.start_s / 3600);
+  }
+
+  Result<Recommendation> run() {
+    Limits limits = limits_of(job_);
+    SearchResult found;
+    Recommendation plan;
+    for (int attempt = 0; attempt < kTries; ++attempt) {
+      found = search(market_.space, objective_of(job_, measure_of(job_), limits, start_h_));
+      if (found.best.empty()) return attempt == 0 ? infeasible() : too_risky(plan);
+      plan.chosen = option_of("chosen", found.best.front().counts);
+      if (keeps_limits(plan.chosen)) break;
+      if (attempt + 1 == kTries) return too_risky(plan);
+      tighten(limits, plan.chosen);
+    }
+    plan.exact = found.exact;
+    plan.gap = found.gap();
+    add_runners_up(found, plan);
+    add_baselines(limits, plan);
+    add_front(plan);
+    for (Option& other : plan.others) other.verdict = verdict_on(other, plan.chosen);
+    return plan;
+  }
+
+ private:
+  Option option_of(const std::string& name, const std::vector<int>& counts) const {
+    const Score score = score_of(market_.space, counts);
+    const Expected expected = expected_of(job_, score, job_.budget_usd_per_h, start_h_);
+    Option option{.name = name, .peers = groups_of(market_, counts), .counts = counts};
+    option.samples_per_s = expected.samples_per_s;
+    option.hours = expected.hours;
+    option.usd = expected.usd;
+    option.usd_per_h = expected.usd_per_h;
+    option.usd_per_million = 1e6 * expected.usd_per_h / (3600 * expected.samples_per_s);
+    PlannedRun run = planned(counts);
+    option.round = run.round;
+    const Outcomes outcomes = play_scenarios(run);
+    option.losses = outcomes.losses;
+    option.hours_spread = spread_of(outcomes.hours);
+    option.usd_spread = spread_of(outcomes.usd);
+    option.risky_hours = quantile(outcomes.hours, 1 - job_.risk);
+    option.risky_usd = quantile(outcomes.usd, 1 - job_.risk);
+    return option;
+  }
+
+  PlannedRun planned(const std::vector<int>& counts) const {
+    const Space& space = market_.space;
+    PlannedRun run{.samples = job_.samples,
+                   .samples_per_round = space.samples_per_round,
+                   .usd_per_sample = space.usd_per_sample};
+    std::vector<int> peers(space.sites);
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const Candidate& one = market_.candidates[i];
+      peers[space.choices[i].site] += counts[i];
+      for (int n = 0; n < counts[i]; ++n)
+        run.machines.push_back({.samples_per_s = one.samples_per_s,
+                                .factor = one.speed_factor,
+                                .kind = kind_of(one.offer.gpu),
+                                .usd_per_h = one.usd_per_h,
+                                .lifetimes = one.lifetimes,
+                                .wait_s = one.start_s - one.join_s,
+                                .join_s = one.join_s,
+                                .notice = one.offer.notice_s >= kNotice_s});
+    }
+    if (run.machines.size() > 1) run.round = space.averaging(peers);
+    run.round_factor = kAveragingFactor;
+    return run;
+  }
+
+  /// The first candidate with such a GPU stands for it.
+  int kind_of(const std::string& gpu) const {
+    const auto same = [&](const Candidate& one) { return one.offer.gpu == gpu; };
+    const auto first = std::find_if(market_.candidates.begin(), market_.candidates.end(), same);
+    return static_cast<int>(first - market_.candidates.begin());
+  }
+
+  bool keeps_limits(const Option& option) const {
+    return (job_.deadline_h == 0 || option.risky_hours <= job_.deadline_h) &&
+           (job_.budget_usd == 0 || option.risky_usd <= job_.budget_usd);
+  }
+
+  void tighten(Limits& limits, const Option& option) const {
+    if (limits.hours > 0 && option.risky_hours > job_.deadline_h)
+      limits.hours = std::min(limits.hours, option.hours) * job_.deadline_h / option.risky_hours;
+    if (limits.usd > 0 && option.risky_usd > job_.budget_usd)
+      limits.usd = std::min(limits.usd, option.usd) * job_.budget_usd / option.risky_usd;
+  }
+
+  Error too_risky(const Recommendation& plan) const {
+    return Error{
+        fmt::format("risk {:g}: in more scenarios the best plan ({}) misses a limit; with deadline_h {:.3g} "
+                    "and budget_usd "
+                    "{:.4g} it would not, or give more risk",
+                    job_.risk, to_string(plan.chosen.peers), plan.chosen.risky_hours, plan.chosen.risky_usd)};
+  }
+
+  /// Each limit is lifted alone, as far as need be.
+  Error infeasible() const {
+    std::vector<std::string> ways;
+    const auto lift = [&](Measure measure, double Limits::*limit, const char* name) {
+      Limits limits = limits_of(job_);
+      if (limits.*limit == 0) return;
+      const double asked = limits.*limit;
+      limits.*limit = 0;
+      const SearchResult found = search(market_.space, objective_of(job_, measure, limits, start_h_), kQuick);
+      if (found.best.empty()) return;
+      ways.push_back(fmt::format("{} {:g}: {:.4g} or more could be met, with {}", name, asked,
+                                 found.best.front().value * 1.0005,
+                                 to_string(groups_of(market_, found.best.front().counts))));
+    };
+    lift(Measure::hours, &Limits::hours, "deadline_h");
+    lift(Measure::usd, &Limits::usd, "budget_usd");
+    lift(Measure::usd_per_h, &Limits::usd_per_h, "budget_usd_per_h");
+    if (job_.domains_min > 1) lift_domains(ways);
+    if (ways.empty())
+      return Error{
+          "the limits contradict each other: lifting one of deadline_h, budget_usd, budget_usd_per_h and "
+          "domains_min does not help; lift two of them, peers_max or quotas"};
+    return Error{fmt::format("no plan meets all limits. {}", fmt::join(ways, "; "))};
+  }
+
+  void lift_domains(std::vector<std::string>& ways) const {
+    MarketSpace fewer = market_;
+    while (--fewer.space.least_domains > 0) {
+      const SearchResult found =
+          search(fewer.space, objective_of(job_, measure_of(job_), limits_of(job_), start_h_), kQuick);
+      if (found.best.empty()) continue;
+      ways.push_back(
+          fmt::format("domains_min {}: {} could be met", job_.domains_min, fewer.space.least_domains));
+      return;
+    }
+  }
+
+  void add_runners_up(const SearchResult& found, Recommendation& plan) const {
+    for (std::size_t i = 1; i < found.best.size() && i <= kRunnersUp; ++i)
+      plan.others.push_back(option_of("runner-up", found.best[i].counts));
+  }
+
+  /// The best of the market with only those choices.
+  template <class Keep>
+  std::optional<Selection> best_of(const Limits& limits, Keep keep) const {
+    Space space = market_.space;
+    space.least_domains = 1;
+    for (std::size_t i = 0; i < space.choices.size(); ++i)
+      if (!keep(i)) space.choices[i].most = 0;
+    const SearchResult found = search(space, objective_of(job_, measure_of(job_), limits, start_h_), kQuick);
+    return found.best.empty() ? std::nullopt : std::optional(found.best.front());
+  }
+
+  void add_baselines(const Limits& limits, Recommendation& plan) const {
+    for (const Limits& tried : {limits, Limits{}}) {
+      std::optional<Selection> one_site;
+      for (std::size_t site = 0; site < market_.sites.size(); ++site) {
+        const auto best =
+            best_of(tried, [&](std::size_t i) { return market_.space.choices[i].site == site; });
+        if (best && (!one_site || best->value < one_site->value)) one_site = best;
+      }
+      if (!one_site) continue;
+      plan.others.push_back(option_of("one site", one_site->counts));
+      break;
+    }
+    for (const Limits& tried : {limits, Limits{}}) {
+      const auto on_demand = best_of(
+          tried, [&](std::size_t i) { return market_.candidates[i].offer.purchase != Purchase::spot; });
+      if (!on_demand) continue;
+      plan.others.push_back(option_of("on-demand only", on_demand->counts));
+      break;
+    }
+  }
+
+  void add_front(Recommendation& plan) const {
+    const SearchResult most = search(market_.space, objective_of(job_, Measure::hours, {}, start_h_), kQuick);
+    if (most.best.empty()) return;
+    const double highest = most.best.front().score.usd_per_h();
+    for (int point = 1; point <= kFrontPoints; ++point) {
+      const Limits limits{.usd_per_h = highest * point / kFrontPoints};
+      const SearchResult found =
+          search(market_.space, objective_of(job_, Measure::hours, limits, start_h_), kQuick);
+      if (found.best.empty()) continue;
+      const auto& counts = found.best.front().counts;
+      if (!plan.front.empty() && plan.front.back().counts == counts) continue;
+      plan.front.push_back(option_of("front", counts));
+    }
+  }
+
+  std::string verdict_on(const Option& other, const Option& chosen) const {
+    if (other.counts == chosen.counts) return "is the chosen one";
+    if (job_.deadline_h > 0 && other.hours > job_.deadline_h)
+      return fmt::format("misses the deadline by {:.3g} h", other.hours - job_.deadline_h);
+    if (job_.budget_usd > 0 && other.usd > job_.budget_usd)
+      return fmt::format("exceeds the budget by {:.4g} $", other.usd - job_.budget_usd);
+    if (job_.budget_usd_per_h > 0 && other.usd_per_h > job_.budget_usd_per_h * (1 + 1e-9))
+      return fmt::format("exceeds the budget per hour by {:.3g} $", other.usd_per_h - job_.budget_usd_per_h);
+    const double cost = 100 * (other.usd / chosen.usd - 1);
+    const double time = 100 * (other.hours / chosen.hours - 1);
+    return fmt::format("{:+.3g} % cost, {:+.3g} % time", cost, time);
+  }
+
+  const Job& job_;
+  const MarketSpace& market_;
+  double start_h_ = 0;  ///< before all machines work
+};
+
+/// Seconds to write one to remote storage, by its size (CM-DARE, ICDCS 2020).
+double checkpoint_s(double params_m) {
+  constexpr double kBytesPerParam = 12;  // parameter and two moments
+  return 3.7512 + 0.020006 * kBytesPerParam * params_m;
+}
+
+/// Only the loss of all peers at once takes a run back to a checkpoint. As an upper bound of its rate, that
+/// of a single machine: the shortest-lived of the plan.
+void add_checkpoints(const MarketSpace& market, double params_m, Recommendation& plan) {
+  double life_h = kNotAllowed;
+  double restart_s = 0;
+  for (std::size_t i = 0; i < plan.chosen.counts.size(); ++i) {
+    if (plan.chosen.counts[i] == 0) continue;
+    life_h = std::min(life_h, market.candidates[i].lifetimes.expected_h());
+    restart_s = std::max(restart_s, market.candidates[i].start_s);
+  }
+  plan.checkpoint_s = checkpoint_s(params_m);
+  if (std::isinf(life_h)) return;
+  const CheckpointCost cost{plan.checkpoint_s, life_h * 3600, restart_s};
+  plan.checkpoint_interval_s = best_interval_s(cost);
+  plan.young_s = young_interval_s(cost);
+  plan.daly_s = daly_interval_s(cost);
+}
+
+void add_assumptions(const MarketSpace& market, std::int64_t now_unix_s, Recommendation& plan) {
+  for (std::size_t i = 0; i < plan.chosen.counts.size(); ++i) {
+    if (plan.chosen.counts[i] == 0) continue;
+    const Candidate& one = market.candidates[i];
+    const bool dated = one.offer.as_of_unix_s > 0;
+    plan.assumptions.push_back(
+        fmt::format("{}@{}: {:.4g} $/h {}, {}{}{}", one.offer.gpu, to_string(site_of(one.offer)),
+                    one.usd_per_h, to_string(one.offer.purchase), one.offer.source,
+                    dated ? ", " + age_text(now_unix_s - one.offer.as_of_unix_s) + " old" : "",
+                    dated && is_old(one.offer, now_unix_s) ? " (older than 7 h: tw catalog update)" : ""));
+    plan.assumptions.push_back(fmt::format("{}@{}: {:.4g} samples/s, {}; lives {:.3g} h on average ({})",
+                                           one.offer.gpu, to_string(site_of(one.offer)), one.samples_per_s,
+                                           one.speed_source, one.lifetimes.expected_h(), one.lifetimes.name));
+  }
+  for (const std::string& left_out : market.left_out) plan.assumptions.push_back(left_out);
+}
+
+}  // namespace
+
+Result<Recommendation> recommend(const Job& job, const MarketSpace& market, std::int64_t now_unix_s) {
+  auto plan = Recommender(job, market).run();
+  if (!plan) return plan.error();
+  add_checkpoints(market, market.params_m, plan.value());
+  add_assumptions(market, now_unix_s, plan.value());
+  return plan;
+}
+
+}  // namespace tw

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/scenarios.h"
+
+#include <gtest/gtest.h>
+
+namespace tw {
+namespace {
+
+PlannedRun run_of(int machines, const LifetimeLaw& lifetimes) {
+  PlannedRun run{.samples = 3.6e6, .samples_per_round = 1000, .usd_per_sample = 1e-6};
+  run.round = {.seconds = 1, .usd = 0.001};
+  for (int m = 0; m < machines; ++m)
+    run.machines.push_back(
+        {.samples_per_s = 250, .usd_per_h = 2, .lifetimes = lifetimes, .wait_s = 60, .join_s = 30});
+  return run;
+}
+
+TEST(Scenarios, machines_that_nobody_takes_need_the_time_and_money_of_the_model) {
+  const Outcomes outcomes = play_scenarios(run_of(4, never_taken()), 3);
+  const Spread hours = spread_of(outcomes.hours);
+  EXPECT_NEAR(hours.p10, 2 + 90.0 / 3600, 1e-9);  // rounds of 1 s calculating and 1 s averaging
+  EXPECT_EQ(hours.p10, hours.p90);
+  EXPECT_NEAR(outcomes.usd[0], 4 * 2 * (2 + 30.0 / 3600) + 3.6 + 3.6, 1e-9);
+  EXPECT_EQ(outcomes.losses, 0);
+}
+
+TEST(Scenarios, who_is_taken_often_takes_longer_and_varies) {
+  const Outcomes calm = play_scenarios(run_of(4, lifetimes_named("exponential:20").value()));
+  const Outcomes rough = play_scenarios(run_of(4, lifetimes_named("exponential:0.5").value()));
+  EXPECT_GT(spread_of(rough.hours).p50, spread_of(calm.hours).p50);
+  EXPECT_GT(spread_of(rough.hours).p90, spread_of(rough.hours).p10);
+  EXPECT_GT(rough.losses, 10 * calm.losses);
+}
+
+/// 4 machines for 2 hours, each gone after 20 hours: 0.4 losses are expected.
+TEST(Scenarios, losses_come_at_the_rate_of_the_law) {
+  const Outcomes outcomes = play_scenarios(run_of(4, lifetimes_named("exponential:20").value()), 4000);
+  EXPECT_NEAR(outcomes.losses, 0.41, 0.04);
+}
+
+TEST(Scenarios, a_notice_saves_what_was_done) {
+  PlannedRun run = run_of(4, lifetimes_named("exponential:0.5").value());
+  const double without = spread_of(play_scenarios(run).hours).p50;
+  for (PlannedMachine& machine : run.machines) machine.notice = true;
+  EXPECT_LT(spread_of(play_scenarios(run).hours).p50, without);
+}
+
+TEST(Scenarios, predicted_speeds_err_within_their_range_in_80_percent) {
+  PlannedRun run = run_of(4, never_taken());
+  for (PlannedMachine& machine : run.machines) {
+    machine.factor = 1.5;
+    machine.join_s = machine.wait_s = 0;
+  }
+  run.round.seconds = 0;
+  const Spread hours = spread_of(play_scenarios(run, 4000).hours);
+  EXPECT_NEAR(hours.p10 * 1.5, 1, 0.03);
+  EXPECT_NEAR(hours.p90 / 1.5, 1, 0.03);
+}
+
+TEST(Scenarios, the_same_plan_has_the_same_luck) {
+  const PlannedRun run = run_of(3, lifetimes_named("exponential:1").value());
+  EXPECT_EQ(play_scenarios(run).hours, play_scenarios(run).hours);
+}
+
+TEST(Scenarios, quantiles_lie_between_the_values) {
+  EXPECT_EQ(quantile({3, 1, 2}, 0.5), 2);
+  EXPECT_EQ(quantile({3, 1, 2}, 0.75), 2.5);
+  EXPECT_EQ(quantile({3, 1, 2}, 1), 3);
+}
+
+}  // namespace
+}  // namespace tw
