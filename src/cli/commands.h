@@ -194,4 +194,20 @@ struct PlanArguments {
 void describe_plan(CLI::App& app, PlanArguments& arguments);
 int plan(const PlanArguments& arguments);
 
+struct NetArguments {
+  std::vector<std::string> words;  ///< sites, or addresses
+  std::string streams = "16";
+  std::string profile;
+  std::string site;
+  std::string listen;
+  std::string ms = "1000";
+  std::string out;
+  std::string token;
+  std::string run;
+  bool insecure = false;
+};
+
+void describe_net(CLI::App& app, NetArguments& arguments);
+int run_net(const NetArguments& arguments, bool probing);
+
 }  // namespace tw

@@ -26,6 +26,7 @@ struct Arguments {
   BenchArguments bench;
   CatalogArguments catalog;
   PlanArguments plan;
+  NetArguments net;
 };
 
 void describe(CLI::App& app, Arguments& arguments) {
@@ -52,6 +53,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   describe_bench(app, arguments.bench);
   describe_catalog(app, arguments.catalog);
   describe_plan(app, arguments.plan);
+  describe_net(app, arguments.net);
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -126,6 +128,8 @@ int run(int count, char** words) {
   if (app.got_subcommand("catalog"))
     return run_catalog(arguments.catalog, app.get_subcommand("catalog")->got_subcommand("update"));
   if (app.got_subcommand("plan")) return plan(arguments.plan);
+  if (app.got_subcommand("net"))
+    return run_net(arguments.net, app.get_subcommand("net")->got_subcommand("probe"));
   return report(arguments.report);
 }
 

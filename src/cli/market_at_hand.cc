@@ -147,4 +147,15 @@ Result<MarketAtHand> market_at_hand(const MarketArguments& arguments) {
   return market;
 }
 
+Result<NetworkProfile> network_at_hand(const std::string& file) {
+  NetworkProfile network = NetworkProfile::built_in();
+  if (file.empty()) return network;
+  const auto text = read_text("--profile", file);
+  if (!text) return text.error();
+  const auto own = read_network(file, text.value());
+  if (!own) return own.error();
+  network.merge(own.value());
+  return network;
+}
+
 }  // namespace tw

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "market/network.h"
 #include "market/offer.h"
 
 namespace CLI {
@@ -30,6 +31,9 @@ struct MarketAtHand {
 /// Own offers; for each cloud the newest of its catalogs in ~/.sky/catalogs and in catalog_folder(); and the
 /// built-in prices for providers of which there is nothing else.
 Result<MarketAtHand> market_at_hand(const MarketArguments& arguments);
+
+/// The built-in network, and before it the rows of a file (--profile), unless its name is empty.
+Result<NetworkProfile> network_at_hand(const std::string& file);
 
 /// Where `tw catalog update` puts what it fetched: $XDG_CACHE_HOME/tradewind/catalogs, or in ~/.cache.
 std::string catalog_folder();

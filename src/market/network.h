@@ -37,11 +37,19 @@ struct SiteCaps {
 
 class NetworkProfile {
  public:
-  /// The measurements of Erben et al. 2024 (tables 3, 4 and 5, and with many streams).
+  /// The measurements of Erben et al. 2024 (tables 3, 4 and 5, and with many streams), and round trips
+  /// between regions of AWS, Azure and GCP (skyplane, April 2022).
   static const NetworkProfile& built_in();
 
-  /// The nearest row: the pair itself, its regions, their areas (gcp:us for gcp:us-central1), the same the
-  /// other way round; else an estimate, measured = false. Never fails.
+  /// CSV with the columns a,b,rtt_ms: round trips between regions, the same both ways.
+  Status add_round_trips(const std::string& file, std::string_view text);
+
+  /// Rows of the other replace those of the same sites.
+  void merge(const NetworkProfile& other);
+
+  /// The nearest row: of the pair itself or its regions; else from the round trip between the regions; else
+  /// of their areas (gcp:us for gcp:us-central1); a row may count the other way round. What no row tells is
+  /// estimated, measured = false. Never fails.
   PathRate path(const Site& from, const Site& to) const;
 
   SiteCaps caps(const Site& site) const;
@@ -51,24 +59,29 @@ class NetworkProfile {
   /// Between one host and another: min(caps of the hosts, what the path carries, streams * window / RTT).
   double bytes_per_s(const Site& from, const Site& to, int streams) const;
 
-  void set(const Site& from, const Site& to, PathRate rate) { paths_[{from, to}] = std::move(rate); }
+  /// From a site to itself: also what its hosts carry.
+  void set(const Site& from, const Site& to, PathRate rate);
 
-  void set(const Site& site, SiteCaps caps) { caps_[site] = std::move(caps); }
+  /// All hosts of a site together send no more to other sites.
+  void limit(const Site& site, double bytes_per_s, const std::string& source);
 
   const std::map<std::pair<Site, Site>, PathRate>& paths() const { return paths_; }
 
   const std::map<Site, SiteCaps>& all_caps() const { return caps_; }
 
  private:
+  const PathRate* row(const std::vector<Site>& froms, const std::vector<Site>& tos) const;
   PathRate estimate(const Site& from, const Site& to) const;
   double host_cap(const Site& site) const;
 
   std::map<std::pair<Site, Site>, PathRate> paths_;
   std::map<Site, SiteCaps> caps_;
+  std::map<std::pair<Site, Site>, double> round_trips_s_;  ///< of regions, the lesser first
 };
 
 /// CSV with the columns from,to,rtt_ms,stream_mbit_s,path_mbit_s,source,as_of. A row from a site to itself
 /// tells what its hosts carry; one to * what all of them together send to other sites.
 Result<NetworkProfile> read_network(const std::string& file, std::string_view text);
+std::string write_network(const NetworkProfile& profile);
 
 }  // namespace tw

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/loop.h"
+#include "host/network_tcp.h"
+#include "host/random_os.h"
+#include "host/tls.h"
+#include "market/network.h"
+
+/// Measures what the run's own links carry between hosts: round trip, and bytes in both directions at once.
+namespace tw {
+
+struct ProbeOptions {
+  Site site;
+  std::string listen;                       ///< empty: only dials
+  std::unique_ptr<Tls> tls;                 ///< nothing: --insecure
+  Duration time = std::chrono::seconds(1);  ///< of a pair; its second half counts
+};
+
+/// One end. Answers others while it serves; the one that asks measures a pair of hosts for each pair of
+/// sites.
+class Probe : public NetworkEvents {
+ public:
+  explicit Probe(ProbeOptions options);
+
+  /// Begins to listen: the address.
+  Result<std::string> open();
+
+  /// Answers until the loop is stopped (a signal).
+  void serve();
+
+  /// Rows for all pairs of the sites of these peers and of this one; within a site where it has two.
+  Result<NetworkProfile> measure_all(const std::vector<std::string>& addresses);
+
+  Result<PeerId> admit(const Frame& hello) override;
+  void on_open(PeerId peer, const Frame& hello) override;
+  void on_message(PeerId from, Frame frame) override;
+  void on_close(PeerId peer, const std::string& why) override;
+  void on_refused(const std::string& address, const std::string& why) override;
+  std::optional<Frame> next_bulk(PeerId to) override;
+
+ private:
+  struct Other {
+    std::string address;  ///< as it was dialed; empty: it dialed
+    Site site;
+    bool sends = false;               ///< bulk goes there
+    double received_bytes = 0;        ///< of the present measurement
+    double half_bytes = 0;            ///< of its first half
+    std::optional<double> pong_s;     ///< the last round trip
+    std::optional<std::string> told;  ///< "received ..." or "measured ..." or "failed ..."
+  };
+
+  /// One pair, in both directions.
+  struct Measured {
+    double rtt_s = 0;
+    double out_bytes_per_s = 0;
+    double in_bytes_per_s = 0;
+    int streams = 1;
+  };
+
+  struct Host {
+    PeerId peer;  ///< this one for itself
+    Site site;
+    std::string address;
+  };
+
+  Result<PeerId> dial(const std::string& address);
+  Result<Measured> measure(PeerId peer);
+  Result<Measured> measure_between(const Host& a, const Host& b);
+  Result<double> round_trip_s(PeerId peer);
+  void begin_stream(PeerId peer, bool report);
+  void answer(PeerId from, const std::string& address);
+  void say(PeerId to, const std::string& words);
+  Result<std::string> told_by(PeerId peer, Duration limit);
+
+  ProbeOptions options_;
+  Loop loop_;
+  OsRandom random_;
+  PeerId self_;
+  Frame piece_;
+  TcpNetwork network_;
+  std::map<PeerId, Other> others_;
+  std::map<std::string, std::string> refused_;        ///< by address: why
+  std::optional<PeerId> opened_;                      ///< the last link
+  std::deque<std::pair<PeerId, std::string>> asked_;  ///< to measure: by whom, which address
+  bool stopped_ = false;
+};
+
+}  // namespace tw
