@@ -9,6 +9,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/credentials.h"
+#include "cli/own_lives.h"
 #include "host/files_disk.h"
 #include "host/http.h"
 #include "market/catalog.h"
@@ -90,6 +91,38 @@ int list(const CatalogArguments& arguments) {
   return kDone;
 }
 
+void print_law(const LifetimeLaw& law) {
+  fmt::print("{:<24}", law.name);
+  for (const double h : {1.0, 2.0, 4.0, 8.0, 12.0, 23.9}) fmt::print(" {:>6.1f}%", 100 * law.gone_by(h));
+  fmt::print(" {:>9.1f} h  {}\n", law.expected_h(), law.source);
+}
+
+/// How long machines live: of the laws there are, or of one, with what own logs say.
+int lifetimes(const CatalogArguments& arguments) {
+  fmt::print("{:<24} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>11}  source\n", "gone within", "1 h", "2 h",
+             "4 h", "8 h", "12 h", "24 h", "mean");
+  if (arguments.law.empty()) {
+    if (!arguments.learn.empty())
+      return complain(
+          fmt::format("--learn {}: expected a law to begin with, such as gcp-v100 or exponential:24",
+                      arguments.learn.front()),
+          kUsage);
+    for (const LifetimeLaw& law : measured_lifetimes()) print_law(law);
+    return kDone;
+  }
+  const auto prior = lifetimes_named(arguments.law);
+  if (!prior) return complain(prior.error().message, kUsage);
+  print_law(prior.value());
+  std::vector<Lived> seen;
+  for (const std::string& folder : arguments.learn) {
+    const auto lives = lives_in(folder);
+    if (!lives) return complain(lives.error().message, kUsage);
+    seen.insert(seen.end(), lives.value().begin(), lives.value().end());
+  }
+  if (!arguments.learn.empty()) print_law(learned(prior.value(), seen));
+  return kDone;
+}
+
 /// The cloud's table of the newest schema that has it.
 Result<std::string> fetch(const std::string& from, const std::string& cloud) {
   for (const char* schema : kSchemas) {
@@ -146,7 +179,8 @@ int update(const CatalogArguments& arguments) {
 }  // namespace
 
 void describe_catalog(CLI::App& app, CatalogArguments& arguments) {
-  CLI::App* command = app.add_subcommand("catalog", "Show the prices of machines, and fetch new ones");
+  CLI::App* command =
+      app.add_subcommand("catalog", "Show prices and lifetimes of machines, and fetch new prices");
   command->require_subcommand(1);
   CLI::App* list = command->add_subcommand("list", "Offers by price of a GPU, with source and age");
   list->add_option("--gpu", arguments.gpu, "T4, A100-80GB, ...; none: machines without one");
@@ -167,11 +201,19 @@ void describe_catalog(CLI::App& app, CatalogArguments& arguments) {
   update->add_option("--from", arguments.from, fmt::format("address; default: {}", kPublicCatalogs));
   update->add_option("--into", arguments.into, "folder; default: ~/.cache/tradewind/catalogs");
   update->footer("\nExamples:\n  tw catalog update\n  tw catalog update aws runpod");
+  CLI::App* lifetimes = command->add_subcommand("lifetimes", "How long spot machines live");
+  lifetimes->add_option("LAW", arguments.law, "one of those it lists, or exponential:MEAN_H; default: all");
+  lifetimes
+      ->add_option("--learn", arguments.learn, "folder with event logs of a run of yours; may be repeated")
+      ->allow_extra_args(false);
+  lifetimes->footer(
+      "\nExamples:\n  tw catalog lifetimes\n  tw catalog lifetimes gcp-v100-us-west1 --learn tw-out");
   command->footer("What the columns of one's own offers mean: docs/planner.md.");
 }
 
-int run_catalog(const CatalogArguments& arguments, bool updating) {
-  return updating ? update(arguments) : list(arguments);
+int run_catalog(const CatalogArguments& arguments, const std::string& what) {
+  if (what == "update") return update(arguments);
+  return what == "lifetimes" ? lifetimes(arguments) : list(arguments);
 }
 
 }  // namespace tw

@@ -175,13 +175,16 @@ struct CatalogArguments {
   bool csv = false;
   bool left_out = false;
   MarketArguments market;
+  std::string law;
+  std::vector<std::string> learn;
   std::vector<std::string> clouds;
   std::string from;
   std::string into;
 };
 
 void describe_catalog(CLI::App& app, CatalogArguments& arguments);
-int run_catalog(const CatalogArguments& arguments, bool updating);
+/// what: the name of its command.
+int run_catalog(const CatalogArguments& arguments, const std::string& what);
 
 struct PlanArguments {
   std::string job;

@@ -125,8 +125,7 @@ int run(int count, char** words) {
   if (app.got_subcommand("profile")) return profile(arguments.profile);
   if (app.got_subcommand("bench"))
     return run_bench(arguments.bench, app.get_subcommand("bench")->got_subcommand("peer"));
-  if (app.got_subcommand("catalog"))
-    return run_catalog(arguments.catalog, app.get_subcommand("catalog")->got_subcommand("update"));
+  if (app.got_subcommand("catalog")) return run_catalog(arguments.catalog, chosen_command(app).get_name());
   if (app.got_subcommand("plan")) return plan(arguments.plan);
   if (app.got_subcommand("net"))
     return run_net(arguments.net, app.get_subcommand("net")->got_subcommand("probe"));

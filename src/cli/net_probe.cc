@@ -10,6 +10,7 @@
 
 #include "base/number.h"
 #include "cli/credentials.h"
+#include "wire/rejection.h"
 
 namespace tw {
 namespace {
@@ -253,7 +254,10 @@ void Probe::on_message(PeerId from, Frame frame) {
 
 void Probe::on_close(PeerId peer, const std::string&) { others_.erase(peer); }
 
-void Probe::on_refused(const std::string& address, const std::string& why) { refused_[address] = why; }
+void Probe::on_refused(const std::string& address, const std::string& why) {
+  const auto rejection = rejection_in(why);
+  refused_[address] = rejection ? rejection->words : why;
+}
 
 std::optional<Frame> Probe::next_bulk(PeerId to) {
   const auto other = others_.find(to);

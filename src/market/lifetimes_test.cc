@@ -149,6 +149,8 @@ TEST(Learning, few_machines_move_the_law_a_little) {
   const LifetimeLaw v100 = lifetimes_named("gcp-v100").value();
   const double moved = learned(v100, {{0.5, true}}).gone_by(1);
   EXPECT_DOUBLE_EQ(moved, (10 * v100.gone_by(1) + 1) / 11);
+  const double half_an_hour = learned(v100, {{0.5, false}}).gone_by(1);
+  EXPECT_DOUBLE_EQ(half_an_hour, 10 * v100.gone_by(1) / 10.5);
 }
 
 TEST(Learning, machines_that_are_still_there_are_survivors_and_no_losses) {

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "market/lifetimes.h"
+#include "monitor/event_log_json.h"
+
+namespace tw {
+
+/// How long machines lived, from the event logs of one run in any order: from a peer's start (or when others
+/// saw it join) to when others lost it. Who left or stopped by itself, or was there at the last entry, is no
+/// loss. A crash counts as a loss, for no log can tell it from a machine that was taken.
+std::vector<Lived> lives_of(std::vector<LogEntry> entries);
+
+/// Of the folder of a run (--out of tw train).
+Result<std::vector<Lived>> lives_in(const std::string& folder);
+
+}  // namespace tw
