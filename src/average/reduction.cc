@@ -25,12 +25,10 @@ Reduction::Reduction(Options options)
       kept_(geometry().segments()),
       partials_(geometry().segments()),
       received_partials_(geometry().segments()),
-      mean_(std::move(options_.memory)),
       encoded_(geometry().segments()),
       digests_(geometry().segments()),
       received_(geometry().segments()) {
   TW_CHECK(geometry().length > 0);
-  mean_.resize(geometry().length);
   TW_CHECK(encoded_bytes(options_.codec, geometry().segment_length) <= kMaxPayloadBytes);
   TW_CHECK(encoded_bytes(mean_codec(), geometry().segment_length) <= kMaxPayloadBytes);
 }
@@ -349,10 +347,9 @@ void Reduction::add_contributions(std::uint64_t segment) {
     if (terms.back().encoded.empty()) return;
   }
   if (layout_.is_root(segment) && layout_.groups().size() == 1) {
-    return result_is_here(segment, add(options_.codec, terms, mean_of(segment)));
+    return result_is_here(segment, add(options_.codec, segment, terms));
   }
-  room_.resize(geometry().segment_length);
-  partials_[segment] = add(options_.codec, terms, std::span(room_).first(geometry().size(segment)));
+  partials_[segment] = add(options_.codec, segment, terms).encoded;
   partial_bytes_ += partials_[segment].size();
 }
 
@@ -362,7 +359,7 @@ void Reduction::add_partials(std::uint64_t segment) {
     terms.push_back({group.weight, partial_of(group, segment)});
     if (terms.back().encoded.empty()) return;
   }
-  if (!terms.empty()) result_is_here(segment, add(mean_codec(), terms, mean_of(segment)));
+  if (!terms.empty()) result_is_here(segment, add(mean_codec(), segment, terms));
 }
 
 // Empty when it is not here.
@@ -377,33 +374,32 @@ Blob Reduction::partial_of(const Group& group, std::uint64_t segment) const {
 }
 
 // Terms in this codec become a segment of their mean.
-Blob Reduction::add(Codec codec, const std::vector<Term>& terms, std::span<float> mean) const {
+Reduction::Sum Reduction::add(Codec codec, std::uint64_t segment, const std::vector<Term>& terms) const {
+  const std::uint64_t values = geometry().size(segment);
   if (terms.size() == 1 && codec == mean_codec()) {
-    TW_CHECK(decode(codec, terms.front().encoded.bytes(), mean));  // is_addable
-    return terms.front().encoded;
+    const Blob& alone = terms.front().encoded;
+    const auto decoded = digest_of_decoded(codec, alone.bytes(), values);
+    TW_CHECK(decoded);  // is_addable
+    return {alone, *decoded};
   }
   std::vector<Addend> addends;
   for (const Term& term : terms) addends.push_back({term.weight, term.encoded.bytes()});
-  Buffer encoded(encoded_bytes(mean_codec(), mean.size()));
-  reduce_segment(codec, addends, encoded.bytes(), mean);
-  return Blob(std::move(encoded));
+  Buffer encoded(encoded_bytes(mean_codec(), values));
+  const Digest decoded = reduce_segment(codec, addends, values, encoded.bytes());
+  return {Blob(std::move(encoded)), decoded};
 }
 
 bool Reduction::take_result(std::uint64_t segment, const Blob& encoded) {
-  if (!decode(mean_codec(), encoded.bytes(), mean_of(segment))) return false;
-  result_is_here(segment, encoded);
-  return true;
+  const auto decoded = digest_of_decoded(mean_codec(), encoded.bytes(), geometry().size(segment));
+  if (decoded) result_is_here(segment, {encoded, *decoded});
+  return decoded.has_value();
 }
 
-void Reduction::result_is_here(std::uint64_t segment, Blob encoded) {
-  encoded_[segment] = std::move(encoded);
+void Reduction::result_is_here(std::uint64_t segment, Sum result) {
+  encoded_[segment] = std::move(result.encoded);
   ++results_here_;
-  digests_[segment] = digest_of(std::span<const float>(mean_of(segment)));
+  digests_[segment] = result.decoded;
   if (results_here_ == geometry().segments()) mean_digest_ = digest_of_segments(digests_);
-}
-
-std::span<float> Reduction::mean_of(std::uint64_t segment) {
-  return std::span(mean_).subspan(geometry().first(segment), geometry().size(segment));
 }
 
 void Reduction::offer_result(std::uint64_t segment) {
@@ -475,11 +471,6 @@ std::uint64_t Reduction::held_bytes() const {
   const std::uint64_t vector = encoded_bytes(mean_codec(), geometry());
   return kept_.held_bytes() + received_partials_.held_bytes() + received_.held_bytes() + partial_bytes_ +
          (results_here_ > 0 ? vector : 0) + (voted_ ? vector : 0);
-}
-
-std::span<const float> Reduction::mean() const {
-  TW_CHECK(complete());
-  return mean_;
 }
 
 Digest Reduction::mean_digest() const {

@@ -36,9 +36,9 @@ namespace tw {
 ///
 /// Partials and means are made as soon as all that enters is here; what was received is kept, so that a plan
 /// with fewer or more contributions re-computes and re-sends only what changes: the partials of their groups,
-/// and the mean. Memory: one decoded mean, the encoded mean (twice while sets change), and the encoded
-/// contributions and partials of the own share; what comes early adds at most kEarlyVectors + 2 encoded
-/// vectors for each sender. Owners are believed what they have added.
+/// and the mean. Memory: the encoded mean (twice while sets change), and the encoded contributions and
+/// partials of the own share; what comes early adds at most kEarlyVectors + 2 encoded vectors for each
+/// sender. Owners are believed what they have added.
 ///
 /// Messages may arrive in any order. Nothing is handed to a peer twice while it stays a participant, but for
 /// results whose set changed. A peer that left the participants and returns gets everything again.
@@ -57,8 +57,6 @@ class Reduction {
     bool stochastic = false;  ///< rounding of own contributions; with int8 alone
     double norm_cap = 0;      ///< largest L2 norm, per sample, of a segment of a contribution; 0: none
     Rarely rarely{};
-    /// For the mean: that of an earlier round, so that no fresh pages are needed for it.
-    std::vector<float> memory{};
   };
 
   explicit Reduction(Options options);
@@ -120,15 +118,10 @@ class Reduction {
   /// Every segment of the mean is here, for the present plan.
   bool complete() const { return plan_ && results_here_ == geometry().segments(); }
 
-  /// Valid once complete: the decoded mean, and its digest (mean_digest.h).
-  std::span<const float> mean() const;
-  Digest mean_digest() const;
-
-  /// The mean's memory, for another round; this object is of no use afterwards.
-  std::vector<float> take_memory() { return std::move(mean_); }
-
-  /// Valid once complete: the encoded mean, a segment each.
+  /// Valid once complete: the encoded mean, a segment each, and the digest of the decoded one
+  /// (mean_digest.h).
   std::vector<Blob> mean_segments() const;
+  Digest mean_digest() const;
 
   /// Who owes this peer segments under the present plan, without itself, and of what kind, the first in this
   /// order: owes_contribution to its share; owes_partial, owes_mean, owes_copy (and may itself be waiting for
@@ -169,6 +162,11 @@ class Reduction {
     Blob encoded;
   };
 
+  struct Sum {
+    Blob encoded;
+    Digest decoded;
+  };
+
   /// A whole mean that this peer had, and may have voted for.
   struct Voted {
     std::uint64_t set = 0;
@@ -204,17 +202,16 @@ class Reduction {
   bool lacks_partial(std::uint64_t segment) const;
   bool lacks_mean(std::uint64_t segment) const;
   Blob partial_of(const Group& group, std::uint64_t segment) const;
-  Blob add(Codec codec, const std::vector<Term>& terms, std::span<float> mean) const;
+  Sum add(Codec codec, std::uint64_t segment, const std::vector<Term>& terms) const;
   void add_contributions(std::uint64_t segment);
   void add_partials(std::uint64_t segment);
   void seal_if_ready(std::uint64_t segment);
   void seal_ready();
   void seal_and_offer(std::uint64_t segment);
   bool take_result(std::uint64_t segment, const Blob& encoded);
-  void result_is_here(std::uint64_t segment, Blob encoded);
+  void result_is_here(std::uint64_t segment, Sum result);
   void offer_result(std::uint64_t segment);
   void offer_partial(std::uint64_t segment);
-  std::span<float> mean_of(std::uint64_t segment);
 
   Options options_;
   std::optional<Plan> plan_;
@@ -230,9 +227,7 @@ class Reduction {
   std::vector<Blob> partials_;  ///< of the own group, by segment; empty where it is the mean, or not made
   std::uint64_t partial_bytes_ = 0;
   ReceivedResults received_partials_;
-  std::vector<float> room_;  ///< for a segment of a partial
 
-  std::vector<float> mean_;
   std::vector<Blob> encoded_;    ///< by segment; empty where there is no result for the present set
   std::vector<Digest> digests_;  ///< of the decoded segments that are here
   std::uint64_t results_here_ = 0;

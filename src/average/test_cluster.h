@@ -16,6 +16,7 @@
 #include "average/mean_digest.h"
 #include "average/reduction.h"
 #include "average/reference.h"
+#include "average/test_decoded.h"
 #include "base/prng.h"
 #include "wire/frame.h"
 
@@ -149,7 +150,8 @@ class Cluster {
       if (!reduction.complete()) return ::testing::AssertionFailure() << who << " is not complete";
       if (!reduction.scattered() || !reduction.owing().empty())
         return ::testing::AssertionFailure() << who << " waits";
-      if (std::memcmp(reduction.mean().data(), mean.data(), 4 * mean.size()) != 0) {
+      const auto applied = decoded(codec_of_mean(setup_.codec), setup_.geometry, reduction.mean_segments());
+      if (std::memcmp(applied.data(), mean.data(), 4 * mean.size()) != 0) {
         return ::testing::AssertionFailure() << who << " has another mean";
       }
       if (reduction.mean_digest() != digest_of_mean(mean, setup_.geometry)) {

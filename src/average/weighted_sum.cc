@@ -14,19 +14,35 @@ static_assert(kBlock % kCodecPiece == 0);
 
 }  // namespace
 
-void reduce_segment(Codec codec, std::span<const Addend> addends, std::span<std::byte> encoded,
-                    std::span<float> mean) {
+Digest reduce_segment(Codec codec, std::span<const Addend> addends, std::size_t values,
+                      std::span<std::byte> encoded) {
   const Codec out = codec_of_mean(codec);
-  for (std::size_t first = 0; first < mean.size(); first += kBlock) {
-    const std::span<float> sum = mean.subspan(first, std::min(kBlock, mean.size() - first));
+  std::array<float, kBlock> block;
+  Digester digester;
+  for (std::size_t first = 0; first < values; first += kBlock) {
+    const std::span<float> sum = std::span(block).first(std::min(kBlock, values - first));
     std::fill(sum.begin(), sum.end(), 0.0F);
     const std::size_t begin = encoded_bytes(codec, first), bytes = encoded_bytes(codec, sum.size());
     for (const Addend& addend : addends)
       decode_add(codec, addend.encoded.subspan(begin, bytes), addend.weight, sum);
-    const auto block = encoded.subspan(encoded_bytes(out, first), encoded_bytes(out, sum.size()));
-    encode(out, sum, 1.0F, block);
-    decode(out, block, sum);
+    const auto place = encoded.subspan(encoded_bytes(out, first), encoded_bytes(out, sum.size()));
+    encode(out, sum, 1.0F, place);
+    decode(out, place, sum);
+    digester.add(sum);
   }
+  return digester.digest();
+}
+
+std::optional<Digest> digest_of_decoded(Codec codec, std::span<const std::byte> encoded, std::size_t values) {
+  std::array<float, kBlock> block;
+  Digester digester;
+  for (std::size_t first = 0; first < values; first += kBlock) {
+    const std::span<float> decoded = std::span(block).first(std::min(kBlock, values - first));
+    const auto place = encoded.subspan(encoded_bytes(codec, first), encoded_bytes(codec, decoded.size()));
+    if (!decode(codec, place, decoded)) return std::nullopt;
+    digester.add(decoded);
+  }
+  return digester.digest();
 }
 
 double norm(Codec codec, std::span<const std::byte> encoded) {

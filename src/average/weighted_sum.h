@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
+#include "base/digest.h"
 #include "codec/codec.h"
 
 namespace tw {
@@ -15,10 +17,13 @@ struct Addend {
 };
 
 /// Encodes the sum of weight * decoded, added one after the other in the order given and starting from 0,
-/// into `encoded` (codec_of_mean), and decodes that into `mean`: what every peer applies. All sizes are those
-/// of one segment.
-void reduce_segment(Codec codec, std::span<const Addend> addends, std::span<std::byte> encoded,
-                    std::span<float> mean);
+/// into `encoded` (codec_of_mean). All sizes are those of one segment. Returns the digest of what every peer
+/// applies: the decoded sum.
+Digest reduce_segment(Codec codec, std::span<const Addend> addends, std::size_t values,
+                      std::span<std::byte> encoded);
+
+/// Of the decoded values; nothing when one is NaN or infinite.
+std::optional<Digest> digest_of_decoded(Codec codec, std::span<const std::byte> encoded, std::size_t values);
 
 /// L2 norm of what is encoded; the same bits on every machine.
 double norm(Codec codec, std::span<const std::byte> encoded);

@@ -38,12 +38,25 @@ TEST(WeightedSum, is_the_reference_mean_at_every_length) {
           {static_cast<float>(static_cast<double>(input.samples) / static_cast<double>(total)), bytes});
     }
     std::vector<std::byte> sum(encoded_bytes(codec_of_mean(codec), geometry.length));
+    const Digest digest = reduce_segment(codec, addends, geometry.length, sum);
     std::vector<float> mean(geometry.length);
-    reduce_segment(codec, addends, sum, mean);
+    ASSERT_TRUE(decode(codec_of_mean(codec), sum, mean));
     ASSERT_EQ(mean, reference_mean(codec, inputs, geometry)) << "seed " << seed;
-    std::vector<float> decoded(geometry.length);
-    ASSERT_TRUE(decode(codec_of_mean(codec), sum, decoded));
-    ASSERT_EQ(mean, decoded) << "the owner applies what it sends, seed " << seed;
+    ASSERT_EQ(digest, digest_of(std::span<const float>(mean)))
+        << "the owner applies what it sends, seed " << seed;
+    ASSERT_EQ(digest, digest_of_decoded(codec_of_mean(codec), sum, geometry.length)) << "seed " << seed;
+  }
+}
+
+TEST(WeightedSum, has_no_digest_of_what_is_not_finite) {
+  for (const std::size_t at : {0U, 2048U, 2999U}) {
+    for (const Codec codec : kCodecs) {
+      std::vector<float> values(3000, 1.0F);
+      std::vector<std::byte> bytes(encoded_bytes(codec, values.size()));
+      values[at] = std::numeric_limits<float>::infinity();
+      encode(codec, values, 1.0F, bytes);
+      EXPECT_EQ(digest_of_decoded(codec, bytes, values.size()), std::nullopt) << name_of(codec) << ", " << at;
+    }
   }
 }
 

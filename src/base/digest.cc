@@ -8,11 +8,35 @@
 #include <xxhash.h>
 #endif
 
+#include "base/check.h"
+
 namespace tw {
 
+namespace {
+
+Digest to_digest(XXH128_hash_t hash) { return {hash.high64, hash.low64}; }
+
+}  // namespace
+
+struct Digester::State {
+  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> hash{XXH3_createState(), XXH3_freeState};
+};
+
+Digester::Digester() : state_(std::make_unique<State>()) {
+  TW_CHECK(state_->hash != nullptr);
+  XXH3_128bits_reset(state_->hash.get());
+}
+
+Digester::~Digester() = default;
+
+void Digester::add(std::span<const float> values) {
+  XXH3_128bits_update(state_->hash.get(), values.data(), values.size_bytes());
+}
+
+Digest Digester::digest() const { return to_digest(XXH3_128bits_digest(state_->hash.get())); }
+
 Digest digest_of(std::span<const std::byte> bytes) {
-  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
-  return {hash.high64, hash.low64};
+  return to_digest(XXH3_128bits(bytes.data(), bytes.size()));
 }
 
 Digest digest_of(std::span<const float> values) { return digest_of(std::as_bytes(values)); }

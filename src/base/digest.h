@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -15,6 +16,23 @@ struct Digest {
   std::uint64_t low = 0;
 
   auto operator<=>(const Digest&) const = default;
+};
+
+/// Of values that come in pieces.
+class Digester {
+ public:
+  Digester();
+  ~Digester();
+  Digester(const Digester&) = delete;
+  Digester& operator=(const Digester&) = delete;
+
+  void add(std::span<const float> values);
+
+  Digest digest() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 Digest digest_of(std::span<const std::byte> bytes);

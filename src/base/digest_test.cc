@@ -33,6 +33,18 @@ TEST(Digest, of_floats_and_text_is_that_of_their_bytes) {
   EXPECT_EQ(digest_of(text), digest_of(std::as_bytes(std::span(text))));
 }
 
+TEST(Digest, of_pieces_is_that_of_the_whole) {
+  std::vector<float> values;
+  for (int i = 0; i < 5000; ++i) values.push_back(static_cast<float>(i));
+  const std::span<const float> all(values);
+  for (const std::size_t cut : {std::size_t{0}, std::size_t{1}, std::size_t{2048}, values.size()}) {
+    Digester digester;
+    digester.add(all.first(cut));
+    digester.add(all.subspan(cut));
+    EXPECT_EQ(digester.digest(), digest_of(all)) << cut;
+  }
+}
+
 TEST(Digest, prints_leading_zeros) {
   EXPECT_EQ(to_string(Digest{1, 0xabc}), "00000000000000010000000000000abc");
 }

@@ -36,11 +36,14 @@ class Sgd : public Optimizer {
  public:
   Sgd(const OptimizerOptions& options, std::uint64_t size) : options_(options), velocity_(size) {}
 
-  void apply(std::span<float> parameters, std::span<const float> mean_gradient, std::uint64_t /*step*/,
+  void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t /*step*/,
              double learning_rate) override {
-    nesterov_update({static_cast<float>(learning_rate), static_cast<float>(options_.momentum),
-                     static_cast<float>(options_.weight_decay)},
-                    parameters, velocity_, mean_gradient);
+    const NesterovStep step{static_cast<float>(learning_rate), static_cast<float>(options_.momentum),
+                            static_cast<float>(options_.weight_decay)};
+    mean([&](std::size_t first, std::span<const float> piece) {
+      nesterov_update(step, parameters.subspan(first, piece.size()),
+                      std::span(velocity_).subspan(first, piece.size()), piece);
+    });
   }
 
   std::vector<std::span<float>> state() override { return {velocity_}; }
@@ -55,12 +58,18 @@ class AdamW : public Optimizer {
  public:
   AdamW(const OptimizerOptions& options, std::uint64_t size) : options_(options), m_(size), v_(size) {}
 
-  void apply(std::span<float> parameters, std::span<const float> mean_gradient, std::uint64_t step,
+  void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
              double learning_rate) override {
-    update_moments(moment_step(options_), m_, v_, mean_gradient);
-    adam_update(adam_direction(options_, step), {m_, v_},
-                static_cast<float>(1 - learning_rate * options_.weight_decay),
-                static_cast<float>(learning_rate), parameters);
+    const MomentStep moments = moment_step(options_);
+    const AdamDirection direction = adam_direction(options_, step);
+    const auto shrink = static_cast<float>(1 - learning_rate * options_.weight_decay);
+    mean([&](std::size_t first, std::span<const float> piece) {
+      const auto m = std::span(m_).subspan(first, piece.size()),
+                 v = std::span(v_).subspan(first, piece.size());
+      update_moments(moments, m, v, piece);
+      adam_update(direction, {m, v}, shrink, static_cast<float>(learning_rate),
+                  parameters.subspan(first, piece.size()));
+    });
   }
 
   std::vector<std::span<float>> state() override { return {m_, v_}; }
@@ -77,10 +86,13 @@ class Lamb : public Optimizer {
   Lamb(const OptimizerOptions& options, std::vector<std::uint64_t> tensor_sizes, std::uint64_t size)
       : options_(options), tensor_sizes_(std::move(tensor_sizes)), m_(size), v_(size) {}
 
-  void apply(std::span<float> parameters, std::span<const float> mean_gradient, std::uint64_t step,
+  void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
              double learning_rate) override {
     TW_CHECK(parameters.size() == m_.size());
-    update_moments(moment_step(options_), m_, v_, mean_gradient);
+    mean([&, moments = moment_step(options_)](std::size_t first, std::span<const float> piece) {
+      update_moments(moments, std::span(m_).subspan(first, piece.size()),
+                     std::span(v_).subspan(first, piece.size()), piece);
+    });
     const AdamDirection direction = adam_direction(options_, step);
     const auto weight_decay = static_cast<float>(options_.weight_decay);
     std::size_t first = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,15 +21,19 @@ struct OptimizerOptions {
   double weight_decay = 0.01;  ///< decoupled (adamw, lamb); L2 (sgd)
 };
 
+/// Hands out a mean gradient, one piece after the other; `first` is the place of its first value.
+using TakePiece = std::function<void(std::size_t first, std::span<const float> piece)>;
+using MeanGradient = std::function<void(const TakePiece& take)>;
+
 /// Updates flat parameters in place. The same bits on every machine: only + - * / sqrt in a fixed order, no
 /// fused multiply-add. Compute thread only.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// One update with the mean gradient. `step` counts from 1 (the round), learning_rate comes from the
-  /// schedule.
-  virtual void apply(std::span<float> parameters, std::span<const float> mean_gradient, std::uint64_t step,
+  /// One update with the mean gradient, asked for once; into which pieces it is cut makes no difference.
+  /// `step` counts from 1 (the round), learning_rate comes from the schedule.
+  virtual void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
                      double learning_rate) = 0;
 
   /// The buffers (moments) that are part of the state, each as long as the parameters; sync and checkpoints

@@ -20,12 +20,16 @@ constexpr std::array<std::array<float, kSize>, 3> kGradients = {
     {{0.1F, -0.2F, 0.3F, 0.4F, -0.5F}, {-0.3F, 0.05F, 0.7F, -0.1F, 0.2F}, {1e-3F, 2.0F, -0.4F, 0.25F, 0.0F}}};
 constexpr std::array<double, 3> kLearningRates = {0.1, 0.05, 0.2};
 
+MeanGradient whole(std::span<const float> gradient) {
+  return [gradient](const TakePiece& take) { take(0, gradient); };
+}
+
 /// kStart under the three kGradients gives these parameters after each step.
 void expect_steps(const OptimizerOptions& options, const std::array<Row, 3>& expected) {
   const auto optimizer = make_optimizer(options, {3, 2});
   std::array<float, kSize> parameters = kStart;
   for (std::size_t step = 0; step < expected.size(); ++step) {
-    optimizer->apply(parameters, kGradients[step], step + 1, kLearningRates[step]);
+    optimizer->apply(parameters, whole(kGradients[step]), step + 1, kLearningRates[step]);
     for (std::size_t i = 0; i < kSize; ++i) {
       EXPECT_NEAR(parameters[i], expected[step][i], 1e-6) << "step " << step + 1 << " element " << i;
     }
@@ -95,7 +99,7 @@ TEST(Lamb, moves_a_tensor_that_is_zero) {
   const auto optimizer = make_optimizer({.kind = OptimizerKind::lamb, .weight_decay = 0}, {2});
   std::array<float, 2> parameters = {0, 0};
   const std::array<float, 2> gradient = {1, -4};
-  optimizer->apply(parameters, gradient, 1, 0.5);
+  optimizer->apply(parameters, whole(gradient), 1, 0.5);
   EXPECT_NEAR(parameters[0], -0.5, 1e-6);
   EXPECT_NEAR(parameters[1], 0.5, 1e-6);
 }
@@ -114,7 +118,7 @@ TEST(Optimizer, goes_on_exactly_when_its_state_is_restored) {
     const auto first = make_optimizer({.kind = kind}, {40, 3});
     std::vector<float> parameters = random_values(43, prng);
     for (std::uint64_t step = 1; step <= 5; ++step)
-      first->apply(parameters, random_values(43, prng), step, 0.01);
+      first->apply(parameters, whole(random_values(43, prng)), step, 0.01);
 
     const auto second = make_optimizer({.kind = kind}, {40, 3});
     const auto source = first->state();
@@ -126,8 +130,27 @@ TEST(Optimizer, goes_on_exactly_when_its_state_is_restored) {
     }
     std::vector<float> copy = parameters;
     const std::vector<float> gradient = random_values(43, prng);
-    first->apply(parameters, gradient, 6, 0.01);
-    second->apply(copy, gradient, 6, 0.01);
+    first->apply(parameters, whole(gradient), 6, 0.01);
+    second->apply(copy, whole(gradient), 6, 0.01);
+    EXPECT_EQ(parameters, copy) << static_cast<int>(kind);
+  }
+}
+
+TEST(Optimizer, takes_the_same_step_however_the_gradient_is_cut) {
+  for (const OptimizerKind kind : kAllKinds) {
+    Prng prng(5);
+    const auto one = make_optimizer({.kind = kind}, {40, 3}), other = make_optimizer({.kind = kind}, {40, 3});
+    std::vector<float> parameters = random_values(43, prng);
+    std::vector<float> copy = parameters;
+    for (std::uint64_t step = 1; step <= 3; ++step) {
+      const std::vector<float> gradient = random_values(43, prng);
+      one->apply(parameters, whole(gradient), step, 0.01);
+      const auto cut = [&](const TakePiece& take) {
+        for (std::size_t first = 0; first < 43; first += 17)
+          take(first, std::span(gradient).subspan(first, std::min<std::size_t>(17, 43 - first)));
+      };
+      other->apply(copy, cut, step, 0.01);
+    }
     EXPECT_EQ(parameters, copy) << static_cast<int>(kind);
   }
 }
@@ -147,7 +170,7 @@ TEST(Optimizer, lowers_a_quadratic) {
     for (std::uint64_t step = 1; step <= 200; ++step) {
       std::vector<float> gradient(x.size());
       for (std::size_t i = 0; i < x.size(); ++i) gradient[i] = x[i] - goal[i];
-      optimizer->apply(x, gradient, step, 0.01);
+      optimizer->apply(x, whole(gradient), step, 0.01);
     }
     EXPECT_LT(distance(), before / 20) << static_cast<int>(kind);
   }

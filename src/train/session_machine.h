@@ -126,9 +126,8 @@ class Session::Machine final : public NetworkEvents {
   std::optional<Tip> tip_;  // the newest state here; parameters are empty while its update is computed
 
   // the round under way
-  Round round_ = 0;                                     // 0: none
-  std::vector<float> spare_mean_;                       // memory of the mean before
-  std::shared_ptr<Reduction> reduction_;                // owners: this, then the job that applies its mean
+  Round round_ = 0;  // 0: none
+  std::unique_ptr<Reduction> reduction_;
   std::vector<std::pair<PeerId, Message>> early_bulk_;  // of the round after
   std::map<PeerId, std::uint64_t> early_bytes_;
   std::map<std::uint32_t, bool> contributed_;

@@ -37,9 +37,9 @@ void Session::Machine::open_round() {
     if (observer_ != nullptr) observer_->on_commit(*head);
     if (observer_ != nullptr) observer_->on_applied(*head, tip_->parameters, false);
   }
-  reduction_ = std::make_shared<Reduction>(
+  reduction_ = std::make_unique<Reduction>(
       Reduction::Options{options_.self, round_, geometry_, options_.run.codec, options_.run.dithers(),
-                         options_.run.norm_cap, options_.rarely, std::exchange(spare_mean_, {})});
+                         options_.run.norm_cap, options_.rarely});
   ballots_beyond_cap_.clear();
   contributed_.clear();
   loss_sum_ = 0;
@@ -241,23 +241,21 @@ void Session::Machine::act(const Committed& committed) {
   doors_.events.emit(event);
   if (observer_ != nullptr) observer_->on_commit(record);
 
-  donor_.keep_mean(record, reduction_->mean_segments());
-  const std::shared_ptr<Reduction> reduction = std::exchange(reduction_, nullptr);  // owner: the job below
+  const std::vector<Blob> mean = reduction_->mean_segments();
+  donor_.keep_mean(record, mean);
+  std::vector<Contribution> made = record.contributors;
+  std::erase_if(made, [&](const Contribution& c) { return !reduction_->made(c); });
+  reduction_.reset();
   tip_ = Tip{record, {}};
   ++updates_under_way_;
   last_jobs_ = 0;
   compute<Digest>(
       0,
-      [reduction, record, geometry = geometry_](TrainState& state) {
-        std::vector<Contribution> made = record.contributors;
-        std::erase_if(made, [&](const Contribution& c) { return !reduction->made(c); });
-        state.keep_losses(record.round, geometry, made);
-        return state.apply(record.round, reduction->mean());
+      [made, mean, round = record.round, geometry = geometry_](TrainState& state) {
+        state.keep_losses(round, geometry, made);
+        return state.apply(round, geometry, mean);
       },
-      [this, record, reduction](Digest parameters, Duration took) {
-        spare_mean_ = reduction->take_memory();
-        on_update(record, parameters, took);
-      });
+      [this, record](Digest parameters, Duration took) { on_update(record, parameters, took); });
   after_update(record);
 }
 

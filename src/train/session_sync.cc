@@ -89,7 +89,7 @@ void Session::Machine::replay(FetchedMean mean) {
   compute<Result<Digest>>(
       0,
       [shared, geometry = geometry_](TrainState& state) {
-        return state.apply_encoded(shared->record, geometry, shared->segments);
+        return state.apply_missed(shared->record, geometry, shared->segments);
       },
       [this, shared](const Result<Digest>& parameters, Duration) {
         restoring_ = false;

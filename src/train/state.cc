@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/state.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 
 #include "average/mean_digest.h"
 #include "average/residual.h"
+#include "average/weighted_sum.h"
 #include "base/check.h"
 #include "codec/codec.h"
 
 namespace tw {
+namespace {
+
+constexpr std::size_t kPiece = 2048;
+static_assert(kPiece % kCodecPiece == 0);
+
+}  // namespace
 
 TrainState::TrainState(Trainer& trainer, const RunOptions& run)
     : trainer_(trainer),
@@ -33,31 +43,42 @@ double TrainState::accumulate(Round round, GradientSlot& slot, const RangeSet& s
   return loss;
 }
 
-Digest TrainState::apply(Round round, std::span<const float> mean) {
+Digest TrainState::apply(Round round, const Geometry& geometry, std::span<const Blob> mean) {
+  TW_CHECK(geometry.length == parameters_.size() && mean.size() == geometry.segments());
+  const Codec codec = codec_of_mean(run_.codec);
+  const auto decoded = [&](const TakePiece& take) {
+    std::array<float, kPiece> piece;  // stays in the first-level cache
+    for (std::uint64_t s = 0; s < mean.size(); ++s) {
+      for (std::uint64_t first = 0; first < geometry.size(s); first += kPiece) {
+        const auto values = std::span(piece).first(std::min<std::size_t>(kPiece, geometry.size(s) - first));
+        const auto encoded =
+            mean[s].bytes().subspan(encoded_bytes(codec, first), encoded_bytes(codec, values.size()));
+        TW_CHECK(decode(codec, encoded, values));
+        take(geometry.first(s) + first, values);
+      }
+    }
+  };
   ScheduleOptions schedule = run_.schedule;
   if (schedule.total_rounds == 0) schedule.total_rounds = run_.rounds;
-  optimizer_->apply(parameters_, mean, round, learning_rate(schedule, round));
+  optimizer_->apply(parameters_, decoded, round, learning_rate(schedule, round));
   return digest_of(std::span<const float>(parameters_));
 }
 
-Result<Digest> TrainState::apply_encoded(const Record& record, const Geometry& geometry,
-                                         std::span<const Blob> segments) {
-  TW_CHECK(segments.size() == geometry.segments());
+Result<Digest> TrainState::apply_missed(const Record& record, const Geometry& geometry,
+                                        std::span<const Blob> mean) {
+  TW_CHECK(mean.size() == geometry.segments());
   std::fill(residual_.begin(), residual_.end(), 0.0F);
   const Codec codec = codec_of_mean(run_.codec);
-  std::vector<float> mean(geometry.length);
-  for (std::uint64_t i = 0; i < segments.size(); ++i) {
-    const std::span<float> part = std::span(mean).subspan(geometry.first(i), geometry.size(i));
-    if (segments[i].size() != encoded_bytes(codec, part.size()) ||
-        !decode(codec, segments[i].bytes(), part)) {
-      return Error{"segment " + std::to_string(i) + " of the mean of round " + std::to_string(record.round) +
-                   " is damaged"};
-    }
+  std::vector<Digest> digests;
+  for (std::uint64_t s = 0; s < mean.size(); ++s) {
+    const bool fits = mean[s].size() == encoded_bytes(codec, geometry.size(s));
+    const auto digest = fits ? digest_of_decoded(codec, mean[s].bytes(), geometry.size(s)) : std::nullopt;
+    if (!digest) return Error{fmt::format("segment {} of the mean of round {} is damaged", s, record.round)};
+    digests.push_back(*digest);
   }
-  if (digest_of_mean(mean, geometry) != record.mean) {
-    return Error{"the mean of round " + std::to_string(record.round) + " is not the one that was recorded"};
-  }
-  return apply(record.round, mean);
+  if (digest_of_segments(digests) != record.mean)
+    return Error{fmt::format("the mean of round {} is not the one that was recorded", record.round)};
+  return apply(record.round, geometry, mean);
 }
 
 void TrainState::keep_losses(Round round, const Geometry& geometry, std::span<const Contribution> own) {

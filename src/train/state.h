@@ -37,13 +37,13 @@ class TrainState {
   /// losses.
   double accumulate(Round round, GradientSlot& slot, const RangeSet& samples);
 
-  /// One update with a mean gradient. Returns the digest of the parameters.
-  Digest apply(Round round, std::span<const float> mean);
+  /// One update with a mean gradient as it crosses the wire, a segment each. Returns the digest of the
+  /// parameters.
+  Digest apply(Round round, const Geometry& geometry, std::span<const Blob> mean);
 
-  /// The same with the mean as it came over the wire, a segment each, in a round that this peer missed:
-  /// nothing is carried over. An error when it is not the record's mean.
-  Result<Digest> apply_encoded(const Record& record, const Geometry& geometry,
-                               std::span<const Blob> segments);
+  /// The same in a round that this peer missed: nothing is carried over. An error when it is not the record's
+  /// mean.
+  Result<Digest> apply_missed(const Record& record, const Geometry& geometry, std::span<const Blob> mean);
 
   /// Error feedback: `own` are contributions of this process that count in the round that was committed. What
   /// rounding took from them is carried by its contribution in kCarrier of a later round. Nothing, where the
@@ -60,7 +60,7 @@ class TrainState {
 
   static constexpr std::uint32_t kCarrier = 0;
 
-  /// What a contribution in this slot carries: valid and unchanged until keep_losses, apply_encoded or
+  /// What a contribution in this slot carries: valid and unchanged until keep_losses, apply_missed or
   /// restore run. Empty in other slots, and where the run has no error feedback.
   std::span<const float> carried(std::uint32_t slot) const;
 

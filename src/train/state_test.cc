@@ -147,7 +147,7 @@ TEST(ErrorFeedback, ends_when_the_state_of_others_is_taken) {
   Record record;
   record.round = 1;
   record.mean = digest_of_mean(kNothing, kGeometry);
-  ASSERT_TRUE(peer.state.apply_encoded(record, kGeometry, mean).ok());
+  ASSERT_TRUE(peer.state.apply_missed(record, kGeometry, mean).ok());
   EXPECT_EQ(peer.carried(), kNothing) << "a round that it missed";
 }
 

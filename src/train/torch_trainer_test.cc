@@ -270,7 +270,8 @@ Evaluation train(Trainer& trainer, const RunOptions& options, double learning_ra
   for (std::uint64_t round = 1; round <= rounds; ++round) {
     std::vector<float> mean = gradient(trainer, parameters, {(round - 1) * batch, batch});
     for (float& g : mean) g /= static_cast<float>(batch);
-    optimizer->apply(parameters, mean, round, learning_rate);
+    optimizer->apply(
+        parameters, [&](const TakePiece& take) { take(0, mean); }, round, learning_rate);
   }
   return trainer.evaluate(parameters);
 }

@@ -102,7 +102,6 @@ class Story {
       ++segment;
     }
     TW_CHECK(digest_of_mean(mean, options_.geometry) == reduction_.mean_digest());
-    TW_CHECK(digest_of_mean(reduction_.mean(), options_.geometry) == reduction_.mean_digest());
   }
 
   Input& input_;
