@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kBin = 100ms;
 constexpr std::int64_t kSustained = 3;  // bins
+constexpr std::int64_t kLong = 10;      // bins: no burst lasts so long
 constexpr double kFull = 0.85;
 constexpr double kStep = 0.2;
 /// What others confirm of the same time may come so much later.
@@ -60,22 +61,28 @@ void LineSide::carried(Instant from, Instant to, std::uint64_t bytes) {
 void LineSide::raise(Instant from, Instant to) {
   from = std::max(from, start_of(bin_of(to) - kBins + kSustained));
   for (std::int64_t number = bin_of(from); number <= bin_of(to); ++number) {
-    capacity_ = std::max(capacity_, rate_before(number + 1));
+    capacity_ = std::max(capacity_, rate_before(number + 1, kSustained));
   }
 }
 
-double LineSide::rate_before(std::int64_t bin) const {
+void LineSide::correct(Instant at) {
+  if (capacity_ > 0) capacity_ = std::max(capacity_, rate_before(bin_of(at), kLong));
+}
+
+double LineSide::rate_before(std::int64_t bin, std::int64_t bins) const {
   double bytes = 0;
-  for (std::int64_t number = bin - kSustained; number < bin; ++number) {
+  for (std::int64_t number = bin - bins; number < bin; ++number) {
     const Bin& one = bins_[static_cast<std::size_t>(number % kBins)];
     if (one.number == number) bytes += one.bytes;
   }
-  return bytes / to_seconds(kSustained * kBin);
+  return bytes / to_seconds(bins * kBin);
 }
 
-bool LineSide::is_full(Instant at) const { return rate_before(bin_of(at)) >= kFull * capacity_; }
+bool LineSide::is_full(Instant at) const { return rate_before(bin_of(at), kSustained) >= kFull * capacity_; }
 
-void LineSide::lower(Instant at) { capacity_ += kStep * std::min(0.0, rate_before(bin_of(at)) - capacity_); }
+void LineSide::lower(Instant at) {
+  capacity_ += kStep * std::min(0.0, rate_before(bin_of(at), kSustained) - capacity_);
+}
 
 // ---- pairs
 
@@ -128,6 +135,7 @@ void LineMeter::on_tally(Instant now, PeerId from, const Tally& tally, Duration 
   Out& out = out_[from];
   out.flow.add(now, {tally.bytes, took});
   up_.carried(now - took, now, tally.bytes);
+  up_.correct(now);
   const double rate = out.flow.rate();
   const bool faster = out.limit > 0 && rate > kNoNoise * out.limit;
   if (faster) out.limit = rate;
@@ -160,6 +168,7 @@ std::optional<Tally> LineMeter::arrived(Instant now, PeerId from, std::uint64_t 
   if (took < kWindow || now < in.open_until) return std::nullopt;
   in.flow.add(now, {in.bytes, took});
   down_.carried(in.began_at, now, in.bytes);
+  down_.correct(now);
   if (in.told && now - in.told_at < kStale && in.told->more) down_.raise(now - kStale, now);
   in.began_at = now;
   if (is_held_back(now, from) && is_anybody_else_held_back(now, from)) down_.lower(now - kSettled);

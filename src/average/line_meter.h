@@ -21,6 +21,9 @@ class LineSide {
   /// It had as much to carry as it could meanwhile: its capacity is at least the highest rate of 0.3 s.
   void raise(Instant from, Instant to);
 
+  /// Whatever it had to carry: what is known of its capacity is not below the rate of the second before this.
+  void correct(Instant at);
+
   /// It carried at least 85 % of its capacity in the 0.3 s before this.
   bool is_full(Instant at) const;
 
@@ -37,7 +40,7 @@ class LineSide {
     double bytes = 0;
   };
 
-  double rate_before(std::int64_t bin) const;
+  double rate_before(std::int64_t bin, std::int64_t bins) const;
 
   std::array<Bin, kBins> bins_{};
   double capacity_ = 0;  ///< bytes/s

@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kMoment = 10ms;
 constexpr std::uint64_t kMessage = 20'000;
+constexpr PeerId kHere{1}, kThere{2};
 
 /// Peers with a meter each, whose lines and pairs are filled evenly (max-min fair) by whoever has something
 /// to send, a moment at a time. Tallies come at once.
@@ -236,6 +237,25 @@ TEST(LineMeter, takes_no_rate_from_tallies_that_cannot_be_true) {
   EXPECT_EQ(meter.line().up_bytes_per_s, 0);
   meter.on_tally(Instant{} + 1h, PeerId{1}, {UINT64_MAX, UINT64_MAX}, 0ms);
   EXPECT_LE(meter.line().up_bytes_per_s, 1e12);
+}
+
+// Streams over long ways start slowly, and then hold all that a peer has to send.
+TEST(LineMeter, corrects_what_it_knows_by_transfers_that_were_handed_over_at_once) {
+  LineMeter sender, receiver;
+  Instant now = Instant{} + 1h;
+  const auto carry = [&](int messages, Duration each) {
+    for (int i = 0; i < messages; ++i) {
+      now += each;
+      if (const auto tally = receiver.arrived(now, kHere, kMessage))
+        sender.on_tally(now, kThere, *tally, 0ms);
+    }
+  };
+  sender.handed(now, kThere);
+  carry(100, 10ms);
+  ASSERT_NEAR(sender.line().up_bytes_per_s, 2e6, 0.2e6);
+  sender.ran_dry(kThere);
+  carry(500, 4ms);
+  EXPECT_NEAR(sender.line().up_bytes_per_s, 5e6, 0.5e6);
 }
 
 }  // namespace

@@ -11,6 +11,9 @@
 namespace tw {
 namespace {
 
+/// Lines of one site, which end in what it shares, seem as different as this by chance.
+constexpr double kWorthIt = 1.1;
+
 using Hands = std::map<PeerId, Hand>;
 
 Hands by_peer(const std::vector<Hand>& hands) {
@@ -152,13 +155,16 @@ std::vector<Share> shares_in_site(std::uint64_t segments, std::vector<Hand> crew
     rates.push_back(std::min(hand.line.up_bytes_per_s, hand.line.down_bytes_per_s));
   const double least = *std::ranges::min_element(rates);
   const bool alike = least <= 0 || least == *std::ranges::max_element(rates);
-  if (alike || std::ranges::any_of(crew, [](const Hand& hand) { return !hand.owns; })) {
+  const auto equal = [&] {
     for (Hand& hand : crew) hand.line = {};
     return weighted_shares(segments, crew);
-  }
+  };
+  if (alike || std::ranges::any_of(crew, [](const Hand& hand) { return !hand.owns; })) return equal();
   const double all = std::accumulate(rates.begin(), rates.end(), 0.0);
   const auto members = static_cast<double>(crew.size());
   const double seconds = std::max(1 / least, (2 * members - 2 + crossing) / all);
+  const double seconds_if_equal = (2 * members - 2 + crossing) / members / least;
+  if (seconds_if_equal < kWorthIt * seconds) return equal();
   std::vector<double> parts;
   for (const double rate : rates) parts.push_back((seconds * rate - 1) / (seconds * all - members));
   return shares_of(segments, crew, parts);

@@ -66,6 +66,14 @@ TEST(Sites, hold_who_has_their_name_and_share_the_vector_among_them) {
   EXPECT_TRUE(is_sound(plan, 60));
 }
 
+TEST(Sites, share_equally_where_lines_seem_to_differ_by_little) {
+  const Plan alike = divided({hand(1, "a", 100), hand(2, "a", 85), hand(3, "b"), hand(4, "b")}, 60);
+  EXPECT_THAT(counts(alike.sites[0].shares),
+              ElementsAre(std::pair(PeerId{1}, 30U), std::pair(PeerId{2}, 30U)));
+  const Plan unlike = divided({hand(1, "a", 100), hand(2, "a", 50), hand(3, "b"), hand(4, "b")}, 60);
+  EXPECT_THAT(counts(unlike.sites[0].shares), ElementsAre(std::pair(PeerId{1}, 60U)));
+}
+
 TEST(Sites, without_a_name_are_those_of_one_peer_each) {
   const Plan plan = divided({hand(1, ""), hand(2, "a"), hand(3, ""), hand(4, "a")}, 12);
   EXPECT_EQ(plan.sites.size(), 3U);

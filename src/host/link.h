@@ -75,6 +75,14 @@ class Link : public StreamUser {
 
   std::size_t data_streams() const { return streams_.bulk.size(); }
 
+  bool is_far() const { return count_.is_far(); }
+
+  /// See StreamCount.
+  void share_with(int far_links) {
+    count_.share_with(far_links);
+    want_streams();
+  }
+
   void on_frame(Stream& stream, Frame frame) override;
   void on_room(Stream& stream) override;
   void on_end(Stream& stream, const std::string& why) override;

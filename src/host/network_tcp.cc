@@ -76,6 +76,7 @@ void TcpNetwork::close(PeerId peer) {
       departures_.emplace(serial, Departure{peer, found->second->release()}).first->second.streams;
   retire(std::move(found->second));
   links_.erase(found);
+  share_line();
   reception_->close(peer);
   // The data streams stay open until the other side has read the last control message: their end, seen first,
   // would end the link there.
@@ -212,8 +213,14 @@ void TcpNetwork::open_link(Serial serial) {
                           [this, peer, nonce = ends.nonce](int more) { dial_streams(peer, nonce, more); }};
   Link& link = *(links_[peer] = std::make_unique<Link>(loop_, ends, std::move(streams), *events_, calls));
   forget(serial);
+  share_line();
   events_->on_open(peer, hello);
   link.start();  // not destroyed by on_open: see retire
+}
+
+void TcpNetwork::share_line() {
+  const auto far = std::ranges::count_if(links_, [](const auto& entry) { return entry.second->is_far(); });
+  for (auto& [peer, link] : links_) link->share_with(static_cast<int>(far));
 }
 
 Link* TcpNetwork::link_of(PeerId peer, std::uint64_t nonce) {
@@ -314,6 +321,7 @@ void TcpNetwork::lose(PeerId peer, const std::string& why) {
   past_[peer] += streams.bytes();
   retire(std::move(found->second));
   links_.erase(found);
+  share_line();
   reception_->close(peer);
   events_->on_close(peer, why);
 }

@@ -89,6 +89,7 @@ class TcpNetwork : public Network {
   void dial_bulk(Serial serial);
   void join_bulk(Serial serial);
   void open_link(Serial serial);
+  void share_line();  ///< the number of links has changed
   void dial_streams(PeerId peer, std::uint64_t nonce, int streams);
   // owners: see stream.h
   void join_link(const Joining::Tie& tie, PeerId peer, std::shared_ptr<Stream> stream);

@@ -11,6 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr double kFirstTarget = 187.5e6;  // bytes per second
+constexpr double kFirstOfAll = 750e6;     // of all far links together
 constexpr int kFirstMost = 24;
 
 // A stream needs some seven round trips from its first packets to a full window.
@@ -21,19 +22,25 @@ constexpr Duration kMeasureAtLeast = 300ms;
 constexpr double kWorthIt = 1.1;
 constexpr Duration kPause = 20s;
 
-int first_guess(Duration round_trip) {
+int first_guess(Duration round_trip, int far_links) {
   if (round_trip < StreamCount::kNear) return 1;
-  const double streams = std::ceil(to_seconds(round_trip) * kFirstTarget / StreamCount::kWindowBytes);
+  const double target = std::min(kFirstTarget, kFirstOfAll / far_links);  // bytes per second
+  const double streams = std::ceil(to_seconds(round_trip) * target / StreamCount::kWindowBytes);
   return static_cast<int>(std::clamp<double>(streams, 1, kFirstMost));
 }
 
 }  // namespace
 
 StreamCount::StreamCount(Duration round_trip, int most)
-    : round_trip_(round_trip),
-      most_(most),
-      wanted_(std::min(most, first_guess(round_trip))),
-      warm_up_(kWarmUpRoundTrips * round_trip) {}
+    : round_trip_(round_trip), most_(most), warm_up_(kWarmUpRoundTrips * round_trip) {
+  share_with(1);
+}
+
+void StreamCount::share_with(int far_links) {
+  together_ = std::max(1, kMostTogether / std::max(1, far_links));
+  if (!is_guess_) return;
+  wanted_ = std::min(most_, first_guess(round_trip_, std::max(1, far_links)));
+}
 
 void StreamCount::on_saturated(Duration time, std::uint64_t bytes) {
   if (round_trip_ < kNear) return;
@@ -64,8 +71,10 @@ void StreamCount::judge(double bytes_per_s) {
 }
 
 void StreamCount::raise() {
-  before_ = wanted_ < most_ ? wanted_ : 0;
-  wanted_ = std::min(most_, 2 * wanted_);
+  const int next = std::min({most_, 2 * wanted_, std::max(wanted_, together_)});
+  before_ = wanted_ < next ? wanted_ : 0;
+  wanted_ = next;
+  is_guess_ = false;
   warm_up_ = kWarmUpRoundTrips * round_trip_;
 }
 

@@ -9,11 +9,16 @@
 namespace tw {
 
 /// How many data streams a peer wants to one other peer. A stream carries at most its window in a round trip,
-/// so the first guess is what 1.5 Gbit/s need at this round trip; while the streams together are the
-/// bottleneck, twice as many are tried, and kept when they carry more. A pure step machine.
+/// so the first guess is what 1.5 Gbit/s need at this round trip, or an equal part of 6 Gbit/s where more
+/// than four links are as far; while the streams together are the bottleneck, twice as many are tried, and
+/// kept when they carry more. A pure step machine.
 class StreamCount {
  public:
   static constexpr int kMost = 64;
+
+  /// Of all links that are not within a site. Where they end in one line, each that takes more streams takes
+  /// from the others, so that all would end with the most, and windows of a few packets.
+  static constexpr int kMostTogether = 192;
 
   /// Within one site a window is no limit, and a second stream only costs.
   static constexpr Duration kNear = std::chrono::milliseconds(2);
@@ -26,6 +31,11 @@ class StreamCount {
 
   int wanted() const { return wanted_; }
 
+  bool is_far() const { return round_trip_ >= kNear; }
+
+  /// So many links of this peer are far, this one included if it is.
+  void share_with(int far_links);
+
   /// So many bytes left during this time, and all the time more was waiting than the streams took.
   void on_saturated(Duration time, std::uint64_t bytes);
 
@@ -35,7 +45,9 @@ class StreamCount {
 
   Duration round_trip_;
   int most_;
-  int wanted_;
+  int wanted_ = 1;
+  int together_ = kMostTogether;  ///< this link's part
+  bool is_guess_ = true;
   int before_ = 0;       ///< while more are tried; 0: none are
   double best_ = 0;      ///< bytes per second with those before
   Duration warm_up_{};   ///< still to pass before what leaves is measured

@@ -34,6 +34,31 @@ TEST(StreamCount, begins_with_what_its_first_target_needs_at_this_distance) {
   EXPECT_EQ(StreamCount(2s).wanted(), 24);
 }
 
+TEST(StreamCount, begins_with_less_where_many_links_share_the_line) {
+  StreamCount count(103ms);
+  count.share_with(4);
+  EXPECT_EQ(count.wanted(), 8);
+  count.share_with(6);
+  EXPECT_EQ(count.wanted(), 5);
+  count.share_with(1);
+  EXPECT_EQ(count.wanted(), 8) << "the others have gone";
+}
+
+TEST(StreamCount, keeps_what_it_found_out_when_links_come) {
+  StreamCount count(103ms);
+  saturate(count, 60s, line(700e6, 103ms));
+  ASSERT_EQ(count.wanted(), 32);
+  count.share_with(6);
+  EXPECT_EQ(count.wanted(), 32);
+}
+
+TEST(StreamCount, takes_no_more_than_its_part_of_all_streams) {
+  StreamCount count(103ms);
+  count.share_with(8);
+  saturate(count, 120s, [](int streams) { return 1e6 * streams; });
+  EXPECT_EQ(count.wanted(), StreamCount::kMostTogether / 8);
+}
+
 TEST(StreamCount, grows_until_the_line_is_full_and_not_beyond) {
   StreamCount count(103ms);  // 25 MB/s a stream
   saturate(count, 60s, line(700e6, 103ms));
