@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "swarm/share_rules.h"
@@ -14,6 +16,9 @@ enum class SiteUse : std::uint8_t {
   flat,       ///< never
   tree,       ///< wherever there are two sites
 };
+
+/// In the order of the constants.
+inline constexpr std::array<std::string_view, 3> kSiteUseNames = {"auto", "flat", "tree"};
 
 /// Whether a plan with a tree of sites is better than the flat one for the same participants: faster by what
 /// is known of their lines, or at most a little slower with less between sites.

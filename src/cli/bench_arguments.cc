@@ -55,6 +55,12 @@ Result<Codec> parse_codec(const std::string& text) {
                            meant.empty() ? "" : fmt::format("; did you mean {}?", meant))};
 }
 
+Result<SiteUse> parse_site_use(const std::string& text) {
+  const auto found = std::ranges::find(kSiteUseNames, text);
+  if (found != kSiteUseNames.end()) return static_cast<SiteUse>(found - kSiteUseNames.begin());
+  return Error{fmt::format("--sites {}: expected {}", text, fmt::join(kSiteUseNames, ", "))};
+}
+
 Result<Disturbance> parse_disturbance(const std::string& option, const std::string& text,
                                       std::uint64_t peers) {
   const std::size_t at = text.find('@');

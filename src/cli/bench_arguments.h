@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "average/division.h"
 #include "base/ids.h"
 #include "base/result.h"
 #include "codec/codec.h"
@@ -20,6 +21,9 @@ Result<std::uint64_t> parse_bytes(const std::string& option, const std::string& 
 std::string bytes_text(std::uint64_t bytes);
 
 Result<Codec> parse_codec(const std::string& text);
+
+/// "auto", "flat", "tree".
+Result<SiteUse> parse_site_use(const std::string& text);
 
 /// What happens to one peer in the middle of one round.
 struct Disturbance {

@@ -61,6 +61,11 @@ TEST(Disturbance, that_is_wrong_shows_a_right_one) {
   EXPECT_FALSE(parse_disturbance("--stop", "0@0.5", 4));
 }
 
+TEST(SiteUse, has_a_name) {
+  EXPECT_EQ(parse_site_use("tree").value(), SiteUse::tree);
+  EXPECT_TRUE(says(parse_site_use("on").error().message, "--sites on: expected auto, flat, tree"));
+}
+
 TEST(Rivals, are_a_list_of_known_names) {
   EXPECT_EQ(parse_rivals("gloo,openmpi").value(), (std::vector<std::string>{"gloo", "openmpi"}));
   EXPECT_TRUE(says(parse_rivals("glo").error().message, "did you mean gloo?"));

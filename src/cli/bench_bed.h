@@ -16,6 +16,7 @@ struct Host {
   std::string name;
   std::vector<std::string> enter;  ///< words in front of a command that is to run there
   std::string address = "127.0.0.1";
+  std::string site{};  ///< empty: one of its own
 };
 
 /// What `tw-wan TOPOLOGY show` tells of a bed, of its first hosts.

@@ -32,7 +32,8 @@ BedPlan plan_of(const Json& bed, std::size_t hosts) {
   std::map<std::string, SiteRates> sites;
   for (const Json& host : bed.at("hosts")) {
     if (plan.hosts.size() == hosts) break;
-    plan.hosts.push_back({.name = host.at("name"), .enter = {}, .address = host.at("address")});
+    plan.hosts.push_back(
+        {.name = host.at("name"), .enter = {}, .address = host.at("address"), .site = host.at("site")});
     const double up = payload_bytes_per_s(host.at("up_bit_s"), share);
     const double down = payload_bytes_per_s(host.at("down_bit_s"), share);
     plan.cards.push_back({.peer = PeerId{plan.hosts.size()}, .line = {known(up), known(down), {}}});

@@ -24,6 +24,7 @@ TEST(BedPlan, has_hosts_with_names_addresses_and_lines_less_headers) {
   ASSERT_EQ(plan.hosts.size(), 3U);
   EXPECT_EQ(plan.hosts[1].name, "a-2");
   EXPECT_EQ(plan.hosts[2].address, "10.77.2.1");
+  EXPECT_EQ(plan.hosts[2].site, "b");
   EXPECT_EQ(plan.cards[0].line, (Line{5e6, 5e6, {}}));
   EXPECT_EQ(plan.cards[2].line, (Line{15e6, 15e6, {}}));
 }

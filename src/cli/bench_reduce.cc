@@ -50,6 +50,7 @@ Result<CrewOutcome> crew_turn(const ReduceOptions& options, const std::vector<Ho
   const Folder folder;
   std::vector<std::string> more;
   if (options.streams != 0) more = {"--streams", std::to_string(options.streams)};
+  more.insert(more.end(), {"--sites", std::string(kSiteUseNames[static_cast<std::size_t>(options.sites)])});
   Crew crew({.hosts = hosts,
              .bytes = options.bytes,
              .codec = options.codec,

@@ -25,6 +25,7 @@ struct ReduceOptions {
   Round turns = 1;
   std::uint64_t streams = 0;  ///< 0: as many as help
   bool tls = false;           ///< of tradewind's peers; the others have none
+  SiteUse sites = SiteUse::automatic;
   std::vector<std::string> rivals;
   std::optional<Disturbance> disturbance;
 

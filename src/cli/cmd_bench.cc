@@ -54,6 +54,9 @@ Result<ReduceOptions> options_of(const BenchArguments& arguments) {
   const auto codec = parse_codec(arguments.codec);
   if (!codec) return codec.error();
   options.codec = codec.value();
+  const auto sites = parse_site_use(arguments.sites);
+  if (!sites) return sites.error();
+  options.sites = sites.value();
   if (!arguments.kill.empty() && !arguments.stop.empty())
     return Error{fmt::format("--kill {} and --stop {}: expected one of them; run them one after the other",
                              arguments.kill, arguments.stop)};
@@ -90,6 +93,10 @@ void describe_bench(CLI::App& app, BenchArguments& arguments) {
       "gloo,gloo-ring,openmpi: the same vector with these, in turns (make bench builds them)");
   command->add_option("--streams", arguments.streams,
                       "at most so many data streams between two peers; default: as many as help");
+  command
+      ->add_option("--sites", arguments.sites,
+                   "auto, flat or tree: whether hosts of one site of TOPOLOGY are averaged first")
+      ->capture_default_str();
   command->add_option("--rounds", arguments.rounds, "that are measured, in each turn")->capture_default_str();
   command->add_option("--warm-up", arguments.warm_up, "rounds before them")->capture_default_str();
   command->add_option("--turns", arguments.turns, "how often everything is started anew")

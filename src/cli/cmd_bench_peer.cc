@@ -23,6 +23,8 @@ void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments) {
   command->add_option("--work-ms", arguments.work_ms);
   command->add_option("--out", arguments.out)->required();
   command->add_option("--listen", arguments.listen)->required();
+  command->add_option("--site", arguments.site);
+  command->add_option("--sites", arguments.sites);
   command->add_option("--join", arguments.join);
   command->add_option("--token", arguments.token);
 }
@@ -30,6 +32,8 @@ void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments) {
 int bench_peer(const BenchPeerArguments& arguments) {
   const auto codec = bench::parse_codec(arguments.codec);
   if (!codec) return complain(codec.error().message, kUsage);
+  const auto sites = bench::parse_site_use(arguments.sites);
+  if (!sites) return complain(sites.error().message, kUsage);
   bench::MappedBoard board;
   if (!arguments.board.empty()) {
     auto mapped = bench::map_board(arguments.board);
@@ -38,6 +42,7 @@ int bench_peer(const BenchPeerArguments& arguments) {
   }
   PeerOptions options{.session = {.self = PeerId{arguments.id},
                                   .incarnation = OsRandom().next(),
+                                  .site = arguments.site,
                                   .listen = arguments.listen,
                                   .join = arguments.join,
                                   .wait_for = static_cast<std::uint32_t>(arguments.peers),
@@ -53,6 +58,7 @@ int bench_peer(const BenchPeerArguments& arguments) {
     if (!tls) return complain(tls.error().message, kFailed);
     options.tls = std::move(tls).value();
   }
+  options.session.run.sites = sites.value();
   auto trainer = std::make_unique<bench::GradientTrainer>(
       bench::GradientTrainer::Options{.self = PeerId{arguments.id},
                                       .parameters = arguments.bytes / sizeof(float),

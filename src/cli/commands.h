@@ -134,6 +134,8 @@ struct BenchPeerArguments {
   std::uint64_t work_ms = 0;   ///< of a microbatch
   std::string out;
   std::string listen;
+  std::string site;            ///< PROVIDER:REGION:ZONE; empty: one of its own
+  std::string sites = "auto";  ///< names of SiteUse
   std::vector<std::string> join;
   std::string token;  ///< empty: without TLS
 };
@@ -151,6 +153,7 @@ struct BenchArguments {
   std::string warm_up = "3";
   std::string turns = "1";
   std::string streams;
+  std::string sites = "auto";
   std::string kill;
   std::string stop;
   bool tls = false;

@@ -196,10 +196,7 @@ Names names_of(Rounding) {
 
 Names names_of(Codec) { return kCodecNames; }
 
-Names names_of(SiteUse) {
-  static constexpr std::string_view kNames[] = {"auto", "flat", "tree"};
-  return kNames;
-}
+Names names_of(SiteUse) { return kSiteUseNames; }
 
 constexpr std::string_view kModels[] = {"mnist-cnn", "char-transformer"};
 
