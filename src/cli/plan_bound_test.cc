@@ -27,7 +27,6 @@ Bed bed(Prng& random) {
     cards.push_back(1e7 * (1 + random.below(100)));
     bed.network.set(site(g), site(g),
                     {.rtt_s = 0.001, .stream_bytes_per_s = cards[g], .path_bytes_per_s = cards[g]});
-    bed.network.set(site(g), {.host_bytes_per_s = cards[g]});
   }
   if (count_of(bed.peers) < 2) bed.peers[0].count = 2;
   std::vector<std::vector<double>> pairs(groups, std::vector<double>(groups));
