@@ -37,9 +37,9 @@ void Session::Machine::open_round() {
     if (observer_ != nullptr) observer_->on_commit(*head);
     if (observer_ != nullptr) observer_->on_applied(*head, tip_->parameters, false);
   }
-  reduction_ = std::make_unique<Reduction>(
-      Reduction::Options{options_.self, round_, geometry_, options_.run.codec, options_.run.dithers(),
-                         options_.run.norm_cap, options_.rarely});
+  reduction_ = std::make_unique<Reduction>(Reduction::Options{options_.self, round_, geometry_,
+                                                              options_.run.codec, options_.run.dithers(),
+                                                              options_.run.norm_cap, options_.rarely});
   ballots_beyond_cap_.clear();
   contributed_.clear();
   loss_sum_ = 0;
