@@ -4,7 +4,7 @@
 
 usage: bench/wan/check.py build/tw-wan        exit code 77: skipped, no root or no /dev/net/tun
 
-Bounds on time are wide: a machine with other work must pass. bench/wan/measure.py is exact.
+Bounds on time and rate are wide: a machine with other work must pass (what waits in buffers when measuring begins counts as well). bench/wan/measure.py is exact.
 """
 import json
 import os
@@ -135,7 +135,7 @@ def check_rate(bed):
     sink = bed.start("b", SINK, stdout=subprocess.PIPE)
     expect(sink.stdout.readline() == "listening\n", "the sink does not listen")
     bed.must("exec", "a-1", sys.executable, "-c", SOURCE, "b")
-    expect_between(75, float(sink.communicate(timeout=30)[0]), 101, "rate a to b in Mbit/s, of 96.5 for TCP")
+    expect_between(75, float(sink.communicate(timeout=30)[0]), 115, "rate a to b in Mbit/s, of 96.5 for TCP")
 
 
 def check_changes(bed):
