@@ -4,7 +4,8 @@
 
 usage: bench/wan/check.py build/tw-wan        exit code 77: skipped, no root or no /dev/net/tun
 
-Bounds on time and rate are wide: a machine with other work must pass (what waits in buffers when measuring begins counts as well). bench/wan/measure.py is exact.
+Bounds on time and rate are wide: a machine with other work must pass, and what waits in buffers when
+measuring begins counts as well. bench/wan/measure.py is exact.
 """
 import json
 import os
