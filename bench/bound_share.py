@@ -91,9 +91,11 @@ def plot(results, path):
             parts.append(text(x + BAR / 2 - 2, floor - height - 4, f"{100 * times['bound_share']:.0f}",
                               text_anchor="middle", fill="#333", font_size=11))
             x += BAR
-        title = f"{result['topology']}, {result['peers']} peers, {result['codec']}"
         middle = LEFT + group * (number + 0.5)
-        parts.append(text(middle, floor + 18, title, text_anchor="middle", fill="#333"))
+        lines = (f"{result['topology']}, {result['peers']} peers",
+                 f"{result['bytes'] / 1e6:.0f} MB, {result['codec']}")
+        for line, words in enumerate(lines):
+            parts.append(text(middle, floor + 16 + 15 * line, words, text_anchor="middle", fill="#333"))
     x = LEFT
     for name in dict.fromkeys(name for result in results for name, _ in systems(result)):
         parts.append(f'<rect x="{x}" y="12" width="12" height="12" fill="{COLOURS[name]}"/>')
