@@ -77,11 +77,10 @@ Status Box::run() {
   take_precedence();
   while (!ends_) {
     wait();
-    fabric_.step(read_clock() + 50us,
-                 [this](std::size_t host, const Frame& frame, Instant due, Duration way) {
-                   tuns_[host].write(frame.span());
-                   load_.delivered(read_clock() - due, way);
-                 });
+    fabric_.step(read_clock() + 50us, [this](std::size_t host, const Frame& frame, Instant due) {
+      tuns_[host].write(frame.span());
+      load_.delivered(read_clock() - due);
+    });
     if (const Instant now = read_clock(); now - second_began_ >= 1s) end_second(now);
   }
   return Unit{};

@@ -4,8 +4,7 @@
 
 usage: bench/wan/check.py build/tw-wan        exit code 77: skipped, no root or no /dev/net/tun
 
-Bounds on time and rate are wide: a machine with other work must pass, and what waits in buffers when
-measuring begins counts as well. bench/wan/measure.py is exact.
+Bounds on time are wide: a machine with other work must pass. bench/wan/measure.py is exact.
 """
 import json
 import os
@@ -47,11 +46,15 @@ SINK = """
 import socket, time
 l = socket.create_server(("", 5001)); print("listening", flush=True)
 c, _ = l.accept()
-began = time.monotonic(); warm = None; n = 0; data = c.recv(1 << 20)
-while data:
-    now = time.monotonic()
-    if warm is None and now - began > 1: warm, n = now, 0
-    n += len(data); data = c.recv(1 << 20)
+began = time.monotonic()
+while time.monotonic() - began < 1: c.recv(1 << 20)
+c.setblocking(False)
+try:
+    while c.recv(1 << 20): pass  # what waited in buffers
+except BlockingIOError: pass
+c.setblocking(True)
+warm = time.monotonic(); n = 0
+while data := c.recv(1 << 20): n += len(data)
 print(n * 8 / (time.monotonic() - warm) / 1e6)
 """
 SOURCE = """
@@ -136,7 +139,7 @@ def check_rate(bed):
     sink = bed.start("b", SINK, stdout=subprocess.PIPE)
     expect(sink.stdout.readline() == "listening\n", "the sink does not listen")
     bed.must("exec", "a-1", sys.executable, "-c", SOURCE, "b")
-    expect_between(75, float(sink.communicate(timeout=30)[0]), 115, "rate a to b in Mbit/s, of 96.5 for TCP")
+    expect_between(75, float(sink.communicate(timeout=30)[0]), 101, "rate a to b in Mbit/s, of 96.5 for TCP")
 
 
 def check_changes(bed):

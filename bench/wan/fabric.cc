@@ -73,11 +73,10 @@ void Fabric::fly(const Event& event, const Deliver& deliver) {
     flight.next = static_cast<Stage>(static_cast<int>(flight.next) + 1);
     if (*at > event.at) return schedule(event.flight, *at);
   }
-  Lane& lane = lane_of(flight);
-  Traffic& traffic = lane.traffic;
+  Traffic& traffic = lane_of(flight).traffic;
   traffic.bytes += flight.wire_bytes;
   traffic.packets += flight.packets;
-  deliver(flight.to, std::move(flight.frame), event.at, lane.link.delay);
+  deliver(flight.to, std::move(flight.frame), event.at);
   retire(event.flight);
 }
 

@@ -33,8 +33,7 @@ struct Queued {
 /// step machine; the packets are its own while they are under way.
 class Fabric {
  public:
-  /// way: of the link that it came by, without jitter.
-  using Deliver = std::function<void(std::size_t host, Frame frame, Instant due, Duration way)>;
+  using Deliver = std::function<void(std::size_t host, Frame frame, Instant due)>;
 
   /// kernel_nics: the hosts send no faster than their NIC by themselves.
   Fabric(const Topology& topology, bool kernel_nics, std::uint64_t seed);

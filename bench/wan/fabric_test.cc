@@ -45,7 +45,7 @@ class Bed {
   /// Runs from event to event, as the box would.
   std::vector<Arrival> run_until(Instant end) {
     std::vector<Arrival> arrivals;
-    const auto deliver = [&](std::size_t host, const Frame& frame, Instant due, Duration) {
+    const auto deliver = [&](std::size_t host, const Frame& frame, Instant due) {
       arrivals.push_back({host, frame.size, due - kStart});
     };
     while (fabric.next_step() <= end) {

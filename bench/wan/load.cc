@@ -13,7 +13,7 @@ std::string complaint(const BoxSecond& second) {
   if (second.unread > 0) return fmt::format("{} packets not read in time", second.unread);
   const double late_share = second.packets == 0 ? 0 : double(second.late) / double(second.packets);
   if (second.late >= Load::kFewestLate && late_share > Load::kMostLateShare) {
-    return fmt::format("{:.1f} % of packets late, the worst by {:.1f} ms", 100 * late_share,
+    return fmt::format("{:.1f} % of packets more than 2 ms late, the worst {:.1f} ms", 100 * late_share,
                        to_seconds(second.worst_lag) * 1e3);
   }
   if (second.cpu_share > Load::kMostCpuShare)
@@ -23,9 +23,9 @@ std::string complaint(const BoxSecond& second) {
 
 }  // namespace
 
-void Load::delivered(Duration lag, Duration way) {
+void Load::delivered(Duration lag) {
   ++now_.packets;
-  if (lag > std::max(kLate, way / kLatePartOfWay)) ++now_.late;
+  if (lag > kLate) ++now_.late;
   now_.worst_lag = std::max(now_.worst_lag, lag);
 }
 

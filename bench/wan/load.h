@@ -11,7 +11,7 @@ namespace tw::wan {
 /// What the box did in one second.
 struct BoxSecond {
   std::uint64_t packets = 0;  ///< handed over; one with TSO counts as one
-  std::uint64_t late = 0;     ///< of these
+  std::uint64_t late = 0;     ///< of these, later than kLate
   Duration worst_lag{};       ///< between when a packet was due and when it was handed over
   double cpu_share = 0;       ///< of one core
   std::uint64_t unread = 0;   ///< packets that hosts sent and the box did not read in time
@@ -21,13 +21,11 @@ struct BoxSecond {
 class Load {
  public:
   static constexpr Duration kLate = std::chrono::milliseconds(2);
-  /// Or this part of its way, where that is longer: a round trip of 100 ms is as good with 2.5 ms more.
-  static constexpr int kLatePartOfWay = 20;
   static constexpr double kMostLateShare = 0.01;
   static constexpr std::uint64_t kFewestLate = 10;  ///< fewer say nothing about the box
   static constexpr double kMostCpuShare = 0.9;
 
-  void delivered(Duration lag, Duration way);
+  void delivered(Duration lag);
 
   /// Ends the second; cpu: that the box used since it began, in wall time `elapsed`.
   void close(Duration cpu, Duration elapsed, std::uint64_t unread);

@@ -37,9 +37,9 @@ void Reduction::contribute(std::uint32_t slot, std::span<const float> gradient_s
                            std::span<const float> residual) {
   TW_CHECK(slot < kMaxSlots && !own_[slot] && samples > 0 && gradient_sum.size() == geometry().length);
   TW_CHECK(residual.empty() || residual.size() == geometry().length);
-  own_[slot] = OwnSlot{gradient_sum, residual, samples, {options_.codec}};
-  if (options_.stochastic && options_.codec == Codec::int8)
-    own_[slot]->encoding.dither = Dither{dither_seed(options_.round, options_.self, slot), 0};
+  const std::uint32_t seed = dither_seed(options_.round, options_.self, slot);
+  own_[slot] =
+      OwnSlot{gradient_sum, residual, samples, encoding_of(options_.codec, options_.stochastic, seed)};
   const Input* input = input_of(options_.self, slot);
   if (input == nullptr || own_slot(*input) == nullptr) return;
   count_missing();

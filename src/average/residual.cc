@@ -52,6 +52,11 @@ std::uint32_t dither_seed(Round round, PeerId peer, std::uint32_t slot) {
   return static_cast<std::uint32_t>(mix(mix(round, peer.value), slot));
 }
 
+Encoding encoding_of(Codec codec, bool stochastic, std::uint32_t seed) {
+  if (!stochastic || codec != Codec::int8) return {codec};
+  return {codec, Dither{seed, 0}};
+}
+
 bool encode_sum(const Encoding& encoding, std::span<const float> gradient_sum,
                 std::span<const float> residual, float scale, std::span<std::byte> out) {
   const Codec codec = encoding.codec;

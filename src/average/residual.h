@@ -24,6 +24,9 @@ struct Encoding {
 /// What decides by what chance the values of a contribution are rounded.
 std::uint32_t dither_seed(Round round, PeerId peer, std::uint32_t slot);
 
+/// That of one contribution; only int8 can be stochastic.
+Encoding encoding_of(Codec codec, bool stochastic, std::uint32_t seed);
+
 /// Encodes scale * (gradient_sum + residual), each operation rounded; an empty residual is none. Sizes as for
 /// encode of one segment, and what it returns.
 bool encode_sum(const Encoding& encoding, std::span<const float> gradient_sum,

@@ -7,7 +7,7 @@
 
 namespace tw {
 
-Line fit_line(const std::vector<Point>& points) {
+LinearFit fit_line(const std::vector<Point>& points) {
   const auto count = static_cast<double>(points.size());
   double mean_x = 0;
   double mean_y = 0;

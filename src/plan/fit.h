@@ -10,7 +10,7 @@ struct Point {
   double y = 0;
 };
 
-struct Line {
+struct LinearFit {
   double at_0 = 0;
   double slope = 0;
 
@@ -18,7 +18,7 @@ struct Line {
 };
 
 /// Least squares; at least two different x.
-Line fit_line(const std::vector<Point>& points);
+LinearFit fit_line(const std::vector<Point>& points);
 
 /// Between points, which rise in x, linear; outside them as at the nearest.
 double interpolate(const std::vector<Point>& points, double x);

@@ -7,7 +7,7 @@ namespace tw {
 namespace {
 
 TEST(Fit, a_line_through_points_on_a_line_is_that_line) {
-  const Line line = fit_line({{1, 5}, {2, 7}, {4, 11}});
+  const LinearFit line = fit_line({{1, 5}, {2, 7}, {4, 11}});
   EXPECT_NEAR(line.at_0, 3, 1e-12);
   EXPECT_NEAR(line.slope, 2, 1e-12);
 }

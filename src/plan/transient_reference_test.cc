@@ -252,7 +252,7 @@ TEST(SyncSwitchReference, time_is_linear_in_the_synchronous_share) {
     if (row.text("workload") == "cifar10_res32" &&
         (row.text("order") == "BSP_first" || row.text("order") == "ASP"))
       times.push_back({row.number("bsp_percent"), row.number("time_s_median")});
-  const Line line = fit_line(times);
+  const LinearFit line = fit_line(times);
   for (const Point& point : times) EXPECT_NEAR(line.at(point.x) / point.y, 1, 0.05) << point.x;
 }
 

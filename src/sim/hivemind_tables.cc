@@ -4,87 +4,49 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <fstream>
-#include <numeric>
+#include <iterator>
+
+#include "base/csv.h"
 
 namespace tw {
 namespace {
 
-using Row = std::map<std::string, std::string>;
-
 constexpr double kBytesPerGbit = 125e6;
 constexpr double kEightGpuMicrobatch = 256;  // of the DGX-2; experiments.csv gives the median over peers
 
-/// One line of CSV; a field in double quotes may hold commas.
-std::vector<std::string> split_csv(const std::string& line) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (const char c : line) {
-    if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      fields.emplace_back();
-    } else if (c != '\r') {
-      fields.back() += c;
-    }
-  }
-  return fields;
-}
-
-Result<std::vector<Row>> read_csv(const std::string& path) {
+Result<CsvTable> read_table(const std::string& path) {
   std::ifstream file(path);
-  std::string line;
-  if (!std::getline(file, line)) return Error{path + ": cannot be read"};
-  const std::vector<std::string> names = split_csv(line);
-  std::vector<Row> rows;
-  while (std::getline(file, line)) {
-    const std::vector<std::string> fields = split_csv(line);
-    if (fields.size() != names.size()) {
-      return Error{fmt::format("{}: line {} has {} fields, its head {}", path, rows.size() + 2, fields.size(),
-                               names.size())};
-    }
-    Row row;
-    for (std::size_t i = 0; i < names.size(); ++i) row[names[i]] = fields[i];
-    rows.push_back(std::move(row));
-  }
-  return rows;
+  if (!file) return Error{path + ": cannot be read"};
+  return CsvTable::parse(path, std::string(std::istreambuf_iterator<char>(file), {}), {});
 }
 
 /// 0 where the field is empty.
-double number(const Row& row, const std::string& name) {
-  const auto found = row.find(name);
-  return found == row.end() ? 0 : std::strtod(found->second.c_str(), nullptr);
-}
-
-std::string text(const Row& row, const std::string& name) {
-  const auto found = row.find(name);
-  return found == row.end() ? "" : found->second;
-}
+double number(CsvRow& row, const std::string& name) { return row.number_or(name, 0); }
 
 bool is_clean(const std::string& flags) {
   return flags.empty() || flags == "azure_net_counters_doubled_halved_here";
 }
 
-Result<PublishedRun> published_run(const Row& row) {
-  Result<std::vector<PeerGroup>> peers = parse_peers(text(row, "peers"));
-  if (!peers) return Error{text(row, "exp_id") + ": " + peers.error().message};
+Result<PublishedRun> published_run(CsvRow row) {
+  Result<std::vector<PeerGroup>> peers = parse_peers(row.text("peers"));
+  if (!peers) return Error{row.text("exp_id") + ": " + peers.error().message};
   PublishedRun run;
-  run.id = text(row, "exp_id");
-  run.group = text(row, "group");
-  run.domain = text(row, "domain");
-  run.model = text(row, "model");
+  run.id = row.text("exp_id");
+  run.group = row.text("group");
+  run.domain = row.text("domain");
+  run.model = row.text("model");
   run.params_m = number(row, "params_m");
   run.target_batch_size = static_cast<std::uint64_t>(number(row, "tbs"));
   run.microbatch = static_cast<std::uint64_t>(number(row, "micro_batch"));
   run.peers = std::move(peers).value();
-  run.clean = is_clean(text(row, "flags"));
+  run.clean = is_clean(row.text("flags"));
   run.samples_per_s = number(row, "global_sps");
   run.samples_per_s_std = number(row, "global_sps_std");
   run.local_samples_per_s = number(row, "local_sps");
   run.communication_s = number(row, "comm_s");
   run.granularity = number(row, "granularity_wall");
+  if (const Status read = row.status(); !read) return read.error();
   return run;
 }
 
@@ -94,12 +56,13 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-std::map<std::pair<std::string, std::string>, double> baselines(const std::vector<Row>& rows) {
+std::map<std::pair<std::string, std::string>, double> baselines(const CsvTable& table) {
   std::map<std::pair<std::string, std::string>, std::vector<double>> all;
-  for (const Row& row : rows) {
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    CsvRow row = table.row(i);
     const double speed = number(row, "sps_wall");
-    if (text(row, "used_in_paper") == "yes" && speed > 0) {
-      all[{text(row, "gpu"), text(row, "model")}].push_back(speed);
+    if (row.text("used_in_paper") == "yes" && speed > 0) {
+      all[{row.text("gpu"), row.text("model")}].push_back(speed);
     }
   }
   std::map<std::pair<std::string, std::string>, double> medians;
@@ -146,24 +109,25 @@ double Reference::nic_bytes_per_s(const Site& site) const {
 
 Result<Reference> read_reference(const std::string& folder) {
   Reference reference;
-  const Result<std::vector<Row>> experiments = read_csv(folder + "/experiments.csv");
-  const Result<std::vector<Row>> machines = read_csv(folder + "/baselines.csv");
-  const Result<std::vector<Row>> single = read_csv(folder + "/network.csv");
-  const Result<std::vector<Row>> many = read_csv(folder + "/multistream.csv");
+  const Result<CsvTable> experiments = read_table(folder + "/experiments.csv");
+  const Result<CsvTable> machines = read_table(folder + "/baselines.csv");
+  const Result<CsvTable> single = read_table(folder + "/network.csv");
+  const Result<CsvTable> many = read_table(folder + "/multistream.csv");
   for (const auto* table : {&experiments, &machines, &single, &many}) {
     if (!table->ok()) return table->error();
   }
-  for (const Row& row : experiments.value()) {
-    Result<PublishedRun> run = published_run(row);
+  for (std::size_t i = 0; i < experiments.value().size(); ++i) {
+    Result<PublishedRun> run = published_run(experiments.value().row(i));
     if (!run) return run.error();
     reference.runs.push_back(std::move(run).value());
   }
   reference.baseline = baselines(machines.value());
   for (const auto* table : {&single, &many}) {
-    for (const Row& row : table->value()) {
+    for (std::size_t i = 0; i < table->value().size(); ++i) {
+      CsvRow row = table->value().row(i);
       const double bytes_per_s = number(row, "gbit_s") * kBytesPerGbit;
-      const Result<Site> from = parse_site(text(row, "src"));
-      const Result<Site> to = parse_site(text(row, "dst"));
+      const Result<Site> from = parse_site(row.text("src"));
+      const Result<Site> to = parse_site(row.text("dst"));
       if (!from || !to) return (from ? to : from).error();
       if (table == &single) {
         reference.paths[{from.value(), to.value()}] = {bytes_per_s, number(row, "rtt_ms") / 1e3};

@@ -507,8 +507,7 @@ HeldSizes World::held_sizes() const {
           .segments = geometry.segments(),
           .state_bytes = state_bytes,
           .state_chunks = state_bytes / options_.chunk_bytes + 1,
-          .microbatches =
-              LeaseBook::Options{options_.run.target_batch_size, options_.run.microbatch}.microbatches(),
+          .microbatches = options_.run.microbatches(),
           .peers = current_.size()};
 }
 

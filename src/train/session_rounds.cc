@@ -230,6 +230,7 @@ void Session::Machine::act(const Committed& committed) {
   std::vector<std::pair<std::string, double>> numbers = {
       {"samples", own},
       {"samples_total", static_cast<double>(record.samples_total())},
+      {"carried", static_cast<double>(record.carried.count())},
       {"members", static_cast<double>(record.members.size())},
       {"calc_s", to_seconds(averaging_since - began_at_)},
       {"comm_s", to_seconds(now - averaging_since)}};

@@ -85,8 +85,7 @@ void TrainState::keep_losses(Round round, const Geometry& geometry, std::span<co
   if (residual_.empty()) return;
   const auto keep = [&](const Contribution& c) {
     const bool carrier = c.slot == kCarrier;
-    Encoding encoding{run_.codec};
-    if (run_.dithers()) encoding.dither = Dither{dither_seed(round, c.peer, c.slot), 0};
+    const Encoding encoding = encoding_of(run_.codec, run_.dithers(), dither_seed(round, c.peer, c.slot));
     keep_loss(encoding, geometry, {slots_.at(c.slot).sum, c.samples, carrier}, residual_);
   };
   for (const Contribution& c : own) {

@@ -195,6 +195,7 @@ void check_history(const std::vector<std::vector<LogEntry>>& logs) {
   std::map<Round, std::set<std::string>> records, parameters;
   std::map<Round, double> own_samples;
   std::map<Round, std::set<double>> totals;
+  std::map<Round, double> carried;
   for (const auto& log : logs) {
     Round last = 0;
     for (const LogEntry& entry : log) {
@@ -206,6 +207,7 @@ void check_history(const std::vector<std::vector<LogEntry>>& logs) {
       last = event.round;
       EXPECT_EQ(event.why, "") << "round " << event.round;
       totals[event.round].insert(number_in(event, "samples_total").value_or(0));
+      carried[event.round] = number_in(event, "carried").value_or(-1);
       records[event.round].insert(event.digest);
       own_samples[event.round] += number_in(event, "samples").value_or(0);
     }
@@ -218,6 +220,9 @@ void check_history(const std::vector<std::vector<LogEntry>>& logs) {
     EXPECT_EQ(total.size(), 1U) << "samples until round " << round;
     EXPECT_GE(*total.begin() - before, kSamples / 2) << "samples of round " << round;
     EXPECT_LE(*total.begin() - before, kSamples) << "samples of round " << round;
+    if (const auto next = carried.find(round + 1); next != carried.end()) {
+      EXPECT_EQ(*total.begin() - before + next->second, static_cast<double>(kSamples)) << "round " << round;
+    }
     before = *total.begin();
   }
   for (const auto& [round, samples] : own_samples)
