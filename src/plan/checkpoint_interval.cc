@@ -38,4 +38,6 @@ double expected_wall_per_work(const CheckpointCost& cost, double interval_s) {
   return std::exp(cost.restart_s / m) * m * std::expm1((interval_s + cost.checkpoint_s) / m) / interval_s;
 }
 
+double remote_checkpoint_s(double megabytes) { return 3.7512 + 0.020006 * megabytes; }
+
 }  // namespace tw

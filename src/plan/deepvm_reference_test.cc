@@ -2,55 +2,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "plan/deepvm.h"
-#include "plan/test_tables.h"
+#include "plan/test_studies.h"
 
 namespace tw {
 namespace {
 
+using testing_tables::deepvm_market;
 using testing_tables::require_table;
-using testing_tables::Table;
-
-void add_machine(CsvRow row, DeepVmMarket& market) {
-  if (row.word("role") == "worker")
-    market.workers.push_back(
-        {.name = row.word("name"),
-         .quota_class = row.word("quota_class"),
-         .vcpus = row.count("vcpu"),
-         .network_gbps = row.number("network_gbps"),
-         .flops_score = row.number("flops_score"),
-         .on_demand_usd_h = row.number("on_demand_usd_h"),
-         .spot_usd_h = row.number("spot_usd_h"),
-         .speed = {.a = row.number("sigmoid_a"), .b = row.number("sigmoid_b"), .c = row.number("sigmoid_c")},
-         .measured_s = {}});
-  else
-    market.anchors.push_back({.name = row.word("name"),
-                              .quota_class = row.word("quota_class"),
-                              .vcpus = row.count("vcpu"),
-                              .network_gbps = row.number("network_gbps"),
-                              .memory_gib = row.number("memory_gib"),
-                              .on_demand_usd_h = row.number("on_demand_usd_h")});
-}
-
-/// The simulated market of the publication knows no quotas.
-DeepVmMarket read_market(const std::string& dataset) {
-  DeepVmMarket market;
-  market.single_anchor_wins_ties = dataset == "synthetic";
-  const Table instances = require_table("planner/deepvm_instances.csv");
-  for (CsvRow row : instances)
-    if (row.text("dataset") == dataset) add_machine(row, market);
-  for (CsvRow row : require_table("planner/deepvm_saturation_table.csv"))
-    market.saturation[row.number("min_network_gbps")] = row.count("n_sat_workers_per_anchor");
-  if (dataset == "synthetic") return market;
-  for (CsvRow row : require_table("planner/deepvm_quotas.csv"))
-    if (row.text("dataset") == dataset)
-      market.quotas[row.word("quota_class")] = {row.count("on_demand_vcpu"), row.count("spot_vcpu")};
-  for (CsvRow row : require_table("planner/deepvm_measured_scaling.csv"))
-    for (GpuMachine& worker : market.workers)
-      if (worker.name == row.text("worker"))
-        worker.measured_s[row.count("n")] = row.number("training_time_s");
-  return market;
-}
 
 DeepVmPolicy policy_named(const std::string& name) {
   if (name == "cost_first") return DeepVmPolicy::cost_first;
@@ -71,8 +29,8 @@ void expect_cluster(CsvRow row, const DeepVmCluster& cluster) {
 
 TEST(DeepVmReference, every_published_recommendation_follows_from_the_inputs) {
   TW_SKIP_WITHOUT_TABLES();
-  const DeepVmMarket real = read_market("aws_real");
-  const DeepVmMarket synthetic = read_market("synthetic");
+  const DeepVmMarket real = deepvm_market("aws_real");
+  const DeepVmMarket synthetic = deepvm_market("synthetic");
   int rows = 0;
   for (CsvRow row : require_table("planner/deepvm_recommendations.csv")) {
     SCOPED_TRACE(fmt::format("deepvm_recommendations.csv:{}", row.line()));
@@ -105,7 +63,7 @@ DeepVmCluster evaluated_cluster(const DeepVmMarket& market, const std::string& p
 
 TEST(DeepVmReference, figure_8_is_recommended_and_priced_as_published) {
   TW_SKIP_WITHOUT_TABLES();
-  const DeepVmMarket market = read_market("aws_real");
+  const DeepVmMarket market = deepvm_market("aws_real");
   for (CsvRow row : require_table("planner/deepvm_aws_evaluation.csv")) {
     SCOPED_TRACE(row.text("policy"));
     const DeepVmCluster cluster = evaluated_cluster(market, row.word("policy"));
@@ -128,7 +86,7 @@ TEST(DeepVmReference, figure_8_is_recommended_and_priced_as_published) {
 
 TEST(DeepVmReference, the_corrected_objective_separates_cost_from_speed) {
   TW_SKIP_WITHOUT_TABLES();
-  const DeepVmMarket market = read_market("aws_real");
+  const DeepVmMarket market = deepvm_market("aws_real");
   const DeepVmCluster cheapest = least_usd(market, {.usd_per_h = 3}).value().cluster;
   EXPECT_EQ(cheapest.worker, "g5.xlarge");
   EXPECT_EQ(cheapest.workers, 1);

@@ -271,11 +271,7 @@ class Recommender {
   double start_h_ = 0;  ///< before all machines work
 };
 
-/// Seconds to write one to remote storage, by its size (CM-DARE, ICDCS 2020).
-double checkpoint_s(double params_m) {
-  constexpr double kBytesPerParam = 12;  // parameter and two moments
-  return 3.7512 + 0.020006 * kBytesPerParam * params_m;
-}
+constexpr double kCheckpointBytesPerParam = 12;  ///< parameter and two moments
 
 /// Only the loss of all peers at once takes a run back to a checkpoint. As an upper bound of its rate, that
 /// of a single machine: the shortest-lived of the plan.
@@ -287,7 +283,7 @@ void add_checkpoints(const MarketSpace& market, double params_m, Recommendation&
     life_h = std::min(life_h, market.candidates[i].lifetimes.expected_h());
     restart_s = std::max(restart_s, market.candidates[i].start_s);
   }
-  plan.checkpoint_s = checkpoint_s(params_m);
+  plan.checkpoint_s = remote_checkpoint_s(kCheckpointBytesPerParam * params_m);
   if (std::isinf(life_h)) return;
   const CheckpointCost cost{plan.checkpoint_s, life_h * 3600, restart_s};
   plan.checkpoint_interval_s = best_interval_s(cost);
