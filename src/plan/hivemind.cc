@@ -14,8 +14,8 @@ namespace {
 
 /// An fp16 gradient goes to its owner, the fp16 mean comes back.
 constexpr double kMbPerMParams = 4;
-/// Streams of several senders wander, and their owner waits for the slowest: the norm of their times. 3 and
-/// 1.5 were chosen once (the fit is flat around them), not fitted with the constants.
+/// Streams wander, and a round ends with the slowest of them: the norm of the times of all. 3 and 1.5 were
+/// chosen once (the fit is flat around them), not fitted with the constants.
 constexpr double kStragglers = 3;
 /// Processors and streams work side by side, but not perfectly: between the sum (1) and the longer
 /// (infinity).
@@ -51,24 +51,22 @@ class Streams {
   double pair_bytes_;
 };
 
-/// An owner in `own` waits for its streams from other sites.
-void add_wire(const PeerGroup& own, const std::vector<PeerGroup>& peers, const Streams& streams,
-              HivemindRound& round) {
+/// A round ends when each peer has all means, so all streams between sites are waited for, one of each pair
+/// of peers.
+void add_wire(const std::vector<PeerGroup>& peers, const Streams& streams, HivemindRound& round) {
   double sum = 0;
   double longest_s = 0;
-  const PeerGroup* slowest = nullptr;
-  for (const PeerGroup& other : peers) {
-    if (other.site == own.site) continue;
-    const double seconds = streams.seconds(other, own);
-    sum += other.count * std::pow(seconds, kStragglers);
-    if (seconds <= longest_s) continue;
-    longest_s = seconds;
-    slowest = &other;
+  for (std::size_t a = 0; a < peers.size(); ++a) {
+    for (std::size_t b = a + 1; b < peers.size(); ++b) {
+      if (peers[a].site == peers[b].site) continue;
+      const double seconds = streams.seconds(peers[a], peers[b]);
+      sum += peers[a].count * peers[b].count * std::pow(seconds, kStragglers);
+      if (seconds <= longest_s) continue;
+      longest_s = seconds;
+      round.slowest = to_string(peers[b].site) + ">" + to_string(peers[a].site);
+    }
   }
-  const double seconds = std::pow(sum, 1 / kStragglers);
-  if (slowest == nullptr || seconds <= round.wire_s) return;
-  round.wire_s = seconds;
-  round.slowest = to_string(slowest->site) + ">" + to_string(own.site);
+  round.wire_s = std::pow(sum, 1 / kStragglers);
 }
 
 }  // namespace
@@ -80,13 +78,12 @@ HivemindRound hivemind_round(const ModelProfile& model, const std::vector<PeerGr
   if (n < 2) return round;
   const double others = n - 1;
   const double pair_bytes = kMbPerMParams * 1e6 * model.params_m / n;
-  const Streams streams(network, law, pair_bytes);
+  add_wire(peers, Streams(network, law, pair_bytes), round);
   double update = 0;
   double exchange = 0;
   for (const PeerGroup& group : peers) {
     update = std::max(update, host_time(group, law));
     exchange = std::max(exchange, host_exchange_time(group, law));
-    add_wire(group, peers, streams, round);
     const double card = network.bytes_per_s(network_site(group), network_site(group), 1);
     round.card_s = std::max(round.card_s, others * pair_bytes / card);
   }

@@ -53,7 +53,7 @@ struct HivemindRound {
   double matchmaking_s = 0;  ///< waited for the floor
   double update_s = 0;
   double exchange_s = 0;  ///< of processors
-  double wire_s = 0;      ///< of streams between sites, on the owner that waits longest
+  double wire_s = 0;      ///< of all streams between sites, until the slowest is done
   double card_s = 0;      ///< of the network cards, at their full rate
   std::string slowest;    ///< stream between sites: "gcp:eu>gcp:aus"
   double comm_s = 0;      ///< all together; processors and streams overlap in part

@@ -35,10 +35,19 @@ TEST(HivemindRound, one_stream_carries_its_window_in_a_round_trip) {
   EXPECT_EQ(round.slowest, "gcp:aus>gcp:us");
 }
 
-TEST(HivemindRound, more_senders_are_waited_for_longer) {
+TEST(HivemindRound, all_streams_between_sites_are_waited_for) {
   const double one = round_of("1xT4@gc:us;1xT4@gc:eu", plain()).wire_s;
-  const double two = round_of("2xT4@gc:us;2xT4@gc:eu", plain()).wire_s;
-  EXPECT_NEAR(two, one / 2 * std::cbrt(2), 1e-9);
+  const double four = round_of("2xT4@gc:us;2xT4@gc:eu", plain()).wire_s;
+  EXPECT_NEAR(four, one / 2 * std::cbrt(4), 1e-9);
+  EXPECT_NEAR(round_of("1xT4@gc:us;2xT4@gc:eu;1xA10@gc:us", plain()).wire_s, four, 1e-9);
+}
+
+TEST(HivemindRound, a_slow_stream_is_waited_for_more_than_quick_ones) {
+  const double slow = round_of("1xT4@gc:us;1xT4@gc:aus", plain()).wire_s * 2 / 4;
+  const HivemindRound round = round_of("1xT4@gc:us;1xT4@gc:aus;2xT4@gc:us", plain());
+  EXPECT_NEAR(round.wire_s, slow * std::cbrt(3), 1e-9);
+  const HivemindRound world = round_of("1xT4@gc:us;1xT4@gc:eu;1xT4@gc:aus", plain());
+  EXPECT_EQ(world.slowest, "gcp:aus>gcp:eu");
 }
 
 TEST(HivemindRound, tensors_cost_with_the_root_of_the_other_peers) {
