@@ -11,7 +11,7 @@
 #include <memory>
 #include <set>
 
-#include "plan/round_time.h"
+#include "plan/site_rounds.h"
 
 namespace tw {
 namespace {
@@ -84,53 +84,11 @@ std::string name_of_gpu_at(const MarketSpace& market, std::size_t site) {
   return "";
 }
 
-/// Averaging by the model; each combination of counts once.
-class RoundCosts {
- public:
-  RoundCosts(const MarketInputs& inputs, const MarketSpace& market)
-      : workload_(inputs.workload), knowledge_(inputs.knowledge), tariffs_(inputs.tariffs) {
-    for (std::size_t site = 0; site < market.sites.size(); ++site)
-      sites_.push_back({0, name_of_gpu_at(market, site), market.sites[site]});
-  }
-
-  Averaging of(const std::vector<int>& peers) {
-    const auto known = known_.find(peers);
-    if (known != known_.end()) return known->second;
-    std::vector<PeerGroup> groups;
-    for (std::size_t site = 0; site < peers.size(); ++site)
-      if (peers[site] > 0) groups.push_back({peers[site], sites_[site].gpu, sites_[site].site});
-    const RoundTime time = derived_round(workload_, groups, knowledge_);
-    Averaging round{.seconds = time.comm_s};
-    for (std::size_t a = 0; a < groups.size(); ++a)
-      for (std::size_t b = 0; b < groups.size(); ++b)
-        if (time.sent_mb[a][b] > 0)
-          round.usd += time.sent_mb[a][b] / 1e3 * tariffs_.usd_per_gb(groups[a].site, groups[b].site);
-    return known_[peers] = round;
-  }
-
- private:
-  const Workload& workload_;
-  const Knowledge& knowledge_;
-  const Tariffs& tariffs_;
-  std::vector<PeerGroup> sites_;
-  std::map<std::vector<int>, Averaging> known_;
-};
-
-/// Of peers at one site, the quickest and the cheapest site; more peers take and cost no less.
-std::vector<Averaging> least_rounds(RoundCosts& costs, std::size_t sites, int most_peers) {
-  std::vector<Averaging> least(static_cast<std::size_t>(most_peers) + 2, {.seconds = 1e300, .usd = 1e300});
-  for (int n = most_peers; n >= 2; --n) {
-    const auto at = static_cast<std::size_t>(n);
-    least[at] = least[at + 1];
-    for (std::size_t site = 0; site < sites; ++site) {
-      std::vector<int> peers(sites);
-      peers[site] = n;
-      const Averaging here = costs.of(peers);
-      least[at].seconds = std::min(least[at].seconds, here.seconds);
-      least[at].usd = std::min(least[at].usd, here.usd);
-    }
-  }
-  return least;
+std::vector<PeerGroup> peer_of_each_site(const MarketSpace& market) {
+  std::vector<PeerGroup> peers;
+  for (std::size_t site = 0; site < market.sites.size(); ++site)
+    peers.push_back({1, name_of_gpu_at(market, site), market.sites[site]});
+  return peers;
 }
 
 void add_quotas(const Job& job, MarketSpace& market) {
@@ -207,7 +165,7 @@ Result<MarketSpace> market_space(const MarketInputs& inputs) {
                                     .samples_per_s = one.samples_per_s * one.working_share,
                                     .usd_per_h = one.usd_per_h * one.paid_share,
                                     .most = most_of(inputs.job, one.offer),
-                                    .domain = std::min(63, place_of(domains, one.offer.failure_domain))});
+                                    .domain = place_of(domains, one.offer.failure_domain)});
   market.params_m = inputs.workload.model.params_m;
   Space& space = market.space;
   space.sites = market.sites.size();
@@ -217,11 +175,11 @@ Result<MarketSpace> market_space(const MarketInputs& inputs) {
   space.samples_per_round = inputs.job.target_batch_size;
   space.usd_per_sample = inputs.workload.model.data_mb_per_sample / 1e3 * inputs.data_usd_per_gb;
   add_quotas(inputs.job, market);
-  // shared_ptr: owned by the copies of the space's function, which remember together.
-  const auto costs = std::make_shared<RoundCosts>(inputs, market);
-  const auto least = least_rounds(*costs, space.sites, space.most_peers);
-  space.averaging = [costs](const std::vector<int>& peers) { return costs->of(peers); };
-  space.least = [least](int peers) { return least[static_cast<std::size_t>(peers)]; };
+  // shared_ptr: owned by the copies of the space's functions, which remember together.
+  const auto rounds = std::make_shared<SiteRounds>(inputs.workload, peer_of_each_site(market),
+                                                   inputs.knowledge.network, inputs.tariffs);
+  space.averaging = [rounds](const std::vector<int>& peers) { return rounds->of(peers); };
+  space.least = [rounds](const PartialPlan& plan) { return rounds->least(plan); };
   return market;
 }
 

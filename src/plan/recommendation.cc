@@ -19,7 +19,7 @@ constexpr double kNotAllowed = std::numeric_limits<double>::infinity();
 constexpr int kTries = 4;  ///< to keep the limits in as many scenarios as the risk asks for
 constexpr int kFrontPoints = 8;
 constexpr std::size_t kRunnersUp = 3;
-constexpr Effort kQuick{.steps = 3000, .kept = 24};  ///< for what is only compared with
+constexpr Effort kQuick{.steps = 60'000, .exact = false};  ///< for what is only compared with
 constexpr double kAveragingFactor = 1.25;  ///< of the 80 % range of derived rounds (plan/round_time.cc)
 constexpr double kNotice_s = 30;           ///< enough to hand in what was done
 
@@ -206,36 +206,28 @@ class Recommender {
       plan.others.push_back(option_of("runner-up", found.best[i].counts));
   }
 
-  /// The best of the market with only those choices.
-  template <class Keep>
-  std::optional<Selection> best_of(const Limits& limits, Keep keep) const {
-    Space space = market_.space;
-    space.least_domains = 1;
-    for (std::size_t i = 0; i < space.choices.size(); ++i)
-      if (!keep(i)) space.choices[i].most = 0;
+  std::optional<Selection> best_of(const Limits& limits, const Space& space) const {
     const SearchResult found = search(space, objective_of(job_, measure_of(job_), limits, start_h_), kQuick);
     return found.best.empty() ? std::nullopt : std::optional(found.best.front());
   }
 
+  /// Without the limits where they cannot be met.
+  void add_baseline(const std::string& name, const Limits& limits, const Space& space,
+                    Recommendation& plan) const {
+    auto best = best_of(limits, space);
+    if (!best) best = best_of({}, space);
+    if (best) plan.others.push_back(option_of(name, best->counts));
+  }
+
   void add_baselines(const Limits& limits, Recommendation& plan) const {
-    for (const Limits& tried : {limits, Limits{}}) {
-      std::optional<Selection> one_site;
-      for (std::size_t site = 0; site < market_.sites.size(); ++site) {
-        const auto best =
-            best_of(tried, [&](std::size_t i) { return market_.space.choices[i].site == site; });
-        if (best && (!one_site || best->value < one_site->value)) one_site = best;
-      }
-      if (!one_site) continue;
-      plan.others.push_back(option_of("one site", one_site->counts));
-      break;
-    }
-    for (const Limits& tried : {limits, Limits{}}) {
-      const auto on_demand = best_of(
-          tried, [&](std::size_t i) { return market_.candidates[i].offer.purchase != Purchase::spot; });
-      if (!on_demand) continue;
-      plan.others.push_back(option_of("on-demand only", on_demand->counts));
-      break;
-    }
+    Space space = market_.space;
+    space.least_domains = 1;
+    Space one_site = space;
+    one_site.most_sites = 1;
+    add_baseline("one site", limits, one_site, plan);
+    for (std::size_t i = 0; i < space.choices.size(); ++i)
+      if (market_.candidates[i].offer.purchase == Purchase::spot) space.choices[i].most = 0;
+    add_baseline("on-demand only", limits, space, plan);
   }
 
   void add_front(Recommendation& plan) const {

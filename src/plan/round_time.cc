@@ -24,60 +24,6 @@ constexpr double kRoundTrips = 4;
 constexpr double kUpdateSPerMParams = 7 * 4e6 / 10e9;
 constexpr double kDerivedFactor = 1.25;
 
-struct Lines {
-  std::vector<double> card;               ///< of a peer, each way; bytes/s
-  std::vector<std::vector<double>> pair;  ///< from a peer of one group to one of another
-  double rtt_s = 0;                       ///< the longest
-  std::string slowest;                    ///< pair
-};
-
-Lines lines_of(const Workload& workload, const std::vector<PeerGroup>& peers, const NetworkProfile& network) {
-  Lines lines;
-  double slowest = 0;
-  for (const PeerGroup& from : peers) {
-    lines.card.push_back(network.bytes_per_s(network_site(from), network_site(from), workload.streams));
-    auto& row = lines.pair.emplace_back();
-    for (const PeerGroup& to : peers) {
-      const Site a = network_site(from);
-      const Site b = network_site(to);
-      row.push_back(network.bytes_per_s(a, b, workload.streams));
-      lines.rtt_s = std::max(lines.rtt_s, network.rtt_s(a, b));
-      if (from.site == to.site || (slowest > 0 && row.back() >= slowest)) continue;
-      slowest = row.back();
-      lines.slowest = to_string(from.site) + ">" + to_string(to.site);
-    }
-  }
-  return lines;
-}
-
-/// Seconds for a vector of one byte, with the shares that take least: the same bound as average/bound.h, with
-/// one share for all peers of a group. Rows are linear in the shares times z, z = 1 / seconds.
-double flat_seconds(const std::vector<PeerGroup>& peers, const Lines& lines) {
-  const std::size_t z = peers.size();
-  const double n = count_of(peers);
-  double unit = 0;
-  for (std::size_t g = 0; g < z; ++g) unit = std::max(unit, lines.card[g]);
-  std::vector<Row> rows;
-  Row all{std::vector<double>(z + 1), 0};
-  all.factors[z] = 1;
-  for (std::size_t g = 0; g < z; ++g) {
-    all.factors[g] = -peers[g].count;
-    Row card{std::vector<double>(z + 1), lines.card[g] / unit};
-    card.factors[z] = 1;
-    card.factors[g] = n - 2;
-    rows.push_back(std::move(card));
-    for (std::size_t h = 0; h < z; ++h) {
-      if (g == h && peers[g].count == 1) continue;
-      Row pair{std::vector<double>(z + 1), lines.pair[g][h] / unit};
-      pair.factors[g] += 1;
-      pair.factors[h] += 1;
-      rows.push_back(std::move(pair));
-    }
-  }
-  rows.push_back(all);
-  return 1 / (with_largest_last(rows).back() * unit);
-}
-
 /// Each peer of a site gathers its part of the vector from the others there; roots, one of each site for a
 /// segment, exchange partials and means (2 (K - 1) vectors cross between K sites); the means go round the
 /// site. Within and between overlap, segment by segment.
@@ -120,6 +66,12 @@ double server_seconds(const std::vector<PeerGroup>& peers, const Lines& lines) {
   return 2 * slowest;
 }
 
+std::vector<int> counts_of(const std::vector<PeerGroup>& peers) {
+  std::vector<int> counts;
+  for (const PeerGroup& group : peers) counts.push_back(group.count);
+  return counts;
+}
+
 double seconds_per_byte(Pattern pattern, const std::vector<PeerGroup>& peers, const Lines& lines) {
   switch (pattern) {
     case Pattern::tradewind_sites:
@@ -129,7 +81,7 @@ double seconds_per_byte(Pattern pattern, const std::vector<PeerGroup>& peers, co
     case Pattern::parameter_server:
       return server_seconds(peers, lines);
     default:
-      return flat_seconds(peers, lines);
+      return flat_seconds_per_byte(counts_of(peers), lines);
   }
 }
 
@@ -189,6 +141,53 @@ double most_sent_mb(const std::vector<PeerGroup>& peers, const Sent& sent) {
 
 }  // namespace
 
+Lines lines_of(const Workload& workload, const std::vector<PeerGroup>& peers, const NetworkProfile& network) {
+  Lines lines;
+  double slowest = 0;
+  for (const PeerGroup& from : peers) {
+    lines.card.push_back(network.bytes_per_s(network_site(from), network_site(from), workload.streams));
+    auto& row = lines.pair.emplace_back();
+    for (const PeerGroup& to : peers) {
+      const Site a = network_site(from);
+      const Site b = network_site(to);
+      row.push_back(network.bytes_per_s(a, b, workload.streams));
+      lines.rtt_s = std::max(lines.rtt_s, network.rtt_s(a, b));
+      if (from.site == to.site || (slowest > 0 && row.back() >= slowest)) continue;
+      slowest = row.back();
+      lines.slowest = to_string(from.site) + ">" + to_string(to.site);
+    }
+  }
+  return lines;
+}
+
+/// The same bound as average/bound.h, with one share for all peers of a group. Rows are linear in the shares
+/// times z, z = 1 / seconds.
+double flat_seconds_per_byte(const std::vector<int>& peers, const Lines& lines) {
+  const std::size_t z = peers.size();
+  const double n = std::accumulate(peers.begin(), peers.end(), 0);
+  double unit = 0;
+  for (std::size_t g = 0; g < z; ++g) unit = std::max(unit, lines.card[g]);
+  std::vector<Row> rows;
+  Row all{std::vector<double>(z + 1), 0};
+  all.factors[z] = 1;
+  for (std::size_t g = 0; g < z; ++g) {
+    all.factors[g] = -peers[g];
+    Row card{std::vector<double>(z + 1), lines.card[g] / unit};
+    card.factors[z] = 1;
+    card.factors[g] = n - 2;
+    rows.push_back(std::move(card));
+    for (std::size_t h = 0; h < z; ++h) {
+      if (g == h && peers[g] == 1) continue;
+      Row pair{std::vector<double>(z + 1), lines.pair[g][h] / unit};
+      pair.factors[g] += 1;
+      pair.factors[h] += 1;
+      rows.push_back(std::move(pair));
+    }
+  }
+  rows.push_back(all);
+  return 1 / (with_largest_last(rows).back() * unit);
+}
+
 std::vector<std::vector<double>> sent_evenly(const std::vector<PeerGroup>& peers, double mb_per_peer) {
   std::vector<std::vector<double>> sent;
   const int others = count_of(peers) - 1;
@@ -208,23 +207,39 @@ double wire_seconds(const Workload& workload, const std::vector<PeerGroup>& peer
   return bytes * seconds_per_byte(workload.pattern, peers, lines_of(workload, peers, network));
 }
 
+double latency_s(Pattern pattern, int peers, double rtt_s) {
+  return kRoundS + (pattern == Pattern::ring ? peers - 1 : kRoundTrips) * rtt_s;
+}
+
+RoundParts round_parts(const Workload& workload, double wire_s_per_byte, double most_sent_mb,
+                       double latency_s) {
+  const double bytes = workload.bytes_per_param * workload.model.params_m * 1e6;
+  return {.wire_s = bytes * wire_s_per_byte / kShareOfBound,
+          .processor_s = kProcessorSPerGb * most_sent_mb / 1e3,
+          .latency_s = latency_s,
+          .update_s = kUpdateSPerMParams * workload.model.params_m};
+}
+
 RoundTime derived_round(const Workload& workload, const std::vector<PeerGroup>& peers,
                         const Knowledge& knowledge) {
+  return derived_round(workload, peers, lines_of(workload, peers, knowledge.network));
+}
+
+RoundTime derived_round(const Workload& workload, const std::vector<PeerGroup>& peers, const Lines& lines) {
   if (count_of(peers) < 2) return {.sent_mb = sent_evenly(peers, 0)};
-  const Lines lines = lines_of(workload, peers, knowledge.network);
   const double mb = workload.bytes_per_param * workload.model.params_m;
   RoundTime time{.factor = kDerivedFactor, .sent_mb = sent_by(workload.pattern, peers, mb)};
-  const double wire_s = wire_seconds(workload, peers, knowledge.network) / kShareOfBound;
-  const double processor_s = kProcessorSPerGb * most_sent_mb(peers, time.sent_mb) / 1e3;
-  const double steps = workload.pattern == Pattern::ring ? count_of(peers) - 1 : kRoundTrips;
-  const double latency_s = kRoundS + steps * lines.rtt_s;
-  const double update_s = kUpdateSPerMParams * workload.model.params_m;
-  time.comm_s = std::max(wire_s, processor_s) + latency_s + update_s;
-  const double longest = std::max({wire_s, processor_s, latency_s, update_s});
-  if (longest == wire_s) {
+  const RoundParts parts = round_parts(workload, seconds_per_byte(workload.pattern, peers, lines),
+                                       most_sent_mb(peers, time.sent_mb),
+                                       latency_s(workload.pattern, count_of(peers), lines.rtt_s));
+  time.comm_s = parts.comm_s();
+  const double longest = std::max({parts.wire_s, parts.processor_s, parts.latency_s, parts.update_s});
+  if (longest == parts.wire_s) {
     time.limit = lines.slowest.empty() ? "network card" : "path " + lines.slowest;
   } else {
-    time.limit = longest == processor_s ? "exchange" : longest == latency_s ? "latency" : "update";
+    time.limit = longest == parts.processor_s ? "exchange"
+                 : longest == parts.latency_s ? "latency"
+                                              : "update";
   }
   return time;
 }

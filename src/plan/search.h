@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-/// Which machines, how many of each. How fast a round is averaged depends on the number of peers at each site
-/// alone; for fixed numbers, speed and price add up over the machines, so of two picks for a site the one
-/// that is slower and dearer is never needed: dynamic programming over non-dominated picks loses nothing.
+/// Which machines, how many of each: branch and bound. How fast a round is averaged depends on the number of
+/// peers at each site alone, so the search branches over these numbers; for fixed numbers, speed and price
+/// add up over the machines, which leaves a knapsack problem (plan/search_machines.h).
 namespace tw {
 
 /// A kind of machine that can be had.
@@ -19,7 +19,7 @@ struct Choice {
   int most = 0;          ///< peers
   int quota = -1;        ///< of Space::quotas; -1: none
   double quota_use = 1;  ///< of a peer
-  int domain = 0;        ///< failure domain, below 64
+  int domain = 0;        ///< failure domain, from 0
 };
 
 /// Of a round.
@@ -28,9 +28,19 @@ struct Averaging {
   double usd = 0;      ///< of traffic
 };
 
+/// A plan in work: peers whose numbers are fixed, and more of them at any open sites.
+struct PartialPlan {
+  std::vector<int> peers;  ///< by site
+  std::vector<bool> open;  ///< sites that may get some of the others; of a site with peers: more than these
+  int more = 0;
+  int most_each = 0;  ///< of an open site
+  int apart = 0;      ///< of the others, at least so many are at as many sites that have no peers yet
+};
+
 struct Space {
   std::vector<Choice> choices;
   std::size_t sites = 0;
+  std::size_t most_sites = 0;  ///< 0: any number
   int most_peers = 0;
   std::vector<double> quotas;  ///< limits that choices share
   int least_domains = 1;
@@ -38,8 +48,8 @@ struct Space {
   bool delayed = false;       ///< a round is averaged while the next is calculated
   double usd_per_sample = 0;  ///< of reading data
   std::function<Averaging(const std::vector<int>& peers_by_site)> averaging;
-  /// What so many peers or more take at least, wherever they are; for bounds.
-  std::function<Averaging(int peers)> least;
+  /// What every completion of the plan takes at least, for bounds; the tighter the quicker is the search.
+  std::function<Averaging(const PartialPlan& plan)> least;
 };
 
 struct Score {
@@ -63,27 +73,30 @@ struct Selection {
 };
 
 struct Effort {
-  std::size_t steps = 12000;  ///< combinations of sites and counts that are looked at
-  std::size_t kept = 40;      ///< picks for the peers of a site at most
+  std::size_t steps = 600'000;  ///< bounds that are computed, of one to three microseconds each
+  bool exact = true;            ///< false: what is better by less than 0.01 % is not looked for
 };
 
 struct SearchResult {
-  std::vector<Selection>
-      best;            ///< the best first, each of another combination of sites; empty: nothing allowed
+  /// The best first, each of another combination of sites; empty: nothing allowed. Only the first is proven.
+  std::vector<Selection> best;
   double bound = 0;    ///< no plan has a lesser value
-  bool exact = false;  ///< best[0] is the optimum
+  bool exact = false;  ///< best[0] is the optimum, but for rounding
   std::size_t steps = 0;
 
   /// How much better than best[0] a plan might be, as a share of it.
   double gap() const;
 };
 
-/// When the effort is spent before the search is over, the best plan is bettered by changes of single
-/// machines as long as that helps, and gap() says how far from the optimum it might be.
+/// First leaves out what could be better by less than 0.01 %, then nothing. When the effort is spent before,
+/// gap() says how far from the optimum the best plan might be.
 SearchResult search(const Space& space, const Objective& objective, Effort effort = {});
 
 /// Of given counts.
 Score score_of(const Space& space, const std::vector<int>& counts);
+
+/// Of machines with these sums, averaged so.
+Score score_of(const Space& space, double samples_per_s, double usd_per_h, const Averaging& round);
 
 /// Keeps quotas, limits and the minimum of failure domains.
 bool allowed(const Space& space, const std::vector<int>& counts);
