@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 #include <vector>
+
+#include "base/text.h"
 
 namespace tw {
 namespace {
@@ -20,12 +21,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOtherNam
     {"lambdalabs", "lambda"},
 }};
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
+/// Regions and zones of these have lower-case names.
+constexpr std::string_view kLowerCase[] = {"aws", "azure", "gcp", "lambda"};
 
 using AreaOfWord = std::pair<std::string_view, Area>;
 
@@ -101,7 +98,10 @@ Site site_at(const std::string& provider, const std::string& region, const std::
   std::string known = lower(provider);
   for (const auto& [other, name] : kOtherNames)
     if (known == other) known = name;
-  return {known, region, zone};
+  // Others may have names in any case: Denmark, DK, EU of Vast.
+  const bool lower_case =
+      std::find(std::begin(kLowerCase), std::end(kLowerCase), known) != std::end(kLowerCase);
+  return lower_case ? Site{known, lower(region), lower(zone)} : Site{known, region, zone};
 }
 
 Result<Site> parse_site(const std::string& text) {

@@ -10,6 +10,8 @@ Site at(const std::string& text) { return parse_site(text).value(); }
 
 TEST(Site, names_of_one_place_are_equal) {
   EXPECT_EQ(at("gc:us"), at("gcp:us"));
+  EXPECT_EQ(at("AWS:US-West-2:USW2-az1"), at("aws:us-west-2:usw2-az1"));
+  EXPECT_NE(at("vast:Denmark, DK, EU"), at("vast:denmark, dk, eu"));
   EXPECT_EQ(to_string(at("gc:us-west1:us-west1-b")), "gcp:us-west1:us-west1-b");
   for (const char* text : {"", "gcp", "gcp:", ":us", "gcp:us:", "a:b:c:d"})
     EXPECT_FALSE(parse_site(text).ok()) << text;

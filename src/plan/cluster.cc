@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "base/number.h"
+#include "base/text.h"
+#include "plan/gpu.h"
 
 namespace tw {
 namespace {
@@ -15,15 +17,16 @@ constexpr int kMostPeers = 100'000;
 
 Result<PeerGroup> parse_group(const std::string& text) {
   const Error wrong{
-      fmt::format("{}: not a group of peers; expected COUNTxGPU@PROVIDER:REGION, such as 4xT4@gc:us", text)};
-  const std::size_t x = text.find('x');
+      fmt::format("{}: not a group of peers; expected COUNTxGPU@PROVIDER:REGION, such as 4xT4@gc:us",
+                  text.empty() ? "an empty part of the list" : text)};
+  const std::size_t x = text.find_first_of("xX");
   const std::size_t at = text.find('@');
   if (x == std::string::npos || at == std::string::npos || at <= x + 1) return wrong;
   const auto count = parse_number<int>(std::string_view(text).substr(0, x));
   if (!count || *count < 1 || *count > kMostPeers) return wrong;
   const auto site = parse_site(text.substr(at + 1));
   if (!site) return Error{fmt::format("{}: {}", text, site.error().message)};
-  return PeerGroup{*count, text.substr(x + 1, at - x - 1), site.value()};
+  return PeerGroup{*count, Gpus::built_in().spelled(text.substr(x + 1, at - x - 1)), site.value()};
 }
 
 }  // namespace
@@ -33,7 +36,7 @@ Result<std::vector<PeerGroup>> parse_peers(const std::string& list) {
   std::size_t begin = 0;
   while (begin <= list.size()) {
     const std::size_t end = std::min(list.find(';', begin), list.size());
-    const auto group = parse_group(list.substr(begin, end - begin));
+    const auto group = parse_group(std::string(trimmed(std::string_view(list).substr(begin, end - begin))));
     if (!group) return group.error();
     groups.push_back(group.value());
     begin = end + 1;

@@ -19,7 +19,8 @@ struct PeerGroup {
   auto operator<=>(const PeerGroup&) const = default;
 };
 
-/// `4xT4@gc:us;2xA10@lambda:us-west`. An error names the part that is wrong.
+/// `4xT4@gc:us;2xA10@lambda:us-west`, with spaces around the groups if wanted, and known GPUs in any case. An
+/// error names the part that is wrong.
 Result<std::vector<PeerGroup>> parse_peers(const std::string& list);
 std::string to_string(const std::vector<PeerGroup>& groups);
 

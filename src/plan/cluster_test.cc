@@ -16,6 +16,12 @@ TEST(ParsePeers, reads_counts_machines_and_sites) {
   EXPECT_EQ(to_string(network_site(peers[1])), "onprem-dgx2:eu");
 }
 
+TEST(ParsePeers, minds_neither_spaces_nor_case) {
+  EXPECT_EQ(parse_peers(" 4Xt4@GC:US ; 1xdgx2-8xv100@OnPrem:eu\t").value(),
+            parse_peers("4xT4@gc:us;1xDGX2-8xV100@onprem:eu").value());
+  EXPECT_EQ(parse_peers("1xmine@gc:us").value()[0].gpu, "mine");
+}
+
 TEST(ParsePeers, names_what_it_cannot_read) {
   for (const char* bad : {"", "T4@gc:us", "2xT4", "0xT4@gc:us", "-1xT4@gc:us", "2xT4@gc:us;", "2x@gc:us",
                           "two x T4@gc:us", "2xT4@gc", "1e9xT4@gc:us"}) {
@@ -23,6 +29,7 @@ TEST(ParsePeers, names_what_it_cannot_read) {
   }
   EXPECT_EQ(parse_peers("1xT4@gc:us;nonsense").error().message,
             "nonsense: not a group of peers; expected COUNTxGPU@PROVIDER:REGION, such as 4xT4@gc:us");
+  EXPECT_TRUE(parse_peers("1xT4@gc:us;").error().message.starts_with("an empty part of the list: not a "));
 }
 
 }  // namespace

@@ -71,6 +71,20 @@ TEST(PredictRows, gives_a_row_for_each) {
   EXPECT_EQ(row.text("limit"), "calculation");
 }
 
+TEST(PredictRows, minds_neither_spaces_nor_case) {
+  const auto rows = [](const std::string& row) {
+    const auto text =
+        predict_rows("rows.csv", "exp_id,model,tbs,peers\n" + row, workload(), Models::built_in(), {});
+    return CsvTable::parse("answer", text.value(), {}).value();
+  };
+  const CsvTable odd = rows("a, rxlm ,32768, 2Xt4@GC:US ; 1xA10@lambda:us-west\n");
+  const CsvTable plain = rows("a,RXLM,32768,2xT4@gc:us;1xA10@lambda:us-west\n");
+  for (const std::string& column : plain.columns()) {
+    if (column == "model" || column == "peers") continue;
+    EXPECT_EQ(odd.row(0).text(column), plain.row(0).text(column)) << column;
+  }
+}
+
 TEST(PredictRows, names_the_row_that_is_wrong) {
   const auto error = [](const std::string& row) {
     return predict_rows("rows.csv", "exp_id,model,tbs,peers\n" + row, workload(), Models::built_in(), {})

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/csv.h"
+#include "base/text.h"
 #include "market/built_in.h"
 
 namespace tw {
@@ -21,6 +22,12 @@ Result<Gpu> Gpus::find(const std::string& name) const {
   std::vector<std::string> known;
   for (const auto& [gpu, figures] : gpus_) known.push_back(gpu);
   return Error{fmt::format("{}: unknown GPU; known are {}", name, fmt::join(known, ", "))};
+}
+
+std::string Gpus::spelled(const std::string& name) const {
+  for (const auto& [gpu, figures] : gpus_)
+    if (lower(gpu) == lower(name)) return gpu;
+  return name;
 }
 
 Result<Gpus> read_gpus(const std::string& file, std::string_view text) {

@@ -22,6 +22,9 @@ class Gpus {
   /// An error names the known GPUs.
   Result<Gpu> find(const std::string& name) const;
 
+  /// A known name as it is spelled here, whatever its case: T4 for t4. Others stay as they are.
+  std::string spelled(const std::string& name) const;
+
  private:
   std::map<std::string, Gpu> gpus_;
 

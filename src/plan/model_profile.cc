@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/csv.h"
+#include "base/text.h"
 #include "market/built_in.h"
 
 namespace tw {
@@ -107,7 +108,10 @@ const Models& Models::built_in() {
 Result<ModelProfile> Models::find(const std::string& name) const {
   if (const auto found = models_.find(name); found != models_.end()) return found->second;
   std::vector<std::string> known;
-  for (const auto& [model, profile] : models_) known.push_back(model);
+  for (const auto& [model, profile] : models_) {
+    if (lower(model) == lower(name)) return profile;
+    known.push_back(model);
+  }
   return Error{fmt::format("{}: unknown model; known are {}; a profile of your own: tw profile RUN.yaml",
                            name, fmt::join(known, ", "))};
 }

@@ -67,7 +67,7 @@ class Models {
   /// Of Erben et al. 2024: three CNNs, ConvNeXt, RoBERTa and Whisper in several sizes.
   static const Models& built_in();
 
-  /// An error names those there are.
+  /// Whatever the name's case. An error names those there are.
   Result<ModelProfile> find(const std::string& name) const;
 
   /// Replaces one of the same name.

@@ -35,6 +35,8 @@ TEST(Speed, of_a_gpu_that_nobody_measured_follows_flops_and_says_so) {
   EXPECT_GE(speed.samples_per_s.high / speed.samples_per_s.low, 3);
 }
 
+TEST(Models, are_found_in_any_case) { EXPECT_EQ(Models::built_in().find("conv").value().name, "CONV"); }
+
 TEST(Speed, names_what_is_unknown) {
   EXPECT_TRUE(speed_of(model(), "T5", Gpus::built_in())
                   .error()

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -24,21 +25,35 @@ constexpr double kRoundTrips = 4;
 constexpr double kUpdateSPerMParams = 7 * 4e6 / 10e9;
 constexpr double kDerivedFactor = 1.25;
 
+/// All peers of the group's site; groups with other GPUs there are as near as one's own.
+double peers_at_site_of(const PeerGroup& group, const std::vector<PeerGroup>& peers) {
+  double count = 0;
+  for (const PeerGroup& other : peers)
+    if (network_site(other) == network_site(group)) count += other.count;
+  return count;
+}
+
+double sites_of(const std::vector<PeerGroup>& peers) {
+  std::set<Site> sites;
+  for (const PeerGroup& group : peers) sites.insert(network_site(group));
+  return static_cast<double>(sites.size());
+}
+
 /// Each peer of a site gathers its part of the vector from the others there; roots, one of each site for a
 /// segment, exchange partials and means (2 (K - 1) vectors cross between K sites); the means go round the
 /// site. Within and between overlap, segment by segment.
 double sites_seconds(const std::vector<PeerGroup>& peers, const Lines& lines) {
   double longest_s = 0;
-  const double sites = static_cast<double>(peers.size());
+  const double sites = sites_of(peers);
   for (std::size_t g = 0; g < peers.size(); ++g) {
-    const double n = peers[g].count;
+    const double n = peers_at_site_of(peers[g], peers);
     // What one peer sends: in the site, and of the crossing its part.
     const double card = 2 * (n - 1) / n + 2 * (sites - 1) / sites / n;
     longest_s = std::max(longest_s, card / lines.card[g]);
     for (std::size_t h = 0; h < peers.size(); ++h) {
-      if (g == h) continue;
+      if (network_site(peers[g]) == network_site(peers[h])) continue;
       // Partials one way, means the other, over as many pairs as the smaller site has peers.
-      const double pairs = std::min(peers[g].count, peers[h].count);
+      const double pairs = std::min(n, peers_at_site_of(peers[h], peers));
       longest_s = std::max(longest_s, 2 / sites / pairs / lines.pair[g][h]);
     }
   }
@@ -87,12 +102,18 @@ double seconds_per_byte(Pattern pattern, const std::vector<PeerGroup>& peers, co
 
 using Sent = std::vector<std::vector<double>>;
 
+/// The peers of a site send alike, whatever group they are in.
 Sent sent_by_sites(const std::vector<PeerGroup>& peers, double mb) {
   Sent sent(peers.size(), std::vector<double>(peers.size()));
-  const double sites = static_cast<double>(peers.size());
+  const double sites = sites_of(peers);
   for (std::size_t g = 0; g < peers.size(); ++g) {
-    for (std::size_t h = 0; h < peers.size(); ++h)
-      sent[g][h] = mb * (g == h ? 2.0 * (peers[g].count - 1) : 2 / sites);
+    const double n = peers_at_site_of(peers[g], peers);
+    for (std::size_t h = 0; h < peers.size(); ++h) {
+      const bool near = network_site(peers[g]) == network_site(peers[h]);
+      const double to = near ? peers[h].count - (g == h ? 1 : 0)
+                             : peers[h].count / peers_at_site_of(peers[h], peers) / sites;
+      sent[g][h] = 2 * mb * peers[g].count / n * to;
+    }
   }
   return sent;
 }

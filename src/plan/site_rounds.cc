@@ -53,7 +53,7 @@ Averaging SiteRounds::of(const std::vector<int>& peers) {
   std::vector<PeerGroup> groups;
   Lines lines;
   for (std::size_t a : used) {
-    groups.push_back({peers[a], "", {}});
+    groups.push_back({peers[a], sites_[a].gpu, sites_[a].site});
     lines.card.push_back(lines_.card[a]);
     auto& row = lines.pair.emplace_back();
     for (std::size_t b : used) {

@@ -81,6 +81,18 @@ TEST(Prediction, by_sites_fewer_bytes_cross) {
   EXPECT_NEAR(crossing(Pattern::tradewind_sites), 2 * 2 * 560.1, 1e-6);
 }
 
+TEST(Prediction, two_kinds_of_machines_at_a_site_are_one_site) {
+  for (const Pattern pattern : {Pattern::tradewind, Pattern::tradewind_sites, Pattern::hivemind,
+                                Pattern::ring, Pattern::parameter_server}) {
+    const Prediction one = prediction("6xT4@gc:us;3xT4@gc:eu", workload(pattern));
+    const Prediction two = prediction("2xT4@gc:us;4xA10@gc:us;3xT4@gc:eu", workload(pattern));
+    EXPECT_NEAR(two.comm_s.value, one.comm_s.value, 1e-9) << to_string(pattern);
+    EXPECT_NEAR(two.sent_mb_per_peer_round.value, one.sent_mb_per_peer_round.value, 1e-9)
+        << to_string(pattern);
+    EXPECT_NEAR(two.sent_mb[0][2] + two.sent_mb[1][2], one.sent_mb[0][1], 1e-9) << to_string(pattern);
+  }
+}
+
 TEST(Prediction, tells_what_was_not_measured) {
   const Prediction p = prediction("1xH100@aws:us-east-1;1xT4@vast:somewhere", workload(Pattern::tradewind));
   ASSERT_EQ(p.assumptions.size(), 2U);
