@@ -30,76 +30,78 @@ double host_exchange_time(const PeerGroup& peers, const HivemindLaw& law) {
   return on_premise(peers.site) ? 1 : host_time(peers, law);
 }
 
-/// Contributions one way and means the other, between two peers in one round.
-class Streams {
- public:
-  Streams(const NetworkProfile& network, const HivemindLaw& law, double pair_bytes)
-      : network_(network), law_(law), pair_bytes_(pair_bytes) {}
-
-  double seconds(const PeerGroup& a, const PeerGroup& b) const {
-    const Site from = network_site(a);
-    const Site to = network_site(b);
-    const double slower =
-        std::min(network_.path(from, to).stream_bytes_per_s, network_.path(to, from).stream_bytes_per_s);
-    const bool premise = on_premise(from) || on_premise(to);
-    return pair_bytes_ / slower / (premise ? law_.on_premise_stream_gain : law_.stream_gain);
-  }
-
- private:
-  const NetworkProfile& network_;
-  const HivemindLaw& law_;
-  double pair_bytes_;
-};
-
-/// A round ends when each peer has all means, so all streams between sites are waited for, one of each pair
-/// of peers.
-void add_wire(const std::vector<PeerGroup>& peers, const Streams& streams, HivemindRound& round) {
-  double sum = 0;
-  double longest_s = 0;
+/// The two peers that are waited for longest: "gcp:eu>gcp:aus".
+std::string slowest_stream(const std::vector<PeerGroup>& peers, const NetworkProfile& network,
+                           const HivemindLaw& law) {
+  double most = 0;
+  std::string slowest;
   for (std::size_t a = 0; a < peers.size(); ++a) {
     for (std::size_t b = a + 1; b < peers.size(); ++b) {
       if (peers[a].site == peers[b].site) continue;
-      const double seconds = streams.seconds(peers[a], peers[b]);
-      sum += peers[a].count * peers[b].count * std::pow(seconds, kStragglers);
-      if (seconds <= longest_s) continue;
-      longest_s = seconds;
-      round.slowest = to_string(peers[b].site) + ">" + to_string(peers[a].site);
+      const double cost = HivemindLoad::stream_cost(peers[a], peers[b], network, law);
+      if (cost <= most) continue;
+      most = cost;
+      slowest = to_string(peers[b].site) + ">" + to_string(peers[a].site);
     }
   }
-  round.wire_s = std::pow(sum, 1 / kStragglers);
+  return slowest;
 }
 
 }  // namespace
 
-HivemindRound hivemind_round(const ModelProfile& model, const std::vector<PeerGroup>& peers,
-                             const NetworkProfile& network, const HivemindLaw& law, double calc_s) {
+void HivemindLoad::add_host(const PeerGroup& peer, const NetworkProfile& network, const HivemindLaw& law) {
+  update_host = std::max(update_host, host_time(peer, law));
+  exchange_host = std::max(exchange_host, host_exchange_time(peer, law));
+  const double card = network.bytes_per_s(network_site(peer), network_site(peer), 1);
+  card_s_per_byte = std::max(card_s_per_byte, 1 / card);
+}
+
+/// Contributions one way and means the other.
+double HivemindLoad::stream_cost(const PeerGroup& a, const PeerGroup& b, const NetworkProfile& network,
+                                 const HivemindLaw& law) {
+  const Site from = network_site(a);
+  const Site to = network_site(b);
+  const double slower =
+      std::min(network.path(from, to).stream_bytes_per_s, network.path(to, from).stream_bytes_per_s);
+  const bool premise = on_premise(from) || on_premise(to);
+  return std::pow(1 / slower / (premise ? law.on_premise_stream_gain : law.stream_gain), kStragglers);
+}
+
+HivemindRound hivemind_round(const ModelProfile& model, const HivemindLoad& load, const HivemindLaw& law,
+                             double calc_s) {
   HivemindRound round;
-  const int n = count_of(peers);
-  if (n < 2) return round;
-  const double others = n - 1;
+  if (load.peers < 2) return round;
+  const double n = load.peers;
   const double pair_bytes = kMbPerMParams * 1e6 * model.params_m / n;
-  add_wire(peers, Streams(network, law, pair_bytes), round);
-  double update = 0;
-  double exchange = 0;
-  for (const PeerGroup& group : peers) {
-    update = std::max(update, host_time(group, law));
-    exchange = std::max(exchange, host_exchange_time(group, law));
-    const double card = network.bytes_per_s(network_site(group), network_site(group), 1);
-    round.card_s = std::max(round.card_s, others * pair_bytes / card);
-  }
+  round.wire_s = pair_bytes * std::pow(load.streams, 1 / kStragglers);
+  round.card_s = (n - 1) * pair_bytes * load.card_s_per_byte;
   round.matchmaking_s = std::max(0.0, model.matchmaking_s - calc_s);
-  round.update_s = update * (law.update_s + law.update_s_per_m_params * model.params_m);
-  round.exchange_s = exchange * law.exchange_s_per_tensor * model.tensors * std::sqrt(others);
+  round.update_s = load.update_host * (law.update_s + law.update_s_per_m_params * model.params_m);
+  round.exchange_s = load.exchange_host * law.exchange_s_per_tensor * model.tensors * std::sqrt(n - 1);
   const double moving_s =
       std::pow(std::pow(round.exchange_s, kOverlap) + std::pow(round.wire_s, kOverlap), 1 / kOverlap);
   round.comm_s = round.matchmaking_s + std::max(round.update_s + moving_s, round.card_s);
-  round.sent_mb = (law.sent_factor * kMbPerMParams * model.params_m + law.sent_mb) * others / n;
+  round.sent_mb = (law.sent_factor * kMbPerMParams * model.params_m + law.sent_mb) * (n - 1) / n;
   return round;
 }
 
-double hivemind_round_samples(const ModelProfile& model, const std::vector<PeerGroup>& peers,
-                              double target_batch_size) {
-  return target_batch_size + count_of(peers) * model.microbatch / 2;
+HivemindRound hivemind_round(const ModelProfile& model, const std::vector<PeerGroup>& peers,
+                             const NetworkProfile& network, const HivemindLaw& law, double calc_s) {
+  HivemindLoad load{.peers = count_of(peers)};
+  for (std::size_t a = 0; a < peers.size(); ++a) {
+    load.add_host(peers[a], network, law);
+    for (std::size_t b = a + 1; b < peers.size(); ++b)
+      if (peers[a].site != peers[b].site)
+        load.streams +=
+            peers[a].count * peers[b].count * HivemindLoad::stream_cost(peers[a], peers[b], network, law);
+  }
+  HivemindRound round = hivemind_round(model, load, law, calc_s);
+  round.slowest = slowest_stream(peers, network, law);
+  return round;
+}
+
+double hivemind_round_samples(const ModelProfile& model, int peers, double target_batch_size) {
+  return target_batch_size + peers * model.microbatch / 2;
 }
 
 Result<HivemindLaw> read_hivemind_law(const std::string& file, std::string_view text) {

@@ -60,12 +60,29 @@ struct HivemindRound {
   double sent_mb = 0;     ///< by one peer
 };
 
-/// Of one group; a group alone averages nothing. `calc_s` is how long accumulating takes.
+/// What of the cluster the law asks for.
+struct HivemindLoad {
+  int peers = 0;
+  double update_host = 0;    ///< time of the slowest host over that of a T4 machine of 8 vCPUs
+  double exchange_host = 0;  ///< the same, of the exchange
+  double streams = 0;        ///< sum of stream_cost over all pairs of peers at different sites
+  double card_s_per_byte = 0;
+
+  /// The host and the card of a peer.
+  void add_host(const PeerGroup& peer, const NetworkProfile& network, const HivemindLaw& law);
+
+  /// Of two peers at different sites: (s per byte)^3, as streams add up to what is waited for.
+  static double stream_cost(const PeerGroup& a, const PeerGroup& b, const NetworkProfile& network,
+                            const HivemindLaw& law);
+};
+
+/// A peer alone averages nothing. `calc_s` is how long accumulating takes.
+HivemindRound hivemind_round(const ModelProfile& model, const HivemindLoad& load, const HivemindLaw& law,
+                             double calc_s);
 HivemindRound hivemind_round(const ModelProfile& model, const std::vector<PeerGroup>& peers,
                              const NetworkProfile& network, const HivemindLaw& law, double calc_s);
 
 /// Each peer ends the microbatch it is in when the target batch is reached: half of one is more, on average.
-double hivemind_round_samples(const ModelProfile& model, const std::vector<PeerGroup>& peers,
-                              double target_batch_size);
+double hivemind_round_samples(const ModelProfile& model, int peers, double target_batch_size);
 
 }  // namespace tw

@@ -176,8 +176,9 @@ Result<MarketSpace> market_space(const MarketInputs& inputs) {
   space.usd_per_sample = inputs.workload.model.data_mb_per_sample / 1e3 * inputs.data_usd_per_gb;
   add_quotas(inputs.job, market);
   // shared_ptr: owned by the copies of the space's functions, which remember together.
-  const auto rounds = std::make_shared<SiteRounds>(inputs.workload, peer_of_each_site(market),
-                                                   inputs.knowledge.network, inputs.tariffs);
+  const auto rounds =
+      std::make_shared<SiteRounds>(inputs.workload, peer_of_each_site(market), inputs.knowledge.network,
+                                   inputs.tariffs, inputs.knowledge.hivemind);
   space.averaging = [rounds](const std::vector<int>& peers) { return rounds->of(peers); };
   space.least = [rounds](const PartialPlan& plan) { return rounds->least(plan); };
   return market;

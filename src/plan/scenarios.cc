@@ -110,7 +110,10 @@ class Scenario {
 
   double left() const { return run_.samples - done_; }
 
-  double round_s() const { return run_.samples_per_round / speed_ + (live_ > 1 ? averaging_s_ : 0); }
+  double round_s() const {
+    const double calc_s = run_.samples_per_round / speed_;
+    return live_ > 1 ? std::max(calc_s, run_.round.calc_s) + averaging_s_ : calc_s;
+  }
 
   double samples_per_s() const { return live_ == 0 ? 0 : run_.samples_per_round / round_s(); }
 

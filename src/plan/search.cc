@@ -453,7 +453,7 @@ SearchResult search(const Space& space, const Objective& objective, Effort effor
 
 Score score_of(const Space& space, double samples_per_s, double usd_per_h, const Averaging& round) {
   Score score{.vm_usd_per_h = usd_per_h};
-  const double calc_s = space.samples_per_round / samples_per_s;
+  const double calc_s = std::max(space.samples_per_round / samples_per_s, round.calc_s);
   score.samples_per_s =
       space.samples_per_round / (space.delayed ? std::max(calc_s, round.seconds) : calc_s + round.seconds);
   score.usd_per_sample = space.usd_per_sample + round.usd / space.samples_per_round;

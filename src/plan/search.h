@@ -25,6 +25,7 @@ struct Choice {
 /// Of a round.
 struct Averaging {
   double seconds = 0;  ///< beside calculating
+  double calc_s = 0;   ///< calculating lasts at least so long
   double usd = 0;      ///< of traffic
 };
 

@@ -24,16 +24,21 @@ struct SiteRounds::Partial {
 };
 
 SiteRounds::SiteRounds(Workload workload, std::vector<PeerGroup> sites, const NetworkProfile& network,
-                       const Tariffs& tariffs)
+                       const Tariffs& tariffs, const HivemindLaw& law)
     : workload_(std::move(workload)),
       sites_(std::move(sites)),
       lines_(lines_of(workload_, sites_, network)),
       best_line_(sites_.size(), 0),
-      least_usd_(sites_.size(), kNever) {
+      least_usd_(sites_.size(), kNever),
+      law_(law),
+      hosts_(sites_.size()) {
   for (std::size_t a = 0; a < sites_.size(); ++a) {
     auto& rtt_s = rtt_s_.emplace_back();
     auto& usd = usd_per_gb_.emplace_back();
+    auto& streams = streams_.emplace_back();
+    hosts_[a].add_host(sites_[a], network, law_);
     for (std::size_t b = 0; b < sites_.size(); ++b) {
+      streams.push_back(a == b ? 0 : HivemindLoad::stream_cost(sites_[a], sites_[b], network, law_));
       rtt_s.push_back(network.rtt_s(network_site(sites_[a]), network_site(sites_[b])));
       usd.push_back(tariffs.usd_per_gb(sites_[a].site, sites_[b].site));
       best_line_[a] = std::max({best_line_[a], lines_.pair[a][b], lines_.pair[b][a]});
@@ -44,9 +49,16 @@ SiteRounds::SiteRounds(Workload workload, std::vector<PeerGroup> sites, const Ne
       if (a != b) least_usd_[a] = std::min(least_usd_[a], between_usd(a, b));
 }
 
+double SiteRounds::mb() const {
+  if (workload_.pattern != Pattern::hivemind) return workload_.bytes_per_param * workload_.model.params_m;
+  const HivemindLoad many{.peers = 1'000'000};
+  return hivemind_round(workload_.model, many, law_, 0).sent_mb / (1 - 1e-6) / 2;
+}
+
 Averaging SiteRounds::of(const std::vector<int>& peers) {
   const auto known = known_.find(peers);
   if (known != known_.end()) return known->second;
+  if (workload_.pattern == Pattern::hivemind) return known_[peers] = hivemind(peers);
   std::vector<std::size_t> used;
   for (std::size_t site = 0; site < peers.size(); ++site)
     if (peers[site] > 0) used.push_back(site);
@@ -88,6 +100,8 @@ Averaging SiteRounds::least(const PartialPlan& plan) const {
       return {.seconds = least_of_others(partial).comm_s(), .usd = 0};
     case Pattern::tradewind_sites:
       return {.seconds = least_by_sites(partial).comm_s(), .usd = 0};
+    case Pattern::hivemind:
+      return least_hivemind(partial);
     default:
       return {.seconds = least_flat(partial).comm_s(), .usd = least_flat_usd(partial)};
   }
@@ -213,6 +227,62 @@ RoundParts SiteRounds::least_of_others(const Partial& plan) const {
   const double n = plan.peers();
   return round_parts(workload_, 2 * (n - 1) / n / best, 0,
                      latency_s(workload_.pattern, plan.peers(), least_rtt_s(plan)));
+}
+
+/// Peers finish the microbatch they are in, so that a round has more than the target batch. A round of the
+/// target batch, as the search has it, is as fast and as dear per sample when it takes that much less.
+Averaging SiteRounds::hivemind_averaging(const HivemindLoad& load, double usd) const {
+  const double target = workload_.target_batch_size;
+  const double share = target > 0 ? target / hivemind_round_samples(workload_.model, load.peers, target) : 1;
+  const HivemindRound round = hivemind_round(workload_.model, load, law_, kNever);
+  return {
+      .seconds = round.comm_s * share, .calc_s = workload_.model.matchmaking_s * share, .usd = usd * share};
+}
+
+HivemindLoad SiteRounds::load_of_fixed(const Partial& plan) const {
+  HivemindLoad load{.peers = plan.peers()};
+  for (std::size_t a : plan.fixed) {
+    load.update_host = std::max(load.update_host, hosts_[a].update_host);
+    load.exchange_host = std::max(load.exchange_host, hosts_[a].exchange_host);
+    load.card_s_per_byte = std::max(load.card_s_per_byte, hosts_[a].card_s_per_byte);
+    for (std::size_t b : plan.fixed)
+      if (a < b) load.streams += plan.plan.peers[a] * plan.plan.peers[b] * streams_[a][b];
+  }
+  return load;
+}
+
+Averaging SiteRounds::hivemind(const std::vector<int>& peers) const {
+  const PartialPlan all{peers, std::vector<bool>(peers.size()), 0, 0};
+  const Partial whole = partial_of(all);
+  const double between_two_mb = 2 * mb() / whole.peers();
+  double usd = 0;
+  for (std::size_t a : whole.fixed)
+    for (std::size_t b : whole.fixed)
+      usd += peers[a] * (peers[b] - (a == b ? 1 : 0)) * between_two_mb / 1e3 * usd_per_gb_[a][b];
+  return hivemind_averaging(load_of_fixed(whole), usd);
+}
+
+/// The others all have the best host of any open site, and the streams to those that are there of the site
+/// where these are quickest; among themselves they have none.
+Averaging SiteRounds::least_hivemind(const Partial& plan) const {
+  HivemindLoad load = load_of_fixed(plan);
+  if (!plan.open.empty()) {
+    HivemindLoad best{
+        .update_host = kNever, .exchange_host = kNever, .streams = kNever, .card_s_per_byte = kNever};
+    for (std::size_t one : plan.open) {
+      best.update_host = std::min(best.update_host, hosts_[one].update_host);
+      best.exchange_host = std::min(best.exchange_host, hosts_[one].exchange_host);
+      best.card_s_per_byte = std::min(best.card_s_per_byte, hosts_[one].card_s_per_byte);
+      double streams = 0;
+      for (std::size_t a : plan.fixed) streams += plan.plan.peers[a] * streams_[a][one];
+      best.streams = std::min(best.streams, streams);
+    }
+    load.update_host = std::max(load.update_host, best.update_host);
+    load.exchange_host = std::max(load.exchange_host, best.exchange_host);
+    load.card_s_per_byte = std::max(load.card_s_per_byte, best.card_s_per_byte);
+    load.streams += plan.plan.more * best.streams;
+  }
+  return hivemind_averaging(load, least_flat_usd(plan));
 }
 
 }  // namespace tw

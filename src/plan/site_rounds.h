@@ -16,7 +16,7 @@ class SiteRounds {
  public:
   /// One peer of each site.
   SiteRounds(Workload workload, std::vector<PeerGroup> sites, const NetworkProfile& network,
-             const Tariffs& tariffs);
+             const Tariffs& tariffs, const HivemindLaw& law = HivemindLaw::built_in());
 
   /// Each combination is computed once.
   Averaging of(const std::vector<int>& peers);
@@ -26,7 +26,8 @@ class SiteRounds {
  private:
   struct Partial;
 
-  double mb() const { return workload_.bytes_per_param * workload_.model.params_m; }
+  /// Half of what each of very many peers sends.
+  double mb() const;
 
   double between_usd(std::size_t a, std::size_t b) const { return usd_per_gb_[a][b] + usd_per_gb_[b][a]; }
 
@@ -35,6 +36,10 @@ class SiteRounds {
   RoundParts least_flat(const Partial& plan) const;
   RoundParts least_by_sites(const Partial& plan) const;
   RoundParts least_of_others(const Partial& plan) const;
+  Averaging hivemind(const std::vector<int>& peers) const;
+  Averaging least_hivemind(const Partial& plan) const;
+  Averaging hivemind_averaging(const HivemindLoad& load, double usd) const;
+  HivemindLoad load_of_fixed(const Partial& plan) const;
   double least_flat_usd(const Partial& plan) const;
 
   Workload workload_;
@@ -44,6 +49,9 @@ class SiteRounds {
   std::vector<std::vector<double>> usd_per_gb_;
   std::vector<double> best_line_;  ///< of each site: bytes/s to or from any
   std::vector<double> least_usd_;  ///< of each site: USD per GB to another and back
+  HivemindLaw law_;
+  std::vector<HivemindLoad> hosts_;           ///< of each site's peers
+  std::vector<std::vector<double>> streams_;  ///< between peers of two sites
   std::map<std::vector<int>, Averaging> known_;
 };
 

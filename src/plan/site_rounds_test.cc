@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/prng.h"
+#include "plan/cost.h"
 
 namespace tw {
 namespace {
@@ -42,8 +43,8 @@ Draw draw(Prng& random) {
 }
 
 TEST(SiteRounds, no_completion_of_a_partial_plan_takes_or_costs_less_than_was_said) {
-  for (Pattern pattern :
-       {Pattern::tradewind, Pattern::tradewind_sites, Pattern::ring, Pattern::parameter_server}) {
+  for (Pattern pattern : {Pattern::tradewind, Pattern::tradewind_sites, Pattern::hivemind, Pattern::ring,
+                          Pattern::parameter_server}) {
     SiteRounds rounds = rounds_of(pattern);
     for (std::uint64_t seed = 0; seed < 400; ++seed) {
       Prng random(seed);
@@ -51,6 +52,7 @@ TEST(SiteRounds, no_completion_of_a_partial_plan_takes_or_costs_less_than_was_sa
       if (one.whole == std::vector<int>(6)) continue;
       const Averaging whole = rounds.of(one.whole);
       const Averaging least = rounds.least(one.partial);
+      EXPECT_LE(least.calc_s, whole.calc_s) << to_string(pattern) << " seed " << seed;
       EXPECT_LE(least.seconds, whole.seconds * (1 + 1e-9)) << to_string(pattern) << " seed " << seed;
       EXPECT_LE(least.usd, whole.usd * (1 + 1e-9)) << to_string(pattern) << " seed " << seed;
     }
@@ -72,6 +74,25 @@ TEST(SiteRounds, takes_what_the_model_of_rounds_says) {
   const std::vector<PeerGroup> used{peers[0], peers[3]};
   const Workload workload{.model = Models::built_in().find("CONV").value()};
   EXPECT_DOUBLE_EQ(rounds.of({4, 0, 0, 2, 0, 0}).seconds, derived_round(workload, used, Knowledge{}).comm_s);
+}
+
+/// Of runs where peers wait for matchmaking, and of such where they do not.
+TEST(SiteRounds, of_hivemind_take_and_cost_what_its_prediction_says) {
+  std::vector<PeerGroup> sites = six_sites();
+  for (const double target : {256.0, 32768.0}) {
+    const Workload workload{.model = Models::built_in().find("CONV").value(),
+                            .target_batch_size = target,
+                            .pattern = Pattern::hivemind};
+    SiteRounds rounds(workload, sites, NetworkProfile::built_in(), Tariffs::built_in());
+    const std::vector<PeerGroup> used{{4, "T4", sites[0].site}, {2, "A10", sites[4].site}};
+    const Prediction expected = predict(workload, used).value();
+    const Averaging round = rounds.of({4, 0, 0, 0, 2, 0});
+    const Space space{.samples_per_round = target};
+    const Score score = score_of(space, expected.local_sps.value, 1, round);
+    EXPECT_NEAR(score.samples_per_s / expected.throughput_sps.value, 1, 1e-9) << target;
+    const Cost cost = cost_of(workload, used, expected);
+    EXPECT_NEAR(score.usd_per_sample * score.samples_per_s * 3600 / cost.egress_usd_per_h.value, 1, 1e-9);
+  }
 }
 
 }  // namespace

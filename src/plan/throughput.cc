@@ -133,9 +133,9 @@ Result<Prediction> predict(const Workload& workload, const std::vector<PeerGroup
   Prediction prediction;
   const bool hivemind = workload.pattern == Pattern::hivemind;
   prediction.local_sps = speeds.value().all;
-  prediction.round_samples = hivemind
-                                 ? hivemind_round_samples(workload.model, peers, workload.target_batch_size)
-                                 : workload.target_batch_size;
+  prediction.round_samples =
+      hivemind ? hivemind_round_samples(workload.model, count_of(peers), workload.target_batch_size)
+               : workload.target_batch_size;
   const double local_factor = prediction.local_sps.high / prediction.local_sps.value;
   prediction.calc_s = within_factor(prediction.round_samples / prediction.local_sps.value, local_factor);
   const RoundTime time = hivemind ? hivemind_time(workload, peers, knowledge, prediction.calc_s.value)
