@@ -93,14 +93,14 @@ Status NetworkProfile::add_round_trips(const std::string& file, std::string_view
 void NetworkProfile::set(const Site& from, const Site& to, PathRate rate) {
   if (from == to) {
     caps_[from].host_bytes_per_s = std::max(rate.path_bytes_per_s, rate.stream_bytes_per_s);
-    caps_[from].source = rate.source;
   }
   paths_[{from, to}] = std::move(rate);
 }
 
-void NetworkProfile::limit(const Site& site, double bytes_per_s, const std::string& source) {
-  caps_[site].site_bytes_per_s = bytes_per_s;
-  caps_[site].source = source;
+void NetworkProfile::limit(const Site& site, double bytes_per_s, const std::string& source,
+                           std::int64_t as_of_unix_s) {
+  SiteCaps& caps = caps_[site];
+  caps = {caps.host_bytes_per_s, bytes_per_s, source, as_of_unix_s};
 }
 
 void NetworkProfile::merge(const NetworkProfile& other) {
@@ -191,7 +191,7 @@ Result<NetworkProfile> read_network(const std::string& file, std::string_view te
     if (read.to) {
       profile.set(read.from, *read.to, read.rate);
     } else {
-      profile.limit(read.from, read.rate.path_bytes_per_s, read.rate.source);
+      profile.limit(read.from, read.rate.path_bytes_per_s, read.rate.source, read.rate.as_of_unix_s);
     }
   }
   return profile;
@@ -209,7 +209,8 @@ std::string write_network(const NetworkProfile& profile) {
   }
   for (const auto& [site, caps] : profile.all_caps()) {
     if (caps.site_bytes_per_s == 0) continue;
-    text += csv_line({to_string(site), "*", "", "", mbit(caps.site_bytes_per_s), caps.source, "1970-01-01"});
+    text += csv_line({to_string(site), "*", "", "", mbit(caps.site_bytes_per_s), caps.source,
+                      date_text(caps.as_of_unix_s)});
   }
   return text;
 }

@@ -30,7 +30,8 @@ struct PathRate {
 struct SiteCaps {
   double host_bytes_per_s = 0;  ///< 0: not known
   double site_bytes_per_s = 0;  ///< 0: no limit known
-  std::string source;
+  std::string source;           ///< of the site's; the hosts' is that of the path within it
+  std::int64_t as_of_unix_s = 0;
 
   bool operator==(const SiteCaps&) const = default;
 };
@@ -63,7 +64,7 @@ class NetworkProfile {
   void set(const Site& from, const Site& to, PathRate rate);
 
   /// All hosts of a site together send no more to other sites.
-  void limit(const Site& site, double bytes_per_s, const std::string& source);
+  void limit(const Site& site, double bytes_per_s, const std::string& source, std::int64_t as_of_unix_s);
 
   const std::map<std::pair<Site, Site>, PathRate>& paths() const { return paths_; }
 

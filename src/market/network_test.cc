@@ -54,7 +54,7 @@ constexpr const char* kOwn =
     "from,to,rtt_ms,stream_mbit_s,path_mbit_s,source,as_of\n"
     "onprem:cellar,gcp:us-central1,120,80,400,own,2026-01-02\n"
     "onprem:cellar,onprem:cellar,0.2,9000,,own,2026-01-02\n"
-    "onprem:cellar,*,,,500,own,1970-01-01\n";
+    "onprem:cellar,*,,,500,contract,2025-12-31\n";
 
 TEST(Network, own_rows_come_first_and_read_back_as_they_were_written) {
   const auto own = read_network("own.csv", kOwn);
