@@ -69,6 +69,7 @@ void print_table(std::vector<Offer> offers, std::uint64_t most) {
 int list(const CatalogArguments& arguments) {
   const auto query = query_of(arguments);
   if (!query) return complain(query.error().message, kUsage);
+  if (arguments.csv && arguments.json) return complain("--csv, --json: give one of them", kUsage);
   const auto most = parse_count("--limit", arguments.limit, {.least = 1, .most = 1'000'000});
   if (!most) return complain(most.error().message, kUsage);
   const auto market = market_at_hand(arguments.market);
@@ -77,6 +78,10 @@ int list(const CatalogArguments& arguments) {
   if (!chosen) return complain(chosen.error().message, kUsage);
   if (arguments.csv) {
     fmt::print("{}", write_offers(chosen.value()));
+    return kDone;
+  }
+  if (arguments.json) {
+    fmt::print("{}", to_json(chosen.value(), now_unix_s()));
     return kDone;
   }
   for (const std::string& source : market.value().sources) fmt::print("{}\n", source);
@@ -191,6 +196,8 @@ void describe_catalog(CLI::App& app, CatalogArguments& arguments) {
   list->add_option("--region", arguments.region, "us-west-2, ...");
   list->add_option("--limit", arguments.limit, "rows to show")->capture_default_str();
   list->add_flag("--csv", arguments.csv, "all that fits, as a CSV that --offers reads");
+  list->add_flag("--json", arguments.json,
+                 "all that fits, as an array of objects with the age of each price");
   list->add_flag("--left-out", arguments.left_out, "rows of catalogs that are no offers, and why");
   describe_market(*list, arguments.market);
   list->footer(

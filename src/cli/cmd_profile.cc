@@ -70,7 +70,8 @@ void describe_profile(CLI::App& app, ProfileArguments& arguments) {
 }
 
 int profile(const ProfileArguments& arguments) {
-  if (!parse_peers("1x" + arguments.name + "@own:here"))
+  const auto named = parse_peers("1x" + arguments.name + "@own:here");
+  if (!named || named.value().size() != 1)
     return complain(fmt::format("--name {}: expected a word without @ and ;", arguments.name), kUsage);
   const auto options = read_run_file(arguments.run_file);
   if (!options) return complain(options.error().message, kUsage);
@@ -82,8 +83,8 @@ int profile(const ProfileArguments& arguments) {
   model.tensors = static_cast<int>(trainer.value()->tensor_sizes().size());
   model.microbatch = static_cast<double>(options.value().microbatch);
   model.data_mb_per_sample = arguments.data_mb_per_sample;
-  model.accumulating[arguments.name] = {measure(*trainer.value(), options.value(), arguments.seconds), 1.05,
-                                        ""};
+  model.accumulating[named.value().front().gpu] = {
+      measure(*trainer.value(), options.value(), arguments.seconds), 1.05, ""};
   const std::string text = write_profile(model);
   if (arguments.out.empty()) {
     fmt::print("{}", text);

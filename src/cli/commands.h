@@ -176,6 +176,7 @@ struct CatalogArguments {
   std::string region;
   std::string limit = "20";
   bool csv = false;
+  bool json = false;
   bool left_out = false;
   MarketArguments market;
   std::string law;

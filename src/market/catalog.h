@@ -38,6 +38,9 @@ Result<CatalogOffers> read_skypilot(const std::string& cloud, const std::vector<
 Result<std::vector<Offer>> read_offers(const CatalogFile& file);
 std::string write_offers(const std::vector<Offer>& offers);
 
+/// The same columns as an array of objects, with the price's age_h and whether it is old.
+std::string to_json(const std::vector<Offer>& offers, std::int64_t now_unix_s);
+
 /// Prices printed in publications (catalog/offers.csv), in the areas of their tables.
 const std::vector<Offer>& built_in_offers();
 

@@ -21,7 +21,7 @@ Result<PeerGroup> parse_group(const std::string& text) {
                   text.empty() ? "an empty part of the list" : text)};
   const std::size_t x = text.find_first_of("xX");
   const std::size_t at = text.find('@');
-  if (x == std::string::npos || at == std::string::npos || at <= x + 1) return wrong;
+  if (x == std::string::npos || at == std::string::npos || at <= x + 1 || at != text.rfind('@')) return wrong;
   const auto count = parse_number<int>(std::string_view(text).substr(0, x));
   if (!count || *count < 1 || *count > kMostPeers) return wrong;
   const auto site = parse_site(text.substr(at + 1));
