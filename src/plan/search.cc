@@ -227,7 +227,9 @@ class Search {
   void join_useful() {
     Relaxation::Ranking all = relaxation_.ranking_of({});
     std::fill(plan_.open.begin(), plan_.open.end(), false);
+    useful_room_ = 0;
     for (std::size_t site : useful_) {
+      useful_room_ += machines_.room_at(site);
       most_domains_ = std::max(most_domains_, machines_.most_domains_at(site));
       relaxation_.merge(all, machines_.ranking_at(site));
       plan_.open[site] = true;
@@ -293,7 +295,7 @@ class Search {
       plan_.peers[site] = here;
       if (here == n) {
         try_machines(known);
-      } else {
+      } else if (n - here <= useful_room_ - machines_.room_at(site)) {
         plan_.most_each = here;
         Relaxation::Sums sums = relaxation_.none();
         relaxation_.add(sums, machines_.gains_at(site), here);
@@ -427,6 +429,7 @@ class Search {
   std::size_t most_sites_;
   int most_peers_ = 0;
   int most_domains_ = 1;                          ///< of a site
+  int useful_room_ = 0;                           ///< peers for which there is room at useful sites
   std::vector<std::size_t> useful_;               ///< sites
   Gains everywhere_;                              ///< of these
   std::vector<std::pair<double, int>> totals_;    ///< numbers of peers by what they can reach

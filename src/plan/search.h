@@ -50,6 +50,7 @@ struct Space {
   double usd_per_sample = 0;  ///< of reading data
   std::function<Averaging(const std::vector<int>& peers_by_site)> averaging;
   /// What every completion of the plan takes at least, for bounds; the tighter the quicker is the search.
+  /// Where peers are to be added some site is open.
   std::function<Averaging(const PartialPlan& plan)> least;
 };
 
