@@ -13,6 +13,7 @@
 #include "host/files_disk.h"
 #include "host/http.h"
 #include "market/catalog.h"
+#include "market/spot_advisor.h"
 
 namespace tw {
 namespace {
@@ -21,6 +22,7 @@ constexpr const char* kPublicCatalogs =
     "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs";
 /// Clouds move to a new schema at different times.
 constexpr const char* kSchemas[] = {"v8", "v7", "v6", "v5"};
+constexpr const char* kPublicSpotAdvisor = "https://spot-bid-advisor.s3.amazonaws.com";
 constexpr const char* kClouds[] = {"aws", "azure", "gcp", "lambda"};
 constexpr int kFound = 200;
 constexpr int kNotThere = 404;
@@ -143,18 +145,37 @@ Result<std::string> fetch(const std::string& from, const std::string& cloud) {
                   from, cloud, kSchemas[0], kSchemas[std::size(kSchemas) - 1])};
 }
 
+/// A file in a folder is there as a whole or as it was.
+Status put(const std::string& folder, const std::string& name, const std::string& text) {
+  DiskFiles disk;
+  if (Status made = disk.make_folder(folder); !made) return made;
+  const std::string path = folder + "/" + name;
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(text));
+  if (Status written = disk.write(path + ".new", {&bytes, 1}); !written) return written;
+  return disk.rename(path + ".new", path);
+}
+
+/// How often AWS took spot machines. A server that has no such file is no error.
+Result<std::size_t> update_spot_advisor(const std::string& from, const std::string& folder) {
+  const std::string url = fmt::format("{}/{}", from, kSpotAdvisorFile);
+  const auto answer = http_get(url);
+  if (!answer) return answer.error();
+  if (answer.value().status == kNotThere) return std::size_t{0};
+  if (answer.value().status != kFound)
+    return Error{fmt::format("{}: the server answers {}", url, answer.value().status)};
+  const auto advisor = SpotAdvisor::read(url, answer.value().body);
+  if (!advisor) return advisor.error();
+  if (Status done = put(folder, kSpotAdvisorFile, answer.value().body); !done) return done.error();
+  return advisor.value().size();
+}
+
 /// Put in place only when it can be read.
 Result<CatalogOffers> update_one(const std::string& cloud, const std::string& from, const std::string& into) {
   const auto text = fetch(from, cloud);
   if (!text) return text.error();
   auto offers = read_skypilot(cloud, {{fmt::format("{} of {}", cloud, from), text.value(), now_unix_s()}});
   if (!offers) return offers.error();
-  DiskFiles disk;
-  const std::string folder = into + "/" + cloud;
-  if (Status made = disk.make_folder(folder); !made) return made.error();
-  const std::span<const std::byte> bytes = std::as_bytes(std::span(text.value()));
-  if (Status written = disk.write(folder + "/vms.csv.new", {&bytes, 1}); !written) return written.error();
-  if (Status moved = disk.rename(folder + "/vms.csv.new", folder + "/vms.csv"); !moved) return moved.error();
+  if (Status done = put(into + "/" + cloud, "vms.csv", text.value()); !done) return done.error();
   return offers;
 }
 
@@ -177,6 +198,12 @@ int update(const CatalogArguments& arguments) {
     }
     fmt::print("{}/{}/vms.csv: {} offers from {} rows\n", into, cloud, updated.value().offers.size(),
                updated.value().rows);
+    if (cloud != "aws") continue;
+    const std::string folder = into + "/" + cloud;
+    const auto told = update_spot_advisor(arguments.from.empty() ? kPublicSpotAdvisor : from, folder);
+    if (!told) code = complain(told.error().message, kFailed);
+    if (told && told.value() > 0)
+      fmt::print("{}/{}: interruptions of {} machines\n", folder, kSpotAdvisorFile, told.value());
   }
   return code;
 }

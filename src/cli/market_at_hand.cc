@@ -15,6 +15,7 @@
 
 #include "cli/credentials.h"
 #include "market/catalog.h"
+#include "market/spot_advisor.h"
 
 namespace tw {
 namespace {
@@ -71,6 +72,19 @@ Result<std::map<std::string, FoundFile>> find_catalogs(const std::string& catalo
   return found;
 }
 
+/// What AWS tells of its spot machines, where it was fetched beside their prices.
+Status add_interruptions(const fs::path& folder, std::vector<Offer>& offers) {
+  const fs::path file = folder / kSpotAdvisorFile;
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return Unit{};
+  const auto text = read_text("--catalog", file.string());
+  if (!text) return text.error();
+  const auto advisor = SpotAdvisor::read(file.string(), text.value());
+  if (!advisor) return advisor.error();
+  advisor.value().fill_in(offers);
+  return Unit{};
+}
+
 Status add_catalog(const std::string& cloud, const FoundFile& file, MarketAtHand& market) {
   const auto text = read_text("--catalog", file.path);
   if (!text) return text.error();
@@ -80,6 +94,8 @@ Status add_catalog(const std::string& cloud, const FoundFile& file, MarketAtHand
         fmt::format("{}; fetch it anew with tw catalog update {}, or leave it out with --catalog built-in",
                     read.error().message, cloud)};
   CatalogOffers& got = read.value();
+  if (Status told = add_interruptions(fs::path(file.path).parent_path(), got.offers); !told)
+    return told.error();
   market.sources.push_back(fmt::format("{}: {} offers of {} ago", file.path, got.offers.size(),
                                        age_text(now_unix_s() - file.as_of_unix_s)));
   std::move(got.offers.begin(), got.offers.end(), std::back_inserter(market.offers));

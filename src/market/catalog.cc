@@ -38,6 +38,7 @@ Offer read_offer(CsvRow& row, const CatalogFile& file) {
               .as_of_unix_s = file.as_of_unix_s,
               .start_up_s = row.number_or("start_up_s", 0, kSize),
               .notice_s = row.number_or("notice_s", 0, kSize),
+              .taken_in_30_days = row.number_or("taken_in_30_days", 0, {.least = 0, .most = 0.99}),
               .quota_class = row.text("quota_class")};
   offer.gpus = row.number_or("gpus", offer.gpu.empty() ? 0 : 1, kSize);
   const auto purchase = parse_purchase(row.text("purchase"));
@@ -91,15 +92,16 @@ Result<std::vector<Offer>> read_offers(const CatalogFile& file) {
 }
 
 std::string write_offers(const std::vector<Offer>& offers) {
-  std::string text = csv_line({"provider", "region", "zone", "failure_domain", "vm_type", "gpu", "gpus",
-                               "gpu_memory_gib", "memory_gib", "vcpus", "network_gbps", "purchase",
-                               "usd_per_h", "source", "as_of", "start_up_s", "notice_s", "quota_class"});
+  std::string text =
+      csv_line({"provider", "region", "zone", "failure_domain", "vm_type", "gpu", "gpus", "gpu_memory_gib",
+                "memory_gib", "vcpus", "network_gbps", "purchase", "usd_per_h", "source", "as_of",
+                "start_up_s", "notice_s", "taken_in_30_days", "quota_class"});
   for (const Offer& o : offers) {
     text += csv_line({o.provider, o.region, o.zone, o.failure_domain, o.vm_type, o.gpu, csv_number(o.gpus),
                       csv_number(o.gpu_memory_gib), csv_number(o.memory_gib), csv_number(o.vcpus),
                       csv_number(o.network_gbps), std::string(to_string(o.purchase)), csv_number(o.usd_per_h),
                       o.source, date_text(o.as_of_unix_s), csv_number(o.start_up_s), csv_number(o.notice_s),
-                      o.quota_class});
+                      csv_number(o.taken_in_30_days), o.quota_class});
   }
   return text;
 }

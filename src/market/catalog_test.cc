@@ -220,5 +220,11 @@ TEST(Prices, are_old_after_seven_hours) {
   EXPECT_EQ(age_text(50 * 3600), "2 days");
 }
 
+TEST(AgeText, is_in_hours_for_two_days) {
+  EXPECT_EQ(age_text(47 * 3600 + 3599), "47 h");
+  EXPECT_EQ(age_text(48 * 3600), "2 days");
+  EXPECT_EQ(age_text(-5), "0 h");
+}
+
 }  // namespace
 }  // namespace tw

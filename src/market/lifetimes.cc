@@ -180,8 +180,14 @@ LifetimeLaw lifetimes_for(const Offer& offer) {
     for (const std::string& name : {"gcp-" + gpu + "-" + offer.region, "gcp-" + gpu, std::string("gcp-gpu")})
       if (const auto law = lifetimes_named(offer.gpu.empty() ? "gcp-cpu" : name)) return law.value();
   }
-  // 5 to 20 % of AWS's spot machines end within 30 days: their middle.
   constexpr double kMonthH = 30 * 24;
+  if (offer.taken_in_30_days > 0)
+    return {"exponential",
+            fmt::format("{:g} % within 30 days, at a constant rate: its offer", 100 * offer.taken_in_30_days),
+            {},
+            -kMonthH / std::log(1 - offer.taken_in_30_days),
+            0};
+  // 5 to 20 % of AWS's spot machines end within 30 days: their middle.
   return {"exponential",
           "a constant rate: 12.5 % within 30 days (Erben et al. 2024 sec. 7: 5 to 20 % on AWS); not measured "
           "here",

@@ -44,7 +44,8 @@ Result<LifetimeLaw> lifetimes_named(const std::string& name);
 LifetimeLaw never_taken();
 
 /// Of an offer: measured for its GPU in its region, else for its GPU, else for the GPUs of its provider; for
-/// spot machines of providers without any, a named exponential (see its source).
+/// spot machines of providers without any, a named exponential: by what the offer says of 30 days, else one
+/// for all (see its source).
 LifetimeLaw lifetimes_for(const Offer& offer);
 
 /// One machine as one's own logs saw it.

@@ -46,6 +46,8 @@ TEST(Network, what_nobody_measured_is_an_estimate) {
   EXPECT_FALSE(far.measured);
   EXPECT_NEAR(far.rtt_s, 0.103, 0.06);  // as between the same areas elsewhere
   EXPECT_NEAR(far.stream_bytes_per_s, 2.6e6 / far.rtt_s, 1);
+  EXPECT_EQ(network.rtt_s(at("garage:shelf"), at("gcp:us-central1")), 0.2);
+  EXPECT_EQ(network.rtt_s(at("garage:shelf"), at("garage:shelf")), 0.0007);
   const PathRate home = network.path(at("onprem:cellar"), at("gcp:us-central1"));
   EXPECT_NEAR(home.stream_bytes_per_s, 1.1e6 / home.rtt_s, 1);
 }

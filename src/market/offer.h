@@ -32,9 +32,10 @@ struct Offer {
   double usd_per_h = 0;  ///< of the whole VM, its GPUs included
   std::string source;    ///< who said so
   std::int64_t as_of_unix_s = 0;
-  double start_up_s = 0;    ///< from the request to a machine that can run a peer
-  double notice_s = 0;      ///< before a spot machine is taken; 0: none
-  std::string quota_class;  ///< offers of one share a limit, such as "aws us-west-2 G and VT spot"
+  double start_up_s = 0;        ///< from the request to a machine that can run a peer
+  double notice_s = 0;          ///< before a spot machine is taken; 0: none
+  double taken_in_30_days = 0;  ///< share of such spot machines that are taken within 30 days; 0: not known
+  std::string quota_class;      ///< offers of one share a limit, such as "aws us-west-2 G and VT spot"
 
   bool operator==(const Offer&) const = default;
 };

@@ -29,6 +29,7 @@ std::string to_json(const std::vector<Offer>& offers, std::int64_t now_unix_s) {
                     {"old", is_old(o, now_unix_s)},
                     {"start_up_s", o.start_up_s},
                     {"notice_s", o.notice_s},
+                    {"taken_in_30_days", o.taken_in_30_days},
                     {"quota_class", o.quota_class}});
   return rows.dump(2) + "\n";
 }

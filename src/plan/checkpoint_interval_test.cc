@@ -37,5 +37,17 @@ TEST(CheckpointInterval, is_at_most_the_mean_time_between_losses) {
   EXPECT_EQ(daly_interval_s(cost), 100);
 }
 
+// sqrt(2 C M) (1 + sqrt(C / 2 M) / 3 + C / 18 M) - C, by hand.
+TEST(CheckpointInterval, young_and_daly_of_100_s_and_5000_s) {
+  const CheckpointCost cost{.checkpoint_s = 100, .mtbf_s = 5000};
+  EXPECT_NEAR(young_interval_s(cost), 1000, 1e-9);
+  EXPECT_NEAR(daly_interval_s(cost), 1000 * (1 + 0.1 / 3 + 0.01 / 9) - 100, 1e-9);
+}
+
+TEST(CheckpointInterval, of_remote_storage_grows_with_the_size) {
+  EXPECT_NEAR(remote_checkpoint_s(100), 5.752, 1e-3);
+  EXPECT_NEAR(remote_checkpoint_s(200) - remote_checkpoint_s(100), 2.0006, 1e-9);
+}
+
 }  // namespace
 }  // namespace tw

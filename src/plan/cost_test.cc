@@ -58,6 +58,29 @@ TEST(Cost, takes_the_purchase_asked_for) {
   EXPECT_NEAR(cost_of(workload(), peers, round(peers), on_demand).vm_usd_per_h.value, 2 * 0.572, 1e-9);
 }
 
+TEST(Cost, of_traffic_is_the_senders) {
+  const auto peers = parse_peers("1xT4@gc:us;1xA10@lambda:us-west").value();
+  Prediction p = round(peers);
+  p.sent_mb = {{0, 0}, {1000, 0}};
+  EXPECT_EQ(cost_of(workload(), peers, p).egress_usd_per_h.value, 0);
+  p.sent_mb = {{0, 1000}, {0, 0}};
+  EXPECT_GT(cost_of(workload(), peers, p).egress_usd_per_h.value, 0);
+}
+
+TEST(Cost, of_a_machine_with_several_gpus_counts_in_part) {
+  const auto peers = parse_peers("2xT4@gc:us").value();
+  const Prices own{.own = {{.provider = "gcp", .region = "us", .gpu = "T4", .gpus = 4, .usd_per_h = 8}}};
+  EXPECT_NEAR(cost_of(workload(), peers, round(peers), own).vm_usd_per_h.value, 4, 1e-9);
+}
+
+TEST(Cost, of_a_sample_is_as_uncertain_as_the_speed_by_the_machines_part_alone) {
+  const Cost c = cost("2xA10@lambda:us-west");
+  const double machines = c.vm_usd_per_h.value / 3.6;
+  EXPECT_NEAR(c.usd_per_million_samples.high - c.usd_per_million_samples.value, 0.1 * machines, 1e-9);
+  EXPECT_NEAR(c.usd_per_million_samples.value - c.usd_per_million_samples.low, machines * (1 - 1 / 1.1),
+              1e-9);
+}
+
 TEST(PredictRows, gives_a_row_for_each) {
   const auto text = predict_rows("rows.csv", "exp_id,model,tbs,peers\nNLP A-2,RXLM,32768,2xT4@gc:us\n",
                                  workload(), Models::built_in(), {});
@@ -67,6 +90,8 @@ TEST(PredictRows, gives_a_row_for_each) {
   CsvRow row = table.row(0);
   EXPECT_EQ(row.text("exp_id"), "NLP A-2");
   EXPECT_NEAR(row.number("throughput_sps"), 211.4, 6);
+  EXPECT_LT(row.number("throughput_sps_low"), row.number("throughput_sps"));
+  EXPECT_GT(row.number("throughput_sps_high"), row.number("throughput_sps"));
   EXPECT_NEAR(row.number("usd_per_h_vm"), 0.36, 1e-9);
   EXPECT_EQ(row.text("limit"), "calculation");
 }

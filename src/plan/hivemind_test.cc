@@ -67,6 +67,36 @@ TEST(HivemindRound, the_slowest_host_decides) {
   EXPECT_DOUBLE_EQ(round_of("2xA10@lambda:us-west;1xRTX8000@onprem:eu", law).update_s, 2);
 }
 
+TEST(HivemindRound, a_host_on_premise_is_slow_at_the_update_alone) {
+  HivemindLaw law = plain();
+  law.exchange_s_per_tensor = 0.1;
+  law.lambda_host = law.on_premise_host = 0.5;
+  EXPECT_NEAR(round_of("1xT4@gc:eu;1xRTX8000@onprem:eu", law).exchange_s, 1, 1e-9);
+  EXPECT_NEAR(round_of("2xA10@lambda:us-west", law).exchange_s, 0.5, 1e-9);
+}
+
+TEST(HivemindRound, streams_from_premises_have_a_gain_of_their_own) {
+  HivemindLaw law = plain();
+  law.on_premise_stream_gain = 0.5;
+  const char* premise = "1xT4@gc:eu;1xRTX8000@onprem:eu";
+  const char* clouds = "1xT4@gc:eu;1xT4@gc:us";
+  EXPECT_NEAR(round_of(premise, law).wire_s, 2 * round_of(premise, plain()).wire_s, 1e-9);
+  EXPECT_EQ(round_of(clouds, law).wire_s, round_of(clouds, plain()).wire_s);
+}
+
+TEST(HivemindRound, processors_and_streams_work_side_by_side_in_part) {
+  HivemindLaw law = plain();
+  const char* peers = "1xT4@gc:us;1xT4@gc:eu";
+  law.exchange_s_per_tensor = round_of(peers, law).wire_s / 10;
+  const HivemindRound round = round_of(peers, law);
+  EXPECT_NEAR(round.exchange_s, round.wire_s, 1e-9);
+  EXPECT_NEAR(round.comm_s, std::cbrt(4) * round.wire_s, 1e-9);
+}
+
+TEST(HivemindRound, has_half_a_microbatch_too_many_of_each_peer) {
+  EXPECT_EQ(hivemind_round_samples({.microbatch = 32}, 4, 1000), 1064);
+}
+
 TEST(HivemindRound, is_no_shorter_than_the_cards_need) {
   const HivemindRound round = round_of("8xT4@gc:us", plain());
   EXPECT_NEAR(round.comm_s, 7 * 50e6 / (6904e6 / 8), 1e-6);

@@ -24,6 +24,12 @@ TEST(Scenarios, machines_that_nobody_takes_need_the_time_and_money_of_the_model)
   EXPECT_EQ(outcomes.losses, 0);
 }
 
+TEST(Scenarios, calculating_lasts_as_long_as_averaging_asks_for) {
+  PlannedRun run = run_of(4, never_taken());
+  run.round.calc_s = 3;
+  EXPECT_NEAR(play_scenarios(run, 1).hours[0], 4 + 90.0 / 3600, 1e-9);  // 3 s and 1 s of averaging
+}
+
 TEST(Scenarios, who_is_taken_often_takes_longer_and_varies) {
   const Outcomes calm = play_scenarios(run_of(4, lifetimes_named("exponential:20").value()));
   const Outcomes rough = play_scenarios(run_of(4, lifetimes_named("exponential:0.5").value()));

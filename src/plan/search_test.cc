@@ -177,5 +177,13 @@ TEST(Search, the_runner_up_uses_other_sites) {
   EXPECT_NE(sites(result.best[0]), sites(result.best[1]));
 }
 
+TEST(Score, of_a_sample_counts_its_data_and_its_part_of_the_traffic) {
+  const Space space{.samples_per_round = 1000, .usd_per_sample = 0.002};
+  const Score score = score_of(space, 100, 3, {.seconds = 10, .usd = 5});
+  EXPECT_NEAR(score.usd_per_sample, 0.002 + 0.005, 1e-12);
+  EXPECT_NEAR(score.samples_per_s, 50, 1e-12);
+  EXPECT_EQ(score.vm_usd_per_h, 3);
+}
+
 }  // namespace
 }  // namespace tw

@@ -52,6 +52,36 @@ TEST(Prediction, with_delay_averaging_hides_behind_calculation) {
   EXPECT_NEAR(p.throughput_sps.value, p.round_samples / p.calc_s.value, 1e-9);
 }
 
+TEST(Prediction, with_delay_calculation_hides_behind_longer_averaging) {
+  Workload w = workload(Pattern::tradewind);
+  w.delayed = true;
+  w.target_batch_size = 256;
+  const Prediction p = prediction("4xT4@gc:us", w);
+  EXPECT_LT(p.calc_s.value, p.comm_s.value);
+  EXPECT_NEAR(p.throughput_sps.value, p.round_samples / p.comm_s.value, 1e-9);
+}
+
+TEST(Prediction, of_averaging_is_the_less_certain_the_longer_the_way) {
+  const auto factor = [](const char* peers) {
+    const Estimate comm = prediction(peers, workload(Pattern::hivemind)).comm_s;
+    return comm.high / comm.value;
+  };
+  EXPECT_NEAR(factor("4xT4@gc:us"), 1.09, 1e-9);
+  EXPECT_NEAR(factor("2xT4@gc:us;2xT4@gc:eu"), 1.2, 1e-9);
+  EXPECT_NEAR(factor("2xT4@gc:us;1xRTX8000@onprem:eu"), 1.3, 1e-9);
+}
+
+TEST(Prediction, machines_of_a_kind_err_alike_and_others_each_for_itself) {
+  Workload w = workload(Pattern::hivemind);
+  w.model = Models::built_in().find("CONV").value();  // both GPUs measured equally well
+  const auto factor = [&](const char* peers) {
+    const Estimate speed = prediction(peers, w).local_sps;
+    return speed.high / speed.value;
+  };
+  EXPECT_NEAR(factor("2xT4@gc:us;2xT4@gc:eu"), factor("4xT4@gc:us"), 1e-12);
+  EXPECT_LT(factor("4xT4@gc:us;2xA10@lambda:us-west"), factor("4xT4@gc:us"));
+}
+
 TEST(Prediction, many_streams_beat_one_between_continents) {
   const std::string c8 = "2xT4@gc:us;2xT4@gc:eu;2xT4@gc:asia;2xT4@gc:aus";
   const double hivemind = prediction(c8, workload(Pattern::hivemind)).throughput_sps.value;

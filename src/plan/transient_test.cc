@@ -33,6 +33,17 @@ TEST(Transient, a_lost_worker_is_paid_until_it_goes) {
   EXPECT_EQ(cost_usd(run, {.worker_usd_per_s = 1, .server_usd_per_s = 0}), 200);
 }
 
+TEST(Transient, a_worker_that_goes_before_the_training_is_not_paid) {
+  const TransientRun run{.workers = 2, .undisturbed_s = 100, .lost_at_s = {-50}};
+  EXPECT_EQ(cost_usd(run, {.worker_usd_per_s = 1, .server_usd_per_s = 0}), 200);
+}
+
+// Of two workers the one that comes finds the other served half of the time, and then waits for half a
+// service.
+TEST(ParameterServer, two_workers_wait_for_each_other) {
+  EXPECT_NEAR(steps_per_s({{2, 1}}, 1), 2 / (1 + 1.25), 1e-12);
+}
+
 TEST(ParameterServer, few_workers_are_not_held_up_and_many_are_bound_by_the_server) {
   EXPECT_NEAR(steps_per_s({{1, 0.99}}, 0.01), 1, 1e-12);
   EXPECT_NEAR(steps_per_s({{200, 0.99}}, 0.01), 100, 1);

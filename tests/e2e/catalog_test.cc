@@ -44,6 +44,26 @@ TEST_F(CatalogTest, fetches_the_newest_schema_that_has_the_cloud_and_lists_its_p
   EXPECT_THAT(later.output(), HasSubstr("8 h old"));
 }
 
+TEST_F(CatalogTest, fetches_how_often_aws_takes_spot_machines) {
+  WebFolder web({{"/v8/aws/vms.csv", std::string(kHeader) + "g5.xlarge,A10G,1,4,1.006,0.4,us-east-1\n"},
+                 {"/spot-advisor-data.json",
+                  R"({"spot_advisor": {"us-east-1": {"Linux": {"g5.xlarge": {"s": 62, "r": 3}}}}})"}});
+  Program fetched = tw({"catalog", "update", "aws", "--from", web.address(), "--into", path("catalogs")});
+  EXPECT_EQ(fetched.wait(), 0) << fetched.output();
+  EXPECT_THAT(fetched.output(), HasSubstr("spot-advisor-data.json: interruptions of 1 machines"));
+  Program listed =
+      tw({"catalog", "list", "--spot", "--gpu", "A10G", "--catalog", path("catalogs"), "--json"});
+  EXPECT_EQ(listed.wait(), 0) << listed.output();
+  const auto offers = nlohmann::json::parse(listed.output(), nullptr, false);
+  ASSERT_FALSE(offers.empty()) << listed.output();
+  EXPECT_EQ(offers[0]["taken_in_30_days"], 0.175);
+
+  web.put("/spot-advisor-data.json", "{}");
+  Program odd = tw({"catalog", "update", "aws", "--from", web.address(), "--into", path("catalogs")});
+  EXPECT_EQ(odd.wait(), 1);
+  EXPECT_THAT(odd.output(), HasSubstr("expected AWS's spot-advisor-data.json"));
+}
+
 TEST_F(CatalogTest, a_malformed_table_is_named_and_the_one_of_before_stays) {
   WebFolder web({{"/v8/azure/vms.csv", std::string(kHeader) + "NC4as,T4,1,4,0.526,0.153,eastus\n"}});
   EXPECT_EQ(update(web.address()).wait(), 0);
