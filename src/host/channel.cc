@@ -10,6 +10,7 @@
 
 #include "host/address.h"
 #include "host/channel_tls.h"
+#include "host/round_trip.h"
 #include "host/socket_error.h"
 #include "host/stream_count.h"
 
@@ -26,13 +27,6 @@ std::string remote_of(const asio::ip::tcp::socket& socket) {
 bool ends_here(const asio::ip::tcp::socket& socket) {
   std::error_code gone;  // then it makes no difference
   return socket.remote_endpoint(gone).address() == socket.local_endpoint(gone).address();
-}
-
-Duration round_trip_of(int descriptor) {
-  tcp_info info{};
-  socklen_t size = sizeof info;
-  if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
-  return std::chrono::microseconds(info.tcpi_rtt);
 }
 
 class PlainChannel final : public Channel {
@@ -69,9 +63,14 @@ Channel::Channel(asio::ip::tcp::socket& socket)
     : descriptor_(socket.native_handle()),
       same_machine_(ends_here(socket)),
       remote_(remote_of(socket)),
-      round_trip_(round_trip_of(descriptor_)) {
+      round_trip_(least_round_trip(descriptor_).value_or(Duration{})) {
   std::error_code ignored;  // a socket that is dead already says so to the first read
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+Duration Channel::round_trip() {
+  round_trip_ = least_round_trip(descriptor_).value_or(round_trip_);
+  return round_trip_;
 }
 
 void Channel::prepare_for_bulk() {

@@ -29,8 +29,8 @@ class Channel {
   /// Address of the other end.
   const std::string& remote() const { return remote_; }
 
-  /// As the kernel measured it on this connection; 0 when it does not tell.
-  Duration round_trip() const { return round_trip_; }
+  /// The least that the kernel saw on this connection lately; 0 when it does not tell. While it is open.
+  Duration round_trip();
 
   /// For a data stream of a link, while it is open: little waits in the kernel behind what is under way, so
   /// that what is sent later overtakes it on another stream. Over a distance the kernel paces, within this
@@ -58,7 +58,7 @@ class Channel {
   int descriptor_;
   bool same_machine_;  ///< both ends
   std::string remote_;
-  Duration round_trip_;  ///< as it was when the connection was made
+  Duration round_trip_;  ///< when it was asked for last
 };
 
 class Loop;

@@ -159,6 +159,7 @@ void Link::watch() {
 
 void Link::judge_streams(Instant since, std::uint64_t sent) {
   if (ran_dry_) return;
+  count_.on_round_trip(streams_.control->round_trip());
   count_.on_saturated(loop_.now() - since, bulk_sent() - sent);
   want_streams();
   pump();

@@ -34,7 +34,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// It belongs to a link now, as one of its data streams.
   void carry_bulk();
 
-  Duration round_trip() const { return channel_->round_trip(); }
+  Duration round_trip() { return channel_->round_trip(); }
 
   void send(Frame frame);
 

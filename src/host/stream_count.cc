@@ -42,6 +42,15 @@ void StreamCount::share_with(int far_links) {
   wanted_ = std::min(most_, first_guess(round_trip_, std::max(1, far_links)));
 }
 
+void StreamCount::on_round_trip(Duration least) {
+  if (least <= Duration{} || least >= round_trip_) return;
+  const bool was_far = is_far();
+  round_trip_ = least;
+  if (!was_far || is_far()) return;
+  wanted_ = 1;
+  before_ = 0;
+}
+
 void StreamCount::on_saturated(Duration time, std::uint64_t bytes) {
   if (round_trip_ < kNear) return;
   if (warm_up_ > Duration{}) {

@@ -36,6 +36,9 @@ class StreamCount {
   /// So many links of this peer are far, this one included if it is.
   void share_with(int far_links);
 
+  /// What was measured first may have waited in queues.
+  void on_round_trip(Duration least);
+
   /// So many bytes left during this time, and all the time more was waiting than the streams took.
   void on_saturated(Duration time, std::uint64_t bytes);
 

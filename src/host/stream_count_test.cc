@@ -94,5 +94,18 @@ TEST(StreamCount, leaves_neighbours_alone) {
   EXPECT_EQ(count.wanted(), 1);
 }
 
+TEST(StreamCount, takes_back_what_a_first_measurement_in_a_queue_brought) {
+  StreamCount count(3ms);
+  saturate(count, 5s, [](int streams) { return 1e6 * streams; });
+  ASSERT_GT(count.wanted(), 1);
+  count.on_round_trip(5ms);
+  EXPECT_GT(count.wanted(), 1) << "longer, in another queue";
+  count.on_round_trip(1ms);
+  EXPECT_EQ(count.wanted(), 1);
+  EXPECT_FALSE(count.is_far());
+  saturate(count, 60s, [](int streams) { return 1e6 * streams; });
+  EXPECT_EQ(count.wanted(), 1);
+}
+
 }  // namespace
 }  // namespace tw
