@@ -27,14 +27,15 @@ Words task_words(const RivalTask& task) {
 }
 
 /// A command for each rank, with the words that lead to its host.
-std::vector<Words> gloo_commands(const std::string& program, const RivalTask& task, bool ring) {
+std::vector<Words> rank_commands(const std::string& program, const RivalTask& task, const Words& algorithm) {
+  Words more = task_words(task);
+  more.insert(more.end(), algorithm.begin(), algorithm.end());
   std::vector<Words> commands;
   for (std::size_t rank = 0; rank < task.hosts.size(); ++rank) {
     const Host& host = task.hosts[rank];
     Words words = host.enter;
     words.insert(words.end(), {program, "--rank", std::to_string(rank), "--address", host.address, "--store",
-                               task.folder, "--algorithm", ring ? "ring_chunked" : "default"});
-    const Words more = task_words(task);
+                               task.folder});
     words.insert(words.end(), more.begin(), more.end());
     commands.push_back(std::move(words));
   }
@@ -85,7 +86,8 @@ Result<std::vector<Words>> mpi_commands(const std::string& program, const RivalT
 Result<std::vector<Words>> commands_of(const std::string& rival, const std::string& program,
                                        const RivalTask& task) {
   if (rival == "openmpi") return mpi_commands(program, task);
-  return gloo_commands(program, task, rival == "gloo-ring");
+  if (rival == "butterfly") return rank_commands(program, task, {});
+  return rank_commands(program, task, {"--algorithm", rival == "gloo-ring" ? "ring_chunked" : "default"});
 }
 
 Status until(std::vector<Child>& ranks, const std::string& what, const std::function<bool()>& holds) {
@@ -133,7 +135,9 @@ RivalTimes times_on(const Board& board, const RivalTask& task) {
 }  // namespace
 
 Result<std::string> rival_program(const std::string& rival) {
-  const std::string name = rival == "openmpi" ? "bench_mpi_reduce" : "bench_gloo_reduce";
+  const std::string name = rival == "openmpi"     ? "bench_mpi_reduce"
+                           : rival == "butterfly" ? "bench_butterfly_reduce"
+                                                  : "bench_gloo_reduce";
   const std::string path = std::filesystem::path(own_path()).parent_path() / "bench" / name;
   if (access(path.c_str(), X_OK) == 0) return path;
   return Error{fmt::format("--vs {}: there is no {}; build it with: make bench", rival, path)};

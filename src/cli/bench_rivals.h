@@ -12,7 +12,7 @@
 namespace tw::bench {
 
 /// The collectives that tradewind is compared with: programs of bench/, beside this one where it was built.
-inline constexpr std::array<const char*, 3> kRivals = {"gloo", "gloo-ring", "openmpi"};
+inline constexpr std::array<const char*, 4> kRivals = {"gloo", "gloo-ring", "openmpi", "butterfly"};
 
 struct RivalTask {
   std::vector<Host> hosts;  ///< a rank on each
