@@ -133,16 +133,26 @@ class Lines {
 
 double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 bool fill_in(std::vector<Hand>& hands, double Line::*rate) {
   std::vector<double> known;
+  std::map<std::string, std::vector<double>> known_at;
   for (const Hand& hand : hands) {
-    if (hand.line.*rate > 0) known.push_back(hand.line.*rate);
+    if (hand.line.*rate <= 0) continue;
+    known.push_back(hand.line.*rate);
+    if (!hand.site.empty()) known_at[hand.site].push_back(hand.line.*rate);
   }
   if (known.empty()) return false;
-  const auto middle = known.begin() + std::ssize(known) / 2;
-  std::nth_element(known.begin(), middle, known.end());
+  const double usual = median(std::move(known));
   for (Hand& hand : hands) {
-    if (hand.line.*rate <= 0) hand.line.*rate = *middle;
+    if (hand.line.*rate > 0) continue;
+    const auto there = known_at.find(hand.site);
+    hand.line.*rate = there == known_at.end() ? usual : median(there->second);
   }
   return true;
 }

@@ -17,8 +17,8 @@ struct Split {
   double seconds_per_byte = 0;  ///< of the encoded vector
 };
 
-/// The split that takes least time; nothing when no line is known. Unknown lines count as the median of the
-/// known ones. With everybody an owner and a contributor and b_i = min(up, down) its time is
+/// The split that takes least time; nothing when no line is known. Unknown lines count as in
+/// fill_in_lines. With everybody an owner and a contributor and b_i = min(up, down) its time is
 /// max(1 / b_min, 2 (n - 1) / sum b), and the part of i is in proportion to T b_i - 1, or, where the
 /// slowest line decides and others have much to spare, to 0.85 T b_i - 1: who has little to spare gets
 /// nothing. Rates of single pairs count where they bind, unless there are so many participants (hundreds)
@@ -29,7 +29,7 @@ Split best_split(std::vector<Hand> hands);
 /// line is known.
 double bound_seconds(std::uint64_t bytes, const std::vector<Hand>& hands);
 
-/// Unknown lines become the median of the known ones; false when none is known.
+/// Unknown lines become the median of the known ones at their site, or of all; false when none is known.
 bool fill_in_lines(std::vector<Hand>& hands);
 
 /// The time that these parts take; 0 when no line is known.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "codec/codec.h"
@@ -21,6 +23,12 @@ struct Geometry {
     return rest < segment_length ? rest : segment_length;
   }
 };
+
+/// For a vector of so many floats: about a thousand segments, so that peers add and return the first ones
+/// while the last ones are on their way, of 32 to 256 KiB in fp32.
+inline std::uint64_t usual_segment_length(std::uint64_t length) {
+  return std::clamp<std::uint64_t>(std::bit_floor(length / 1024), 8192, 65536);
+}
 
 /// Of all segments, each encoded on its own.
 inline std::uint64_t encoded_bytes(Codec codec, const Geometry& geometry) {

@@ -11,8 +11,9 @@
 namespace tw {
 namespace {
 
-/// Lines of one site, which end in what it shares, seem as different as this by chance.
-constexpr double kWorthIt = 1.1;
+/// Lines are known from what they carried, which was less where there was less to carry: what looks less
+/// uneven than this is taken for even.
+constexpr double kWorthIt = 1.25;
 
 using Hands = std::map<PeerId, Hand>;
 
@@ -65,20 +66,43 @@ void each_cell(const std::vector<SitePlan>& sites, std::uint64_t segments, auto&
   }
 }
 
-/// Each segment's root is the owner of one of the sites, which take turns in proportion to their owners.
-std::vector<Share> roots_of(const std::vector<SitePlan>& sites, std::uint64_t segments) {
-  std::vector<double> part(sites.size()), due(sites.size());
-  double owners = 0;
+/// What the owners of each site carry together; sites exchange as single peers do.
+std::vector<Hand> as_hands(const std::vector<SitePlan>& sites, const Hands& hands) {
+  std::vector<Hand> all(sites.size());
   for (std::size_t k = 0; k < sites.size(); ++k) {
-    part[k] = static_cast<double>(
-        std::ranges::count_if(sites[k].members, [&](PeerId peer) { return owns(sites[k], peer); }));
-    owners += part[k];
+    all[k] = {.peer = PeerId{k}, .owns = !sites[k].shares.empty()};
+    for (const PeerId peer : sites[k].members) {
+      if (!owns(sites[k], peer)) continue;
+      all[k].line.up_bytes_per_s += hands.at(peer).line.up_bytes_per_s;
+      all[k].line.down_bytes_per_s += hands.at(peer).line.down_bytes_per_s;
+    }
   }
+  return all;
+}
+
+/// Of the roots: in proportion to the owners there, or, where that is much better, to what their lines carry.
+std::vector<double> parts_of_roots(const std::vector<SitePlan>& sites, const Hands& hands) {
+  std::vector<double> parts;
+  for (const SitePlan& site : sites)
+    parts.push_back(static_cast<double>(
+        std::ranges::count_if(site.members, [&](PeerId peer) { return owns(site, peer); })));
+  const double owners = std::accumulate(parts.begin(), parts.end(), 0.0);
+  for (double& part : parts) part /= owners;
+  const std::vector<Hand> all = as_hands(sites, hands);
+  const Split best = best_split(all);
+  return seconds_per_byte(parts, all) < kWorthIt * best.seconds_per_byte || best.parts.empty() ? parts
+                                                                                               : best.parts;
+}
+
+/// Each segment's root is the owner of one of the sites, which take turns.
+std::vector<Share> roots_of(const std::vector<SitePlan>& sites, std::uint64_t segments, const Hands& hands) {
+  const std::vector<double> part = parts_of_roots(sites, hands);
+  std::vector<double> due(sites.size());
   std::vector<Share> roots;
   each_cell(sites, segments, [&](std::uint64_t first, std::uint64_t end) {
     std::vector<std::uint64_t> count(sites.size());
     for (std::uint64_t s = first; s < end; ++s) {
-      for (std::size_t k = 0; k < sites.size(); ++k) due[k] += part[k] / owners;
+      for (std::size_t k = 0; k < sites.size(); ++k) due[k] += part[k];
       const auto next = static_cast<std::size_t>(std::ranges::max_element(due) - due.begin());
       due[next] -= 1;
       ++count[next];
@@ -215,8 +239,9 @@ void divide_into_sites(Plan& plan, std::uint64_t segments, const std::vector<Han
   std::vector<Hand> known = hands;
   (void)fill_in_lines(known);
   plan.sites = by_name(known);
-  settle(plan, segments, by_peer(known));
-  plan.shares = roots_of(plan.sites, segments);
+  const Hands all = by_peer(known);
+  settle(plan, segments, all);
+  plan.shares = roots_of(plan.sites, segments, all);
   group_contributions(plan);
 }
 

@@ -94,10 +94,23 @@ TEST(Sites, give_more_to_who_has_the_better_line) {
   // m = 2, w = 1: T = max(1 / 50, 3 / 150) = 0.02 s; T b - 1 is 1 for the fast one and 0 for the slow one.
   const Plan plan = divided({hand(1, "a", 100), hand(2, "a", 50), hand(3, "b", 100), hand(4, "b", 100)}, 60);
   EXPECT_THAT(counts(plan.sites[0].shares), ElementsAre(std::pair(PeerId{1}, 60U)));
-  // T = 3 / 180: 0.667 and 0.333.
-  const Plan near = divided({hand(1, "a", 100), hand(2, "a", 80), hand(3, "b", 100), hand(4, "b", 100)}, 60);
-  EXPECT_THAT(counts(near.sites[0].shares),
-              ElementsAre(std::pair(PeerId{1}, 40U), std::pair(PeerId{2}, 20U)));
+  // T = 3 / 160: 0.875 and 0.125.
+  const Plan near = divided({hand(1, "a", 100), hand(2, "a", 60), hand(3, "b", 100), hand(4, "b", 100)}, 63);
+  EXPECT_THAT(counts(near.sites[0].shares), ElementsAre(std::pair(PeerId{1}, 55U), std::pair(PeerId{2}, 8U)));
+}
+
+TEST(Sites, have_roots_by_what_their_lines_carry_where_that_differs_much) {
+  // Of four sites three carry ten times as much: T = max(1 / 10, 6 / 310) s, and who decides has none.
+  const Plan plan = divided({hand(1, "a", 100), hand(2, "b", 100), hand(3, "c", 100), hand(4, "d", 10)}, 60);
+  EXPECT_FALSE(counts(plan.shares).contains(PeerId{4}));
+  const Plan even = divided({hand(1, "a", 100), hand(2, "b", 100), hand(3, "c", 100), hand(4, "d", 85)}, 60);
+  EXPECT_EQ(counts(even.shares).at(PeerId{4}), 15U) << "as different as lines seem by chance";
+}
+
+TEST(Sites, lend_what_is_known_of_one_line_to_the_others_there) {
+  const Plan plan = divided({hand(1, "a", 20), hand(2, "a"), hand(3, "b", 100), hand(4, "b", 100)}, 60);
+  EXPECT_THAT(counts(plan.sites[0].shares),
+              ElementsAre(std::pair(PeerId{1}, 30U), std::pair(PeerId{2}, 30U)));
 }
 
 TEST(Sites, keep_all_shares_but_those_of_who_is_gone) {
@@ -231,11 +244,11 @@ TEST(Division, is_as_it_was_asked_for) {
 }
 
 TEST(Division, is_flat_where_a_tree_would_take_longer) {
-  // At site a the line of peer 1 alone is good: it would have to reduce the whole site's part.
-  const std::vector<Hand> hands = {hand(1, "a", 100), hand(2, "a", 100), hand(3, "a", 100), hand(4, "b", 10),
-                                   hand(5, "c", 100), hand(6, "d", 100), hand(7, "e", 100)};
+  // At site a peer 1 alone may own, over the worst line: it would have to add up and pass on for its site.
+  const std::vector<Hand> hands = {hand(1, "a", 10), hand(2, "a", 100, false), hand(3, "a", 100, false),
+                                   hand(4, "b", 100), hand(5, "c", 100)};
   const Plan flat = cut(SiteUse::flat, hands), tree = cut(SiteUse::tree, hands);
-  ASSERT_GT(Traffic(tree, hands).seconds_per_byte(), 1.1 * Traffic(flat, hands).seconds_per_byte());
+  ASSERT_GT(Traffic(tree, hands).seconds_per_byte(), 2 * Traffic(flat, hands).seconds_per_byte());
   EXPECT_TRUE(cut(SiteUse::automatic, hands).sites.empty());
 }
 

@@ -21,8 +21,8 @@ class Traffic {
   /// Between hands of different sites.
   double between_sites() const;
 
-  /// The time in which lines carry a mean of one byte; 0 when none is known. Unknown lines count as the
-  /// median of the known ones.
+  /// The time in which lines carry a mean of one byte; 0 when none is known. Unknown lines count as in
+  /// fill_in_lines (bound.h).
   double seconds_per_byte() const;
 
  private:

@@ -22,6 +22,8 @@ using namespace std::chrono_literals;
 /// What is measured is stamped by the peers; so it matters only for the moment of a disturbance.
 constexpr Duration kLookEvery = 5ms;
 constexpr Duration kLookOften = 1ms;
+/// Lines are probed while the first batch is computed, which takes no time here.
+constexpr Duration kFirstBatch = 2500ms;
 constexpr std::int64_t kTokenLasts_s = 86400;
 
 std::string name_of(PeerId peer) { return "peer " + to_string(peer); }
@@ -43,6 +45,7 @@ Result<CrewOutcome> Crew::run() {
   for (Round round = 1; round <= options_.all_rounds(); ++round) {
     if (const Status all = ready(round); !all) return all.error();
     if (const Status logs = read(); !logs) return logs.error();
+    if (round == 1) std::this_thread::sleep_for(kFirstBatch);
     released_[round] = now();
     board_->release(static_cast<std::uint32_t>(round));
     if (round != options_.disturbed_round()) continue;

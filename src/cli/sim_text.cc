@@ -69,7 +69,7 @@ SimResults results_of(const Scenario& scenario, const SweepResult& tally, Durati
     }
   }
   for (const auto& [phase, count] : tally.kills_by_phase) {
-    results.kills_by_phase.emplace_back(phase_word(phase), count);
+    results.kills_by_phase.emplace_back(name_of(phase), count);
   }
   return results;
 }
@@ -90,7 +90,7 @@ std::string render(const SweepOptions& options, const Scenario& scenario, const 
                                         duration_text(to_seconds(took))));
   std::vector<std::string> kills;
   for (const auto& [phase, count] : tally.kills_by_phase) {
-    kills.push_back(fmt::format("{} {}", phase_word(phase), count));
+    kills.push_back(fmt::format("{} {}", name_of(phase), count));
   }
   if (!kills.empty()) {
     text += line("kills", fmt::format("in {}; of leaders {}", fmt::join(kills, ", "), tally.leader_kills));

@@ -20,35 +20,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::pair<Phase, const char*>, 19> kPhases{{
-    {Phase::accumulate, "accumulate"},
-    {Phase::call, "call"},
-    {Phase::scatter, "scatter"},
-    {Phase::gather, "gather"},
-    {Phase::commit, "commit"},
-    {Phase::apply, "apply"},
-    {Phase::wait, "wait"},
-    {Phase::lead, "lead"},
-    {Phase::join, "join"},
-    {Phase::leave, "leave"},
-    {Phase::lost, "lost"},
-    {Phase::reissue, "reissue"},
-    {Phase::restore, "restore"},
-    {Phase::checkpoint, "checkpoint"},
-    {Phase::evaluate, "evaluate"},
-    {Phase::refuse, "refuse"},
-    {Phase::start, "start"},
-    {Phase::stop, "stop"},
-    {Phase::kill, "kill"},
-}};
-
 constexpr std::array<std::string_view, 8> kOwnKeys{"t",     "time",  "peer", "round",
                                                    "phase", "about", "why",  "digest"};
 
 std::optional<Phase> phase_named(const std::string& name) {
-  for (const auto& [phase, text] : kPhases)
-    if (name == text) return phase;
-  return std::nullopt;
+  const auto* const found = std::ranges::find(kPhaseNames, name);
+  if (found == kPhaseNames.end()) return std::nullopt;
+  return static_cast<Phase>(found - kPhaseNames.begin());
 }
 
 std::string calendar_time(std::int64_t unix_nanos) {
@@ -130,12 +108,6 @@ Result<std::uint64_t> length_of_whole_lines(const std::string& path) {
 }
 
 }  // namespace
-
-const char* name_of(Phase phase) {
-  for (const auto& [known, text] : kPhases)
-    if (phase == known) return text;
-  TW_CHECK(false);
-}
 
 std::string to_json_line(const LogEntry& entry) {
   const Event& event = entry.event;

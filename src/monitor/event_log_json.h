@@ -22,9 +22,6 @@ struct LogEntry {
   Event event;
 };
 
-/// "accumulate", "kill" ... as in the log.
-const char* name_of(Phase phase);
-
 /// The line without its end: {"t": seconds, "time": RFC 3339, "peer", "round", "phase", and where present
 /// "about", "why", "digest", then the numbers by their names}. Not-a-number and infinity are written as null.
 std::string to_json_line(const LogEntry& entry);

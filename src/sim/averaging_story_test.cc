@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ using namespace std::chrono_literals;
 
 constexpr double kMbit = 125e3;  // bytes/s
 constexpr std::uint64_t kFloats = 4096, kSegment = 16;
+constexpr std::uint64_t kMicrobatch = 4;
 constexpr double kScale = 4000;  // the vector stands for one of 65.5 MB
 constexpr double kBytes = kFloats * sizeof(float) * kScale;
 /// Of a round: call, votes and commit at 10 ms one way each, and two segments of the slowest line.
@@ -27,11 +29,12 @@ constexpr double kLatency_s = 0.15;
 
 class Averaging {
  public:
-  explicit Averaging(const std::vector<double>& rates, Round rounds = 10)
-      : world_(options(rates.size(), rounds)) {
+  /// `apart`: each peer is a site, and takes so many samples a second.
+  explicit Averaging(const std::vector<double>& rates, Round rounds = 10, std::optional<double> apart = {})
+      : world_(options(rates.size(), rounds, apart.has_value())) {
     world_.watch([this](PeerId peer, const Event& event) { on_event(peer, event); });
     for (const double mbit : rates) {
-      peers_.push_back(world_.add_peer({0, 400, {mbit * kMbit, mbit * kMbit}}));
+      peers_.push_back(world_.add_peer({0, apart.value_or(400), {mbit * kMbit, mbit * kMbit}}));
       lines_.push_back({peers_.back(), true, 1, {mbit * kMbit, mbit * kMbit, {}}});
     }
   }
@@ -80,11 +83,11 @@ class Averaging {
     std::function<void(World&)> call;
   };
 
-  static WorldOptions options(std::size_t peers, Round rounds) {
+  static WorldOptions options(std::size_t peers, Round rounds, bool apart) {
     WorldOptions options;
     options.run.model = "synthetic";
     options.run.target_batch_size = 64;
-    options.run.microbatch = 4;
+    options.run.microbatch = kMicrobatch;
     options.run.rounds = rounds;
     options.run.codec = Codec::fp32;
     options.model.parameters = kFloats;
@@ -92,6 +95,7 @@ class Averaging {
     options.bulk_scale = kScale;
     options.checkers = {"I1", "I2", "I3", "I4", "I5", "I6", "L3"};  // nobody tells the others who was struck
     options.wait_for = static_cast<std::uint32_t>(peers);
+    if (apart) options.sites = {SiteSpec{.name = ""}};
     options.links = {{"", "", 0.01, 0, 2000 * kMbit, 2 << 20}};
     return options;
   }
@@ -126,6 +130,16 @@ TEST(AveragingStory, of_uneven_lines_takes_what_they_allow_after_a_few_rounds) {
           << "round " << round << " of" << averaging.times();
     }
   }
+}
+
+TEST(AveragingStory, of_uneven_lines_probed_during_the_first_batch_takes_what_they_allow_at_once) {
+  constexpr double kSamples_s = 8;
+  Averaging averaging({1000, 1000, 200, 200}, 3, kSamples_s);
+  averaging.run();
+  // At the call the last microbatches are under way. With equal shares, a round takes 1.5 times its bound.
+  const double call_s = kMicrobatch / kSamples_s + kLatency_s;
+  for (Round round = 1; round <= 3; ++round)
+    EXPECT_LE(averaging.seconds(round), 1.1 * averaging.bound_s() + call_s) << averaging.times();
 }
 
 TEST(AveragingStory, with_a_line_that_drops_to_a_tenth_in_mid_round_goes_on_and_the_next_rounds_know) {

@@ -184,7 +184,7 @@ void LogReplays::on_applied(const Sighting& s) {
 
 void LogReplays::match(PeerId peer, const Line& seen) {
   const auto line = [](const Line& l) {
-    return fmt::format("{} of round {}, {}", phase_word(l.phase), l.round, l.digest);
+    return fmt::format("{} of round {}, {}", name_of(l.phase), l.round, l.digest);
   };
   std::deque<Line>& unseen = logs_[peer].unseen;
   if (unseen.empty() || unseen.front() != seen) {
@@ -198,7 +198,7 @@ void LogReplays::on_end(std::span<const Survivor> survivors) {
   for (const auto& [peer, log] : logs_) {
     if (log.unseen.empty()) continue;
     violated(fmt::format("the log of peer {} says that it did {} of round {}, which it did not", peer.value,
-                         phase_word(log.unseen.front().phase), log.unseen.front().round));
+                         name_of(log.unseen.front().phase), log.unseen.front().round));
   }
   for (const Survivor& survivor : survivors) {
     const auto& [unseen, head, catching_up] = logs_[survivor.peer];

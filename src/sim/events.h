@@ -28,9 +28,6 @@ class History {
   std::vector<std::string> lines_;
 };
 
-/// "gather", for histories and messages.
-const char* phase_word(Phase phase);
-
 /// The event log of one virtual peer: into the history, and to whoever watches (who must not act from inside
 /// the call).
 class VirtualEvents final : public EventSink {

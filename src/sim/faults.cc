@@ -105,7 +105,7 @@ std::string to_string(const Fault& fault) {
   constexpr std::array kDeaths{"clean", "abrupt", "silent"};
   const std::string when =
       fault.cue ? fmt::format("{:.4f} s after the first {} of round {}", to_seconds(fault.after),
-                              phase_word(fault.cue->phase), fault.cue->round)
+                              name_of(fault.cue->phase), fault.cue->round)
                 : fmt::format("at {:.3f} s", to_seconds(fault.after));
   return fmt::format("{} of {}, {}, for {:.2f} s, {}", name_of(fault.kind),
                      kAims[static_cast<std::size_t>(fault.aim)],

@@ -215,6 +215,8 @@ SessionOptions World::session_options(PeerId self, const PeerSpec& spec) {
   session.wait_for = options_.wait_for;
   session.segment_length = options_.segment_length;
   session.chunk_bytes = options_.chunk_bytes;
+  session.probe_from =
+      static_cast<std::uint64_t>(static_cast<double>(session.probe_from) / options_.bulk_scale);
   session.run = options_.run;
   if (options_.rare_branches)
     session.rarely = [this](std::string_view site) { return !calm_ && rare_(site); };

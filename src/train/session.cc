@@ -23,6 +23,10 @@ constexpr Duration kTakenForGood = 10s;
 /// A joiner that reaches nobody for so long gives up.
 constexpr Duration kGiveUpJoining = 30s;
 
+Geometry geometry_of(std::uint64_t parameters, std::uint64_t segment_length) {
+  return {parameters, segment_length != 0 ? segment_length : usual_segment_length(parameters)};
+}
+
 Member caller_of(const Hello& hello) { return {hello.peer, hello.address, hello.incarnation, hello.site}; }
 
 }  // namespace
@@ -48,7 +52,7 @@ Session::Machine::Machine(Doors doors, SessionOptions options, Trainer& trainer,
       options_(std::move(options)),
       observer_(observer),
       state_(std::make_shared<TrainState>(trainer, options_.run)),
-      geometry_{trainer.parameter_count(), options_.segment_length},
+      geometry_(geometry_of(trainer.parameter_count(), options_.segment_length)),
       run_(run_digest(options_.run, trainer.parameter_count())) {
   donor_ = Donor({.rarely = options_.rarely});
   const CheckpointOptions& keep = options_.run.checkpoint;
@@ -158,6 +162,7 @@ void Session::Machine::on_open(PeerId peer, const Frame& hello) {
   if (finished_) return;
   if (reduction_) reduction_->on_new_link(peer);
   swarm_->on_open(doors_.clock.now(), caller_of(std::get<Hello>(decode(hello).value())));
+  if (probe_.targets().contains(peer)) doors_.network.pull(peer);
   pump();
 }
 
@@ -249,7 +254,7 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
     fetch_->on_gone(now, from, *gone);
   } else if (auto* chunk = std::get_if<Chunk>(&message)) {
     fetch_->on_chunk(now, from, std::move(*chunk));
-  } else {
+  } else if (!std::holds_alternative<Padding>(message)) {  // that was for the meter alone
     swarm_->on_message(now, from, message);
   }
   pump();
@@ -258,7 +263,9 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
 std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
   std::optional<Message> message;
   if (reduction_) message = reduction_->next_bulk(to);
+  if (message) end_probe();
   if (!message) message = donor_.next_bulk(to);
+  if (!message) message = probe_.next_bulk(doors_.clock.now(), to);
   if (!message) {
     meter_.ran_dry(to);
     return std::nullopt;
@@ -325,6 +332,7 @@ void Session::Machine::on_timer() {
   swarm_->measured(meter_.line());
   swarm_->step(now);
   fetch_->step(now);
+  if (probe_.is_under_way() && probe_.is_over(now)) end_probe();
   complain_about_stalls();
   complain_about_slowness();
   watch_waits();

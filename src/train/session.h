@@ -35,10 +35,13 @@ struct SessionOptions {
   std::uint64_t incarnation = 0;
   std::string site;  ///< Member::site
   std::string listen = "127.0.0.1:0";
-  std::vector<std::string> join;  ///< addresses of peers; empty: this peer starts (or resumes) the run
-  std::uint32_t wait_for = 1;     ///< the first peer begins round 1 when so many peers are there
-  std::uint64_t segment_length = 64 * 1024;  ///< floats
-  std::uint64_t chunk_bytes = 512 * 1024;    ///< of state transfer
+  std::vector<std::string> join;     ///< addresses of peers; empty: this peer starts (or resumes) the run
+  std::uint32_t wait_for = 1;        ///< the first peer begins round 1 when so many peers are there
+  std::uint64_t segment_length = 0;  ///< floats; 0: as is usual (average/geometry.h)
+  std::uint64_t chunk_bytes = 512 * 1024;  ///< of state transfer
+  /// Lines are probed (average/probe.h) for vectors of so many bytes on the wire: shorter ones are there in
+  /// no time over any line.
+  std::uint64_t probe_from = 1024 * 1024;
   RunOptions run;
   Rarely rarely;  ///< simulation alone
 };

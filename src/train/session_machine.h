@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "average/line_meter.h"
+#include "average/probe.h"
 #include "average/reduction.h"
 #include "swarm/swarm.h"
 #include "sync/checkpoint.h"
@@ -75,6 +76,8 @@ class Session::Machine final : public NetworkEvents {
   void open_round();
   void start_work();
   void contribute_what_is_done();
+  void begin_to_probe(const Record& head);
+  void end_probe();
   void link_is_gone(PeerId peer, const std::string& why);
   void hang_up_on(PeerId from, const std::string& nonsense);
   void take_bulk(PeerId from, const Message& message);
@@ -147,6 +150,7 @@ class Session::Machine final : public NetworkEvents {
   std::map<PeerId, Instant> complained_;
   Instant slowness_told_at_{};
   LineMeter meter_;
+  Probe probe_;
 
   // sync
   Donor donor_;

@@ -49,6 +49,7 @@ void Session::Machine::open_round() {
   voted_ = {};
   began_at_ = doors_.clock.now();
   if (tip_ && updates_under_way_ == 0) emit(Phase::accumulate, round_);
+  begin_to_probe(*head);
   const auto early = std::exchange(early_bulk_, {});
   early_bytes_.clear();
   for (const auto& [from, message] : early) take_bulk(from, message);
@@ -113,6 +114,26 @@ void Session::Machine::act(const SendAgain& again) {
   if (reduction_) reduction_->on_new_link(again.peer);
 }
 
+// Only where nothing is known: who took the state from others has been measured meanwhile.
+void Session::Machine::begin_to_probe(const Record& head) {
+  const Codec codec = codec_of_mean(options_.run.codec);
+  const Probe::Sizes sizes{encoded_bytes(codec, geometry_), encoded_bytes(codec, geometry_.segment_length)};
+  if (sizes.vector_bytes < options_.probe_from || meter_.line().down_bytes_per_s > 0) return;
+  const std::vector<PeerId> targets = Probe::targets(options_.self, head.members);
+  Duration farthest{};
+  for (const PeerId target : targets) farthest = std::max(farthest, swarm_->round_trip(target));
+  probe_.begin(doors_.clock.now(), targets, farthest, sizes);
+  for (const PeerId target : probe_.targets()) doors_.network.pull(target);
+}
+
+void Session::Machine::end_probe() {
+  if (!probe_.is_under_way()) return;
+  probe_.end();
+  const Line line = meter_.line();
+  emit(Phase::probe, round_, {},
+       {{"up_mbit_s", line.up_bytes_per_s * 8e-6}, {"down_mbit_s", line.down_bytes_per_s * 8e-6}});
+}
+
 void Session::Machine::take_bulk(PeerId from, const Message& message) {
   const auto* scatter = std::get_if<Scatter>(&message);
   const auto* gather = std::get_if<Gather>(&message);
@@ -121,6 +142,7 @@ void Session::Machine::take_bulk(PeerId from, const Message& message) {
     return keep_early(from, message, scatter != nullptr ? scatter->payload : gather->payload);
   }
   if (round != round_ || !reduction_) return;  // late: that round is decided
+  end_probe();
   const Status fits = scatter != nullptr ? reduction_->fits(*scatter) : reduction_->fits(*gather);
   if (!fits.ok()) return hang_up_on(from, fits.error().message);
   const Status taken =

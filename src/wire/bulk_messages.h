@@ -54,6 +54,13 @@ struct Tally {
   bool operator==(const Tally&) const = default;
 };
 
+/// Bulk that means nothing: what arrives of it tells what lines carry (average/probe.h).
+struct Padding {
+  Blob payload;
+
+  static void fields(auto&, auto&& field) { field(); }
+};
+
 enum class ObjectKind : std::uint8_t {
   state,  ///< parameters and optimizer after a record
   mean,   ///< the encoded mean of a record, a chunk each segment

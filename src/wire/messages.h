@@ -13,6 +13,6 @@ namespace tw {
 /// list is the type byte.
 using Message = std::variant<Hello, Peers, Heartbeat, Progress, Lease, Recall, Plan, Vote, Prepare, Promise,
                              Commit, Report, Scatter, Gather, Tally, ObjectAsk, ObjectOffer, ObjectGone,
-                             ChunkAsk, Chunk, SyncDone>;
+                             ChunkAsk, Chunk, SyncDone, Padding>;
 
 }  // namespace tw

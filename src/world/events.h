@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace tw {
 
 enum class Phase {
   accumulate,  ///< the round begins: state is up to date, work is asked for
+  probe,       ///< lines were measured before the first averaging
   call,        ///< the plan of the averaging arrived
   scatter,     ///< all own contributions are on their way
   gather,      ///< the whole mean is here
@@ -32,6 +35,13 @@ enum class Phase {
   stop,        ///< the process ends, and why
   kill,        ///< whoever drives an experiment ends a peer (never emitted by a peer itself)
 };
+
+/// In the order of the constants.
+inline constexpr std::array<std::string_view, 20> kPhaseNames = {
+    "accumulate", "probe", "call",    "scatter", "gather",     "commit",   "apply",  "wait",  "lead", "join",
+    "leave",      "lost",  "reissue", "restore", "checkpoint", "evaluate", "refuse", "start", "stop", "kill"};
+
+inline std::string_view name_of(Phase phase) { return kPhaseNames.at(static_cast<std::size_t>(phase)); }
 
 /// One line of the event log.
 struct Event {

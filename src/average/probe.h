@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/time.h"
+#include "wire/messages.h"
+
+namespace tw {
+
+/// Finds out what lines carry before the first mean crosses them: while the first batch is computed, for a
+/// second at most and the four round trips in which streams get going, one peer of each site sends the others
+/// messages that mean nothing, as fast as they go. What arrives is measured as ever (line_meter.h). All do so
+/// at once, so that each line is full in both directions, as it is when gradients are averaged.
+///
+/// A step machine. Not begun, it has nothing for anybody.
+class Probe {
+ public:
+  /// Of a mean as it crosses the wire, and of one of its segments.
+  struct Sizes {
+    std::uint64_t vector_bytes = 0;
+    std::uint64_t segment_bytes = 0;
+  };
+
+  /// Whom this peer probes: of each other site the first member, where it is the first of its own; of
+  /// many, 8. Peers without a site are sites of their own.
+  static std::vector<PeerId> targets(PeerId self, const std::vector<Member>& members);
+
+  /// `round_trip`: to the farthest of them. No more than 16 vectors are sent. Begins once; again is ignored.
+  void begin(Instant now, const std::vector<PeerId>& targets, Duration round_trip, Sizes sizes);
+
+  /// Averaging needs the lines, or time is over.
+  void end() { targets_.clear(); }
+
+  bool is_under_way() const { return !targets_.empty(); }
+
+  bool is_over(Instant now) const { return now >= until_ || left_ == 0; }
+
+  const std::set<PeerId>& targets() const { return targets_; }
+
+  std::optional<Message> next_bulk(Instant now, PeerId to);
+
+ private:
+  std::set<PeerId> targets_;
+  bool begun_ = false;
+  Instant until_{};
+  std::uint64_t left_ = 0;  ///< bytes
+  Blob filling_;
+};
+
+}  // namespace tw
