@@ -7,9 +7,12 @@
 
 #include "cli/commands.h"
 #include "cli/credentials.h"
+#include "cli/own_lives.h"
 #include "cli/plan_replay.h"
+#include "cli/run_progress.h"
 #include "plan/model_profile_yaml.h"
 #include "plan/recommendation_text.h"
+#include "plan/replan.h"
 
 namespace tw {
 namespace {
@@ -50,28 +53,77 @@ Status write_files(const Job& job, const MarketSpace& market, const Recommendati
   return write(folder + "/plan.svg", to_svg(plan));
 }
 
-int plan_job(const PlanArguments& arguments) {
+Result<Job> job_of(const PlanArguments& arguments) {
   const auto text = read_text("JOB", arguments.job);
-  if (!text) return complain(text.error().message, kUsage);
-  const auto job = read_job(arguments.job, text.value());
+  if (!text) return text.error();
+  auto job = read_job(arguments.job, text.value());
+  if (!job) return job.error();
+  if (arguments.point > 0 && job.value().goal != Goal::pareto)
+    return Error{"--point: expected with goal: pareto in JOB.yaml alone"};
+  job.value().front_point = arguments.point;
+  return job;
+}
+
+/// With the machines of the plan that is followed, if one is.
+Result<MarketSpace> market_of(const PlanArguments& arguments, const Job& job,
+                              const std::vector<PlannedGroup>& plan) {
+  const auto workload = workload_of(job, arguments.job);
+  if (!workload) return workload.error();
+  const auto at_hand = market_at_hand(arguments.market);
+  if (!at_hand) return at_hand.error();
+  const auto network = network_at_hand(arguments.profile);
+  if (!network) return network.error();
+  std::vector<Offer> offers = at_hand.value().offers;
+  for (Offer& gone : offers_of(plan, offers)) offers.push_back(std::move(gone));
+  std::vector<Lived> seen;
+  for (const std::string& folder : arguments.learn) {
+    const auto lives = lives_in(folder);
+    if (!lives) return lives.error();
+    seen.insert(seen.end(), lives.value().begin(), lives.value().end());
+  }
+  const Knowledge knowledge{.network = network.value()};
+  auto market = market_space({.job = job,
+                              .workload = workload.value(),
+                              .offers = offers,
+                              .knowledge = knowledge,
+                              .tariffs = Tariffs::built_in(),
+                              .seen = std::move(seen)});
+  if (!market) return Error{arguments.job + ": " + market.error().message};
+  return market;
+}
+
+int plan_job(const PlanArguments& arguments) {
+  const auto job = job_of(arguments);
   if (!job) return complain(job.error().message, kUsage);
-  const auto workload = workload_of(job.value(), arguments.job);
-  if (!workload) return complain(workload.error().message, kUsage);
-  const auto offers = market_at_hand(arguments.market);
-  if (!offers) return complain(offers.error().message, kUsage);
-  const Knowledge knowledge;
-  const auto market = market_space({.job = job.value(),
-                                    .workload = workload.value(),
-                                    .offers = offers.value().offers,
-                                    .knowledge = knowledge,
-                                    .tariffs = Tariffs::built_in()});
-  if (!market) return complain(arguments.job + ": " + market.error().message, kUsage);
+  const auto market = market_of(arguments, job.value(), {});
+  if (!market) return complain(market.error().message, kUsage);
   const auto plan = recommend(job.value(), market.value(), now_unix_s());
   if (!plan) return complain(arguments.job + ": " + plan.error().message, kFailed);
   if (const Status done = write_files(job.value(), market.value(), plan.value(), arguments.out); !done)
     return complain(done.error().message, kFailed);
   fmt::print("{}", arguments.json ? to_json(job.value(), plan.value()) : to_text(job.value(), plan.value()));
   if (!arguments.json) fmt::print("\n{0}/PLAN.yaml and {0}/plan.svg are written\n", arguments.out);
+  return kDone;
+}
+
+int replan_job(const PlanArguments& arguments) {
+  const auto job = job_of(arguments);
+  if (!job) return complain(job.error().message, kUsage);
+  const auto text = read_text("--plan", arguments.plan);
+  if (!text) return complain(text.error().message, kUsage);
+  const auto plan = read_plan_file(arguments.plan, text.value());
+  if (!plan) return complain(plan.error().message, kUsage);
+  const auto progress = progress_in(arguments.now, now_unix_s());
+  if (!progress) return complain(progress.error().message, kUsage);
+  const auto market = market_of(arguments, job.value(), plan.value());
+  if (!market) return complain(market.error().message, kUsage);
+  const auto next = replan({.job = job.value(),
+                            .market = market.value(),
+                            .plan = plan.value(),
+                            .progress = progress.value(),
+                            .now_unix_s = now_unix_s()});
+  if (!next) return complain(arguments.job + ": " + next.error().message, kFailed);
+  fmt::print("{}", arguments.json ? to_json(next.value()) : to_text(next.value()));
   return kDone;
 }
 
@@ -82,17 +134,29 @@ void describe_plan(CLI::App& app, PlanArguments& arguments) {
   command->add_option("JOB", arguments.job, "YAML: model, samples, goal, limits (docs/planner.md)");
   command->add_flag("--json", arguments.json, "one object instead of a table");
   command->add_option("--out", arguments.out, "folder for PLAN.yaml and plan.svg (.)");
+  command->add_option("--now", arguments.now,
+                      "folder or event log of the run under way: keep the machines of --plan, or change?");
+  command->add_option("--plan", arguments.plan, "PLAN.yaml that the run follows");
+  command->add_option("--learn", arguments.learn,
+                      "folders of runs on such spot machines: how long they lived corrects the laws");
+  command->add_option("--profile", arguments.profile, "network rows of your own, by tw net probe");
+  command->add_option("--point", arguments.point, "of goal: pareto: plan for this row of the front")
+      ->check(CLI::PositiveNumber);
   describe_market(*command, arguments.market);
   describe_replay(*command, arguments.replay);
   command->footer(
       "How the plan is found, and when not to believe it: docs/planner.md\n"
-      "\nExamples:\n  tw plan examples/plan.yaml\n  tw plan --replay availability.csv --work-h 24 "
+      "\nExamples:\n  tw plan examples/plan.yaml\n  tw plan job.yaml --now tw-out --plan PLAN.yaml\n  tw "
+      "plan --replay availability.csv --work-h 24 "
       "--deadline-h 30");
 }
 
 int plan(const PlanArguments& arguments) {
   if (arguments.job.empty() == arguments.replay.trace.empty())
     return complain("plan: expected JOB.yaml or --replay TRACE; see: tw plan --help", kUsage);
+  if (arguments.now.empty() != arguments.plan.empty() || (arguments.job.empty() && !arguments.now.empty()))
+    return complain("plan: expected JOB.yaml --now FOLDER --plan PLAN.yaml, all three", kUsage);
+  if (!arguments.now.empty()) return replan_job(arguments);
   return arguments.job.empty() ? replay_traces(arguments.replay, arguments.json) : plan_job(arguments);
 }
 

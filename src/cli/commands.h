@@ -193,6 +193,11 @@ int run_catalog(const CatalogArguments& arguments, const std::string& what);
 struct PlanArguments {
   std::string job;
   std::string out = ".";
+  int point = 0;
+  std::string now;   ///< folder or log of the run under way
+  std::string plan;  ///< its PLAN.yaml
+  std::string profile;
+  std::vector<std::string> learn;
   bool json = false;
   MarketArguments market;
   ReplayArguments replay;

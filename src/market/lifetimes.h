@@ -78,6 +78,8 @@ const StartTimes& start_times_for(std::string_view law);
 struct ZoneShocks {
   double per_day = 0;  ///< of each zone, at a constant rate
   double share = 0.5;  ///< of the zone's machines that go, each by chance
+
+  bool operator==(const ZoneShocks&) const = default;
 };
 
 }  // namespace tw

@@ -7,13 +7,16 @@
 #include <string_view>
 #include <vector>
 
+#include "market/lifetimes.h"
 #include "market/offer.h"
 #include "plan/cluster.h"
 #include "plan/throughput.h"
 
 namespace tw {
 
-enum class Goal { cheapest, fastest };
+enum class Goal { cheapest, fastest, pareto };
+
+std::string_view to_string(Goal goal);
 
 /// JOB.yaml: what is to be trained, and within which limits. 0 of a limit: none.
 struct Job {
@@ -28,6 +31,7 @@ struct Job {
   bool delayed = false;
 
   Goal goal = Goal::cheapest;
+  int front_point = 0;  ///< of the Pareto front the one to choose, from 1; 0: its knee
   double deadline_h = 0;
   double budget_usd = 0;
   double budget_usd_per_h = 0;
@@ -42,6 +46,7 @@ struct Job {
   int domains_min = 1;
   std::map<std::string, double> quotas;  ///< by quota class, or by provider, GPU or purchase; peers
   std::vector<PeerGroup> owned;          ///< hosts of one's own, free of charge
+  ZoneShocks shocks;                     ///< of each failure domain's spot machines
 
   bool operator==(const Job&) const = default;
 };

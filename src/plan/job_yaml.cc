@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <sstream>
 
@@ -57,9 +59,11 @@ void take_averaging(YamlFields& fields, Job& job) {
 
 void take_limits(YamlFields& fields, Job& job) {
   const std::string goal = fields.text("goal");
-  if (!goal.empty() && goal != "cheapest" && goal != "fastest")
-    fields.complain("goal", "cheapest or fastest");
-  job.goal = goal == "fastest" ? Goal::fastest : Goal::cheapest;
+  const std::array goals{Goal::cheapest, Goal::fastest, Goal::pareto};
+  const auto named =
+      std::find_if(goals.begin(), goals.end(), [&](Goal one) { return goal == to_string(one); });
+  if (!goal.empty() && named == goals.end()) fields.complain("goal", "cheapest, fastest or pareto");
+  if (named != goals.end()) job.goal = *named;
   job.deadline_h = fields.number_or("deadline_h", 0, {.least = 1e-3, .most = 1e6});
   job.budget_usd = fields.number_or("budget_usd", 0, {.least = 1e-6});
   job.budget_usd_per_h = fields.number_or("budget_usd_per_h", 0, {.least = 1e-6});
@@ -67,6 +71,8 @@ void take_limits(YamlFields& fields, Job& job) {
   job.peers_max = static_cast<int>(fields.number_or("peers_max", 16, {.least = 1, .most = 256}));
   job.offer_max = static_cast<int>(fields.number_or("offer_max", 0, {.least = 1, .most = 256}));
   job.domains_min = static_cast<int>(fields.number_or("domains_min", 1, {.least = 1, .most = 16}));
+  job.shocks.per_day = fields.number_or("shocks_per_day", 0, {.least = 0, .most = 100});
+  job.shocks.share = fields.number_or("shock_share", job.shocks.share, {.least = 0, .most = 1});
   for (const auto& [name, value] : fields.map("quotas")) {
     const auto peers = parse_number<double>(value);
     if (!peers || !(*peers >= 0)) fields.complain("quotas." + name, "a number of peers, from 0");
@@ -89,6 +95,18 @@ void take_market(YamlFields& fields, Job& job) {
 }
 
 }  // namespace
+
+std::string_view to_string(Goal goal) {
+  switch (goal) {
+    case Goal::cheapest:
+      return "cheapest";
+    case Goal::fastest:
+      return "fastest";
+    case Goal::pareto:
+      return "pareto";
+  }
+  return "";
+}
 
 Result<Job> read_job(const std::string& file, std::string_view text) {
   auto fields = YamlFields::read(file, text);

@@ -22,16 +22,18 @@ TEST(JobFile, what_is_left_out_has_its_default) {
 }
 
 TEST(JobFile, all_limits_are_read) {
-  const Job job = read_job("job.yaml", std::string(kShort) +
-                                           "goal: fastest\ndeadline_h: 5\nbudget_usd: 9\nrisk: 0.2\n"
-                                           "gpus: [T4, A10]\nquotas: {gcp: 4}\nowned: [1xRTX8000@onprem:eu]\n"
-                                           "purchase: spot\ncodec: int8\nmode: delayed\n")
-                      .value();
+  const Job job =
+      read_job("job.yaml", std::string(kShort) +
+                               "goal: fastest\ndeadline_h: 5\nbudget_usd: 9\nrisk: 0.2\n"
+                               "gpus: [T4, A10]\nquotas: {gcp: 4}\nowned: [1xRTX8000@onprem:eu]\n"
+                               "purchase: spot\ncodec: int8\nmode: delayed\nshocks_per_day: 0.5\n")
+          .value();
   EXPECT_EQ(job.goal, Goal::fastest);
   EXPECT_EQ(job.deadline_h, 5);
   EXPECT_EQ(job.gpus, (std::vector<std::string>{"T4", "A10"}));
   EXPECT_EQ(job.quotas.at("gcp"), 4);
   EXPECT_EQ(job.owned.size(), 1U);
+  EXPECT_EQ(job.shocks, (ZoneShocks{.per_day = 0.5, .share = 0.5}));
   EXPECT_EQ(job.purchase, Purchase::spot);
   EXPECT_LT(job.bytes_per_param, 1.1);
   EXPECT_TRUE(job.delayed);

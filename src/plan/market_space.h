@@ -12,6 +12,9 @@
 /// The job's search space: which offers fit it, how fast their machines are on average, what averaging takes.
 namespace tw {
 
+/// Of the GPUs of an offer, as peers are named: "T4"; "4xT4" for a machine with four, which is one peer.
+std::string machine_name(const Offer& offer);
+
 /// An offer that fits, and one peer on it.
 struct Candidate {
   Offer offer;
@@ -42,6 +45,7 @@ struct MarketInputs {
   const Knowledge& knowledge;
   const Tariffs& tariffs;
   double data_usd_per_gb = 0.01;
+  std::vector<Lived> seen = {};  ///< how long own spot machines lived; corrects the laws of all of them
 };
 
 /// An error names the limit that leaves no offer, and what is there without it. The inputs outlive the space.

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
 #include "base/csv.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "market/built_in.h"
 
@@ -17,6 +19,11 @@ namespace {
 
 /// Fitted to the T4 and A10 runs of Erben et al. that have both speeds (docs/planner.md).
 constexpr double kAccumulationPasses = 5.6;
+/// 80 % range of machines of several GPUs. Erben et al. 2024 (section 7) give 207 samples/s for 4 T4 of one
+/// VM and 80.8 for one: 1.56 times less than the sum, with a sum of gradients after each batch, not each
+/// round.
+constexpr double kSeveralFactor = 1.56;
+constexpr int kMostGpus = 64;
 constexpr double kAloneFactor = 1.08;
 /// GPUs that ran the same model differ from the law of FLOPS by up to this.
 constexpr double kFlopsFactor = 2;
@@ -83,10 +90,26 @@ double accumulating_speed(const ModelProfile& model, double alone_samples_per_s,
   return model.microbatch / (model.microbatch / alone_samples_per_s + passes_s);
 }
 
+std::optional<SeveralGpus> several_gpus(const std::string& name) {
+  const std::size_t x = name.find('x');
+  if (x == std::string::npos || x + 1 == name.size()) return std::nullopt;
+  const auto count = parse_number<int>(std::string_view(name).substr(0, x));
+  if (!count || *count < 2 || *count > kMostGpus) return std::nullopt;
+  return SeveralGpus{*count, name.substr(x + 1)};
+}
+
 Result<Speed> speed_of(const ModelProfile& model, const std::string& gpu, const Gpus& gpus) {
   if (const auto found = model.accumulating.find(gpu); found != model.accumulating.end()) {
     const MeasuredSpeed& speed = found->second;
     return Speed{within_factor(speed.samples_per_s, speed.factor), speed.source, true};
+  }
+  const auto several = several_gpus(gpu);
+  if (several && model.alone.find(gpu) == model.alone.end()) {
+    const auto one = speed_of(model, several->gpu, gpus);
+    if (!one) return one.error();
+    const Estimate& each = one.value().samples_per_s;
+    return Speed{within_factor(several->count * each.value, std::max(kSeveralFactor, each.high / each.value)),
+                 fmt::format("{} times one {}, {}", several->count, several->gpu, one.value().source), false};
   }
   const auto figures = gpus.find(gpu);
   if (!figures) return figures.error();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,8 +55,18 @@ struct Speed {
   bool measured = false;
 };
 
+/// "4xT4": a machine of several GPUs that is one peer.
+struct SeveralGpus {
+  int count = 0;
+  std::string gpu;
+};
+
+/// Nothing for a name that does not begin with a number of at least 2 and an x.
+std::optional<SeveralGpus> several_gpus(const std::string& name);
+
 /// Samples per second of a peer while it accumulates: measured, else from the speed of the same machine
-/// alone, else by FLOPS from other GPUs (80 % range: a factor of 2). An error tells how to get a profile.
+/// alone, else by FLOPS from other GPUs (80 % range: a factor of 2). Several GPUs that were not measured
+/// together are as many times as fast as one. An error tells how to get a profile.
 Result<Speed> speed_of(const ModelProfile& model, const std::string& gpu, const Gpus& gpus);
 
 /// Accumulating adds passes over the gradients and their sum to each microbatch (parameters x 4 bytes /

@@ -38,6 +38,17 @@ TEST(Speed, of_a_gpu_that_nobody_measured_follows_flops_and_says_so) {
 
 TEST(Models, are_found_in_any_case) { EXPECT_EQ(Models::built_in().find("conv").value().name, "CONV"); }
 
+TEST(Speed, of_a_machine_with_several_gpus_is_their_sum_with_a_wider_range) {
+  const Speed one = speed_of(model(), "T4", Gpus::built_in()).value();
+  const Speed four = speed_of(model(), "4xT4", Gpus::built_in()).value();
+  EXPECT_FALSE(four.measured);
+  EXPECT_NEAR(four.samples_per_s.value, 4 * one.samples_per_s.value, 1e-9);
+  EXPECT_LT(four.samples_per_s.low, 3 * one.samples_per_s.low);
+  EXPECT_FALSE(speed_of(model(), "4xT5", Gpus::built_in()).ok());
+  EXPECT_FALSE(several_gpus("DGX2-8xV100"));
+  EXPECT_FALSE(several_gpus("1xT4"));
+}
+
 TEST(Speed, names_what_is_unknown) {
   EXPECT_TRUE(speed_of(model(), "T5", Gpus::built_in())
                   .error()

@@ -17,7 +17,8 @@ namespace {
 
 constexpr double kNotAllowed = std::numeric_limits<double>::infinity();
 constexpr int kTries = 4;  ///< to keep the limits in as many scenarios as the risk asks for
-constexpr int kFrontPoints = 8;
+constexpr int kFrontPoints = 10;
+constexpr int kMostPeers = 256;  ///< of a job (plan/job_yaml.cc)
 constexpr std::size_t kRunnersUp = 3;
 constexpr Effort kQuick{.steps = 60'000, .exact = false};  ///< for what is only compared with
 constexpr double kAveragingFactor = 1.25;  ///< of the 80 % range of derived rounds (plan/round_time.cc)
@@ -71,28 +72,8 @@ class Recommender {
     for (const Candidate& one : market.candidates) start_h_ = std::max(start_h_, one.start_s / 3600);
   }
 
-  Result<Recommendation> run() {
-    Limits limits = limits_of(job_);
-    SearchResult found;
-    Recommendation plan;
-    for (int attempt = 0; attempt < kTries; ++attempt) {
-      found = search(market_.space, objective_of(job_, measure_of(job_), limits, start_h_));
-      if (found.best.empty()) return attempt == 0 ? infeasible() : too_risky(plan);
-      plan.chosen = option_of("chosen", found.best.front().counts);
-      if (keeps_limits(plan.chosen)) break;
-      if (attempt + 1 == kTries) return too_risky(plan);
-      tighten(limits, plan.chosen);
-    }
-    plan.exact = found.exact;
-    plan.gap = found.gap();
-    add_runners_up(found, plan);
-    add_baselines(limits, plan);
-    add_front(plan);
-    for (Option& other : plan.others) other.verdict = verdict_on(other, plan.chosen);
-    return plan;
-  }
+  Result<Recommendation> run() { return job_.goal == Goal::pareto ? front() : best(); }
 
- private:
   Option option_of(const std::string& name, const std::vector<int>& counts) const {
     const Score score = score_of(market_.space, counts);
     const Expected expected = expected_of(job_, score, job_.budget_usd_per_h, start_h_);
@@ -113,6 +94,97 @@ class Recommender {
     return option;
   }
 
+ private:
+  Result<Recommendation> best() {
+    Limits limits = limits_of(job_);
+    SearchResult found;
+    Recommendation plan;
+    for (int attempt = 0; attempt < kTries; ++attempt) {
+      found = search(market_.space, objective_of(job_, measure_of(job_), limits, start_h_));
+      if (found.best.empty()) return attempt == 0 ? infeasible() : too_risky(plan);
+      plan.chosen = option_of("chosen", found.best.front().counts);
+      if (keeps_limits(plan.chosen)) break;
+      if (attempt + 1 == kTries) return too_risky(plan);
+      tighten(limits, plan.chosen);
+    }
+    plan.exact = found.exact;
+    plan.gap = found.gap();
+    add_runners_up(found, plan);
+    add_baselines(limits, plan);
+    add_front(plan);
+    for (Option& other : plan.others) other.verdict = verdict_on(other, plan.chosen);
+    return plan;
+  }
+
+  /// The cheapest within times from that of the cheapest of all down to that of the fastest.
+  Result<Recommendation> front() const {
+    const Limits limits = limits_of(job_);
+    const SearchResult cheapest =
+        search(market_.space, objective_of(job_, Measure::usd, limits, start_h_), kQuick);
+    if (cheapest.best.empty()) return infeasible();
+    const SearchResult fastest =
+        search(market_.space, objective_of(job_, Measure::hours, limits, start_h_), kQuick);
+    const double slow_h = hours_of(cheapest);
+    const double fast_h = hours_of(fastest);
+    Recommendation plan{.exact = true, .gap = std::max(cheapest.gap(), fastest.gap())};
+    for (int point = 0; point < kFrontPoints; ++point) {
+      Limits within = limits;
+      within.hours =
+          slow_h * std::pow(fast_h / slow_h, static_cast<double>(point) / (kFrontPoints - 1)) * (1 + 1e-9);
+      const SearchResult found =
+          search(market_.space, objective_of(job_, Measure::usd, within, start_h_), kQuick);
+      plan.exact = plan.exact && found.exact;
+      plan.gap = std::max(plan.gap, found.gap());
+      if (!found.best.empty()) plan.front.push_back(option_of("front", found.best.front().counts));
+    }
+    return choose_from(limits, std::move(plan));
+  }
+
+  double hours_of(const SearchResult& found) const {
+    return expected_of(job_, found.best.front().score, job_.budget_usd_per_h, start_h_).hours;
+  }
+
+  Result<Recommendation> choose_from(const Limits& limits, Recommendation plan) const {
+    std::vector<Option> kept;
+    for (Option& one : plan.front) {
+      plan.chosen = one;
+      const bool new_one =
+          kept.empty() || (one.hours < kept.back().hours && one.counts != kept.back().counts);
+      if (new_one && keeps_limits(one)) kept.push_back(std::move(one));
+    }
+    if (kept.empty()) return too_risky(plan);
+    for (std::size_t i = 0; i < kept.size(); ++i) kept[i].name = fmt::format("front {}", i + 1);
+    if (job_.front_point > static_cast<int>(kept.size()))
+      return Error{fmt::format("point {}: the front has {} points; expected one of them", job_.front_point,
+                               kept.size())};
+    const std::size_t chosen =
+        job_.front_point > 0 ? static_cast<std::size_t>(job_.front_point - 1) : knee_of(kept);
+    plan.front = std::move(kept);
+    plan.chosen = plan.front[chosen];
+    add_baselines(limits, plan);
+    for (auto* options : {&plan.front, &plan.others})
+      for (Option& other : *options) other.verdict = verdict_on(other, plan.chosen);
+    return plan;
+  }
+
+  /// Farthest below the straight line from the first to the last, both axes logarithmic (Satopaa et al.
+  /// 2011).
+  static std::size_t knee_of(const std::vector<Option>& front) {
+    const auto share = [](double value, double from, double to) {
+      return to == from ? 0.0 : std::log(value / from) / std::log(to / from);
+    };
+    std::size_t knee = 0;
+    double farthest = 0;
+    for (std::size_t i = 0; i < front.size(); ++i) {
+      const double time = share(front[i].hours, front.back().hours, front.front().hours);
+      const double cost = share(front[i].usd, front.front().usd, front.back().usd);
+      if (1 - time - cost <= farthest) continue;
+      farthest = 1 - time - cost;
+      knee = i;
+    }
+    return knee;
+  }
+
   PlannedRun planned(const std::vector<int>& counts) const {
     const Space& space = market_.space;
     PlannedRun run{.samples = job_.samples,
@@ -130,10 +202,13 @@ class Recommender {
                                 .lifetimes = one.lifetimes,
                                 .wait_s = one.start_s - one.join_s,
                                 .join_s = one.join_s,
-                                .notice = one.offer.notice_s >= kNotice_s});
+                                .notice = one.offer.notice_s >= kNotice_s,
+                                .spot = one.offer.purchase == Purchase::spot,
+                                .domain = space.choices[i].domain});
     }
     if (run.machines.size() > 1) run.round = space.averaging(peers);
     run.round_factor = kAveragingFactor;
+    run.shocks = job_.shocks;
     return run;
   }
 
@@ -182,11 +257,65 @@ class Recommender {
     lift(Measure::usd, &Limits::usd, "budget_usd");
     lift(Measure::usd_per_h, &Limits::usd_per_h, "budget_usd_per_h");
     if (job_.domains_min > 1) lift_domains(ways);
-    if (ways.empty())
-      return Error{
-          "the limits contradict each other: lifting one of deadline_h, budget_usd, budget_usd_per_h and "
-          "domains_min does not help; lift two of them, peers_max or quotas"};
-    return Error{fmt::format("no plan meets all limits. {}", fmt::join(ways, "; "))};
+    lift_quotas(ways);
+    lift_peers(ways);
+    if (!ways.empty()) return Error{fmt::format("no plan meets all limits. {}", fmt::join(ways, "; "))};
+    lift_together(ways);
+    return Error{fmt::format(
+        "no plan meets all limits, and lifting one of them does not help.{}{}",
+        ways.empty() ? " Lift domains_min, peers_max or quotas together" : " Without the others: ",
+        fmt::join(ways, "; "))};
+  }
+
+  /// Each of the limits by itself, without the other two.
+  void lift_together(std::vector<std::string>& ways) const {
+    const auto alone = [&](Measure measure, double limit, const char* name) {
+      if (limit == 0) return;
+      const SearchResult found = search(market_.space, objective_of(job_, measure, {}, start_h_), kQuick);
+      if (!found.best.empty())
+        ways.push_back(fmt::format("{} {:g}: {:.4g} or more could be met", name, limit,
+                                   found.best.front().value * 1.0005));
+    };
+    alone(Measure::hours, job_.deadline_h, "deadline_h");
+    alone(Measure::usd, job_.budget_usd, "budget_usd");
+    alone(Measure::usd_per_h, job_.budget_usd_per_h, "budget_usd_per_h");
+  }
+
+  std::optional<Selection> within_limits(const Space& space) const {
+    const SearchResult found =
+        search(space, objective_of(job_, measure_of(job_), limits_of(job_), start_h_), kQuick);
+    return found.best.empty() ? std::nullopt : std::optional(found.best.front());
+  }
+
+  void lift_quotas(std::vector<std::string>& ways) const {
+    int quota = 0;
+    for (const auto& [name, most] : job_.quotas) {
+      Space space = market_.space;
+      space.quotas[static_cast<std::size_t>(quota)] = space.most_peers;
+      if (const auto best = within_limits(space)) {
+        int used = 0;
+        for (std::size_t i = 0; i < best->counts.size(); ++i)
+          if (space.choices[i].quota == quota) used += best->counts[i];
+        ways.push_back(fmt::format("quotas {} {:g}: {} could be met, with {}", name, most, used,
+                                   to_string(groups_of(market_, best->counts))));
+      }
+      ++quota;
+    }
+  }
+
+  void lift_peers(std::vector<std::string>& ways) const {
+    for (int most = 2 * job_.peers_max; most <= kMostPeers; most *= 2) {
+      Space space = market_.space;
+      for (Choice& choice : space.choices)
+        if (choice.most == space.most_peers) choice.most = most;
+      space.most_peers = most;
+      const auto best = within_limits(space);
+      if (!best) continue;
+      ways.push_back(fmt::format("peers_max {}: {} could be met, with {}", job_.peers_max,
+                                 std::accumulate(best->counts.begin(), best->counts.end(), 0),
+                                 to_string(groups_of(market_, best->counts))));
+      return;
+    }
   }
 
   void lift_domains(std::vector<std::string>& ways) const {
@@ -195,8 +324,9 @@ class Recommender {
       const SearchResult found =
           search(fewer.space, objective_of(job_, measure_of(job_), limits_of(job_), start_h_), kQuick);
       if (found.best.empty()) continue;
-      ways.push_back(
-          fmt::format("domains_min {}: {} could be met", job_.domains_min, fewer.space.least_domains));
+      ways.push_back(fmt::format("domains_min {}: {} could be met, with {}", job_.domains_min,
+                                 fewer.space.least_domains,
+                                 to_string(groups_of(market_, found.best.front().counts))));
       return;
     }
   }
@@ -289,18 +419,24 @@ void add_assumptions(const MarketSpace& market, std::int64_t now_unix_s, Recomme
     const Candidate& one = market.candidates[i];
     const bool dated = one.offer.as_of_unix_s > 0;
     plan.assumptions.push_back(
-        fmt::format("{}@{}: {:.4g} $/h {}, {}{}{}", one.offer.gpu, to_string(site_of(one.offer)),
+        fmt::format("{}@{}: {:.4g} $/h {}, {}{}{}", machine_name(one.offer), to_string(site_of(one.offer)),
                     one.usd_per_h, to_string(one.offer.purchase), one.offer.source,
                     dated ? ", " + age_text(now_unix_s - one.offer.as_of_unix_s) + " old" : "",
                     dated && is_old(one.offer, now_unix_s) ? " (older than 7 h: tw catalog update)" : ""));
     plan.assumptions.push_back(fmt::format("{}@{}: {:.4g} samples/s, {}; lives {:.3g} h on average ({})",
-                                           one.offer.gpu, to_string(site_of(one.offer)), one.samples_per_s,
-                                           one.speed_source, one.lifetimes.expected_h(), one.lifetimes.name));
+                                           machine_name(one.offer), to_string(site_of(one.offer)),
+                                           one.samples_per_s, one.speed_source, one.lifetimes.expected_h(),
+                                           one.lifetimes.name));
   }
   for (const std::string& left_out : market.left_out) plan.assumptions.push_back(left_out);
 }
 
 }  // namespace
+
+Option evaluate(const Job& job, const MarketSpace& market, const std::vector<int>& counts,
+                const std::string& name) {
+  return Recommender(job, market).option_of(name, counts);
+}
 
 Result<Recommendation> recommend(const Job& job, const MarketSpace& market, std::int64_t now_unix_s) {
   auto plan = Recommender(job, market).run();

@@ -31,7 +31,9 @@ struct Option {
 struct Recommendation {
   Option chosen;
   std::vector<Option> others;  ///< runners-up and baselines
-  std::vector<Option> front;   ///< the fastest at rising prices per hour
+  /// Goal pareto: from the cheapest to the fastest, the chosen one among them; else the fastest at rising
+  /// prices per hour.
+  std::vector<Option> front;
   bool exact = false;
   double gap = 0;
   double checkpoint_s = 0;           ///< to write one
@@ -39,6 +41,10 @@ struct Recommendation {
   double young_s = 0, daly_s = 0;
   std::vector<std::string> assumptions;
 };
+
+/// What is expected of given counts of the market's candidates.
+Option evaluate(const Job& job, const MarketSpace& market, const std::vector<int>& counts,
+                const std::string& name);
 
 /// An error names the limit that cannot be met, and the nearest that can.
 Result<Recommendation> recommend(const Job& job, const MarketSpace& market, std::int64_t now_unix_s);

@@ -35,7 +35,7 @@ Json json_of(const std::vector<Option>& options) {
 }  // namespace
 
 std::string to_json(const Job& job, const Recommendation& plan) {
-  const Json json{{"goal", job.goal == Goal::fastest ? "fastest" : "cheapest"},
+  const Json json{{"goal", to_string(job.goal)},
                   {"samples", job.samples},
                   {"chosen", json_of(plan.chosen)},
                   {"others", json_of(plan.others)},

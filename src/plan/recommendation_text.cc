@@ -14,8 +14,18 @@ std::string row_of(const Option& option, std::size_t width) {
                      option.usd_per_h, option.usd_per_million, option.verdict);
 }
 
+constexpr double kNotLookedFor = 1.001e-4;  ///< plan/search.h
+
+std::string choice_line(const Job& job, const Recommendation& plan) {
+  if (job.goal != Goal::pareto) return "";
+  return fmt::format("Chosen is {}, {}: {}; --point N chooses another.\n", plan.chosen.name,
+                     to_string(plan.chosen.peers),
+                     job.front_point > 0 ? "by --point" : "the knee of the front");
+}
+
 std::string search_line(const Recommendation& plan) {
   if (plan.exact) return "The search was exact: no other plan is better by this model.\n";
+  if (plan.gap <= kNotLookedFor) return "No other plan is better by this model by more than 0.01 %.\n";
   return fmt::format("The search was cut short: no plan is better by more than {:.2g} %.\n", 100 * plan.gap);
 }
 
@@ -51,7 +61,7 @@ std::string machine_lines(const MarketSpace& market, const Recommendation& plan,
     if (plan.chosen.counts[i] == 0 || (anchors && !is_anchor(one))) continue;
     text += fmt::format(
         "  - {{site: \"{}\", vm: \"{}\", gpu: \"{}\", count: {}, purchase: {}, usd_per_h: {:.6g}}}\n",
-        to_string(site_of(one.offer)), one.offer.vm_type, one.offer.gpu, plan.chosen.counts[i],
+        to_string(site_of(one.offer)), one.offer.vm_type, machine_name(one.offer), plan.chosen.counts[i],
         to_string(one.offer.purchase), one.usd_per_h);
   }
   return text.empty() ? " []\n" : "\n" + text;
@@ -112,14 +122,18 @@ std::string dot(const Axes& axes, const Option& one, const char* colour, bool na
 
 std::string to_text(const Job& job, const Recommendation& plan) {
   std::size_t width = 10;
-  for (const Option& one : plan.others) width = std::max(width, to_string(one.peers).size());
+  for (const auto* options : {&plan.others, &plan.front})
+    for (const Option& one : *options) width = std::max(width, to_string(one.peers).size());
   width = std::max(width, to_string(plan.chosen.peers).size());
   std::string text = fmt::format("{:<15} {:<{}} {:>9} {:>8} {:>8} {:>9} {:>8}  {}\n", "plan", "peers", width,
-                                 "samples/s", "hours", "$", "$/h", "$/1M", "why it lost");
-  text += row_of(plan.chosen, width);
+                                 "samples/s", "hours", "$", "$/h", "$/1M",
+                                 job.goal == Goal::pareto ? "against the chosen one" : "why it lost");
+  if (job.goal != Goal::pareto) text += row_of(plan.chosen, width);
+  if (job.goal == Goal::pareto)
+    for (const Option& one : plan.front) text += row_of(one, width);
   for (const Option& one : plan.others) text += row_of(one, width);
-  text +=
-      "\n" + search_line(plan) + spread_lines(job, plan.chosen) + checkpoint_lines(plan) + "\nAssumptions\n";
+  text += "\n" + choice_line(job, plan) + search_line(plan) + spread_lines(job, plan.chosen) +
+          checkpoint_lines(plan) + "\nAssumptions\n";
   for (const std::string& assumption : plan.assumptions) text += "  " + assumption + "\n";
   return text;
 }

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint64_t kSeed = 0x7477;
 constexpr std::uint64_t kErrorSeed = 0x6572;
+constexpr std::uint64_t kShockSeed = 0x7368;
 constexpr double kNoEnd_s = 3.2e9;  // a century: what nobody waits for
 
 /// The standard normal distribution (Box and Muller 1958).
@@ -24,12 +25,15 @@ double error_within(double factor, Prng random) {
   return std::exp(std::log(factor) / kNinthDecile * normal(random));
 }
 
-/// A machine begins to work, or is taken.
+/// A machine begins to work, or is taken; a shock strikes a failure domain.
 struct Event {
+  enum class Kind { works, taken, shock };
+
   double at_s = 0;
-  std::size_t machine = 0;
-  bool works = false;
+  std::size_t machine = 0;  ///< of a shock: the place of its domain
+  Kind kind = Kind::works;
   double paid_from_s = 0;
+  int life = 0;  ///< of the machine; what was planned for an earlier one is void
 
   bool operator>(const Event& other) const { return at_s > other.at_s; }
 };
@@ -45,7 +49,14 @@ class Scenario {
       speeds_.push_back(machine.samples_per_s * error_within(machine.factor, of_kind));
       luck_.emplace_back(mix(mix(kSeed, number), m));
       paid_from_s_.push_back(-1);
+      lives_.push_back(0);
       request(m, 0);
+      const bool known = std::find(domains_.begin(), domains_.end(), machine.domain) != domains_.end();
+      if (machine.spot && !known) domains_.push_back(machine.domain);
+    }
+    for (std::size_t at = 0; at < domains_.size() && run.shocks.per_day > 0; ++at) {
+      shock_luck_.emplace_back(mix(mix(kShockSeed, number), static_cast<std::uint64_t>(domains_[at])));
+      await_shock(at);
     }
   }
 
@@ -60,7 +71,7 @@ class Scenario {
       events_.pop();
       done_ += samples_per_s() * (event.at_s - now_s_);
       now_s_ = event.at_s;
-      event.works ? begin(event) : lose(event);
+      take(event);
     }
     for (std::size_t m = 0; m < paid_from_s_.size(); ++m) pay(m);
   }
@@ -72,10 +83,31 @@ class Scenario {
   int losses() const { return losses_; }
 
  private:
+  void take(const Event& event) {
+    if (event.kind == Event::Kind::shock) return strike(event.machine);
+    if (event.life != lives_[event.machine]) return;
+    event.kind == Event::Kind::works ? begin(event) : lose(event.machine);
+  }
+
+  void await_shock(std::size_t at) {
+    const double wait_s = -std::log(1 - shock_luck_[at].uniform()) * 86400 / run_.shocks.per_day;
+    events_.push({now_s_ + wait_s, at, Event::Kind::shock, 0, 0});
+  }
+
+  /// Spot machines of the domain that run, each by chance.
+  void strike(std::size_t at) {
+    for (std::size_t m = 0; m < run_.machines.size(); ++m) {
+      const PlannedMachine& machine = run_.machines[m];
+      if (!machine.spot || machine.domain != domains_[at] || paid_from_s_[m] < 0) continue;
+      if (shock_luck_[at].chance(run_.shocks.share)) lose(m);
+    }
+    await_shock(at);
+  }
+
   void request(std::size_t m, double at_s) {
     const PlannedMachine& machine = run_.machines[m];
     const double runs_s = at_s + machine.wait_s;
-    events_.push({runs_s + machine.join_s, m, true, runs_s});
+    events_.push({runs_s + machine.join_s, m, Event::Kind::works, runs_s, lives_[m]});
   }
 
   void begin(const Event& event) {
@@ -84,22 +116,24 @@ class Scenario {
     speed_ += speeds_[event.machine];
     ++live_;
     const double lives_s = to_seconds(machine.lifetimes.draw(luck_[event.machine]));
-    events_.push({std::max(now_s_, event.paid_from_s + lives_s), event.machine, false, 0});
+    events_.push({std::max(now_s_, event.paid_from_s + lives_s), event.machine, Event::Kind::taken, 0,
+                  lives_[event.machine]});
   }
 
-  void lose(const Event& event) {
-    const PlannedMachine& machine = run_.machines[event.machine];
+  void lose(std::size_t m) {
+    const PlannedMachine& machine = run_.machines[m];
     if (!machine.notice) {
       // Half of what it does for a round, on average.
-      const double lost = speeds_[event.machine] * round_s() / 2;
+      const double lost = speeds_[m] * round_s() / 2;
       done_ -= lost;
       again_ += lost;
     }
-    pay(event.machine);
-    speed_ = std::max(0.0, speed_ - speeds_[event.machine]);
+    pay(m);
+    speed_ = std::max(0.0, speed_ - speeds_[m]);
     --live_;
     ++losses_;
-    request(event.machine, now_s_);
+    ++lives_[m];
+    request(m, now_s_);
   }
 
   void pay(std::size_t m) {
@@ -125,6 +159,9 @@ class Scenario {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<Prng> luck_;
   std::vector<double> paid_from_s_;
+  std::vector<int> lives_;
+  std::vector<int> domains_;  ///< with spot machines
+  std::vector<Prng> shock_luck_;
   double now_s_ = 0;
   double done_ = 0;
   double again_ = 0;  ///< samples that were lost and trained again

@@ -20,6 +20,8 @@ struct PlannedMachine {
   double wait_s = 0;    ///< from a request until it runs, and is paid
   double join_s = 0;    ///< then until it works
   bool notice = false;  ///< long enough to hand in what it did
+  bool spot = false;    ///< shocks of its failure domain strike it
+  int domain = 0;
 };
 
 struct PlannedRun {
@@ -29,6 +31,7 @@ struct PlannedRun {
   Averaging round;          ///< with all of them; fewer are taken to need as long
   double round_factor = 1;  ///< of the 80 % range of its seconds
   double usd_per_sample = 0;
+  ZoneShocks shocks;  ///< of each failure domain
 };
 
 struct Spread {

@@ -74,5 +74,32 @@ TEST(Scenarios, quantiles_lie_between_the_values) {
   EXPECT_EQ(quantile({3, 1, 2}, 1), 3);
 }
 
+/// Two spot machines of each of two failure domains for some 2 hours: 24 shocks a day and domain, of which
+/// each machine that runs is struck by half.
+TEST(Scenarios, shocks_strike_the_spot_machines_of_a_failure_domain_together) {
+  PlannedRun run = run_of(4, never_taken());
+  for (std::size_t m = 0; m < run.machines.size(); ++m) {
+    run.machines[m].spot = true;
+    run.machines[m].domain = static_cast<int>(100 + m / 2);
+  }
+  const Outcomes calm = play_scenarios(run, 1000);
+  EXPECT_EQ(calm.losses, 0);
+  run.shocks = {.per_day = 24, .share = 0.5};
+  const Outcomes rough = play_scenarios(run, 1000);
+  EXPECT_NEAR(rough.losses, 4 * 0.5 * spread_of(rough.hours).p50, 0.4);
+  EXPECT_GT(spread_of(rough.hours).p50, spread_of(calm.hours).p50);
+
+  // As many losses that do not come together vary less.
+  PlannedRun apart = run;
+  for (std::size_t m = 0; m < apart.machines.size(); ++m) apart.machines[m].domain = static_cast<int>(m);
+  apart.shocks = {.per_day = 12, .share = 1};
+  run.shocks = {.per_day = 12, .share = 1};
+  const Spread together = spread_of(play_scenarios(run, 1000).hours);
+  const Spread one_by_one = spread_of(play_scenarios(apart, 1000).hours);
+  EXPECT_GT(together.p90 - together.p10, one_by_one.p90 - one_by_one.p10);
+  for (PlannedMachine& machine : run.machines) machine.spot = false;
+  EXPECT_EQ(play_scenarios(run, 10).losses, 0);
+}
+
 }  // namespace
 }  // namespace tw
