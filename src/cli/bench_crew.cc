@@ -28,10 +28,10 @@ constexpr std::int64_t kTokenLasts_s = 86400;
 
 std::string name_of(PeerId peer) { return "peer " + to_string(peer); }
 
-bool has(const std::vector<LogEntry>& log, Phase phase, Round round) {
-  return std::any_of(log.begin(), log.end(), [&](const LogEntry& entry) {
-    return entry.event.phase == phase && entry.event.round == round;
-  });
+std::optional<Instant> when(const std::vector<LogEntry>& log, Phase phase, Round round) {
+  for (const LogEntry& entry : log)
+    if (entry.event.phase == phase && entry.event.round == round) return entry.event.at;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -162,13 +162,20 @@ Status Crew::disturb() {
   Peer& peer = peers_.at(victim);
   peer.disturbed = true;
   peer.child.send_signal(disturbance.kind == Disturbance::Kind::kill ? SIGKILL : SIGSTOP);
+  const Instant struck = now();
   const Status committed =
       until_logged(fmt::format("round {} is not committed without {}", round, name_of(victim)), [&] {
         return std::all_of(logs_.begin(), logs_.end(), [&](const auto& log) {
-          return log.first == victim || has(log.second, Phase::commit, round);
+          return log.first == victim || when(log.second, Phase::commit, round);
         });
       });
   peer.child.send_signal(SIGCONT);
+  if (!committed) return committed;
+  const bool in_time = std::all_of(logs_.begin(), logs_.end(), [&](const auto& log) {
+    return log.first == victim || *when(log.second, Phase::commit, round) > struck;
+  });
+  if (!in_time)
+    return Error{"the round was over before it was disturbed: more --bytes, or a smaller fraction"};
   return committed;
 }
 
