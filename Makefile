@@ -102,7 +102,7 @@ tidy: build  ## clang-tidy over all files (slow)
 bench: configure  ## build the benchmarks
 	@cmake --build $(BUILD) --target benches
 	@ls $(BUILD)/bench/bench_* 2>/dev/null | sed 's/^/run: /' || true
-	@echo "bench_gloo_reduce and bench_mpi_reduce: build/tw bench reduce --vs gloo,gloo-ring,openmpi"
+	@echo "bench_gloo_reduce and bench_mpi_reduce: build/tw bench reduce --vs gloo,gloo-ring,openmpi,butterfly"
 
 clean:  ## remove the build folders and the demo's output; fetched data stays
 	rm -rf build build-asan build-tsan build-fuzz $(DEMO_OUT)

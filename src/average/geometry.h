@@ -24,8 +24,8 @@ struct Geometry {
   }
 };
 
-/// For a vector of so many floats: about a thousand segments, so that peers add and return the first ones
-/// while the last ones are on their way, of 32 to 256 KiB in fp32.
+/// For a vector of so many floats: a 1024th of it, so that peers add and return the first segments while the
+/// last ones are on their way; 32 to 256 KiB in fp32.
 inline std::uint64_t usual_segment_length(std::uint64_t length) {
   return std::clamp<std::uint64_t>(std::bit_floor(length / 1024), 8192, 65536);
 }

@@ -2,8 +2,10 @@
 #include "average/probe.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
-#include <utility>
+
+#include "swarm/soundness.h"
 
 namespace tw {
 namespace {
@@ -12,6 +14,11 @@ constexpr Duration kLasts = std::chrono::seconds(1);
 /// A stream needs some to reach its window, and what arrived is told a round trip later.
 constexpr int kRoundTrips = 4;
 constexpr std::uint64_t kMostVectors = 16;
+/// Under way to one peer: at first, and then more than it was told to get in a round trip, so that a line
+/// that carries more shows it.
+constexpr std::uint64_t kFirstUnderWay = 512 * 1024;
+constexpr double kMore = 1.5;
+constexpr Duration kToldEvery = std::chrono::milliseconds(200);
 constexpr std::size_t kMostTargets = 8;
 
 std::vector<PeerId> first_of_sites(const std::vector<Member>& members) {
@@ -35,18 +42,35 @@ std::vector<PeerId> Probe::targets(PeerId self, const std::vector<Member>& membe
   return firsts;
 }
 
-void Probe::begin(Instant now, const std::vector<PeerId>& targets, Duration round_trip, Sizes sizes) {
-  if (std::exchange(begun_, true)) return;
-  targets_ = {targets.begin(), targets.end()};
-  until_ = now + kLasts + kRoundTrips * std::min(round_trip, kLasts);
+void Probe::begin(Instant now, const std::vector<PeerId>& targets, Sizes sizes) {
+  for (const PeerId target : targets) targets_[target] = {0, kFirstUnderWay};
+  began_ = now;
+  until_ = now + kLasts;
   left_ = kMostVectors * sizes.vector_bytes;
   filling_ = Blob(std::vector<std::byte>(sizes.segment_bytes));
 }
 
+bool Probe::holds_back(Instant now, PeerId to) const {
+  const auto target = targets_.find(to);
+  return !is_over(now) && target != targets_.end() && target->second.under_way >= target->second.at_most;
+}
+
 std::optional<Message> Probe::next_bulk(Instant now, PeerId to) {
-  if (is_over(now) || !targets_.contains(to)) return std::nullopt;
+  if (is_over(now) || !targets_.contains(to) || holds_back(now, to)) return std::nullopt;
   left_ -= std::min<std::uint64_t>(left_, filling_.size());
+  targets_.at(to).under_way += filling_.size();
   return Padding{filling_};
+}
+
+void Probe::on_tally(PeerId from, const Tally& tally, Duration round_trip) {
+  const auto found = targets_.find(from);
+  if (found == targets_.end() || tally.over_ns == 0) return;
+  Target& target = found->second;
+  target.under_way -= std::min(target.under_way, tally.bytes);
+  const double bytes_per_s = static_cast<double>(tally.bytes) * 1e9 / static_cast<double>(tally.over_ns);
+  const double in_time = std::min(bytes_per_s, kMostBytesPerS) * to_seconds(round_trip + kToldEvery);
+  target.at_most = std::max(target.at_most, kFirstUnderWay + static_cast<std::uint64_t>(kMore * in_time));
+  until_ = std::max(until_, began_ + kLasts + kRoundTrips * std::min(round_trip, kLasts));
 }
 
 }  // namespace tw

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "base/time.h"
@@ -13,7 +13,8 @@ namespace tw {
 /// Finds out what lines carry before the first mean crosses them: while the first batch is computed, for a
 /// second at most and the four round trips in which streams get going, one peer of each site sends the others
 /// messages that mean nothing, as fast as they go. What arrives is measured as ever (line_meter.h). All do so
-/// at once, so that each line is full in both directions, as it is when gradients are averaged.
+/// at once, so that each line is full in both directions, as it is when gradients are averaged. Little more
+/// than what a line carries is under way, so that it is soon free for gradients.
 ///
 /// A step machine. Not begun, it has nothing for anybody.
 class Probe {
@@ -28,8 +29,8 @@ class Probe {
   /// many, 8. Peers without a site are sites of their own.
   static std::vector<PeerId> targets(PeerId self, const std::vector<Member>& members);
 
-  /// `round_trip`: to the farthest of them. No more than 16 vectors are sent. Begins once; again is ignored.
-  void begin(Instant now, const std::vector<PeerId>& targets, Duration round_trip, Sizes sizes);
+  /// No more than 16 vectors are sent.
+  void begin(Instant now, const std::vector<PeerId>& targets, Sizes sizes);
 
   /// Averaging needs the lines, or time is over.
   void end() { targets_.clear(); }
@@ -38,13 +39,23 @@ class Probe {
 
   bool is_over(Instant now) const { return now >= until_ || left_ == 0; }
 
-  const std::set<PeerId>& targets() const { return targets_; }
+  bool aims_at(PeerId peer) const { return targets_.contains(peer); }
+
+  /// There is more for it, but enough under way: ask again after its next tally.
+  bool holds_back(Instant now, PeerId to) const;
 
   std::optional<Message> next_bulk(Instant now, PeerId to);
 
+  void on_tally(PeerId from, const Tally& tally, Duration round_trip);
+
  private:
-  std::set<PeerId> targets_;
-  bool begun_ = false;
+  struct Target {
+    std::uint64_t under_way = 0;  ///< bytes
+    std::uint64_t at_most = 0;
+  };
+
+  std::map<PeerId, Target> targets_;
+  Instant began_{};
   Instant until_{};
   std::uint64_t left_ = 0;  ///< bytes
   Blob filling_;

@@ -45,49 +45,69 @@ TEST(ProbeTargets, of_many_each_is_probed_by_as_many_as_it_probes) {
   for (const auto& [peer, times] : probed) EXPECT_EQ(times, 8) << to_string(peer);
 }
 
-TEST(Probe, fills_the_lines_to_its_targets_for_a_second) {
+/// Of 10 MB/s, over a tenth of a second.
+constexpr Tally kTally{1'000'000, 100'000'000};
+
+/// How many bytes it hands over until it has nothing more.
+std::uint64_t drain(Probe& probe, Instant now, PeerId to) {
+  std::uint64_t bytes = 0;
+  while (const auto message = probe.next_bulk(now, to)) bytes += std::get<Padding>(*message).payload.size();
+  return bytes;
+}
+
+TEST(Probe, has_something_for_its_targets_for_a_second) {
   Probe probe;
   EXPECT_FALSE(probe.next_bulk(kBegin, PeerId{2})) << "not begun";
-  probe.begin(kBegin, peers({2, 3}), 0s, kSizes);
-  for (const PeerId target : probe.targets()) {
-    const auto message = probe.next_bulk(kBegin + 900ms, target);
-    ASSERT_TRUE(message);
-    EXPECT_FALSE(std::get<Padding>(*message).payload.empty());
-  }
+  probe.begin(kBegin, peers({2, 3}), kSizes);
+  EXPECT_TRUE(probe.next_bulk(kBegin + 900ms, PeerId{2}));
+  EXPECT_TRUE(probe.next_bulk(kBegin + 900ms, PeerId{3}));
   EXPECT_FALSE(probe.next_bulk(kBegin + 900ms, PeerId{4})) << "no target";
   EXPECT_FALSE(probe.is_over(kBegin + 999ms));
   EXPECT_TRUE(probe.is_over(kBegin + 1s));
   EXPECT_FALSE(probe.next_bulk(kBegin + 1s, PeerId{2}));
 }
 
+TEST(Probe, has_little_more_under_way_than_a_line_carries_in_a_round_trip) {
+  Probe probe;
+  probe.begin(kBegin, peers({2}), kSizes);
+  EXPECT_EQ(drain(probe, kBegin, PeerId{2}), 512U * 1024);
+  EXPECT_TRUE(probe.holds_back(kBegin, PeerId{2}));
+  EXPECT_FALSE(probe.holds_back(kBegin, PeerId{4})) << "nothing is kept from it";
+  probe.on_tally(PeerId{2}, kTally, 100ms);
+  EXPECT_FALSE(probe.holds_back(kBegin, PeerId{2}));
+  const std::uint64_t more = drain(probe, kBegin, PeerId{2});
+  EXPECT_NEAR(static_cast<double>(more), 512 * 1024 + 1.5 * 10e6 * 0.3, kSizes.segment_bytes);
+}
+
 TEST(Probe, takes_longer_over_a_distance) {
   Probe probe;
-  probe.begin(kBegin, peers({2}), 250ms, kSizes);
+  probe.begin(kBegin, peers({2}), kSizes);
+  probe.on_tally(PeerId{2}, kTally, 250ms);
   EXPECT_TRUE(probe.next_bulk(kBegin + 1900ms, PeerId{2}));
   EXPECT_TRUE(probe.is_over(kBegin + 2s));
 }
 
 TEST(Probe, sends_no_more_than_sixteen_vectors_whatever_lines_carry) {
   Probe probe;
-  probe.begin(kBegin, peers({2, 3}), 0s, kSizes);
+  probe.begin(kBegin, peers({2, 3}), kSizes);
   std::uint64_t bytes = 0;
-  for (std::uint64_t turn = 0;; ++turn) {
-    const auto message = probe.next_bulk(kBegin, PeerId{2 + turn % 2});
-    if (!message) break;
-    bytes += std::get<Padding>(*message).payload.size();
+  for (int turn = 0; turn < 100; ++turn) {
+    for (const PeerId target : peers({2, 3})) {
+      bytes += drain(probe, kBegin, target);
+      probe.on_tally(target, {100'000'000, 100'000'000}, 100ms);
+    }
   }
   EXPECT_EQ(bytes, 16 * kSizes.vector_bytes);
+  EXPECT_TRUE(probe.is_over(kBegin));
 }
 
-TEST(Probe, ends_for_good_when_averaging_begins) {
+TEST(Probe, ends_when_averaging_begins) {
   Probe probe;
-  probe.begin(kBegin, peers({2}), 0s, kSizes);
+  probe.begin(kBegin, peers({2}), kSizes);
   EXPECT_TRUE(probe.is_under_way());
   probe.end();
   EXPECT_FALSE(probe.is_under_way());
   EXPECT_FALSE(probe.next_bulk(kBegin, PeerId{2}));
-  probe.begin(kBegin, peers({2}), 0s, kSizes);
-  EXPECT_FALSE(probe.is_under_way()) << "begun before";
 }
 
 }  // namespace

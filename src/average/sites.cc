@@ -66,16 +66,20 @@ void each_cell(const std::vector<SitePlan>& sites, std::uint64_t segments, auto&
   }
 }
 
-/// What the owners of each site carry together; sites exchange as single peers do.
+/// What the owners of each site carry together, as sites exchange as single peers do; nothing where one has
+/// no owners or a pair is known to be slow: then this is not all that counts.
 std::vector<Hand> as_hands(const std::vector<SitePlan>& sites, const Hands& hands) {
   std::vector<Hand> all(sites.size());
   for (std::size_t k = 0; k < sites.size(); ++k) {
-    all[k] = {.peer = PeerId{k}, .owns = !sites[k].shares.empty()};
+    all[k].peer = PeerId{k};
     for (const PeerId peer : sites[k].members) {
+      const Line& line = hands.at(peer).line;
+      if (!line.slow.empty()) return {};
       if (!owns(sites[k], peer)) continue;
-      all[k].line.up_bytes_per_s += hands.at(peer).line.up_bytes_per_s;
-      all[k].line.down_bytes_per_s += hands.at(peer).line.down_bytes_per_s;
+      all[k].line.up_bytes_per_s += line.up_bytes_per_s;
+      all[k].line.down_bytes_per_s += line.down_bytes_per_s;
     }
+    if (sites[k].shares.empty()) return {};
   }
   return all;
 }
@@ -89,9 +93,10 @@ std::vector<double> parts_of_roots(const std::vector<SitePlan>& sites, const Han
   const double owners = std::accumulate(parts.begin(), parts.end(), 0.0);
   for (double& part : parts) part /= owners;
   const std::vector<Hand> all = as_hands(sites, hands);
+  if (all.empty()) return parts;
   const Split best = best_split(all);
-  return seconds_per_byte(parts, all) < kWorthIt * best.seconds_per_byte || best.parts.empty() ? parts
-                                                                                               : best.parts;
+  const bool pays = seconds_per_byte(parts, all) >= kWorthIt * best.seconds_per_byte;
+  return pays && !best.parts.empty() ? best.parts : parts;
 }
 
 /// Each segment's root is the owner of one of the sites, which take turns.

@@ -88,9 +88,9 @@ void describe_bench(CLI::App& app, BenchArguments& arguments) {
       ->capture_default_str();
   command->add_option("--wan", arguments.topology,
                       "TOPOLOGY: a peer on each host of this emulated network (docs/wan.md; needs root)");
-  command->add_option(
-      "--vs", arguments.versus,
-      "gloo,gloo-ring,openmpi,butterfly: the same vector with these, in turns (make bench builds them)");
+  command->add_option("--vs", arguments.versus,
+                      "gloo,gloo-ring,openmpi,butterfly: the same vector with these, in turns (make bench "
+                      "builds them; butterfly: always fp16)");
   command->add_option("--streams", arguments.streams,
                       "at most so many data streams between two peers; default: as many as help");
   command

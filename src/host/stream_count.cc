@@ -37,6 +37,7 @@ StreamCount::StreamCount(Duration round_trip, int most)
 }
 
 void StreamCount::share_with(int far_links) {
+  far_links_ = far_links;
   together_ = std::max(1, kMostTogether / std::max(1, far_links));
   if (!is_guess_) return;
   wanted_ = std::min(most_, first_guess(round_trip_, std::max(1, far_links)));
@@ -44,9 +45,9 @@ void StreamCount::share_with(int far_links) {
 
 void StreamCount::on_round_trip(Duration least) {
   if (least <= Duration{} || least >= round_trip_) return;
-  const bool was_far = is_far();
   round_trip_ = least;
-  if (!was_far || is_far()) return;
+  if (is_guess_) return share_with(far_links_);
+  if (is_far()) return;
   wanted_ = 1;
   before_ = 0;
 }

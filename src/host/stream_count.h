@@ -50,6 +50,7 @@ class StreamCount {
   int most_;
   int wanted_ = 1;
   int together_ = kMostTogether;  ///< this link's part
+  int far_links_ = 1;
   bool is_guess_ = true;
   int before_ = 0;       ///< while more are tried; 0: none are
   double best_ = 0;      ///< bytes per second with those before

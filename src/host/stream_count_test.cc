@@ -94,6 +94,14 @@ TEST(StreamCount, leaves_neighbours_alone) {
   EXPECT_EQ(count.wanted(), 1);
 }
 
+TEST(StreamCount, guesses_again_while_nothing_was_tried) {
+  StreamCount count(300ms);
+  const int far = count.wanted();
+  count.on_round_trip(10ms);
+  EXPECT_LT(count.wanted(), far);
+  EXPECT_EQ(count.wanted(), StreamCount(10ms).wanted());
+}
+
 TEST(StreamCount, takes_back_what_a_first_measurement_in_a_queue_brought) {
   StreamCount count(3ms);
   saturate(count, 5s, [](int streams) { return 1e6 * streams; });

@@ -70,6 +70,9 @@ class Averaging {
 
   std::set<PeerId> lost() const { return lost_; }
 
+  /// Who probed its line, and in which round last.
+  std::map<PeerId, Round> probes() const { return probes_; }
+
   std::string times() const {
     std::string text;
     for (const auto& [round, at] : committed_at_) text += " " + std::to_string(seconds(round));
@@ -108,6 +111,7 @@ class Averaging {
       }
     }
     if (event.phase == Phase::commit && !forgotten_.contains(peer)) committed_at_[event.round] = event.at;
+    if (event.phase == Phase::probe) probes_[peer] = event.round;
     if (event.phase == Phase::lost && event.peer) lost_.insert(*event.peer);
   }
 
@@ -117,6 +121,7 @@ class Averaging {
   std::vector<Planned> calls_;
   std::map<Round, Instant> called_at_, committed_at_;
   std::set<PeerId> lost_, forgotten_;
+  std::map<PeerId, Round> probes_;
 };
 
 TEST(AveragingStory, of_uneven_lines_takes_what_they_allow_after_a_few_rounds) {
@@ -140,6 +145,10 @@ TEST(AveragingStory, of_uneven_lines_probed_during_the_first_batch_takes_what_th
   const double call_s = kMicrobatch / kSamples_s + kLatency_s;
   for (Round round = 1; round <= 3; ++round)
     EXPECT_LE(averaging.seconds(round), 1.1 * averaging.bound_s() + call_s) << averaging.times();
+  EXPECT_EQ(
+      averaging.probes(),
+      (std::map<PeerId, Round>{
+          {averaging.peer(0), 1}, {averaging.peer(1), 1}, {averaging.peer(2), 1}, {averaging.peer(3), 1}}));
 }
 
 TEST(AveragingStory, with_a_line_that_drops_to_a_tenth_in_mid_round_goes_on_and_the_next_rounds_know) {

@@ -162,7 +162,7 @@ void Session::Machine::on_open(PeerId peer, const Frame& hello) {
   if (finished_) return;
   if (reduction_) reduction_->on_new_link(peer);
   swarm_->on_open(doors_.clock.now(), caller_of(std::get<Hello>(decode(hello).value())));
-  if (probe_.targets().contains(peer)) doors_.network.pull(peer);
+  if (probe_.aims_at(peer)) doors_.network.pull(peer);
   pump();
 }
 
@@ -241,6 +241,8 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
     take_bulk(from, message);
   } else if (const auto* tally = std::get_if<Tally>(&message)) {
     meter_.on_tally(now, from, *tally, swarm_->round_trip(from));
+    probe_.on_tally(from, *tally, swarm_->round_trip(from));
+    if (probe_.aims_at(from)) doors_.network.pull(from);
   } else if (const auto* ask = std::get_if<ObjectAsk>(&message)) {
     const bool here = tip_ && !catching_up_ && swarm_->head();
     donor_.on_ask(from, *ask, here ? &tip_->record : nullptr);
@@ -254,7 +256,9 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
     fetch_->on_gone(now, from, *gone);
   } else if (auto* chunk = std::get_if<Chunk>(&message)) {
     fetch_->on_chunk(now, from, std::move(*chunk));
-  } else if (!std::holds_alternative<Padding>(message)) {  // that was for the meter alone
+  } else if (std::holds_alternative<Padding>(message)) {
+    last_bulk_[from] = now;  // the rest is the meter's
+  } else {
     swarm_->on_message(now, from, message);
   }
   pump();
@@ -265,12 +269,13 @@ std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
   if (reduction_) message = reduction_->next_bulk(to);
   if (message) end_probe();
   if (!message) message = donor_.next_bulk(to);
-  if (!message) message = probe_.next_bulk(doors_.clock.now(), to);
+  const Instant now = doors_.clock.now();
+  if (!message) message = probe_.next_bulk(now, to);
   if (!message) {
-    meter_.ran_dry(to);
+    if (!probe_.holds_back(now, to)) meter_.ran_dry(to);
     return std::nullopt;
   }
-  meter_.handed(doors_.clock.now(), to);
+  meter_.handed(now, to);
   return encode(*message);
 }
 
@@ -374,6 +379,7 @@ void Session::Machine::act(const Ended& ended) { end(ended.why, ended.failed); }
 void Session::Machine::end(const std::string& why, bool failed) {
   if (finished_) return;
   flush();
+  probe_.end();
   finished_ = true;
   ended_ = why;
   if (failed) failure_ = why;

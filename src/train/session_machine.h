@@ -76,7 +76,7 @@ class Session::Machine final : public NetworkEvents {
   void open_round();
   void start_work();
   void contribute_what_is_done();
-  void begin_to_probe(const Record& head);
+  void begin_to_probe();
   void end_probe();
   void link_is_gone(PeerId peer, const std::string& why);
   void hang_up_on(PeerId from, const std::string& nonsense);
@@ -151,6 +151,7 @@ class Session::Machine final : public NetworkEvents {
   Instant slowness_told_at_{};
   LineMeter meter_;
   Probe probe_;
+  bool probed_ = false;
 
   // sync
   Donor donor_;

@@ -49,7 +49,6 @@ void Session::Machine::open_round() {
   voted_ = {};
   began_at_ = doors_.clock.now();
   if (tip_ && updates_under_way_ == 0) emit(Phase::accumulate, round_);
-  begin_to_probe(*head);
   const auto early = std::exchange(early_bulk_, {});
   early_bytes_.clear();
   for (const auto& [from, message] : early) take_bulk(from, message);
@@ -62,6 +61,7 @@ void Session::Machine::start_work() {
   if (computing_ || catching_up_ || round_ == 0) return;
   const std::optional<WorkItem> item = swarm_->begin_work(doors_.clock.now());
   if (!item) return;
+  begin_to_probe();
   computing_ = true;
   GradientSlot& slot = state_->slot(item->slot);
   const double samples = static_cast<double>(item->samples.count());
@@ -114,16 +114,14 @@ void Session::Machine::act(const SendAgain& again) {
   if (reduction_) reduction_->on_new_link(again.peer);
 }
 
-// Only where nothing is known: who took the state from others has been measured meanwhile.
-void Session::Machine::begin_to_probe(const Record& head) {
+// Whoever comes later, or resumes, is measured by what it sends and gets anyway.
+void Session::Machine::begin_to_probe() {
   const Codec codec = codec_of_mean(options_.run.codec);
   const Probe::Sizes sizes{encoded_bytes(codec, geometry_), encoded_bytes(codec, geometry_.segment_length)};
-  if (sizes.vector_bytes < options_.probe_from || meter_.line().down_bytes_per_s > 0) return;
-  const std::vector<PeerId> targets = Probe::targets(options_.self, head.members);
-  Duration farthest{};
-  for (const PeerId target : targets) farthest = std::max(farthest, swarm_->round_trip(target));
-  probe_.begin(doors_.clock.now(), targets, farthest, sizes);
-  for (const PeerId target : probe_.targets()) doors_.network.pull(target);
+  if (std::exchange(probed_, true) || round_ != 1 || sizes.vector_bytes < options_.probe_from) return;
+  const std::vector<PeerId> targets = Probe::targets(options_.self, swarm_->head()->members);
+  probe_.begin(doors_.clock.now(), targets, sizes);
+  for (const PeerId target : targets) doors_.network.pull(target);
 }
 
 void Session::Machine::end_probe() {

@@ -41,6 +41,8 @@ inline constexpr std::array<std::string_view, 20> kPhaseNames = {
     "accumulate", "probe", "call",    "scatter", "gather",     "commit",   "apply",  "wait",  "lead", "join",
     "leave",      "lost",  "reissue", "restore", "checkpoint", "evaluate", "refuse", "start", "stop", "kill"};
 
+static_assert(kPhaseNames.size() == static_cast<std::size_t>(Phase::kill) + 1);
+
 inline std::string_view name_of(Phase phase) { return kPhaseNames.at(static_cast<std::size_t>(phase)); }
 
 /// One line of the event log.
