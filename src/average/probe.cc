@@ -16,8 +16,8 @@ constexpr int kRoundTrips = 4;
 constexpr std::uint64_t kMostVectors = 16;
 /// Under way to one peer: at first, and then more than it was told to get in a round trip, so that a line
 /// that carries more shows it.
-constexpr std::uint64_t kFirstUnderWay = 512 * 1024;
-constexpr double kMore = 1.5;
+constexpr std::uint64_t kFirstUnderWay = 1024 * 1024;
+constexpr double kMore = 2;
 constexpr Duration kToldEvery = std::chrono::milliseconds(200);
 constexpr std::size_t kMostTargets = 8;
 
@@ -43,7 +43,7 @@ std::vector<PeerId> Probe::targets(PeerId self, const std::vector<Member>& membe
 }
 
 void Probe::begin(Instant now, const std::vector<PeerId>& targets, Sizes sizes) {
-  for (const PeerId target : targets) targets_[target] = {0, kFirstUnderWay};
+  for (const PeerId target : targets) targets_[target] = {0, kFirstUnderWay, now};
   began_ = now;
   until_ = now + kLasts;
   left_ = kMostVectors * sizes.vector_bytes;
@@ -51,14 +51,24 @@ void Probe::begin(Instant now, const std::vector<PeerId>& targets, Sizes sizes) 
 }
 
 bool Probe::holds_back(Instant now, PeerId to) const {
-  const auto target = targets_.find(to);
-  return !is_over(now) && target != targets_.end() && target->second.under_way >= target->second.at_most;
+  const auto found = targets_.find(to);
+  if (is_over(now) || found == targets_.end()) return false;
+  return found->second.under_way >= found->second.at_most && now < found->second.nudge_at;
+}
+
+std::vector<PeerId> Probe::to_be_nudged(Instant now) const {
+  std::vector<PeerId> peers;
+  for (const auto& [peer, target] : targets_)
+    if (now >= target.nudge_at) peers.push_back(peer);
+  return peers;
 }
 
 std::optional<Message> Probe::next_bulk(Instant now, PeerId to) {
   if (is_over(now) || !targets_.contains(to) || holds_back(now, to)) return std::nullopt;
   left_ -= std::min<std::uint64_t>(left_, filling_.size());
-  targets_.at(to).under_way += filling_.size();
+  Target& target = targets_.at(to);
+  target.under_way += filling_.size();
+  target.nudge_at = now + kNudge;
   return Padding{filling_};
 }
 

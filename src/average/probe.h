@@ -19,6 +19,9 @@ namespace tw {
 /// A step machine. Not begun, it has nothing for anybody.
 class Probe {
  public:
+  /// Tallies come of what arrives, so something has to.
+  static constexpr Duration kNudge = std::chrono::milliseconds(20);
+
   /// Of a mean as it crosses the wire, and of one of its segments.
   struct Sizes {
     std::uint64_t vector_bytes = 0;
@@ -41,7 +44,10 @@ class Probe {
 
   bool aims_at(PeerId peer) const { return targets_.contains(peer); }
 
-  /// There is more for it, but enough under way: ask again after its next tally.
+  /// Those that kNudge is over for.
+  std::vector<PeerId> to_be_nudged(Instant now) const;
+
+  /// There is more for it, but enough under way: ask again after its next tally, or kNudge.
   bool holds_back(Instant now, PeerId to) const;
 
   std::optional<Message> next_bulk(Instant now, PeerId to);
@@ -52,6 +58,7 @@ class Probe {
   struct Target {
     std::uint64_t under_way = 0;  ///< bytes
     std::uint64_t at_most = 0;
+    Instant nudge_at{};  ///< one message goes then whatever is under way
   };
 
   std::map<PeerId, Target> targets_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "average/probe.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -70,13 +71,16 @@ TEST(Probe, has_something_for_its_targets_for_a_second) {
 TEST(Probe, has_little_more_under_way_than_a_line_carries_in_a_round_trip) {
   Probe probe;
   probe.begin(kBegin, peers({2}), kSizes);
-  EXPECT_EQ(drain(probe, kBegin, PeerId{2}), 512U * 1024);
+  EXPECT_EQ(drain(probe, kBegin, PeerId{2}), 1U << 20);
   EXPECT_TRUE(probe.holds_back(kBegin, PeerId{2}));
   EXPECT_FALSE(probe.holds_back(kBegin, PeerId{4})) << "nothing is kept from it";
-  probe.on_tally(PeerId{2}, kTally, 100ms);
+  EXPECT_THAT(probe.to_be_nudged(kBegin + 19ms), testing::IsEmpty());
+  EXPECT_THAT(probe.to_be_nudged(kBegin + 20ms), testing::ElementsAre(PeerId{2}));
+  EXPECT_EQ(drain(probe, kBegin + 20ms, PeerId{2}), kSizes.segment_bytes) << "for a tally to come of";
+  probe.on_tally(PeerId{2}, {(1U << 20) + kSizes.segment_bytes, 100'000'000}, 100ms);  // 10.65 MB/s
   EXPECT_FALSE(probe.holds_back(kBegin, PeerId{2}));
   const std::uint64_t more = drain(probe, kBegin, PeerId{2});
-  EXPECT_NEAR(static_cast<double>(more), 512 * 1024 + 1.5 * 10e6 * 0.3, kSizes.segment_bytes);
+  EXPECT_NEAR(static_cast<double>(more), (1 << 20) + 2 * 10.65e6 * 0.3, 50'000);
 }
 
 TEST(Probe, takes_longer_over_a_distance) {

@@ -322,7 +322,7 @@ void Session::Machine::flush() {
 void Session::Machine::arm() {
   const Instant now = doors_.clock.now();
   Instant next = std::min(swarm_->next_step(), fetch_->next_step());
-  next = std::clamp(next, now, now + kTimer);
+  next = std::clamp(next, now, now + (probe_.is_under_way() ? Probe::kNudge : kTimer));
   if (next >= armed_) return;
   armed_ = next;
   doors_.clock.at(next, [this, alive = std::weak_ptr<int>(alive_)] {
@@ -337,6 +337,7 @@ void Session::Machine::on_timer() {
   swarm_->measured(meter_.line());
   swarm_->step(now);
   fetch_->step(now);
+  for (const PeerId target : probe_.to_be_nudged(now)) doors_.network.pull(target);
   if (probe_.is_under_way() && probe_.is_over(now)) end_probe();
   complain_about_stalls();
   complain_about_slowness();
