@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 /// What is measured is stamped by the peers; so it matters only for the moment of a disturbance.
 constexpr Duration kLookEvery = 5ms;
 constexpr Duration kLookOften = 1ms;
-/// Lines are probed while the first batch is computed, which takes no time here.
+/// Lines are probed while the first batch is computed (average/probe.h): here it takes no time.
 constexpr Duration kFirstBatch = 2500ms;
 constexpr std::int64_t kTokenLasts_s = 86400;
 

@@ -7,11 +7,15 @@
 #include <cmath>
 
 #include "base/date.h"
+#include "plan/market_space.h"
 
 namespace tw {
 namespace {
 
-double usd_of_peer(const Offer& offer) { return offer.usd_per_h / std::max(1.0, offer.gpus); }
+/// The whole machine (4xT4) is one peer, or each of its GPUs.
+double usd_of_peer(const Offer& offer, const std::string& gpu) {
+  return offer.gpu == gpu ? offer.usd_per_h / std::max(1.0, offer.gpus) : offer.usd_per_h;
+}
 
 bool stands_at(const Offer& offer, const Site& site) {
   if (region_of(site_of(offer)) == region_of(site)) return true;
@@ -37,14 +41,14 @@ Estimate scaled(const Estimate& estimate, double factor) {
 
 std::optional<Offer> offer_for(const PeerGroup& group, const Prices& prices) {
   const auto fits = [&](const Offer& offer) {
-    return offer.gpu == group.gpu && stands_at(offer, group.site);
+    return (offer.gpu == group.gpu || machine_name(offer) == group.gpu) && stands_at(offer, group.site);
   };
   const auto own = std::find_if(prices.own.begin(), prices.own.end(), fits);
   if (own != prices.own.end()) return *own;
   const Offer* best = nullptr;
   for (const Offer& offer : prices.offers) {
     if (!fits(offer) || (prices.purchase && offer.purchase != *prices.purchase)) continue;
-    if (best == nullptr || usd_of_peer(offer) < usd_of_peer(*best)) best = &offer;
+    if (best == nullptr || usd_of_peer(offer, group.gpu) < usd_of_peer(*best, group.gpu)) best = &offer;
   }
   if (best == nullptr) return std::nullopt;
   return *best;
@@ -61,10 +65,10 @@ Cost cost_of(const Workload& workload, const std::vector<PeerGroup>& peers, cons
       cost.assumptions.push_back(fmt::format("{}: no price known, counted as owned: 0 USD/h", name));
       continue;
     }
-    vm += group.count * usd_of_peer(*offer);
-    cost.assumptions.push_back(
-        fmt::format("{}: {:.4g} USD/h {}, {}{}", name, usd_of_peer(*offer), to_string(offer->purchase),
-                    offer->source, offer->as_of_unix_s > 0 ? ", " + date_text(offer->as_of_unix_s) : ""));
+    vm += group.count * usd_of_peer(*offer, group.gpu);
+    cost.assumptions.push_back(fmt::format(
+        "{}: {:.4g} USD/h {}, {}{}", name, usd_of_peer(*offer, group.gpu), to_string(offer->purchase),
+        offer->source, offer->as_of_unix_s > 0 ? ", " + date_text(offer->as_of_unix_s) : ""));
   }
   const Estimate& speed = prediction.throughput_sps;
   const Estimate& sent = prediction.sent_mb_per_peer_round;

@@ -73,6 +73,15 @@ TEST(Cost, of_a_machine_with_several_gpus_counts_in_part) {
   EXPECT_NEAR(cost_of(workload(), peers, round(peers), own).vm_usd_per_h.value, 4, 1e-9);
 }
 
+TEST(Cost, of_a_machine_that_is_one_peer_counts_in_whole) {
+  const Offer machine{.provider = "gcp", .region = "us-west1", .gpu = "T4", .gpus = 4, .usd_per_h = 1.2};
+  const Prices prices{.own = {machine}};
+  const auto whole = parse_peers("2x4xT4@gcp:us-west1").value(),
+             parts = parse_peers("2xT4@gcp:us-west1").value();
+  EXPECT_NEAR(cost_of(workload(), whole, round(whole), prices).vm_usd_per_h.value, 2 * 1.2, 1e-9);
+  EXPECT_NEAR(cost_of(workload(), parts, round(parts), prices).vm_usd_per_h.value, 2 * 0.3, 1e-9);
+}
+
 TEST(Cost, of_a_sample_is_as_uncertain_as_the_speed_by_the_machines_part_alone) {
   const Cost c = cost("2xA10@lambda:us-west");
   const double machines = c.vm_usd_per_h.value / 3.6;
