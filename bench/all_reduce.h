@@ -35,6 +35,20 @@ struct AllReduce {
   }
 };
 
+/// One rank of those that find each other by themselves.
+struct Rank {
+  AllReduce task;
+  std::string store;    ///< folder where the ranks find each other
+  std::string address;  ///< of this rank
+
+  void describe(CLI::App& app) {
+    task.describe(app);
+    app.add_option("--rank", task.rank)->check(CLI::Range(0, kMostPlaces - 1));
+    app.add_option("--address", address)->required();
+    app.add_option("--store", store)->required();
+  }
+};
+
 /// Whole numbers, so that sums are exact in any order.
 inline float input_at(int rank, std::uint64_t i) {
   return static_cast<float>(static_cast<int>((7 * i + 13 * static_cast<std::uint64_t>(rank)) % 251) - 125);

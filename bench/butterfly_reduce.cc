@@ -27,12 +27,6 @@ namespace {
 constexpr std::uint64_t kPiece = 65536;  // floats
 constexpr Codec kCodec = Codec::fp16;
 
-struct Setup {
-  AllReduce task;
-  std::string store;    ///< folder where the ranks find each other
-  std::string address;  ///< of this rank
-};
-
 void must(bool done, const char* what) {
   if (!done) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
 }
@@ -73,7 +67,7 @@ class Wire {
 /// Lower ranks listen for higher ones.
 class Mesh {
  public:
-  explicit Mesh(const Setup& setup) : rank_(setup.task.rank) {
+  explicit Mesh(const Rank& setup) : rank_(setup.task.rank) {
     const int listener = listen(setup);
     for (int other = 0; other < rank_; ++other) wires_.emplace(other, dial(setup, other));
     for (int other = rank_ + 1; other < setup.task.peers; ++other) {
@@ -88,9 +82,9 @@ class Mesh {
   const std::map<int, Wire>& wires() const { return wires_; }
 
  private:
-  static std::string card(const Setup& setup, int rank) { return fmt::format("{}/at-{}", setup.store, rank); }
+  static std::string card(const Rank& setup, int rank) { return fmt::format("{}/at-{}", setup.store, rank); }
 
-  static int listen(const Setup& setup) {
+  static int listen(const Rank& setup) {
     const int listener = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in own = parse(setup.address, 0);
     socklen_t size = sizeof own;
@@ -103,7 +97,7 @@ class Mesh {
     return listener;
   }
 
-  static int dial(const Setup& setup, int other) {
+  static int dial(const Rank& setup, int other) {
     while (!std::filesystem::exists(card(setup, other)))
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     std::string address;
@@ -124,7 +118,7 @@ class Mesh {
 /// What one rank holds in a round: the vector of all, and its own share on the way to the mean.
 class Butterfly {
  public:
-  Butterfly(const Setup& setup, std::span<float> values) : setup_(setup), mesh_(setup), values_(values) {}
+  Butterfly(const Rank& setup, std::span<float> values) : setup_(setup), mesh_(setup), values_(values) {}
 
   void reduce() {
     arrived_.assign(pieces(setup_.task.rank), 0);
@@ -192,7 +186,7 @@ class Butterfly {
     changed_.notify_all();
   }
 
-  Setup setup_;
+  Rank setup_;
   Mesh mesh_;
   std::span<float> values_;
   std::mutex mutex_;  ///< of what follows, and of the own share
@@ -201,7 +195,7 @@ class Butterfly {
   std::vector<std::vector<std::byte>> sealed_;
 };
 
-int reduce(const Setup& setup) {
+int reduce(const Rank& setup) {
   std::vector<float> values(setup.task.length());
   Butterfly butterfly(setup, values);
   return take_part(setup.task, values, [&](int) { butterfly.reduce(); });
@@ -213,11 +207,8 @@ int reduce(const Setup& setup) {
 int main(int argc, char** argv) {
   using namespace tw::bench;
   CLI::App app;
-  Setup setup;
-  setup.task.describe(app);
-  app.add_option("--rank", setup.task.rank)->check(CLI::Range(0, kMostPlaces - 1));
-  app.add_option("--address", setup.address)->required();
-  app.add_option("--store", setup.store)->required();
+  Rank setup;
+  setup.describe(app);
   CLI11_PARSE(app, argc, argv);
   return reduce(setup);
 }

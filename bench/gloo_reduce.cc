@@ -15,11 +15,8 @@
 namespace tw::bench {
 namespace {
 
-struct Setup {
-  AllReduce task;
+struct Setup : Rank {
   bool ring_chunked = false;
-  std::string store;    ///< folder where the ranks find each other
-  std::string address;  ///< of this rank
 };
 
 int reduce(const Setup& setup) {
@@ -49,11 +46,8 @@ int main(int argc, char** argv) {
   using namespace tw::bench;
   CLI::App app;
   Setup setup;
-  setup.task.describe(app);
+  setup.describe(app);
   std::string algorithm = "default";
-  app.add_option("--rank", setup.task.rank)->check(CLI::Range(0, kMostPlaces - 1));
-  app.add_option("--address", setup.address)->required();
-  app.add_option("--store", setup.store)->required();
   app.add_option("--algorithm", algorithm)->check(CLI::IsMember({"default", "ring_chunked"}));
   CLI11_PARSE(app, argc, argv);
   setup.ring_chunked = algorithm == "ring_chunked";

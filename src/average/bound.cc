@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/median.h"
 #include "base/simplex.h"
 
 namespace tw {
@@ -132,12 +133,6 @@ class Lines {
 };
 
 double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 bool fill_in(std::vector<Hand>& hands, double Line::*rate) {
   std::vector<double> known;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/median.h"
 #include "base/result.h"
 #include "monitor/event_log_json.h"
 
@@ -30,8 +31,5 @@ std::optional<Instant> first_call(const PeerLogs& logs, Round round);
 
 /// Who leads, as far as these logs tell; the first peer where they tell nothing.
 PeerId leader_in(const PeerLogs& logs);
-
-/// 0 of nothing.
-double median(std::vector<double> values);
 
 }  // namespace tw::bench

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/median.h"
 #include "plan/least_squares.h"
 
 namespace tw {
@@ -21,12 +22,6 @@ constexpr double kSoftLimit = 0.06;
 constexpr double kOnPremiseWeight = 0.4;
 /// A round's error against its averaging's: the first is what users see.
 constexpr double kRoundWeight = 2;
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 std::vector<std::string> gpus_of(const MeasuredRun& run) {
   std::vector<std::string> gpus;

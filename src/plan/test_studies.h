@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/median.h"
 #include "plan/deepvm.h"
 #include "plan/spotdnn.h"
 #include "plan/test_tables.h"
@@ -21,12 +22,6 @@ inline double mean(const std::vector<double>& values) {
   double sum = 0;
   for (double value : values) sum += value;
   return sum / static_cast<double>(values.size());
-}
-
-inline double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 /// A run of Li et al. 2019 on transient K80 with one parameter server.

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "base/csv.h"
+#include "base/median.h"
 
 namespace tw {
 namespace {
@@ -48,12 +49,6 @@ Result<PublishedRun> published_run(CsvRow row) {
   run.granularity = number(row, "granularity_wall");
   if (const Status read = row.status(); !read) return read.error();
   return run;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 std::map<std::pair<std::string, std::string>, double> baselines(const CsvTable& table) {

@@ -162,7 +162,6 @@ void Session::Machine::on_open(PeerId peer, const Frame& hello) {
   if (finished_) return;
   if (reduction_) reduction_->on_new_link(peer);
   swarm_->on_open(doors_.clock.now(), caller_of(std::get<Hello>(decode(hello).value())));
-  if (probe_.aims_at(peer)) doors_.network.pull(peer);
   pump();
 }
 
