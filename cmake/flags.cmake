@@ -25,9 +25,19 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   endif()
 endif()
 
+# Files of a folder are compiled eight at a time, for most of the time goes into headers: a cold build takes a seventh of the
+# CPU time. So a name in an anonymous namespace is used once in a folder. -DCMAKE_UNITY_BUILD=OFF compiles file by file.
+option(CMAKE_UNITY_BUILD "compile several files at once" ON)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC takes a source that another one includes for a header, whose types should not hang on an anonymous namespace.
+  add_compile_options(-Wno-subobject-linkage)
+endif()
+
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # Paths count from the sources, so that another clone finds what this one compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
 endif()
 
 find_program(MOLD mold)

@@ -54,6 +54,9 @@ function(tw_select_kernels variable)
     if(source MATCHES "_kernels\\.cc$")
       # sqrt without errno can be vectorised; the bits stay the same.
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno")
+    elseif(source MATCHES "/host/round_trip\\.cc$")
+      # linux/tcp.h, which it needs, cannot be included beside netinet/tcp.h.
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     elseif(source MATCHES "_avx2\\.cc$")
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-mavx2;-mf16c")
     elseif(source MATCHES "_avx512\\.cc$")
@@ -148,6 +151,8 @@ function(tw_add_folder folder)
   if(reference_tests)
     target_compile_definitions(${folder}_reference_test PRIVATE TW_REFERENCE_DIR="${TW_REFERENCE_DIR}")
     set_tests_properties(${folder}_reference_test PROPERTIES LABELS reference)
+    # Each of these files is one publication, with names of its own for the same things.
+    set_target_properties(${folder}_reference_test PROPERTIES UNITY_BUILD OFF)
   endif()
 endfunction()
 

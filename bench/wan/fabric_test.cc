@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Instant kStart = Instant(1s);
+constexpr Instant kFabricStart = Instant(1s);
 
 Topology sites(std::vector<Site> list) {
   Topology topology{.name = "test", .sites = std::move(list)};
@@ -46,7 +46,7 @@ class Bed {
   std::vector<Arrival> run_until(Instant end) {
     std::vector<Arrival> arrivals;
     const auto deliver = [&](std::size_t host, const Frame& frame, Instant due) {
-      arrivals.push_back({host, frame.size, due - kStart});
+      arrivals.push_back({host, frame.size, due - kFabricStart});
     };
     while (fabric.next_step() <= end) {
       now = fabric.next_step();
@@ -57,7 +57,7 @@ class Bed {
   }
 
   Fabric fabric;
-  Instant now = kStart;
+  Instant now = kFabricStart;
 };
 
 using Arrivals = std::vector<Arrival>;
@@ -69,13 +69,13 @@ TEST(Fabric, delays_between_sites_and_within_a_lan) {
   Bed bed(topology);
   bed.send(0, address(1, 1), 100, 1);
   bed.send(0, address(0, 2), 100, 2);
-  EXPECT_EQ(bed.run_until(kStart + 1s), (Arrivals{{1, 2, 1ms}, {2, 1, 50ms}}));
+  EXPECT_EQ(bed.run_until(kFabricStart + 1s), (Arrivals{{1, 2, 1ms}, {2, 1, 50ms}}));
 }
 
 TEST(Fabric, has_no_host_at_other_addresses) {
   Bed bed(sites({{.name = "us"}}));
   Frame frame{.bytes = nullptr, .size = 1};
-  EXPECT_FALSE(bed.fabric.push(0, {.destination = address(3, 1), .wire_bytes = 100}, frame, kStart));
+  EXPECT_FALSE(bed.fabric.push(0, {.destination = address(3, 1), .wire_bytes = 100}, frame, kFabricStart));
   EXPECT_EQ(bed.fabric.next_step(), kNever);
 }
 
@@ -85,7 +85,7 @@ TEST(Fabric, hosts_of_a_site_share_its_egress_but_not_their_nics) {
   Bed bed(topology);
   bed.send(0, address(1, 1), 1000, 1);
   bed.send(1, address(1, 2), 1000, 2);
-  EXPECT_EQ(bed.run_until(kStart + 1s), (Arrivals{{2, 1, 2ms}, {3, 2, 3ms}}));
+  EXPECT_EQ(bed.run_until(kFabricStart + 1s), (Arrivals{{2, 1, 2ms}, {3, 2, 3ms}}));
 }
 
 TEST(Fabric, a_lan_does_not_use_egress_or_ingress) {
@@ -93,7 +93,7 @@ TEST(Fabric, a_lan_does_not_use_egress_or_ingress) {
       sites({{.name = "us", .hosts = 2, .nic_up_bit_s = 8e6, .egress_bit_s = 8e3, .ingress_bit_s = 8e3}});
   Bed bed(topology);
   bed.send(0, address(0, 2), 1000, 1);
-  EXPECT_EQ(bed.run_until(kStart + 1s), (Arrivals{{1, 1, 1ms}}));
+  EXPECT_EQ(bed.run_until(kFabricStart + 1s), (Arrivals{{1, 1, 1ms}}));
 }
 
 TEST(Fabric, senders_far_and_near_share_a_receiver_in_the_order_of_arrival) {
@@ -102,7 +102,7 @@ TEST(Fabric, senders_far_and_near_share_a_receiver_in_the_order_of_arrival) {
   Bed bed(topology);
   bed.send(0, address(2, 1), 1000, 1);
   bed.send(1, address(2, 1), 1000, 2);
-  EXPECT_EQ(bed.run_until(kStart + 1s), (Arrivals{{2, 2, 1ms}, {2, 1, 101ms}}));
+  EXPECT_EQ(bed.run_until(kFabricStart + 1s), (Arrivals{{2, 2, 1ms}, {2, 1, 101ms}}));
 }
 
 TEST(Fabric, drops_at_a_full_queue_and_counts_it) {
@@ -110,7 +110,7 @@ TEST(Fabric, drops_at_a_full_queue_and_counts_it) {
   topology.link(0, 1).bit_s = 8e6;
   Bed bed(topology);
   for (std::size_t i = 0; i < 300; ++i) bed.send(0, address(1, 1), 1000, i);
-  const auto arrivals = bed.run_until(kStart + 10s);
+  const auto arrivals = bed.run_until(kFabricStart + 10s);
   const Traffic traffic = bed.fabric.traffic(0, 1, bed.now);
   EXPECT_EQ(arrivals.size(), 262u) << "4 x 64 KiB of room";
   EXPECT_EQ(traffic.dropped, 38u);
@@ -121,10 +121,10 @@ TEST(Fabric, drops_at_a_full_queue_and_counts_it) {
 TEST(Fabric, an_outage_loses_all_packets_of_its_direction) {
   Topology topology = sites({{.name = "a"}, {.name = "b"}});
   Bed bed(topology);
-  bed.fabric.change(0, 1, {.outage = true}, kStart);
+  bed.fabric.change(0, 1, {.outage = true}, kFabricStart);
   bed.send(0, address(1, 1), 100, 1);
   bed.send(1, address(0, 1), 100, 2);
-  EXPECT_EQ(bed.run_until(kStart + 1s), (Arrivals{{0, 2, 0ms}}));
+  EXPECT_EQ(bed.run_until(kFabricStart + 1s), (Arrivals{{0, 2, 0ms}}));
   EXPECT_EQ(bed.fabric.traffic(0, 1, bed.now).lost, 1u);
 }
 
@@ -133,7 +133,7 @@ TEST(Fabric, loses_the_share_that_was_asked_for) {
   topology.link(0, 1).loss = 0.1;
   Bed bed(topology);
   for (std::size_t i = 0; i < 10'000; ++i) bed.send(0, address(1, 1), 100, i);
-  const auto arrived = static_cast<double>(bed.run_until(kStart + 1s).size());
+  const auto arrived = static_cast<double>(bed.run_until(kFabricStart + 1s).size());
   EXPECT_NEAR(arrived, 9000, 120) << "four standard deviations";
 }
 
@@ -142,9 +142,9 @@ TEST(Fabric, a_link_that_drops_to_a_tenth_slows_what_waits_before_it) {
   topology.link(0, 1) = {.bit_s = 8e6, .delay = 20ms};
   Bed bed(topology);
   for (std::size_t i = 1; i <= 4; ++i) bed.send(0, address(1, 1), 1000, i);
-  EXPECT_EQ(bed.run_until(kStart + 2500us), (Arrivals{}));
+  EXPECT_EQ(bed.run_until(kFabricStart + 2500us), (Arrivals{}));
   bed.fabric.change(0, 1, {.bit_s = 0.8e6, .delay = 20ms}, bed.now);
-  EXPECT_EQ(bed.run_until(kStart + 1s),
+  EXPECT_EQ(bed.run_until(kFabricStart + 1s),
             (Arrivals{{1, 1, 21ms}, {1, 2, 22ms}, {1, 3, 27500us}, {1, 4, 37500us}}));
 }
 

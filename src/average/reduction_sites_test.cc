@@ -11,20 +11,13 @@ namespace {
 
 using Slots = std::vector<Cluster::Slot>;
 
-Cluster::Setup random_setup(std::uint64_t seed, std::uint64_t peers) {
+Cluster::Setup random_tree_setup(std::uint64_t seed, std::uint64_t peers) {
   Prng prng(mix(seed, 23));
   Cluster::Setup setup{.seed = seed, .peers = peers};
   setup.codec = kCodecs[prng.below(kCodecs.size())];
   setup.geometry.length = 1 + prng.below(4000);
   setup.geometry.segment_length = 1 + setup.geometry.length / (1 + prng.below(40));
   return setup;
-}
-
-template <class Key>
-int most(const std::map<Key, int>& counts) {
-  int most = 0;
-  for (const auto& [key, count] : counts) most = std::max(most, count);
-  return most;
 }
 
 /// Any sites, owners, roots and groups that a plan may have: more than a leader would ever make.
@@ -60,7 +53,7 @@ void plant_any_tree(Plan& plan, std::uint64_t segments, Prng& prng) {
 /// Peers 1..n, peer i at the site of the (i mod sites)-th letter; all contribute and own.
 struct World {
   World(std::uint64_t seed, std::uint64_t peers, std::uint64_t sites)
-      : setup(random_setup(seed, peers)), cluster(setup), site_count(sites) {
+      : setup(random_tree_setup(seed, peers)), cluster(setup), site_count(sites) {
     for (const PeerId id : cluster.alive()) {
       slots.emplace_back(id, 0);
       cluster.give(slots.back());
@@ -131,7 +124,7 @@ struct World {
 
 TEST(ReductionOverSites, gives_everybody_the_reference_mean_bit_for_bit_whatever_the_tree) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    const Cluster::Setup setup = random_setup(seed, 1 + seed % 7);
+    const Cluster::Setup setup = random_tree_setup(seed, 1 + seed % 7);
     Cluster cluster(setup);
     Slots slots;
     for (const PeerId id : cluster.alive()) {
@@ -238,7 +231,7 @@ TEST(ReductionOverSites, lets_another_peer_take_the_place_of_one_that_voted_with
 // Each peer misses some of the plans; sites, contributors, owners and roots change, and sets return.
 TEST(ReductionOverSites, ends_at_the_last_plan_whatever_plans_came_before) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    const Cluster::Setup setup = random_setup(seed, 2 + seed % 5);
+    const Cluster::Setup setup = random_tree_setup(seed, 2 + seed % 5);
     Cluster cluster(setup);
     Prng& prng = cluster.prng();
     Slots all;

@@ -23,13 +23,6 @@ std::vector<PeerId> peers_without(const Cluster& cluster, std::uint64_t id) {
   return peers;
 }
 
-template <class Key>
-int most(const std::map<Key, int>& counts) {
-  int most = 0;
-  for (const auto& [key, count] : counts) most = std::max(most, count);
-  return most;
-}
-
 TEST(Reduction, everybody_gets_the_reference_mean_bit_for_bit) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     const Cluster::Setup setup = random_setup(seed, 1 + seed % 5);

@@ -10,13 +10,14 @@
 namespace tw {
 namespace {
 
-constexpr std::size_t kBlock = 2048;  // values: what a function works on stays in the first-level cache
-static_assert(kBlock % kCodecPiece == 0);
+constexpr std::size_t kResidualBlock =
+    2048;  // values: what a function works on stays in the first-level cache
+static_assert(kResidualBlock % kCodecPiece == 0);
 
 struct Block {
-  std::array<float, kBlock> values;
-  std::array<float, kBlock> sent;
-  std::array<std::byte, kBlock * sizeof(float)> encoded;
+  std::array<float, kResidualBlock> values;
+  std::array<float, kResidualBlock> sent;
+  std::array<std::byte, kResidualBlock * sizeof(float)> encoded;
 };
 
 Encoding from(const Encoding& encoding, std::size_t place) {
@@ -62,10 +63,10 @@ bool encode_sum(const Encoding& encoding, std::span<const float> gradient_sum,
   const Codec codec = encoding.codec;
   if (residual.empty()) return encode(encoding, gradient_sum, scale, out);
   TW_CHECK(residual.size() == gradient_sum.size() && out.size() == encoded_bytes(codec, residual.size()));
-  std::array<float, kBlock> values;
+  std::array<float, kResidualBlock> values;
   bool addable = true;
-  for (std::size_t first = 0; first < residual.size(); first += kBlock) {
-    const std::size_t count = std::min(kBlock, residual.size() - first);
+  for (std::size_t first = 0; first < residual.size(); first += kResidualBlock) {
+    const std::size_t count = std::min(kResidualBlock, residual.size() - first);
     for (std::size_t i = 0; i < count; ++i) values[i] = gradient_sum[first + i] + residual[first + i];
     const auto block = out.subspan(encoded_bytes(codec, first), encoded_bytes(codec, count));
     addable = encode(from(encoding, first), std::span(values).first(count), scale, block) && addable;
@@ -78,8 +79,8 @@ void keep_loss(const Encoding& encoding, const Geometry& geometry, const Contrib
   TW_CHECK(contributed.gradient_sum.size() == geometry.length && residual.size() == geometry.length);
   for (std::uint64_t s = 0; s < geometry.segments(); ++s) {
     const std::uint64_t end = geometry.first(s) + geometry.size(s);
-    for (std::uint64_t first = geometry.first(s); first < end; first += kBlock) {
-      const std::size_t count = std::min<std::uint64_t>(kBlock, end - first);
+    for (std::uint64_t first = geometry.first(s); first < end; first += kResidualBlock) {
+      const std::size_t count = std::min<std::uint64_t>(kResidualBlock, end - first);
       lose(from(encoding, first), contributed.gradient_sum.subspan(first, count), contributed,
            residual.subspan(first, count));
     }

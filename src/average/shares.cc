@@ -12,7 +12,7 @@ namespace tw {
 namespace {
 
 /// Shares change only for a gain of more than this: lines are measured to a few percent.
-constexpr double kWorthIt = 1.05;
+constexpr double kWorthNewShares = 1.05;
 
 std::vector<double> equal_parts(const std::vector<Hand>& hands) {
   const auto owners = std::count_if(hands.begin(), hands.end(), [](const Hand& hand) { return hand.owns; });
@@ -94,7 +94,7 @@ std::vector<Share> weighted_shares(std::uint64_t segments, const std::vector<Han
   const std::vector<Share> shares = shares_of(segments, hands, parts_of(hands));
   const double seconds = seconds_of(shares, 1, hands);
   const bool fits = seconds > 0 && covers(before, segments) && all_may_own(before, hands);
-  if (!fits || seconds_of(before, 1, hands) > kWorthIt * seconds) return shares;
+  if (!fits || seconds_of(before, 1, hands) > kWorthNewShares * seconds) return shares;
   std::vector<Share> same;
   for (Share share : before) {
     share.sealed = false;

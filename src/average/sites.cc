@@ -13,7 +13,7 @@ namespace {
 
 /// Lines are known from what they carried, which was less where there was less to carry: what looks less
 /// uneven than this is taken for even.
-constexpr double kWorthIt = 1.25;
+constexpr double kWorthUnequalRoots = 1.25;
 
 using Hands = std::map<PeerId, Hand>;
 
@@ -95,7 +95,7 @@ std::vector<double> parts_of_roots(const std::vector<SitePlan>& sites, const Han
   const std::vector<Hand> all = as_hands(sites, hands);
   if (all.empty()) return parts;
   const Split best = best_split(all);
-  const bool pays = seconds_per_byte(parts, all) >= kWorthIt * best.seconds_per_byte;
+  const bool pays = seconds_per_byte(parts, all) >= kWorthUnequalRoots * best.seconds_per_byte;
   return pays && !best.parts.empty() ? best.parts : parts;
 }
 
@@ -193,7 +193,7 @@ std::vector<Share> shares_in_site(std::uint64_t segments, std::vector<Hand> crew
   const auto members = static_cast<double>(crew.size());
   const double seconds = std::max(1 / least, (2 * members - 2 + crossing) / all);
   const double seconds_if_equal = (2 * members - 2 + crossing) / members / least;
-  if (seconds_if_equal < kWorthIt * seconds) return equal();
+  if (seconds_if_equal < kWorthUnequalRoots * seconds) return equal();
   std::vector<double> parts;
   for (const double rate : rates) parts.push_back((seconds * rate - 1) / (seconds * all - members));
   return shares_of(segments, crew, parts);

@@ -228,4 +228,12 @@ class Cluster {
   std::map<std::pair<PeerId, PeerId>, std::deque<Message>> links_;
 };
 
+/// The largest of these counts.
+template <class Key>
+int most(const std::map<Key, int>& counts) {
+  int most = 0;
+  for (const auto& [key, count] : counts) most = std::max(most, count);
+  return most;
+}
+
 }  // namespace tw

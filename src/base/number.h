@@ -2,11 +2,14 @@
 #pragma once
 
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <system_error>
 
 namespace tw {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The number that is the whole text; nothing where the text is more, less, or beyond what a Number holds.
 /// Infinities and NaN are numbers for a floating-point type.

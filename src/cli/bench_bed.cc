@@ -17,7 +17,7 @@
 namespace tw::bench {
 namespace {
 
-constexpr Duration kLookEvery = std::chrono::milliseconds(5);
+constexpr Duration kLookAtBedEvery = std::chrono::milliseconds(5);
 
 std::string wan_program() { return std::filesystem::path(own_path()).parent_path() / "tw-wan"; }
 
@@ -32,7 +32,7 @@ Result<std::string> ask_wan(const std::string& topology, const std::vector<std::
   auto child = Child::start(command, output);
   if (!child) return child.error();
   // Takes a second or two; an interrupt comes after it, so that no bed is left.
-  while (!child.value().ending()) std::this_thread::sleep_for(kLookEvery);
+  while (!child.value().ending()) std::this_thread::sleep_for(kLookAtBedEvery);
   if (child.value().ending() != 0) return Error{"--wan: " + last_words(output)};
   return whole_file(output);
 }

@@ -24,7 +24,7 @@ constexpr Duration kLookEvery = 5ms;
 constexpr Duration kLookOften = 1ms;
 /// Lines are probed while the first batch is computed (average/probe.h): here it takes no time.
 constexpr Duration kFirstBatch = 2500ms;
-constexpr std::int64_t kTokenLasts_s = 86400;
+constexpr std::int64_t kBenchTokenLasts_s = 86400;
 
 std::string name_of(PeerId peer) { return "peer " + to_string(peer); }
 
@@ -57,7 +57,7 @@ Result<CrewOutcome> Crew::run() {
 
 Status Crew::write_token() {
   if (!options_.tls) return Unit{};
-  return write_secret_file(token_path(), to_text(token_for_one_run("bench", kTokenLasts_s)) + "\n");
+  return write_secret_file(token_path(), to_text(token_for_one_run("bench", kBenchTokenLasts_s)) + "\n");
 }
 
 Status Crew::start() {

@@ -19,7 +19,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr Duration kLookEvery = std::chrono::milliseconds(5);
+constexpr Duration kLookAtRivalEvery = std::chrono::milliseconds(5);
 
 Words task_words(const RivalTask& task) {
   return {"--peers",  std::to_string(task.hosts.size()),          "--bytes", std::to_string(task.bytes),
@@ -93,7 +93,7 @@ Result<std::vector<Words>> commands_of(const std::string& rival, const std::stri
 Status until(std::vector<Child>& ranks, const std::string& what, const std::function<bool()>& holds) {
   bool failed = false;
   const auto fails = [](Child& rank) { return rank.ending().value_or(0) != 0; };
-  const Status in_time = wait_until(what, kLookEvery, [&] {
+  const Status in_time = wait_until(what, kLookAtRivalEvery, [&] {
     failed = std::any_of(ranks.begin(), ranks.end(), fails);
     return failed || holds();
   });

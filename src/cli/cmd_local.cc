@@ -74,13 +74,13 @@ Result<LocalOptions> options_of(const LocalArguments& arguments) {
   return options;
 }
 
-constexpr std::int64_t kTokenLasts_s = 30LL * 86400;
+constexpr std::int64_t kLocalTokenLasts_s = 30LL * 86400;
 
 /// A token for this run alone, in its folder: more peers may join with it by hand.
 Status make_token(const LocalArguments& arguments, LocalOptions& options) {
   if (arguments.insecure) return Unit{};
   options.token = token_file(arguments.out);
-  return write_secret_file(options.token, to_text(token_for_one_run("local", kTokenLasts_s)) + "\n");
+  return write_secret_file(options.token, to_text(token_for_one_run("local", kLocalTokenLasts_s)) + "\n");
 }
 
 int report_on(const LocalArguments& arguments, LocalOutcome outcome) {

@@ -12,7 +12,7 @@ namespace {
 
 /// Well below the time of a round of the smallest models, so that kills and joins come in the round they are
 /// for.
-constexpr Duration kLookEvery = std::chrono::milliseconds(4);
+constexpr Duration kLookAtPeersEvery = std::chrono::milliseconds(4);
 constexpr std::size_t kJoinAddresses = 3;
 
 std::string name_of(PeerId id) { return "peer " + to_string(id); }
@@ -78,7 +78,7 @@ void LocalRun::look() {
   for (auto& [id, peer] : peers_) reap(id, peer);
   end_late_comers();
   if (everybody_ended()) return loop_.stop();
-  loop_.at(loop_.now() + kLookEvery, [this] { look(); });
+  loop_.at(loop_.now() + kLookAtPeersEvery, [this] { look(); });
 }
 
 void LocalRun::follow(Peer& peer) {

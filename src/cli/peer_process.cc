@@ -15,7 +15,7 @@ namespace tw {
 
 namespace {
 
-constexpr Duration kLookEvery = std::chrono::milliseconds(10);
+constexpr Duration kLookAtSelfEvery = std::chrono::milliseconds(10);
 /// How long the last messages may take to leave.
 constexpr Duration kFarewell = std::chrono::seconds(3);
 
@@ -120,7 +120,7 @@ void PeerProcess::look() {
     complain(log_->trouble()->message + "; training goes on", kDone);
   }
   if (session_.view().finished) return loop_.stop();
-  loop_.at(loop_.now() + kLookEvery, [this] { look(); });
+  loop_.at(loop_.now() + kLookAtSelfEvery, [this] { look(); });
 }
 
 void PeerProcess::fail(const std::string& why) {

@@ -20,7 +20,7 @@ std::vector<const RoundFacts*> committed(const RunHistory& history) {
   return rounds;
 }
 
-void take_rounds(const RunHistory& history, Progress& progress) {
+void take_rounds(const RunHistory& history, RunProgress& progress) {
   const auto rounds = committed(history);
   if (rounds.empty()) return;
   const RoundFacts& last = *rounds.back();
@@ -32,7 +32,7 @@ void take_rounds(const RunHistory& history, Progress& progress) {
     progress.samples_per_s = static_cast<double>(last.samples_total - before.samples_total) / seconds;
 }
 
-void take_peers(const RunHistory& history, Progress& progress) {
+void take_peers(const RunHistory& history, RunProgress& progress) {
   int at_the_end = 0;
   for (const auto& [id, peer] : history.peers) {
     if (!peer.stayed()) continue;
@@ -45,8 +45,8 @@ void take_peers(const RunHistory& history, Progress& progress) {
 
 }  // namespace
 
-Progress progress_of(const std::vector<std::vector<LogEntry>>& logs, std::int64_t now_unix_s) {
-  Progress progress;
+RunProgress progress_of(const std::vector<std::vector<LogEntry>>& logs, std::int64_t now_unix_s) {
+  RunProgress progress;
   std::vector<LogEntry> entries = merge(logs);
   if (entries.empty()) return progress;
   std::int64_t begun = entries.front().unix_nanos;
@@ -60,7 +60,7 @@ Progress progress_of(const std::vector<std::vector<LogEntry>>& logs, std::int64_
   return progress;
 }
 
-Result<Progress> progress_in(const std::string& path, std::int64_t now_unix_s) {
+Result<RunProgress> progress_in(const std::string& path, std::int64_t now_unix_s) {
   if (std::filesystem::is_regular_file(path)) {
     auto log = read_event_log(path);
     if (!log) return log.error();

@@ -12,9 +12,9 @@ namespace tw {
 
 /// How far a run is, from the event logs of its peers. Its speed is that of the last 20 rounds. Of a run that
 /// has ended the peers count that were there at the end.
-Progress progress_of(const std::vector<std::vector<LogEntry>>& logs, std::int64_t now_unix_s);
+RunProgress progress_of(const std::vector<std::vector<LogEntry>>& logs, std::int64_t now_unix_s);
 
 /// Of a run's folder, or of one log.
-Result<Progress> progress_in(const std::string& path, std::int64_t now_unix_s);
+Result<RunProgress> progress_in(const std::string& path, std::int64_t now_unix_s);
 
 }  // namespace tw

@@ -11,7 +11,7 @@ ThreadExecutor::ThreadExecutor(Loop& loop, std::function<void(const std::string&
     : loop_(loop), on_failure_(std::move(on_failure)), thread_([this] { work(); }) {}
 
 ThreadExecutor::~ThreadExecutor() {
-  std::deque<Job> dropped;
+  std::deque<Task> dropped;
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
@@ -22,7 +22,7 @@ ThreadExecutor::~ThreadExecutor() {
   thread_.join();
 }
 
-void ThreadExecutor::submit(Job job) {
+void ThreadExecutor::submit(Task job) {
   {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));
@@ -35,7 +35,7 @@ void ThreadExecutor::work() {
   while (true) {
     changed_.wait(lock, [this] { return closing_ || !jobs_.empty(); });
     if (closing_) return;
-    Job job = std::move(jobs_.front());
+    Task job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
     perform(std::move(job));
@@ -43,7 +43,7 @@ void ThreadExecutor::work() {
   }
 }
 
-void ThreadExecutor::perform(Job job) {
+void ThreadExecutor::perform(Task job) {
   const auto start = std::chrono::steady_clock::now();
   std::string failure;
   try {

@@ -24,20 +24,20 @@ class ThreadExecutor : public Executor {
   ThreadExecutor(const ThreadExecutor&) = delete;
   ThreadExecutor& operator=(const ThreadExecutor&) = delete;
 
-  void submit(Job job) override;
+  void submit(Task job) override;
 
  private:
   void work();
-  void perform(Job job);
+  void perform(Task job);
 
   Loop& loop_;
   std::function<void(const std::string&)> on_failure_;
   Lifeline life_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Job> jobs_;  // guarded by mutex_
-  bool closing_ = false;  // guarded by mutex_
-  std::thread thread_;    // last: it uses all of the above
+  std::deque<Task> jobs_;  // guarded by mutex_
+  bool closing_ = false;   // guarded by mutex_
+  std::thread thread_;     // last: it uses all of the above
 };
 
 }  // namespace tw

@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include "market/test_site.h"
+
 namespace tw {
 namespace {
-
-Site at(const std::string& text) { return parse_site(text).value(); }
 
 TEST(Network, pairs_carry_what_was_measured) {
   const NetworkProfile& network = NetworkProfile::built_in();

@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include "market/test_site.h"
+
 namespace tw {
 namespace {
-
-Site at(const std::string& text) { return parse_site(text).value(); }
 
 TEST(Site, names_of_one_place_are_equal) {
   EXPECT_EQ(at("gc:us"), at("gcp:us"));

@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include "market/test_site.h"
+
 namespace tw {
 namespace {
-
-Site at(const std::string& text) { return parse_site(text).value(); }
 
 TEST(Tariffs, areas_pay_what_the_paper_printed) {
   const Tariffs& tariffs = Tariffs::built_in();

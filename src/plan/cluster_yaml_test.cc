@@ -9,7 +9,7 @@
 namespace tw {
 namespace {
 
-std::string error_of(const std::string& text) {
+std::string cluster_error(const std::string& text) {
   const auto read = read_cluster("c.yaml", text);
   return read ? "" : read.error().message;
 }
@@ -35,21 +35,22 @@ TEST(ClusterFile, is_read) {
 
 TEST(ClusterFile, names_what_is_wrong) {
   const std::string fine = "model: RXLM\ntbs: 32768\npeers: 2xT4@gc:us\n";
-  EXPECT_EQ(error_of(fine), "");
-  EXPECT_EQ(error_of("tbs: 1\npeers: 2xT4@gc:us\n"),
+  EXPECT_EQ(cluster_error(fine), "");
+  EXPECT_EQ(cluster_error("tbs: 1\npeers: 2xT4@gc:us\n"),
             "c.yaml: model is missing: expected either model (a name of the catalog) or profile (a file)");
   EXPECT_EQ(
-      error_of(fine + "pattern: star\n"),
+      cluster_error(fine + "pattern: star\n"),
       "c.yaml:4: pattern star: expected one of tradewind, tradewind-sites, hivemind, ring, parameter-server");
-  EXPECT_EQ(error_of(fine + "codec: fp8\n"), "c.yaml:4: codec fp8: expected fp32, fp16, bf16, int8 or int4");
-  EXPECT_EQ(error_of(fine + "streams: 0\n"), "c.yaml:4: streams 0: expected a number from 1 to 64");
-  EXPECT_EQ(error_of(fine + "mode: fast\n"), "c.yaml:4: mode fast: expected sync or delayed");
-  EXPECT_EQ(error_of(fine + "usd_per_h: {T4: 3}\n"),
+  EXPECT_EQ(cluster_error(fine + "codec: fp8\n"),
+            "c.yaml:4: codec fp8: expected fp32, fp16, bf16, int8 or int4");
+  EXPECT_EQ(cluster_error(fine + "streams: 0\n"), "c.yaml:4: streams 0: expected a number from 1 to 64");
+  EXPECT_EQ(cluster_error(fine + "mode: fast\n"), "c.yaml:4: mode fast: expected sync or delayed");
+  EXPECT_EQ(cluster_error(fine + "usd_per_h: {T4: 3}\n"),
             "c.yaml:4: usd_per_h.T4 3: expected a machine such as T4@gcp:us");
-  EXPECT_TRUE(
-      error_of(fine + "peer: 3\n").starts_with("c.yaml:4: peer: unknown; there are model, profile, tbs"));
-  EXPECT_TRUE(error_of("model: [\n").starts_with("c.yaml:2: "));
-  EXPECT_EQ(error_of("just words\n"), "c.yaml:1: expected names with values");
+  EXPECT_TRUE(cluster_error(fine + "peer: 3\n")
+                  .starts_with("c.yaml:4: peer: unknown; there are model, profile, tbs"));
+  EXPECT_TRUE(cluster_error("model: [\n").starts_with("c.yaml:2: "));
+  EXPECT_EQ(cluster_error("just words\n"), "c.yaml:1: expected names with values");
 }
 
 TEST(Profile, is_what_was_written) {

@@ -11,7 +11,7 @@ using testing::HasSubstr;
 
 constexpr const char* kShort = "model: CONV\ntbs: 1024\nsamples: 1e6\n";
 
-std::string error_of(const std::string& more) {
+std::string job_error(const std::string& more) {
   const auto job = read_job("job.yaml", kShort + more);
   return job ? "" : job.error().message;
 }
@@ -47,12 +47,12 @@ TEST(JobFile, a_target_loss_becomes_samples) {
 }
 
 TEST(JobFile, mistakes_are_named_with_their_line) {
-  EXPECT_THAT(error_of("goal: quick\n"), HasSubstr("job.yaml:4"));
-  EXPECT_THAT(error_of("goal: quick\n"), HasSubstr("quick"));
-  EXPECT_THAT(error_of("deadline_hours: 4\n"), HasSubstr("deadline_hours"));
-  EXPECT_THAT(error_of("loss: 3\n"), HasSubstr("samples"));
-  EXPECT_THAT(error_of("owned: [many]\n"), HasSubstr("many"));
-  EXPECT_THAT(error_of("purchase: lease\n"), HasSubstr("on-demand"));
+  EXPECT_THAT(job_error("goal: quick\n"), HasSubstr("job.yaml:4"));
+  EXPECT_THAT(job_error("goal: quick\n"), HasSubstr("quick"));
+  EXPECT_THAT(job_error("deadline_hours: 4\n"), HasSubstr("deadline_hours"));
+  EXPECT_THAT(job_error("loss: 3\n"), HasSubstr("samples"));
+  EXPECT_THAT(job_error("owned: [many]\n"), HasSubstr("many"));
+  EXPECT_THAT(job_error("purchase: lease\n"), HasSubstr("on-demand"));
 }
 
 }  // namespace

@@ -304,7 +304,7 @@ std::vector<Offer> offers_of(const std::vector<PlannedGroup>& plan, const std::v
 Result<Replan> replan(const ReplanInputs& inputs) { return Replanner(inputs).run(); }
 
 std::string to_text(const Replan& replan) {
-  const Progress& at = replan.progress;
+  const RunProgress& at = replan.progress;
   std::string text =
       fmt::format("{:.4g} samples in {:.3g} h by {} peers ({} lost), {:.4g} $ spent; {:.4g} samples left\n",
                   at.samples, at.elapsed_h, at.peers, at.losses, replan.usd_spent, replan.samples_left);

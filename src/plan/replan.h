@@ -31,7 +31,7 @@ inline constexpr const char* kNoLongerOffered = "PLAN.yaml; no longer offered";
 /// As offers of a market that may no longer have them, at the prices of then.
 std::vector<Offer> offers_of(const std::vector<PlannedGroup>& plan, const std::vector<Offer>& now);
 
-struct Progress {
+struct RunProgress {
   double samples = 0;
   double elapsed_h = 0;
   double peer_hours = 0;
@@ -58,7 +58,7 @@ struct Change {
 struct Replan {
   Advice advice = Advice::keep;
   std::string reason;
-  Progress progress;
+  RunProgress progress;
   double usd_spent = 0;  ///< peer hours at the plan's mean price, traffic and data by the model
   double samples_left = 0;
   double hours_left = 0;    ///< until the deadline; 0: there is none
@@ -77,7 +77,7 @@ struct ReplanInputs {
   const Job& job;
   const MarketSpace& market;  ///< now, with offers_of(plan)
   const std::vector<PlannedGroup>& plan;
-  const Progress& progress;
+  const RunProgress& progress;
   std::int64_t now_unix_s = 0;
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json json_of(const std::vector<Change>& changes) {
+Json changes_json(const std::vector<Change>& changes) {
   Json list = Json::array();
   for (const Change& one : changes)
     list.push_back({{"count", one.peers.count},
@@ -19,7 +19,7 @@ Json json_of(const std::vector<Change>& changes) {
   return list;
 }
 
-Json json_of(const Option& option) {
+Json chosen_json(const Option& option) {
   return {{"peers", to_string(option.peers)},
           {"throughput_sps", option.samples_per_s},
           {"hours", option.hours},
@@ -31,7 +31,7 @@ Json json_of(const Option& option) {
 }  // namespace
 
 std::string to_json(const Replan& replan) {
-  const Progress& at = replan.progress;
+  const RunProgress& at = replan.progress;
   Json json{{"advice", to_string(replan.advice)},
             {"reason", replan.reason},
             {"samples", at.samples},
@@ -43,8 +43,8 @@ std::string to_json(const Replan& replan) {
             {"missing", replan.missing},
             {"losses", at.losses},
             {"usd_spent", replan.usd_spent},
-            {"add", json_of(replan.add)},
-            {"drop", json_of(replan.drop)},
+            {"add", changes_json(replan.add)},
+            {"drop", changes_json(replan.drop)},
             {"switch_usd", replan.switch_usd},
             {"switch_h", replan.switch_h},
             {"prices", replan.prices}};
@@ -53,8 +53,8 @@ std::string to_json(const Replan& replan) {
     json["ahead_h"] = replan.ahead_h;
   }
   if (replan.advice != Advice::done) {
-    json["current"] = json_of(replan.current);
-    json["proposed"] = json_of(replan.proposed);
+    json["current"] = chosen_json(replan.current);
+    json["proposed"] = chosen_json(replan.proposed);
   }
   return json.dump(2) + "\n";
 }

@@ -50,11 +50,11 @@ class Underway {
   Result<Replan> at(double hours, double share, double samples_per_s) {
     market_ = market(offers_of(plan_, offers_));
     if (!market_) return market_.error();
-    const Progress progress{.samples = share * job_.samples,
-                            .elapsed_h = hours,
-                            .peer_hours = hours * peers(),
-                            .samples_per_s = samples_per_s,
-                            .peers = peers()};
+    const RunProgress progress{.samples = share * job_.samples,
+                               .elapsed_h = hours,
+                               .peer_hours = hours * peers(),
+                               .samples_per_s = samples_per_s,
+                               .peers = peers()};
     return replan({job_, market_.value(), plan_, progress, 0});
   }
 

@@ -16,7 +16,6 @@ namespace tw {
 namespace {
 
 constexpr double kNotAllowed = std::numeric_limits<double>::infinity();
-constexpr double kRounding = 1e-9;  ///< of quotas, which are sums
 constexpr std::size_t kRunnersUp = 8;
 constexpr std::size_t kBlocks = 64;
 constexpr std::size_t kMains = 32;
@@ -488,7 +487,7 @@ bool allowed(const Space& space, const std::vector<int>& counts) {
     if (choice.quota >= 0) used[static_cast<std::size_t>(choice.quota)] += counts[i] * choice.quota_use;
   }
   for (std::size_t q = 0; q < used.size(); ++q)
-    if (used[q] > space.quotas[q] + kRounding) return false;
+    if (used[q] > space.quotas[q] + kQuotaRounding) return false;
   return peers > 0 && peers <= space.most_peers && static_cast<int>(domains.size()) >= space.least_domains;
 }
 

@@ -11,6 +11,9 @@
 /// add up over the machines, which leaves a knapsack problem (plan/search_machines.h).
 namespace tw {
 
+/// Quotas are compared with sums of machines, which are off by so much at most.
+inline constexpr double kQuotaRounding = 1e-9;
+
 /// A kind of machine that can be had.
 struct Choice {
   std::size_t site = 0;

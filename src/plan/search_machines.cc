@@ -9,8 +9,6 @@
 namespace tw {
 namespace {
 
-constexpr double kRounding = 1e-9;  ///< of quotas, which are sums
-
 double worth(const Choice& choice) { return choice.samples_per_s / std::max(choice.usd_per_h, 1e-9); }
 
 }  // namespace
@@ -126,7 +124,7 @@ bool MachineSearch::has_room(std::size_t choice, int peers) const {
   if (peers > one.most) return false;
   if (one.quota < 0) return true;
   const auto quota = static_cast<std::size_t>(one.quota);
-  return used_[quota] + peers * one.quota_use <= space_.quotas[quota] + kRounding;
+  return used_[quota] + peers * one.quota_use <= space_.quotas[quota] + kQuotaRounding;
 }
 
 double MachineSearch::bound_at(const Place& place) {

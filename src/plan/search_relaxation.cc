@@ -5,11 +5,11 @@
 #include <cmath>
 #include <limits>
 
+#include "base/number.h"
+
 namespace tw {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kRounding = 1e-9;  ///< of quotas
 constexpr int kSlopes = 64;
 /// From the steepest slope down: machines whose speeds differ by less for a dollar differ in the first pass's
 /// tolerance.
@@ -21,7 +21,7 @@ int most_of(const Space& space, const Choice& choice) {
   int most = std::min(choice.most, space.most_peers);
   if (choice.quota < 0 || choice.quota_use <= 0) return most;
   const double quota = space.quotas[static_cast<std::size_t>(choice.quota)];
-  return std::min(most, static_cast<int>(quota / choice.quota_use + kRounding));
+  return std::min(most, static_cast<int>(quota / choice.quota_use + kQuotaRounding));
 }
 
 }  // namespace
@@ -34,11 +34,11 @@ Relaxation::Relaxation(const Space& space) : space_(space) {
   for (int k = 0; k + 1 < kSlopes && steepest > 0; ++k)
     slopes_.push_back(2 * steepest * std::pow(kSlopeRange, -static_cast<double>(k) / (kSlopes - 2)));
   for (std::size_t q = 0; q < space.quotas.size(); ++q) {
-    double least_use = kNever;
+    double least_use = kInfinity;
     for (const Choice& choice : space.choices)
       if (choice.quota == static_cast<int>(q) && choice.quota_use > 0)
         least_use = std::min(least_use, choice.quota_use);
-    const double fit = std::isinf(least_use) ? 0 : space.quotas[q] / least_use + kRounding;
+    const double fit = std::isinf(least_use) ? 0 : space.quotas[q] / least_use + kQuotaRounding;
     quota_peers_.push_back(static_cast<int>(std::min<double>(fit, space.most_peers)));
   }
 }
@@ -107,9 +107,9 @@ Gains Relaxation::gains_of(const Ranking& ranking) const {
   Gains gains;
   gains.slopes_ = slopes_.size();
   const auto numbers = static_cast<std::size_t>(space_.most_peers) + 1;
-  gains.gain_.assign(numbers * gains.slopes_, -kNever);
+  gains.gain_.assign(numbers * gains.slopes_, -kInfinity);
   gains.usd_per_h_.assign(numbers * gains.slopes_, 0);
-  gains.cheapest_.assign(numbers, kNever);
+  gains.cheapest_.assign(numbers, kInfinity);
   for (std::size_t slope = 0; slope < gains.slopes_; ++slope) {
     double gain = 0;
     double usd = 0;
@@ -138,7 +138,7 @@ void Relaxation::add(Sums& sums, const Gains& gains, int peers) const {
 }
 
 double Relaxation::fastest_at(const Sums& sums, double usd_per_h) const {
-  double fastest = kNever;
+  double fastest = kInfinity;
   for (std::size_t k = 0; k < slopes_.size(); ++k)
     fastest = std::min(fastest, slopes_[k] * usd_per_h + sums.gain[k]);
   return fastest;
@@ -154,7 +154,7 @@ struct Relaxation::Interval {
 
   double ideal(double low, double high) const {
     const double fastest = relaxation.fastest_at(sums, high);
-    if (!(fastest > 0)) return kNever;
+    if (!(fastest > 0)) return kInfinity;
     return objective(score_of(relaxation.space_, fastest, low, round));
   }
 
@@ -171,7 +171,7 @@ struct Relaxation::Interval {
 
 double Relaxation::least_value(const Objective& objective, const Sums& sums, const Averaging& round,
                                double enough) const {
-  if (!(sums.gain[0] > 0) || std::isinf(sums.cheapest_usd_per_h)) return kNever;
+  if (!(sums.gain[0] > 0) || std::isinf(sums.cheapest_usd_per_h)) return kInfinity;
   const Interval interval{*this, objective, sums, round, enough};
   return interval.least(sums.cheapest_usd_per_h, std::max(sums.cheapest_usd_per_h, sums.dearest_usd_per_h),
                         kHalvings);

@@ -6,12 +6,10 @@
 #include <numeric>
 #include <utility>
 
+#include "base/number.h"
+
 namespace tw {
-namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 /// A partial plan by the sites that matter.
 struct SiteRounds::Partial {
@@ -29,7 +27,7 @@ SiteRounds::SiteRounds(Workload workload, std::vector<PeerGroup> sites, const Ne
       sites_(std::move(sites)),
       lines_(lines_of(workload_, sites_, network)),
       best_line_(sites_.size(), 0),
-      least_usd_(sites_.size(), kNever),
+      least_usd_(sites_.size(), kInfinity),
       law_(law),
       hosts_(sites_.size()) {
   for (std::size_t a = 0; a < sites_.size(); ++a) {
@@ -111,7 +109,7 @@ double SiteRounds::least_rtt_s(const Partial& plan) const {
   double longest = 0;
   for (std::size_t a : plan.fixed)
     for (std::size_t b : plan.fixed) longest = std::max(longest, rtt_s_[a][b]);
-  double nearest = plan.open.empty() ? 0 : kNever;
+  double nearest = plan.open.empty() ? 0 : kInfinity;
   for (std::size_t one : plan.open) {
     double farthest = rtt_s_[one][one];
     for (std::size_t a : plan.fixed) farthest = std::max({farthest, rtt_s_[a][one], rtt_s_[one][a]});
@@ -173,9 +171,9 @@ double SiteRounds::least_flat_usd(const Partial& plan) const {
   }
   if (!plan.open.empty()) {
     std::vector<double> to_new;  // of a peer at an open site that has none
-    double to_any = kNever;
-    double inside = kNever;
-    double between = kNever;
+    double to_any = kInfinity;
+    double inside = kInfinity;
+    double between = kInfinity;
     for (std::size_t one : plan.open) {
       double all = 0;
       for (std::size_t a : plan.fixed) all += peers[a] * between_usd(a, one);
@@ -234,7 +232,7 @@ RoundParts SiteRounds::least_of_others(const Partial& plan) const {
 Averaging SiteRounds::hivemind_averaging(const HivemindLoad& load, double usd) const {
   const double target = workload_.target_batch_size;
   const double share = target > 0 ? target / hivemind_round_samples(workload_.model, load.peers, target) : 1;
-  const HivemindRound round = hivemind_round(workload_.model, load, law_, kNever);
+  const HivemindRound round = hivemind_round(workload_.model, load, law_, kInfinity);
   return {
       .seconds = round.comm_s * share, .calc_s = workload_.model.matchmaking_s * share, .usd = usd * share};
 }
@@ -267,8 +265,10 @@ Averaging SiteRounds::hivemind(const std::vector<int>& peers) const {
 Averaging SiteRounds::least_hivemind(const Partial& plan) const {
   HivemindLoad load = load_of_fixed(plan);
   if (!plan.open.empty()) {
-    HivemindLoad best{
-        .update_host = kNever, .exchange_host = kNever, .streams = kNever, .card_s_per_byte = kNever};
+    HivemindLoad best{.update_host = kInfinity,
+                      .exchange_host = kInfinity,
+                      .streams = kInfinity,
+                      .card_s_per_byte = kInfinity};
     for (std::size_t one : plan.open) {
       best.update_host = std::min(best.update_host, hosts_[one].update_host);
       best.exchange_host = std::min(best.exchange_host, hosts_[one].exchange_host);

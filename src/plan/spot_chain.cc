@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/number.h"
+
 namespace tw {
 namespace {
 
@@ -13,8 +15,6 @@ namespace {
 /// traces by 1 %.
 constexpr double kGuessedUp_h = 3;
 constexpr double kGuessedDown_h = 2;
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// Probabilities of the next step.
 struct Turn {
@@ -51,7 +51,7 @@ double SpotChain::found_per_h() const { return (found_ + 1) / down_h_; }
 ExpectedCost::ExpectedCost(const Inputs& inputs)
     : steps_(inputs.steps),
       work_(inputs.work),
-      cost_(static_cast<std::size_t>(work_ + 1) * kStates, kNever),
+      cost_(static_cast<std::size_t>(work_ + 1) * kStates, kInfinity),
       choices_(static_cast<std::size_t>(steps_ + 1) * static_cast<std::size_t>(work_ + 1) * kStates,
                Mode::on_demand) {
   std::fill_n(cost_.begin(), kStates, 0);
@@ -86,12 +86,12 @@ void ExpectedCost::fill(int steps_left, const Inputs& inputs) {
         const int by_spot = now == Mode::spot ? work - 1 : work;
         const int by_on_demand = now == Mode::on_demand ? work - 1 : work;
         const std::array<double, 3> costs{after(work, Mode::idle),
-                                          up ? spot_usd + after(by_spot, Mode::spot) : kNever,
+                                          up ? spot_usd + after(by_spot, Mode::spot) : kInfinity,
                                           on_demand_usd + after(by_on_demand, Mode::on_demand)};
         const auto* least = std::min_element(costs.begin(), costs.end());
         const auto at = static_cast<std::size_t>(state(up, now));
         cost_[static_cast<std::size_t>(work) * kStates + at] = *least;
-        if (*least < kNever)
+        if (*least < kInfinity)
           choices_[place(steps_left, work) + at] = static_cast<Mode>(least - costs.begin());
       }
     }

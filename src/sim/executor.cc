@@ -5,7 +5,7 @@
 
 namespace tw {
 
-void VirtualExecutor::submit(Job job) {
+void VirtualExecutor::submit(Task job) {
   jobs_.push_back(std::move(job));
   if (jobs_.size() > 1) return;
   // Not from inside submit: the thread of a real executor takes the job, not the caller.
@@ -30,7 +30,7 @@ void VirtualExecutor::finish() {
     return;
   }
   if (!early_) jobs_.front().run();
-  const Job job = std::move(jobs_.front());
+  const Task job = std::move(jobs_.front());
   const Duration took = now - began_;
   jobs_.pop_front();
   if (busy()) begin();

@@ -25,7 +25,7 @@ class VirtualExecutor final : public Executor {
   VirtualExecutor(Process& process, Pace pace, std::uint64_t seed)
       : process_(process), pace_(pace), random_(seed) {}
 
-  void submit(Job job) override;
+  void submit(Task job) override;
 
   bool busy() const { return !jobs_.empty(); }
 
@@ -36,8 +36,8 @@ class VirtualExecutor final : public Executor {
   Process& process_;
   Pace pace_;
   Prng random_;
-  std::deque<Job> jobs_;  ///< the first one is under way
-  bool early_ = false;    ///< its work is done already
+  std::deque<Task> jobs_;  ///< the first one is under way
+  bool early_ = false;     ///< its work is done already
   Instant began_{};
   Duration takes_{};
   Duration stopped_at_begin_{};

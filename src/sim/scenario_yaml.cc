@@ -20,9 +20,9 @@
 namespace tw {
 namespace {
 
-class Reading {
+class ScenarioReading {
  public:
-  explicit Reading(std::string file) : file_(std::move(file)) {
+  explicit ScenarioReading(std::string file) : file_(std::move(file)) {
     parts_.scenario.name = std::filesystem::path(file_).stem().string();
   }
 
@@ -182,7 +182,7 @@ class Reading {
 }  // namespace
 
 Result<Scenario> parse_scenario(const std::string& text, const std::string& file) {
-  return Reading(file).read(text);
+  return ScenarioReading(file).read(text);
 }
 
 Result<Scenario> read_scenario(const std::string& path) {

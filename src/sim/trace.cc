@@ -111,9 +111,9 @@ class Fleet {
   std::vector<Stay> stays_;
 };
 
-class Reading {
+class TraceReading {
  public:
-  Reading(std::string file, std::string id) : file_(std::move(file)), id_(std::move(id)) {}
+  TraceReading(std::string file, std::string id) : file_(std::move(file)), id_(std::move(id)) {}
 
   Result<std::vector<Trace>> read(std::string_view text) {
     for (int line = 1; !text.empty(); ++line) {
@@ -237,7 +237,7 @@ std::vector<Stay> stays_of(const Trace& trace, int machine, Duration shift, cons
 
 Result<std::vector<Trace>> read_traces(const std::string& file, std::string_view text,
                                        const std::string& id) {
-  return Reading(file, id).read(text);
+  return TraceReading(file, id).read(text);
 }
 
 std::vector<Stay> stays_in(const std::vector<Trace>& traces, const TraceWindow& window) {

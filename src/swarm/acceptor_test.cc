@@ -4,11 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "base/prng.h"
+#include "swarm/test_records.h"
 
 namespace tw {
 namespace {
-
-const Digest kMean{1, 2};
 
 Plan plan(Ballot ballot, std::uint32_t version) {
   Plan plan;

@@ -5,6 +5,8 @@
 
 #include <optional>
 
+#include "swarm/test_records.h"
+
 namespace tw {
 namespace {
 
@@ -12,7 +14,6 @@ using namespace std::chrono_literals;
 
 constexpr PeerId kQuiet{1};
 constexpr PeerId kLively{2};
-constexpr Instant kStart = Instant{} + 1h;
 
 /// Steps at the detector's own pace; kLively is heard all the time. When the first silence is noticed.
 std::optional<Duration> first_silence(Detector& detector, Instant from, Duration within) {

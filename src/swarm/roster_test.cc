@@ -9,8 +9,6 @@ namespace {
 using namespace std::chrono_literals;
 using Addresses = std::vector<std::string>;
 
-constexpr Instant kStart = Instant{} + 1h;
-
 Heartbeat says(Standing standing) {
   Heartbeat heartbeat;
   heartbeat.standing = standing;

@@ -21,8 +21,6 @@ namespace tw {
 
 using namespace std::chrono_literals;
 
-inline constexpr Instant kStart = Instant{} + 1h;
-
 /// One Lead, and the members whose messages reach it and whom its own reach at once. Links fail when the
 /// story says so; gradients are Work that is begun and finished; means are digests.
 class Council {

@@ -85,6 +85,8 @@ inline bool contributes(const Record& record, std::uint64_t id) {
                      [&](const Contribution& c) { return c.peer == PeerId{id}; });
 }
 
+inline constexpr Instant kStart = Instant{} + std::chrono::hours(1);
+
 inline const Digest kRun = digest_of(std::string("run"));
 inline const Digest kParameters = digest_of(std::string("parameters"));
 inline const Digest kMean = digest_of(std::string("mean"));

@@ -8,23 +8,21 @@
 namespace tw {
 namespace {
 
-constexpr PeerId kAnna{11};
-constexpr PeerId kBert{12};
 constexpr ObjectAsk kStateAsk{{ObjectKind::state, 0}};
 
-ObjectId state(Round round) { return {ObjectKind::state, round}; }
+ObjectId state_id(Round round) { return {ObjectKind::state, round}; }
 
-ObjectId mean(Round round) { return {ObjectKind::mean, round}; }
+ObjectId mean_id(Round round) { return {ObjectKind::mean, round}; }
 
 /// A donor whose history goes on by itself.
-struct Member {
+struct Giver {
   std::vector<Record> records = sample::history(1, 100);
   Round head = 5;
   Donor donor;
 
   void ask_state(PeerId from) { donor.on_ask(from, kStateAsk, &records[head]); }
 
-  void ask_mean(PeerId from, Round round) { donor.on_ask(from, {mean(round)}, &records[head]); }
+  void ask_mean(PeerId from, Round round) { donor.on_ask(from, {mean_id(round)}, &records[head]); }
 
   void freeze() {
     // owners: donor and this test
@@ -58,7 +56,7 @@ struct Member {
 };
 
 TEST(Donor, offers_the_state_to_all_who_asked_while_it_was_frozen) {
-  Member m;
+  Giver m;
   EXPECT_FALSE(m.donor.wants_image());
   m.ask_state(kAnna);
   EXPECT_TRUE(m.donor.wants_image());
@@ -72,39 +70,39 @@ TEST(Donor, offers_the_state_to_all_who_asked_while_it_was_frozen) {
   ASSERT_EQ(out.size(), 2U);
   for (const Envelope& envelope : out) {
     EXPECT_EQ(std::get<ObjectOffer>(envelope.message),
-              (ObjectOffer{state(5), m.records[5], image.parameters, sample::kStateBytes, image.digests}));
+              (ObjectOffer{state_id(5), m.records[5], image.parameters, sample::kStateBytes, image.digests}));
   }
   EXPECT_NE(out[0].to, out[1].to);
 }
 
 TEST(Donor, forgets_asks_for_the_image_before_when_it_offers_another) {
-  Member m;
+  Giver m;
   m.ask_state(kAnna);
   m.freeze();
   m.donor.take_messages();
   m.commit();
   m.ask_state(kAnna);
-  m.donor.on_chunk_ask(kAnna, {state(5), 0});  // still held, while the next one is frozen
+  m.donor.on_chunk_ask(kAnna, {state_id(5), 0});  // still held, while the next one is frozen
   m.freeze();
   const Outbox out = m.donor.take_messages();
   ASSERT_EQ(out.size(), 2U);
-  EXPECT_EQ(std::get<ObjectGone>(out[0].message).object, state(5));
-  EXPECT_EQ(std::get<ObjectOffer>(out[1].message).object, state(6));
+  EXPECT_EQ(std::get<ObjectGone>(out[0].message).object, state_id(5));
+  EXPECT_EQ(std::get<ObjectOffer>(out[1].message).object, state_id(6));
   EXPECT_TRUE(m.pull_all(kAnna).empty());
 }
 
 TEST(Donor, offers_at_once_what_it_holds_of_this_very_head) {
-  Member m;
+  Giver m;
   m.ask_state(kAnna);
   m.freeze();
   (void)m.sent_to<ObjectOffer>(kAnna);
   m.ask_state(kBert);
-  EXPECT_EQ(m.sent_to<ObjectOffer>(kBert).object, state(5));
+  EXPECT_EQ(m.sent_to<ObjectOffer>(kBert).object, state_id(5));
   EXPECT_FALSE(m.donor.wants_image());
 }
 
 TEST(Donor, wants_a_new_image_when_the_head_has_moved_or_is_of_another_history) {
-  Member m;
+  Giver m;
   m.ask_state(kAnna);
   m.freeze();
   m.commit();
@@ -117,7 +115,7 @@ TEST(Donor, wants_a_new_image_when_the_head_has_moved_or_is_of_another_history) 
 }
 
 TEST(Donor, has_nothing_for_those_who_ask_before_it_has_a_state) {
-  Member m;
+  Giver m;
   m.donor.on_ask(kAnna, kStateAsk, nullptr);
   EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, kStateAsk.object);
   EXPECT_FALSE(m.donor.has_followers());
@@ -125,16 +123,16 @@ TEST(Donor, has_nothing_for_those_who_ask_before_it_has_a_state) {
 }
 
 TEST(Donor, hands_out_chunks_in_the_order_asked_and_each_once) {
-  Member m;
+  Giver m;
   m.ask_state(kAnna);
   m.freeze();
-  for (const std::uint32_t i : {3U, 1U, 3U, 2U}) m.donor.on_chunk_ask(kAnna, {state(5), i});
+  for (const std::uint32_t i : {3U, 1U, 3U, 2U}) m.donor.on_chunk_ask(kAnna, {state_id(5), i});
   EXPECT_EQ(m.donor.take_wakeups(), std::vector{kAnna});
   EXPECT_TRUE(m.donor.take_wakeups().empty());
   const auto message = m.donor.next_bulk(kAnna);
   ASSERT_TRUE(message);
   const Chunk& chunk = std::get<Chunk>(*message);
-  EXPECT_EQ(chunk.object, state(5));
+  EXPECT_EQ(chunk.object, state_id(5));
   EXPECT_EQ(chunk.index, 3U);
   EXPECT_EQ(sample::bytes_of({chunk.payload}), sample::bytes_of({sample::image(m.records[5]).chunks[3]}));
   EXPECT_EQ(m.pull_all(kAnna), (std::vector<std::uint32_t>{1, 2}));
@@ -142,31 +140,32 @@ TEST(Donor, hands_out_chunks_in_the_order_asked_and_each_once) {
 }
 
 TEST(Donor, says_gone_for_what_it_does_not_hold_or_did_not_offer) {
-  Member m;
+  Giver m;
   m.ask_state(kAnna);
   m.freeze();
   (void)m.donor.take_messages();
   const auto chunks = static_cast<std::uint32_t>(sample::image(m.records[5]).chunks.size());
-  for (const ChunkAsk& ask : {ChunkAsk{state(4), 0}, ChunkAsk{state(5), chunks}, ChunkAsk{mean(5), 0}}) {
+  for (const ChunkAsk& ask :
+       {ChunkAsk{state_id(4), 0}, ChunkAsk{state_id(5), chunks}, ChunkAsk{mean_id(5), 0}}) {
     m.donor.on_chunk_ask(kAnna, ask);
     EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, ask.object);
   }
-  m.donor.on_chunk_ask(kBert, {state(5), 0});
-  EXPECT_EQ(m.sent_to<ObjectGone>(kBert).object, state(5));
+  m.donor.on_chunk_ask(kBert, {state_id(5), 0});
+  EXPECT_EQ(m.sent_to<ObjectGone>(kBert).object, state_id(5));
   EXPECT_TRUE(m.donor.take_wakeups().empty());
 }
 
 TEST(Donor, keeps_only_the_newest_chunk_asks_of_a_flood) {
-  Member m;
+  Giver m;
   m.donor = Donor({.max_means = 8, .max_chunk_asks = 4});
   m.ask_state(kAnna);
   m.freeze();
-  for (std::uint32_t i = 0; i < 7; ++i) m.donor.on_chunk_ask(kAnna, {state(5), i});
+  for (std::uint32_t i = 0; i < 7; ++i) m.donor.on_chunk_ask(kAnna, {state_id(5), i});
   EXPECT_EQ(m.pull_all(kAnna), (std::vector<std::uint32_t>{3, 4, 5, 6}));
 }
 
 TEST(Donor, stops_repeating_long_offers_to_a_flood_of_asks) {
-  Member m;
+  Giver m;
   m.ask_state(kAnna);
   m.freeze();
   for (int i = 0; i < 100; ++i) m.ask_state(kAnna);
@@ -176,25 +175,25 @@ TEST(Donor, stops_repeating_long_offers_to_a_flood_of_asks) {
                          [](const Envelope& e) { return std::holds_alternative<ObjectOffer>(e.message); });
   };
   EXPECT_EQ(offers(), 16);
-  m.donor.on_chunk_ask(kAnna, {state(5), 0});
+  m.donor.on_chunk_ask(kAnna, {state_id(5), 0});
   EXPECT_TRUE(m.donor.next_bulk(kAnna));
   m.ask_state(kAnna);
   EXPECT_EQ(offers(), 1);
 }
 
 TEST(Donor, keeps_means_only_while_somebody_follows) {
-  Member m;
+  Giver m;
   m.commit();
   m.ask_state(kAnna);
   m.ask_mean(kAnna, 6);
-  EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, mean(6));
+  EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, mean_id(6));
   m.commit();
   m.ask_mean(kAnna, 7);
   const auto offer = m.sent_to<ObjectOffer>(kAnna);
   EXPECT_EQ(offer.record, m.records[7]);
   EXPECT_EQ(offer.content, m.records[7].mean);
   EXPECT_EQ(offer.bytes, sample::kMeanBytes);
-  m.donor.on_chunk_ask(kAnna, {mean(7), 5});
+  m.donor.on_chunk_ask(kAnna, {mean_id(7), 5});
   const auto message = m.donor.next_bulk(kAnna);
   ASSERT_TRUE(message);
   EXPECT_EQ(digest_of(std::get<Chunk>(*message).payload.bytes()), offer.chunks[5]);
@@ -202,27 +201,27 @@ TEST(Donor, keeps_means_only_while_somebody_follows) {
   m.donor.on_done(kAnna);
   EXPECT_FALSE(m.donor.has_followers());
   m.ask_mean(kBert, 7);
-  EXPECT_EQ(m.sent_to<ObjectGone>(kBert).object, mean(7));
+  EXPECT_EQ(m.sent_to<ObjectGone>(kBert).object, mean_id(7));
 }
 
 TEST(Donor, drops_the_oldest_mean_beyond_eight_and_tells_who_waits_for_it) {
-  Member m;
+  Giver m;
   m.ask_state(kAnna);
   for (int i = 0; i < 8; ++i) m.commit();
-  m.donor.on_chunk_ask(kAnna, {mean(6), 0});
-  m.donor.on_chunk_ask(kAnna, {mean(6), 1});
-  m.donor.on_chunk_ask(kAnna, {mean(7), 0});
+  m.donor.on_chunk_ask(kAnna, {mean_id(6), 0});
+  m.donor.on_chunk_ask(kAnna, {mean_id(6), 1});
+  m.donor.on_chunk_ask(kAnna, {mean_id(7), 0});
   EXPECT_TRUE(m.silent());
   m.commit();
-  EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, mean(6));
+  EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, mean_id(6));
   const auto message = m.donor.next_bulk(kAnna);
   ASSERT_TRUE(message);
-  EXPECT_EQ(std::get<Chunk>(*message).object, mean(7));
+  EXPECT_EQ(std::get<Chunk>(*message).object, mean_id(7));
   EXPECT_FALSE(m.donor.next_bulk(kAnna));
 }
 
 TEST(Donor, replaces_the_means_of_a_history_that_it_left) {
-  Member m;
+  Giver m;
   m.ask_state(kAnna);
   m.commit();
   m.commit();
@@ -232,11 +231,11 @@ TEST(Donor, replaces_the_means_of_a_history_that_it_left) {
   m.ask_mean(kAnna, 6);
   EXPECT_EQ(m.sent_to<ObjectOffer>(kAnna).record, m.records[6]);
   m.ask_mean(kAnna, 7);
-  EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, mean(7));
+  EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, mean_id(7));
 }
 
 TEST(Donor, releases_the_image_with_the_last_follower) {
-  Member m;
+  Giver m;
   // owners: donor and this test
   const auto image = std::make_shared<const StateImage>(sample::image(m.records[5]));
   m.ask_state(kAnna);
@@ -251,7 +250,7 @@ TEST(Donor, releases_the_image_with_the_last_follower) {
 }
 
 TEST(Donor, serves_an_old_image_as_long_as_it_is_used_but_two_at_most) {
-  Member m;
+  Giver m;
   // owners: donor and this test
   std::vector<std::shared_ptr<const StateImage>> images;
   const auto ask_and_give = [&](PeerId peer) {
@@ -264,17 +263,17 @@ TEST(Donor, serves_an_old_image_as_long_as_it_is_used_but_two_at_most) {
   };
   ask_and_give(kAnna);
   ask_and_give(kBert);
-  m.donor.on_chunk_ask(kAnna, {state(6), 0});
-  m.donor.on_chunk_ask(kBert, {state(7), 1});
+  m.donor.on_chunk_ask(kAnna, {state_id(6), 0});
+  m.donor.on_chunk_ask(kBert, {state_id(7), 1});
   EXPECT_TRUE(m.donor.next_bulk(kAnna));
-  m.donor.on_chunk_ask(kAnna, {state(6), 1});
+  m.donor.on_chunk_ask(kAnna, {state_id(6), 1});
   EXPECT_TRUE(m.silent());
 
   ask_and_give(PeerId{13});
   EXPECT_EQ(images[0].use_count(), 1);
   EXPECT_FALSE(m.donor.next_bulk(kAnna));
-  m.donor.on_chunk_ask(kAnna, {state(6), 2});
-  EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, state(6));
+  m.donor.on_chunk_ask(kAnna, {state_id(6), 2});
+  EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, state_id(6));
   EXPECT_EQ(m.pull_all(kBert), std::vector<std::uint32_t>{1});
 
   m.donor.on_done(kBert);
@@ -283,27 +282,27 @@ TEST(Donor, serves_an_old_image_as_long_as_it_is_used_but_two_at_most) {
 }
 
 TEST(Donor, tells_at_once_who_waits_for_chunks_of_an_image_that_is_replaced) {
-  Member m;
+  Giver m;
   for (const PeerId peer : {kAnna, kBert, PeerId{13}}) {
     m.commit();
     m.ask_state(peer);
     (void)m.donor.take_messages();
     m.freeze();
-    if (peer == kAnna) m.donor.on_chunk_ask(kAnna, {state(6), 0});
+    if (peer == kAnna) m.donor.on_chunk_ask(kAnna, {state_id(6), 0});
   }
   bool told = false;
   for (const Envelope& envelope : m.donor.take_messages()) {
     const auto* gone = std::get_if<ObjectGone>(&envelope.message);
-    told = told || (envelope.to == kAnna && gone && gone->object == state(6));
+    told = told || (envelope.to == kAnna && gone && gone->object == state_id(6));
   }
   EXPECT_TRUE(told);
 }
 
 TEST(Donor, forgets_the_chunk_asks_of_who_asks_for_a_state_again) {
-  Member m;
+  Giver m;
   m.ask_state(kAnna);
   m.freeze();
-  m.donor.on_chunk_ask(kAnna, {state(5), 0});
+  m.donor.on_chunk_ask(kAnna, {state_id(5), 0});
   m.ask_state(kAnna);
   EXPECT_FALSE(m.donor.next_bulk(kAnna));
 }

@@ -10,8 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr PeerId kAnna{11};
-constexpr PeerId kBert{12};
 constexpr PeerId kCleo{13};
 
 Fetch::Options options(std::size_t window = 4) {

@@ -11,6 +11,13 @@
 #include "wire/frame.h"
 
 /// Small histories, states and means for the tests of this folder. The same arguments give the same bytes.
+namespace tw {
+
+inline constexpr PeerId kAnna{11};
+inline constexpr PeerId kBert{12};
+
+}  // namespace tw
+
 namespace tw::sample {
 
 inline constexpr Digest kRun{7, 9};

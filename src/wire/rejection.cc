@@ -12,17 +12,17 @@ namespace {
 
 using Code = Rejection::Code;
 
-constexpr std::array<std::pair<Code, std::string_view>, 6> kNames = {{{Code::version, "version"},
-                                                                      {Code::parameters, "parameters"},
-                                                                      {Code::run, "run"},
-                                                                      {Code::taken, "taken"},
-                                                                      {Code::self, "self"},
-                                                                      {Code::credential, "credential"}}};
+constexpr std::array<std::pair<Code, std::string_view>, 6> kCodeNames = {{{Code::version, "version"},
+                                                                          {Code::parameters, "parameters"},
+                                                                          {Code::run, "run"},
+                                                                          {Code::taken, "taken"},
+                                                                          {Code::self, "self"},
+                                                                          {Code::credential, "credential"}}};
 
 }  // namespace
 
 std::string to_string(const Rejection& rejection) {
-  const std::string name(kNames.at(static_cast<std::size_t>(rejection.code)).second);
+  const std::string name(kCodeNames.at(static_cast<std::size_t>(rejection.code)).second);
   return "[" + name + " " + to_string(rejection.peer) + "] " + rejection.words;
 }
 
@@ -34,7 +34,7 @@ std::optional<Rejection> rejection_in(const std::string& why) {
   const auto peer = parse_number<std::uint64_t>(std::string_view(why).substr(space + 1, end - space - 1));
   if (!peer) return std::nullopt;
   rejection.peer.value = *peer;
-  for (const auto& [code, name] : kNames) {
+  for (const auto& [code, name] : kCodeNames) {
     rejection.code = code;
     if (std::string_view(why).substr(1, space - 1) == name) return rejection;
   }

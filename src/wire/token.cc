@@ -22,7 +22,7 @@ constexpr std::size_t kChecksumBytes = 8;
 
 // ---- fields: numbers little-endian, texts and lists behind their lengths
 
-class Writer {
+class TokenWriter {
  public:
   void number(std::uint64_t value, int bytes) {
     for (int i = 0; i < bytes; ++i) bytes_.push_back(static_cast<std::byte>(value >> (8 * i)));
@@ -41,9 +41,9 @@ class Writer {
   std::vector<std::byte> bytes_;
 };
 
-class Reader {
+class TokenReader {
  public:
-  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
+  explicit TokenReader(std::span<const std::byte> bytes) : rest_(bytes) {}
 
   std::uint64_t number(std::size_t bytes) {
     std::uint64_t value = 0;
@@ -82,7 +82,7 @@ bool is_shown(const std::string& text) {
 }
 
 std::optional<Token> read(std::span<const std::byte> bytes) {
-  Reader reader(bytes);
+  TokenReader reader(bytes);
   Token token;
   token.run = reader.text();
   reader.key(token.run_key);
@@ -121,7 +121,7 @@ std::string run_of(const Token& token) {
 std::string to_text(const Token& token) {
   TW_CHECK(token.addresses.size() <= kMostTokenAddresses && token.certificate.size() <= kMostCertificate);
   TW_CHECK(token.run.size() <= kMostTokenText);
-  Writer fields;
+  TokenWriter fields;
   fields.text(token.run);
   fields.raw(token.run_key);
   fields.number(static_cast<std::uint64_t>(token.role), 1);
@@ -135,7 +135,7 @@ std::string to_text(const Token& token) {
   fields.raw(token.certificate);
   fields.raw(token.secret);
 
-  Writer whole;
+  TokenWriter whole;
   whole.number(2 + fields.bytes().size() + kChecksumBytes, 2);
   whole.raw(fields.bytes());
   whole.number(checksum_of(whole.bytes()), kChecksumBytes);
@@ -153,14 +153,14 @@ Result<Token> token_in(const std::string& text) {
   const auto bytes = word.size() <= kMostCharacters ? from_base64(word.substr(kBegin.size())) : std::nullopt;
   if (!bytes)
     return Error{"is mistyped: it holds what no token does (letters, digits, - and _ alone); copy it again"};
-  const std::size_t length = Reader(*bytes).number(2);
+  const std::size_t length = TokenReader(*bytes).number(2);
   if (bytes->size() < length || bytes->size() < 2 + kChecksumBytes)
     return Error{
         fmt::format("is torn: its end is missing after {} characters; copy the whole line", word.size())};
   const auto fields = std::span(*bytes).first(bytes->size() - kChecksumBytes);
   const bool sound =
       bytes->size() == length &&
-      Reader(std::span(*bytes).subspan(fields.size())).number(kChecksumBytes) == checksum_of(fields);
+      TokenReader(std::span(*bytes).subspan(fields.size())).number(kChecksumBytes) == checksum_of(fields);
   if (!sound) return Error{"is mistyped: its checksum differs; copy it again"};
   auto token = read(fields.subspan(2));
   if (!token) return Error{"was made by another version of tw; make one with the version of this peer"};

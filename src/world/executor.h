@@ -9,7 +9,7 @@
 namespace tw {
 
 /// Work that takes long. `run` runs away from the loop thread; `done` on it, with the time that `run` took.
-struct Job {
+struct Task {
   std::function<void()> run;
   std::function<void(Duration took)> done;
   /// Relative weight (samples of a microbatch, for example), from which the simulator draws the time it
@@ -22,7 +22,7 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
-  virtual void submit(Job job) = 0;
+  virtual void submit(Task job) = 0;
 };
 
 }  // namespace tw

@@ -13,9 +13,9 @@
 namespace tw::fuzz {
 namespace {
 
-class Story {
+class DonorStory {
  public:
-  explicit Story(Input& input) : input_(input), history_(sample::history(1, 20)) {
+  explicit DonorStory(Input& input) : input_(input), history_(sample::history(1, 20)) {
     material_.records = history_;
   }
 
@@ -85,6 +85,6 @@ class Story {
 
 }  // namespace
 
-void donor(Input& input) { Story(input).run(); }
+void donor(Input& input) { DonorStory(input).run(); }
 
 }  // namespace tw::fuzz

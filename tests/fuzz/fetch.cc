@@ -17,9 +17,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class Story {
+class FetchStory {
  public:
-  explicit Story(Input& input)
+  explicit FetchStory(Input& input)
       : input_(input),
         options_{sample::kRun,
                  {sample::kStateBytes, sample::kChunkBytes},
@@ -154,6 +154,6 @@ class Story {
 
 }  // namespace
 
-void fetch(Input& input) { Story(input).run(); }
+void fetch(Input& input) { FetchStory(input).run(); }
 
 }  // namespace tw::fuzz

@@ -13,9 +13,9 @@
 namespace tw::fuzz {
 namespace {
 
-class Story {
+class ReductionStory {
  public:
-  explicit Story(Input& input) : input_(input), options_(draw(input)), reduction_(options_) {
+  explicit ReductionStory(Input& input) : input_(input), options_(draw(input)), reduction_(options_) {
     const Geometry& geometry = options_.geometry;
     material_.head = Record{};
     material_.segments = geometry.segments();
@@ -114,6 +114,6 @@ class Story {
 
 }  // namespace
 
-void reduction(Input& input) { Story(input).run(); }
+void reduction(Input& input) { ReductionStory(input).run(); }
 
 }  // namespace tw::fuzz

@@ -42,21 +42,21 @@ class HandClock final : public Clock {
 
 class QueueExecutor final : public Executor {
  public:
-  void submit(Job job) override {
+  void submit(Task job) override {
     jobs_.push_back(std::move(job));
     TW_CHECK(jobs_.size() < 100);
   }
 
   void run_one() {
     if (jobs_.empty()) return;
-    const Job job = std::move(jobs_.front());
+    const Task job = std::move(jobs_.front());
     jobs_.pop_front();
     job.run();
     job.done(10ms);
   }
 
  private:
-  std::deque<Job> jobs_;
+  std::deque<Task> jobs_;
 };
 
 class OpenNetwork final : public Network {
@@ -132,9 +132,9 @@ SessionOptions draw(Input& input, const Material& material) {
   return options;
 }
 
-class Story final : public SessionObserver {
+class SessionStory final : public SessionObserver {
  public:
-  explicit Story(Input& input)
+  explicit SessionStory(Input& input)
       : input_(input),
         options_(draw(input, material_)),
         run_(run_digest(options_.run, trainer_.parameter_count())),
@@ -232,6 +232,6 @@ class Story final : public SessionObserver {
 
 }  // namespace
 
-void session(Input& input) { Story(input).run(); }
+void session(Input& input) { SessionStory(input).run(); }
 
 }  // namespace tw::fuzz

@@ -22,9 +22,9 @@ using namespace std::chrono_literals;
 constexpr std::size_t kMostOutputs = 1000;
 
 /// A Swarm whose owner keeps to the contract, and whose peers say anything.
-class Story {
+class SwarmStory {
  public:
-  explicit Story(Input& input) : input_(input), swarm_(draw(input, material_), now_) {
+  explicit SwarmStory(Input& input) : input_(input), swarm_(draw(input, material_), now_) {
     material_.learn(Digest{3, 3});
   }
 
@@ -180,6 +180,6 @@ class Story {
 
 }  // namespace
 
-void swarm(Input& input) { Story(input).run(); }
+void swarm(Input& input) { SwarmStory(input).run(); }
 
 }  // namespace tw::fuzz

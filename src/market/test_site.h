@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "market/site.h"
+
+/// For tests.
+namespace tw {
+
+/// The site of this name, which must be one.
+inline Site at(const std::string& text) { return parse_site(text).value(); }
+
+}  // namespace tw
