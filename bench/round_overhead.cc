@@ -79,7 +79,7 @@ class SlowTrainer final : public Trainer {
     return static_cast<double>(samples.count);
   }
 
-  Evaluation evaluate(std::span<const float>) override { return {}; }
+  Evaluation evaluate(std::span<const float>, WorkMeter&) override { return {}; }
 
  private:
   std::uint64_t target_;

@@ -6,14 +6,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/blob.h"
+#include "base/digest.h"
 #include "host/cpu_time.h"
 
 namespace tw::bench {
@@ -23,6 +27,8 @@ namespace {
 constexpr std::size_t kPiece = 128 << 10;
 /// For the windows to grow; not measured.
 constexpr Duration kRunUp = std::chrono::milliseconds(100);
+
+constexpr std::uint64_t kCarriedChunk = 512 << 10;
 
 double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -69,7 +75,37 @@ Result<Pair> connected_pair() {
   return Pair{std::move(from), std::move(to)};
 }
 
+bool send_all(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
 }  // namespace
+
+Result<double> carry_loopback(std::uint64_t bytes) {
+  const auto pair = connected_pair();
+  if (!pair) return pair.error();
+  const std::vector<std::byte> source(bytes, std::byte{42});
+  Digest seen;
+  bool all = true;
+  const double begin_s = wall_seconds();
+  std::thread sender([&] { send_all(pair.value().from.fd(), source); });
+  std::vector<Buffer> target;
+  for (std::uint64_t rest = bytes; rest > 0 && all; rest -= std::min(rest, kCarriedChunk)) {
+    const auto chunk = target.emplace_back(std::min(rest, kCarriedChunk)).bytes();
+    all = recv(pair.value().to.fd(), chunk.data(), chunk.size(), MSG_WAITALL) == std::ssize(chunk);
+    seen.low ^= digest_of(std::span<const std::byte>(chunk)).low;
+  }
+  const double took_s = wall_seconds() - begin_s;
+  shutdown(pair.value().to.fd(), SHUT_RDWR);
+  sender.join();
+  if (!all || seen.low == 1) return Error{"a connection of the loopback broke off"};
+  return took_s;
+}
 
 Result<Pumped> pump_loopback(int peers, Duration time) {
   std::vector<Pair> pairs;

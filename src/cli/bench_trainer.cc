@@ -94,7 +94,8 @@ GradientTrainer::Sample GradientTrainer::sample(Round round, std::span<const flo
 void GradientTrainer::check(Round round, std::span<const float> parameters) {
   if (before_.round == round) return;
   const Sample before = std::exchange(before_, sample(round, parameters));
-  const bool follows = before.round + 1 == round && !before.values.empty();
+  const bool known = options_.run.optimizer.kind == OptimizerKind::sgd;
+  const bool follows = known && before.round + 1 == round && !before.values.empty();
   if (!follows) return;  // it is the first one here, or this peer took the state of others meanwhile
   Record record;
   {

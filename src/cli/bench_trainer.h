@@ -17,7 +17,8 @@ namespace tw::bench {
 /// A model whose gradient costs one pass over the vector and is known beforehand: the first microbatch of a
 /// slot brings the vector of this peer, the others bring nothing. So the mean of a round is the sum of the
 /// vectors of its contributions, divided by the samples of the round. With learning rate 1 and no momentum
-/// the parameters lose just that: parameters that do not, at places all over the vector, end the training.
+/// (run_of) the parameters lose just that: parameters that do not, at places all over the vector, end the
+/// training. With another optimizer nothing is checked.
 class GradientTrainer final : public Trainer, public SessionObserver {
  public:
   struct Options {
@@ -38,7 +39,7 @@ class GradientTrainer final : public Trainer, public SessionObserver {
   double accumulate(std::span<const float> parameters, SampleSpan samples,
                     std::span<float> gradient_sum) override;
 
-  Evaluation evaluate(std::span<const float>) override { return {}; }
+  Evaluation evaluate(std::span<const float>, WorkMeter&) override { return {}; }
 
   void on_commit(const Record& record) override;
 

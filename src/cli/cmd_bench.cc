@@ -126,11 +126,13 @@ void describe_bench(CLI::App& app, BenchArguments& arguments) {
       "  tw bench reduce --peers 4 --codec fp16 --vs gloo,openmpi --turns 3\n"
       "  tw bench reduce --wan hetero4 --vs gloo,openmpi --turns 3\n"
       "  tw bench reduce --peers 4 --kill leader@0.5 --json");
+  describe_bench_join(*bench, arguments.join);
   describe_bench_peer(*bench, arguments.peer);
 }
 
-int run_bench(const BenchArguments& arguments, bool as_peer) {
-  if (as_peer) return bench_peer(arguments.peer);
+int run_bench(const BenchArguments& arguments, const std::string& command) {
+  if (command == "peer") return bench_peer(arguments.peer);
+  if (command == "join") return bench_join(arguments.join);
   const auto options = options_of(arguments);
   if (!options) return complain(options.error().message, kUsage);
   watch_interrupts();

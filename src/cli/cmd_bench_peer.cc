@@ -21,6 +21,7 @@ void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments) {
   command->add_option("--board", arguments.board);
   command->add_option("--streams", arguments.streams);
   command->add_option("--work-ms", arguments.work_ms);
+  command->add_flag("--adamw", arguments.adamw);
   command->add_option("--out", arguments.out)->required();
   command->add_option("--listen", arguments.listen)->required();
   command->add_option("--site", arguments.site);
@@ -59,6 +60,7 @@ int bench_peer(const BenchPeerArguments& arguments) {
     options.tls = std::move(tls).value();
   }
   options.session.run.sites = sites.value();
+  if (arguments.adamw) options.session.run.optimizer = {};
   auto trainer = std::make_unique<bench::GradientTrainer>(
       bench::GradientTrainer::Options{.self = PeerId{arguments.id},
                                       .parameters = arguments.bytes / sizeof(float),

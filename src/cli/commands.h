@@ -132,6 +132,7 @@ struct BenchPeerArguments {
       board;  ///< file of bench_board.h, which releases the rounds; empty: they follow each other at once
   std::uint64_t streams = 64;  ///< at most, of data, to each other peer
   std::uint64_t work_ms = 0;   ///< of a microbatch
+  bool adamw = false;          ///< a state of three vectors; means are not checked
   std::string out;
   std::string listen;
   std::string site;            ///< PROVIDER:REGION:ZONE; empty: one of its own
@@ -142,6 +143,17 @@ struct BenchPeerArguments {
 
 void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments);
 int bench_peer(const BenchPeerArguments& arguments);
+
+struct BenchJoinArguments {
+  std::string bytes = "256MB";
+  std::string peers = "2";
+  std::string work = "500";
+  std::string turns = "3";
+  bool json = false;
+};
+
+void describe_bench_join(CLI::App& bench, BenchJoinArguments& arguments);
+int bench_join(const BenchJoinArguments& arguments);
 
 struct BenchArguments {
   std::string peers;
@@ -159,10 +171,12 @@ struct BenchArguments {
   bool tls = false;
   bool json = false;
   BenchPeerArguments peer;
+  BenchJoinArguments join;
 };
 
 void describe_bench(CLI::App& app, BenchArguments& arguments);
-int run_bench(const BenchArguments& arguments, bool as_peer);
+/// command: "reduce", "join" or "peer".
+int run_bench(const BenchArguments& arguments, const std::string& command);
 
 void describe_sim(CLI::App& app, SimArguments& arguments);
 int sim(const SimArguments& arguments);

@@ -123,8 +123,7 @@ int run(int count, char** words) {
   if (app.got_subcommand("sim")) return sim(arguments.sim);
   if (app.got_subcommand("predict")) return predict(arguments.predict);
   if (app.got_subcommand("profile")) return profile(arguments.profile);
-  if (app.got_subcommand("bench"))
-    return run_bench(arguments.bench, app.get_subcommand("bench")->got_subcommand("peer"));
+  if (app.got_subcommand("bench")) return run_bench(arguments.bench, chosen_command(app).get_name());
   if (app.got_subcommand("catalog")) return run_catalog(arguments.catalog, chosen_command(app).get_name());
   if (app.got_subcommand("plan")) return plan(arguments.plan);
   if (app.got_subcommand("net"))

@@ -119,7 +119,7 @@ void PeerProcess::look() {
     told_log_trouble_ = true;
     complain(log_->trouble()->message + "; training goes on", kDone);
   }
-  if (session_.view().finished) return loop_.stop();
+  if (session_.finished()) return loop_.stop();
   loop_.at(loop_.now() + kLookAtSelfEvery, [this] { look(); });
 }
 

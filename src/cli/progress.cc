@@ -73,7 +73,7 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
     case Phase::evaluate:
       return evaluation_line(event);
     case Phase::wait:
-      return fmt::format("waiting for {}{}", event.why, measured(event, "seconds", " ({:.0f} s)"));
+      return fmt::format("{}{}", event.why, measured(event, "seconds", " ({:.0f} s)"));
     case Phase::join:
       if (!begun_ || !event.peer) return std::nullopt;
       return round + about(event) + " joined";

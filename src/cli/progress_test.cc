@@ -50,7 +50,7 @@ TEST_F(Terminal, shows_losses_at_once_and_each_once) {
 TEST_F(Terminal, names_whom_it_waits_for_and_why) {
   EXPECT_EQ(show({.phase = Phase::wait,
                   .peer = PeerId{3},
-                  .why = "peer 3: its contribution",
+                  .why = "waiting for peer 3: its contribution",
                   .numbers = {{"seconds", 5.2}}}),
             "waiting for peer 3: its contribution (5 s)");
 }

@@ -34,6 +34,11 @@ bool is_left_behind(const Ledger& ledger, PeerId peer) {
   return newest != nullptr && newest->last && !has_member(*newest, peer);
 }
 
+std::string wait_of(const Survivor& survivor) {
+  const std::string text = text_of(survivor.view.waiting);
+  return text.empty() ? "it does not say what it waits for" : text;
+}
+
 }  // namespace
 
 Instant Conditions::undisturbed_since(Instant from, Instant now) const {
@@ -73,18 +78,16 @@ void GoesOn::on_look(const Survivor& survivor) {
   const Instant since = conditions_.undisturbed_since(since_, now);
   if (since == kNever || now - since <= limit(rules_)) return;
   told_ = true;
-  violated(
-      fmt::format("no round was committed after round {} for {:.1f} s without faults; peer {} waits for: {}",
-                  round_, to_seconds(now - since), survivor.peer.value,
-                  survivor.view.waiting.empty() ? "?" : survivor.view.waiting));
+  violated(fmt::format("no round was committed after round {} for {:.1f} s without faults; peer {}: {}",
+                       round_, to_seconds(now - since), survivor.peer.value, wait_of(survivor)));
 }
 
 void GoesOn::on_end(std::span<const Survivor> survivors) {
   for (const Survivor& survivor : survivors) {
     if (survivor.view.finished || is_left_behind(ledger_, survivor.peer)) continue;
     if (shared_.contains(survivor.peer)) continue;
-    violated(fmt::format("peer {} has not come beyond round {}; it waits for: {}", survivor.peer.value,
-                         survivor.view.round, survivor.view.waiting.empty() ? "?" : survivor.view.waiting));
+    violated(fmt::format("peer {} has not come beyond round {}; {}", survivor.peer.value, survivor.view.round,
+                         wait_of(survivor)));
   }
 }
 
@@ -109,9 +112,8 @@ void JoinersGetIn::on_look(const Survivor& survivor) {
   if (!over && (since == kNever || survivor.now - since <= limit(rules_))) return;
   outside_.erase(outside);
   if (over) return;
-  violated(fmt::format("peer {} is no member {:.1f} s after it came, without faults; it waits for: {}",
-                       survivor.peer.value, to_seconds(survivor.now - since),
-                       survivor.view.waiting.empty() ? "?" : survivor.view.waiting));
+  violated(fmt::format("peer {} is no member {:.1f} s after it came, without faults; {}", survivor.peer.value,
+                       to_seconds(survivor.now - since), wait_of(survivor)));
 }
 
 Duration LeaderIsReplaced::limit(const Rules& rules) {
@@ -137,10 +139,9 @@ void LeaderIsReplaced::on_look(const Survivor& survivor) {
   if (!vacancy_) return;
   const Instant since = conditions_.undisturbed_since(vacancy_->since, now);
   if (since == kNever || now - since <= limit(rules_)) return;
-  violated(fmt::format(
-      "peer {} led round {} and died; {:.1f} s later no round was committed; peer {} waits for: {}",
-      vacancy_->leader.value, vacancy_->round + 1, to_seconds(now - since), survivor.peer.value,
-      survivor.view.waiting.empty() ? "?" : survivor.view.waiting));
+  violated(fmt::format("peer {} led round {} and died; {:.1f} s later no round was committed; peer {}: {}",
+                       vacancy_->leader.value, vacancy_->round + 1, to_seconds(now - since),
+                       survivor.peer.value, wait_of(survivor)));
   vacancy_.reset();
 }
 
@@ -162,10 +163,15 @@ void NobodyFails::on_look(const Survivor& survivor) {
 }
 
 void WaitsAreNamed::on_look(const Survivor& survivor) {
-  if (survivor.idle <= kUnnamedWait || !survivor.view.waiting.empty() || survivor.view.finished) return;
-  if (!told_.insert(survivor.peer).second) return;
-  violated(fmt::format("peer {} at round {} did nothing for {:.1f} s and does not say for whom it waits",
-                       survivor.peer.value, survivor.view.round, to_seconds(survivor.idle)));
+  const Wait& wait = survivor.view.waiting;
+  if (survivor.view.finished || told_.contains(survivor.peer)) return;
+  const bool too_long = survivor.idle > kUnnamedWait;
+  const bool for_itself = wait.peers == std::vector{survivor.peer} && !is_own_work(wait.kind);
+  if (is_named(wait) && !(too_long && (wait.kind == Wait::Kind::nothing || for_itself))) return;
+  told_.insert(survivor.peer);
+  violated(fmt::format("peer {} at round {} did nothing for {:.1f} s and does not say for whom it waits: {}",
+                       survivor.peer.value, survivor.view.round, to_seconds(survivor.idle),
+                       wait_of(survivor)));
 }
 
 }  // namespace tw

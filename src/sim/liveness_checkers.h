@@ -133,7 +133,8 @@ class NobodyFails final : public Checker {
   const Ledger& ledger_;
 };
 
-/// L3: who waits for more than 5 s says for whom.
+/// L3: who waits for more than 5 s says for whom, or what it does itself; and whoever says that it waits for
+/// others names one of them, however short the wait.
 class WaitsAreNamed final : public Checker {
  public:
   WaitsAreNamed() : Checker("L3") {}

@@ -12,11 +12,12 @@ TEST(L1, names_what_each_session_waits_for_when_the_run_does_not_end) {
   Judged<GoesOn> j;
   SessionView stuck;
   stuck.round = 7;
-  stuck.waiting = "peer 3: no vote";
+  stuck.waiting = {Wait::Kind::votes, {PeerId{3}}};
   const Survivor survivors[] = {finished(kAnn), {kBob, stuck}};
   j.checker.on_end(survivors);
   ASSERT_EQ(j.checker.violations().size(), 1U);
-  EXPECT_EQ(j.story.verdict(), "peer 12 has not come beyond round 7; it waits for: peer 3: no vote");
+  EXPECT_EQ(j.story.verdict(),
+            "peer 12 has not come beyond round 7; waiting for peer 3: the mean to be complete there");
 }
 
 TEST(L1, fires_for_members_of_the_last_record_alone_once_the_run_is_over) {
@@ -244,7 +245,7 @@ TEST(Failure, is_silent_about_one_of_two_processes_with_one_id_when_the_other_on
 TEST(L3, fires_when_a_wait_of_more_than_five_seconds_names_nobody) {
   WaitsAreNamed checker;
   SessionView named, silent;
-  named.waiting = "peer 3: silent";
+  named.waiting = {Wait::Kind::votes, {PeerId{3}}};
   checker.on_look({kAnn, named, std::chrono::seconds(60)});
   checker.on_look({kAnn, silent, std::chrono::seconds(5)});
   Survivor at_its_end = finished(kAnn);
@@ -253,6 +254,29 @@ TEST(L3, fires_when_a_wait_of_more_than_five_seconds_names_nobody) {
   EXPECT_TRUE(checker.violations().empty());
   checker.on_look({kAnn, silent, std::chrono::milliseconds(5001)});
   checker.on_look({kAnn, silent, std::chrono::milliseconds(5201)});
+  EXPECT_EQ(checker.violations().size(), 1U);
+}
+
+TEST(L3, fires_at_once_for_a_wait_that_has_no_name) {
+  WaitsAreNamed checker;
+  SessionView works, begins, nobody;
+  works.waiting = {.kind = Wait::Kind::evaluating};
+  begins.waiting = {.kind = Wait::Kind::company, .done = 1, .total = 2};
+  nobody.waiting = {.kind = Wait::Kind::last_round};
+  checker.on_look({kAnn, works, std::chrono::seconds(60)});
+  checker.on_look({kAnn, begins, std::chrono::seconds(60)});
+  EXPECT_TRUE(checker.violations().empty());
+  checker.on_look({kAnn, nobody});
+  EXPECT_EQ(checker.violations().size(), 1U);
+}
+
+TEST(L3, fires_for_a_peer_that_waits_for_itself) {
+  WaitsAreNamed checker;
+  SessionView itself;
+  itself.waiting = {Wait::Kind::gradients, {kAnn}};
+  checker.on_look({kAnn, itself, std::chrono::seconds(5)});
+  EXPECT_TRUE(checker.violations().empty());
+  checker.on_look({kAnn, itself, std::chrono::seconds(6)});
   EXPECT_EQ(checker.violations().size(), 1U);
 }
 

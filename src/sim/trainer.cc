@@ -50,7 +50,7 @@ double SyntheticTrainer::accumulate(std::span<const float> parameters, SampleSpa
   return static_cast<double>(samples.count);
 }
 
-Evaluation SyntheticTrainer::evaluate(std::span<const float> parameters) {
+Evaluation SyntheticTrainer::evaluate(std::span<const float> parameters, WorkMeter&) {
   double sum = 0;
   for (const float value : parameters) sum += static_cast<double>(value) * static_cast<double>(value);
   return {.loss = sum / static_cast<double>(parameters.size()), .accuracy = std::nullopt};

@@ -31,7 +31,7 @@ class SyntheticTrainer final : public Trainer {
   void initial_parameters(std::span<float> out) override;
   double accumulate(std::span<const float> parameters, SampleSpan samples,
                     std::span<float> gradient_sum) override;
-  Evaluation evaluate(std::span<const float> parameters) override;
+  Evaluation evaluate(std::span<const float> parameters, WorkMeter&) override;
 
   /// Samples whose gradients were computed here, ever.
   std::uint64_t computed() const { return computed_; }

@@ -455,39 +455,61 @@ void Lead::step(Instant now) {
   advance();
 }
 
-Lead::Wait Lead::waiting() const {
-  Wait wait;
-  if (resigned_) return wait;
-  if (no_quorum_since_ != kNever && !minority_) {
-    for (const Member& m : head_.members) {
-      if (!counts(m.peer) || !seated(m.peer)) wait.peers.push_back(m.peer);
-    }
-    const double left = to_seconds(options_.patience - (now_ - no_quorum_since_));
-    wait.why = "a majority of the members of round " + std::to_string(head_.round) + " (goes on alone in " +
-               std::to_string(static_cast<int>(left) + 1) + " s)";
-    return wait;
+Wait Lead::wait_for_majority() const {
+  Wait wait{Wait::Kind::majority};
+  for (const Member& m : head_.members) {
+    if (!counts(m.peer) || !seated(m.peer)) wait.peers.push_back(m.peer);
   }
+  wait.round = head_.round;
+  const Duration waited = no_quorum_since_ == kNever ? Duration{} : now_ - no_quorum_since_;
+  wait.left = options_.patience - waited;
+  return wait;
+}
+
+Wait Lead::wait_for_work() const {
+  const std::size_t here = present().size() + candidates_.size();
+  const auto others = [&](auto&& among) {
+    std::vector<PeerId> peers(among.begin(), among.end());
+    std::erase(peers, options_.self.peer);
+    return peers;
+  };
+  Wait wait{Wait::Kind::gradients, book_.holders(), head_.round + 1};
+  if (nobody_stays()) {
+    wait.peers = uncounted();
+    wait.kind = Wait::Kind::successor;
+    if (!wait.peers.empty()) return wait;
+    wait.kind = Wait::Kind::heir;
+    for (const auto& [peer, seen] : seen_) {
+      if (seen.leaving) wait.peers.push_back(peer);
+    }
+  } else if (here < options_.wait_for) {
+    wait.kind = Wait::Kind::company;
+    wait.peers = others(present());
+    wait.done = here;
+    wait.total = options_.wait_for;
+  } else if (wait.peers.empty()) {
+    wait.peers = others(eligible());
+    wait.kind = book_.has_free() && !wait.peers.empty() ? Wait::Kind::requests : Wait::Kind::readiness;
+    if (wait.peers.empty()) wait.peers = others(present());
+  }
+  if (wait.peers.empty()) wait.peers = {options_.self.peer};
+  return wait;
+}
+
+Wait Lead::waiting() const {
+  if (resigned_ || stage_ == Stage::decided) return {};
+  if (!quorum_present_ && !minority_) return wait_for_majority();
+  if (stage_ == Stage::leasing) return wait_for_work();
+  Wait wait{Wait::Kind::votes, {}, head_.round + 1, ballot_};
   if (stage_ == Stage::preparing) {
+    wait.kind = Wait::Kind::promises;
     std::ranges::copy_if(present(), std::back_inserter(wait.peers),
                          [&](PeerId peer) { return !promises_.contains(peer); });
-    wait.why = "their promise to follow ballot " + std::to_string(ballot_);
-  } else if (stage_ == Stage::leasing) {
-    const std::size_t here = present().size() + candidates_.size();
-    if (nobody_stays()) {
-      wait.peers = uncounted();
-      wait.why = "somebody who goes on with the run: all others leave";
-    } else if (here < options_.wait_for) {
-      wait.why = std::to_string(options_.wait_for - here) + " more peers to begin";
-    } else {
-      wait.peers = book_.holders();
-      wait.why = "gradients of leased microbatches";
-    }
-  } else if (stage_ == Stage::called) {
-    for (PeerId peer : plan_->participants) {
-      if (counts(peer) && !votes_.contains(peer)) wait.peers.push_back(peer);
-    }
-    wait.why = "the mean to be complete there";
+  } else {
+    std::ranges::copy_if(plan_->participants, std::back_inserter(wait.peers),
+                         [&](PeerId peer) { return counts(peer) && !votes_.contains(peer); });
   }
+  if (wait.peers.empty()) wait.peers = {options_.self.peer};
   return wait;
 }
 

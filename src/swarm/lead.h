@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "swarm/lease_book.h"
 #include "swarm/share_rules.h"
+#include "swarm/wait.h"
 #include "wire/outbox.h"
 #include "world/events.h"
 
@@ -72,12 +73,7 @@ class Lead {
 
   std::vector<Event> take_events() { return std::exchange(events_, {}); }
 
-  struct Wait {
-    std::vector<PeerId> peers;
-    std::string why;
-  };
-
-  /// Whom this round waits for at present, and for what.
+  /// Whom this round waits for at present, and for what. Where it is this peer alone, that is named.
   Wait waiting() const;
 
  private:
@@ -152,6 +148,8 @@ class Lead {
   bool nobody_stays() const;
   bool nobody_works() const;
   std::vector<PeerId> uncounted() const;
+  Wait wait_for_majority() const;
+  Wait wait_for_work() const;
   std::vector<PeerId> participants() const;
   std::set<PeerId> voters() const;
   void commit_when_agreed();

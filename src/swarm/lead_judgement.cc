@@ -270,7 +270,7 @@ void Lead::relieve(PeerId slow) {
   plan.shares = options_.shares.move(plan.shares, moves, hands);
   for (Share& share : plan.shares) share.sealed = share.sealed || keepers.contains(share.owner);
   relieved_ = true;
-  Event event{now_, Phase::wait, head_.round + 1, slow, "slow: others reduce the rest of its share"};
+  Event event{now_, Phase::wait, head_.round + 1, slow, text_of({Wait::Kind::relief, {slow}})};
   event.numbers = {{"segments", static_cast<double>(moves.count())}};
   events_.push_back(std::move(event));
   propose_again(std::move(plan));

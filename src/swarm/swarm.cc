@@ -354,23 +354,45 @@ std::vector<PeerId> Swarm::not_at_the_end() const {
   return missing;
 }
 
-Lead::Wait Swarm::waiting() const {
-  if (lead_) return lead_->waiting();
-  Lead::Wait wait;
-  if (!head_) {
-    if (options_.founder) {
-      const std::size_t missing =
-          options_.wait_for - std::min<std::size_t>(options_.wait_for, fresh_.size() + 1);
-      wait.why = std::to_string(missing) + " more peers to begin";
-    } else {
-      wait.why = roster_.open_peers().empty() ? "somebody of the run to answer" : "the first round to begin";
-    }
-  } else if (const std::optional<PeerId> leads = leader()) {
-    wait.peers = {*leads};
-    wait.why = acceptor_.plan() ? "the commit of the round" : "work or the call of the round";
+Wait Swarm::wait_for_the_beginning() const {
+  Wait wait{Wait::Kind::company};
+  if (options_.founder) {
+    wait.total = options_.wait_for;
+    wait.done = std::min<std::size_t>(wait.total, fresh_.size() + 1);
+    wait.peers.assign(fresh_.begin(), fresh_.end());
+    if (wait.done == wait.total) return {};
   } else {
-    for (const Member& m : head_->members) wait.peers.push_back(m.peer);
-    wait.why = "any member of the run to answer";
+    wait.peers = roster_.open_peers();
+    wait.kind = wait.peers.empty() ? Wait::Kind::answer : Wait::Kind::beginning;
+  }
+  return wait;
+}
+
+// This peer is to lead and does not yet: another one may still.
+Wait Swarm::wait_to_lead() const {
+  Wait wait{Wait::Kind::takeover, {}, head_->round + 1, acceptor_.promised()};
+  const Member& owner = ballot_owner(head_->members, acceptor_.promised());
+  if (!owner.is(options_.self)) wait.peers.push_back(owner.peer);
+  for (const Member& m : head_->members) {
+    if (wait.peers.empty() && presumed_live(m.peer)) wait.peers.push_back(m.peer);
+  }
+  if (wait.peers.empty()) wait.peers = {options_.self.peer};
+  return wait;
+}
+
+Wait Swarm::waiting() const {
+  if (lead_) return lead_->waiting();
+  if (!head_) return wait_for_the_beginning();
+  const std::optional<PeerId> leads = leader();
+  if (leads == options_.self.peer) return wait_to_lead();
+  Wait wait{Wait::Kind::members, {}, head_->round + 1};
+  if (leads) {
+    wait.kind = acceptor_.plan() ? Wait::Kind::commit : Wait::Kind::work;
+    wait.peers = {*leads};
+    return wait;
+  }
+  for (const Member& m : head_->members) {
+    if (!m.is(options_.self)) wait.peers.push_back(m.peer);
   }
   return wait;
 }

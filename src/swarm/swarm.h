@@ -98,7 +98,8 @@ class Swarm {
   /// That sum is handed out: it must not change any more.
   void close_slot(std::uint32_t slot) { work_.close(slot); }
 
-  Lead::Wait waiting() const;
+  /// For other peers; Wait::Kind::answer comes without an address, which is the owner's to know.
+  Wait waiting() const;
   /// After the last record: members that have not said yet that they have it.
   std::vector<PeerId> not_at_the_end() const;
 
@@ -139,6 +140,8 @@ class Swarm {
   void broadcast(const Message& message);
   void tell_standing();
   std::set<PeerId> in_front() const;
+  Wait wait_for_the_beginning() const;
+  Wait wait_to_lead() const;
   std::vector<Member> introduced_to(PeerId newcomer) const;
   void gossip();
   void settle();  // own messages, the leader's part, and what follows from them

@@ -41,7 +41,8 @@ TEST(Swarm, begins_the_history_when_the_founder_has_company) {
   pool.start(2);
   pool.run_for(2s);
   EXPECT_FALSE(pool.at(1).head().has_value());
-  EXPECT_EQ("1 more peers to begin", pool.at(1).waiting().why);
+  EXPECT_EQ("waiting for 1 more peer to begin: 2 of 3 are here", text_of(pool.at(1).waiting()));
+  EXPECT_EQ("waiting for peer 1: the first round to begin", text_of(pool.at(2).waiting()));
   pool.start(3);
   ASSERT_TRUE(pool.comes([&] { return pool.at(3).head().has_value(); }, 2s));
   const Record& genesis = *pool.at(3).head();
@@ -143,7 +144,7 @@ TEST(Swarm, members_that_returned_are_no_majority) {
   const Round then = pool.round_of(1);
   pool.run_for(8s);
   EXPECT_EQ(then, pool.round_of(1)) << "two of its three members are gone, with all that they promised";
-  EXPECT_NE(std::string::npos, pool.at(1).waiting().why.find("a majority of the members"));
+  EXPECT_EQ(Wait::Kind::majority, pool.at(1).waiting().kind);
   ASSERT_TRUE(pool.comes([&] { return pool.at(3).standing() == Standing::member; }));
   const std::vector<Record>& history = pool.peer(1).applied;
   EXPECT_TRUE(std::any_of(history.begin(), history.end(), [](const Record& r) { return r.minority; }));
@@ -159,7 +160,8 @@ TEST(Swarm, finishes_the_round_of_a_leader_that_died_when_some_had_the_mean) {
   std::optional<Plan> called;
   ASSERT_TRUE(pool.comes([&] {
     if (pool.peer(3).plan) called = pool.peer(3).plan;
-    return called && !pool.peer(2).plan && !pool.peer(3).plan && pool.at(2).waiting().why[0] == 't';
+    return called && !pool.peer(2).plan && !pool.peer(3).plan &&
+           pool.at(2).waiting().kind == Wait::Kind::commit;
   }));
   pool.run_for(100ms);
   pool.kill(1);
@@ -281,7 +283,7 @@ TEST(Swarm, always_says_for_what_it_waits) {
   pool.sever(2, 3);
   pool.run_for(3s);
   pool.heal();
-  EXPECT_FALSE(pool.comes([&] { return pool.at(1).waiting().why.empty(); }, 20s));
+  EXPECT_FALSE(pool.comes([&] { return pool.at(1).waiting().kind == Wait::Kind::nothing; }, 20s));
   EXPECT_GT(pool.round_of(1), 4U);
 }
 
@@ -311,7 +313,7 @@ TEST(Swarm, the_smaller_side_of_a_split_waits_then_goes_on_marked_then_gives_way
   EXPECT_EQ(then, pool.round_of(1));
   EXPECT_GT(pool.round_of(3), then + 3);
   EXPECT_FALSE(pool.at(3).head()->minority);
-  EXPECT_NE(std::string::npos, pool.at(1).waiting().why.find("a majority of the members"));
+  EXPECT_EQ(Wait::Kind::majority, pool.at(1).waiting().kind);
   ASSERT_TRUE(pool.reaches(1, then + 1));
   EXPECT_TRUE(pool.peer(1).applied.back().minority);
   pool.heal();

@@ -150,7 +150,7 @@ void Fetch::reconsider(Instant now) {
   }
   const bool served = chosen_ && any([&](const Source& s) { return serves(s); });
   const bool may_choose = chosen_ || now >= choose_at_ || !any([](const Source& s) { return !s.answered; });
-  if ((!served || done_ == 0) && may_choose) choose();
+  if ((!served || done_ == 0) && may_choose) choose(now);
   if (chosen_) ask_for_chunks(now);
 }
 
@@ -169,7 +169,7 @@ void Fetch::decide_without_offers(Instant now) {
   }
 }
 
-void Fetch::choose() {
+void Fetch::choose(Instant now) {
   std::map<std::pair<Round, Digest>, std::size_t> votes;
   for (const auto& [peer, source] : sources_) {
     if (source.offer) ++votes[{source.offer->object.round, source.content}];
@@ -188,6 +188,7 @@ void Fetch::choose() {
   });
   chosen_ = first->second.offer;
   chosen_content_ = content;
+  chosen_at_ = now;
   stage_ = Stage::fetching;
   ask_again_at_ = kNever;
   chunks_.assign(chosen_->chunks.size(), {});
@@ -367,7 +368,9 @@ std::uint64_t Fetch::held_bytes() const {
 
 FetchProgress Fetch::progress() const {
   if (stage_ != Stage::fetching && stage_ != Stage::complete) return {};
-  return {done_, chunks_.size()};
+  const std::uint64_t bytes = layout().bytes;
+  return {wanted_.kind, chosen_->object.round, std::min(done_ * layout().chunk_bytes, bytes), bytes,
+          chosen_at_};
 }
 
 }  // namespace tw

@@ -35,8 +35,11 @@ struct FetchedMean {
 };
 
 struct FetchProgress {
-  std::uint64_t done = 0;   ///< chunks
-  std::uint64_t total = 0;  ///< 0 as long as nothing was offered
+  ObjectKind kind{};
+  Round round = 0;
+  std::uint64_t done = 0;   ///< bytes
+  std::uint64_t total = 0;  ///< bytes; 0 as long as nothing was offered
+  Instant since{};          ///< the first chunk was asked for
 };
 
 /// Somebody sent what cannot be used, and why.
@@ -126,7 +129,7 @@ class Fetch {
   void refuse(PeerId peer, std::string why);
   void reconsider(Instant now);
   void decide_without_offers(Instant now);
-  void choose();
+  void choose(Instant now);
   bool serves(const Source& source) const;
   void ask_for_chunks(Instant now);
   void ask_for_chunk(Instant now, PeerId peer, Source& source, std::uint32_t index);
@@ -147,6 +150,7 @@ class Fetch {
 
   std::optional<ObjectOffer> chosen_;
   Digest chosen_content_;
+  Instant chosen_at_{};
   std::vector<Blob> chunks_;  ///< empty: not here yet
   std::uint64_t done_ = 0;
   std::set<std::uint32_t> unasked_;  ///< neither here nor under way

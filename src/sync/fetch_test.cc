@@ -90,8 +90,8 @@ TEST(Fetch, takes_a_state_from_two_who_offer_the_same) {
   EXPECT_EQ(j.chunk_asks[kAnna].size(), 4U);
   EXPECT_EQ(j.chunk_asks[kBert].size(), 4U);
   j.answer(kAnna, image);
-  EXPECT_EQ(j.fetch.progress().done, 1U);
-  EXPECT_EQ(j.fetch.progress().total, image.chunks.size());
+  EXPECT_EQ(j.fetch.progress().done, image.chunks[0].size());
+  EXPECT_EQ(j.fetch.progress().total, image.bytes());
   EXPECT_EQ(j.chunk_asks[kAnna].size(), 4U) << "the window is filled again";
   EXPECT_FALSE(j.fetch.take_state());
   while (j.answer(kAnna, image) || j.answer(kBert, image)) {
@@ -339,7 +339,7 @@ TEST(Fetch, ignores_what_it_did_not_ask_for) {
   EXPECT_EQ(j.fetch.progress().done, 0U);
   j.chunk(kAnna, image, 0);
   j.chunk(kAnna, image, 0);
-  EXPECT_EQ(j.fetch.progress().done, 1U);
+  EXPECT_EQ(j.fetch.progress().done, sample::kChunkBytes);
   EXPECT_TRUE(j.fetch.take_refusals().empty());
 }
 

@@ -15,13 +15,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kTimer = 250ms;
-/// A wait that lasts longer names its cause (docs/protocol.md).
-constexpr Duration kNameWaitAfter = 4s;
 /// The process before this one under the same id may be gone without a word: until that is noticed, its id is
 /// taken.
 constexpr Duration kTakenForGood = 10s;
-/// A joiner that reaches nobody for so long gives up.
-constexpr Duration kGiveUpJoining = 30s;
 
 Geometry geometry_of(std::uint64_t parameters, std::uint64_t segment_length) {
   return {parameters, segment_length != 0 ? segment_length : usual_segment_length(parameters)};
@@ -41,6 +37,8 @@ Result<std::string> Session::start() { return machine_->start(); }
 void Session::leave() { machine_->leave(); }
 
 SessionView Session::view() const { return machine_->view(); }
+
+bool Session::finished() const { return machine_->finished(); }
 
 std::vector<Member> Session::members() const { return machine_->members(); }
 
@@ -94,7 +92,6 @@ Result<std::string> Session::Machine::start() {
   fetch_.emplace(std::move(fetch));
 
   emit(Phase::start, 0, address_);
-  waiting_since_ = doors_.clock.now();
   if (swarm_->standing() == Standing::fresh && options_.join.empty() && checkpoints_) {
     load_checkpoint();
   } else {
@@ -106,7 +103,7 @@ Result<std::string> Session::Machine::start() {
 
 void Session::Machine::begin_history() {
   compute<Digest>(
-      0, [](TrainState& state) { return state.initialise(); },
+      {Wait::Kind::initialising}, 0, [](TrainState& state) { return state.initialise(); },
       [this](Digest parameters, Duration) {
         Record nothing;
         if (!tip_) tip_ = Tip{nothing, parameters};
@@ -161,7 +158,9 @@ Result<PeerId> Session::Machine::admit(const Frame& hello) {
 void Session::Machine::on_open(PeerId peer, const Frame& hello) {
   if (finished_) return;
   if (reduction_) reduction_->on_new_link(peer);
-  swarm_->on_open(doors_.clock.now(), caller_of(std::get<Hello>(decode(hello).value())));
+  const Member caller = caller_of(std::get<Hello>(decode(hello).value()));
+  waits_.on_open(caller.address);
+  swarm_->on_open(doors_.clock.now(), caller);
   pump();
 }
 
@@ -208,6 +207,7 @@ void Session::Machine::on_refused(const std::string& address, const std::string&
   if (told && !why.starts_with(kLinkedAlready))
     emit(Phase::refuse, round_, rejection ? rejection->words : why);
   swarm_->on_refused(doors_.clock.now(), address);
+  if (!why.starts_with(kLinkedAlready)) waits_.on_refused(address, rejection ? rejection->words : why);
   if (nobody_there)
     last_rejection_ = why + "; is a peer running there, and does a firewall let it be reached?";
   if (rejection) last_rejection_ = address + " answers: " + rejection->words;
@@ -396,8 +396,7 @@ void Session::Machine::leave() {
 // ---- what can be seen
 // -----------------------------------------------------------------------------------------
 
-void Session::Machine::emit(Phase phase, Round round, std::string why,
-                            std::vector<std::pair<std::string, double>> numbers) {
+void Session::Machine::emit(Phase phase, Round round, std::string why, Numbers numbers) {
   Event event{doors_.clock.now(), phase, round};
   event.why = std::move(why);
   event.numbers = std::move(numbers);
@@ -406,43 +405,6 @@ void Session::Machine::emit(Phase phase, Round round, std::string why,
 
 void Session::Machine::emit_about(PeerId peer, Phase phase, Round round, std::string why) {
   doors_.events.emit(Event{doors_.clock.now(), phase, round, peer, std::move(why)});
-}
-
-std::string Session::Machine::describe_wait() const {
-  const auto names = [](const std::vector<PeerId>& peers) {
-    std::string text;
-    for (PeerId peer : peers) text += (text.empty() ? "peer " : ", ") + to_string(peer);
-    return text;
-  };
-  if (catching_up_) {
-    const FetchProgress progress = fetch_->progress();
-    return names(fetch_->waiting_for()) + ": state of the run, chunk " + std::to_string(progress.done) +
-           " of " + std::to_string(progress.total);
-  }
-  const bool own_work = computing_ || evaluating_ || last_jobs_ > 0 || updates_under_way_ > 0;
-  if (own_work && called_at_ == kNever) return {};
-  if (last_applied_) return names(swarm_->not_at_the_end()) + ": word that they have the last round";
-  const Lead::Wait wait = swarm_->waiting();
-  return names(wait.peers) + (wait.peers.empty() ? "" : ": ") + wait.why;
-}
-
-void Session::Machine::watch_waits() {
-  const Instant now = doors_.clock.now();
-  const Round head = swarm_->head() ? swarm_->head()->round : 0;
-  const std::string wait = std::to_string(head) + (computing_ ? "+" : "-") + describe_wait();
-  if (wait != last_wait_) {
-    last_wait_ = wait;
-    waiting_since_ = now;
-    wait_told_at_ = now;
-  }
-  if (now - wait_told_at_ < kNameWaitAfter || describe_wait().empty()) return;
-  wait_told_at_ = now;
-  const std::vector<PeerId> peers = catching_up_ ? fetch_->waiting_for() : swarm_->waiting().peers;
-  Event event{now, Phase::wait, head + 1};
-  if (!peers.empty()) event.peer = peers.front();
-  event.why = describe_wait();
-  event.numbers = {{"seconds", to_seconds(now - waiting_since_)}};
-  doors_.events.emit(event);
 }
 
 std::uint64_t Session::Machine::held_bytes() const {
@@ -462,7 +424,7 @@ SessionView Session::Machine::view() const {
     view.samples = swarm_->head()->samples_total();
     view.leader = swarm_->leader().value_or(PeerId{});
   }
-  if (swarm_ && !finished_) view.waiting = describe_wait();
+  if (swarm_ && !finished_) view.waiting = waiting();
   if (swarm_ && !finished_) view.held_bytes = held_bytes();
   view.finished = finished_;
   view.ended = ended_;

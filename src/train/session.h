@@ -7,6 +7,7 @@
 
 #include "base/ids.h"
 #include "base/rarely.h"
+#include "swarm/wait.h"
 #include "train/run.h"
 #include "train/trainer.h"
 #include "wire/record.h"
@@ -51,7 +52,7 @@ struct SessionView {
   Round round = 0;            ///< last committed one here
   std::uint64_t samples = 0;  ///< of the run, committed
   PeerId leader;
-  std::string waiting;    ///< whom for and why; empty when nobody is waited for
+  Wait waiting;           ///< whom for and why, or own work; text_of() has the words
   bool finished = false;  ///< the run has ended, or this peer has left
   std::string ended;      ///< how, once finished
   std::string failure;    ///< why the session cannot go on; empty when it did nothing wrong
@@ -86,6 +87,9 @@ class Session {
   void leave();
 
   SessionView view() const;
+
+  /// view().finished, for who looks often.
+  bool finished() const;
 
   /// Of the last record.
   std::vector<Member> members() const;

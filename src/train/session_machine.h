@@ -20,12 +20,16 @@
 #include "sync/fetch.h"
 #include "train/session.h"
 #include "train/state.h"
+#include "train/waits.h"
 
 namespace tw {
 
+/// A joiner that reaches nobody for so long gives up.
+inline constexpr Duration kGiveUpJoining = std::chrono::seconds(30);
+
 /// What a session is made of: the step machines (swarm, reduction, donor, fetch), the train state, and the
 /// doors. session.cc: beginning, network, time. session_rounds.cc: work, averaging, updates. session_sync.cc:
-/// taking and giving state, checkpoints.
+/// taking and giving state, checkpoints. session_waits.cc: what it waits for.
 class Session::Machine final : public NetworkEvents {
  public:
   Machine(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer);
@@ -33,6 +37,9 @@ class Session::Machine final : public NetworkEvents {
   Result<std::string> start();
   void leave();
   SessionView view() const;
+
+  bool finished() const { return finished_; }
+
   std::vector<Member> members() const;
 
   Result<PeerId> admit(const Frame& hello) override;
@@ -43,6 +50,8 @@ class Session::Machine final : public NetworkEvents {
   std::optional<Frame> next_bulk(PeerId to) override;
 
  private:
+  using Numbers = std::vector<std::pair<std::string, double>>;
+
   /// A record, and the digest of the parameters after it.
   struct Tip {
     Record record;
@@ -65,11 +74,16 @@ class Session::Machine final : public NetworkEvents {
   void act(const SendAgain& again);
   void act(const Ended& ended);
   void end(const std::string& why, bool failed);
-  void emit(Phase phase, Round round, std::string why = {},
-            std::vector<std::pair<std::string, double>> numbers = {});
+  void emit(Phase phase, Round round, std::string why = {}, Numbers numbers = {});
   void emit_about(PeerId peer, Phase phase, Round round, std::string why);
-  std::string describe_wait() const;
   std::uint64_t held_bytes() const;
+
+  // ---- session_waits.cc
+  Wait waiting() const;
+  Wait own_work() const;
+  Wait wait_for_state() const;
+  Wait wait_for_segments() const;
+  Wait with_addresses(Wait wait) const;
   void watch_waits();
 
   // ---- session_rounds.cc
@@ -94,23 +108,30 @@ class Session::Machine final : public NetworkEvents {
   // ---- session_sync.cc
   void begin_catch_up();
   void poll_fetch();
-  void restore(StateImage image, const std::string& from);
+  void restore(StateImage image, const std::string& from, Numbers parts);
   void replay(FetchedMean mean);
   void go_on_from(Tip tip);
+  Wait freezing(const Record& record) const;
   void serve_images();
   void save_checkpoint(const Record& record);
   void load_checkpoint();
   std::vector<PeerId> sources() const;
 
   /// Runs on the compute thread with the train state, then `done` on the loop thread, unless the session is
-  /// gone.
+  /// gone. what: for whoever asks meanwhile what this peer does.
   template <class R>
-  void compute(double weight, std::function<R(TrainState&)> run, std::function<void(R, Duration)> done) {
+  void compute(Wait what, double weight, std::function<R(TrainState&)> run,
+               std::function<void(R, Duration)> done) {
     const auto result = std::make_shared<std::optional<R>>();  // owners: both halves of the job
+    waits_.compute().submitted(doors_.clock.now(), std::move(what));
     doors_.compute.submit(
-        {[state = state_, run = std::move(run), result] { result->emplace(run(*state)); },
+        {[state = state_, meter = waits_.compute().meter(), run = std::move(run), result] {
+           meter->begin(0);
+           result->emplace(run(*state));
+         },
          [this, alive = std::weak_ptr<int>(alive_), result, done = std::move(done)](Duration took) {
            if (alive.expired()) return;
+           waits_.compute().finished(doors_.clock.now(), took);
            done(std::move(**result), took);
            pump();
          },
@@ -171,10 +192,7 @@ class Session::Machine final : public NetworkEvents {
   std::set<std::string>
       objecting_;  // addresses of options_.join that answered with an objection to the token
   Instant taken_since_ = kNever;
-  std::string last_wait_;
-  Instant waiting_since_{};
-  Instant wait_told_at_{};
-  bool evaluating_ = false;
+  Waits waits_;
   int last_jobs_ = 0;  // evaluation and checkpoint of the last record
   bool last_applied_ = false;
   Instant last_applied_at_ = kNever;

@@ -66,7 +66,7 @@ void Session::Machine::start_work() {
   GradientSlot& slot = state_->slot(item->slot);
   const double samples = static_cast<double>(item->samples.count());
   compute<double>(
-      samples,
+      {.kind = Wait::Kind::computing, .round = item->round, .done = loss_samples_}, samples,
       [item, &slot](TrainState& state) { return state.accumulate(item->round, slot, item->samples); },
       [this, item, samples](double loss, Duration took) {
         computing_ = false;
@@ -271,7 +271,7 @@ void Session::Machine::act(const Committed& committed) {
   ++updates_under_way_;
   last_jobs_ = 0;
   compute<Digest>(
-      0,
+      {.kind = Wait::Kind::applying, .round = record.round}, 0,
       [made, mean, round = record.round, geometry = geometry_](TrainState& state) {
         state.keep_losses(round, geometry, made);
         return state.apply(round, geometry, mean);
@@ -305,12 +305,11 @@ void Session::Machine::after_update(const Record& record) {
       !record.members.empty() && record.members.front().is({options_.self, address_, options_.incarnation});
   if (first && (due || record.last)) {
     if (record.last) ++last_jobs_;
-    evaluating_ = true;
     swarm_->set_busy(doors_.clock.now(), true);  // the others do this peer's part meanwhile
     compute<Evaluation>(
-        0, [](TrainState& state) { return state.evaluate(); },
+        {.kind = Wait::Kind::evaluating, .round = record.round}, 0,
+        [meter = waits_.compute().meter()](TrainState& state) { return state.evaluate(*meter); },
         [this, record](const Evaluation& evaluation, Duration took) {
-          evaluating_ = false;
           swarm_->set_busy(doors_.clock.now(), false);
           std::vector<std::pair<std::string, double>> numbers = {{"loss", evaluation.loss},
                                                                  {"took_s", to_seconds(took)}};

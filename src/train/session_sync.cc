@@ -51,8 +51,11 @@ void Session::Machine::poll_fetch() {
   }
   if (!catching_up_) return;
   fetch_->set_sources(doors_.clock.now(), sources());
+  const Instant offered_at = fetch_->progress().since;
   if (std::optional<StateImage> image = fetch_->take_state()) {
-    restore(std::move(*image), "other peers");
+    restore(std::move(*image), "other peers",
+            {{"offer_s", to_seconds(offered_at - caught_up_since_)},
+             {"transfer_s", to_seconds(doors_.clock.now() - offered_at)}});
   } else if (std::optional<FetchedMean> mean = fetch_->take_mean()) {
     replay(std::move(*mean));
   } else if (fetch_->gone()) {
@@ -60,12 +63,13 @@ void Session::Machine::poll_fetch() {
   }
 }
 
-void Session::Machine::restore(StateImage image, const std::string& from) {
+void Session::Machine::restore(StateImage image, const std::string& from, Numbers parts) {
   restoring_ = true;
   const auto shared = std::make_shared<const StateImage>(std::move(image));  // owners: both halves of the job
   compute<Result<Digest>>(
-      0, [shared](TrainState& state) { return state.restore(*shared); },
-      [this, shared, from](const Result<Digest>& parameters, Duration) {
+      {.kind = Wait::Kind::restoring, .round = shared->record.round, .total = shared->bytes()}, 0,
+      [shared](TrainState& state) { return state.restore(*shared); },
+      [this, shared, from, parts = std::move(parts)](const Result<Digest>& parameters, Duration) {
         restoring_ = false;
         if (!parameters.ok()) {
           emit(Phase::refuse, shared->record.round, parameters.error().message);
@@ -77,6 +81,7 @@ void Session::Machine::restore(StateImage image, const std::string& from) {
         event.digest = to_string(parameters.value());
         event.numbers = {{"bytes", static_cast<double>(shared->bytes())},
                          {"took_s", to_seconds(doors_.clock.now() - caught_up_since_)}};
+        event.numbers.insert(event.numbers.end(), parts.begin(), parts.end());
         doors_.events.emit(event);
         if (observer_ != nullptr) observer_->on_applied(shared->record, parameters.value(), true);
         go_on_from({shared->record, parameters.value()});
@@ -87,7 +92,7 @@ void Session::Machine::replay(FetchedMean mean) {
   restoring_ = true;
   const auto shared = std::make_shared<const FetchedMean>(std::move(mean));  // owners: both halves of the job
   compute<Result<Digest>>(
-      0,
+      {.kind = Wait::Kind::applying, .round = shared->record.round}, 0,
       [shared, geometry = geometry_](TrainState& state) {
         return state.apply_missed(shared->record, geometry, shared->segments);
       },
@@ -121,13 +126,17 @@ void Session::Machine::go_on_from(Tip tip) {
 // ---- giving
 // ---------------------------------------------------------------------------------------------------
 
+Wait Session::Machine::freezing(const Record& record) const {
+  return {.kind = Wait::Kind::freezing, .round = record.round, .total = state_->bytes()};
+}
+
 void Session::Machine::serve_images() {
   if (!donor_.wants_image() || freezing_ || catching_up_ || !tip_ || !swarm_->head()) return;
   freezing_ = true;
   // owners: donor, until nobody follows any more, and whoever is served from it
   using Shared = std::shared_ptr<const StateImage>;
   compute<Shared>(
-      0,
+      freezing(tip_->record), 0,
       // owners: donor and its followers
       [record = tip_->record, bytes = options_.chunk_bytes](TrainState& state) {
         return std::make_shared<const StateImage>(state.freeze(record, bytes));  // owners: as above
@@ -145,16 +154,19 @@ void Session::Machine::save_checkpoint(const Record& record) {
   if (record.last) ++last_jobs_;
   using Shared = std::shared_ptr<const StateImage>;  // owners: both halves of the disk job
   compute<Shared>(
-      0,
+      freezing(record), 0,
       [record, bytes = options_.chunk_bytes](TrainState& state) {
         return std::make_shared<const StateImage>(
             state.freeze(record, bytes));  // owners: both halves of the disk job
       },
       [this, record](const Shared& image, Duration) {
         const auto saved = std::make_shared<std::optional<Status>>();  // owners: both halves of the disk job
+        waits_.disk().submitted(doors_.clock.now(),
+                                {.kind = Wait::Kind::saving, .round = record.round, .total = image->bytes()});
         doors_.disk.submit({[store = checkpoints_, image, saved] { saved->emplace(store->save(*image)); },
                             [this, alive = std::weak_ptr<int>(alive_), record, saved](Duration took) {
                               if (alive.expired()) return;
+                              waits_.disk().finished(doors_.clock.now(), took);
                               const std::string why = (*saved)->ok() ? "" : (*saved)->error().message;
                               emit(Phase::checkpoint, record.round, why, {{"took_s", to_seconds(took)}});
                               if (record.last) --last_jobs_;
@@ -167,10 +179,12 @@ void Session::Machine::save_checkpoint(const Record& record) {
 void Session::Machine::load_checkpoint() {
   using Loaded = Result<std::optional<LoadedCheckpoint>>;
   const auto loaded = std::make_shared<std::optional<Loaded>>();  // owners: both halves of the disk job
+  waits_.disk().submitted(doors_.clock.now(), {.kind = Wait::Kind::loading});
   doors_.disk.submit(
       {[store = checkpoints_, run = run_, loaded] { loaded->emplace(store->load_newest(run)); },
-       [this, alive = std::weak_ptr<int>(alive_), loaded](Duration) {
+       [this, alive = std::weak_ptr<int>(alive_), loaded](Duration took) {
          if (alive.expired()) return;
+         waits_.disk().finished(doors_.clock.now(), took);
          Loaded& result = **loaded;
          if (!result.ok()) return end(result.error().message, true);
          if (!result.value()) {
@@ -188,7 +202,7 @@ void Session::Machine::load_checkpoint() {
              restarted(image.record, {{options_.self, address_, options_.incarnation, options_.site}});
          catching_up_ = true;
          caught_up_since_ = doors_.clock.now();
-         restore(std::move(image), "checkpoint");
+         restore(std::move(image), "checkpoint", {});
          pump();
        }});
 }

@@ -120,7 +120,7 @@ Result<Digest> TrainState::restore(const StateImage& image) {
   return image.parameters;
 }
 
-Evaluation TrainState::evaluate() { return trainer_.evaluate(parameters_); }
+Evaluation TrainState::evaluate(WorkMeter& meter) { return trainer_.evaluate(parameters_, meter); }
 
 std::uint64_t TrainState::bytes() const {
   std::uint64_t floats = parameters_.size();

@@ -56,7 +56,7 @@ class TrainState {
   /// restore succeeds.
   Result<Digest> restore(const StateImage& image);
 
-  Evaluation evaluate();
+  Evaluation evaluate(WorkMeter& meter);
 
   static constexpr std::uint32_t kCarrier = 0;
 

@@ -34,7 +34,7 @@ class Tenths final : public Trainer {
     return 0;
   }
 
-  Evaluation evaluate(std::span<const float>) override { return {}; }
+  Evaluation evaluate(std::span<const float>, WorkMeter&) override { return {}; }
 };
 
 RunOptions options(Codec codec) {

@@ -148,7 +148,7 @@ class TorchTrainer : public Trainer {
     return loss_sum;
   }
 
-  Evaluation evaluate(std::span<const float> parameters) override {
+  Evaluation evaluate(std::span<const float> parameters, WorkMeter& meter) override {
     if (!data_.evaluation) return {.loss = std::numeric_limits<double>::quiet_NaN()};
     prepare(parameters, false);
     const at::NoGradGuard no_gradients;
@@ -157,12 +157,14 @@ class TorchTrainer : public Trainer {
     double loss_sum = 0;
     double correct = 0;
     std::uint64_t answers = 0;
+    meter.begin((samples + kEvaluationBatch - 1) / kEvaluationBatch);
     for (std::uint64_t first = 0; first < samples; first += kEvaluationBatch) {
       std::vector<std::uint64_t> indices(std::min(kEvaluationBatch, samples - first));
       std::iota(indices.begin(), indices.end(), first);
       Batch batch = data_.evaluation->gather(indices);
       const BatchResult result =
           model_guard(batch, [&] { return model_->judge(view_of(batch.inputs), view_of(batch.targets)); });
+      meter.step();
       loss_sum += result.mean_loss * static_cast<double>(indices.size());
       if (!result.correct) continue;
       correct += *result.correct;
@@ -193,7 +195,7 @@ class TorchTrainer : public Trainer {
       }
       if (data_.evaluation) {
         const std::uint64_t samples = std::exchange(evaluation_samples_, 1);
-        evaluate(parameters);
+        Trainer::evaluate(parameters);
         evaluation_samples_ = samples;
       }
     } catch (const std::runtime_error& e) {

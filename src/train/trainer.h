@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "train/work_meter.h"
+
 namespace tw {
 
 /// Samples [first, first + count) of the run, counted over all rounds and epochs.
@@ -38,7 +40,13 @@ class Trainer {
   virtual double accumulate(std::span<const float> parameters, SampleSpan samples,
                             std::span<float> gradient_sum) = 0;
 
-  virtual Evaluation evaluate(std::span<const float> parameters) = 0;
+  /// meter: counts the batches.
+  virtual Evaluation evaluate(std::span<const float> parameters, WorkMeter& meter) = 0;
+
+  Evaluation evaluate(std::span<const float> parameters) {
+    WorkMeter nobody_looks;
+    return evaluate(parameters, nobody_looks);
+  }
 };
 
 }  // namespace tw

@@ -105,7 +105,7 @@ class SmallTrainer final : public Trainer {
     return 1;
   }
 
-  Evaluation evaluate(std::span<const float>) override { return {.loss = 1, .accuracy = 0.5}; }
+  Evaluation evaluate(std::span<const float>, WorkMeter&) override { return {.loss = 1, .accuracy = 0.5}; }
 };
 
 class LastEvents final : public EventSink {

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/arguments.h"
+#include "cli/bench_arguments.h"
+#include "cli/bench_join.h"
+#include "cli/bench_watch.h"
+#include "cli/commands.h"
+
+namespace tw {
+namespace {
+
+constexpr std::uint64_t kMostWork_ms = 60'000;
+constexpr std::uint64_t kMostJoins = 100;
+
+Result<bench::JoinOptions> join_options_of(const BenchJoinArguments& arguments) {
+  bench::JoinOptions options;
+  const auto bytes = bench::parse_bytes("--bytes", arguments.bytes);
+  if (!bytes) return bytes.error();
+  options.bytes = bytes.value();
+  const auto peers = parse_count("--peers", arguments.peers, {.least = 1, .most = kMaxLocalPeers - 1});
+  if (!peers) return peers.error();
+  options.peers = peers.value();
+  const auto work = parse_count("--work-ms", arguments.work, {.least = 0, .most = kMostWork_ms});
+  if (!work) return work.error();
+  options.work = std::chrono::milliseconds(work.value());
+  const auto turns = parse_count("--turns", arguments.turns, {.least = 1, .most = kMostJoins});
+  if (!turns) return turns.error();
+  options.turns = turns.value();
+  return options;
+}
+
+}  // namespace
+
+void describe_bench_join(CLI::App& bench, BenchJoinArguments& arguments) {
+  CLI::App* command = bench.add_subcommand("join", "How long a peer takes to join a run, part by part");
+  command->add_option("--bytes", arguments.bytes, "of the state: parameters and both moments of AdamW")
+      ->capture_default_str();
+  command->add_option("--peers", arguments.peers, "that train before it comes")->capture_default_str();
+  command->add_option("--work-ms", arguments.work, "sleep of a microbatch; a round has four for each peer")
+      ->capture_default_str();
+  command->add_option("--turns", arguments.turns, "how often everything is started anew")
+      ->capture_default_str();
+  command->add_flag("--json", arguments.json, "print JSON on stdout; docs/benchmarks.md has the keys");
+  command->footer(
+      "Starts peers, each a process with a whole session whose work is to sleep, and one more that joins "
+      "them.\n"
+      "  bound      as many bytes from memory to memory over one plain connection of the loopback, hashed "
+      "once"
+      "\n\nExamples:\n"
+      "  tw bench join\n"
+      "  tw bench join --bytes 1GB --work-ms 2000 --turns 5");
+}
+
+int bench_join(const BenchJoinArguments& arguments) {
+  const auto options = join_options_of(arguments);
+  if (!options) return complain(options.error().message, kUsage);
+  bench::watch_interrupts();
+  const auto result =
+      bench::join(options.value(), [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+  if (bench::interrupted()) return kInterrupted;
+  if (!result) return complain(result.error().message, kFailed);
+  fmt::print("{}", arguments.json ? bench::to_json(result.value()) : bench::render(result.value()));
+  return kDone;
+}
+
+}  // namespace tw

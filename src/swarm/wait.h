@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+
+namespace tw {
+
+/// What a peer waits for, or which work of its own it does. text_of() is the one place that has words for it;
+/// a new kind needs a line there.
+struct Wait {
+  enum class Kind : std::uint8_t {
+    nothing,  ///< it goes on
+
+    // Other peers: `peers` names them.
+    majority,    ///< of the members of `round`; left: until it goes on alone
+    promises,    ///< to follow `ballot`
+    takeover,    ///< to lead `round`
+    gradients,   ///< of leased microbatches
+    requests,    ///< for leases: microbatches are free
+    readiness,   ///< to work or reduce in `round`
+    successor,   ///< to go on with the run: all others leave
+    heir,        ///< `peers` leave, and nobody else is here to go on
+    segments,    ///< of the vector that is averaged; done, total
+    votes,       ///< the mean to be complete there
+    work,        ///< of the leader, or its call
+    commit,      ///< of the leader
+    members,     ///< to be reachable again; unanswered: the first of them
+    beginning,   ///< of the first round
+    offers,      ///< of the state, or of a missed mean
+    state,       ///< transfer of the state; done, total: bytes
+    mean,        ///< transfer of the mean of a missed round; done, total: bytes
+    source,      ///< `peers` are linked; one of them has to have the state of the run
+    last_round,  ///< word that they have it
+    relief,      ///< `peers` are slow: others reduce the rest of their shares
+
+    // Nobody is known by name yet.
+    company,  ///< done of total peers are here; the run begins when all are
+    answer,   ///< unanswered: the address that is dialled; left: until this peer gives up
+
+    // Own work.
+    initialising,  ///< the parameters from the seed
+    computing,     ///< a microbatch; done: samples of `round` before it
+    applying,      ///< the update of a round
+    evaluating,    ///< done, total: batches
+    restoring,     ///< puts a state that arrived in place; total: bytes
+    freezing,      ///< copies the state for a joiner or a checkpoint; total: bytes
+    saving,        ///< a checkpoint; total: bytes
+    loading,       ///< a checkpoint
+  };
+
+  static constexpr Kind kLast = Kind::loading;
+
+  /// Dials to one address that came to nothing.
+  struct Unanswered {
+    std::string address;
+    std::string cause;  ///< of the last attempt
+    std::uint64_t attempts = 0;
+
+    bool operator==(const Unanswered&) const = default;
+  };
+
+  Kind kind = Kind::nothing;
+  std::vector<PeerId> peers{};
+  Round round = 0;
+  Ballot ballot = 0;
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;         ///< 0: not known
+  double bytes_per_s = 0;          ///< 0: not known
+  std::optional<Duration> left{};  ///< see the kinds
+  std::optional<Unanswered> unanswered{};
+
+  bool operator==(const Wait&) const = default;
+};
+
+bool is_own_work(Wait::Kind kind);
+
+/// It names a peer or an address, is own work, or lies before the beginning of the run.
+bool is_named(const Wait& wait);
+
+/// The same wait, further on.
+bool goes_on(const Wait& before, const Wait& now);
+
+/// "waiting for peers 2, 3: their votes", "evaluating: 12 of 100 batches"; empty for nothing.
+std::string text_of(const Wait& wait);
+
+}  // namespace tw

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/waits.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A wait that lasts longer names its cause (docs/protocol.md).
+constexpr Duration kNameWaitAfter = 4s;
+constexpr int kUnusualTimes = 3;
+
+}  // namespace
+
+void OwnWork::submitted(Instant now, Wait what) {
+  if (jobs_.empty()) since_ = now;
+  jobs_.push_back(std::move(what));
+}
+
+void OwnWork::finished(Instant now, Duration took) {
+  const auto [usual, first] = usual_.try_emplace(jobs_.front().kind, took);
+  if (!first) usual->second += (took - usual->second) / 4;
+  jobs_.pop_front();
+  since_ = now;
+}
+
+Wait OwnWork::current() const {
+  if (jobs_.empty()) return {};
+  Wait wait = jobs_.front();
+  if (meter_->total() == 0) return wait;
+  wait.total = meter_->total();
+  wait.done = std::min(meter_->done(), wait.total);
+  return wait;
+}
+
+Duration OwnWork::usual(Wait::Kind kind) const {
+  const auto found = usual_.find(kind);
+  return found == usual_.end() ? Duration{} : found->second;
+}
+
+void Waits::on_refused(const std::string& address, const std::string& cause) {
+  if (unanswered_.size() >= kMostAddresses && !unanswered_.contains(address)) return;
+  Wait::Unanswered& dial = unanswered_[address];
+  dial.address = address;
+  dial.cause = cause;
+  ++dial.attempts;
+}
+
+void Waits::on_open(const std::string& address) { unanswered_.erase(address); }
+
+std::optional<Wait::Unanswered> Waits::unanswered(const std::string& address) const {
+  const auto found = unanswered_.find(address);
+  return found == unanswered_.end() ? std::nullopt : std::optional(found->second);
+}
+
+Duration Waits::told_first_after() const {
+  if (last_.kind != Wait::Kind::computing) return kNameWaitAfter;
+  return std::max(kNameWaitAfter, kUnusualTimes * compute_.usual(last_.kind));
+}
+
+std::optional<Event> Waits::watch(Instant now, Round round, const Wait& wait) {
+  const bool same = goes_on(last_, wait) && round == round_;
+  last_ = wait;
+  round_ = round;
+  if (!same) since_ = now;
+  if (!same) told_after_ = {};
+  if (wait.kind == Wait::Kind::computing && compute_.since() > since_) {  // another microbatch
+    since_ = compute_.since();
+    told_after_ = {};
+  }
+  const Duration waited = now - since_;
+  if (wait.kind == Wait::Kind::nothing || waited < told_first_after()) return std::nullopt;
+  if (told_after_ != Duration{} && waited < told_after_ + std::max(kNameWaitAfter, told_after_ / 2))
+    return std::nullopt;
+  told_after_ = waited;
+  Event event{now, Phase::wait, round};
+  if (!wait.peers.empty()) event.peer = wait.peers.front();
+  event.why = text_of(wait);
+  event.numbers = {{"seconds", to_seconds(waited)}};
+  if (wait.total > 0) {
+    event.numbers.emplace_back("done", static_cast<double>(wait.done));
+    event.numbers.emplace_back("total", static_cast<double>(wait.total));
+  }
+  return event;
+}
+
+}  // namespace tw

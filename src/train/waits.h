@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "swarm/wait.h"
+#include "train/work_meter.h"
+#include "world/events.h"
+
+namespace tw {
+
+/// The jobs that one executor was given, in the order of submission: the first one is under way.
+class OwnWork {
+ public:
+  /// what: its kind, and what is known of it before it begins.
+  void submitted(Instant now, Wait what);
+  /// The first one, after it ran for so long.
+  void finished(Instant now, Duration took);
+
+  /// The job under way, with what its meter says; nothing when there is none.
+  Wait current() const;
+
+  /// The job under way is the first one: since when.
+  Instant since() const { return since_; }
+
+  /// How long jobs of this kind take, smoothed; 0 before one has ended.
+  Duration usual(Wait::Kind kind) const;
+
+  /// To be begun anew by each job.
+  const std::shared_ptr<WorkMeter>& meter() const { return meter_; }  // owners: this and the job that runs
+
+ private:
+  std::deque<Wait> jobs_;
+  Instant since_{};
+  std::map<Wait::Kind, Duration> usual_;
+  std::shared_ptr<WorkMeter> meter_ = std::make_shared<WorkMeter>();  // owners: this and the job that runs
+};
+
+/// What a session works on, which addresses do not answer, and when its wait is to be told. Loop thread only.
+class Waits {
+ public:
+  OwnWork& compute() { return compute_; }
+
+  OwnWork& disk() { return disk_; }
+
+  const OwnWork& compute() const { return compute_; }
+
+  const OwnWork& disk() const { return disk_; }
+
+  /// A dial came to nothing; told as long as nobody has answered there.
+  void on_refused(const std::string& address, const std::string& cause);
+  void on_open(const std::string& address);
+  std::optional<Wait::Unanswered> unanswered(const std::string& address) const;
+
+  static constexpr std::size_t kMostAddresses = 64;
+
+  /// To be called with every tick. An event once `wait` has lasted for 4 s, and again whenever it has lasted
+  /// for half as long again. A microbatch is told of only when it takes three times as long as usual.
+  std::optional<Event> watch(Instant now, Round round, const Wait& wait);
+
+ private:
+  Duration told_first_after() const;
+
+  OwnWork compute_, disk_;
+  std::map<std::string, Wait::Unanswered> unanswered_;
+  Wait last_;
+  Round round_ = 0;
+  Instant since_{};
+  Duration told_after_{};  ///< how long it had lasted when it was told last; 0: not yet
+};
+
+}  // namespace tw

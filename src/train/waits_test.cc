@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/waits.h"
+
+#include <gtest/gtest.h>
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Wait kForBob{Wait::Kind::votes, {PeerId{2}}, 7};
+
+class Telling : public testing::Test {
+ protected:
+  /// Seconds at which the wait was told, looked at four times a second.
+  std::vector<double> told(const Wait& wait, Duration from, Duration to) {
+    std::vector<double> seconds;
+    for (Duration at = from; at < to; at += 250ms) {
+      if (waits.watch(Instant(at), 7, wait)) seconds.push_back(to_seconds(at));
+    }
+    return seconds;
+  }
+
+  Waits waits;
+};
+
+TEST_F(Telling, begins_within_five_seconds_and_becomes_rarer) {
+  EXPECT_EQ(told(kForBob, 0s, 60s), (std::vector<double>{4, 8, 12, 18, 27, 40.5}));
+}
+
+TEST_F(Telling, begins_anew_when_somebody_else_is_waited_for) {
+  EXPECT_TRUE(told(kForBob, 0s, 4s).empty());
+  EXPECT_EQ(told({Wait::Kind::votes, {PeerId{3}}, 7}, 4s, 9s), (std::vector<double>{8}));
+}
+
+TEST_F(Telling, names_the_peer_and_the_numbers_of_an_event) {
+  Wait segments{Wait::Kind::segments, {PeerId{2}}, 7, 0, 3, 8};
+  waits.watch(Instant(0s), 7, segments);
+  const auto event = waits.watch(Instant(5s), 7, segments);
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->peer, PeerId{2});
+  EXPECT_EQ(event->why, "waiting for peer 2: segments to be averaged: 3 of 8 are here");
+  EXPECT_EQ(event->numbers,
+            (std::vector<std::pair<std::string, double>>{{"seconds", 5}, {"done", 3}, {"total", 8}}));
+}
+
+TEST_F(Telling, leaves_out_microbatches_that_take_their_usual_time) {
+  const Wait microbatch{.kind = Wait::Kind::computing, .round = 7};
+  for (Duration at = 0s; at < 60s; at += 6s) {
+    waits.compute().submitted(Instant(at), microbatch);
+    EXPECT_EQ(told(waits.compute().current(), at, at + 6s).size(), at == 0s ? 1U : 0U);
+    waits.compute().finished(Instant(at + 6s), 6s);
+  }
+  waits.compute().submitted(Instant(60s), microbatch);
+  EXPECT_EQ(told(waits.compute().current(), 60s, 80s), (std::vector<double>{78}));
+}
+
+TEST(OwnWork, is_the_job_that_runs_with_what_its_meter_says) {
+  OwnWork work;
+  EXPECT_EQ(work.current().kind, Wait::Kind::nothing);
+  work.submitted(Instant(1s), {.kind = Wait::Kind::evaluating});
+  work.submitted(Instant(2s), {.kind = Wait::Kind::computing});
+  EXPECT_EQ(work.since(), Instant(1s));
+  work.meter()->begin(100);
+  work.meter()->step();
+  EXPECT_EQ(text_of(work.current()), "evaluating the model: 1 of 100 batches");
+  work.meter()->begin(0);
+  work.finished(Instant(9s), 8s);
+  EXPECT_EQ(work.current().kind, Wait::Kind::computing);
+  EXPECT_EQ(work.since(), Instant(9s));
+  EXPECT_EQ(work.usual(Wait::Kind::evaluating), 8s);
+}
+
+TEST(UnansweredDials, count_until_somebody_answers_there) {
+  Waits waits;
+  waits.on_refused("a:1", "Connection refused");
+  waits.on_refused("a:1", "timed out");
+  EXPECT_EQ(waits.unanswered("a:1"), (Wait::Unanswered{"a:1", "timed out", 2}));
+  waits.on_open("a:1");
+  EXPECT_FALSE(waits.unanswered("a:1"));
+  for (std::size_t i = 0; i < 2 * Waits::kMostAddresses; ++i) waits.on_refused(std::to_string(i), "");
+  EXPECT_FALSE(waits.unanswered(std::to_string(2 * Waits::kMostAddresses - 1)));
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tw {
+
+/// How far a job has come, in steps of its own. Written by the thread that does it, read by any.
+class WorkMeter {
+ public:
+  void begin(std::uint64_t steps) {
+    done_ = 0;
+    total_ = steps;
+  }
+
+  void step() { ++done_; }
+
+  std::uint64_t done() const { return done_; }
+
+  /// 0: the job does not tell.
+  std::uint64_t total() const { return total_; }
+
+ private:
+  std::atomic<std::uint64_t> done_ = 0;
+  std::atomic<std::uint64_t> total_ = 0;
+};
+
+}  // namespace tw
