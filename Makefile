@@ -19,15 +19,21 @@ SIM_NIGHTLY_SEEDS ?= 1..100000
 SIM_FLAGS ?=
 
 FUZZ_SECONDS ?= 60
-# Not those of libtorch, and not those that start the program, which needs it: Debian's libtorch is not instrumented.
-SANITIZED_asan := base wire codec swarm average sync data train host sim monitor fuzz
-# Of these, host alone has threads.
-SANITIZED_tsan := host
+# Of make soak: how long, and the file to watch.
+MINUTES ?= 30
+SOAK_OUT ?= soak.txt
+# The soak has whole peers, in processes of their own, with sockets, disks and all threads.
+SANITIZED_asan := base wire codec market plan swarm average sync data train train_torch host sim monitor cli fuzz wan soak
+# Only host and whole peers have threads; train is what they work on.
+SANITIZED_tsan := host train soak
+# Debian's libtorch is not instrumented: what it leaks, and how its threads meet, is left out.
+SANITIZER_OPTIONS = LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan.supp:print_suppressions=0 \
+	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/tsan.supp UBSAN_OPTIONS=print_stacktrace=1
 # A quarter of the storm's seeds: instrumented code takes ten times as long.
 SANITIZED_FILTER ?= -Shard/StormScenario.*/[2-7]
 
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build demo sim sim-nightly mutants test check layers style format-check fuzz sanitize asan tsan \
+.PHONY: help setup configure build demo sim sim-nightly soak mutants test check layers style format-check fuzz sanitize asan tsan \
 	tidy bench format clean
 
 help:  ## show this list
@@ -53,6 +59,11 @@ sim: build  ## 1,000 seeds of each scenario in tests/scenarios (minutes)
 
 sim-nightly: build  ## 100,000 seeds of the storm (hours)
 	@$(BUILD)/tw sim tests/scenarios/storm.yaml --seeds $(SIM_NIGHTLY_SEEDS) $(SIM_FLAGS)
+
+soak: build  ## disturb real peers for MINUTES=30 and judge what they did (docs/soak.md); watch soak.txt
+	@echo "soak: $(MINUTES) minutes; follow it with: tail -f $(SOAK_OUT)"
+	@TW_SOAK_SECONDS=$$((60 * $(MINUTES))) $(BUILD)/tests/soak_test --gtest_filter='Soak.*' >$(SOAK_OUT) 2>&1; code=$$?; \
+		sed -n '/what was done to the peers/,$$p; /Failure/,/^soak/p' $(SOAK_OUT); exit $$code
 
 mutants: configure  ## plant bugs in the protocol, one at a time, and see the simulator find each (minutes)
 	@cmake --build $(BUILD) --target mutation_check
@@ -84,13 +95,13 @@ fuzz: setup  ## each fuzzer for FUZZ_SECONDS (60); needs clang
 	@cmake --build --preset fuzz
 	@tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
 
-sanitize: asan tsan  ## the tests without libtorch under ASan with UBSan, and under TSan (slow)
+sanitize: asan tsan  ## the tests and whole peers under ASan with UBSan, those with threads under TSan (slow)
 
 # TSan of GCC 12 wants its addresses where a kernel that randomises more bits does not leave them.
 asan tsan: setup
 	@test -f build-$@/build.ninja || cmake --preset $@
 	@cmake --build build-$@ --target $(patsubst %,%_test,$(SANITIZED_$@))
-	@GTEST_FILTER='$(SANITIZED_FILTER)' setarch -R ctest --test-dir build-$@ -j2 --output-on-failure \
+	@GTEST_FILTER='$(SANITIZED_FILTER)' $(SANITIZER_OPTIONS) setarch -R ctest --test-dir build-$@ -j2 --output-on-failure \
 		-R '^($(subst $() ,|,$(SANITIZED_$@)))_test(_[0-9]+)?$$'
 
 # clang 14 cannot parse libtorch's headers as C++20, so src/train/torch_*.cc are left out.

@@ -100,6 +100,7 @@ void GradientTrainer::check(Round round, std::span<const float> parameters) {
   Record record;
   {
     const std::lock_guard lock(mutex_);
+    records_.erase(records_.begin(), records_.lower_bound(before.round));  // rounds without work here
     const auto found = records_.find(before.round);
     if (found == records_.end()) return;
     record = std::move(found->second);

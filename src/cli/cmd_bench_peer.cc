@@ -9,6 +9,11 @@
 #include "host/random_os.h"
 
 namespace tw {
+namespace {
+
+constexpr Round kBetweenCheckpoints = 20;
+
+}  // namespace
 
 void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments) {
   CLI::App* command = bench.add_subcommand("peer", "One peer; `tw bench reduce` starts it");
@@ -28,6 +33,8 @@ void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments) {
   command->add_option("--sites", arguments.sites);
   command->add_option("--join", arguments.join);
   command->add_option("--token", arguments.token);
+  command->add_option("--checkpoints", arguments.checkpoints);
+  command->add_flag("--progress", arguments.progress);
 }
 
 int bench_peer(const BenchPeerArguments& arguments) {
@@ -51,7 +58,7 @@ int bench_peer(const BenchPeerArguments& arguments) {
                       .run_file = "bench",
                       .out = arguments.out,
                       .most_streams = static_cast<int>(arguments.streams),
-                      .quiet = true};
+                      .quiet = !arguments.progress};
   if (!arguments.token.empty()) {
     const auto token = read_token("--token", arguments.token);
     if (!token) return complain(token.error().message, kUsage);
@@ -61,6 +68,8 @@ int bench_peer(const BenchPeerArguments& arguments) {
   }
   options.session.run.sites = sites.value();
   if (arguments.adamw) options.session.run.optimizer = {};
+  if (!arguments.checkpoints.empty())
+    options.session.run.checkpoint = {.folder = arguments.checkpoints, .every = kBetweenCheckpoints};
   auto trainer = std::make_unique<bench::GradientTrainer>(
       bench::GradientTrainer::Options{.self = PeerId{arguments.id},
                                       .parameters = arguments.bytes / sizeof(float),

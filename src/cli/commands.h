@@ -138,7 +138,9 @@ struct BenchPeerArguments {
   std::string site;            ///< PROVIDER:REGION:ZONE; empty: one of its own
   std::string sites = "auto";  ///< names of SiteUse
   std::vector<std::string> join;
-  std::string token;  ///< empty: without TLS
+  std::string token;        ///< empty: without TLS
+  std::string checkpoints;  ///< folder; empty: none
+  bool progress = false;    ///< on stdout, as `tw train` does
 };
 
 void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,7 +53,7 @@ inline std::string content_of(const std::string& path) {
 class Program {
  public:
   struct Options {
-    std::string output;                          ///< file for stdout and stderr
+    std::string output{};                        ///< file for stdout and stderr
     std::string separate_errors{};               ///< file for stderr, when it is not to be in output
     std::optional<rlim_t> largest_file_bytes{};  ///< writing more fails, like a full disk
     std::vector<std::string> enter{};            ///< words in front of the program
@@ -76,6 +77,8 @@ class Program {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
+
+  pid_t pid() const { return pid_; }
 
   void send(int signal) const { kill(pid_, signal); }
 
@@ -102,6 +105,7 @@ class Program {
     const int errors = options.separate_errors.empty()
                            ? out
                            : open(options.separate_errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when the test program is killed
     dup2(out, STDOUT_FILENO);
     dup2(errors, STDERR_FILENO);
     if (options.largest_file_bytes) {
@@ -142,9 +146,12 @@ class ProgramTest : public testing::Test {
   }
 
   void TearDown() override {
-    if (HasFailure()) show_logs();
+    if (HasFailure() && shows_logs_) show_logs();
     std::filesystem::remove_all(folder_);
   }
+
+  /// A failed test keeps its logs elsewhere.
+  void keep_quiet() { shows_logs_ = false; }
 
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
 
@@ -250,6 +257,7 @@ class ProgramTest : public testing::Test {
   }
 
   std::string folder_;
+  bool shows_logs_ = true;
 };
 
 }  // namespace tw

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The judges of the soak see what they are there for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "e2e/soak/history_judge.h"
+#include "e2e/soak/line_judge.h"
+#include "e2e/soak/line_tail.h"
+#include "e2e/soak/usage_judge.h"
+
+namespace tw::soak {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::uint64_t kFull = 20;
+
+struct Told {
+  std::string digest = "a";
+  double samples = 20;  ///< until and with this round
+  double carried = 0;
+  double own = 4;
+  std::string why = {};
+};
+
+LogEntry entry(std::uint64_t peer, Phase phase, Round round, const Told& told) {
+  LogEntry entry{.writer = PeerId{peer}};
+  entry.event = {.phase = phase,
+                 .round = round,
+                 .why = told.why,
+                 .numbers = {{"samples", told.own},
+                             {"samples_total", told.samples},
+                             {"carried", told.carried},
+                             {"members", 2}},
+                 .digest = told.digest};
+  return entry;
+}
+
+LogEntry commit(std::uint64_t peer, Round round, const Told& told) {
+  return entry(peer, Phase::commit, round, told);
+}
+
+TEST(HistoryJudge, is_content_with_one_history_whose_samples_add_up) {
+  HistoryJudge judge(kFull);
+  for (const std::uint64_t peer : {1, 2}) {
+    judge.see(commit(peer, 1, {.samples = 15}));
+    judge.see(commit(peer, 2, {.digest = "b", .samples = 35, .carried = 5}));
+  }
+  judge.judge_sums();
+  EXPECT_THAT(judge.faults(), IsEmpty());
+  EXPECT_EQ(judge.samples(), 35U);
+}
+
+TEST(HistoryJudge, sees_two_records_two_sums_and_two_sets_of_parameters_of_a_round) {
+  HistoryJudge judge(kFull);
+  judge.see(commit(1, 1, {}));
+  judge.see(commit(2, 1, {.digest = "b", .samples = 19}));
+  judge.see(entry(1, Phase::apply, 1, {}));
+  judge.see(entry(2, Phase::apply, 1, {.digest = "c"}));
+  EXPECT_THAT(judge.faults(), ElementsAre(HasSubstr("another record"), HasSubstr("counts 19 samples"),
+                                          HasSubstr("other parameters")));
+}
+
+TEST(HistoryJudge, sees_a_round_committed_again_and_one_that_is_missing) {
+  HistoryJudge judge(kFull);
+  for (const Round round : {1, 3, 3})
+    judge.see(commit(1, round, {.samples = 20.0 * static_cast<double>(round)}));
+  judge.judge_sums();
+  EXPECT_THAT(judge.faults(), ElementsAre(HasSubstr("commits round 3 after"), HasSubstr("rounds 2 to 2")));
+}
+
+TEST(HistoryJudge, sees_samples_that_got_lost_or_were_counted_twice) {
+  HistoryJudge judge(kFull);
+  judge.see(commit(1, 1, {.samples = 15, .own = 12}));
+  judge.see(commit(2, 1, {.samples = 15, .own = 9}));
+  judge.see(commit(1, 2, {.digest = "b", .samples = 36}));
+  judge.judge_sums();
+  EXPECT_THAT(judge.faults(), ElementsAre(HasSubstr("15 samples and leaves 0"), HasSubstr("did 21 samples"),
+                                          HasSubstr("round 2 has 21 samples")));
+}
+
+TEST(HistoryJudge, lets_a_peer_that_decided_alone_give_that_up_but_no_other) {
+  HistoryJudge judge(kFull);
+  judge.see(commit(1, 1, {}));
+  judge.see(commit(1, 2, {.digest = "x", .samples = 40, .why = "without a majority"}));
+  judge.see(commit(1, 3, {.digest = "y", .samples = 60}));
+  judge.see(entry(1, Phase::restore, 0, {.digest = ""}));
+  judge.see(entry(1, Phase::apply, 3, {.digest = "of y"}));
+  judge.see(commit(2, 2, {.digest = "b", .samples = 40}));
+  judge.see(commit(1, 2, {.digest = "b", .samples = 40}));
+  EXPECT_THAT(judge.faults(), IsEmpty());
+  EXPECT_EQ(judge.given_up(), 2U);
+  judge.see(entry(2, Phase::restore, 0, {.digest = ""}));
+  judge.see(commit(2, 2, {.digest = "x", .samples = 40}));
+  EXPECT_THAT(judge.faults(), Contains(HasSubstr("another record")));
+}
+
+TEST(LineJudge, counts_lines_that_differ_in_numbers_alone_but_not_those_of_every_round) {
+  LineJudge judge;
+  for (int i = 0; i < 7; ++i) {
+    judge.see("peer 1", "no link: 10.0.0." + std::to_string(i) + ":71: refused");
+    judge.see("peer 1", "round " + std::to_string(i) + "  5 peers  3 samples/s");
+    judge.see(commit(1, 1, {}));
+  }
+  EXPECT_THAT(judge.repeated(6), ElementsAre("peer 1 says 7 times: no link: #.#.#.#:#: refused"));
+  EXPECT_THAT(judge.repeated(7), IsEmpty());
+}
+
+TEST(UsageJudge, sees_what_grows_after_the_first_tenth) {
+  const auto soak = [](std::uint64_t bytes_a_second, double from_s) {
+    UsageJudge judge;
+    for (double s = 0; s < 1000; s += 20) {
+      const auto grown = static_cast<std::uint64_t>(s < from_s ? 0 : s) * bytes_a_second;
+      judge.see("peer 2", {.at_s = s, .own_bytes = (50 << 20) + grown, .descriptors = 40, .threads = 3});
+    }
+    return judge.faults(1000);
+  };
+  EXPECT_THAT(soak(0, 0), IsEmpty());
+  EXPECT_THAT(soak(2000, 0), IsEmpty()) << "less than 5 % of 50 MiB in all";
+  EXPECT_THAT(soak(10000, 0), ElementsAre(HasSubstr("own memory in bytes grew")));
+}
+
+TEST(LineTail, follows_a_file_that_is_cut_or_replaced) {
+  const std::string path = testing::TempDir() + "tw-line-tail-" + std::to_string(getpid());
+  LineTail tail(path);
+  EXPECT_THAT(tail.poll(), IsEmpty()) << "there is no such file yet";
+  std::ofstream(path) << "one\ntwo\nhal";
+  EXPECT_THAT(tail.poll(), ElementsAre("one", "two"));
+  std::filesystem::resize_file(path, 8);
+  std::ofstream(path, std::ios::app) << "three\n";
+  EXPECT_THAT(tail.poll(), ElementsAre("three"));
+  std::ofstream(path, std::ios::app) << "four\n";
+  std::filesystem::rename(path, path + ".1");
+  std::ofstream(path) << "five\n";
+  EXPECT_THAT(tail.poll(), ElementsAre("four", "five"));
+  std::filesystem::remove(path);
+  std::filesystem::remove(path + ".1");
+}
+
+}  // namespace
+}  // namespace tw::soak
