@@ -267,6 +267,8 @@ void Session::Machine::act(const Committed& committed) {
   std::vector<Contribution> made = record.contributors;
   std::erase_if(made, [&](const Contribution& c) { return !reduction_->made(c); });
   reduction_.reset();
+  meter_.end_round();
+  swarm_->measured(meter_.line());
   tip_ = Tip{record, {}};
   ++updates_under_way_;
   last_jobs_ = 0;
