@@ -89,7 +89,8 @@ void Session::Machine::contribute_what_is_done() {
       continue;
     contributed_[c.slot] = true;
     swarm_->close_slot(c.slot);
-    reduction_->contribute(c.slot, state_->slot(c.slot).sum, c.samples, state_->carried(c.slot));
+    const auto& sum = state_->slot(c.slot).sum;
+    reduction_->contribute(c.slot, {*sum, sum}, c.samples, state_->carried(c.slot));
   }
 }
 
