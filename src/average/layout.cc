@@ -97,7 +97,7 @@ bool Layout::take_groups(const Plan& plan) {
   for (const auto& [number, contributions] : members) {
     std::uint64_t samples = 0;
     for (const Contribution* c : contributions) samples += c->samples;
-    Group group{number, contribution_set(plan.draft, number), share_of(samples, total), {}};
+    Group group{number, contribution_set(plan.draft, number), samples, share_of(samples, total), {}};
     for (const Contribution* c : contributions) {
       group.inputs.push_back({c->peer, c->slot, c->samples, share_of(c->samples, samples)});
     }

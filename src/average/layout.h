@@ -24,7 +24,8 @@ class Layout {
 
   struct Group {
     std::uint32_t site = 0;
-    std::uint64_t set = 0;      ///< contribution_set
+    std::uint64_t set = 0;  ///< contribution_set
+    std::uint64_t samples = 0;
     float weight = 0;           ///< its share of all samples
     std::vector<Input> inputs;  ///< in the order in which they are added
   };

@@ -35,6 +35,16 @@ constexpr std::uint64_t kMostNanos = 3'600'000'000'000;  // an hour
 /// When bulk flows again after a second, a slow pair is given the chance to show that it is no more.
 constexpr Duration kRest = 1s;
 constexpr double kForgiven = 1.1;
+/// A line that shows so many times what was known of it has recovered.
+constexpr double kMuchMore = 1.2;
+/// A round says something about a line when it carried so much of it.
+constexpr double kUsed_s = 0.1;
+constexpr double kTry = 2;
+constexpr double kHope = 4;
+/// In a shorter time nobody can tell that there was more.
+constexpr Duration kTelling = 1s;
+/// In a round that pressed it.
+constexpr double kForgets = 0.05;
 /// A pair that carries nearly as much as the line does not count.
 constexpr double kAsFast = 0.9;
 
@@ -49,6 +59,9 @@ Instant start_of(std::int64_t bin) { return Instant{} + bin * kBin; }
 void LineSide::carried(Instant from, Instant to, std::uint64_t bytes) {
   if (to <= from) return;
   from = std::max(from, start_of(bin_of(to) - kBins + kSustained));  // of longer ones the rest is forgotten
+  carried_ += static_cast<double>(bytes);
+  since_ = std::min(since_, from);
+  until_ = to;
   const double bytes_per_ns = static_cast<double>(bytes) / static_cast<double>((to - from).count());
   for (std::int64_t number = bin_of(from); number <= bin_of(to); ++number) {
     Bin& bin = bins_[static_cast<std::size_t>(number % kBins)];
@@ -61,12 +74,19 @@ void LineSide::carried(Instant from, Instant to, std::uint64_t bytes) {
 void LineSide::raise(Instant from, Instant to) {
   from = std::max(from, start_of(bin_of(to) - kBins + kSustained));
   for (std::int64_t number = bin_of(from); number <= bin_of(to); ++number) {
-    capacity_ = std::max(capacity_, rate_before(number + 1, kSustained));
+    show(rate_before(number + 1, kSustained));
   }
 }
 
 void LineSide::correct(Instant at) {
-  if (capacity_ > 0) capacity_ = std::max(capacity_, rate_before(bin_of(at), kLong));
+  if (capacity_ > 0) show(rate_before(bin_of(at), kLong));
+}
+
+void LineSide::show(double rate) {
+  if (rate > kMuchMore * capacity_) failures_ = wait_ = 0;
+  if (rate > kMuchMore * shown_) settled_ = false;
+  capacity_ = std::max(capacity_, rate);
+  shown_ = std::max(shown_, rate);
 }
 
 double LineSide::rate_before(std::int64_t bin, std::int64_t bins) const {
@@ -81,7 +101,27 @@ double LineSide::rate_before(std::int64_t bin, std::int64_t bins) const {
 bool LineSide::is_full(Instant at) const { return rate_before(bin_of(at), kSustained) >= kFull * capacity_; }
 
 void LineSide::lower(Instant at) {
-  capacity_ += kStep * std::min(0.0, rate_before(bin_of(at), kSustained) - capacity_);
+  const double rate = rate_before(bin_of(at), kSustained);
+  if (rate < kFull * capacity_) fate_ = Fate::lowered;
+  capacity_ += kStep * std::min(0.0, rate - capacity_);
+}
+
+void LineSide::end_round() {
+  const bool used = std::exchange(carried_, 0) > kUsed_s * capacity_;
+  const bool telling = until_ - std::exchange(since_, kNever) >= kTelling;
+  const Fate fate = std::exchange(fate_, Fate::idle);
+  if (!used) return;
+  if (fate == Fate::lowered) {
+    wait_ = ++failures_;
+    settled_ = settled_ || capacity_ < kMuchMore * shown_;
+  } else if (wait_ > 0) {
+    --wait_;
+  } else if (fate != Fate::pressed) {
+    const bool hopes = fate == Fate::idle && !settled_;
+    const double most = telling ? std::max(capacity_, (hopes ? kHope : 1) * shown_) : shown_;
+    capacity_ = std::min(most, kTry * capacity_);
+  }
+  if (fate >= Fate::pressed) shown_ += kForgets * (std::min(shown_, capacity_) - shown_);
 }
 
 // ---- pairs
@@ -142,6 +182,7 @@ void LineMeter::on_tally(Instant now, PeerId from, const Tally& tally, Duration 
   const bool had_more =
       out.flowing_since != kNever && now - out.flowing_since >= out.flow.took() + round_trip + kSettled;
   if (had_more) {
+    up_.had_more(tally.down_full);
     up_.raise(std::max(out.flowing_since, out.raised_at - kSettled), now);
     out.raised_at = now;
   }
@@ -169,7 +210,10 @@ std::optional<Tally> LineMeter::arrived(Instant now, PeerId from, std::uint64_t 
   in.flow.add(now, {in.bytes, took});
   down_.carried(in.began_at, now, in.bytes);
   down_.correct(now);
-  if (in.told && now - in.told_at < kStale && in.told->more) down_.raise(now - kStale, now);
+  if (in.told && now - in.told_at < kStale && in.told->more) {
+    down_.raise(now - kStale, now);
+    down_.had_more(in.told->up_full);
+  }
   in.began_at = now;
   if (is_held_back(now, from) && is_anybody_else_held_back(now, from)) down_.lower(now - kSettled);
   Tally tally{std::exchange(in.bytes, 0), static_cast<std::uint64_t>(took.count())};
@@ -192,6 +236,11 @@ bool LineMeter::is_anybody_else_held_back(Instant now, PeerId from) const {
   return std::ranges::any_of(in_, [&](const auto& entry) {
     return entry.first != from && now - entry.second.flow.at < kStale && is_held_back(now, entry.first);
   });
+}
+
+void LineMeter::end_round() {
+  up_.end_round();
+  down_.end_round();
 }
 
 void LineMeter::on_close(PeerId peer) {

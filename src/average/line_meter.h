@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -30,6 +31,15 @@ class LineSide {
   /// It was asked for more than it carried in the 0.3 s before, and nothing else explains why.
   void lower(Instant at);
 
+  /// It was asked for more than it carried; whether the other end says that it is full itself.
+  void had_more(bool other_is_full) { fate_ = std::max(fate_, other_is_full ? Fate::busy : Fate::pressed); }
+
+  /// A round is over. Where no traffic pressed this line, it may carry more than it showed of late: what it
+  /// is taken to carry doubles, up to the most that it ever showed; where nobody had more for it in a second
+  /// or longer, up to four times that, as long as no such trial has failed. After each failure it is left
+  /// alone for one round more than after the one before.
+  void end_round();
+
   double capacity() const { return capacity_; }
 
  private:
@@ -42,8 +52,20 @@ class LineSide {
 
   double rate_before(std::int64_t bin, std::int64_t bins) const;
 
+  /// What became of it in this round.
+  enum class Fate { idle, busy, pressed, lowered };
+
+  void show(double rate);
+
   std::array<Bin, kBins> bins_{};
-  double capacity_ = 0;  ///< bytes/s
+  double capacity_ = 0;               ///< bytes/s
+  double shown_ = 0;                  ///< the most that was seen of it; forgotten slowly
+  double carried_ = 0;                ///< bytes, in this round
+  Instant since_ = kNever, until_{};  ///< when it carried them
+  Fate fate_ = Fate::idle;
+  bool settled_ = false;  ///< it was tried, and carries no more than it showed
+  int failures_ = 0;      ///< rounds that lowered it since it showed more
+  int wait_ = 0;          ///< rounds until it is tried again
 };
 
 /// Learns what this peer's line carries from the bulk messages that it sends and gets anyway. Receivers tell
@@ -53,9 +75,11 @@ class LineSide {
 /// enough to even out what a process reads at once after a pause, short enough for rounds of a second.
 /// Neither an idle line lowers it nor one with little to do, but only a sender that had more all the while,
 /// though neither line was full: then by a fifth of the difference ten times a second, so that within a
-/// second of traffic most of a change is known. Where such a sender moves twice as fast towards another peer,
-/// or the receiver gets twice as much from another one, the pair is slow, not a line. What is explained by a
-/// pair that is known to be slow blames no line.
+/// second of traffic most of a change is known. A line that is taken to be slow gets a small share, which
+/// never shows that it could do more: so it is tried again after rounds that did not press it (end_round).
+/// Where such a sender moves twice as fast towards another peer, or the receiver gets twice as much from
+/// another one, the pair is slow, not a line. What is explained by a pair that is known to be slow blames no
+/// line.
 ///
 /// A step machine.
 class LineMeter {
@@ -74,6 +98,9 @@ class LineMeter {
   std::optional<Tally> arrived(Instant now, PeerId from, std::uint64_t bytes);
 
   void on_close(PeerId peer);
+
+  /// A round is decided.
+  void end_round();
 
   Line line() const;
 

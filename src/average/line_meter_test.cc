@@ -207,6 +207,61 @@ TEST(LineMeter, notices_that_a_line_became_faster) {
   EXPECT_NEAR(bed.up(0), 30e6, 3e6);
 }
 
+TEST(LineMeter, takes_a_line_that_nothing_presses_for_what_it_was_before_it_became_slow) {
+  Bed bed({20e6, 20e6, 20e6, 20e6});
+  bed.load(all_pairs(4), 400e6);
+  bed.run_for(2s);
+  bed.lines[1].down = 2e6;
+  bed.run_for(2s);
+  ASSERT_NEAR(bed.down(1), 2.5e6, 0.9e6);
+  bed.lines[1].down = 20e6;
+  bed.left.clear();
+  std::vector<double> known;
+  for (int round = 0; round < 8; ++round) {
+    for (int i = 0; i < 80; ++i) {
+      bed.load({{0, 1}}, 2e4);  // a tenth of what the line could
+      bed.run_for(kMoment);
+    }
+    for (LineMeter& meter : bed.meters) meter.end_round();
+    known.push_back(bed.down(1));
+  }
+  EXPECT_NEAR(known[1], known[0], 0.1e6) << "after a failure it is left alone for a round";
+  EXPECT_NEAR(known[2], 2 * known[0], 0.2e6);
+  EXPECT_NEAR(known[3], 4 * known[0], 0.4e6);
+  EXPECT_GE(known[7], 18e6);
+  EXPECT_LE(known[7], 20.5e6) << "no more than it ever carried";
+}
+
+TEST(LineMeter, does_not_try_a_line_again_as_long_as_it_is_pressed) {
+  Bed bed({20e6, 20e6, 20e6, 20e6});
+  bed.load(all_pairs(4), 400e6);
+  bed.run_for(2s);
+  bed.lines[1] = {2e6, 2e6};
+  for (int round = 0; round < 10; ++round) {
+    bed.run_for(2s);
+    for (LineMeter& meter : bed.meters) meter.end_round();
+    EXPECT_LE(bed.up(1), 3.4e6) << round;
+    EXPECT_LE(bed.down(1), 3.4e6) << round;
+  }
+}
+
+TEST(LineMeter, tries_a_line_that_was_slow_from_the_beginning) {
+  Bed bed({2e6, 2e6});
+  bed.load(all_pairs(2), 6e6);
+  bed.run_for(4s);
+  ASSERT_NEAR(bed.down(1), 2e6, 0.2e6);
+  bed.lines = {{20e6, 20e6}, {20e6, 20e6}};
+  for (int round = 0; round < 6; ++round) {
+    for (int i = 0; i < 150; ++i) {
+      bed.load(all_pairs(2), 2e4);
+      bed.run_for(kMoment);
+    }
+    for (LineMeter& meter : bed.meters) meter.end_round();
+  }
+  EXPECT_NEAR(bed.up(0), 8e6, 1e6) << "four times what it showed";
+  EXPECT_NEAR(bed.down(1), 8e6, 1e6);
+}
+
 TEST(LineMeter, tells_a_slow_pair_from_a_slow_line) {
   Bed bed({20e6, 20e6, 20e6, 20e6});
   bed.pairs[{0, 1}] = 1e6;

@@ -33,13 +33,14 @@ Reduction::Reduction(Options options)
   TW_CHECK(encoded_bytes(mean_codec(), geometry().segment_length) <= kMaxPayloadBytes);
 }
 
-void Reduction::contribute(std::uint32_t slot, std::span<const float> gradient_sum, std::uint64_t samples,
+void Reduction::contribute(std::uint32_t slot, GradientSum gradient_sum, std::uint64_t samples,
                            std::span<const float> residual) {
-  TW_CHECK(slot < kMaxSlots && !own_[slot] && samples > 0 && gradient_sum.size() == geometry().length);
+  TW_CHECK(slot < kMaxSlots && !own_[slot] && samples > 0);
+  TW_CHECK(gradient_sum.values.size() == geometry().length);
   TW_CHECK(residual.empty() || residual.size() == geometry().length);
   const std::uint32_t seed = dither_seed(options_.round, options_.self, slot);
-  own_[slot] =
-      OwnSlot{gradient_sum, residual, samples, encoding_of(options_.codec, options_.stochastic, seed)};
+  own_[slot] = OwnSlot{std::move(gradient_sum), residual, samples,
+                       encoding_of(options_.codec, options_.stochastic, seed)};
   const Input* input = input_of(options_.self, slot);
   if (input == nullptr || own_slot(*input) == nullptr) return;
   count_missing();
@@ -194,7 +195,9 @@ Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
     return Error{fmt::format("{}: beyond {} bytes that no plan asks for", name(), bound)};
   }
   const auto piece = scatter.payload.bytes();
-  if (const std::optional<Unfit> unfit = judge(from, piece, is_addable(options_.codec, piece))) {
+  const Input* input = input_of(from, slot);
+  const std::uint64_t samples = input == nullptr ? 0 : input->samples;
+  if (const std::optional<Unfit> unfit = judge(from, piece, is_addable(options_.codec, piece), samples)) {
     report(*unfit);
     if (unfit->why == Complaint::not_finite) return Error{name() + ": holds NaN or infinity"};
     return Error{
@@ -241,11 +244,13 @@ Status Reduction::take_partial(PeerId from, const Gather& gather) {
 
 std::vector<Reduction::Unfit> Reduction::take_unfit() { return std::exchange(unfit_news_, {}); }
 
-std::optional<Reduction::Unfit> Reduction::judge(PeerId from, std::span<const std::byte> piece,
-                                                 bool addable) const {
+// Without their number, a sum over samples is judged once it is added.
+std::optional<Reduction::Unfit> Reduction::judge(PeerId from, std::span<const std::byte> piece, bool addable,
+                                                 std::uint64_t samples) const {
   if (!addable) return Unfit{from};
-  if (options_.norm_cap == 0) return std::nullopt;
-  const double length = norm(options_.codec, piece);  // what crosses the wire is a mean over samples already
+  const bool is_sum = carries_sums(options_.codec);
+  if (options_.norm_cap == 0 || (is_sum && samples == 0)) return std::nullopt;
+  const double length = norm(options_.codec, piece) / static_cast<double>(is_sum ? samples : 1);
   if (length <= options_.norm_cap) return std::nullopt;
   return Unfit{from, Complaint::too_large, length};
 }
@@ -298,17 +303,40 @@ bool Reduction::is_here(const Input& input, std::uint64_t segment) const {
 Blob Reduction::encode_own(OwnSlot& slot, std::uint64_t segment) {
   if (slot.unfit) return {};
   const std::uint64_t first = geometry().first(segment), count = geometry().size(segment);
-  const auto values = slot.gradient_sum.subspan(first, count);
+  const auto values = slot.gradient_sum.values.subspan(first, count);
   const auto residual = slot.residual.empty() ? slot.residual : slot.residual.subspan(first, count);
+  const auto fit = [&](Blob piece, bool addable) {
+    slot.unfit = judge(options_.self, piece.bytes(), addable, slot.samples);
+    if (!slot.unfit) return piece;
+    report(*slot.unfit);
+    return Blob();
+  };
+  if (carries_sums(options_.codec) && residual.empty()) {  // the values themselves are what crosses the wire
+    const auto piece = std::as_bytes(values);
+    return fit(Blob::view(piece, slot.gradient_sum.owner), is_addable(options_.codec, piece));
+  }
   Buffer bytes(encoded_bytes(options_.codec, count));
-  const auto scale = static_cast<float>(1.0 / static_cast<double>(slot.samples));
+  const std::uint64_t of_mean = samples_of_mean(options_.codec, slot.samples);
+  const auto scale = static_cast<float>(1.0 / static_cast<double>(of_mean));
   Encoding encoding = slot.encoding;
   if (encoding.dither) encoding.dither = encoding.dither->from(first);
-  slot.unfit =
-      judge(options_.self, bytes.bytes(), encode_sum(encoding, values, residual, scale, bytes.bytes()));
-  if (!slot.unfit) return Blob(std::move(bytes));
-  report(*slot.unfit);
+  const bool addable = encode_sum(encoding, values, residual, scale, bytes.bytes());
+  return fit(Blob(std::move(bytes)), addable);
+}
+
+// Empty when it is unfit.
+Blob Reduction::kept_piece(const Input& input, std::uint64_t segment) {
+  Blob piece = kept_.find(input.peer, input.slot, segment);
+  if (!carries_sums(options_.codec)) return piece;
+  const std::optional<Unfit> unfit = judge(input.peer, piece.bytes(), true, input.samples);
+  if (!unfit) return piece;
+  report(*unfit);
   return {};
+}
+
+float Reduction::weight_of(const Input& input) const {
+  if (!carries_sums(options_.codec)) return input.weight;
+  return static_cast<float>(1.0 / static_cast<double>(layout_.own_group()->samples));
 }
 
 void Reduction::seal_ready() {
@@ -342,8 +370,8 @@ void Reduction::add_contributions(std::uint64_t segment) {
   std::vector<Term> terms;
   for (const Input& input : layout_.own_group()->inputs) {
     const bool own = input.peer == options_.self;
-    terms.push_back({input.weight, own ? encode_own(*own_[input.slot], segment)
-                                       : kept_.find(input.peer, input.slot, segment)});
+    terms.push_back(
+        {weight_of(input), own ? encode_own(*own_[input.slot], segment) : kept_piece(input, segment)});
     if (terms.back().encoded.empty()) return;
   }
   if (layout_.is_root(segment) && layout_.groups().size() == 1) {
@@ -376,7 +404,7 @@ Blob Reduction::partial_of(const Group& group, std::uint64_t segment) const {
 // Terms in this codec become a segment of their mean.
 Reduction::Sum Reduction::add(Codec codec, std::uint64_t segment, const std::vector<Term>& terms) const {
   const std::uint64_t values = geometry().size(segment);
-  if (terms.size() == 1 && codec == mean_codec()) {
+  if (terms.size() == 1 && terms.front().weight == 1 && codec == mean_codec()) {
     const Blob& alone = terms.front().encoded;
     const auto decoded = digest_of_decoded(codec, alone.bytes(), values);
     TW_CHECK(decoded);  // is_addable

@@ -6,12 +6,12 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "average/arrivals.h"
 #include "average/geometry.h"
+#include "average/gradient_sum.h"
 #include "average/layout.h"
 #include "average/outgoing.h"
 #include "average/residual.h"
@@ -27,12 +27,14 @@ namespace tw {
 /// One peer's side of averaging one round: encodes own contributions, reduces the own share, collects the
 /// mean. A step machine; it knows no clock and no socket. docs/protocol.md.
 ///
+/// A contribution crosses the wire as the mean over its samples, in fp32 as their sum (carries_sums).
 /// Partial of a group, of a segment: sum over its contributions, in the order of the plan, of
-/// float(samples_i / samples of the group) * decode_i, encoded once (codec_of_mean) by the owner in the site.
+/// float(samples_i / samples of the group) * decode_i (of a sum: float(1 / samples of the group)), encoded
+/// once (codec_of_mean) by the owner in the site.
 /// Mean: sum over the groups, in the order of their numbers, of float(samples of the group / total) * decode
-/// of the partial, encoded once by the root, decoded by everybody. What is alone stays as it was encoded: a
-/// single contribution is its group's partial (in another codec, it is decoded and encoded in that), a single
-/// partial the mean. A plan without sites has one group, whose owners are the roots.
+/// of the partial, encoded once by the root, decoded by everybody. What is alone and weighs 1 stays as it was
+/// encoded: a single mean is its group's partial (in another codec, it is decoded and encoded in that), a
+/// single partial the mean. A plan without sites has one group, whose owners are the roots.
 ///
 /// Partials and means are made as soon as all that enters is here; what was received is kept, so that a plan
 /// with fewer or more contributions re-computes and re-sends only what changes: the partials of their groups,
@@ -62,9 +64,9 @@ class Reduction {
   explicit Reduction(Options options);
 
   /// An own slot is complete: its gradient sum over `samples` samples (> 0; the plan must name the same
-  /// number, or the slot stays unused). A residual (average/residual.h) is added to it. The views must stay
-  /// valid and unchanged as long as this object lives. Once for each slot below kMaxSlots.
-  void contribute(std::uint32_t slot, std::span<const float> gradient_sum, std::uint64_t samples,
+  /// number, or the slot stays unused). A residual (average/residual.h) is added to it. Both must stay valid
+  /// and unchanged as long as this object lives. Once for each slot below kMaxSlots.
+  void contribute(std::uint32_t slot, GradientSum gradient_sum, std::uint64_t samples,
                   std::span<const float> residual = {});
 
   /// This very contribution was made here.
@@ -147,7 +149,7 @@ class Reduction {
 
  private:
   struct OwnSlot {
-    std::span<const float> gradient_sum;
+    GradientSum gradient_sum;
     std::span<const float> residual;  ///< empty: none
     std::uint64_t samples = 0;
     Encoding encoding{};
@@ -195,7 +197,10 @@ class Reduction {
   const OwnSlot* own_slot(const Input& input) const;
   bool is_here(const Input& input, std::uint64_t segment) const;
 
-  std::optional<Unfit> judge(PeerId from, std::span<const std::byte> piece, bool addable) const;
+  std::optional<Unfit> judge(PeerId from, std::span<const std::byte> piece, bool addable,
+                             std::uint64_t samples) const;
+  Blob kept_piece(const Input& input, std::uint64_t segment);
+  float weight_of(const Input& input) const;
   void report(const Unfit& unfit);
   void report_again();
   Blob encode_own(OwnSlot& slot, std::uint64_t segment);

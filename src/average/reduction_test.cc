@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 
 #include "average/test_decoded.h"
@@ -100,7 +101,7 @@ class ReductionTest : public ::testing::Test {
 };
 
 TEST_F(ReductionTest, hands_out_contributions_when_slot_and_plan_are_there_and_results_first) {
-  reduction.contribute(0, ones, 1);
+  reduction.contribute(0, {ones}, 1);
   EXPECT_THAT(reduction.take_wakeups(), IsEmpty());
   EXPECT_FALSE(reduction.scattered());
   EXPECT_TRUE(reduction.adopt(plan_of_two()));
@@ -136,7 +137,7 @@ TEST_F(ReductionTest, tells_how_much_of_what_each_owes_is_here) {
   };
   const std::string other = std::to_string(kOther.value);
   EXPECT_THAT(debts(), IsEmpty());
-  reduction.contribute(0, ones, 1);
+  reduction.contribute(0, {ones}, 1);
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
   EXPECT_THAT(debts(), ElementsAre("contribution 0 of 2 " + other, "mean 0 of 2 " + other));
   EXPECT_EQ(reduction.missing_of(kOther), RangeSet(Range{2, 2}));
@@ -167,7 +168,7 @@ TEST_F(ReductionTest, refuses_malformed_segments_with_the_values_that_are_wrong)
 }
 
 TEST_F(ReductionTest, uses_nothing_from_a_peer_that_no_plan_names) {
-  reduction.contribute(0, ones, 1);
+  reduction.contribute(0, {ones}, 1);
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
   EXPECT_TRUE(reduction.on_scatter(kStranger, scatter(0)));
   EXPECT_TRUE(reduction.on_gather(kStranger, gather(plan_of_two(), 2)));
@@ -175,7 +176,7 @@ TEST_F(ReductionTest, uses_nothing_from_a_peer_that_no_plan_names) {
 }
 
 TEST_F(ReductionTest, a_second_copy_changes_nothing) {
-  reduction.contribute(0, ones, 1);
+  reduction.contribute(0, {ones}, 1);
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0, 3.0F)));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1, 3.0F)));
@@ -194,7 +195,7 @@ TEST_F(ReductionTest, uses_what_came_before_its_plan) {
   ASSERT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 2, 2.0F)));
   ASSERT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 3, 2.0F)));
   ASSERT_TRUE(reduction.on_gather(kStranger, gather(plan_of_two(), 0, 9.0F))) << "nobody is a stranger yet";
-  reduction.contribute(0, ones, 1);
+  reduction.contribute(0, {ones}, 1);
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
   ASSERT_TRUE(reduction.complete());
   EXPECT_THAT(mean_of(reduction), ::testing::Each(2.0F)) << "what a stranger sent is not used";
@@ -248,7 +249,7 @@ TEST_F(ReductionTest, names_whoever_sends_values_that_are_not_finite_once) {
 
 TEST_F(ReductionTest, names_itself_when_its_own_values_are_not_finite) {
   ones[3] = std::nanf("");
-  reduction.contribute(0, ones, 1);
+  reduction.contribute(0, {ones}, 1);
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1)));
   EXPECT_THAT(unfit(), ElementsAre("not finite 1"));
@@ -277,7 +278,7 @@ TEST_F(NormCap, refuses_a_segment_beyond_it_and_names_its_sender) {
 
 TEST_F(NormCap, is_of_the_gradient_per_sample_and_of_each_segment) {
   std::vector<float> fours(kGeometry.length, 4.0F);  // 5.7 in a segment of two
-  reduction.contribute(0, fours, 2);
+  reduction.contribute(0, {fours}, 2);
   ASSERT_TRUE(reduction.adopt(plan_for_two_samples()));
   EXPECT_THAT(pull(kOther), ElementsAre("scatter 2", "scatter 3"));
   EXPECT_THAT(unfit(), IsEmpty());
@@ -285,7 +286,7 @@ TEST_F(NormCap, is_of_the_gradient_per_sample_and_of_each_segment) {
 
 TEST_F(NormCap, keeps_an_own_contribution_beyond_it_from_being_sent_or_added) {
   ones[4] = 6;  // segment 2 goes to the other one
-  reduction.contribute(0, ones, 1);
+  reduction.contribute(0, {ones}, 1);
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
   EXPECT_THAT(pull(kOther), IsEmpty());
   EXPECT_THAT(unfit(), ElementsAre(::testing::EndsWith("of 1")));
@@ -313,9 +314,29 @@ TEST_F(NormCap, is_told_again_to_whoever_counts_on_such_a_contribution) {
   EXPECT_THAT(unfit(), IsEmpty());
 }
 
+TEST_F(NormCap, is_of_the_gradient_per_sample_where_others_send_their_sums_too) {
+  Plan plan = plan_of_two();
+  plan.draft.contributors[1].samples = 2;
+  ASSERT_TRUE(reduction.adopt(plan));
+  EXPECT_TRUE(reduction.on_scatter(kOther, scatter(0, 7))) << "9.9 over two samples";
+  EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(1, 8))), HasSubstr("beyond the cap 5"));
+}
+
+TEST_F(NormCap, judges_what_came_before_its_plan_once_the_plan_says_over_how_many_samples_it_is) {
+  Plan plan = plan_of_two();
+  plan.draft.contributors[1].samples = 2;
+  reduction.contribute(0, {ones}, 1);
+  EXPECT_TRUE(reduction.on_scatter(kOther, scatter(0, 7)));
+  EXPECT_TRUE(reduction.on_scatter(kOther, scatter(1, 8)));
+  EXPECT_THAT(unfit(), IsEmpty());
+  ASSERT_TRUE(reduction.adopt(plan));
+  EXPECT_THAT(pull(kThird), ElementsAre("gather 0")) << "the other segment is in no mean";
+  EXPECT_THAT(unfit(), ElementsAre(::testing::EndsWith("of 2")));
+}
+
 TEST_F(NormCap, calls_infinity_not_finite) {
   ones[4] = std::numeric_limits<float>::infinity();
-  reduction.contribute(0, ones, 1);
+  reduction.contribute(0, {ones}, 1);
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
   EXPECT_THAT(pull(kOther), IsEmpty());
   EXPECT_THAT(unfit(), ElementsAre("not finite 1"));
@@ -325,20 +346,20 @@ TEST_F(NormCap, calls_infinity_not_finite) {
 TEST_F(ReductionTest, takes_weights_from_the_plan_and_nothing_from_slots_that_it_does_not_name) {
   Plan plan = plan_of_two();
   plan.draft.contributors = {contribution(kSelf, 1), contribution(kOther, 3)};
-  reduction.contribute(0, ones, 1);
+  reduction.contribute(0, {ones}, 1);
   ASSERT_TRUE(reduction.adopt(plan));
-  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0, 5)));
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0, 15)));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0, 1000, 1)));
   ASSERT_TRUE(reduction.on_scatter(kThird, scatter(0, 1000)));
-  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1, 5)));
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1, 15)));
   ASSERT_TRUE(reduction.on_gather(kOther, gather(plan, 2, 4)));
   ASSERT_TRUE(reduction.on_gather(kOther, gather(plan, 3, 4)));
   ASSERT_TRUE(reduction.complete());
-  EXPECT_THAT(mean_of(reduction), ::testing::Each(4.0F));  // (1 * 1 + 3 * 5) / 4
+  EXPECT_THAT(mean_of(reduction), ::testing::Each(4.0F));  // (1 + 15) / 4
 }
 
 TEST_F(ReductionTest, is_left_as_it_was_by_all_that_it_refuses) {
-  reduction.contribute(0, ones, 1);
+  reduction.contribute(0, {ones}, 1);
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
   const auto refused = [&](PeerId from, Scatter piece, auto&& damage) {
     damage(piece);
@@ -407,14 +428,30 @@ TEST_F(ReductionTest, refuses_plans_that_are_old_or_malformed) {
 }
 
 TEST_F(ReductionTest, sends_no_slot_whose_samples_the_plan_has_wrong) {
-  reduction.contribute(0, ones, 2);
+  reduction.contribute(0, {ones}, 2);
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
   EXPECT_THAT(pull(kOther), IsEmpty());
   EXPECT_FALSE(reduction.scattered());
 }
 
+TEST_F(ReductionTest, sends_the_values_themselves_in_fp32_and_keeps_their_owner_until_the_message_is_gone) {
+  const auto owner = std::make_shared<std::vector<float>>(kGeometry.length, 1.0F);  // owners: as below
+  std::optional<Message> under_way;
+  {
+    Reduction other({.self = kSelf, .round = kRound, .geometry = kGeometry});
+    other.contribute(0, {*owner, owner}, 2);
+    ASSERT_TRUE(other.adopt(plan_for_two_samples()));
+    under_way = other.next_bulk(kOther);
+  }
+  const auto piece = std::get<Scatter>(*under_way).payload.bytes();
+  EXPECT_EQ(static_cast<const void*>(piece.data()), owner->data() + kGeometry.first(2));
+  EXPECT_EQ(owner.use_count(), 2);
+  under_way.reset();
+  EXPECT_EQ(owner.use_count(), 1);
+}
+
 TEST_F(ReductionTest, hands_everything_again_to_a_participant_that_was_away) {
-  reduction.contribute(0, ones, 1);
+  reduction.contribute(0, {ones}, 1);
   ASSERT_TRUE(reduction.adopt(plan_of_two(1)));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0)));
   EXPECT_THAT(pull(kOther), ElementsAre("gather 0", "scatter 2", "scatter 3"));
@@ -435,7 +472,7 @@ TEST_F(ReductionTest, a_contributor_that_gets_no_mean_is_owed_nothing) {
   Plan plan = plan_of_two();
   plan.shares = {{kOther, 0, 4}};
   plan.participants = {kOther, kThird};
-  reduction.contribute(0, ones, 1);
+  reduction.contribute(0, {ones}, 1);
   ASSERT_TRUE(reduction.adopt(plan));
   EXPECT_THAT(reduction.owing(), IsEmpty());
   EXPECT_THAT(pull(kOther), ElementsAre("scatter 0", "scatter 1", "scatter 2", "scatter 3"));
@@ -449,8 +486,8 @@ TEST(ReductionAlone, adds_the_residual_to_what_it_contributes) {
   plan.shares = {{kSelf, 0, 4}};
   plan.participants = {kSelf};
   Reduction reduction({.self = kSelf, .round = kRound, .geometry = kGeometry});
-  reduction.contribute(0, sum, 2, residual);
-  reduction.contribute(1, sum, 2);
+  reduction.contribute(0, {sum}, 2, residual);
+  reduction.contribute(1, {sum}, 2);
   ASSERT_TRUE(reduction.adopt(plan));
   ASSERT_TRUE(reduction.complete());
   EXPECT_THAT(mean_of(reduction), ::testing::Each(0.5F * 1.75F + 0.5F * 1.5F));

@@ -86,7 +86,7 @@ void cross_the_wire(Codec codec, std::span<float> values) {
 /// A segment of a contribution as its owner decodes it.
 std::vector<float> received(Codec codec, const WeightedGradient& c, const Geometry& geometry,
                             std::uint64_t segment) {
-  const auto scale = static_cast<float>(1.0 / static_cast<double>(c.samples));
+  const auto scale = codec == Codec::fp32 ? 1.0F : static_cast<float>(1.0 / static_cast<double>(c.samples));
   std::vector<float> values;
   for (std::uint64_t i = 0; i < geometry.size(segment); ++i)
     values.push_back(c.gradient_sum[geometry.first(segment) + i] * scale);
@@ -102,10 +102,11 @@ std::vector<float> received(Codec codec, const WeightedGradient& c, const Geomet
   return values;
 }
 
-/// A segment of a mean over some samples, as it crossed the wire.
+/// A segment of a mean over some samples, or of their sum, as it crossed the wire.
 struct Part {
   std::uint64_t samples = 0;
   std::vector<float> values;
+  bool is_sum = false;
 };
 
 /// What the mean of parts in this codec crosses the wire as.
@@ -113,12 +114,13 @@ Codec codec_of_their_mean(Codec codec) { return codec == Codec::int4 ? Codec::in
 
 Part mean_of(const std::vector<Part>& parts, Codec codec) {
   const Codec out = codec_of_their_mean(codec);
-  if (parts.size() == 1 && codec == out) return parts.front();
+  const bool is_mean = !parts.front().is_sum || parts.front().samples == 1;
+  if (parts.size() == 1 && codec == out && is_mean) return {parts.front().samples, parts.front().values};
   Part mean{0, std::vector<float>(parts.front().values.size())};
   for (const Part& part : parts) mean.samples += part.samples;
   for (const Part& part : parts) {
-    const auto weight =
-        static_cast<float>(static_cast<double>(part.samples) / static_cast<double>(mean.samples));
+    const double counts = part.is_sum ? 1.0 : static_cast<double>(part.samples);
+    const auto weight = static_cast<float>(counts / static_cast<double>(mean.samples));
     for (std::size_t i = 0; i < mean.values.size(); ++i) mean.values[i] += weight * part.values[i];
   }
   cross_the_wire(out, mean.values);
@@ -135,7 +137,7 @@ std::vector<float> reference_mean(Codec codec, std::span<const WeightedGradient>
     std::map<std::uint32_t, std::vector<Part>> groups;
     for (const WeightedGradient& c : contributions) {
       TW_CHECK(c.samples > 0 && c.gradient_sum.size() == geometry.length);
-      groups[c.group].push_back({c.samples, received(codec, c, geometry, s)});
+      groups[c.group].push_back({c.samples, received(codec, c, geometry, s), codec == Codec::fp32});
     }
     std::vector<Part> partials;
     for (const auto& [number, parts] : groups) partials.push_back(mean_of(parts, codec));
@@ -148,10 +150,10 @@ std::vector<float> reference_mean(Codec codec, std::span<const WeightedGradient>
 std::vector<float> reference_loss(Codec codec, const WeightedGradient& contribution,
                                   const Geometry& geometry) {
   std::vector<float> loss;
+  const auto samples = static_cast<float>(codec == Codec::fp32 ? 1 : contribution.samples);
   for (std::uint64_t s = 0; s < geometry.segments(); ++s) {
     for (const float sent : received(codec, contribution, geometry, s))
-      loss.push_back(contribution.gradient_sum[loss.size()] -
-                     static_cast<float>(contribution.samples) * sent);
+      loss.push_back(contribution.gradient_sum[loss.size()] - samples * sent);
   }
   return loss;
 }

@@ -41,9 +41,10 @@ void lose(const Encoding& encoding, std::span<const float> gradient_sum, const C
     std::fill(residual.begin(), residual.end(), 0.0F);
   }
   const auto bytes = std::span(block.encoded).first(encoded_bytes(encoding.codec, count));
-  encode(encoding, values, static_cast<float>(1.0 / static_cast<double>(contributed.samples)), bytes);
+  const std::uint64_t of_mean = samples_of_mean(encoding.codec, contributed.samples);
+  encode(encoding, values, static_cast<float>(1.0 / static_cast<double>(of_mean)), bytes);
   decode(encoding.codec, bytes, sent);
-  const auto samples = static_cast<float>(contributed.samples);
+  const auto samples = static_cast<float>(of_mean);
   for (std::size_t i = 0; i < count; ++i) residual[i] += values[i] - samples * sent[i];
 }
 

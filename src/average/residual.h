@@ -27,6 +27,11 @@ std::uint32_t dither_seed(Round round, PeerId peer, std::uint32_t slot);
 /// That of one contribution; only int8 can be stochastic.
 Encoding encoding_of(Codec codec, bool stochastic, std::uint32_t seed);
 
+/// Over how many samples a contribution of so many is a mean on the wire.
+constexpr std::uint64_t samples_of_mean(Codec codec, std::uint64_t samples) {
+  return carries_sums(codec) ? 1 : samples;
+}
+
 /// Encodes scale * (gradient_sum + residual), each operation rounded; an empty residual is none. Sizes as for
 /// encode of one segment, and what it returns.
 bool encode_sum(const Encoding& encoding, std::span<const float> gradient_sum,
@@ -40,8 +45,8 @@ struct Contributed {
 };
 
 /// Brings the residual up to date with a contribution that counts in a committed round: the residual (not
-/// where the contribution carried it) + what was to be sent - samples * what was sent, each operation
-/// rounded. The contribution that carried it comes first.
+/// where the contribution carried it) + what was to be sent - samples * what was sent (a mean over these;
+/// a sum as it is), each operation rounded. The contribution that carried it comes first.
 void keep_loss(const Encoding& encoding, const Geometry& geometry, const Contributed& contributed,
                std::span<float> residual);
 

@@ -189,7 +189,7 @@ class Cluster {
 
   void take_slot(PeerId id, Peer& peer) {
     const auto& [samples, values] = slots_.at({id, peer.slots.front()});
-    peer.reduction.contribute(peer.slots.front(), values, samples);
+    peer.reduction.contribute(peer.slots.front(), {values}, samples);
     peer.slots.pop_front();
   }
 

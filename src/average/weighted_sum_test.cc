@@ -33,9 +33,9 @@ TEST(WeightedSum, is_the_reference_mean_at_every_length) {
     std::vector<Addend> addends;
     for (const WeightedGradient& input : inputs) {
       auto& bytes = encoded.emplace_back(encoded_bytes(codec, geometry.length));
-      encode(codec, input.gradient_sum, static_cast<float>(1.0 / static_cast<double>(input.samples)), bytes);
-      addends.push_back(
-          {static_cast<float>(static_cast<double>(input.samples) / static_cast<double>(total)), bytes});
+      const double of_mean = carries_sums(codec) ? 1 : static_cast<double>(input.samples);
+      encode(codec, input.gradient_sum, static_cast<float>(1.0 / of_mean), bytes);
+      addends.push_back({static_cast<float>(of_mean / static_cast<double>(total)), bytes});
     }
     std::vector<std::byte> sum(encoded_bytes(codec_of_mean(codec), geometry.length));
     const Digest digest = reduce_segment(codec, addends, geometry.length, sum);

@@ -51,6 +51,16 @@ class Blob {
     bytes_ = std::shared_ptr<const std::byte[]>(owner, owner->data());  // owners: as above
   }
 
+  /// Bytes of somebody else, who must not change them while a copy of this Blob lives; `owner` keeps them
+  /// there, where it is given.
+  // owners: whoever made the bytes, and every copy of this Blob
+  static Blob view(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
+    Blob blob;
+    blob.bytes_ = std::shared_ptr<const std::byte[]>(owner, bytes.data());  // owners: as above
+    blob.size_ = bytes.size();
+    return blob;
+  }
+
   std::span<const std::byte> bytes() const { return {bytes_.get(), size_}; }
 
   std::size_t size() const { return size_; }

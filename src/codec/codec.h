@@ -49,6 +49,10 @@ constexpr Codec codec_of_mean(Codec codec) { return codec == Codec::int4 ? Codec
 /// at encoded_bytes(codec, first value).
 inline constexpr std::size_t kCodecPiece = 256;
 
+/// Whether a contribution crosses the wire as its gradient sum, and not as the mean over its samples: fp32
+/// loses nothing by the size of a sum, and needs no multiplication where it is sent.
+constexpr bool carries_sums(Codec codec) { return codec == Codec::fp32; }
+
 std::size_t encoded_bytes(Codec codec, std::size_t values);
 
 /// The most values that so many bytes can hold.

@@ -61,6 +61,23 @@ class Averaging {
 
   double bound_s() const { return bound_seconds(static_cast<std::uint64_t>(kBytes), lines_); }
 
+  /// These lines carry so much of what they do, from the call of one round to that of another one.
+  void slow_down(const std::vector<std::size_t>& places, double factor, Round from, Round to) {
+    const auto set = [this, places](double part) {
+      return [this, places, part](World& world) {
+        for (const std::size_t place : places) {
+          const Line& line = lines_[place].line;
+          world.set_line(peers_[place], {part * line.up_bytes_per_s, part * line.down_bytes_per_s});
+        }
+      };
+    };
+    in_round(from, 0, set(factor));
+    in_round(to, 0, set(1));
+  }
+
+  /// What the round took of the bound, latencies left out; 1: no time was lost.
+  double share_of_bound(Round round) const { return bound_s() / (seconds(round) - kLatency_s); }
+
   /// From the call at the first peer to the commit at the last one that commits.
   double seconds(Round round) const { return to_seconds(committed_at_.at(round) - called_at_.at(round)); }
 
@@ -163,6 +180,39 @@ TEST(AveragingStory, with_a_line_that_drops_to_a_tenth_in_mid_round_goes_on_and_
     EXPECT_LE(averaging.seconds(6), 8.5) << averaging.times();
     for (Round round = 8; round <= 12; ++round) {
       EXPECT_LE(averaging.seconds(round), 1.05 * kBytes / (50 * kMbit)) << averaging.times();
+    }
+  }
+}
+
+struct Disturbance {
+  std::vector<double> rates;
+  std::vector<std::size_t> slow;
+  double factor;
+};
+
+// A line that was known to be slow gets a small share or none, and never shows by itself that it could do
+// more.
+TEST(AveragingStory, is_back_at_its_bound_three_rounds_after_slow_lines_have_recovered) {
+  const std::vector<double> fast_and_slow = {1000, 1000, 200, 200}, equal = {500, 500, 500, 500};
+  const std::vector<double> uneven = {1000, 400, 300, 200, 100};
+  for (const auto& [rates, slow, factor] : {Disturbance{fast_and_slow, {0}, 0.1},
+                                            {fast_and_slow, {0, 1}, 0.1},
+                                            {fast_and_slow, {0}, 0.3},
+                                            {fast_and_slow, {2}, 0.3},
+                                            {equal, {0}, 0.3},
+                                            {equal, {0, 1}, 0.1},
+                                            {equal, {0, 1}, 0.3},
+                                            {uneven, {1}, 0.1},
+                                            {uneven, {0, 1, 2}, 0.1}}) {
+    constexpr Round kFrom = 5, kTo = 11, kLast = 18;
+    Averaging averaging(rates, kLast);
+    averaging.slow_down(slow, factor, kFrom, kTo);
+    averaging.run();
+    ASSERT_EQ(averaging.rounds(), kLast);
+    for (Round round = kTo + 3; round <= kLast; ++round) {
+      EXPECT_GE(averaging.share_of_bound(round), 0.93)
+          << "round " << round << " of" << averaging.times() << "; " << rates[0] << ", " << rates[1] << "; "
+          << slow.size() << " lines times " << factor;
     }
   }
 }

@@ -154,7 +154,8 @@ float Tamper::changed_value(float value) {
     case FaultKind::send_infinite:
       return sign * Limits::infinity();
     case FaultKind::send_huge:
-      return sign * (random_.chance(0.5) ? 1e4F : Limits::max() / 4);
+      // A mean over no more than 1e5 samples, where sums cross the wire, is as large.
+      return sign * (random_.chance(0.5) ? (carries_sums(codec_) ? 1e9F : 1e4F) : Limits::max() / 4);
     default:
       return -value;
   }

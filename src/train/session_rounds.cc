@@ -89,7 +89,8 @@ void Session::Machine::contribute_what_is_done() {
       continue;
     contributed_[c.slot] = true;
     swarm_->close_slot(c.slot);
-    reduction_->contribute(c.slot, state_->slot(c.slot).sum, c.samples, state_->carried(c.slot));
+    const auto& sum = state_->slot(c.slot).sum;
+    reduction_->contribute(c.slot, {*sum, sum}, c.samples, state_->carried(c.slot));
   }
 }
 
@@ -267,6 +268,8 @@ void Session::Machine::act(const Committed& committed) {
   std::vector<Contribution> made = record.contributors;
   std::erase_if(made, [&](const Contribution& c) { return !reduction_->made(c); });
   reduction_.reset();
+  meter_.end_round();
+  swarm_->measured(meter_.line());
   tip_ = Tip{record, {}};
   ++updates_under_way_;
   last_jobs_ = 0;

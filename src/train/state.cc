@@ -18,6 +18,17 @@ namespace {
 constexpr std::size_t kPiece = 2048;
 static_assert(kPiece % kCodecPiece == 0);
 
+/// Zeros; those of before where nobody else has them any more.
+// owners: the slot, and messages under way
+void clear(std::shared_ptr<std::vector<float>>& sum, std::size_t length) {
+  if (sum.use_count() == 1) {
+    // Letting go of a copy follows upon whatever other owners read before they let go.
+    std::shared_ptr<std::vector<float>>(sum).reset();  // owners: this line
+    return sum->assign(length, 0.0F);
+  }
+  sum = std::make_shared<std::vector<float>>(length, 0.0F);  // owners: as above
+}
+
 }  // namespace
 
 TrainState::TrainState(Trainer& trainer, const RunOptions& run)
@@ -33,13 +44,13 @@ Digest TrainState::initialise() {
 }
 
 double TrainState::accumulate(Round round, GradientSlot& slot, const RangeSet& samples) {
-  if (slot.sum.size() != parameters_.size() || slot.round != round) {
-    slot.sum.assign(parameters_.size(), 0.0F);
+  if (!slot.sum || slot.round != round) {
+    clear(slot.sum, parameters_.size());
     slot.round = round;
   }
   double loss = 0;
   for (const Range& range : samples.ranges())
-    loss += trainer_.accumulate(parameters_, {range.first, range.count}, slot.sum);
+    loss += trainer_.accumulate(parameters_, {range.first, range.count}, *slot.sum);
   return loss;
 }
 
@@ -86,7 +97,7 @@ void TrainState::keep_losses(Round round, const Geometry& geometry, std::span<co
   const auto keep = [&](const Contribution& c) {
     const bool carrier = c.slot == kCarrier;
     const Encoding encoding = encoding_of(run_.codec, run_.dithers(), dither_seed(round, c.peer, c.slot));
-    keep_loss(encoding, geometry, {slots_.at(c.slot).sum, c.samples, carrier}, residual_);
+    keep_loss(encoding, geometry, {*slots_.at(c.slot).sum, c.samples, carrier}, residual_);
   };
   for (const Contribution& c : own) {
     if (c.slot == kCarrier) keep(c);

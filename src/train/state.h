@@ -21,7 +21,8 @@ namespace tw {
 /// complete until its round is decided, when nothing writes to it.
 struct GradientSlot {
   Round round = 0;  ///< whose gradients are in it
-  std::vector<float> sum;
+  // owners: the slot, and messages of that round that are still under way
+  std::shared_ptr<std::vector<float>> sum;
 };
 
 /// Everything a peer trains with: parameters, optimizer, gradient slots. Compute thread only, but for slot(),

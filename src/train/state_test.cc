@@ -51,7 +51,7 @@ struct Peer {
   /// Returns the gradient sum.
   std::vector<float> work(Round round, std::uint32_t slot, std::uint64_t microbatch) {
     state.accumulate(round, state.slot(slot), RangeSet(Range{(round - 1) * 8 + microbatch * 4, 4}));
-    return state.slot(slot).sum;
+    return *state.slot(slot).sum;
   }
 
   std::vector<float> carried(std::uint32_t slot = TrainState::kCarrier) const {
@@ -75,6 +75,18 @@ std::vector<float> sum_of(std::vector<float> a, const std::vector<float>& b) {
 }
 
 const std::vector<float> kNothing(kLength);
+
+TEST(GradientSlot, leaves_to_messages_that_are_under_way_what_they_refer_to) {
+  Peer peer(options(Codec::fp32));
+  const std::vector<float> first = peer.work(1, 0, 0);
+  auto under_way = peer.state.slot(0).sum;  // owners: the slot, and this test as a message
+  peer.work(2, 0, 1);
+  EXPECT_NE(peer.state.slot(0).sum, under_way);
+  EXPECT_EQ(*under_way, first);
+  const void* before = peer.state.slot(0).sum->data();
+  peer.work(3, 0, 0);
+  EXPECT_EQ(peer.state.slot(0).sum->data(), before) << "nobody else has it";
+}
 
 TEST(ErrorFeedback, carries_what_rounding_took_into_the_next_round) {
   Peer peer(options(Codec::int4));

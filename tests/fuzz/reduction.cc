@@ -56,7 +56,7 @@ class ReductionStory {
       }
       case 1: {
         const auto slot = static_cast<std::uint32_t>(input_.below(3));
-        if (given_.insert(slot).second) reduction_.contribute(slot, gradient_, 2 * (1 + input_.below(6)));
+        if (given_.insert(slot).second) reduction_.contribute(slot, {gradient_}, 2 * (1 + input_.below(6)));
         break;
       }
       case 2:
