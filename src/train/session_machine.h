@@ -68,6 +68,7 @@ class Session::Machine final : public NetworkEvents {
   void emit(Phase phase, Round round, std::string why = {},
             std::vector<std::pair<std::string, double>> numbers = {});
   void emit_about(PeerId peer, Phase phase, Round round, std::string why);
+  void refuse(Cause cause, std::optional<PeerId> peer, std::string why);
   std::string describe_wait() const;
   std::uint64_t held_bytes() const;
   void watch_waits();
