@@ -33,7 +33,8 @@ Frame frame_of(std::size_t payload) {
 
 class End final : public NetworkEvents {
  public:
-  explicit End(std::uint64_t id) : self_{id}, network_(loop_, self_, random_, [](const std::string&) {}, {}) {
+  explicit End(std::uint64_t id)
+      : self_{id}, network_(loop_, self_, random_, [](Cause, const std::string&) {}, {}) {
     network_.greet_with(frame_of(id));
   }
 

@@ -120,7 +120,7 @@ bool take_part(int rank, const RunOptions& run, bool spin, Board& board) {
     options.join = {board.address};
   }
   const auto fail = [&](const std::string& what) { fmt::print(stderr, "{}\n", what); };
-  TcpNetwork network(loop, options.self, random, fail);
+  TcpNetwork network(loop, options.self, random, [&](Cause, const std::string& what) { fail(what); });
   ThreadExecutor compute(loop, fail);
   ThreadExecutor disk(loop, fail);
   Session session({loop, network, files, compute, disk, notes}, options, trainer);

@@ -23,10 +23,11 @@ constexpr Duration kFarewell = std::chrono::seconds(3);
 
 PeerProcess::PeerProcess(PeerOptions options, std::unique_ptr<Trainer> trainer, SessionObserver* observer)
     : options_(std::move(options)),
-      network_(
-          loop_, options_.session.self, random_,
-          [this](const std::string& what) { emit({.at = loop_.now(), .phase = Phase::refuse, .why = what}); },
-          {.tls = options_.tls.get(), .most_streams = options_.most_streams}),
+      network_(loop_, options_.session.self, random_,
+               [this](Cause cause, const std::string& what) {
+                 emit({.at = loop_.now(), .phase = Phase::refuse, .why = what, .cause = cause});
+               },
+               {.tls = options_.tls.get(), .most_streams = options_.most_streams}),
       trainer_(std::move(trainer)),
       compute_(loop_, [this](const std::string& what) { fail("training failed: " + what); }),
       disk_(loop_, [this](const std::string& what) { fail("the disk work failed: " + what); }),
@@ -93,6 +94,11 @@ void PeerProcess::show_how_to_join(const std::string& address) {
 }
 
 void PeerProcess::emit(const Event& event) {
+  if (event.phase != Phase::refuse) return tell(event);
+  if (const auto first = refusals_.take(event)) tell(*first);
+}
+
+void PeerProcess::tell(const Event& event) {
   if (log_) log_->emit(completed(event));
   if (options_.quiet) return;
   if (const auto line = progress_.line_for(event)) say(*line);
@@ -119,6 +125,7 @@ void PeerProcess::look() {
     told_log_trouble_ = true;
     complain(log_->trouble()->message + "; training goes on", kDone);
   }
+  for (const Event& refusals : refusals_.due(loop_.now())) tell(refusals);
   if (session_.finished()) return loop_.stop();
   loop_.at(loop_.now() + kLookAtSelfEvery, [this] { look(); });
 }
@@ -133,6 +140,7 @@ void PeerProcess::say_farewell(const std::string& why) {
     for (const Member& member : session_.members()) network_.close(member.peer);
     loop_.run_until([this] { return network_.flushed() || signals_ > 1; }, kFarewell);
   }
+  for (const Event& refusals : refusals_.rest()) tell(refusals);
   const LinkBytes bytes = network_.total();
   emit({.at = loop_.now(),
         .phase = Phase::stop,

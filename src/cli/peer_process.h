@@ -15,6 +15,7 @@
 #include "host/random_os.h"
 #include "host/tls.h"
 #include "monitor/event_log_json.h"
+#include "monitor/refusal_count.h"
 #include "train/session.h"
 #include "train/trainer.h"
 
@@ -43,6 +44,7 @@ class PeerProcess final : public EventSink {
   void emit(const Event& event) override;
 
  private:
+  void tell(const Event& event);  // to the log and the terminal
   Status open_log();
   Event completed(Event event) const;
   void show_how_to_join(const std::string& address);
@@ -57,6 +59,7 @@ class PeerProcess final : public EventSink {
   OsRandom random_;
   DiskFiles files_;
   ProgressText progress_;
+  RefusalCount refusals_;
   std::optional<JsonEventLog> log_;
   bool told_log_trouble_ = false;
   std::string failure_;  ///< of this process, outside the session

@@ -20,6 +20,12 @@ std::string measured(const Event& event, const char* number, const char* format)
   return value ? fmt::format(fmt::runtime(format), *value) : "";
 }
 
+/// Refusals of one cause are told together (monitor/refusal_count.h).
+std::string repeated(const Event& event) {
+  const double count = number_in(event, "count").value_or(1);
+  return count > 1 ? fmt::format(" ({:.0f} of this kind)", count) : "";
+}
+
 std::string evaluation_line(const Event& event) {
   std::string line = fmt::format("round {}", event.round);
   line += measured(event, "loss", "  test loss {:.4f}");
@@ -88,7 +94,7 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
       return begun_ ? round + "no checkpoint, training goes on" + because(event)
                     : "skipped a checkpoint" + because(event);
     case Phase::refuse:
-      return (event.peer ? "turned away " + about(event) : "no link") + because(event);
+      return (event.peer ? "turned away " + about(event) : "no link") + because(event) + repeated(event);
     default:
       return std::nullopt;
   }

@@ -60,6 +60,8 @@ TEST_F(Terminal, says_who_was_turned_away_and_what_came_to_nothing) {
             "turned away peer 3: another run");
   EXPECT_EQ(show({.phase = Phase::refuse, .why = "10.0.0.5:7000: connection refused"}),
             "no link: 10.0.0.5:7000: connection refused");
+  EXPECT_EQ(show({.phase = Phase::refuse, .why = "10.0.0.5:7000: silent", .numbers = {{"count", 640}}}),
+            "no link: 10.0.0.5:7000: silent (640 of this kind)");
 }
 
 TEST_F(Terminal, tells_resuming_from_taking_the_state_of_others) {

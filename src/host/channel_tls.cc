@@ -32,6 +32,7 @@ constexpr std::size_t kMostReason = 1 << 10;
 // not count, small enough for the second-level cache.
 constexpr std::size_t kSendBytes = 128 << 10;
 constexpr std::size_t kReceiveBytes = 128 << 10;
+constexpr std::size_t kGreetingBytes = 20 << 10;  // before the link is open: room for one record
 
 constexpr std::string_view kPlainBegin = "TWND";  // of a Preface
 
@@ -378,7 +379,8 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
       return;
     }
     if (wire_.begin == wire_.end) wire_.begin = wire_.end = 0;
-    if (wire_.arrived.empty()) wire_.arrived.resize(kReceiveBytes);
+    const std::size_t room_bytes = stage_ == Stage::open ? kReceiveBytes : kGreetingBytes;
+    if (wire_.arrived.size() < room_bytes) wire_.arrived.resize(room_bytes);
     if (wire_.begin > 0) {
       std::memmove(wire_.arrived.data(), &wire_.arrived[wire_.begin], wire_.end - wire_.begin);
       wire_.end -= std::exchange(wire_.begin, 0);

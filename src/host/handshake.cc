@@ -91,7 +91,8 @@ void Handshake::on_frame(Stream& stream, Frame frame) {
 void Handshake::on_end(Stream&, const std::string& why) {
   const auto rejection = rejection_in(why);
   if (rejection && dials_) return fail(Ending::refused_there, why);
-  fail(Ending::lost, rejection ? rejection->words : why);
+  if (rejection) return fail(Ending::credential, rejection->words);
+  fail(Ending::lost, why);
 }
 
 void Handshake::hear_greeting(const Greeting& greeting) {

@@ -36,6 +36,7 @@ class Handshake : public StreamUser {
     refused_there,  ///< the other peer refused; why is its message
     duplicate,      ///< another connection is the link between the two
     nonsense,       ///< the other side does not follow the protocol
+    credential,     ///< the other side dialed, and shows no token that holds here
     lost,           ///< the connection did not come about, broke or took too long
   };
 
@@ -58,9 +59,6 @@ class Handshake : public StreamUser {
   void drop();
 
   bool dials() const { return dials_; }
-
-  /// Somebody whom this peer did not agree to talk to: there must not be many of them.
-  bool stranger() const { return !dials_ && (stage_ < Stage::verdict || stage_ == Stage::leaving); }
 
   /// Both hellos were fine here; the link opens unless the connection fails or the other side refuses.
   bool admitted() const { return stage_ == Stage::verdict || stage_ == Stage::bulk; }

@@ -6,6 +6,7 @@
 #include <net/if.h>
 
 #include <asio/ip/tcp.hpp>
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
@@ -13,13 +14,15 @@
 #include "host/lifeline.h"
 #include "host/loop.h"
 #include "host/socket_error.h"
-#include "host/stream.h"
 
 namespace tw {
 namespace {
 
 using namespace std::chrono_literals;
 using asio::ip::tcp;
+
+constexpr Duration kWindow = 10ms;
+constexpr int kMostInWindow = 40;
 
 /// An address of this family on the first interface that is up and leads somewhere; link-local ones of IPv6
 /// lead nowhere without naming the interface.
@@ -73,6 +76,11 @@ std::error_code bind_and_listen(tcp::acceptor& acceptor, const Address& address)
   return error;
 }
 
+bool is_exhaustion(const std::error_code& error) {
+  const int number = error.value();  // of the system, all that accept ends with
+  return number == EMFILE || number == ENFILE || number == ENOBUFS || number == ENOMEM;
+}
+
 }  // namespace
 
 struct Listener::Socket {
@@ -82,38 +90,51 @@ struct Listener::Socket {
   Lifeline life;
 };
 
-Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const Tls* tls, const std::string& address,
-                                                 Accepted accepted) {
+Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& address, Accepted accepted,
+                                                 Exhausted exhausted) {
   const auto parsed = parse_address(address);
   if (!parsed) return Error{fmt::format("cannot listen: {}", parsed.error().message)};
   auto socket = std::make_unique<Socket>(loop);
   if (const auto error = bind_and_listen(socket->acceptor, parsed.value()))
     return cannot_listen(address, error);
-  return std::unique_ptr<Listener>(new Listener(loop, tls, std::move(socket), std::move(accepted)));
+  std::unique_ptr<Listener> listener(
+      new Listener(loop, std::move(socket), std::move(accepted), std::move(exhausted)));
+  listener->accept();
+  return listener;
 }
 
-Listener::Listener(Loop& loop, const Tls* tls, std::unique_ptr<Socket> socket, Accepted accepted)
+Listener::Listener(Loop& loop, std::unique_ptr<Socket> socket, Accepted accepted, Exhausted exhausted)
     : loop_(loop),
-      tls_(tls),
       socket_(std::move(socket)),
       accepted_(std::move(accepted)),
+      exhausted_(std::move(exhausted)),
       address_(reachable(socket_->acceptor.local_endpoint())) {}
 
 Listener::~Listener() = default;
 
 void Listener::accept() {
-  if (accepting_) return;
-  accepting_ = true;
   socket_->acceptor.async_accept(socket_->life.tie([this](const std::error_code& error, tcp::socket socket) {
-    accepting_ = false;
-    if (!error) {
-      // owners: see stream.h
-      return accepted_(
-          std::make_shared<Stream>(loop_, channel_over(std::move(socket), loop_, tls_, Side::takes)));
-    }
-    // Out of descriptors, most likely: the connection waits in the kernel until some are free again.
-    loop_.at(loop_.now() + 100ms, socket_->life.tie([this] { accept(); }));
+    if (!error) accepted_(std::move(socket));
+    go_on_after(error);
   }));
+}
+
+void Listener::accept_later(Instant when) {
+  loop_.at(when, socket_->life.tie([this] { accept(); }));
+}
+
+void Listener::go_on_after(const std::error_code& error) {
+  const Instant now = loop_.now();
+  const bool came_and_went = error == asio::error::connection_aborted;
+  // Until a descriptor is free again, the connection waits in the kernel.
+  const bool went_on = is_exhaustion(error) ? exhausted_() : !error || came_and_went;
+  if (!went_on) return accept_later(now + 100ms);
+  if (now - window_ >= kWindow) {
+    window_ = now;
+    in_window_ = 0;
+  }
+  if (++in_window_ < kMostInWindow) return accept();
+  accept_later(window_ + kWindow);
 }
 
 }  // namespace tw

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <memory>
 
 #include "host/address.h"
+#include "host/cpu_time.h"
 #include "host/framing.h"
 #include "host/greeting.h"
 #include "host/party.h"
@@ -15,6 +17,8 @@
 
 namespace tw {
 namespace {
+
+using namespace std::chrono_literals;
 
 /// Takes connections in without a word of its own.
 class Door {
@@ -341,37 +345,99 @@ TEST(HostileNetwork, makes_no_link_of_malformed_greetings_and_early_messages) {
   EXPECT_TRUE(link_up(loop, nine, one)) << "the claim of the connection that failed is released";
 }
 
-TEST(HostileNetwork, serves_64_strangers_at_a_time_and_the_next_ones_later) {
+/// Silent strangers and slow ones in turn, from hosts that begin with 127.0.0.first.
+std::vector<std::unique_ptr<Stranger>> besiegers(const Party& party, int many, std::uint32_t first,
+                                                 std::uint32_t hosts) {
+  std::vector<std::unique_ptr<Stranger>> all;
+  for (std::uint32_t i = 0; static_cast<int>(i) < many; ++i) {
+    all.push_back(std::make_unique<Stranger>(party.address, first + i / 2 % hosts));
+    if (i % 2 == 1) all.back()->say("TW");
+  }
+  return all;
+}
+
+bool linked_within(Loop& loop, Party& dialer, Party& other, Duration limit) {
+  dialer.network.connect(other.address);
+  return loop.run_until([&] { return dialer.linked(1) && other.linked(2); }, limit);
+}
+
+TEST(HostileNetwork, links_a_peer_through_many_strangers_of_other_hosts) {
   Loop loop;
   Party one(loop, 1);
   Party two(loop, 2);
-  std::vector<std::unique_ptr<Stranger>> silent;
-  for (int i = 0; i < 64; ++i) silent.push_back(std::make_unique<Stranger>(one.address));
-  soon(loop, [&] { return !silent.back()->heard().empty(); });
-  Stranger next(one.address);
-  two.network.connect(one.address);
-  settle(loop);
-  EXPECT_TRUE(next.heard().empty());
-  EXPECT_TRUE(two.story.empty());
-  silent.clear();
-  EXPECT_TRUE(soon(loop, [&] { return !next.heard().empty() && two.linked(1); }));
+  const auto strangers = besiegers(one, 300, 2, 8);
+  EXPECT_TRUE(linked_within(loop, two, one, 2s));
 }
 
-TEST(HostileNetwork, does_not_count_who_said_a_hello_among_the_strangers) {
+TEST(HostileNetwork, links_a_peer_through_many_strangers_of_its_own_host) {
   Loop loop;
   Party one(loop, 1);
-  std::vector<std::unique_ptr<Stranger>> many;
-  for (int i = 0; i < 64; ++i) many.push_back(std::make_unique<Stranger>(one.address));
-  soon(loop, [&] { return !many.back()->heard().empty(); });
-  Stranger next(one.address);
-  for (std::uint64_t i = 0; i < 64; ++i) {
-    many[i]->say(preface());
-    many[i]->say(encode_greeting({StreamKind::control, Verdict::greet, PeerId{100 + i}, i, {}}));
-    many[i]->say(text_frame(std::to_string(100 + i)));
+  Party two(loop, 2);
+  const auto strangers = besiegers(one, 300, 1, 1);
+  EXPECT_TRUE(linked_within(loop, two, one, 2s));
+}
+
+TEST(HostileNetwork, says_nothing_to_a_stranger_that_says_nothing) {
+  Loop loop;
+  Party one(loop, 1);
+  Stranger silent(one.address);
+  Stranger speaks(one.address);
+  speaks.say("T");
+  ASSERT_TRUE(soon(loop, [&] { return !speaks.heard().empty(); }));
+  EXPECT_TRUE(silent.heard().empty());
+  silent.finish();
+  ASSERT_TRUE(soon(loop, [&] { return !one.garbage.empty(); }));
+  EXPECT_EQ(one.causes, std::vector<Cause>{Cause::broken});
+  EXPECT_NE(one.garbage[0].find("ended without a word"), std::string::npos) << one.garbage[0];
+}
+
+/// Leaves so many descriptors free in this process.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(int free) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = ::dup(0);
+    ::close(next);
+    const rlimit few{static_cast<rlim_t>(next + free), before_.rlim_max};
+    TW_CHECK(::setrlimit(RLIMIT_NOFILE, &few) == 0);
   }
-  // Before the patience with those 64 ends.
-  EXPECT_TRUE(loop.run_until([&] { return !next.heard().empty(); }, std::chrono::seconds(5)));
-  EXPECT_TRUE(one.garbage.empty());
+
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(HostileNetwork, dismisses_strangers_when_descriptors_are_out) {
+  Loop loop;
+  Party one(loop, 1);
+  Party two(loop, 2);
+  const auto strangers = besiegers(one, 60, 2, 8);
+  {
+    const FewDescriptors few(4);
+    EXPECT_TRUE(loop.run_until([&] { return one.garbage.size() > 50; }, 2s)) << one.garbage.size();
+  }
+  EXPECT_EQ(std::ranges::count(one.causes, Cause::crowded), std::ssize(one.causes));
+  EXPECT_TRUE(link_up(loop, two, one));
+}
+
+TEST(HostileNetwork, waits_without_work_while_there_is_no_descriptor_at_all) {
+  Loop loop;
+  Party one(loop, 1);
+  Party two(loop, 2);
+  Stranger waits(one.address);
+  {
+    const FewDescriptors none(0);
+    const double before = cpu_seconds();
+    loop.run_until([] { return false; }, 500ms);
+    EXPECT_LT(cpu_seconds() - before, 0.1);
+  }
+  waits.say("T");
+  EXPECT_TRUE(soon(loop, [&] { return !waits.heard().empty(); }));
+  EXPECT_TRUE(link_up(loop, two, one));
 }
 
 TEST(HostileNetwork, closes_who_says_no_hello_in_time) {
@@ -386,8 +452,9 @@ TEST(HostileNetwork, closes_who_says_no_hello_in_time) {
   half.say(encode_greeting({StreamKind::control, Verdict::greet, PeerId{9}, 42, {}}));
   half.say(text_frame("9"));
   ASSERT_TRUE(soon(loop, [&] { return silent.ended() && slow.ended() && half.ended(); }));
-  ASSERT_EQ(one.garbage.size(), 2U);
-  EXPECT_NE(one.garbage[0].find("no hello within 0.1 s"), std::string::npos) << one.garbage[0];
+  EXPECT_EQ(one.causes, (std::vector<Cause>{Cause::silent, Cause::slow}));
+  EXPECT_NE(one.garbage[0].find("said nothing within 0.1 s"), std::string::npos) << one.garbage[0];
+  EXPECT_NE(one.garbage[1].find("no hello within 0.1 s"), std::string::npos) << one.garbage[1];
   EXPECT_TRUE(one.story.empty());
 }
 

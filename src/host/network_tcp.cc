@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "host/dial.h"
-#include "host/listener.h"
 #include "host/loop.h"
 #include "host/stream.h"
 #include "wire/frame.h"
@@ -19,13 +18,25 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kDialTime = 10s;  // see dial.h
-constexpr std::ptrdiff_t kMaxStrangers = 64;
+
+/// Where the rules of DoorQueue show somebody out.
+std::pair<Cause, std::string> told_as(Doorway::Reason reason, Duration patience) {
+  switch (reason) {
+    case Doorway::Reason::silent:
+      return {Cause::silent, fmt::format("said nothing within {} s",
+                                         to_seconds(std::min<Duration>(DoorQueue::kFirstByte, patience)))};
+    case Doorway::Reason::slow:
+      return {Cause::slow, fmt::format("no hello within {} s", to_seconds(patience))};
+    case Doorway::Reason::crowded:
+      return {Cause::crowded, "too many strangers at a time, and it was there longest"};
+  }
+  return {};
+}
 
 }  // namespace
 
-TcpNetwork::TcpNetwork(Loop& loop, PeerId self, Random& random,
-                       std::function<void(const std::string&)> on_garbage, TcpOptions options)
-    : loop_(loop), self_(self), random_(random), on_garbage_(std::move(on_garbage)), options_(options) {}
+TcpNetwork::TcpNetwork(Loop& loop, PeerId self, Random& random, Refused on_refused, TcpOptions options)
+    : loop_(loop), self_(self), random_(random), on_refused_(std::move(on_refused)), options_(options) {}
 
 TcpNetwork::~TcpNetwork() {
   for (auto& [peer, link] : links_) link->release().close();
@@ -38,13 +49,19 @@ Result<std::string> TcpNetwork::open(const std::string& listen_address, NetworkE
   events_ = &events;
   reception_.emplace(self_, events);
   if (listen_address.empty()) return std::string();
-  // owners: see stream.h
-  auto greet = life_.tie([this](std::shared_ptr<Stream> stream) { greet_stranger(std::move(stream)); });
-  auto listener = Listener::open(loop_, options_.tls, listen_address, std::move(greet));
-  if (!listener) return listener.error();
-  listener_ = std::move(listener).value();
-  welcome();
-  return listener_->address();
+  const Doorway::Calls calls{
+      // owners: see stream.h
+      [this](Doorway::Visitor visitor, std::shared_ptr<Stream> stream) {
+        greet_stranger(visitor, std::move(stream));
+      },
+      [this](Doorway::Visitor visitor, Doorway::Reason reason) { dismiss(visitor, reason); },
+      [this](const std::string& remote, std::optional<Doorway::Reason> reason) {
+        turned_away(remote, reason);
+      }};
+  auto door = Doorway::open(loop_, options_.tls, listen_address, options_.patience, calls);
+  if (!door) return door.error();
+  door_ = std::move(door).value();
+  return door_->address();
 }
 
 void TcpNetwork::greet_with(Frame hello) { hello_ = std::move(hello); }
@@ -61,11 +78,17 @@ void TcpNetwork::connect(const std::string& address) {
   Greeted& greeted = handshakes_[serial];
   greeted = {std::make_unique<Handshake>(*reception_, hello_, random_.next(), tell), {address}, loop_.now()};
   limit_time(serial, loop_.now() + kDialTime + options_.patience);
+  know(address);
   dial(loop_, options_.tls, address, life_.tie([this, serial](auto stream) {
     if (const auto found = handshakes_.find(serial); found != handshakes_.end()) {
       found->second.handshake->connected(std::move(stream));
     }
   }));
+}
+
+/// Peers of the run go before strangers when they come from there.
+void TcpNetwork::know(const std::string& address) {
+  if (door_) door_->know(address);
 }
 
 void TcpNetwork::close(PeerId peer) {
@@ -92,7 +115,8 @@ void TcpNetwork::settle(Serial departure) {
 
 void TcpNetwork::send(PeerId to, Frame message) {
   if (message.head.size() > kMaxHeadBytes || message.payload.size() > kMaxPayloadBytes) {
-    on_garbage_(fmt::format("a message of {} bytes to peer {} is beyond the limit of a frame: not sent",
+    on_refused_(Cause::own,
+                fmt::format("a message of {} bytes to peer {} is beyond the limit of a frame: not sent",
                             message.size(), to_string(to)));
     return;
   }
@@ -128,37 +152,43 @@ std::size_t TcpNetwork::data_streams(PeerId peer) const {
   return found == links_.end() ? 0 : found->second->data_streams();
 }
 
-void TcpNetwork::welcome() {
-  const auto strangers = std::count_if(handshakes_.begin(), handshakes_.end(),
-                                       [](const auto& entry) { return entry.second.handshake->stranger(); });
-  if (listener_ && strangers < kMaxStrangers) listener_->accept();
-}
-
 // owners: see stream.h
-void TcpNetwork::greet_stranger(std::shared_ptr<Stream> stream) {
+void TcpNetwork::greet_stranger(Doorway::Visitor visitor, std::shared_ptr<Stream> stream) {
   const Serial serial = ++last_serial_;
   auto tell = life_.tie([this, serial](Handshake::News news) { on_news(serial, news); });
   auto handshake = std::make_unique<Handshake>(*reception_, hello_, std::move(stream), tell);
-  handshakes_[serial] = {std::move(handshake), {}, loop_.now()};
+  handshakes_[serial] = {std::move(handshake), {}, loop_.now(), visitor};
   limit_time(serial, loop_.now() + options_.patience);
-  welcome();
+}
+
+void TcpNetwork::dismiss(Doorway::Visitor visitor, Doorway::Reason reason) {
+  const auto found = std::ranges::find_if(
+      handshakes_, [visitor](const auto& entry) { return entry.second.visitor == visitor; });
+  if (found == handshakes_.end()) return;
+  auto why = told_as(reason, options_.patience);
+  Greeted& greeted = found->second;
+  greeted.cause = why.first;
+  greeted.handshake->give_up(why.second);
+  greeted.handshake->drop();  // without waiting for the other side to leave
+}
+
+void TcpNetwork::turned_away(const std::string& remote, std::optional<Doorway::Reason> reason) {
+  const auto why = reason ? told_as(*reason, options_.patience)
+                          : std::pair(Cause::broken, std::string("ended without a word"));
+  on_refused_(why.first, remote + ": " + why.second);
 }
 
 void TcpNetwork::limit_time(Serial serial, Instant end) {
   loop_.at(end, life_.tie([this, serial] {
     const auto found = handshakes_.find(serial);
-    if (found == handshakes_.end()) return;
-    Handshake& handshake = *found->second.handshake;
-    handshake.give_up(handshake.stranger()
-                          ? fmt::format("no hello within {} s", to_seconds(options_.patience))
-                          : "timed out");
+    if (found != handshakes_.end()) found->second.handshake->give_up("timed out");
   }));
 }
 
 void TcpNetwork::on_news(Serial serial, Handshake::News news) {
   switch (news) {
     case Handshake::News::admitted:
-      return welcome();
+      return on_admitted(serial);
     case Handshake::News::wants_bulk:
       return dial_bulk(serial);
     case Handshake::News::brings_bulk:
@@ -172,7 +202,14 @@ void TcpNetwork::on_news(Serial serial, Handshake::News news) {
   }
 }
 
+void TcpNetwork::on_admitted(Serial serial) {
+  const Greeted& greeted = handshakes_.at(serial);
+  know(greeted.handshake->remote());
+  if (greeted.visitor) door_->leave(*greeted.visitor);
+}
+
 void TcpNetwork::dial_bulk(Serial serial) {
+  know(handshakes_.at(serial).handshake->remote());
   // To the very address that answered: a name may stand for several hosts.
   dial(loop_, options_.tls, handshakes_.at(serial).handshake->remote(),
        life_.tie([this, serial](auto stream) {
@@ -270,6 +307,7 @@ void TcpNetwork::on_joined(Serial serial, PeerId peer, std::uint64_t nonce, bool
 void TcpNetwork::on_failed(Serial serial) {
   Greeted& greeted = handshakes_.at(serial);
   const Handshake& handshake = *greeted.handshake;
+  if (greeted.visitor) door_->failed(*greeted.visitor);
   const Handshake::Ending ending = handshake.ending();
   if (ending == Handshake::Ending::duplicate) return settle_duplicate(greeted);
   const bool refused =
@@ -282,8 +320,10 @@ void TcpNetwork::on_failed(Serial serial) {
   if (ending == Handshake::Ending::refused_there)
     return events_->on_refused(handshake.remote(), handshake.why());
   const bool nonsense = ending == Handshake::Ending::nonsense;
-  if (nonsense || (!refused && !handshake.was_admitted()))
-    on_garbage_(handshake.remote() + ": " + handshake.why());
+  if (!nonsense && (refused || handshake.was_admitted())) return;
+  if (nonsense) greeted.cause = Cause::nonsense;
+  if (ending == Handshake::Ending::credential) greeted.cause = Cause::credential;
+  on_refused_(greeted.cause, handshake.remote() + ": " + handshake.why());
 }
 
 /// A dial that is the loser of two ends like the winner. One that was begun when the link stood already is
@@ -309,9 +349,9 @@ void TcpNetwork::settle_duplicate(Greeted& greeted) {
 void TcpNetwork::forget(Serial serial) {
   const auto found = handshakes_.find(serial);
   never_linked_ += found->second.handshake->bytes();
+  if (found->second.visitor) door_->leave(*found->second.visitor);
   retire(std::move(found->second.handshake));
   handshakes_.erase(found);
-  welcome();
 }
 
 void TcpNetwork::lose(PeerId peer, const std::string& why) {

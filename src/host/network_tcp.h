@@ -10,18 +10,19 @@
 #include <vector>
 
 #include "base/time.h"
+#include "host/doorway.h"
 #include "host/handshake.h"
 #include "host/joining.h"
 #include "host/lifeline.h"
 #include "host/link.h"
 #include "host/reception.h"
 #include "host/traffic.h"
+#include "world/events.h"
 #include "world/network.h"
 #include "world/random.h"
 
 namespace tw {
 
-class Listener;
 class Loop;
 class Tls;
 
@@ -32,14 +33,15 @@ struct TcpOptions {
 };
 
 /// The Network door over TCP: a link is a control connection and data connections (link.h), all from the peer
-/// that dialed. Ten seconds for a dial and ten for the greetings after it; of connections that come in, at
-/// most 64 strangers are served at a time, the next ones wait in the kernel. Loop thread only; outlived by
-/// the loop and by the events.
+/// that dialed. Ten seconds for a dial and ten for the greetings after it; the connections that come in go
+/// through a Doorway. Loop thread only; outlived by the loop and by the events.
 class TcpNetwork : public Network {
  public:
-  /// on_garbage: who connected and did not say a proper hello, and what came instead; for logs.
-  TcpNetwork(Loop& loop, PeerId self, Random& random, std::function<void(const std::string&)> on_garbage,
-             TcpOptions options = {});
+  /// Why a connection is no link, in a word and in words; for logs.
+  using Refused = std::function<void(Cause cause, const std::string& what)>;
+
+  /// on_refused: who connected and did not say a proper hello, and what came instead.
+  TcpNetwork(Loop& loop, PeerId self, Random& random, Refused on_refused, TcpOptions options = {});
   ~TcpNetwork() override;
   TcpNetwork(const TcpNetwork&) = delete;
   TcpNetwork& operator=(const TcpNetwork&) = delete;
@@ -73,6 +75,8 @@ class TcpNetwork : public Network {
     std::unique_ptr<Handshake> handshake;
     std::vector<std::string> dialed;  ///< addresses whose dials end with this handshake
     Instant since{};
+    std::optional<Doorway::Visitor> visitor{};  ///< a connection that came in
+    Cause cause = Cause::broken;                ///< if it comes to nothing
   };
 
   struct Departure {
@@ -82,9 +86,13 @@ class TcpNetwork : public Network {
 
   using Serial = std::uint64_t;
 
-  void welcome();
   void limit_time(Serial serial, Instant end);
-  void greet_stranger(std::shared_ptr<Stream> stream);  // owners: see stream.h
+  void know(const std::string& address);
+  // owners: see stream.h
+  void greet_stranger(Doorway::Visitor visitor, std::shared_ptr<Stream> stream);
+  void dismiss(Doorway::Visitor visitor, Doorway::Reason reason);
+  void turned_away(const std::string& remote, std::optional<Doorway::Reason> reason);
+  void on_admitted(Serial serial);
   void on_news(Serial serial, Handshake::News news);
   void dial_bulk(Serial serial);
   void join_bulk(Serial serial);
@@ -105,13 +113,13 @@ class TcpNetwork : public Network {
   Loop& loop_;
   PeerId self_;
   Random& random_;
-  std::function<void(const std::string&)> on_garbage_;
+  Refused on_refused_;
   TcpOptions options_;
   NetworkEvents* events_ = nullptr;
   Frame hello_;
   Serial last_serial_ = 0;
   std::optional<Reception> reception_;
-  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<Doorway> door_;
   std::map<Serial, Greeted> handshakes_;
   std::map<PeerId, std::unique_ptr<Link>> links_;
   std::map<Serial, std::unique_ptr<Joining>> joinings_;

@@ -293,8 +293,19 @@ TEST_F(TlsNetwork, refuses_plain_bytes) {
 TEST_F(TlsNetwork, gives_up_on_somebody_who_does_not_shake_hands) {
   Party one(loop, 1, {.tls = tls(), .patience = std::chrono::milliseconds(100)});
   Stranger stranger(one.address);
+  stranger.say("\x16\x03\x01\x3f");
   ASSERT_TRUE(soon(loop, [&] { return !one.garbage.empty(); }));
   EXPECT_THAT(one.garbage, ElementsAre(HasSubstr("no hello within 0.1 s")));
+}
+
+TEST_F(TlsNetwork, links_a_peer_through_many_strangers_that_begin_to_shake_hands) {
+  Party one(loop, 1, {.tls = tls()});
+  Party two(loop, 2, {.tls = tls()});
+  std::vector<std::unique_ptr<TlsStranger>> strangers;
+  const auto send_a_hello = [](TlsStranger& stranger) { (void)stranger.ended(); };
+  for (int i = 0; i < 300; ++i) send_a_hello(*strangers.emplace_back(new TlsStranger(one.address, nullptr)));
+  two.network.connect(one.address);
+  EXPECT_TRUE(loop.run_until([&] { return one.linked(2) && two.linked(1); }, std::chrono::seconds(3)));
 }
 
 class RunFolder : public testing::Test {

@@ -35,7 +35,12 @@ struct Party : NetworkEvents {
   Party(Loop& loop, std::uint64_t id, TcpOptions options = {})
       : self{id},
         network(
-            loop, self, random, [this](const std::string& what) { garbage.push_back(what); }, options) {
+            loop, self, random,
+            [this](Cause cause, const std::string& what) {
+              causes.push_back(cause);
+              garbage.push_back(what);
+            },
+            options) {
     network.greet_with(text_frame(std::to_string(id)));
     address = network.open("127.0.0.1:0", *this).value();
   }
@@ -89,6 +94,7 @@ struct Party : NetworkEvents {
   std::string refusal;  ///< not empty: admit says this
   std::vector<std::string> story;
   std::vector<std::string> garbage;
+  std::vector<Cause> causes;                         ///< of the garbage
   std::map<PeerId, std::vector<std::string>> heard;  ///< heads of the messages without a payload
   std::map<PeerId, std::vector<Frame>> bulk;         ///< messages with a payload
   std::size_t bulk_bytes = 0;

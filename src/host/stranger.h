@@ -22,7 +22,13 @@ namespace tw {
 /// A bare socket that says whatever it is told to.
 class Stranger {
  public:
-  explicit Stranger(const std::string& address) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  /// From 127.0.0.host.
+  explicit Stranger(const std::string& address, std::uint32_t host = 1)
+      : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in from{};
+    from.sin_family = AF_INET;
+    from.sin_addr.s_addr = htonl((127U << 24) + host);
+    TW_CHECK(::bind(socket_, reinterpret_cast<const sockaddr*>(&from), sizeof from) == 0);
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(parse_address(address).value().port);

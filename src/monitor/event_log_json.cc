@@ -20,13 +20,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 8> kOwnKeys{"t",     "time",  "peer", "round",
-                                                   "phase", "about", "why",  "digest"};
+constexpr std::array<std::string_view, 9> kOwnKeys{"t",     "time", "peer",   "round", "phase",
+                                                   "about", "why",  "digest", "cause"};
 
 std::optional<Phase> phase_named(const std::string& name) {
   const auto* const found = std::ranges::find(kPhaseNames, name);
   if (found == kPhaseNames.end()) return std::nullopt;
   return static_cast<Phase>(found - kPhaseNames.begin());
+}
+
+/// None for one of a later version.
+Cause cause_named(const std::string& name) {
+  const auto* const found = std::ranges::find(kCauseNames, name);
+  return found != kCauseNames.end() ? static_cast<Cause>(found - kCauseNames.begin()) : Cause::none;
 }
 
 std::string calendar_time(std::int64_t unix_nanos) {
@@ -86,6 +92,11 @@ Status parse_optional_parts(const Json& line, Event& event) {
     if (!text) return text.error();
     *target = std::move(text).value();
   }
+  if (line.contains("cause")) {
+    auto cause = text_at(line, "cause");
+    if (!cause) return cause.error();
+    event.cause = cause_named(cause.value());
+  }
   for (const auto& [key, value] : line.items()) {
     if (std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end()) continue;
     if (value.is_null()) {
@@ -120,6 +131,7 @@ std::string to_json_line(const LogEntry& entry) {
   if (event.peer) line["about"] = event.peer->value;
   if (!event.why.empty()) line["why"] = event.why;
   if (!event.digest.empty()) line["digest"] = event.digest;
+  if (event.cause != Cause::none) line["cause"] = name_of(event.cause);
   for (const auto& [name, value] : event.numbers) {
     TW_CHECK(std::find(kOwnKeys.begin(), kOwnKeys.end(), name) == kOwnKeys.end());
     const bool whole = std::abs(value) < 0x1p53 && value == std::trunc(value);

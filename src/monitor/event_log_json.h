@@ -23,7 +23,8 @@ struct LogEntry {
 };
 
 /// The line without its end: {"t": seconds, "time": RFC 3339, "peer", "round", "phase", and where present
-/// "about", "why", "digest", then the numbers by their names}. Not-a-number and infinity are written as null.
+/// "about", "why", "digest", "cause", then the numbers by their names}. Not-a-number and infinity are written
+/// as null.
 std::string to_json_line(const LogEntry& entry);
 
 /// The inverse. Errors say what is missing or of the wrong kind.

@@ -54,15 +54,16 @@ LogEntry full_entry() {
                  .peer = PeerId{1ULL << 63},
                  .why = "no \"beat\"",
                  .numbers = {{"silent_s", 2.25}, {"samples", 96}},
-                 .digest = "00ff"};
+                 .digest = "00ff",
+                 .cause = Cause::taken};
   return entry;
 }
 
 TEST(EventLine, has_the_promised_keys_in_reading_order) {
-  EXPECT_EQ(
-      to_json_line(full_entry()),
-      R"({"t":1.5,"time":"2026-01-01T00:00:00.123Z","peer":7,"round":3,"phase":"lost",)"
-      R"("about":9223372036854775808,"why":"no \"beat\"","digest":"00ff","silent_s":2.25,"samples":96})");
+  EXPECT_EQ(to_json_line(full_entry()),
+            R"({"t":1.5,"time":"2026-01-01T00:00:00.123Z","peer":7,"round":3,"phase":"lost",)"
+            R"("about":9223372036854775808,"why":"no \"beat\"","digest":"00ff","cause":"taken",)"
+            R"("silent_s":2.25,"samples":96})");
 }
 
 TEST(EventLine, leaves_out_what_is_absent) {
@@ -85,6 +86,7 @@ TEST(EventLine, survives_the_way_to_text_and_back) {
   EXPECT_EQ(event.peer, before.event.peer);
   EXPECT_EQ(event.why, before.event.why);
   EXPECT_EQ(event.digest, before.event.digest);
+  EXPECT_EQ(event.cause, before.event.cause);
   EXPECT_EQ(event.numbers, before.event.numbers);
 }
 

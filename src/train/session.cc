@@ -23,6 +23,24 @@ Geometry geometry_of(std::uint64_t parameters, std::uint64_t segment_length) {
   return {parameters, segment_length != 0 ? segment_length : usual_segment_length(parameters)};
 }
 
+Cause cause_of(Rejection::Code code) {
+  switch (code) {
+    case Rejection::Code::version:
+      return Cause::version;
+    case Rejection::Code::parameters:
+      return Cause::parameters;
+    case Rejection::Code::run:
+      return Cause::run;
+    case Rejection::Code::taken:
+      return Cause::taken;
+    case Rejection::Code::self:
+      return Cause::self;
+    case Rejection::Code::credential:
+      return Cause::credential;
+  }
+  return Cause::none;
+}
+
 Member caller_of(const Hello& hello) { return {hello.peer, hello.address, hello.incarnation, hello.site}; }
 
 }  // namespace
@@ -116,7 +134,7 @@ void Session::Machine::begin_history() {
 
 Result<PeerId> Session::Machine::admit(const Frame& hello) {
   const auto refuse = [&](Rejection::Code code, PeerId peer, std::string words) -> Result<PeerId> {
-    emit_about(peer, Phase::refuse, round_, words);
+    this->refuse(cause_of(code), peer, words);
     return Error{to_string(Rejection{code, peer, std::move(words)})};
   };
   const std::optional<std::uint32_t> protocol = protocol_of(hello);
@@ -204,8 +222,9 @@ void Session::Machine::on_refused(const std::string& address, const std::string&
   const bool nobody_there = why.starts_with("cannot connect");
   const bool told = !nobody_there || swarm_->standing() == Standing::fresh;
   const std::optional<Rejection> rejection = rejection_in(why);
+  const bool asked_for = std::ranges::find(options_.join, address) != options_.join.end();
   if (told && !why.starts_with(kLinkedAlready))
-    emit(Phase::refuse, round_, rejection ? rejection->words : why);
+    refuse(asked_for ? Cause::none : Cause::dial, std::nullopt, rejection ? rejection->words : why);
   swarm_->on_refused(doors_.clock.now(), address);
   if (!why.starts_with(kLinkedAlready)) waits_.on_refused(address, rejection ? rejection->words : why);
   if (nobody_there)
@@ -217,7 +236,7 @@ void Session::Machine::on_refused(const std::string& address, const std::string&
 
 // On a new link everything is sent again, so that a peer which sends sense by then makes up for it.
 void Session::Machine::hang_up_on(PeerId from, const std::string& nonsense) {
-  emit_about(from, Phase::refuse, round_, nonsense);
+  refuse(Cause::message, from, nonsense);
   doors_.network.close(from);
   link_is_gone(from, "sent what cannot be read: " + nonsense);
 }
@@ -405,6 +424,12 @@ void Session::Machine::emit(Phase phase, Round round, std::string why, Numbers n
 
 void Session::Machine::emit_about(PeerId peer, Phase phase, Round round, std::string why) {
   doors_.events.emit(Event{doors_.clock.now(), phase, round, peer, std::move(why)});
+}
+
+void Session::Machine::refuse(Cause cause, std::optional<PeerId> peer, std::string why) {
+  Event event{doors_.clock.now(), Phase::refuse, round_, peer, std::move(why)};
+  event.cause = cause;
+  doors_.events.emit(event);
 }
 
 std::uint64_t Session::Machine::held_bytes() const {

@@ -76,6 +76,7 @@ class Session::Machine final : public NetworkEvents {
   void end(const std::string& why, bool failed);
   void emit(Phase phase, Round round, std::string why = {}, Numbers numbers = {});
   void emit_about(PeerId peer, Phase phase, Round round, std::string why);
+  void refuse(Cause cause, std::optional<PeerId> peer, std::string why);
   std::uint64_t held_bytes() const;
 
   // ---- session_waits.cc

@@ -149,7 +149,7 @@ void Session::Machine::take_bulk(PeerId from, const Message& message) {
   if (taken.ok()) {
     last_bulk_[from] = doors_.clock.now();
   } else {
-    emit_about(from, Phase::refuse, round_, taken.error().message);
+    refuse(Cause::message, from, taken.error().message);
   }
 }
 

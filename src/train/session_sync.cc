@@ -47,7 +47,7 @@ void Session::Machine::begin_catch_up() {
 
 void Session::Machine::poll_fetch() {
   for (const Refusal& refusal : fetch_->take_refusals()) {
-    emit_about(refusal.peer, Phase::refuse, round_, refusal.why);
+    refuse(Cause::message, refusal.peer, refusal.why);
   }
   if (!catching_up_) return;
   fetch_->set_sources(doors_.clock.now(), sources());

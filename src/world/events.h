@@ -45,6 +45,34 @@ static_assert(kPhaseNames.size() == static_cast<std::size_t>(Phase::kill) + 1);
 
 inline std::string_view name_of(Phase phase) { return kPhaseNames.at(static_cast<std::size_t>(phase)); }
 
+/// Why somebody or something was refused (Phase::refuse): refusals are counted by it.
+enum class Cause {
+  none,        ///< no refusal, or one without a cause of its own
+  silent,      ///< a stranger said nothing
+  slow,        ///< a stranger took too long to show that it belongs to the run
+  crowded,     ///< there were too many strangers
+  broken,      ///< a stranger's connection ended before it showed that
+  nonsense,    ///< a stranger does not follow the protocol
+  credential,  ///< no token that holds for both, or TLS on one side alone
+  version,     ///< another version of the protocol
+  parameters,  ///< another model
+  run,         ///< another run
+  taken,       ///< a peer id that another process has
+  self,        ///< this peer reached itself
+  dial,        ///< a dial came to nothing, or was refused there
+  message,     ///< a peer sent what cannot be read or used
+  own,         ///< a contribution or state of this peer that is of no use
+};
+
+/// In the order of the constants.
+inline constexpr std::array<std::string_view, 15> kCauseNames = {
+    "",           "silent", "slow",  "crowded", "broken", "nonsense", "credential", "version",
+    "parameters", "run",    "taken", "self",    "dial",   "message",  "own"};
+
+static_assert(kCauseNames.size() == static_cast<std::size_t>(Cause::own) + 1);
+
+inline std::string_view name_of(Cause cause) { return kCauseNames.at(static_cast<std::size_t>(cause)); }
+
 /// One line of the event log.
 struct Event {
   Instant at{};
@@ -54,6 +82,7 @@ struct Event {
   std::string why{};                                      ///< in words
   std::vector<std::pair<std::string, double>> numbers{};  ///< named measurements, unit last in the name
   std::string digest{};  ///< of the parameters (apply, restore) or the record (commit)
+  Cause cause{};         ///< of a refusal
 };
 
 /// Door to the event log. Loop thread only.
