@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "average/mean_digest.h"
@@ -194,13 +195,14 @@ Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
     return Error{fmt::format("{}: beyond {} bytes that no plan asks for", name(), bound)};
   }
   const auto piece = scatter.payload.bytes();
-  if (const std::optional<Unfit> unfit = judge(from, piece, is_addable(options_.codec, piece))) {
+  const double squares = squares_of(piece), before = kept_.squares(from, slot);
+  if (const auto unfit = judge(from, is_addable(options_.codec, piece), before + squares)) {
     report(*unfit);
     if (unfit->why == Complaint::not_finite) return Error{name() + ": holds NaN or infinity"};
     return Error{
         fmt::format("{}: norm {} per sample, beyond the cap {}", name(), unfit->norm, options_.norm_cap)};
   }
-  kept_.put(from, slot, segment, scatter.payload);
+  kept_.put(from, slot, segment, scatter.payload, squares);
   if (!asked_for) return Unit{};
   --missing_[segment];
   seal_and_offer(segment);
@@ -241,13 +243,26 @@ Status Reduction::take_partial(PeerId from, const Gather& gather) {
 
 std::vector<Reduction::Unfit> Reduction::take_unfit() { return std::exchange(unfit_news_, {}); }
 
-std::optional<Reduction::Unfit> Reduction::judge(PeerId from, std::span<const std::byte> piece,
-                                                 bool addable) const {
-  if (!addable) return Unfit{from};
-  if (options_.norm_cap == 0) return std::nullopt;
+double Reduction::squares_of(std::span<const std::byte> piece) const {
+  if (options_.norm_cap == 0) return 0;
   const double length = norm(options_.codec, piece);  // what crosses the wire is a mean over samples already
-  if (length <= options_.norm_cap) return std::nullopt;
+  return length * length;
+}
+
+std::optional<Reduction::Unfit> Reduction::judge(PeerId from, bool addable, double squares) const {
+  if (!addable) return Unfit{from};
+  const double length = std::sqrt(squares);
+  if (options_.norm_cap == 0 || length <= options_.norm_cap) return std::nullopt;
   return Unfit{from, Complaint::too_large, length};
+}
+
+// Of what was judged of an own contribution, this segment included. One that is sent again counts once.
+double Reduction::squares_with(OwnSlot& slot, std::uint64_t segment, std::span<const std::byte> piece) const {
+  if (options_.norm_cap == 0) return 0;
+  slot.judged.resize(geometry().segments());
+  if (slot.judged[segment]) return slot.squares;
+  slot.judged[segment] = true;
+  return slot.squares += squares_of(piece);
 }
 
 void Reduction::report(const Unfit& unfit) {
@@ -304,8 +319,8 @@ Blob Reduction::encode_own(OwnSlot& slot, std::uint64_t segment) {
   const auto scale = static_cast<float>(1.0 / static_cast<double>(slot.samples));
   Encoding encoding = slot.encoding;
   if (encoding.dither) encoding.dither = encoding.dither->from(first);
-  slot.unfit =
-      judge(options_.self, bytes.bytes(), encode_sum(encoding, values, residual, scale, bytes.bytes()));
+  const bool addable = encode_sum(encoding, values, residual, scale, bytes.bytes());
+  slot.unfit = judge(options_.self, addable, squares_with(slot, segment, bytes.bytes()));
   if (!slot.unfit) return Blob(std::move(bytes));
   report(*slot.unfit);
   return {};
@@ -449,6 +464,14 @@ void Reduction::on_new_link(PeerId peer) {
   if (it == outgoing_.end()) return;
   it->second = Outgoing(geometry().segments());
   requeue();
+}
+
+void Reduction::on_lost_link(PeerId peer) {
+  if (known_.contains(peer)) return;
+  kept_.drop(peer);
+  received_.drop(peer);
+  received_partials_.drop(peer);
+  unfit_.erase(peer);
 }
 
 std::vector<PeerId> Reduction::take_wakeups() {
