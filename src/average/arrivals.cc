@@ -6,22 +6,42 @@
 namespace tw {
 
 Blob KeptContributions::find(PeerId peer, std::uint32_t slot, std::uint64_t segment) const {
-  const auto it = pieces_.find({peer, slot});
-  return it == pieces_.end() ? Blob() : it->second[segment];
+  const auto it = slots_.find({peer, slot});
+  return it == slots_.end() ? Blob() : it->second.pieces[segment];
 }
 
-void KeptContributions::put(PeerId peer, std::uint32_t slot, std::uint64_t segment, Blob piece) {
-  auto& pieces = pieces_[{peer, slot}];
-  const std::uint64_t added = piece.size() + (pieces.empty() ? slot_bytes(segments_) : 0);
+void KeptContributions::put(PeerId peer, std::uint32_t slot, std::uint64_t segment, Blob piece,
+                            double squares) {
+  Slot& kept = slots_[{peer, slot}];
+  const std::uint64_t added = piece.size() + (kept.pieces.empty() ? slot_bytes(segments_) : 0);
   bytes_[peer] += added;
   held_bytes_ += added;
-  pieces.resize(segments_);
-  pieces[segment] = std::move(piece);
+  kept.pieces.resize(segments_);
+  kept.pieces[segment] = std::move(piece);
+  kept.squares += squares;
+}
+
+double KeptContributions::squares(PeerId peer, std::uint32_t slot) const {
+  const auto it = slots_.find({peer, slot});
+  return it == slots_.end() ? 0 : it->second.squares;
+}
+
+void KeptContributions::drop(PeerId peer) {
+  std::erase_if(slots_, [&](const auto& entry) { return entry.first.first == peer; });
+  held_bytes_ -= bytes(peer);
+  bytes_.erase(peer);
 }
 
 std::uint64_t KeptContributions::bytes(PeerId peer) const {
   const auto it = bytes_.find(peer);
   return it == bytes_.end() ? 0 : it->second;
+}
+
+void ReceivedResults::drop(PeerId sender) {
+  const auto found = latest_.find(sender);
+  if (found == latest_.end()) return;
+  held_bytes_ -= found->second.bytes;
+  latest_.erase(found);
 }
 
 bool ReceivedResults::put(PeerId from, const Origin& origin, std::uint64_t segment, Blob result) {

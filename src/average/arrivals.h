@@ -20,7 +20,13 @@ class KeptContributions {
   /// Empty when it is not here.
   Blob find(PeerId peer, std::uint32_t slot, std::uint64_t segment) const;
 
-  void put(PeerId peer, std::uint32_t slot, std::uint64_t segment, Blob piece);
+  /// squares: of its values, where somebody wants their sum.
+  void put(PeerId peer, std::uint32_t slot, std::uint64_t segment, Blob piece, double squares = 0);
+
+  /// Their sum over all that is kept of this contribution.
+  double squares(PeerId peer, std::uint32_t slot) const;
+
+  void drop(PeerId peer);
 
   /// All that is kept from this peer, and the places laid out for it: slot_bytes() for each of its slots.
   std::uint64_t bytes(PeerId peer) const;
@@ -31,8 +37,13 @@ class KeptContributions {
   static std::uint64_t slot_bytes(std::uint64_t segments) { return segments * sizeof(Blob); }
 
  private:
+  struct Slot {
+    std::vector<Blob> pieces;  ///< by segment
+    double squares = 0;
+  };
+
   std::uint64_t segments_;
-  std::map<std::pair<PeerId, std::uint32_t>, std::vector<Blob>> pieces_;
+  std::map<std::pair<PeerId, std::uint32_t>, Slot> slots_;
   std::map<PeerId, std::uint64_t> bytes_;
   std::uint64_t held_bytes_ = 0;
 };
@@ -63,6 +74,8 @@ class ReceivedResults {
   /// False when the sender sent this segment of this set already. What belongs to an older set is dropped:
   /// messages overtake each other.
   bool put(PeerId from, const Origin& origin, std::uint64_t segment, Blob result);
+
+  void drop(PeerId sender);
 
   const std::map<PeerId, Latest>& by_sender() const { return latest_; }
 

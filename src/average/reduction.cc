@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "average/mean_digest.h"
@@ -197,13 +198,14 @@ Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
   const auto piece = scatter.payload.bytes();
   const Input* input = input_of(from, slot);
   const std::uint64_t samples = input == nullptr ? 0 : input->samples;
-  if (const std::optional<Unfit> unfit = judge(from, piece, is_addable(options_.codec, piece), samples)) {
+  const double squares = squares_of(piece), all = kept_.squares(from, slot) + squares;
+  if (const auto unfit = judge(from, is_addable(options_.codec, piece), all, samples)) {
     report(*unfit);
     if (unfit->why == Complaint::not_finite) return Error{name() + ": holds NaN or infinity"};
     return Error{
         fmt::format("{}: norm {} per sample, beyond the cap {}", name(), unfit->norm, options_.norm_cap)};
   }
-  kept_.put(from, slot, segment, scatter.payload);
+  kept_.put(from, slot, segment, scatter.payload, squares);
   if (!asked_for) return Unit{};
   --missing_[segment];
   seal_and_offer(segment);
@@ -244,15 +246,30 @@ Status Reduction::take_partial(PeerId from, const Gather& gather) {
 
 std::vector<Reduction::Unfit> Reduction::take_unfit() { return std::exchange(unfit_news_, {}); }
 
+double Reduction::squares_of(std::span<const std::byte> piece) const {
+  if (options_.norm_cap == 0) return 0;
+  const double length = norm(options_.codec, piece);
+  return length * length;
+}
+
 // Without their number, a sum over samples is judged once it is added.
-std::optional<Reduction::Unfit> Reduction::judge(PeerId from, std::span<const std::byte> piece, bool addable,
+std::optional<Reduction::Unfit> Reduction::judge(PeerId from, bool addable, double squares,
                                                  std::uint64_t samples) const {
   if (!addable) return Unfit{from};
   const bool is_sum = carries_sums(options_.codec);
   if (options_.norm_cap == 0 || (is_sum && samples == 0)) return std::nullopt;
-  const double length = norm(options_.codec, piece) / static_cast<double>(is_sum ? samples : 1);
+  const double length = std::sqrt(squares) / static_cast<double>(is_sum ? samples : 1);
   if (length <= options_.norm_cap) return std::nullopt;
   return Unfit{from, Complaint::too_large, length};
+}
+
+// Of what was judged of an own contribution, this segment included. One that is sent again counts once.
+double Reduction::squares_with(OwnSlot& slot, std::uint64_t segment, std::span<const std::byte> piece) const {
+  if (options_.norm_cap == 0) return 0;
+  slot.judged.resize(geometry().segments());
+  if (slot.judged[segment]) return slot.squares;
+  slot.judged[segment] = true;
+  return slot.squares += squares_of(piece);
 }
 
 void Reduction::report(const Unfit& unfit) {
@@ -306,7 +323,7 @@ Blob Reduction::encode_own(OwnSlot& slot, std::uint64_t segment) {
   const auto values = slot.gradient_sum.values.subspan(first, count);
   const auto residual = slot.residual.empty() ? slot.residual : slot.residual.subspan(first, count);
   const auto fit = [&](Blob piece, bool addable) {
-    slot.unfit = judge(options_.self, piece.bytes(), addable, slot.samples);
+    slot.unfit = judge(options_.self, addable, squares_with(slot, segment, piece.bytes()), slot.samples);
     if (!slot.unfit) return piece;
     report(*slot.unfit);
     return Blob();
@@ -328,7 +345,7 @@ Blob Reduction::encode_own(OwnSlot& slot, std::uint64_t segment) {
 Blob Reduction::kept_piece(const Input& input, std::uint64_t segment) {
   Blob piece = kept_.find(input.peer, input.slot, segment);
   if (!carries_sums(options_.codec)) return piece;
-  const std::optional<Unfit> unfit = judge(input.peer, piece.bytes(), true, input.samples);
+  const std::optional<Unfit> unfit = judge(input.peer, true, kept_.squares(input.peer, input.slot), input.samples);
   if (!unfit) return piece;
   report(*unfit);
   return {};
@@ -477,6 +494,14 @@ void Reduction::on_new_link(PeerId peer) {
   if (it == outgoing_.end()) return;
   it->second = Outgoing(geometry().segments());
   requeue();
+}
+
+void Reduction::on_lost_link(PeerId peer) {
+  if (known_.contains(peer)) return;
+  kept_.drop(peer);
+  received_.drop(peer);
+  received_partials_.drop(peer);
+  unfit_.erase(peer);
 }
 
 std::vector<PeerId> Reduction::take_wakeups() {

@@ -57,7 +57,7 @@ class Reduction {
     Geometry geometry;
     Codec codec = Codec::fp32;
     bool stochastic = false;  ///< rounding of own contributions; with int8 alone
-    double norm_cap = 0;      ///< largest L2 norm, per sample, of a segment of a contribution; 0: none
+    double norm_cap = 0;      ///< largest L2 norm, per sample, of what is here of a contribution; 0: none
     Rarely rarely{};
   };
 
@@ -92,7 +92,7 @@ class Reduction {
     /// not_finite: NaN, infinity, or 2^127 and beyond (is_addable), in a contribution or a mean; or
     /// too_large.
     Complaint why = Complaint::not_finite;
-    double norm = 0;  ///< too_large: per sample, of the segment
+    double norm = 0;  ///< too_large: per sample, of what is known of the contribution
   };
 
   /// Reported once, and again by each later plan that counts on a contribution of this peer. May name this
@@ -110,6 +110,7 @@ class Reduction {
 
   /// The link to this peer is a new one: what was handed out for it before may be lost and is due again.
   void on_new_link(PeerId peer);
+  void on_lost_link(PeerId peer);  ///< what it brought is dropped, if no plan names its sender
 
   /// Peers for which next_bulk has something since the last call.
   std::vector<PeerId> take_wakeups();
@@ -154,6 +155,8 @@ class Reduction {
     std::uint64_t samples = 0;
     Encoding encoding{};
     std::optional<Unfit> unfit{};  ///< as far as it was looked at
+    double squares = 0;            ///< of the segments that were judged
+    std::vector<bool> judged{};    ///< by segment; empty without a cap
   };
 
   using Input = Layout::Input;
@@ -197,8 +200,9 @@ class Reduction {
   const OwnSlot* own_slot(const Input& input) const;
   bool is_here(const Input& input, std::uint64_t segment) const;
 
-  std::optional<Unfit> judge(PeerId from, std::span<const std::byte> piece, bool addable,
-                             std::uint64_t samples) const;
+  double squares_of(std::span<const std::byte> piece) const;
+  std::optional<Unfit> judge(PeerId from, bool addable, double squares, std::uint64_t samples) const;
+  double squares_with(OwnSlot& slot, std::uint64_t segment, std::span<const std::byte> piece) const;
   Blob kept_piece(const Input& input, std::uint64_t segment);
   float weight_of(const Input& input) const;
   void report(const Unfit& unfit);

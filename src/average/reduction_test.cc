@@ -260,12 +260,27 @@ TEST_F(ReductionTest, names_itself_when_its_own_values_are_not_finite) {
   EXPECT_THAT(pull(kThird), ElementsAre("gather 1"));
 }
 
+TEST_F(ReductionTest, drops_what_a_stranger_sent_with_its_link_and_takes_it_again) {
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  const std::uint64_t before = reduction.held_bytes();
+  for (std::uint64_t id = 100; id < 10'100; ++id) {
+    ASSERT_TRUE(reduction.on_scatter(PeerId{id}, scatter(0)));
+    ASSERT_TRUE(reduction.on_gather(PeerId{id}, gather(plan_of_two(), 2)));
+    reduction.on_lost_link(PeerId{id});
+  }
+  EXPECT_EQ(reduction.held_bytes(), before);
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0)));
+  reduction.on_lost_link(kOther);
+  EXPECT_FALSE(reduction.on_scatter(kOther, scatter(0))) << "the plan counts on it: it was kept";
+  EXPECT_TRUE(reduction.on_scatter(PeerId{100}, scatter(0)));
+}
+
 class NormCap : public ReductionTest {
  protected:
   NormCap() : ReductionTest({.norm_cap = 5}) {}
 };
 
-TEST_F(NormCap, refuses_a_segment_beyond_it_and_names_its_sender) {
+TEST_F(NormCap, refuses_a_segment_that_is_alone_beyond_it_and_names_its_sender) {
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
   Scatter piece = scatter(0);
   piece.payload = encoded({3, 4.1F});
@@ -276,12 +291,34 @@ TEST_F(NormCap, refuses_a_segment_beyond_it_and_names_its_sender) {
   EXPECT_THAT(unfit(), IsEmpty());
 }
 
-TEST_F(NormCap, is_of_the_gradient_per_sample_and_of_each_segment) {
-  std::vector<float> fours(kGeometry.length, 4.0F);  // 5.7 in a segment of two
-  reduction.contribute(0, {fours}, 2);
+TEST_F(NormCap, is_of_the_gradient_per_sample) {
+  std::vector<float> threes(kGeometry.length, 3.0F);  // 7.9 in all
+  reduction.contribute(0, {threes}, 2);
   ASSERT_TRUE(reduction.adopt(plan_for_two_samples()));
   EXPECT_THAT(pull(kOther), ElementsAre("scatter 2", "scatter 3"));
   EXPECT_THAT(unfit(), IsEmpty());
+}
+
+TEST_F(NormCap, is_of_all_segments_of_a_contribution_together) {
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0, 3)));  // 4.2 in a segment of two
+  EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(1, 3))), HasSubstr("beyond the cap 5"));
+  EXPECT_THAT(unfit(), ElementsAre(::testing::StartsWith("norm 5.99")));
+  EXPECT_TRUE(reduction.on_scatter(kThird, scatter(1, 3))) << "it is another one's";
+}
+
+TEST_F(NormCap, is_of_the_whole_of_an_own_contribution_whose_segments_count_once) {
+  std::vector<float> values(kGeometry.length, 2.0F);  // 2.8 in each of the two that go to the other one
+  values[6] = 1;
+  reduction.contribute(0, {values}, 1);
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  EXPECT_THAT(pull(kOther), ElementsAre("scatter 2", "scatter 3"));
+  reduction.on_new_link(kOther);
+  EXPECT_THAT(pull(kOther), ElementsAre("scatter 2", "scatter 3"));
+  EXPECT_THAT(unfit(), IsEmpty());
+  values[0] = 6;  // in a segment that nobody else sees
+  ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0)));
+  EXPECT_THAT(unfit(), ElementsAre(::testing::EndsWith("of 1")));
 }
 
 TEST_F(NormCap, keeps_an_own_contribution_beyond_it_from_being_sent_or_added) {

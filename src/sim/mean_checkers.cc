@@ -214,15 +214,11 @@ void OnlySoundInput::judge_mean(const Record& record) {
     return;
   }
   const double longer = 1 + rounding(rules_.codec);
-  for (std::uint64_t s = 0; s < rules_.geometry.segments() && rules_.norm_cap > 0; ++s) {
-    const auto part = std::span(mean).subspan(rules_.geometry.first(s), rules_.geometry.size(s));
-    double squares = 0;
-    for (const float value : part) squares += static_cast<double>(value) * static_cast<double>(value);
-    if (std::sqrt(squares) <= rules_.norm_cap * longer * longer) continue;
-    violated(fmt::format("round {}: segment {} of the mean has norm {}, beyond the cap {}", record.round, s,
-                         std::sqrt(squares), rules_.norm_cap));
-    return;
-  }
+  double squares = 0;
+  for (const float value : mean) squares += static_cast<double>(value) * static_cast<double>(value);
+  if (rules_.norm_cap == 0 || std::sqrt(squares) <= rules_.norm_cap * longer * longer) return;
+  violated(fmt::format("round {}: the mean has norm {}, beyond the cap {}", record.round, std::sqrt(squares),
+                       rules_.norm_cap));
 }
 
 }  // namespace tw

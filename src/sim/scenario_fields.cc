@@ -163,7 +163,7 @@ constexpr ScenarioField kFields[] = {
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.roundings; }},
     {workload, "optimizers", "one is drawn",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.optimizers; }},
-    {workload, "norm_cap", "largest L2 norm per sample of a segment; 0: none",
+    {workload, "norm_cap", "largest L2 norm per sample of a contribution; 0: none",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.norm_cap; }},
     {workload,
      "checkpoint_every",

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "swarm/soundness.h"
+
 namespace tw {
 namespace {
 
@@ -35,7 +37,9 @@ RangeSet samples_of(const Record& record, const RangeSet& microbatches, const Le
 
 bool may_leave_over(const Record& record, const LeaseBook::Options& lease) {
   const std::uint64_t lacks = lease.target_batch_size - std::min(lease.target_batch_size, record.samples);
-  return lacks == 0 || (lacks <= record.samples && !record.last && !lease.exact_batches);
+  const auto is_in_the_last_slot = [](const Contribution& c) { return c.slot + 1 == kMostSlots; };
+  if (lacks == 0 || std::ranges::any_of(record.contributors, is_in_the_last_slot)) return true;
+  return lacks <= record.samples && !record.last && !lease.exact_batches;
 }
 
 Record record_after(const Record& head, const LeaseBook::Options& lease) {

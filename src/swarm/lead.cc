@@ -46,7 +46,8 @@ void Lead::set_live(Instant now, const Live& live) {
   for (PeerId peer : gone) {
     const bool took_part = seen_.contains(peer) || promises_.contains(peer);
     // Should it come back, what it has was given to others.
-    if ((took_part || stage_ == Stage::called) && unlinked_.insert(peer).second) recount();
+    if ((took_part || has_a_part(peer)) && unlinked_.insert(peer).second) recount();
+    forget_complaints_of(peer);
     std::erase_if(candidates_, [&](const Member& m) { return m.peer == peer; });
     out(peer);
   }
@@ -57,6 +58,7 @@ void Lead::on_progress(const Member& from, const Progress& progress) {
   const PeerId peer = from.peer;
   if (progress.round != head_.round + 1 || !live_.contains(peer) || stage_ == Stage::decided) return;
   if (progress.ballot > ballot_) return outbid_by(progress.ballot);
+  if (!has_room_for(peer)) return;
   note(peer, progress);
   const bool missed_call =
       stage_ == Stage::called && !progress.called && counts(peer) &&
@@ -145,15 +147,9 @@ void Lead::begin_when_promised() {
   if (const auto own = promises_.find(options_.self.peer); own != promises_.end() && own->second.plan)
     called_ = own->second.plan->sites.empty() ? own->second.plan : std::nullopt;
   bool slots_stay_open = !was_called;
-  std::uint32_t highest = 0;
-  for (PeerId peer : present()) {
-    const Progress& progress = promises_.at(peer).progress;
-    slots_stay_open = book_.adopt(peer, progress) && slots_stay_open;
-    for (const SlotProgress& slot : progress.slots) {
-      if (slot.slot < kMostSlots) highest = std::max(highest, slot.slot);
-    }
-  }
-  book_.open_slot(slots_stay_open ? highest : highest + 1);
+  for (PeerId peer : present())
+    slots_stay_open = book_.adopt(peer, promises_.at(peer).progress) && slots_stay_open;
+  if (!slots_stay_open) book_.close_slots();
   stage_ = Stage::leasing;
   short_ = was_called && leaves_over();
   if (short_) tell_of_reissue(book_.free(), {});
@@ -205,6 +201,7 @@ void Lead::advance() {
   if (stage_ == Stage::preparing) begin_when_promised();
   if (stage_ == Stage::leasing) {
     short_ = short_ && leaves_over();
+    leave_over_where_slots_ran_out();
     if (!short_) feed();
     const bool ready = book_.nearly_done() && (short_ || !book_.has_free());
     if (ready && may_decide() && !book_.contributions(workers()).empty()) call();
@@ -216,9 +213,23 @@ void Lead::advance() {
 // vector, would take longer than all that is left of this one.
 bool Lead::leaves_over() const {
   Record rest;
-  for (const Contribution& c : book_.contributions(workers())) rest.samples += c.samples;
+  const std::vector<Contribution> all = book_.contributions(workers());
+  for (const Contribution& c : all) rest.samples += c.samples;
+  if (slots_ran_out()) rest.contributors = all;
   rest.last = is_last();
   return book_.nearly_done() && may_leave_over(rest, options_.lease);
+}
+
+// Nobody can compute what is free.
+bool Lead::slots_ran_out() const {
+  return std::ranges::none_of(eligible(), [&](PeerId peer) { return book_.has_slot(peer); });
+}
+
+// The round ends without what nobody can compute, whatever it lacks.
+void Lead::leave_over_where_slots_ran_out() {
+  if (short_ || !book_.has_free() || !slots_ran_out() || !leaves_over()) return;
+  short_ = true;
+  tell_of_reissue(book_.free(), {});
 }
 
 bool Lead::may_decide() const { return (minority_ || quorum_present_) && !owners().empty(); }
@@ -231,7 +242,7 @@ void Lead::feed() {
     Pace& pace = paces_[grant.peer];
     if (pace.leased_at == Instant{}) pace.since = now_;
     pace.leased_at = now_;
-    send(grant.peer, Lease{head_.round + 1, ballot_, book_.slot(), std::move(grant.microbatches)});
+    send(grant.peer, Lease{head_.round + 1, ballot_, grant.slot, std::move(grant.microbatches)});
   }
   const bool at_will = !grants.empty() && rarely(options_.rarely, "lead.recall");
   if (const auto slow = book_.worth_recalling(peers, at_will)) {

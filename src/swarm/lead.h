@@ -73,6 +73,12 @@ class Lead {
 
   std::vector<Event> take_events() { return std::exchange(events_, {}); }
 
+  /// How many processes that are no members can work for, or join in, one round: others wait for the next.
+  static constexpr std::size_t kMostNewcomers = 1024;
+
+  /// What is kept of peers, in entries of a few words.
+  std::size_t notes() const;
+
   /// Whom this round waits for at present, and for what. Where it is this peer alone, that is named.
   Wait waiting() const;
 
@@ -134,6 +140,8 @@ class Lead {
   void finish(const Accepted& accepted);
   void advance();
   bool leaves_over() const;
+  bool slots_ran_out() const;
+  void leave_over_where_slots_ran_out();
 
   bool is_last() const { return end_run_ || head_.round + 1 >= options_.rounds; }
 
@@ -161,6 +169,9 @@ class Lead {
   void tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> lost);
   void take_in(PeerId joiner);
   void note(PeerId peer, const Progress& progress);
+  bool has_room_for(PeerId newcomer) const;
+  bool has_a_part(PeerId peer) const;
+  void forget_complaints_of(PeerId peer);
   void follow_work(PeerId peer, const Progress& progress);
   void recall_again(PeerId peer);
   void lease_again(PeerId peer, const Progress& progress);

@@ -79,10 +79,10 @@ void Lead::lease_again(PeerId peer, const Progress& progress) {
   Pace& pace = paces_[peer];
   if (!idle || !counts(peer)) return;
   if (now_ - pace.leased_at < kTellAgain && !rarely(options_.rarely, "lead.lease_again")) return;
-  RangeSet held = book_.held(peer, book_.slot());
-  if (held.empty()) return;
+  SlotProgress open = book_.open_slot(peer);
+  if (open.held.empty()) return;
   pace.leased_at = now_;
-  send(peer, Lease{head_.round + 1, ballot_, book_.slot(), std::move(held)});
+  send(peer, Lease{head_.round + 1, ballot_, open.slot, std::move(open.held)});
 }
 
 // Its links answer, but its gradients do not come: the others would wait for ever.
@@ -117,6 +117,17 @@ void Lead::leave_out(PeerId peer, const std::string& why) {
   events_.push_back({now_, Phase::lost, head_.round + 1, peer, why});
   out(peer);
   advance();
+}
+
+// By it and about it.
+void Lead::forget_complaints_of(PeerId peer) {
+  complaints_.erase(peer);
+  for (auto& [reporter, complaints] : complaints_) {
+    complaints.unreachable.erase(peer);
+    for (auto& [kind, suspects] : complaints.owes) suspects.erase(peer);
+  }
+  std::erase_if(slow_,
+                [&](const auto& entry) { return entry.first.first == peer || entry.first.second == peer; });
 }
 
 void Lead::out(PeerId peer) {
@@ -154,8 +165,7 @@ void Lead::give_out_again(PeerId peer) {
       again.add(book_.forget(other));  // lost before, but counted as long as the mean was there
   }
   if (stage_ == Stage::called) {
-    // The slots that were called are closed; one that nobody was leased anything into may be above them.
-    book_.open_slot(std::max(book_.slot(), book_.highest_slot() + 1));
+    book_.close_slots();
     stage_ = Stage::leasing;
     short_ = refused_.empty() && leaves_over();
   }

@@ -75,6 +75,26 @@ std::vector<PeerId> Lead::owners() const {
   return peers;
 }
 
+bool Lead::has_room_for(PeerId newcomer) const {
+  return seated(newcomer) || seen_.contains(newcomer) || seen_.size() < seats_.size() + kMostNewcomers;
+}
+
+// In the plan under way, or as a member.
+bool Lead::has_a_part(PeerId peer) const {
+  if (stage_ != Stage::called) return false;
+  return seats_.contains(peer) || std::ranges::find(plan_->participants, peer) != plan_->participants.end();
+}
+
+std::size_t Lead::notes() const {
+  std::size_t notes = live_.size() + left_out_.size() + refused_.size() + unlinked_.size() + seen_.size() +
+                      paces_.size() + early_.size() + candidates_.size() + promises_.size() + slow_.size();
+  for (const auto& [reporter, complaints] : complaints_) {
+    notes += 1 + complaints.unreachable.size();
+    for (const auto& [kind, suspects] : complaints.owes) notes += suspects.size();
+  }
+  return notes;
+}
+
 bool Lead::has_quorum(const std::set<PeerId>& peers) const { return is_quorum(head_.members, peers); }
 
 }  // namespace tw

@@ -60,8 +60,10 @@ bool LeaseBook::adopt(PeerId peer, const Progress& progress) {
     all.add(told.held);
     if (told.slot >= kMostSlots || all.empty() || !free_.contains(all) || account.slots.contains(told.slot)) {
       all_count = false;
+      if (told.slot < kMostSlots) account.open = std::max(account.open, told.slot + 1);
       continue;
     }
+    account.open = std::max(account.open, told.slot);
     free_.remove(all);
     account.slots[told.slot] = std::move(told);
   }
@@ -102,8 +104,9 @@ std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible, 
   if (free_.empty()) return {};
   std::vector<std::pair<std::uint64_t, PeerId>> hungry;
   for (const auto& [peer, account] : accounts_) {
-    const bool asks = account.hungry && !account.recalled && eligible.contains(peer);
-    if (asks) hungry.emplace_back(account.held(), peer);
+    const bool asks = account.hungry && !account.recalled && account.open < kMostSlots;
+    if (!asks || !eligible.contains(peer)) continue;
+    hungry.emplace_back(account.held(), peer);
   }
   if (hungry.empty()) return {};
   const double speed_of_all = speed_of(eligible);
@@ -114,11 +117,11 @@ std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible, 
     Account& account = accounts_.at(peer);
     const bool one = rarely(chance, "lead.lease_one");
     RangeSet given = free_.take(one ? 1 : grant_size(account, speed_of_all, eligible.size()));
-    SlotProgress& entry = account.slots[slot_];
-    entry.slot = slot_;
+    SlotProgress& entry = account.slots[account.open];
+    entry.slot = account.open;
     entry.held.add(given);
     account.hungry = false;
-    grants.push_back({peer, std::move(given)});
+    grants.push_back({peer, account.open, std::move(given)});
   }
   return grants;
 }
@@ -162,12 +165,15 @@ std::vector<Contribution> LeaseBook::contributions(const std::vector<PeerId>& or
   return all;
 }
 
-std::uint32_t LeaseBook::highest_slot() const {
-  std::uint32_t highest = 0;
-  for (const auto& [peer, account] : accounts_) {
-    if (!account.slots.empty()) highest = std::max(highest, account.slots.rbegin()->first);
+void LeaseBook::close_slots() {
+  for (auto& [peer, account] : accounts_) {
+    if (account.slots.contains(account.open)) ++account.open;
   }
-  return highest;
+}
+
+bool LeaseBook::has_slot(PeerId peer) const {
+  const auto found = accounts_.find(peer);
+  return found == accounts_.end() || found->second.open < kMostSlots;
 }
 
 std::uint64_t LeaseBook::samples(const RangeSet& microbatches) const {
@@ -201,11 +207,11 @@ bool LeaseBook::holds(PeerId peer) const {
   return found != accounts_.end() && found->second.held() > 0;
 }
 
-RangeSet LeaseBook::held(PeerId peer, std::uint32_t slot) const {
+SlotProgress LeaseBook::open_slot(PeerId peer) const {
   const auto found = accounts_.find(peer);
   if (found == accounts_.end()) return {};
-  const auto entry = found->second.slots.find(slot);
-  return entry == found->second.slots.end() ? RangeSet() : entry->second.held;
+  const auto entry = found->second.slots.find(found->second.open);
+  return entry == found->second.slots.end() ? SlotProgress{found->second.open, {}, {}} : entry->second;
 }
 
 double LeaseBook::samples_per_s(PeerId peer) const {

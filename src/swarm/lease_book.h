@@ -34,7 +34,7 @@ class LeaseBook {
 
   /// What a peer says to a new leader, who knows nothing of earlier leases. False when a slot holds
   /// microbatches that somebody else claimed before (given out again while the two could not reach the
-  /// leader), or nothing at all (its sum was lost): such a slot does not count, and no further lease may go
+  /// leader), or nothing at all (its sum was lost): such a slot does not count, and no further lease goes
   /// to it.
   bool adopt(PeerId peer, const Progress& progress);
 
@@ -43,10 +43,11 @@ class LeaseBook {
 
   struct Grant {
     PeerId peer;
+    std::uint32_t slot = 0;
     RangeSet microbatches;
   };
 
-  /// Leases for the hungry ones among `eligible`, into the open slot.
+  /// Leases for the hungry ones among `eligible`, into the open slot of each. A peer without one gets none.
   std::vector<Grant> feed(const std::set<PeerId>& eligible, const Rarely& chance = {});
 
   /// The peer that should give back what it has not begun, when others stand idle and nothing is free; or
@@ -61,12 +62,11 @@ class LeaseBook {
   /// out.
   std::vector<Contribution> contributions(const std::vector<PeerId>& order) const;
 
-  /// From now on leases go to this slot; earlier slots are closed.
-  void open_slot(std::uint32_t slot) { slot_ = slot; }
+  /// The sums of all slots are on their way: from now on the leases of each peer go to its next slot.
+  void close_slots();
 
-  std::uint32_t slot() const { return slot_; }
-
-  std::uint32_t highest_slot() const;
+  /// A round has kMostSlots for each peer.
+  bool has_slot(PeerId peer) const;
 
   std::uint64_t samples(const RangeSet& microbatches) const;
 
@@ -85,14 +85,15 @@ class LeaseBook {
   /// Asked to give back; the answer is under way.
   bool is_recalled(PeerId peer) const;
 
-  /// Leased to it into this slot, not done.
-  RangeSet held(PeerId peer, std::uint32_t slot) const;
+  /// The open slot of this peer, with what was leased into it.
+  SlotProgress open_slot(PeerId peer) const;
 
   double samples_per_s(PeerId peer) const;
 
  private:
   struct Account {
     std::map<std::uint32_t, SlotProgress> slots;
+    std::uint32_t open = 0;  // leases go to this slot; kMostSlots: it has used them all
     double samples_per_s = 0;
     bool hungry = false;
     bool recalled = false;  // asked to give back, answer under way: no grants meanwhile
@@ -108,7 +109,6 @@ class LeaseBook {
   Options options_;
   RangeSet free_;
   std::map<PeerId, Account> accounts_;
-  std::uint32_t slot_ = 0;
 };
 
 }  // namespace tw

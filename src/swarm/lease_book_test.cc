@@ -33,7 +33,7 @@ struct Shop {
   std::vector<std::uint64_t> feed() {
     std::vector<std::uint64_t> sizes;
     for (const LeaseBook::Grant& grant : book.feed(eligible)) {
-      works.at(grant.peer.value).lease(book.slot(), grant.microbatches);
+      works.at(grant.peer.value).lease(grant.slot, grant.microbatches);
       sizes.push_back(grant.microbatches.count());
     }
     return sizes;
@@ -45,7 +45,7 @@ struct Shop {
       hungry.wants_more = true;
       book.report(PeerId{id}, hungry);
       for (const LeaseBook::Grant& grant : book.feed({PeerId{id}}))
-        works.at(id).lease(book.slot(), grant.microbatches);
+        works.at(id).lease(grant.slot, grant.microbatches);
     }
   }
 
@@ -123,7 +123,7 @@ TEST(LeaseBook, never_loses_or_doubles_a_microbatch) {
         if (const auto slow = shop.book.worth_recalling(shop.eligible); slow && prng.chance(0.8))
           shop.gives_back(slow->value);
       } else if (prng.chance(0.2)) {
-        shop.book.open_slot(shop.book.highest_slot() + 1);
+        shop.book.close_slots();
       }
       ASSERT_TRUE(partitions(shop.book, count)) << "seed " << seed << ", step " << i;
       for (const auto& [peer, work] : shop.works) {

@@ -17,7 +17,7 @@ constexpr int kTries = 6;
 /// The same when its dials come to nothing without a word: to an address where somebody else is.
 constexpr int kDumbTries = 12;
 /// Whatever others tell of.
-constexpr std::size_t kMostKnown = 4096;
+constexpr std::size_t kMostKnown = Roster::kMostStrangers;
 
 bool is_address(const std::string& address) {
   return !address.empty() && address.size() <= Roster::kMostAddressBytes;
@@ -63,6 +63,7 @@ void Roster::close(Instant now, PeerId peer) {
   if (found == entries_.end() || !found->second.open) return;
   found->second.open = false;
   found->second.heartbeat.reset();
+  linked_at_.clear();
   update(peer, found->second);
   dials_[found->second.address] = Dial{now + kFirstBackoff, kFirstBackoff, 0};
 }
@@ -72,6 +73,10 @@ void Roster::refused(Instant now, const std::string& address) {
   dial.backoff = std::clamp<Duration>(dial.backoff * 2, kFirstBackoff, kLastBackoff);
   dial.next = now + dial.backoff;
   ++dial.failures;
+}
+
+void Roster::linked_there(const std::string& address) {
+  if (std::ranges::find(bootstrap_, address) != bootstrap_.end()) linked_at_.insert(address);
 }
 
 void Roster::heard(Instant now, PeerId peer, const Heartbeat& heartbeat) {
@@ -177,7 +182,27 @@ void Roster::forget_dials() {
   std::erase_if(dials_, [&](const auto& dial) { return !known.contains(dial.first); });
 }
 
+void Roster::forget_strangers(const std::vector<Member>& members) {
+  if (entries_.size() <= open_.size() + members.size() + kMostStrangers) return;
+  std::set<PeerId> kept(open_.begin(), open_.end());
+  for (const Member& m : members) kept.insert(m.peer);
+  std::vector<std::pair<Instant, PeerId>> strangers;
+  for (const auto& [peer, entry] : entries_) {
+    if (!kept.contains(peer)) strangers.emplace_back(entry.heard_at, peer);
+  }
+  std::sort(strangers.begin(), strangers.end());
+  strangers.resize(strangers.size() / 4);  // so that it is not done for each of them
+  for (const auto& [heard_at, peer] : strangers) {
+    Entry& entry = entries_.at(peer);
+    dials_.erase(entry.address);
+    set_address(entry, {});
+    set_teller(entry, std::nullopt);
+    entries_.erase(peer);
+  }
+}
+
 bool Roster::is_linked_at(const std::string& address) const {
+  if (linked_at_.contains(address)) return true;
   return std::ranges::any_of(open_, [&](PeerId peer) { return entries_.at(peer).address == address; });
 }
 

@@ -33,11 +33,18 @@ class Roster {
 
   static constexpr std::size_t kMostToldOf = 1024;
 
+  /// The most that is remembered of whoever is neither linked nor a member: those heard of last.
+  static constexpr std::size_t kMostStrangers = 4096;
+  void forget_strangers(const std::vector<Member>& members);
+
   void open(const Member& peer);
   void close(Instant now, PeerId peer);
 
   /// A dial came to nothing: it is tried again later, ever less often.
   void refused(Instant now, const std::string& address);
+
+  /// Whoever is at this address is linked, though the peer itself may say another one: a host has many names.
+  void linked_there(const std::string& address);
 
   void heard(Instant now, PeerId peer, const Heartbeat& heartbeat);
 
@@ -120,6 +127,7 @@ class Roster {
   std::map<PeerId, std::uint64_t> following_;  // of open_
   std::uint64_t version_ = 0;
   std::map<std::string, Dial> dials_;
+  std::set<std::string> linked_at_;  // of bootstrap_; forgotten when any link ends
 };
 
 }  // namespace tw

@@ -40,6 +40,19 @@ TEST(Roster, dials_the_bootstrap_addresses_until_it_is_linked_there_or_has_a_his
   EXPECT_EQ(Addresses{}, roster.dials(kStart + 2min, {}));
 }
 
+TEST(Roster, dials_a_bootstrap_address_under_which_it_is_linked_to_somebody_only_once) {
+  Roster roster(PeerId{1}, {"localhost:7000"});
+  roster.open({PeerId{2}, "127.0.0.1:7000"});
+  EXPECT_EQ(Addresses{"localhost:7000"}, roster.dials(kStart, {})) << "it may be another one";
+  roster.linked_there("localhost:7000");
+  roster.refused(kStart, "localhost:7000");
+  EXPECT_EQ(Addresses{}, roster.dials(kStart + 1min, {}));
+  roster.open(member(3));
+  roster.close(kStart + 1min, PeerId{2});
+  EXPECT_EQ((Addresses{"127.0.0.1:7000", "localhost:7000"}), roster.dials(kStart + 2min, {}))
+      << "that link may have been the one";
+}
+
 TEST(Roster, dials_whom_others_told_of) {
   Roster roster(PeerId{1}, {});
   roster.open(member(2));

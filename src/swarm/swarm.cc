@@ -2,6 +2,7 @@
 #include "swarm/swarm.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/check.h"
 #include "base/prng.h"
@@ -26,6 +27,8 @@ constexpr std::size_t kSomePeers = 8;
 constexpr std::uint64_t kGossipTicks = 16;
 constexpr double kOverdue = 1.5;
 constexpr Duration kOverdueFloor = 500ms;
+/// Of more peers than these it is not remembered that they are gone, but for members.
+constexpr std::size_t kMostLost = 4096;
 /// Before any round was averaged.
 constexpr Duration kExpectedReduce = 10s;
 
@@ -41,11 +44,20 @@ Swarm::Swarm(Options options, Instant now)
       roster_(options_.self.peer, options_.bootstrap),
       expected_reduce_(kExpectedReduce) {}
 
+std::vector<Event> Swarm::take_events_until(Round round) {
+  const auto later = std::stable_partition(events_.begin(), events_.end(),
+                                           [&](const Event& event) { return event.round <= round; });
+  std::vector<Event> due(std::make_move_iterator(events_.begin()), std::make_move_iterator(later));
+  events_.erase(events_.begin(), later);
+  return due;
+}
+
 // ---- network
 // --------------------------------------------------------------------------------------------------
 
-void Swarm::on_open(Instant now, const Member& peer) {
+void Swarm::on_open(Instant now, const Member& peer, bool founds) {
   wake(now);
+  if (founds) founder_ = peer;
   const std::vector<Member> others = introduced_to(peer.peer);
   roster_.open(peer);
   lost_.erase(peer.peer);
@@ -63,6 +75,13 @@ void Swarm::on_close(Instant now, PeerId peer, const std::string& why) {
 }
 
 void Swarm::on_refused(Instant now, const std::string& address) { roster_.refused(now, address); }
+
+std::uint64_t Swarm::held_bytes() const {
+  constexpr std::uint64_t kNoteBytes = 64;  // an id, what is known of it, and its place in a tree
+  const std::size_t notes = barred_.size() + resends_.size() + lost_.size() + fresh_.size() +
+                            at_the_end_.size() + (lead_ ? lead_->notes() : 0);
+  return roster_.held_bytes() + notes * kNoteBytes;
+}
 
 void Swarm::on_message(Instant now, PeerId from, const Message& message) {
   wake(now);
@@ -86,7 +105,11 @@ void Swarm::lose(PeerId peer, const std::string& why, Duration silent) {
   if (!roster_.is_open(peer)) return;
   const std::optional<Heartbeat> last = roster_.last_heartbeat(peer);
   roster_.close(now_, peer);
+  roster_.forget_strangers(head_ ? head_->members : std::vector<Member>{});
   lost_.insert(peer);
+  if (lost_.size() > kMostLost)
+    std::erase_if(lost_, [&](PeerId gone) { return !head_ || !is_member(head_->members, gone); });
+  resends_.forget(peer);
   detector_.close(peer);
   cadence_.close(peer);
   fresh_.erase(peer);
@@ -118,7 +141,7 @@ void Swarm::step(Instant now) {
   detector_.hurry(is_overdue());
   for (const Detector::Silence& silence : detector_.step(now)) {
     const std::string why = "silent for " + std::to_string(to_seconds(silence.silent)).substr(0, 4) + " s";
-    decisions_.push_back(Hangup{silence.peer, why});
+    decide(Hangup{silence.peer, why});
     lose(silence.peer, why, silence.silent);
   }
   if (now >= next_tick_) tick();
@@ -139,7 +162,7 @@ void Swarm::tick() {
   if (head_ && head_->last) return;
   const std::vector<Member> members = head_ ? head_->members : std::vector<Member>{};
   for (std::string& address : roster_.dials(now_, members, options_.rarely)) {
-    decisions_.push_back(Dial{std::move(address)});
+    decide(Dial{std::move(address)});
   }
   const bool hungry = work_.idle() && work_.wants_more();
   const bool tells = !work_.idle() && now_ - told_progress_at_ >= kTellProgress;
@@ -147,7 +170,7 @@ void Swarm::tick() {
   if (mean_) say_vote();  // once more: the leader may have lost the first one with all it knew
   if (run_is_over_ && !ended_ && !(head_ && head_->last) && roster_.following().empty()) {
     ended_ = true;
-    decisions_.push_back(Ended{"the run ended before this peer had joined"});
+    decide(Ended{"the run ended before this peer had joined"});
   }
 }
 
@@ -284,6 +307,8 @@ void Swarm::gossip() {
   const PeerId to = roster_.linked(mix(dice, 1), 1).front().peer;
   send(to, Peers{roster_.linked(mix(dice, 2), kSomePeers)});
 }
+
+void Swarm::decide(Decision decision) { decisions_.push_back(std::move(decision)); }
 
 void Swarm::broadcast(const Message& message) {
   for (PeerId peer : roster_.open_peers()) send(peer, message);

@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "swarm/acceptor.h"
+#include "swarm/barred.h"
 #include "swarm/cadence.h"
 #include "swarm/decision.h"
 #include "swarm/detector.h"
 #include "swarm/lead.h"
+#include "swarm/resends.h"
 #include "swarm/roster.h"
 #include "swarm/work.h"
 
@@ -40,12 +42,18 @@ class Swarm {
   Swarm(Options options, Instant now);
 
   // ---- from the network
-  void on_open(Instant now, const Member& peer);
+  /// founds: it says that it begins the history.
+  void on_open(Instant now, const Member& peer, bool founds = false);
   void on_close(Instant now, PeerId peer, const std::string& why);
   void on_refused(Instant now, const std::string& address);
+
+  /// A dial of this address found somebody to whom there is a link already.
+  void on_linked_there(const std::string& address) { roster_.linked_there(address); }
+
   void on_message(Instant now, PeerId from, const Message& message);
-  /// It was refused: its id is taken. If it is the member of that id, whoever is linked under it has to go.
-  void on_taken(Instant now, const Member& caller);
+  /// It was refused: its id is taken. If it is the member of that id or, before there are members, founds the
+  /// run as nobody does who is linked, whoever is linked under the id has to go.
+  void on_taken(Instant now, const Member& caller, bool founds = false);
 
   /// Any byte of a peer, bulk too.
   void on_sign_of_life(Instant now, PeerId peer) { detector_.heard(now, peer); }
@@ -107,6 +115,12 @@ class Swarm {
 
   const Roster& roster() const { return roster_; }
 
+  /// What is kept because of others, whoever they are.
+  std::uint64_t held_bytes() const;
+
+  /// At most, of the notes that are kept of one peer beside the roster.
+  static constexpr std::uint64_t kNotesBytes = 2048;
+
   /// Not a process whose place in the history a later one took, nor one that was linked in the place of a
   /// member just now.
   bool may_link(const Member& process) const;
@@ -120,6 +134,9 @@ class Swarm {
   std::vector<Decision> take_decisions() { return std::exchange(decisions_, {}); }
 
   std::vector<Event> take_events() { return std::exchange(events_, {}); }
+
+  /// Those of rounds up to this one: what led to its record.
+  std::vector<Event> take_events_until(Round round);
 
  private:
   void receive(PeerId from, const Heartbeat& heartbeat);
@@ -138,6 +155,8 @@ class Swarm {
   void dispatch(PeerId from, const Message& message);
   void send(PeerId to, Message message);
   void broadcast(const Message& message);
+  /// Not inlined: where it is, GCC 12 takes members of the other alternatives for used and uninitialised.
+  [[gnu::noinline]] void decide(Decision decision);
   void tell_standing();
   std::set<PeerId> in_front() const;
   Wait wait_for_the_beginning() const;
@@ -191,9 +210,9 @@ class Swarm {
   std::optional<Record> head_;
   Digest head_digest_;
   Instant head_since_{};
-  std::map<PeerId, std::set<std::uint64_t>> superseded_;             // incarnations
-  std::map<PeerId, std::pair<std::uint64_t, Instant>> turned_away_;  // incarnation, until when
-  std::set<PeerId> lost_;                                            // links that were open and are no more
+  Barred barred_;
+  std::set<PeerId> lost_;  // links that were open and are no more
+  Resends resends_;
   std::optional<Digest> parameters_;  // with which the round begins here; empty while an update is applied
   std::optional<Digest> mean_;        // of the present plan, complete here
   double samples_per_s_ = 0;
@@ -212,8 +231,9 @@ class Swarm {
   Instant called_at_ = kNever;
   Duration expected_reduce_;
   bool reduce_measured_ = false;
-  std::set<PeerId> at_the_end_;  // who said that it has the last record
-  std::set<PeerId> fresh_;       // who waits for the history to begin, with the same parameters
+  std::set<PeerId> at_the_end_;    // who said that it has the last record
+  std::set<PeerId> fresh_;         // who waits for the history to begin, with the same parameters
+  std::optional<Member> founder_;  // whoever was linked last and founds the run
   std::deque<Message> own_messages_;
   Outbox messages_;
   std::vector<Decision> decisions_;

@@ -333,5 +333,97 @@ TEST(Follower, takes_no_plan_that_no_correct_leader_makes) {
   }
 }
 
+TEST(Follower, sends_a_peer_whose_standing_alternates_the_round_no_more_than_a_few_times) {
+  Follower follower;
+  const auto again = [&] {
+    return std::ranges::count_if(follower.decisions,
+                                 [](const Decision& d) { return std::holds_alternative<SendAgain>(d); });
+  };
+  const auto says = [&](Standing standing) {
+    Heartbeat heartbeat;
+    heartbeat.standing = standing;
+    heartbeat.head = 6;
+    heartbeat.head_record = digest_of(follower.head);
+    follower.tell(3, heartbeat);
+  };
+  for (int i = 0; i < 100; ++i) {
+    says(Standing::syncing);
+    says(Standing::member);
+    EXPECT_GE(again(), 1) << "what it threw away is due at once";
+    follower.now += 100ms;
+    follower.tell(1, Heartbeat{});
+    follower.swarm.step(follower.now);
+    follower.listen();
+  }
+  EXPECT_EQ(again(), 4) << "after 0, 1, 3 and 7 s of 10";
+}
+
+TEST(Follower, keeps_no_more_of_100000_ids_that_came_and_went_than_its_bounds) {
+  Follower follower;
+  for (std::uint64_t id = 10; id < 100'010; ++id) {
+    follower.now += 1ms;
+    follower.swarm.on_open(follower.now, member(id));
+    Heartbeat heartbeat;
+    heartbeat.standing = Standing::ready;
+    follower.tell(id, heartbeat);
+    Progress progress;
+    progress.round = 7;
+    progress.parameters = kParameters;
+    follower.tell(id, progress);
+    follower.swarm.on_close(follower.now, PeerId{id}, "gone");
+    follower.sent.clear();
+    follower.decisions.clear();
+    follower.swarm.take_events();
+    const std::uint64_t bound = (Roster::kMostStrangers + 10) * (Roster::kEntryBytes + Swarm::kNotesBytes);
+    ASSERT_LE(follower.swarm.held_bytes(), bound) << id;
+  }
+  EXPECT_TRUE(follower.swarm.roster().is_open(PeerId{3}));
+}
+
+/// Peer 2 waits for 1 to begin the run; under that id process `incarnation` is linked.
+struct Waiting {
+  Waiting(std::uint64_t incarnation, bool founds) : swarm(Follower::options(), now) {
+    swarm.fresh(now, kParameters);
+    swarm.on_open(now, {PeerId{1}, "p1", incarnation}, founds);
+    swarm.take_decisions();
+  }
+
+  bool turns_away_who_is_linked_for(const Member& caller, bool founds) {
+    swarm.on_taken(now, caller, founds);
+    const std::vector<Decision> decisions = swarm.take_decisions();
+    return std::ranges::any_of(decisions, [](const Decision& d) {
+      const auto* hangup = std::get_if<Hangup>(&d);
+      return hangup != nullptr && hangup->peer == PeerId{1};
+    });
+  }
+
+  Instant now = Instant{} + 1h;
+  Swarm swarm;
+};
+
+TEST(Follower, gives_the_founder_its_id_back_before_the_run_has_begun) {
+  const Member founder{PeerId{1}, "p1", 7}, twin{PeerId{1}, "p9", 8};
+  Waiting squatted(twin.incarnation, false);
+  EXPECT_FALSE(squatted.turns_away_who_is_linked_for(founder, false)) << "it does not say what it is";
+  EXPECT_TRUE(squatted.turns_away_who_is_linked_for(founder, true));
+  EXPECT_FALSE(squatted.swarm.may_link(twin)) << "until the founder is linked";
+  EXPECT_TRUE(squatted.swarm.may_link(founder));
+  Waiting founded(founder.incarnation, true);
+  EXPECT_FALSE(founded.turns_away_who_is_linked_for(twin, true)) << "of two founders the one that is here";
+  Follower member;
+  member.swarm.on_taken(member.now, founder, true);
+  member.listen();
+  EXPECT_FALSE(member.took<Hangup>()) << "the history tells who has an id";
+}
+
+TEST(Follower, tells_what_led_to_a_record_before_what_came_of_it) {
+  Follower leader;
+  leader.swarm.on_close(leader.now, PeerId{1}, "gone");  // 2 leads round 7
+  ASSERT_TRUE(leader.swarm.leads());
+  EXPECT_TRUE(leader.swarm.take_events_until(6).empty());
+  EXPECT_FALSE(leader.swarm.take_events_until(7).empty());
+  EXPECT_TRUE(leader.swarm.take_events().empty()) << "each is told once";
+}
+
 }  // namespace
 }  // namespace tw

@@ -35,8 +35,10 @@ void Swarm::receive(PeerId from, const Heartbeat& told) {
   const bool was_behind = roster_.is_behind(from);
   roster_.heard(now_, from, heartbeat);
   detector_.expect(from, std::chrono::milliseconds(told.next_ms));
-  if (was_behind && !roster_.is_behind(from)) decisions_.push_back(SendAgain{from});
-  if (head_ && head_->last && heartbeat.head_record == head_digest_) at_the_end_.insert(from);
+  if (was_behind && !roster_.is_behind(from)) resends_.ask(now_, from);
+  if (resends_.take_due(now_, from)) decisions_.push_back(SendAgain{from});
+  const bool at_the_end = head_ && head_->last && heartbeat.head_record == head_digest_;
+  if (at_the_end && is_member(head_->members, from)) at_the_end_.insert(from);
   if (heartbeat.echo_ns != 0) {
     const std::uint64_t left = heartbeat.echo_ns + heartbeat.echo_delay_ns;
     const std::uint64_t elapsed = static_cast<std::uint64_t>(now_.time_since_epoch().count()) - left;
@@ -201,33 +203,32 @@ void Swarm::turn_away_squatters(const std::vector<Member>& members) {
   for (const Member& m : members) {
     if (others && is_member(head_->members, m.peer) && !names(head_->members, m)) {
       const auto same_id = [&](const Member& old) { return old.peer == m.peer; };
-      superseded_[m.peer].insert(std::ranges::find_if(head_->members, same_id)->incarnation);
+      barred_.supersede(*std::ranges::find_if(head_->members, same_id));
     }
     if (roster_.is_open(m.peer) && !roster_.is_open(m)) turn_away(m.peer);
   }
 }
 
 void Swarm::turn_away(PeerId squatter) {
-  turned_away_[squatter] = {roster_.process(squatter).incarnation, now_ + kSeatIsKept};
+  barred_.turn_away(now_, now_ + kSeatIsKept, roster_.process(squatter));
   const std::string why = "another process takes part under this id";
   decisions_.push_back(Hangup{squatter, why});
   lose(squatter, why, Duration{});
 }
 
-void Swarm::on_taken(Instant now, const Member& caller) {
+void Swarm::on_taken(Instant now, const Member& caller, bool founds) {
   wake(now);
+  if (!roster_.is_open(caller.peer) || roster_.is_open(caller)) return;
   const bool member = head_ && names(head_->members, caller);
-  if (member && roster_.is_open(caller.peer) && !roster_.is_open(caller)) turn_away(caller.peer);
+  // All who wait for the history to begin wait for the founder: another process under its id would keep it
+  // from them.
+  const bool awaited = founds && !head_ && standing_ == Standing::fresh &&
+                       !(founder_ && roster_.is_open(*founder_) && founder_->peer == caller.peer);
+  if (member || awaited) turn_away(caller.peer);
 }
 
 bool Swarm::may_link(const Member& process) const {
-  if (head_ && names(head_->members, process)) return true;
-  const auto before = superseded_.find(process.peer);
-  if (before != superseded_.end() && before->second.contains(process.incarnation)) return false;
-  const auto away = turned_away_.find(process.peer);
-  if (away == turned_away_.end()) return true;
-  const auto& [incarnation, until] = away->second;
-  return incarnation != process.incarnation || now_ >= until;
+  return (head_ && names(head_->members, process)) || !barred_.bars(now_, process);
 }
 
 void Swarm::adopt(const Record& record) {
@@ -251,6 +252,7 @@ void Swarm::adopt(const Record& record) {
   if (record.round > 0) parameters_.reset();
   mean_.reset();
   lead_.reset();
+  resends_.begin_round();
   called_at_ = kNever;
   if (again) {  // the state was taken anew: what was said of this round before is still in the world
     work_.start_over();

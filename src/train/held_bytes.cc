@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "average/reduction.h"
-#include "swarm/roster.h"
+#include "swarm/swarm.h"
 #include "sync/donor.h"
 #include "sync/fetch.h"
 
@@ -50,7 +50,7 @@ std::uint64_t fetch_bytes(const HeldSizes& s) {
 
 std::uint64_t held_bytes_limit(const HeldSizes& s) {
   return reduction_bytes(s) + early_bytes(s) + donor_bytes(s) + fetch_bytes(s) +
-         s.peers * Roster::kEntryBytes;
+         s.peers * (Roster::kEntryBytes + Swarm::kNotesBytes);
 }
 
 }  // namespace tw

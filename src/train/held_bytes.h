@@ -27,7 +27,7 @@ struct HeldSizes {
 };
 
 /// The most that SessionView::held_bytes may be, whatever those peers send: the sum of what the caps of
-/// Reduction, Donor, Fetch, Roster and the early bulk allow.
+/// Reduction, Donor, Fetch, Swarm and the early bulk allow.
 std::uint64_t held_bytes_limit(const HeldSizes& sizes);
 
 }  // namespace tw

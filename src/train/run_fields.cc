@@ -121,9 +121,8 @@ constexpr RunField kFields[] = {
      "the same round; false: in the next round, which does not hold up this one",
      [](RunOptions& o) -> Place { return &o.exact_batches; }},
     {"training", "norm_cap",
-     "largest L2 norm, per sample, of a segment (about a thousandth; 8192 to 65536 values) of a gradient; "
-     "what is beyond it enters no "
-     "round; 0: no limit",
+     "largest L2 norm, per sample, of a peer's gradient in a round; what is beyond it enters no round; 0: no "
+     "limit",
      [](RunOptions& o) -> Place { return &o.norm_cap; }},
     {"training", "patience", "how long a side without a majority of the peers pauses before it goes on alone",
      [](RunOptions& o) -> Place { return &o.patience; }},

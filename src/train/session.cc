@@ -84,7 +84,7 @@ Result<std::string> Session::Machine::start() {
   if (!address.ok()) return address;
   address_ = address.value();
   doors_.network.greet_with(encode(Hello{kProtocolVersion, run_, options_.self, geometry_.length, address_,
-                                         options_.incarnation, options_.site}));
+                                         options_.incarnation, options_.site, options_.join.empty()}));
 
   const RunOptions& run = options_.run;
   Swarm::Options swarm;
@@ -167,7 +167,7 @@ Result<PeerId> Session::Machine::admit(const Frame& hello) {
                      (swarm_->roster().is_open(peer) && !swarm_->roster().is_open(caller)) ||
                      !swarm_->may_link(caller);
   if (taken) {
-    swarm_->on_taken(doors_.clock.now(), caller);
+    swarm_->on_taken(doors_.clock.now(), caller, greeting->founds);
     return refuse(Rejection::Code::taken, peer, "peer id " + to_string(peer) + " is taken");
   }
   return peer;
@@ -176,9 +176,10 @@ Result<PeerId> Session::Machine::admit(const Frame& hello) {
 void Session::Machine::on_open(PeerId peer, const Frame& hello) {
   if (finished_) return;
   if (reduction_) reduction_->on_new_link(peer);
-  const Member caller = caller_of(std::get<Hello>(decode(hello).value()));
+  const Hello greeting = std::get<Hello>(decode(hello).value());
+  const Member caller = caller_of(greeting);
   waits_.on_open(caller.address);
-  swarm_->on_open(doors_.clock.now(), caller);
+  swarm_->on_open(doors_.clock.now(), caller, greeting.founds);
   pump();
 }
 
@@ -193,6 +194,14 @@ void Session::Machine::link_is_gone(PeerId peer, const std::string& why) {
   donor_.on_close(peer);
   meter_.on_close(peer);
   last_bulk_.erase(peer);
+  if (!swarm_->head() || !is_member(swarm_->head()->members, peer)) forget_bulk_of(peer);
+}
+
+// Of one that is no member: on a new link it is sent again.
+void Session::Machine::forget_bulk_of(PeerId stranger) {
+  early_bytes_.erase(stranger);
+  std::erase_if(early_bulk_, [&](const auto& entry) { return entry.first == stranger; });
+  if (reduction_) reduction_->on_lost_link(stranger);
 }
 
 bool Session::Machine::ends_the_joining(const std::string& address, const std::string& why) {
@@ -226,7 +235,11 @@ void Session::Machine::on_refused(const std::string& address, const std::string&
   if (told && !why.starts_with(kLinkedAlready))
     refuse(asked_for ? Cause::none : Cause::dial, std::nullopt, rejection ? rejection->words : why);
   swarm_->on_refused(doors_.clock.now(), address);
-  if (!why.starts_with(kLinkedAlready)) waits_.on_refused(address, rejection ? rejection->words : why);
+  if (why.starts_with(kLinkedAlready)) {
+    swarm_->on_linked_there(address);
+  } else {
+    waits_.on_refused(address, rejection ? rejection->words : why);
+  }
   if (nobody_there)
     last_rejection_ = why + "; is a peer running there, and does a firewall let it be reached?";
   if (rejection) last_rejection_ = address + " answers: " + rejection->words;
@@ -435,7 +448,7 @@ void Session::Machine::refuse(Cause cause, std::optional<PeerId> peer, std::stri
 std::uint64_t Session::Machine::held_bytes() const {
   std::uint64_t bytes = reduction_ ? reduction_->held_bytes() : 0;
   for (const auto& [peer, early] : early_bytes_) bytes += early;
-  return bytes + donor_.held_bytes() + fetch_->held_bytes() + swarm_->roster().held_bytes();
+  return bytes + donor_.held_bytes() + fetch_->held_bytes() + swarm_->held_bytes();
 }
 
 std::vector<Member> Session::Machine::members() const {

@@ -94,6 +94,7 @@ class Session::Machine final : public NetworkEvents {
   void begin_to_probe();
   void end_probe();
   void link_is_gone(PeerId peer, const std::string& why);
+  void forget_bulk_of(PeerId stranger);
   void hang_up_on(PeerId from, const std::string& nonsense);
   void take_bulk(PeerId from, const Message& message);
   void keep_early(PeerId from, const Message& message, const Blob& payload);

@@ -194,7 +194,7 @@ void Session::Machine::own_contribution_is_unfit(const Reduction::Unfit& unfit) 
                true);
   }
   const std::string what = fmt::format(
-      "the gradient of round {} has norm {:.6g} per sample in one segment, beyond training.norm_cap {:g}",
+      "the gradient of round {} has a norm of at least {:.6g} per sample, beyond training.norm_cap {:g}",
       round_, unfit.norm, options_.run.norm_cap);
   ballots_beyond_cap_.insert(reduction_->plan()->ballot);
   if (ballots_beyond_cap_.size() < kMostBallotsBeyondCap) {
@@ -243,6 +243,8 @@ void Session::Machine::complain_about_slowness() {
 void Session::Machine::act(const Committed& committed) {
   const Record& record = committed.record;
   TW_CHECK(reduction_ && reduction_->complete());
+  // A leader that is alone decides as soon as it has told what it leaves over.
+  for (const Event& event : swarm_->take_events_until(record.round)) doors_.events.emit(event);
   const Instant now = doors_.clock.now();
   const double own = own_samples(record);
   // The call comes while the last microbatches are under way: until they are done it is calculation.

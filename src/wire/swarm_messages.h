@@ -12,21 +12,22 @@
 /// Who takes part, who leads, what is to be done and what is decided: the control messages of swarm/.
 namespace tw {
 
-inline constexpr std::uint32_t kProtocolVersion = 9;
+inline constexpr std::uint32_t kProtocolVersion = 10;
 
 /// First message of every link. The receiver turns the link away when version, run or parameter count differ.
 struct Hello {
   std::uint32_t protocol = kProtocolVersion;
-  Digest
-      run;  ///< digest of everything that decides the result: model, data, batch sizes, optimizer, seed ...
+  Digest run;  ///< of all that decides the result: model, data, batch sizes, optimizer, seed ...
   PeerId peer;
   std::uint64_t parameters = 0;
   std::string address;            ///< where others reach this peer
   std::uint64_t incarnation = 0;  ///< drawn when the process starts
   std::string site;               ///< as in Member
+  bool founds = false;            ///< it begins the history of the run
 
   static void fields(auto& self, auto&& field) {
-    field(self.protocol, self.run, self.peer, self.parameters, self.address, self.incarnation, self.site);
+    field(self.protocol, self.run, self.peer, self.parameters, self.address, self.incarnation, self.site,
+          self.founds);
   }
 
   bool operator==(const Hello&) const = default;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "wire/messages.h"
+
+namespace tw {
+
+/// Processes that may not be linked under the id that they use: another process has it. Bounded, however many
+/// ids and processes come and go: the oldest are forgotten first.
+class Barred {
+ public:
+  static constexpr std::size_t kMostSuperseded = 4096;
+
+  /// A record names another process in the place of this one: it is out for good.
+  void supersede(const Member& former);
+
+  /// It was linked in the place of another process, and is out until then.
+  void turn_away(Instant now, Instant until, const Member& squatter);
+
+  bool bars(Instant now, const Member& process) const;
+
+  /// Processes that are remembered.
+  std::size_t size() const { return superseded_.size() + turned_away_.size(); }
+
+ private:
+  struct Away {
+    std::uint64_t incarnation = 0;
+    Instant until{};
+  };
+
+  std::deque<std::pair<PeerId, std::uint64_t>> superseded_;  // incarnations, the oldest first
+  std::map<PeerId, Away> turned_away_;
+};
+
+}  // namespace tw

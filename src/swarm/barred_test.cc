@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/barred.h"
+
+#include <gtest/gtest.h>
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kBarredStart = Instant{} + 1h;
+
+Member process(std::uint64_t id, std::uint64_t incarnation) { return {PeerId{id}, "", incarnation}; }
+
+TEST(Barred, keeps_out_a_superseded_process_for_good_and_one_that_was_turned_away_for_its_time) {
+  Barred barred;
+  barred.supersede(process(2, 7));
+  barred.turn_away(kBarredStart, kBarredStart + 6s, process(3, 1));
+  EXPECT_TRUE(barred.bars(kBarredStart + 24h, process(2, 7)));
+  EXPECT_FALSE(barred.bars(kBarredStart, process(2, 8)));
+  EXPECT_TRUE(barred.bars(kBarredStart + 5s, process(3, 1)));
+  EXPECT_FALSE(barred.bars(kBarredStart + 5s, process(3, 2)));
+  EXPECT_FALSE(barred.bars(kBarredStart + 6s, process(3, 1)));
+}
+
+TEST(Barred, remembers_the_latest_of_100000_ids_and_no_more_than_its_bound) {
+  Barred barred;
+  for (std::uint64_t id = 1; id <= 100'000; ++id) {
+    const Instant now = kBarredStart + id * 10ms;
+    barred.supersede(process(id, id));
+    barred.turn_away(now, now + 6s, process(id, id + 1));
+    ASSERT_LE(barred.size(), Barred::kMostSuperseded + 601) << id;
+  }
+  EXPECT_TRUE(barred.bars(kBarredStart, process(100'000, 100'000)));
+}
+
+}  // namespace
+}  // namespace tw
