@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "base/median.h"
 #include "base/prng.h"
-#include "cli/bench_times.h"
 #include "codec/kernels.h"
 #include "measure.h"
 

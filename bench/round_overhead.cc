@@ -11,7 +11,7 @@
 #include <cmath>
 #include <thread>
 
-#include "cli/bench_times.h"
+#include "base/median.h"
 #include "crew.h"
 #include "host/executor_thread.h"
 #include "host/files_disk.h"

@@ -13,7 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <fstream>
 
-#include "cli/bench_times.h"
+#include "base/median.h"
 #include "measure.h"
 #include "sim/world.h"
 
@@ -84,7 +84,7 @@ class Latencies {
   double median_s() const {
     std::vector<double> seconds;
     for (const auto& [round, at] : committed_) seconds.push_back(at - complete_.at(round));
-    return bench::median(seconds);
+    return median(seconds);
   }
 
  private:

@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/bench_times.h"
+#include "base/median.h"
 #include "crew.h"
 #include "host/authority.h"
 #include "host/dial.h"
@@ -164,8 +164,8 @@ int run(const Settings& settings) {
         well &= measure(settings, with_tls ? tls.value().get() : nullptr, streams, all[{streams, with_tls}]);
   for (const auto& [what, m] : all) {
     fmt::print("{:2} streams {:5}  {:5.2f} GB/s  {:5.3f} CPU-s per GB (sender {:5.3f}, receiver {:5.3f})\n",
-               what.first, what.second ? "TLS" : "plain", bench::median(m.gb_per_s),
-               bench::median(m.cpu_s_per_gb), bench::median(m.sender), bench::median(m.receiver));
+               what.first, what.second ? "TLS" : "plain", median(m.gb_per_s), median(m.cpu_s_per_gb),
+               median(m.sender), median(m.receiver));
   }
   return well ? 0 : 1;
 }

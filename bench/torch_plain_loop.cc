@@ -82,7 +82,8 @@ class PlainLoop {
     const double accumulated = wall_seconds();
     const float share = 1.0F / static_cast<float>(batch);
     for (float& g : gradient_) g *= share;
-    optimizer_->apply(parameters_, gradient_, round, tw::learning_rate(run_.schedule, round));
+    const tw::MeanGradient whole = [this](const tw::TakePiece& take) { take(0, gradient_); };
+    optimizer_->apply(parameters_, whole, round, tw::learning_rate(run_.schedule, round));
     apply_s_ += wall_seconds() - accumulated;
     wall_s_ += wall_seconds() - wall;
     cpu_s_ += cpu_seconds() - cpu;

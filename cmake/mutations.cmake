@@ -27,6 +27,9 @@ function(tw_add_mutation_check)
   set(sources ${copies})
   list(FILTER sources INCLUDE REGEX "\\.cc$")
   tw_select_kernels(sources)
+  tw_group_by_folder("${sources}")
+  tw_embed_catalog(catalog)  # needed by market/, without a bug in it
+  list(APPEND sources ${catalog})
   file(GLOB own CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/mutations/*.cc)
   add_executable(mutation_check EXCLUDE_FROM_ALL ${own} ${sources} ${copy}/planted.stamp)
   # A bug that leads beyond the end of something shows itself, and what it makes superfluous is no matter.
@@ -35,5 +38,25 @@ function(tw_add_mutation_check)
   target_include_directories(mutation_check BEFORE PRIVATE ${copy} ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(mutation_check PRIVATE fmt::fmt ${XXHASH_LIBRARY} yaml-cpp nlohmann_json::nlohmann_json
     CLI11::CLI11 Threads::Threads)
-  set_target_properties(mutation_check PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  set_target_properties(mutation_check PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
+    UNITY_BUILD_MODE GROUP)
+
+  # The bugs of the sample are found within a few seeds. The other entry sees that a bug that is not found is told.
+  add_test(NAME mutation_sample COMMAND mutation_check --clean-seeds 10
+    --sample ${PROJECT_SOURCE_DIR}/tests/mutations/sample.txt)
+  add_test(NAME mutation_sample_can_fail COMMAND mutation_check --only update-twice --seeds 0 --clean-seeds 0)
+  set_tests_properties(mutation_sample mutation_sample_can_fail PROPERTIES LABELS mutations TIMEOUT 600)
+  set_tests_properties(mutation_sample_can_fail PROPERTIES WILL_FAIL ON)
+endfunction()
+
+# The copies lie in one target, but names in anonymous namespaces are unique in a folder only.
+function(tw_group_by_folder sources)
+  set(count 0)
+  foreach(source IN LISTS sources)
+    get_filename_component(folder ${source} DIRECTORY)
+    get_filename_component(folder ${folder} NAME)
+    math(EXPR batch "${count} / ${CMAKE_UNITY_BUILD_BATCH_SIZE}")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${batch})
+    math(EXPR count "${count} + 1")
+  endforeach()
 endfunction()

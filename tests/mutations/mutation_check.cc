@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the simulator sees each bug of mutations.txt; built and run by `make mutants`. A law that a
 // scenario breaks without any bug counts only where it is broken much sooner, and a seed that breaks one
-// never.
+// never. With --sample, only the bugs of a file, each with its own number of seeds.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
@@ -9,12 +9,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <deque>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,7 @@ using tw::Trial;
 struct Options {
   std::vector<std::string> only;
   std::string scenario;  ///< instead of the bugs' own
+  std::string sample;    ///< file: a bug's name and its number of seeds on each line
   std::uint64_t seeds = 5000;
   std::uint64_t clean_seeds = 1000;
   unsigned jobs = 2;
@@ -58,6 +61,24 @@ std::vector<Bug> chosen(const std::vector<std::string>& only, const std::string&
   return bugs;
 }
 
+/// By bug: within how many seeds it must be found.
+using Limits = std::map<std::string, std::uint64_t>;
+
+Limits read_sample(const std::string& path) {
+  std::ifstream file(path);
+  Limits limits;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name;
+    std::uint64_t seeds = 0;
+    if (!(words >> name) || name.starts_with("#")) continue;
+    if (!(words >> seeds) || seeds == 0) throw CLI::ValidationError(path + ": expected NAME SEEDS: " + line);
+    limits[name] = seeds;
+  }
+  if (limits.empty()) throw CLI::ValidationError(path + " names no bug");
+  return limits;
+}
+
 /// Those that no scenario shows, by the list's own word: printed, not tried.
 std::vector<Bug> take_unseen(std::vector<Bug>& bugs) {
   const auto seen = [](const Bug& bug) { return bug.scenario != "unseen"; };
@@ -71,14 +92,14 @@ std::vector<Bug> take_unseen(std::vector<Bug>& bugs) {
 using Noise = std::map<std::string, std::map<std::string, double>>;
 
 /// At most `jobs` at a time; tells of each as it ends.
-void run_all(const std::vector<Bug>& bugs, std::uint64_t seeds, unsigned jobs, Noise noise,
-             const std::function<void(const Finding&)>& tell) {
+void run_all(const std::vector<Bug>& bugs, const std::function<std::uint64_t(const Bug&)>& seeds,
+             unsigned jobs, Noise noise, const std::function<void(const Finding&)>& tell) {
   std::deque<Bug> waiting(bugs.begin(), bugs.end());
   std::vector<std::unique_ptr<Trial>> running;
   while (!waiting.empty() || !running.empty()) {
     while (!waiting.empty() && running.size() < jobs) {
       const Bug& next = waiting.front();
-      running.push_back(std::make_unique<Trial>(next, seeds, noise[next.scenario]));
+      running.push_back(std::make_unique<Trial>(next, seeds(next), noise[next.scenario]));
       waiting.pop_front();
     }
     std::vector<pollfd> wanted;
@@ -127,7 +148,8 @@ Noise noise_of(const std::vector<Bug>& bugs, const Options& options) {
   for (const std::string& scenario : scenarios)
     none.push_back({0, "(no bug)", scenario, "nothing is planted"});
   Noise noise;
-  run_all(none, options.clean_seeds, options.jobs, {}, [&](const Finding& finding) {
+  const auto clean_seeds = [&](const Bug&) { return options.clean_seeds; };
+  run_all(none, clean_seeds, options.jobs, {}, [&](const Finding& finding) {
     for (const auto& [law, seeds] : finding.broken) {
       noise[finding.bug.scenario][law] =
           static_cast<double>(seeds) / static_cast<double>(options.clean_seeds);
@@ -140,7 +162,13 @@ Noise noise_of(const std::vector<Bug>& bugs, const Options& options) {
   return noise;
 }
 
-int check(const Options& options) {
+int check(Options options) {
+  Limits limits;
+  if (!options.sample.empty()) limits = read_sample(options.sample);
+  for (const auto& [name, seeds] : limits) options.only.push_back(name);
+  const auto seeds_of = [&](const Bug& bug) {
+    return limits.contains(bug.name) ? limits.at(bug.name) : options.seeds;
+  };
   std::vector<Bug> bugs = chosen(options.only, options.scenario);
   const std::vector<Bug> unseen = take_unseen(bugs);
   const Noise noise = noise_of(bugs, options);
@@ -148,7 +176,7 @@ int check(const Options& options) {
     fmt::print("{:44} {:10} {:>6} {:9} {:>7}\n", "bug", "scenario", "seeds", "seen by", "cpu_s");
   nlohmann::json rows = nlohmann::json::array();
   std::size_t found = 0;
-  run_all(bugs, options.seeds, options.jobs, noise, [&](const Finding& finding) {
+  run_all(bugs, seeds_of, options.jobs, noise, [&](const Finding& finding) {
     found += finding.outcome == Outcome::found ? 1 : 0;
     rows.push_back(row(finding));
     if (!options.json) print(finding, options.verbose);
@@ -157,7 +185,8 @@ int check(const Options& options) {
     std::cout << rows.dump(2) << "\n";
   } else {
     for (const Bug& bug : unseen) fmt::print("{:44} not tried: {}\n", bug.name, bug.text);
-    fmt::print("{} of {} planted bugs found within {} seeds\n", found, bugs.size(), options.seeds);
+    const std::string limit = limits.empty() ? fmt::format("{}", options.seeds) : "their numbers of";
+    fmt::print("{} of {} planted bugs found within {} seeds\n", found, bugs.size(), limit);
   }
   return found == bugs.size() ? 0 : 1;
 }
@@ -169,6 +198,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Plants each bug of mutations.txt in the protocol and runs seeds until a checker sees it"};
   app.add_option("--only", options.only, "bugs, by name");
   app.add_option("--scenario", options.scenario, "of tests/scenarios, instead of those that the list names");
+  app.add_option("--sample", options.sample, "file: the bugs to try, each with its number of seeds");
   app.add_option("--seeds", options.seeds, "each bug must be found within so many")->capture_default_str();
   app.add_option("--clean-seeds", options.clean_seeds, "first, without any bug")->capture_default_str();
   app.add_option("--jobs", options.jobs, "processes at a time")

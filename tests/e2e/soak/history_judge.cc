@@ -3,98 +3,142 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "monitor/report.h"
 
 namespace tw::soak {
-namespace {
-
-/// More say the same.
-constexpr std::size_t kMostFaults = 50;
-
-}  // namespace
 
 void HistoryJudge::see(const LogEntry& entry) {
-  Writer& writer = writers_[entry.writer];
   const Event& event = entry.event;
-  if (event.phase == Phase::start) writer = {};
-  const bool takes_state = event.phase == Phase::restore && event.digest.empty();
-  if (takes_state) writer.alone = false;
+  if (event.phase == Phase::start) writers_[entry.writer] = {};
+  // It takes the state of others: what it decides next need not follow from what it decided last.
+  if (event.phase == Phase::restore && event.digest.empty()) {
+    writers_[entry.writer].last = 0;
+    writers_[entry.writer].head.clear();
+  }
   if (event.phase == Phase::commit) see_commit(entry);
-  if (event.phase == Phase::apply || event.phase == Phase::restore) see_parameters(entry);
+  if ((event.phase == Phase::apply || event.phase == Phase::restore) && !event.digest.empty())
+    see_parameters(entry);
 }
 
 void HistoryJudge::see_commit(const LogEntry& entry) {
   Writer& writer = writers_[entry.writer];
   const Event& event = entry.event;
-  writer.alone = writer.alone || !event.why.empty();
-  if (writer.alone) {
-    writer.without.insert(event.round);
-    ++given_up_;
-    return;
-  }
   if (event.round <= writer.last)
-    find_fault(
+    faults_.push_back(
         fmt::format("peer {} commits round {} after round {}", entry.writer.value, event.round, writer.last));
+  Written& record = records_[event.digest];
+  record.round = event.round;
+  record.without_majority = !event.why.empty();
+  if (!writer.head.empty() && writer.last + 1 == event.round) record.parent = writer.head;
+  record.totals.insert(number_in(event, "samples_total").value_or(-1));
+  record.carried = number_in(event, "carried").value_or(0);
+  record.own_samples[entry.writer] = number_in(event, "samples").value_or(0);
+  by_round_[event.round].insert(event.digest);
   writer.last = event.round;
-  Facts& facts = rounds_[event.round];
-  const double total = number_in(event, "samples_total").value_or(-1);
-  if (facts.records.insert(event.digest).second && facts.records.size() > 1)
-    find_fault(fmt::format("peer {} has another record of round {}", entry.writer.value, event.round));
-  if (facts.totals.insert(total).second && facts.totals.size() > 1)
-    find_fault(fmt::format("peer {} counts {} samples until round {}, others do not", entry.writer.value,
-                           total, event.round));
-  facts.own_samples[entry.writer] = number_in(event, "samples").value_or(0);
-  facts.carried = number_in(event, "carried").value_or(-1);
-  facts.members = number_in(event, "members").value_or(0);
+  writer.head = event.digest;
+  writer.not_applied[event.round] = event.digest;
+  newest_ = event.digest;
 }
 
 void HistoryJudge::see_parameters(const LogEntry& entry) {
-  Writer& writer = writers_[entry.writer];
   const Event& event = entry.event;
-  if (event.digest.empty() || writer.without.erase(event.round) > 0 || writer.alone) return;
-  auto& digests = rounds_[event.round].parameters;
-  if (digests.insert(event.digest).second && digests.size() > 1)
-    find_fault(fmt::format("peer {} has other parameters after round {}", entry.writer.value, event.round));
+  auto& waiting = writers_[entry.writer].not_applied;
+  const auto record = waiting.find(event.round);
+  if (record == waiting.end()) {
+    taken_.push_back({entry.writer, event.round, event.digest});
+    return;
+  }
+  records_[record->second].parameters.insert(event.digest);
+  waiting.erase(record);
 }
 
-void HistoryJudge::judge_sums() {
+std::string HistoryJudge::parent_of(const Written& record) const {
+  if (!record.parent.empty()) return record.parent;
+  const auto before = by_round_.find(record.round - 1);
+  const bool only = before != by_round_.end() && before->second.size() == 1;
+  return only ? *before->second.begin() : "";
+}
+
+HistoryJudge::Lineage HistoryJudge::lineage() const {
+  Lineage digests;
+  for (std::string digest = newest_; !digest.empty(); digest = parent_of(records_.at(digest)))
+    digests.push_back(digest);
+  return digests;
+}
+
+HistoryJudge::Verdict HistoryJudge::judge() const {
+  Verdict verdict{.faults = faults_};
+  const Lineage digests = lineage();
+  if (digests.empty()) return verdict;
+  const Written& first = records_.at(digests.back());
+  if (first.round != 1) verdict.faults.push_back(fmt::format("no log has what led to round {}", first.round));
+  verdict.rounds = digests.size();
+  judge_samples(digests, verdict);
+  judge_given_up({digests.begin(), digests.end()}, verdict);
+  judge_parameters(verdict);
+  return verdict;
+}
+
+void HistoryJudge::judge_samples(const Lineage& lineage, Verdict& verdict) const {
   const auto full = static_cast<double>(samples_of_round_);
-  double before = 0;
-  Round expected = 1;
-  for (const auto& [round, facts] : rounds_) {
-    if (facts.totals.empty()) continue;  // somebody had its state, and whoever decided it was killed
-    if (round != expected) find_fault(fmt::format("rounds {} to {} are in no log", expected, round - 1));
-    const double samples = *facts.totals.begin() - before;
-    const auto next = rounds_.find(round + 1);
-    const double carried = next == rounds_.end() || next->second.totals.empty() ? -1 : next->second.carried;
-    if (round == expected && (samples < full / 2 || samples > full))
-      find_fault(fmt::format("round {} has {} samples", round, samples));
-    if (round == expected && carried >= 0 && samples + carried != full)
-      find_fault(fmt::format("round {} has {} samples and leaves {}, of {}", round, samples, carried, full));
+  for (std::size_t i = lineage.size(); i-- > 0;) {
+    const Written& record = records_.at(lineage[i]);
+    verdict.without_majority += record.without_majority ? 1 : 0;
+    if (record.totals.size() != 1)
+      verdict.faults.push_back(fmt::format("peers count samples differently at round {}", record.round));
+    const bool begins = i + 1 == lineage.size();
+    if (begins && record.round != 1) continue;
+    const double before = begins ? 0 : *records_.at(lineage[i + 1]).totals.begin();
+    const double samples = *record.totals.begin() - before;
+    if (samples < full / 2 || samples > full)
+      verdict.faults.push_back(fmt::format("round {} has {} samples", record.round, samples));
+    const double left = i == 0 ? full - samples : records_.at(lineage[i - 1]).carried;
+    if (samples + left != full)
+      verdict.faults.push_back(
+          fmt::format("round {} has {} samples and leaves {}, of {}", record.round, samples, left, full));
     double own = 0;
-    for (const auto& [writer, count] : facts.own_samples) own += count;
-    if (own > full) find_fault(fmt::format("round {}: its peers say that they did {} samples", round, own));
-    before = *facts.totals.begin();
-    expected = round + 1;
+    for (const auto& [writer, count] : record.own_samples) own += count;
+    if (own > full)
+      verdict.faults.push_back(
+          fmt::format("round {}: its peers say that they did {} samples", record.round, own));
+  }
+  verdict.samples = static_cast<std::uint64_t>(*records_.at(lineage.front()).totals.begin());
+}
+
+void HistoryJudge::judge_given_up(const std::set<std::string>& history, Verdict& verdict) const {
+  for (const auto& [digest, record] : records_) {
+    if (history.contains(digest)) continue;
+    ++verdict.given_up;
+    // Back to where it left the history: that was decided without a majority.
+    const Written* fork = &record;
+    for (std::string parent = parent_of(record); !parent.empty() && !history.contains(parent);
+         parent = parent_of(*fork))
+      fork = &records_.at(parent);
+    if (!fork->without_majority)
+      verdict.faults.push_back(
+          fmt::format("round {} has another record, which a majority decided and gave up", fork->round));
   }
 }
 
-std::uint64_t HistoryJudge::samples() const {
-  for (auto round = rounds_.rbegin(); round != rounds_.rend(); ++round) {
-    if (!round->second.totals.empty()) return static_cast<std::uint64_t>(*round->second.totals.begin());
+void HistoryJudge::judge_parameters(Verdict& verdict) const {
+  for (const auto& [digest, record] : records_) {
+    if (record.parameters.size() > 1)
+      verdict.faults.push_back(fmt::format("peers have different parameters after round {}", record.round));
   }
-  return 0;
-}
-
-std::size_t HistoryJudge::members() const {
-  for (auto round = rounds_.rbegin(); round != rounds_.rend(); ++round) {
-    if (!round->second.totals.empty()) return static_cast<std::size_t>(round->second.members);
+  for (const Taken& taken : taken_) {
+    const auto records = by_round_.find(taken.round);
+    if (records == by_round_.end()) continue;
+    std::set<std::string> known;
+    for (const std::string& digest : records->second) {
+      const auto& parameters = records_.at(digest).parameters;
+      known.insert(parameters.begin(), parameters.end());
+    }
+    if (!known.empty() && !known.contains(taken.parameters))
+      verdict.faults.push_back(fmt::format("peer {} took other parameters than those after round {}",
+                                           taken.writer.value, taken.round));
   }
-  return 0;
-}
-
-void HistoryJudge::find_fault(std::string what) {
-  if (faults_.size() < kMostFaults) faults_.push_back(std::move(what));
 }
 
 }  // namespace tw::soak

@@ -13,10 +13,9 @@
 
 namespace tw::soak {
 
-/// Judges the event logs of one run as they are written: one history, the same parameters on all peers, the
-/// samples of each round exact. The run never loses its majority, so a peer that decides without one has left
-/// the history, with all that it decides until it takes the state of others; what the majority decided must
-/// stand for ever.
+/// Judges the event logs of one run: one history, the same parameters on all peers, the samples of each round
+/// exact. The history is what leads to the newest record. A record beside it is given up; that is allowed
+/// only where a peer decided without a majority, and to what follows from that.
 class HistoryJudge {
  public:
   /// Samples of a round that loses nobody.
@@ -25,44 +24,57 @@ class HistoryJudge {
   /// The entries of one writer in their order.
   void see(const LogEntry& entry);
 
-  /// Sums of all rounds; once, when all logs are at their end.
-  void judge_sums();
+  struct Verdict {
+    std::vector<std::string> faults;
+    std::size_t rounds = 0;            ///< of the history
+    std::uint64_t samples = 0;         ///< of the history
+    std::size_t without_majority = 0;  ///< rounds of the history
+    std::size_t given_up = 0;          ///< records beside the history
+  };
 
-  Round newest() const { return rounds_.empty() ? 0 : rounds_.rbegin()->first; }
-
-  std::uint64_t samples() const;
-
-  /// Members as the newest record has them.
-  std::size_t members() const;
-
-  /// Commits that their writers gave up, since they were decided without a majority.
-  std::size_t given_up() const { return given_up_; }
-
-  const std::vector<std::string>& faults() const { return faults_; }
+  /// Of all that was seen, at a time when no two histories are under way.
+  Verdict judge() const;
 
  private:
-  struct Facts {
-    std::set<std::string> records, parameters;
-    std::set<double> totals;
-    std::map<PeerId, double> own_samples;
+  struct Written {
+    Round round = 0;
+    bool without_majority = false;
+    std::string parent = {};  ///< digest; empty: no log has both one after the other
+    std::set<double> totals = {};
     double carried = 0;
-    double members = 0;
+    std::map<PeerId, double> own_samples = {};
+    std::set<std::string> parameters = {};
   };
 
   struct Writer {
     Round last = 0;
-    bool alone = false;            ///< since it decided without a majority
-    std::set<Round> without = {};  ///< rounds that it decided alone and has not applied yet
+    std::string head = {};
+    std::map<Round, std::string> not_applied = {};  ///< digests of records
   };
+
+  /// Parameters of a state that was taken from others.
+  struct Taken {
+    PeerId writer;
+    Round round = 0;
+    std::string parameters;
+  };
+
+  using Lineage = std::vector<std::string>;  ///< digests, the newest first
 
   void see_commit(const LogEntry& entry);
   void see_parameters(const LogEntry& entry);
-  void find_fault(std::string what);
+  std::string parent_of(const Written& record) const;
+  Lineage lineage() const;
+  void judge_samples(const Lineage& lineage, Verdict& verdict) const;
+  void judge_given_up(const std::set<std::string>& history, Verdict& verdict) const;
+  void judge_parameters(Verdict& verdict) const;
 
   std::uint64_t samples_of_round_;
-  std::map<Round, Facts> rounds_;
+  std::map<std::string, Written> records_;  ///< by digest
+  std::map<Round, std::set<std::string>> by_round_;
   std::map<PeerId, Writer> writers_;
-  std::size_t given_up_ = 0;
+  std::vector<Taken> taken_;
+  std::string newest_;  ///< digest of the record that was seen last
   std::vector<std::string> faults_;
 };
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tw::soak {
 namespace {
 
@@ -116,8 +118,22 @@ std::vector<std::uint64_t> Peers::ids() const {
 
 bool Peers::is_settled(std::uint64_t id) const {
   const auto found = running_.find(id);
-  return found != running_.end() && found->second.last > 0 &&
-         found->second.last + kBehind >= history_.newest();
+  return found != running_.end() && found->second.last > 0 && found->second.last + kBehind >= newest_round();
+}
+
+Round Peers::newest_round() const {
+  std::vector<Round> rounds = {0, 0};
+  for (const auto& [id, peer] : running_) rounds.push_back(peer.last);
+  std::sort(rounds.rbegin(), rounds.rend());
+  return rounds[1];
+}
+
+std::size_t Peers::members() const {
+  std::size_t most = 0;
+  for (const auto& [id, peer] : running_) {
+    if (is_settled(id)) most = std::max(most, peer.members);
+  }
+  return most;
 }
 
 void Peers::look() {
@@ -172,17 +188,13 @@ void Peers::take_event(const LogEntry& entry, Running& peer) {
   lines_.see(entry);
   const bool behind = entry.event.phase == Phase::restore && entry.event.digest.empty();
   if (entry.event.phase == Phase::start || behind) peer.last = 0;
-  if (entry.event.phase == Phase::commit) peer.last = entry.event.round;
+  if (entry.event.phase != Phase::commit) return;
+  peer.last = entry.event.round;
+  peer.members = static_cast<std::size_t>(number_in(entry.event, "members").value_or(0));
 }
 
 void Peers::read_output(std::uint64_t id, Running& peer) {
   for (const std::string& line : peer.printed.poll()) lines_.see(fmt::format("peer {}", id), line);
-}
-
-std::vector<std::string> Peers::faults() const {
-  std::vector<std::string> all = faults_;
-  all.insert(all.end(), history_.faults().begin(), history_.faults().end());
-  return all;
 }
 
 void Peers::end() {
@@ -191,7 +203,6 @@ void Peers::end() {
     look();
     std::this_thread::sleep_for(20ms);
   }
-  history_.judge_sums();
 }
 
 }  // namespace tw::soak

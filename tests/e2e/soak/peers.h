@@ -69,6 +69,12 @@ class Peers {
 
   Round last_round(std::uint64_t id) const { return running_.at(id).last; }
 
+  /// That two of them have, so that it is not what one decided alone.
+  Round newest_round() const;
+
+  /// The most that a peer counts which is there now.
+  std::size_t members() const;
+
   /// It commits what the run commits, by its own log.
   bool is_settled(std::uint64_t id) const;
 
@@ -76,10 +82,10 @@ class Peers {
 
   const LineJudge& lines() const { return lines_; }
 
-  /// Of the history, and ends without a reason.
-  std::vector<std::string> faults() const;
+  /// Ends without a reason.
+  const std::vector<std::string>& faults() const { return faults_; }
 
-  /// All leave at the same time; then the sums are judged.
+  /// All leave at the same time.
   void end();
 
  private:
@@ -89,6 +95,7 @@ class Peers {
     std::unique_ptr<Program> program;
     LineTail printed;
     Round last = 0;
+    std::size_t members = 0;  ///< of the last record
   };
 
   /// events-7.jsonl, then events-7.2.jsonl and so on.

@@ -95,9 +95,8 @@ class Soak : public ProgramTest {
         usage += fmt::format("  peer {}: {:.1f} MiB, {} descriptors", id,
                              static_cast<double>(held->own_bytes) / (1 << 20), held->descriptors);
     }
-    say(fmt::format("-- round {}, {} samples, {} processes, {} disturbances, now: {}{}",
-                    peers_->history().newest(), peers_->history().samples(), peers_->ids().size(),
-                    troubles_->made(), troubles_->now(), usage));
+    say(fmt::format("-- round {}, {} processes, {} disturbances, now: {}{}", peers_->newest_round(),
+                    peers_->ids().size(), troubles_->made(), troubles_->now(), usage));
   }
 
   /// Looks at the peers until it holds; false when it does not in time or something is wrong.
@@ -115,16 +114,14 @@ class Soak : public ProgramTest {
 
   bool all_are_there(Round from) const {
     const auto ids = peers_->ids();
-    return peers_->history().members() == ids.size() &&
-           std::all_of(ids.begin(), ids.end(), [&](std::uint64_t id) {
+    return peers_->members() == ids.size() && std::all_of(ids.begin(), ids.end(), [&](std::uint64_t id) {
              return peers_->is_settled(id) && peers_->last_round(id) >= from;
            });
   }
 
   /// Who is not, for a message.
   std::string standing() const {
-    std::string text =
-        fmt::format("newest round {}, {} members;", peers_->history().newest(), peers_->history().members());
+    std::string text = fmt::format("newest round {}, {} members;", peers_->newest_round(), peers_->members());
     for (const std::uint64_t id : peers_->ids())
       text += fmt::format(" peer {} has round {};", id, peers_->last_round(id));
     text += " not mended: " + troubles_->now();
@@ -141,7 +138,7 @@ class Soak : public ProgramTest {
           return !troubles_->any() && !peers_->anybody_is_leaving();
         },
         kLongestReturn);
-    const Round reached = peers_->history().newest();
+    const Round reached = peers_->newest_round();
     const bool returned =
         mended && look_until([&] { return all_are_there(reached + kRoundsOfCalm); }, kLongestReturn);
     if (!returned) {
@@ -149,12 +146,27 @@ class Soak : public ProgramTest {
       return false;
     }
     returns_s_.push_back(now_s() - begun_s);
+    const auto verdict = peers_->history().judge();
+    for (const std::string& fault : verdict.faults) ADD_FAILURE() << fault;
     say(fmt::format("calm: all {} peers are there after {:.1f} s", peers_->ids().size(), returns_s_.back()));
     for (const std::uint64_t id : kLongLived) {
       if (const auto usage = usage_of(peers_->process_of(id), now_s()))
         usage_.see(fmt::format("peer {}", id), *usage);
     }
-    return true;
+    return verdict.faults.empty();
+  }
+
+  /// Each link has had all the streams that a long round trip asks for: buffers are as large as they get.
+  void stretch_lines() {
+    if (!bed_->is_up() || seconds_ < 600) return;
+    say("lines of all hosts: rtt 400ms, for a while");
+    const auto set_all = [&](const std::string& words) {
+      for (std::size_t host = 0; host < kHosts; ++host)
+        EXPECT_TRUE(bed_->tell(fmt::format("set {}:all {}", Bed::site(host), words)));
+    };
+    set_all("rtt 400ms");
+    look_until([] { return false; }, 20s);
+    set_all("rtt 20ms");
   }
 
   void disturb_until(double end_s, double calm_every_s) {
@@ -177,6 +189,7 @@ class Soak : public ProgramTest {
   void judge() {
     const std::size_t most = std::max(kMostRepeated, troubles_->made());
     for (const std::string& fault : peers_->faults()) ADD_FAILURE() << fault;
+    for (const std::string& fault : peers_->history().judge().faults) ADD_FAILURE() << fault;
     for (const std::string& line : peers_->lines().repeated(most)) ADD_FAILURE() << line;
     for (const std::string& fault : usage_.faults(now_s())) ADD_FAILURE() << fault;
   }
@@ -186,8 +199,11 @@ class Soak : public ProgramTest {
     for (std::size_t kind = 0; kind < kKindNames.size(); ++kind)
       say(fmt::format("  {:10} {:5}", kKindNames[kind], troubles_->made(static_cast<Kind>(kind))));
     say(fmt::format("  connections of strangers: {}", troubles_->strangers()));
-    say(fmt::format("{} rounds, {} samples, {} commits without a majority were given up",
-                    peers_->history().newest(), peers_->history().samples(), peers_->history().given_up()));
+    const auto history = peers_->history().judge();
+    say(
+        fmt::format("{} rounds, {} samples; {} rounds were decided without a majority and stand, {} records "
+                    "were given up",
+                    history.rounds, history.samples, history.without_majority, history.given_up));
     for (const double s : returns_s_) say(fmt::format("all there again after {:.1f} s", s));
     for (const std::string& row : usage_.table()) say(row);
     say("said most often:");
@@ -217,6 +233,7 @@ TEST_F(Soak, rounds_go_on_and_are_the_same_everywhere_whatever_is_done_to_the_pe
   for (std::size_t host = 1; host < kHosts; ++host) peers_->launch(host + 1, {host, 0});
   ASSERT_TRUE(look_until([&] { return all_are_there(kRoundsOfCalm); }, kPatience)) << standing();
 
+  stretch_lines();
   const double calm_every_s = std::clamp(static_cast<double>(seconds_) / 10, 20.0, 90.0);
   disturb_until(now_s() + static_cast<double>(seconds_), calm_every_s);
   if (!HasFailure() && peers_->faults().empty()) peers_->end();
