@@ -375,7 +375,9 @@ TEST(Follower, keeps_no_more_of_100000_ids_that_came_and_went_than_its_bounds) {
     follower.decisions.clear();
     follower.swarm.take_events();
     const std::uint64_t bound = (Roster::kMostStrangers + 10) * (Roster::kEntryBytes + Swarm::kNotesBytes);
-    ASSERT_LE(follower.swarm.held_bytes(), bound) << id;
+    if (id % 1000 == 0) {
+      ASSERT_LE(follower.swarm.held_bytes(), bound) << id;
+    }
   }
   EXPECT_TRUE(follower.swarm.roster().is_open(PeerId{3}));
 }
