@@ -207,7 +207,11 @@ void Session::Machine::on_refused(const std::string& address, const std::string&
   if (told && !why.starts_with(kLinkedAlready))
     emit(Phase::refuse, round_, rejection ? rejection->words : why);
   swarm_->on_refused(doors_.clock.now(), address);
-  if (!why.starts_with(kLinkedAlready)) waits_.on_refused(address, rejection ? rejection->words : why);
+  if (!why.starts_with(kLinkedAlready)) {
+    const std::string before_cause = "cannot connect to " + address + ": ";
+    const std::string cause = why.starts_with(before_cause) ? why.substr(before_cause.size()) : why;
+    waits_.on_refused(address, rejection ? rejection->words : cause);
+  }
   if (nobody_there)
     last_rejection_ = why + "; is a peer running there, and does a firewall let it be reached?";
   if (rejection) last_rejection_ = address + " answers: " + rejection->words;
