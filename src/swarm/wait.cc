@@ -36,7 +36,7 @@ std::string steps_done(const Wait& wait, std::string_view what) {
 }
 
 std::string no_answer_from(const Wait::Unanswered& dial) {
-  std::string text = dial.address + " does not answer";
+  std::string text = "no link to " + dial.address;
   if (!dial.cause.empty()) text += ": " + dial.cause;
   if (dial.attempts > 0)
     text += fmt::format(", {} {}", dial.attempts, dial.attempts == 1 ? "attempt" : "attempts");

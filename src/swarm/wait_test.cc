@@ -54,11 +54,11 @@ TEST(Wait, tells_what_is_known_of_an_address_that_does_not_answer) {
   wait.unanswered = {"127.0.0.1:7100", "Connection refused", 5};
   wait.left = 25'600ms;
   EXPECT_EQ(text_of(wait),
-            "waiting: 127.0.0.1:7100 does not answer: Connection refused, 5 attempts, gives up in 26 s");
+            "waiting: no link to 127.0.0.1:7100: Connection refused, 5 attempts, gives up in 26 s");
   wait = {Wait::Kind::members, {PeerId{1}}};
   wait.unanswered = {"127.0.0.1:7100", {}, 1};
   EXPECT_EQ(text_of(wait),
-            "waiting for peer 1: any member of the run to answer; 127.0.0.1:7100 does not answer, 1 attempt");
+            "waiting for peer 1: any member of the run to answer; no link to 127.0.0.1:7100, 1 attempt");
 }
 
 TEST(Wait, goes_on_while_its_numbers_change_and_begins_anew_with_other_peers) {

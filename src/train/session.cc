@@ -238,7 +238,9 @@ void Session::Machine::on_refused(const std::string& address, const std::string&
   if (why.starts_with(kLinkedAlready)) {
     swarm_->on_linked_there(address);
   } else {
-    waits_.on_refused(address, rejection ? rejection->words : why);
+    const std::string before_cause = "cannot connect to " + address + ": ";
+    const std::string cause = why.starts_with(before_cause) ? why.substr(before_cause.size()) : why;
+    waits_.on_refused(address, rejection ? rejection->words : cause);
   }
   if (nobody_there)
     last_rejection_ = why + "; is a peer running there, and does a firewall let it be reached?";

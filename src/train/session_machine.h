@@ -115,6 +115,7 @@ class Session::Machine final : public NetworkEvents {
   void go_on_from(Tip tip);
   Wait freezing(const Record& record) const;
   void serve_images();
+  void freeze_beside_work();
   void save_checkpoint(const Record& record);
   void load_checkpoint();
   std::vector<PeerId> sources() const;

@@ -133,6 +133,8 @@ Wait Session::Machine::freezing(const Record& record) const {
 void Session::Machine::serve_images() {
   if (!donor_.wants_image() || freezing_ || catching_up_ || !tip_ || !swarm_->head()) return;
   freezing_ = true;
+  const bool stands_still = updates_under_way_ == 0 && !restoring_;
+  if (stands_still && waits_.disk().current().kind == Wait::Kind::nothing) return freeze_beside_work();
   // owners: donor, until nobody follows any more, and whoever is served from it
   using Shared = std::shared_ptr<const StateImage>;
   compute<Shared>(
@@ -145,6 +147,23 @@ void Session::Machine::serve_images() {
         freezing_ = false;
         if (!catching_up_) donor_.give(image);
       });
+}
+
+// A microbatch or an evaluation may be under way for long: the joiner does not wait for it.
+void Session::Machine::freeze_beside_work() {
+  const auto image = std::make_shared<std::optional<StateImage>>();  // owners: both halves of the job
+  waits_.disk().submitted(doors_.clock.now(), freezing(tip_->record));
+  doors_.disk.submit(
+      {[state = state_, record = tip_->record, bytes = options_.chunk_bytes, version = state_->version(),
+        image] { *image = state->freeze(record, bytes, version); },
+       [this, alive = std::weak_ptr<int>(alive_), image](Duration took) {
+         if (alive.expired()) return;
+         waits_.disk().finished(doors_.clock.now(), took);
+         freezing_ = false;
+         // owners: as above
+         if (*image && !catching_up_) donor_.give(std::make_shared<const StateImage>(*std::move(*image)));
+         pump();
+       }});
 }
 
 // ---- checkpoints

@@ -38,7 +38,14 @@ TrainState::TrainState(Trainer& trainer, const RunOptions& run)
       optimizer_(make_optimizer(run.optimizer, trainer.tensor_sizes())),
       residual_(run.feeds_back() ? trainer.parameter_count() : 0) {}
 
+std::unique_lock<std::shared_mutex> TrainState::change() {
+  std::unique_lock alone(still_);
+  ++version_;
+  return alone;
+}
+
 Digest TrainState::initialise() {
+  const auto alone = change();
   trainer_.initial_parameters(parameters_);
   return digest_of(std::span<const float>(parameters_));
 }
@@ -71,6 +78,7 @@ Digest TrainState::apply(Round round, const Geometry& geometry, std::span<const 
   };
   ScheduleOptions schedule = run_.schedule;
   if (schedule.total_rounds == 0) schedule.total_rounds = run_.rounds;
+  const auto alone = change();
   optimizer_->apply(parameters_, decoded, round, learning_rate(schedule, round));
   return digest_of(std::span<const float>(parameters_));
 }
@@ -123,7 +131,15 @@ StateImage TrainState::freeze(const Record& record, std::uint64_t chunk_bytes) {
   return tw::freeze(record, all, chunk_bytes);
 }
 
+std::optional<StateImage> TrainState::freeze(const Record& record, std::uint64_t chunk_bytes,
+                                             std::uint64_t version) {
+  const std::shared_lock with_readers(still_);
+  if (version != version_) return std::nullopt;
+  return freeze(record, chunk_bytes);
+}
+
 Result<Digest> TrainState::restore(const StateImage& image) {
+  const auto alone = change();
   const Status thawed = thaw(image, parts());
   if (!thawed.ok()) return thawed.error();
   std::fill(residual_.begin(), residual_.end(), 0.0F);

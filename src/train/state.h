@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
 #include <span>
 #include <vector>
 
@@ -26,7 +30,7 @@ struct GradientSlot {
 };
 
 /// Everything a peer trains with: parameters, optimizer, gradient slots. Compute thread only, but for slot(),
-/// carried() and bytes(), which are the loop thread's.
+/// carried() and bytes(), which are the loop thread's, and what says that any thread may call it.
 class TrainState {
  public:
   TrainState(Trainer& trainer, const RunOptions& run);
@@ -53,6 +57,13 @@ class TrainState {
 
   StateImage freeze(const Record& record, std::uint64_t chunk_bytes);
 
+  /// Changes whenever parameters or optimizer do. Any thread.
+  std::uint64_t version() const { return version_; }
+
+  /// The same beside gradients and evaluations, which leave the state as it is; an update waits until the
+  /// copy is made. Nothing when this is not the version any more. Any thread.
+  std::optional<StateImage> freeze(const Record& record, std::uint64_t chunk_bytes, std::uint64_t version);
+
   /// Takes the state of others; nothing is carried over. After an error the state is undefined until a
   /// restore succeeds.
   Result<Digest> restore(const StateImage& image);
@@ -73,9 +84,12 @@ class TrainState {
 
  private:
   std::vector<std::span<float>> parts();
+  std::unique_lock<std::shared_mutex> change();
 
   Trainer& trainer_;
   RunOptions run_;
+  std::shared_mutex still_;  // whoever changes parameters_ or optimizer_ has it alone
+  std::atomic<std::uint64_t> version_ = 0;
   std::vector<float> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
   std::map<std::uint32_t, GradientSlot> slots_;

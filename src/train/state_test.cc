@@ -88,6 +88,21 @@ TEST(GradientSlot, leaves_to_messages_that_are_under_way_what_they_refer_to) {
   EXPECT_EQ(peer.state.slot(0).sum->data(), before) << "nobody else has it";
 }
 
+TEST(Freezing, beside_work_gives_the_state_of_that_version_or_nothing) {
+  Peer peer(options(Codec::fp32));
+  const std::uint64_t version = peer.state.version();
+  peer.work(1, 0, 0);
+  const auto beside = peer.state.freeze(Record{}, 64, version);
+  ASSERT_TRUE(beside) << "gradients leave the state as it is";
+  EXPECT_EQ(beside->digests, peer.state.freeze(Record{}, 64).digests);
+  peer.state.initialise();
+  EXPECT_FALSE(peer.state.freeze(Record{}, 64, version));
+  const std::uint64_t updated = peer.state.version();
+  EXPECT_TRUE(peer.state.freeze(Record{}, 64, updated));
+  ASSERT_TRUE(peer.state.restore(*beside).ok());
+  EXPECT_FALSE(peer.state.freeze(Record{}, 64, updated));
+}
+
 TEST(ErrorFeedback, carries_what_rounding_took_into_the_next_round) {
   Peer peer(options(Codec::int4));
   EXPECT_EQ(peer.carried(), kNothing);

@@ -64,6 +64,16 @@ TEST_F(Peers, bring_back_one_that_stood_still) {
   EXPECT_LE(end.samples, end.rounds * 256);
 }
 
+TEST_F(Peers, say_within_five_seconds_what_is_known_of_a_first_peer_that_does_not_answer) {
+  Program lonely = peer(write_run({}), 2, {"--join", "127.0.0.1:1"});
+  ASSERT_TRUE(wait_until([&] { return !events_of(2, Phase::wait).empty(); })) << lonely.output();
+  const Event told = events_of(2, Phase::wait).front();
+  EXPECT_LE(to_seconds(told.at - events_of(2, Phase::start).front().at), 5);
+  EXPECT_TRUE(told.why.starts_with("waiting: no link to 127.0.0.1:1: connection refused, ")) << told.why;
+  EXPECT_NE(told.why.find("attempts, gives up in "), std::string::npos) << told.why;
+  EXPECT_TRUE(wait_until([&] { return lonely.says(told.why); })) << lonely.output();
+}
+
 TEST_F(Peers, leave_after_the_round_when_asked_once_and_at_once_when_asked_twice) {
   const std::string run = write_run({.rounds = 100'000});
   Program first = peer(run, 1, {"--wait-for", "3"});
