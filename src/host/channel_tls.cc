@@ -134,7 +134,12 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     socket_.close(ignored);
     if (stage_ == Stage::closed) return;
     stage_ = Stage::closed;
-    loop_.post([self = shared_from_this()] { self->answer(asio::error::operation_aborted); });
+    // What is waited for holds the user, who holds this channel: a loop that ends first must let go of both.
+    loop_.post(
+        [reading = std::exchange(reading_, std::nullopt), writing = std::exchange(writing_, std::nullopt)] {
+          if (reading) reading->done(asio::error::operation_aborted, 0);
+          if (writing) writing->done(asio::error::operation_aborted, 0);
+        });
   }
 
   std::string in_words(const std::error_code& error) const override {
