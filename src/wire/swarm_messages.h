@@ -12,7 +12,7 @@
 /// Who takes part, who leads, what is to be done and what is decided: the control messages of swarm/.
 namespace tw {
 
-inline constexpr std::uint32_t kProtocolVersion = 9;
+inline constexpr std::uint32_t kProtocolVersion = 10;
 
 /// First message of every link. The receiver turns the link away when version, run or parameter count differ.
 struct Hello {
