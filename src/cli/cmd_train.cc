@@ -11,6 +11,7 @@
 #include "cli/peer_process.h"
 #include "host/address.h"
 #include "host/random_os.h"
+#include "monitor/past_run.h"
 #include "train/run_file_yaml.h"
 #include "train/torch_trainer.h"
 
@@ -150,6 +151,29 @@ Status plan_links(const TrainArguments& arguments, PeerOptions& peer) {
   return Unit{};
 }
 
+/// Whether the run had begun before, as far as the user says or can be known from the options alone.
+Status plan_past(const TrainArguments& arguments, PeerOptions& peer) {
+  if (arguments.rejoin && arguments.no_rejoin)
+    return Error{"--rejoin and --no-rejoin: the peers of a run may be alive or not; give one of the two"};
+  if (arguments.rejoin) {
+    peer.session.past = Past::begun;
+    peer.session.past_found = "--rejoin";
+  }
+  // With a token that nobody else has, nobody else can be there.
+  const bool alone = peer.admission.empty();
+  if (arguments.no_rejoin || alone) peer.session.past = Past::over;
+  return Unit{};
+}
+
+/// What the folder of event logs says of it.
+void look_at_past(const PeerOptions& peer, std::uint64_t parameters, SessionOptions& session) {
+  if (session.past != Past::unknown || peer.out.empty()) return;
+  const auto log = log_of_unfinished_run(peer.out, to_string(run_digest(session.run, parameters)));
+  if (!log) return;
+  session.past = Past::begun;
+  session.past_found = "its event log is " + *log;
+}
+
 Result<TrainPlan> plan_of(const TrainArguments& arguments) {
   TrainPlan plan;
   SessionOptions& session = plan.peer.session;
@@ -158,6 +182,7 @@ Result<TrainPlan> plan_of(const TrainArguments& arguments) {
   session.self = id.value();
   session.incarnation = OsRandom().next();
   if (const Status links = plan_links(arguments, plan.peer); !links) return links.error();
+  if (const Status past = plan_past(arguments, plan.peer); !past) return past.error();
   auto site = parse_site_option(arguments.site);
   if (!site) return site.error();
   session.site = std::move(site).value();
@@ -213,12 +238,20 @@ void describe_train(CLI::App& app, TrainArguments& arguments) {
       "--bootstrap", arguments.bootstrap,
       "HOST[:PORT] of any peer, as it prints it: finds the peers of the run through it (UDP)");
   command->add_option("--run", arguments.run_folder, "folder of `tw init`, for its token");
+  command->add_flag(
+      "--rejoin", arguments.rejoin,
+      "the run has begun before: wait for its peers, up to training.patience, before it goes on "
+      "alone; as it is when --out or the checkpoint folder holds a log or checkpoint of the run");
+  command->add_flag("--no-rejoin", arguments.no_rejoin,
+                    "no peer of the run is alive: resume or begin at once, whatever the folders hold");
   command->add_flag("--insecure", arguments.insecure,
                     "no TLS and no token, on all peers: anybody on the network can read and change the run");
   command->add_flag("--quiet", arguments.quiet, "print nothing but errors");
   command->footer(
       "SIGINT (Ctrl-C) or SIGTERM: hand in what is done and leave after the round; twice: leave at once.\n"
-      "A run with a checkpoint folder goes on from its newest usable checkpoint.\n"
+      "Started again with the same options, a peer joins the run that goes on. With nobody to join it waits "
+      "for\n"
+      "the others first, then goes on alone from its newest usable checkpoint.\n"
       "\nExamples:\n"
       "  tw train examples/mnist.yaml\n"
       "  tw train examples/mnist.yaml --run myrun --listen 10.0.0.5:7000 --wait-for 4 --out logs\n"
@@ -234,7 +267,9 @@ int train(const TrainArguments& arguments) {
   if (!plan) return complain(plan.error().message, kUsage);
   auto trainer = make_torch_trainer(plan.value().peer.session.run, plan.value().threads);
   if (!trainer) return complain(trainer.error().message, kFailed);
-  return PeerProcess(std::move(plan.value().peer), std::move(trainer).value()).run();
+  PeerOptions& peer = plan.value().peer;
+  look_at_past(peer, trainer.value()->parameter_count(), peer.session);
+  return PeerProcess(std::move(peer), std::move(trainer).value()).run();
 }
 
 }  // namespace tw

@@ -57,6 +57,8 @@ struct TrainArguments {
   std::string token;
   std::string run_folder;
   std::string bootstrap;
+  bool rejoin = false;
+  bool no_rejoin = false;
   bool insecure = false;
   bool quiet = false;
 };

@@ -54,7 +54,10 @@ void LocalRun::launch(Round round) {
       "train",  options_.run_file, "--id",      to_string(id),
       "--out",  options_.out,      "--threads", std::to_string(options_.threads),
       "--quiet"};
-  if (id.value == 1) arguments.insert(arguments.end(), {"--wait-for", std::to_string(options_.peers)});
+  // What the first one finds in a checkpoint folder is of a run whose peers are gone; later ones never begin.
+  if (id.value == 1)
+    arguments.insert(arguments.end(), {"--wait-for", std::to_string(options_.peers), "--no-rejoin"});
+  if (id.value > 1) arguments.emplace_back("--rejoin");
   for (const std::string& address : live_addresses()) arguments.insert(arguments.end(), {"--join", address});
   if (options_.token.empty()) arguments.insert(arguments.end(), {"--insecure"});
   if (!options_.token.empty()) arguments.insert(arguments.end(), {"--token", "@" + options_.token});

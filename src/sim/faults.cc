@@ -56,6 +56,8 @@ const std::vector<FaultName>& fault_names() {
       {FaultKind::preempt_120s, "preempt_120s"},
       {FaultKind::zone_loss, "zone_loss"},
       {FaultKind::return_stale, "return_stale"},
+      {FaultKind::relaunch, "relaunch"},
+      {FaultKind::rolling_relaunch, "rolling_relaunch"},
       {FaultKind::twin, "twin"},
       {FaultKind::join, "join"},
       {FaultKind::leave, "leave"},

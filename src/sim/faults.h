@@ -34,9 +34,11 @@ enum class FaultKind : std::uint8_t {
   preempt_0s,   ///< the machine is gone without notice
   preempt_30s,  ///< notice, and gone 30 s later
   preempt_120s,
-  zone_loss,     ///< all machines of a site (or two of them) at once
-  return_stale,  ///< killed; comes back after `lasts` with its old identity and the disk as it was
-  twin,          ///< a second process with the identity of one that runs
+  zone_loss,         ///< all machines of a site (or two of them) at once
+  return_stale,      ///< killed; comes back after `lasts` with its old identity and the disk as it was
+  relaunch,          ///< killed; started again after `lasts` with its old command line
+  rolling_relaunch,  ///< the same of all peers, one after the other
+  twin,              ///< a second process with the identity of one that runs
   join,
   leave,
   // the disk of a peer

@@ -19,8 +19,14 @@ Duration time_of(std::uint64_t bytes, double bytes_per_s) {
 
 Port& VirtualNetwork::attach(Process& process, Capacity capacity) {
   const int number = static_cast<int>(hosts_.size());
-  hosts_.push_back({std::make_unique<Port>(*this, process, number), capacity});
+  hosts_.push_back({std::make_unique<Port>(*this, process, number), capacity, number});
+  tenants_.push_back(number);
   return *hosts_.back().port;
+}
+
+void VirtualNetwork::take_over(int heir, int former) {
+  host(heir).address = host(former).address;
+  tenants_[static_cast<std::size_t>(host(heir).address)] = heir;
 }
 
 void VirtualNetwork::set_quality(int a, int b, const Quality& quality) {
@@ -110,8 +116,9 @@ std::optional<int> VirtualNetwork::find(const std::string& address) const {
   const std::size_t digits = address.find('-') + 1;
   int number = -1;
   (void)std::from_chars(address.data() + digits, address.data() + address.size(), number);
-  const bool known = number >= 0 && number < static_cast<int>(hosts_.size()) && address_of(number) == address;
-  return known ? std::optional(number) : std::nullopt;
+  if (number < 0 || number >= static_cast<int>(hosts_.size())) return std::nullopt;
+  const int tenant = tenants_[static_cast<std::size_t>(number)];
+  return address_of(tenant) == address ? std::optional(tenant) : std::nullopt;
 }
 
 VirtualNetwork::Reach VirtualNetwork::reach(int from, int to) const {

@@ -56,7 +56,11 @@ class VirtualNetwork {
   /// Numbers count from 0.
   Port& attach(Process& process, Capacity capacity);
 
-  static std::string address_of(int port) { return "peer-" + std::to_string(port) + ":7000"; }
+  /// The address of `former`, whose process is dead, becomes that of `heir`: whoever dials it reaches this
+  /// one.
+  void take_over(int heir, int former);
+
+  std::string address_of(int port) const { return "peer-" + std::to_string(host(port).address) + ":7000"; }
 
   Port& port(int number) { return *hosts_.at(static_cast<std::size_t>(number)).port; }
 
@@ -133,6 +137,7 @@ class VirtualNetwork {
   struct Host {
     std::unique_ptr<Port> port;
     Capacity capacity;
+    int address = 0;
     Instant up_free{}, down_free{};
     int group = 0;  ///< ports of other groups are out of reach
     bool silent = false;
@@ -190,6 +195,7 @@ class VirtualNetwork {
   Prng random_;
   UnderWay under_way_;
   std::vector<Host> hosts_;
+  std::vector<int> tenants_;  ///< by address: the port that has it
   std::uint64_t links_ = 0;
   int groups_ = 0;
   double bulk_scale_ = 1;

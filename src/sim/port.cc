@@ -11,7 +11,7 @@ namespace tw {
 Port::Port(VirtualNetwork& network, Process& process, int number)
     : network_(network), process_(process), number_(number) {}
 
-std::string Port::address() const { return VirtualNetwork::address_of(number_); }
+std::string Port::address() const { return network_.address_of(number_); }
 
 Result<std::string> Port::open(const std::string&, NetworkEvents& events) {
   if (events_ != nullptr) return Error{address() + ": address in use"};
@@ -147,7 +147,7 @@ void Port::on_bye(int from, std::uint64_t id, const std::string& why, bool refus
   } else if (!old.dialed.empty()) {
     events_->on_refused(old.dialed, why);
   } else if (refused) {
-    events_->on_refused(VirtualNetwork::address_of(from), why);
+    events_->on_refused(network_.address_of(from), why);
   }
 }
 

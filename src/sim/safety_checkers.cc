@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "swarm/quorum.h"
+#include "train/counted_time.h"
 
 namespace tw {
 namespace {
@@ -156,10 +157,27 @@ void OneHistory::on_commit(const Sighting& s) {
   }
 }
 
+void OneHistory::on_event(PeerId peer, const Event& event) {
+  if (event.phase == Phase::start) in_company_.erase(peer);
+}
+
+void OneHistory::on_applied(const Sighting& s) {
+  if (s.record.had_company) {
+    in_company_.insert(s.peer);
+  } else if (in_company_.contains(s.peer)) {
+    violated(fmt::format("round {}: peer {} gave up a history that had members for one that had none",
+                         s.record.round, s.peer.value));
+  }
+}
+
+void OneHistory::on_strike(const Strike& strike) {
+  if (strike.kind == FaultKind::clock_jump) jumps_ += CountedTime::kLongestStep;
+}
+
 void OneHistory::judge_patience(const Sighting& s) {
   const auto before = decided_.find(s.record.parent);
-  if (!s.record.minority || before == decided_.end() || jumped_) return;
-  const Duration waited = now_ - before->second + kBetweenLooks;
+  if (!s.record.minority || before == decided_.end()) return;
+  const Duration waited = now_ - before->second + kBetweenLooks + jumps_;
   if (waited >= rules_.patience) return;
   violated(fmt::format("round {}: peer {} decided it without a majority {:.1f} s after the round before",
                        s.record.round, s.peer.value, to_seconds(waited)));

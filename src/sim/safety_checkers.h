@@ -76,7 +76,8 @@ class KnownState final : public Checker {
 };
 
 /// I8: one history, but for branches that are marked as decided without a majority; and nobody decides so
-/// before the record before is as old as the patience (as long as no peer's clock has jumped).
+/// before the record before is as old as the patience (less the step that each jump of a clock counts as). No
+/// process gives up a history that had members for one that had none but its founder.
 class OneHistory final : public Checker {
  public:
   OneHistory(const Rules& rules, const Ledger& ledger) : Checker("I8"), rules_(rules), ledger_(ledger) {}
@@ -85,15 +86,18 @@ class OneHistory final : public Checker {
 
   void on_look(const Survivor& survivor) override { now_ = survivor.now; }
 
-  void on_strike(const Strike& strike) override { jumped_ = jumped_ || strike.kind == FaultKind::clock_jump; }
+  void on_event(PeerId peer, const Event& event) override;
+  void on_applied(const Sighting& sighting) override;
+  void on_strike(const Strike& strike) override;
 
  private:
   void judge_patience(const Sighting& sighting);
 
   Rules rules_;
   const Ledger& ledger_;
-  Instant now_{};  ///< of the last look
-  bool jumped_ = false;
+  Instant now_{};                ///< of the last look
+  Duration jumps_{};             ///< what they count as in the waiting of a peer
+  std::set<PeerId> in_company_;  ///< their histories had members
   std::map<Round, std::set<Digest>> records_;
   std::map<Digest, Instant> decided_;  ///< first seen
 };

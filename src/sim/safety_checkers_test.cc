@@ -196,17 +196,36 @@ TEST(I8, fires_when_a_minority_does_not_wait_its_patience) {
   }
 }
 
-TEST(I8, does_not_know_how_long_a_peer_waited_whose_clock_jumped) {
-  Rules rules = kRules;
-  rules.patience = std::chrono::seconds(5);
-  Judged<OneHistory> j(rules);
-  const Record zero = j.story.genesis();
-  Record one = j.story.next(zero, {1, 1});
-  one.minority = true;
-  j.commit(kAnn, zero);
-  j.checker.on_strike({FaultKind::clock_jump, {kAnn}, {}});
-  j.commit(kAnn, one);
+TEST(I8, counts_a_jump_of_a_clock_as_a_step_of_the_patience_and_not_as_an_hour) {
+  for (const int jumps : {1, 2}) {
+    Rules rules = kRules;
+    rules.patience = std::chrono::seconds(5);
+    Judged<OneHistory> j(rules);
+    const Record zero = j.story.genesis();
+    Record one = j.story.next(zero, {1, 1});
+    one.minority = true;
+    j.commit(kAnn, zero);
+    for (int i = 0; i < jumps; ++i) j.checker.on_strike({FaultKind::clock_jump, {kAnn}, {}});
+    j.commit(kAnn, one);
+    EXPECT_EQ(j.checker.violations().size(), jumps == 1 ? 1U : 0U);
+  }
+}
+
+TEST(I8, fires_for_a_history_given_up_for_one_that_nobody_had_a_part_in) {
+  Judged<OneHistory> j;
+  Record lone = j.story.genesis();
+  Record company = j.story.next(lone, {1, 1});
+  company.had_company = true;
+  j.apply(kAnn, lone, {1, 1});
+  j.apply(kAnn, company, {2, 2});
   EXPECT_EQ(j.story.verdict(), "");
+  j.checker.on_event(kBob, {{}, Phase::start});
+  j.apply(kBob, company, {2, 2});
+  j.checker.on_event(kBob, {{}, Phase::start});
+  j.apply(kBob, lone, {1, 1}, true);
+  EXPECT_EQ(j.story.verdict(), "") << "another process, which found nobody";
+  j.apply(kAnn, lone, {1, 1}, true);
+  EXPECT_NE(j.story.verdict().find("round 0: peer 11 gave up a history"), std::string::npos);
 }
 
 TEST(I8, fires_for_two_histories_unless_one_is_marked) {

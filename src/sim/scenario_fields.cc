@@ -205,6 +205,8 @@ constexpr FaultMeaning kMeanings[] = {
     {FaultKind::preempt_120s, "notice, and the machine is gone 120 s later"},
     {FaultKind::zone_loss, "the machines of a site (or two of them) are gone at once"},
     {FaultKind::return_stale, "killed; comes back with its old identity and the disk as it was"},
+    {FaultKind::relaunch, "killed; started again at its old address with its old command line and disk"},
+    {FaultKind::rolling_relaunch, "the same of all peers that live, one after the other"},
     {FaultKind::twin, "a second process with the identity of one that runs"},
     {FaultKind::join, "a peer joins"},
     {FaultKind::leave, "a peer hands in what is done, and goes"},

@@ -70,18 +70,19 @@ TEST_P(Replay, has_one_history_for_each_seed) {
 std::string file_name(const testing::TestParamInfo<const char*>& row) { return row.param; }
 
 INSTANTIATE_TEST_SUITE_P(Files, EveryScenario,
-                         testing::Values("bulk", "disks", "hostile", "kills", "lost_majority", "partitions",
-                                         "sites", "spot", "uneven"),
+                         testing::Values("bulk", "disks", "hostile", "jumps", "kills", "lost_majority",
+                                         "partitions", "relaunch", "relaunch_few", "sites", "spot", "uneven"),
                          file_name);
 INSTANTIATE_TEST_SUITE_P(Files, Replay,
-                         testing::Values("bulk", "disks", "hostile", "kills", "lost_majority", "partitions",
-                                         "sites", "spot", "storm", "uneven"),
+                         testing::Values("bulk", "disks", "hostile", "jumps", "kills", "lost_majority",
+                                         "partitions", "relaunch", "relaunch_few", "sites", "spot", "storm",
+                                         "uneven"),
                          file_name);
 
 /// Runs beyond those above that have shown a fault of the protocol (docs/simulation.md).
 TEST(Corpus, of_seeds_that_once_broke_a_law_breaks_none) {
   const std::map<std::string, std::vector<std::uint64_t>> seeds = {
-      {"storm", {2320, 2486, 2713, 3433, 3513, 3515, 3902, 5041, 5589}},
+      {"storm", {2320, 2486, 2713, 3433, 3513, 3515, 3902, 5041, 5589, 608100471}},
       {"kills", {256}},
       {"lost_majority", {166, 300181}},
       {"partitions", {252, 398}},

@@ -12,6 +12,8 @@ using namespace std::chrono_literals;
 /// A death without notice is noticed within this time (docs/protocol.md: max(2 s, 6 RTT)).
 constexpr Duration kUnnoticed = 4s;
 constexpr Duration kClockJump = 1h;
+/// Of a rolling relaunch, until the next peer may go.
+constexpr Duration kAskAgain = 1s;
 
 DiskFault disk_fault_of(FaultKind kind) {
   switch (kind) {
@@ -206,6 +208,11 @@ bool Strikes::strike_process(const Fault& fault, PeerId victim) {
         world_.come_back(victim);
       });
       break;
+    case FaultKind::relaunch:
+      return relaunch(victim, fault);
+    case FaultKind::rolling_relaunch:
+      roll(world_.alive(), fault);
+      return true;
     case FaultKind::twin:
       world_.add_twin(victim);
       break;
@@ -226,6 +233,25 @@ bool Strikes::end(PeerId victim, Death death) {
   world_.kill(victim, death);
   gone_[victim] = world_.now();
   return true;
+}
+
+bool Strikes::relaunch(PeerId victim, const Fault& fault) {
+  if (!end(victim, fault.death)) return false;
+  tell(FaultKind::relaunch, {victim});
+  later(fault.lasts, [this, victim] {
+    gone_.erase(victim);
+    world_.relaunch(victim);
+  });
+  return true;
+}
+
+// Whoever may not go yet (others have just gone, or are no members again) is asked again later.
+void Strikes::roll(Peers left, const Fault& fault) {
+  while (!left.empty() && !world_.lives(left.front())) left.erase(left.begin());
+  if (left.empty()) return;
+  const bool gone = relaunch(left.front(), fault);
+  if (gone) left.erase(left.begin());
+  later(gone ? fault.lasts : kAskAgain, [this, left = std::move(left), fault] { roll(left, fault); });
 }
 
 bool Strikes::power_off(PeerId victim) {

@@ -50,6 +50,8 @@ class Strikes {
   void swizzle(const Fault& fault, PeerId victim);
   bool end(PeerId victim, Death death);
   bool power_off(PeerId victim);
+  bool relaunch(PeerId victim, const Fault& fault);
+  void roll(Peers left, const Fault& fault);
   bool preempt(PeerId victim, Duration notice);
   bool lose_zone(const Fault& fault, PeerId victim);
   bool join(PeerId beside);

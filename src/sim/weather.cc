@@ -34,6 +34,7 @@ bool ends_process(FaultKind kind) {
     case FaultKind::preempt_0s:
     case FaultKind::zone_loss:
     case FaultKind::return_stale:
+    case FaultKind::relaunch:
     case FaultKind::torn_write:
     case FaultKind::lost_fsync:
     case FaultKind::rename_lost:

@@ -129,6 +129,7 @@ struct World::Node {
 
   PeerId self;
   std::uint64_t incarnation = 0;
+  std::vector<std::string> join;
   Part part;
   PeerSpec spec;
   Process process;
@@ -174,11 +175,19 @@ PeerId World::add_peer(const PeerSpec& spec) {
   return self;
 }
 
-void World::begin(PeerId self, const PeerSpec& spec, std::unique_ptr<VirtualFiles> files, Part part) {
+void World::begin(PeerId self, const PeerSpec& spec, std::unique_ptr<VirtualFiles> files, Part part,
+                  const Node* again) {
   TW_CHECK(nodes_.size() < kMostPeers);
-  const SessionOptions session = session_options(self, spec);
+  SessionOptions session = session_options(self, spec);
+  if (again != nullptr) {
+    session.join = again->join;
+    session.past = Past::begun;
+    session.past_found = "it ran before";
+  }
   nodes_.push_back(std::make_unique<Node>(*this, self, spec, std::move(files), part));
   Node& added = *nodes_.back();
+  added.join = session.join;
+  if (again != nullptr) network_.take_over(added.port.number(), again->port.number());
   added.incarnation = session.incarnation;
   if (part == Part::peer) current_[self] = &added;
   lay_paths(added);
@@ -251,6 +260,13 @@ void World::come_back(PeerId peer) {
   TW_CHECK(!before.session);
   note(fmt::format("{} comes back", peer.value));
   begin(peer, before.spec, std::move(before.files), Part::peer);
+}
+
+void World::relaunch(PeerId peer) {
+  Node& before = node(peer);
+  TW_CHECK(!before.session);
+  note(fmt::format("{} is started again", peer.value));
+  begin(peer, before.spec, std::move(before.files), Part::peer, &before);
 }
 
 void World::add_twin(PeerId peer) {

@@ -78,6 +78,10 @@ class World {
   /// A new process with the identity and the disk of one that was killed.
   void come_back(PeerId peer);
 
+  /// The same, by the command line of before: at the old address, with the same peers to join (none, if it
+  /// was the first one), and a log of its own that says the run had begun.
+  void relaunch(PeerId peer);
+
   /// A second process with the identity of one that lives, on an empty disk. No checker looks at it: what it
   /// spoils shows in the others.
   void add_twin(PeerId peer);
@@ -173,7 +177,9 @@ class World {
   Node& node(PeerId peer) const;
   enum class Part { peer, twin };
 
-  void begin(PeerId self, const PeerSpec& spec, std::unique_ptr<VirtualFiles> files, Part part);
+  /// again: the process whose command line is used once more.
+  void begin(PeerId self, const PeerSpec& spec, std::unique_ptr<VirtualFiles> files, Part part,
+             const Node* again = nullptr);
   void lay_paths(const Node& added);
   void end(Node& over, Death death);
   void look();

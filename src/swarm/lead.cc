@@ -316,6 +316,7 @@ Record Lead::draft() const {
   record.parameters = seen_.at(options_.self.peer).parameters;
   record.minority = minority_;
   record.last = is_last();
+  record.had_company = head_.had_company || record.members.size() > 1;
   return record;
 }
 

@@ -39,6 +39,7 @@ Record genesis(const Digest& run, const Digest& parameters, std::vector<Member> 
   Record record;
   record.run = run;
   record.members = std::move(members);
+  record.had_company = record.members.size() > 1;
   record.parameters = parameters;
   return record;
 }

@@ -28,8 +28,9 @@ bool names(const std::vector<Member>& members, const Member& process);
 /// Round 0: who begins, with which parameters.
 Record genesis(const Digest& run, const Digest& parameters, std::vector<Member> members);
 
-/// A run that goes on from a checkpoint after all its members were gone: the same round once more, with new
-/// members, marked as a decision without majority. The update of the record is part of the state already.
+/// A run that goes on from a checkpoint, or from a state that no member has any more, after all its members
+/// were gone: the same round once more, with new members, marked as a decision without majority. The update
+/// of the record is part of the state already.
 Record restarted(const Record& record, std::vector<Member> members);
 
 }  // namespace tw

@@ -2,6 +2,7 @@
 #include "swarm/roster.h"
 
 #include <algorithm>
+#include <span>
 
 #include "swarm/quorum.h"
 
@@ -14,6 +15,9 @@ constexpr Duration kFirstBackoff = 200ms;
 constexpr Duration kLastBackoff = 5s;
 /// A peer that is no member is dialled so often before it is forgotten.
 constexpr int kTries = 6;
+/// One that was a member: some five minutes. It may be started again with nobody to find, or none who is
+/// there.
+constexpr int kTriesOfMember = 60;
 /// The same when its dials come to nothing without a word: to an address where somebody else is.
 constexpr int kDumbTries = 12;
 /// Whatever others tell of.
@@ -32,6 +36,7 @@ void Roster::learn(const Member& member) {
   if (member.peer == self_ || !is_address(member.address)) return;
   Entry& entry = entries_[member.peer];
   set_teller(entry, std::nullopt);
+  entry.was_member = true;
   if (!entry.open) set_address(entry, member.address);
 }
 
@@ -53,7 +58,8 @@ void Roster::open(const Member& peer) {
   Entry& entry = entries_[peer.peer];
   set_address(entry, peer.address);
   set_teller(entry, std::nullopt);
-  entry = Entry{entry.address, peer.incarnation, peer.site, true, std::nullopt, {}, std::nullopt, 0};
+  entry = Entry{entry.address, peer.incarnation, peer.site, true, std::nullopt, {},
+                std::nullopt,  entry.was_member, 0};
   update(peer.peer, entry);
   dials_.erase(peer.address);
 }
@@ -61,6 +67,8 @@ void Roster::open(const Member& peer) {
 void Roster::close(Instant now, PeerId peer) {
   const auto found = entries_.find(peer);
   if (found == entries_.end() || !found->second.open) return;
+  const std::optional<Heartbeat>& last = found->second.heartbeat;
+  if (last && last->standing == Standing::leaving) found->second.was_member = false;
   found->second.open = false;
   found->second.heartbeat.reset();
   linked_at_.clear();
@@ -136,7 +144,10 @@ Duration Roster::heartbeat_age(Instant now, PeerId peer) const {
 bool Roster::given_up(PeerId peer, Entry& entry, const std::vector<Member>& members) {
   if (entry.open || is_member(members, peer)) return false;
   if (!is_address(entry.address)) return true;  // only it can dial
-  if (dials_[entry.address].failures < kTries && entry.dialled < kDumbTries) return false;
+  const bool long_enough = entry.was_member
+                               ? entry.dialled >= kTriesOfMember
+                               : dials_[entry.address].failures >= kTries || entry.dialled >= kDumbTries;
+  if (!long_enough) return false;
   dials_.erase(entry.address);
   set_address(entry, {});
   set_teller(entry, std::nullopt);
@@ -146,8 +157,6 @@ bool Roster::given_up(PeerId peer, Entry& entry, const std::vector<Member>& memb
 std::vector<std::string> Roster::dials(Instant now, const std::vector<Member>& members,
                                        const Rarely& chance) {
   std::vector<std::string> due;
-  const bool outside = members.empty();
-  if (!outside && !open_.empty() && open_.size() == entries_.size()) return due;
   const auto consider = [&](const std::string& address) {
     Dial& dial = dials_[address];
     if (now < dial.next && !rarely(chance, "swarm.redial")) return false;
@@ -155,24 +164,36 @@ std::vector<std::string> Roster::dials(Instant now, const std::vector<Member>& m
     due.push_back(address);
     return true;
   };
-  for (auto entry = entries_.begin(); entry != entries_.end();) {
-    const bool over = given_up(entry->first, entry->second, members);
-    entry = over ? entries_.erase(entry) : std::next(entry);
+  std::map<PeerId, Entry*> unlinked;  // in the order of ids on every machine
+  if (open_.size() < entries_.size()) {
+    for (auto entry = entries_.begin(); entry != entries_.end();) {
+      const bool over = given_up(entry->first, entry->second, members);
+      entry = over ? entries_.erase(entry) : std::next(entry);
+    }
+    for (auto& [peer, entry] : entries_) {
+      if (!entry.open && is_address(entry.address)) unlinked.emplace(peer, &entry);
+    }
   }
   forget_dials();
-  std::map<PeerId, Entry*> unlinked;  // in the order of ids on every machine
-  for (auto& [peer, entry] : entries_) {
-    if (!entry.open && is_address(entry.address)) unlinked.emplace(peer, &entry);
-  }
   for (const auto& [peer, entry] : unlinked) {
     if (consider(entry->address)) ++entry->dialled;
   }
-  // Several that found each other alone may have company, but not the one that begins the history.
-  for (const std::string& address : bootstrap_) {
-    if (open_.empty() || (outside && !is_linked_at(address))) consider(address);
+  // Several that found each other alone have company, but not the one that begins the history; and one of
+  // those that were to be found there may have been started again, with nobody to dial.
+  const bool outside = members.empty() || open_.empty();
+  const std::size_t count = outside ? bootstrap_.size() : std::min(bootstrap_.size(), kFewBootstraps);
+  for (const std::string& address : std::span(bootstrap_).first(count)) {
+    Dial& dial = dials_[address];
+    if (now >= dial.next && is_linked_at(address)) {
+      dial.next = now + kLastBackoff;
+    } else {
+      consider(address);
+    }
   }
   return due;
 }
+
+void Roster::is_own(const std::string& address) { std::erase(bootstrap_, address); }
 
 // Whoever goes by ever new addresses leaves no trace of the former ones.
 void Roster::forget_dials() {

@@ -21,7 +21,8 @@ class Roster {
   /// At most, for each peer that is known: entry, dial and address.
   static constexpr std::size_t kEntryBytes = 512 + kMostSiteBytes + 2 * kMostAddressBytes;
 
-  /// bootstrap: addresses to dial as long as nobody is linked.
+  /// bootstrap: addresses to dial as long as nobody is linked at them. Of those, a peer that has links keeps
+  /// dialling the first kFewBootstraps: a process that is started again there has nobody else to find it.
   Roster(PeerId self, std::vector<std::string> bootstrap);
 
   /// A record names this peer.
@@ -32,6 +33,7 @@ class Roster {
   void hear(PeerId teller, const Member& member);
 
   static constexpr std::size_t kMostToldOf = 1024;
+  static constexpr std::size_t kFewBootstraps = 8;
 
   /// The most that is remembered of whoever is neither linked nor a member: those heard of last.
   static constexpr std::size_t kMostStrangers = 4096;
@@ -51,9 +53,11 @@ class Roster {
   /// A record names this process as a member: if it was fresh when it was heard last, it is no more.
   void now_follows(const Member& member);
 
+  /// This address of the bootstrap is the peer's own: it is dialled no more.
+  void is_own(const std::string& address);
+
   /// Addresses to dial now. Peers without a link are dialled while they are members or came up lately; the
-  /// bootstrap addresses while nobody is linked, and, before there is a history (no members), while nobody is
-  /// linked at them.
+  /// bootstrap addresses while nobody is linked at them.
   std::vector<std::string> dials(Instant now, const std::vector<Member>& members, const Rarely& chance = {});
 
   bool is_open(PeerId peer) const;
@@ -106,6 +110,7 @@ class Roster {
     std::optional<Heartbeat> heartbeat;
     Instant heard_at{};
     std::optional<PeerId> teller;  // who told of it; nothing once it was linked, or when a record names it
+    bool was_member = false;       // a record named it, and it did not say that it leaves
     int dialled = 0;               // since it was linked last
 
     bool behind() const;

@@ -21,23 +21,44 @@ std::set<PeerId> followers(const Roster& roster) {
   return peers;
 }
 
-TEST(Roster, dials_the_bootstrap_addresses_while_nobody_is_linked) {
+TEST(Roster, dials_the_bootstrap_addresses_at_which_nobody_is_linked) {
   Roster roster(PeerId{1}, {"here", "there"});
   EXPECT_EQ((Addresses{"here", "there"}), roster.dials(kStart, {}));
   EXPECT_EQ(Addresses{}, roster.dials(kStart + 1s, {})) << "an answer is due first";
   roster.refused(kStart + 1s, "here");
   EXPECT_EQ(Addresses{"here"}, roster.dials(kStart + 2s, {}));
-  roster.open(member(2));
-  EXPECT_EQ(Addresses{}, roster.dials(kStart + 1min, members({1, 2})));
+  roster.open({PeerId{2}, "here"});
+  EXPECT_EQ(Addresses{"there"}, roster.dials(kStart + 1min, members({1, 2})));
+  roster.is_own("there");
+  EXPECT_EQ(Addresses{}, roster.dials(kStart + 2min, members({1, 2})));
 }
 
-TEST(Roster, dials_the_bootstrap_addresses_until_it_is_linked_there_or_has_a_history) {
+TEST(Roster, dials_a_bootstrap_address_where_somebody_may_have_been_started_again) {
   Roster roster(PeerId{1}, {"p3"});
   roster.open(member(2));
   EXPECT_EQ(Addresses{"p3"}, roster.dials(kStart, {})) << "two that found each other know no founder";
-  EXPECT_EQ(Addresses{}, roster.dials(kStart + 1min, members({1, 2})));
   roster.open(member(3));
-  EXPECT_EQ(Addresses{}, roster.dials(kStart + 2min, {}));
+  EXPECT_EQ(Addresses{}, roster.dials(kStart + 1min, members({1, 2, 3})));
+  roster.close(kStart + 2min, PeerId{3});
+  int dialled = 0;
+  for (Instant now = kStart + 2min; now < kStart + 12min; now += 250ms) {
+    for (const std::string& address : roster.dials(now, members({1, 2}))) {
+      EXPECT_EQ("p3", address);
+      roster.refused(now, address);
+      ++dialled;
+    }
+  }
+  EXPECT_GT(dialled, 100) << "it is no member any more, and may be back at any time";
+  EXPECT_LT(dialled, 140);
+}
+
+TEST(Roster, keeps_dialling_few_of_many_bootstrap_addresses_once_it_has_links) {
+  Addresses many;
+  for (int i = 0; i < 100; ++i) many.push_back("b" + std::to_string(i));
+  Roster roster(PeerId{1}, many);
+  EXPECT_EQ(100U, roster.dials(kStart, {}).size());
+  roster.open(member(2));
+  EXPECT_EQ(Roster::kFewBootstraps, roster.dials(kStart + 1min, members({1, 2})).size());
 }
 
 TEST(Roster, dials_a_bootstrap_address_under_which_it_is_linked_to_somebody_only_once) {
@@ -86,7 +107,7 @@ TEST(Roster, dials_again_soon_after_a_link_was_lost_and_ever_less_often_when_ref
 TEST(Roster, forgets_who_never_answers_unless_it_is_a_member) {
   Roster roster(PeerId{1}, {});
   roster.learn(member(2));
-  roster.learn(member(3));
+  roster.hear(PeerId{9}, member(3));
   std::map<std::string, int> dialled;
   for (Instant now = kStart; now < kStart + 5min; now += 100ms) {
     for (const std::string& address : roster.dials(now, members({1, 2}))) {
@@ -97,6 +118,27 @@ TEST(Roster, forgets_who_never_answers_unless_it_is_a_member) {
   EXPECT_EQ(6, dialled["p3"]);
   EXPECT_GT(dialled["p2"], 50);
   EXPECT_EQ("", roster.process(PeerId{3}).address);
+}
+
+TEST(Roster, dials_a_former_member_for_minutes_unless_it_said_that_it_leaves) {
+  Roster roster(PeerId{1}, {});
+  for (const std::uint64_t id : {2, 3}) {
+    roster.learn(member(id));
+    roster.open(member(id));
+  }
+  roster.heard(kStart, PeerId{2}, says(Standing::member));
+  roster.heard(kStart, PeerId{3}, says(Standing::leaving));
+  for (const std::uint64_t id : {2, 3}) roster.close(kStart, PeerId{id});
+  std::map<std::string, int> dialled;
+  for (Instant now = kStart; now < kStart + 1h; now += 250ms) {
+    for (const std::string& address : roster.dials(now, members({1}))) {
+      ++dialled[address];
+      roster.refused(now, address);
+    }
+  }
+  EXPECT_EQ(6, dialled["p3"]);
+  EXPECT_EQ(60, dialled["p2"]);
+  EXPECT_EQ("", roster.process(PeerId{2}).address) << "an hour later it is forgotten";
 }
 
 TEST(Roster, remembers_a_bounded_number_of_those_that_one_peer_tells_of_and_forgets_them) {

@@ -184,9 +184,19 @@ void Swarm::fresh(Instant now, const Digest& parameters) {
   settle();
 }
 
+void Swarm::go_on_alone(Instant now) {
+  wake(now);
+  goes_on_alone_ = true;
+  settle();
+}
+
+void Swarm::seek(const std::vector<Member>& members) {
+  for (const Member& member : members) roster_.learn(member);
+}
+
 void Swarm::begin(Instant now, const Record& record, const Digest& parameters) {
   wake(now);
-  waits_for_company_ = options_.founder && !head_;
+  waits_for_company_ = options_.founder && standing_ == Standing::fresh;
   adopt(record);
   tell_standing();  // before the progress: only who follows the history counts
   applied(now, record.round, parameters);
@@ -360,6 +370,11 @@ void Swarm::send_progress(bool gave_back, const std::vector<PeerId>& where_unled
   } else if (standing_ == Standing::ready || standing_ == Standing::fresh) {
     for (PeerId peer : where_unled) send(peer, now);
   }
+}
+
+bool Swarm::is_orphaned() const {
+  return standing_ == Standing::ready && !head_->last &&
+         std::ranges::none_of(head_->members, [&](const Member& m) { return is_here(m); });
 }
 
 Round Swarm::newest_told() const {

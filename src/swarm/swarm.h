@@ -29,6 +29,7 @@ class Swarm {
     Member self;
     Digest run;
     bool founder = false;  ///< begins the history when wait_for peers are there
+    bool returns = false;  ///< the run had begun before: a founder that begins nothing before go_on_alone()
     std::uint32_t wait_for = 1;
     std::vector<std::string> bootstrap;  ///< addresses to dial when nobody is linked
     LeaseBook::Options lease;
@@ -65,6 +66,10 @@ class Swarm {
   // ---- from the owner
   /// No history yet: the parameters from the seed are ready.
   void fresh(Instant now, const Digest& parameters);
+  /// Nobody who knows of the history was found: it may begin anew, marked as decided without a majority.
+  void go_on_alone(Instant now);
+  /// These took part in the run: they are dialled.
+  void seek(const std::vector<Member>& members);
   /// The state after this record is here (restored, resumed): go on from it.
   void begin(Instant now, const Record& record, const Digest& parameters);
   /// The update of this round is applied.
@@ -108,6 +113,8 @@ class Swarm {
 
   /// For other peers; Wait::Kind::answer comes without an address, which is the owner's to know.
   Wait waiting() const;
+  /// At the head of the history, but no member, and none of its members is here.
+  bool is_orphaned() const;
   /// After the last record: members that have not said yet that they have it.
   std::vector<PeerId> not_at_the_end() const;
 
@@ -124,6 +131,8 @@ class Swarm {
   /// Not a process whose place in the history a later one took, nor one that was linked in the place of a
   /// member just now.
   bool may_link(const Member& process) const;
+
+  void is_own(const std::string& address) { roster_.is_own(address); }
 
   /// The newest round that is said to be decided: by heartbeats or, for 2 s, by the last commit.
   Round newest_told() const;
@@ -149,6 +158,7 @@ class Swarm {
   void receive(PeerId from, const Prepare& prepare);
   void receive(PeerId from, const Promise& promise);
   void receive(PeerId from, const Commit& commit);
+  bool settles_by_descent(PeerId from, const Record& record);
   void receive(PeerId from, const Report& report);
 
   void wake(Instant now);
@@ -207,6 +217,7 @@ class Swarm {
   Instant told_by_commit_at_{};
   bool run_is_over_ = false;        // somebody told of its last record
   bool waits_for_company_ = false;  // began anew from a checkpoint
+  bool goes_on_alone_ = false;      // nobody of the run that had begun before was found
   std::optional<Record> head_;
   Digest head_digest_;
   Instant head_since_{};

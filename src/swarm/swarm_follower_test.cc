@@ -40,6 +40,7 @@ class Follower {
     plan.draft.first_sample = 384;
     plan.draft.samples = 64;
     plan.draft.parameters = kParameters;
+    plan.draft.had_company = true;
     plan.participants = {PeerId{1}, PeerId{2}, PeerId{3}};
     return plan;
   }
@@ -112,6 +113,7 @@ TEST(Follower, takes_no_record_that_differs_in_anything_from_the_plan_it_voted_f
       {"minority", [](Record& r) { r.minority = true; }},
       {"last", [](Record& r) { r.last = true; }},
       {"parent", [](Record& r) { r.parent = kMean; }},
+      {"company", [](Record& r) { r.had_company = false; }},
       {"round", [](Record& r) { r.round = 8; }},
   };
   for (const auto& [what, change] : changes) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "swarm/descent.h"
 #include "swarm/quorum.h"
 #include "swarm/soundness.h"
 #include "swarm/swarm.h"
@@ -45,7 +46,7 @@ void Swarm::receive(PeerId from, const Heartbeat& told) {
     detector_.round_trip(from, Duration{static_cast<std::int64_t>(elapsed)});
   }
   const bool has_history = heartbeat.standing != Standing::fresh && heartbeat.standing != Standing::syncing;
-  if (standing_ == Standing::fresh && has_history && !options_.founder) {
+  if (standing_ == Standing::fresh && has_history) {
     out_of_step("the run is at round " + std::to_string(heartbeat.head));
     return;
   }
@@ -138,9 +139,10 @@ void Swarm::receive(PeerId from, const Report& report) {
   if (lead_) lead_->on_report(from, report);
 }
 
-void Swarm::receive(PeerId, const Commit& commit) {
+void Swarm::receive(PeerId from, const Commit& commit) {
   const Record& record = commit.record;
   if (record.run != options_.run || record.members.empty() || ended_) return;
+  if (settles_by_descent(from, record)) return;
   run_is_over_ = run_is_over_ || record.last;
   told_by_commit_ = record.round;
   told_by_commit_at_ = now_;
@@ -171,6 +173,22 @@ void Swarm::receive(PeerId, const Commit& commit) {
   waits_for_company_ = false;
   adopt(record);
   decisions_.push_back(Committed{record});
+}
+
+// Whether that is all there is to say: one of the two histories gives way because of where it comes from.
+bool Swarm::settles_by_descent(PeerId from, const Record& record) {
+  if (!takes_part() || digest_of(record) == head_digest_) return false;
+  const bool is_next = record.round > head_->round && record.parent == head_digest_;
+  const std::optional<bool> gives_way = is_next ? std::nullopt : gives_way_by_descent(*head_, record);
+  if (!gives_way || (*gives_way && record.round > head_->round)) return false;
+  if (!*gives_way) {
+    send(from, Commit{*head_});  // it may not know of this history
+  } else if (record.round == head_->round && record.parent == head_digest_) {
+    out_of_step("the run was begun anew from the state of round " + std::to_string(record.round));
+  } else {
+    out_of_step("a history that had members goes before this one, which has had none but this peer");
+  }
+  return true;
 }
 
 // Of two histories as long one goes on: the one that a majority made or, of two alike, that with the lower
@@ -274,10 +292,12 @@ void Swarm::out_of_step(std::string why) {
 }
 
 void Swarm::found_when_all_are_here() {
-  if (!options_.founder || head_ || !parameters_ || fresh_.size() + 1 < options_.wait_for) return;
+  if (!options_.founder || standing_ != Standing::fresh || !parameters_) return;
+  if ((options_.returns && !goes_on_alone_) || fresh_.size() + 1 < options_.wait_for) return;
   std::vector<Member> members = {options_.self};
   for (PeerId peer : fresh_) members.push_back(roster_.process(peer));
-  const Record record = genesis(options_.run, *parameters_, std::move(members));
+  Record record = genesis(options_.run, *parameters_, std::move(members));
+  record.minority = options_.returns;
   broadcast(Commit{record});
   adopt(record);
   send_progress();

@@ -56,19 +56,19 @@ class Pool {
   Member process(std::uint64_t id) const { return {PeerId{id}, member(id).address, incarnations_.at(id)}; }
 
   /// Starts a process; the lowest id is the founder, the others know its address alone.
-  void start(std::uint64_t id) {
+  void start(std::uint64_t id, bool returns = false) {
     Swarm::Options options{.self = member(id), .run = digest_of(std::string("run"))};
-    options.founder = peers_.empty();
+    options.founder = peers_.empty() || id == peers_.begin()->first;
+    options.returns = returns;
     options.wait_for = setup_.wait_for;
-    if (!peers_.empty()) options.bootstrap = {member(peers_.begin()->first).address};
+    if (!options.founder) options.bootstrap = {member(peers_.begin()->first).address};
     options.lease = setup_.lease;
     options.segments = 12;
     options.rounds = setup_.rounds;
     options.patience = setup_.patience;
     options.shares = equal_share_rules();
     options.self.incarnation = ++incarnations_[id];
-    peers_[id] = {};
-    peers_[id].swarm = std::make_unique<Swarm>(options, now_);
+    peers_[id] = {.swarm = std::make_unique<Swarm>(options, now_)};
     at(id).fresh(now_, digest_of(std::string("seed")));
   }
 
@@ -182,7 +182,7 @@ class Pool {
   void restore(Peer& p) {
     const Peer* best = nullptr;
     for (const auto& [id, other] : peers_) {
-      if (other.alive && !other.applied.empty() &&
+      if (&other != &p && other.alive && !other.applied.empty() &&
           (!best || other.applied.back().round > best->applied.back().round))
         best = &other;
     }

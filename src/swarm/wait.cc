@@ -111,12 +111,23 @@ std::string words_of_own_work(const Wait& wait) {
   }
 }
 
+std::string words_of_past(const Wait& wait) {
+  const Wait::Past past = wait.past.value_or(Wait::Past{});
+  const std::string then = past.checkpoint
+                               ? fmt::format("resumes alone from its checkpoint of round {}", *past.checkpoint)
+                           : past.trouble.empty() ? "begins the run anew"
+                                                  : "ends: " + past.trouble;
+  return fmt::format("waiting for the other peers of this run, up to {} ({}); then it {}",
+                     whole_seconds(wait.left.value_or(Duration{})), past.found, then);
+}
+
 }  // namespace
 
 bool is_own_work(Wait::Kind kind) { return kind >= Wait::Kind::initialising; }
 
 bool is_named(const Wait& wait) {
   if (wait.kind == Wait::Kind::answer) return wait.unanswered && !wait.unanswered->address.empty();
+  if (wait.kind == Wait::Kind::others) return wait.past.has_value();
   if (wait.kind == Wait::Kind::nothing || wait.kind == Wait::Kind::company || is_own_work(wait.kind))
     return true;
   return !wait.peers.empty();
@@ -140,6 +151,7 @@ std::string text_of(const Wait& wait) {
     return fmt::format("waiting for {} more {} to begin: {} of {} are here", wait.total - wait.done,
                        wait.total - wait.done == 1 ? "peer" : "peers", wait.done, wait.total);
   }
+  if (wait.kind == Wait::Kind::others) return words_of_past(wait);
   if (wait.kind == Wait::Kind::answer) {
     return "waiting: " + no_answer_from(wait.unanswered.value_or(Wait::Unanswered{})) +
            (wait.left ? ", gives up in " + whole_seconds(*wait.left) : "");

@@ -41,6 +41,7 @@ struct Wait {
 
     // Nobody is known by name yet.
     company,  ///< done of total peers are here; the run begins when all are
+    others,   ///< of a run that had begun; past; left: until this peer goes on alone
     answer,   ///< unanswered: the address that is dialled; left: until this peer gives up
 
     // Own work.
@@ -65,6 +66,15 @@ struct Wait {
     bool operator==(const Unanswered&) const = default;
   };
 
+  /// What a process found of a run that had begun before it started, and what it does when nobody comes.
+  struct Past {
+    std::string found;
+    std::optional<Round> checkpoint{};  ///< it resumes from; otherwise it begins the run anew
+    std::string trouble{};              ///< why it cannot go on alone
+
+    bool operator==(const Past&) const = default;
+  };
+
   Kind kind = Kind::nothing;
   std::vector<PeerId> peers{};
   Round round = 0;
@@ -74,6 +84,7 @@ struct Wait {
   double bytes_per_s = 0;          ///< 0: not known
   std::optional<Duration> left{};  ///< see the kinds
   std::optional<Unanswered> unanswered{};
+  std::optional<Past> past{};
 
   bool operator==(const Wait&) const = default;
 };

@@ -12,13 +12,16 @@ constexpr auto kFirst = static_cast<int>(Wait::Kind::nothing) + 1;
 constexpr auto kLast = static_cast<int>(Wait::kLast);
 
 bool is_for_peers(Wait::Kind kind) {
-  return kind != Wait::Kind::company && kind != Wait::Kind::answer && !is_own_work(kind);
+  const bool nobody_is_known =
+      kind == Wait::Kind::company || kind == Wait::Kind::others || kind == Wait::Kind::answer;
+  return !nobody_is_known && !is_own_work(kind);
 }
 
 TEST(Wait, of_each_kind_names_its_peers_or_is_own_work) {
   for (int i = kFirst; i <= kLast; ++i) {
     Wait wait{static_cast<Wait::Kind>(i), {PeerId{2}, PeerId{31}}, 7, 3, 12, 64};
     wait.unanswered = {"127.0.0.1:7100", "connection refused", 3};
+    wait.past = {"its event log is here"};
     const std::string text = text_of(wait);
     EXPECT_TRUE(is_named(wait)) << i;
     EXPECT_GT(text.size(), 15U) << i << ": " << text;
@@ -32,7 +35,8 @@ TEST(Wait, of_each_kind_names_its_peers_or_is_own_work) {
 TEST(Wait, of_each_kind_that_is_for_peers_is_unnamed_without_one) {
   for (int i = kFirst; i <= kLast; ++i) {
     const Wait wait{static_cast<Wait::Kind>(i)};
-    const bool needs_name = is_for_peers(wait.kind) || wait.kind == Wait::Kind::answer;
+    const bool names_no_peer = wait.kind == Wait::Kind::answer || wait.kind == Wait::Kind::others;
+    const bool needs_name = is_for_peers(wait.kind) || names_no_peer;
     EXPECT_EQ(is_named(wait), !needs_name) << i;
   }
 }

@@ -124,7 +124,9 @@ constexpr RunField kFields[] = {
      "largest L2 norm, per sample, of a peer's gradient in a round; what is beyond it enters no round; 0: no "
      "limit",
      [](RunOptions& o) -> Place { return &o.norm_cap; }},
-    {"training", "patience", "how long a side without a majority of the peers pauses before it goes on alone",
+    {"training", "patience",
+     "how long a side without a majority of the peers, or a first peer that was started again, waits for "
+     "others before it goes on alone",
      [](RunOptions& o) -> Place { return &o.patience; }},
 
     {"optimizer", "kind", "sgd is with Nesterov momentum",

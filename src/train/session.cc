@@ -64,7 +64,9 @@ std::vector<Member> Session::members() const { return machine_->members(); }
 // ------------------------------------------------------------------------------------------------
 
 Session::Machine::Machine(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer)
-    : doors_(doors),
+    : time_(doors.clock),
+      events_(doors.clock, doors.events),
+      doors_{time_, doors.network, doors.files, doors.compute, doors.disk, events_},
       options_(std::move(options)),
       observer_(observer),
       state_(std::make_shared<TrainState>(trainer, options_.run)),
@@ -91,6 +93,7 @@ Result<std::string> Session::Machine::start() {
   swarm.self = {options_.self, address_, options_.incarnation, options_.site};
   swarm.run = run_;
   swarm.founder = options_.join.empty();
+  swarm.returns = options_.past == Past::begun;
   swarm.wait_for = options_.wait_for;
   swarm.bootstrap = options_.join;
   swarm.lease = {run.target_batch_size, run.microbatch, run.exact_batches};
@@ -109,9 +112,12 @@ Result<std::string> Session::Machine::start() {
   fetch.rarely = options_.rarely;
   fetch_.emplace(std::move(fetch));
 
-  emit(Phase::start, 0, address_);
-  if (swarm_->standing() == Standing::fresh && options_.join.empty() && checkpoints_) {
-    load_checkpoint();
+  Event started{doors_.clock.now(), Phase::start, 0};
+  started.why = address_;
+  started.digest = to_string(run_);
+  doors_.events.emit(started);
+  if (options_.join.empty()) {
+    consider_the_past();
   } else {
     begin_history();
   }
@@ -244,6 +250,7 @@ void Session::Machine::on_refused(const std::string& address, const std::string&
   }
   if (nobody_there)
     last_rejection_ = why + "; is a peer running there, and does a firewall let it be reached?";
+  if (rejection && rejection->code == Rejection::Code::self) swarm_->is_own(address);
   if (rejection) last_rejection_ = address + " answers: " + rejection->words;
   if (ends_the_joining(address, why)) end("cannot join " + address + ": " + rejection->words, true);
   pump();
@@ -377,7 +384,13 @@ void Session::Machine::on_timer() {
   watch_waits();
   finish_when_done();
   give_up_when_nobody_has_the_state(now);
+  go_on_alone_when_nobody_comes(now);
   pump();
+}
+
+Duration Session::Machine::gives_up_after() const {
+  if (options_.past != Past::begun) return kGiveUpJoining;
+  return std::max<Duration>(kGiveUpJoining, options_.run.patience);
 }
 
 void Session::Machine::give_up_when_nobody_has_the_state(Instant now) {
@@ -392,11 +405,27 @@ void Session::Machine::give_up_when_nobody_has_the_state(Instant now) {
     return;
   }
   if (hopeless_since_ == kNever) hopeless_since_ = now;
-  if (now - hopeless_since_ < kGiveUpJoining) return;
+  const Duration limit = gives_up_after();
+  if (now - hopeless_since_ < limit) return;
   const std::string where = options_.join.empty() ? std::string() : " at " + options_.join.front();
   const std::string what = "nobody who has the state of the run can be reached" + where + " for " +
-                           std::to_string(kGiveUpJoining / 1s) + " s";
+                           std::to_string(limit / 1s) + " s";
   end(what + (last_rejection_.empty() ? "; is a peer running there?" : ": " + last_rejection_), true);
+}
+
+void Session::Machine::go_on_alone_when_nobody_comes(Instant now) {
+  if (finished_) return;
+  const bool fresh = swarm_->standing() == Standing::fresh;
+  if (return_.stage() == ReturnWait::Stage::waiting && !fresh) return_.end();
+  if (return_.is_over(now)) {
+    ReturnWait::Rest rest = return_.give_up();
+    if (rest.checkpoint) return resume(std::move(*rest.checkpoint));
+    if (!rest.trouble.empty()) return end(rest.trouble, true);
+    swarm_->go_on_alone(now);
+  }
+  const bool orphaned = options_.join.empty() && swarm_->is_orphaned();
+  orphaned_since_ = orphaned ? std::min(orphaned_since_, now) : kNever;
+  if (orphaned && now - orphaned_since_ >= options_.run.patience) begin_anew_from_tip();
 }
 
 void Session::Machine::act(const Dial& dial) { doors_.network.connect(dial.address); }

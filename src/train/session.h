@@ -29,6 +29,13 @@ struct Doors {
   EventSink& events;
 };
 
+/// Whether the run had begun before this process started.
+enum class Past {
+  unknown,  ///< a checkpoint of the run, if there is one here, says so
+  begun,    ///< it had: others may live (--rejoin, an event log of the run)
+  over,     ///< nobody of it lives who could be reached
+};
+
 struct SessionOptions {
   PeerId self;
   /// Drawn at random when the process starts: tells it from another one, earlier or at the same time, with
@@ -36,9 +43,13 @@ struct SessionOptions {
   std::uint64_t incarnation = 0;
   std::string site;  ///< Member::site
   std::string listen = "127.0.0.1:0";
-  std::vector<std::string> join;     ///< addresses of peers; empty: this peer starts (or resumes) the run
-  std::uint32_t wait_for = 1;        ///< the first peer begins round 1 when so many peers are there
-  std::uint64_t segment_length = 0;  ///< floats; 0: as is usual (average/geometry.h)
+  std::vector<std::string> join;  ///< addresses of peers; empty: this peer starts (or resumes) the run
+  std::uint32_t wait_for = 1;     ///< the first peer begins round 1 when so many peers are there
+  /// A peer with nobody to join and a past waits for the others, up to the patience of the run, before it
+  /// resumes or begins alone.
+  Past past = Past::unknown;
+  std::string past_found;                  ///< what says that it had begun, for people
+  std::uint64_t segment_length = 0;        ///< floats; 0: as is usual (average/geometry.h)
   std::uint64_t chunk_bytes = 512 * 1024;  ///< of state transfer
   /// Lines are probed (average/probe.h) for vectors of so many bytes on the wire: shorter ones are there in
   /// no time over any line.

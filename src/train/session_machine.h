@@ -18,6 +18,8 @@
 #include "sync/checkpoint.h"
 #include "sync/donor.h"
 #include "sync/fetch.h"
+#include "train/counted_time.h"
+#include "train/return_wait.h"
 #include "train/session.h"
 #include "train/state.h"
 #include "train/waits.h"
@@ -65,7 +67,9 @@ class Session::Machine final : public NetworkEvents {
   void arm();
   void on_timer();
   bool ends_the_joining(const std::string& address, const std::string& why);
+  Duration gives_up_after() const;
   void give_up_when_nobody_has_the_state(Instant now);
+  void go_on_alone_when_nobody_comes(Instant now);
   void act(const Dial& dial);
   void act(const Hangup& hangup);
   void act(const Reduce& reduce);
@@ -117,7 +121,12 @@ class Session::Machine final : public NetworkEvents {
   void serve_images();
   void freeze_beside_work();
   void save_checkpoint(const Record& record);
+  void consider_the_past();
   void load_checkpoint();
+  void take_checkpoint(LoadedCheckpoint loaded);
+  void wait_for_others(std::string found);
+  void resume(StateImage checkpoint);
+  void begin_anew_from_tip();
   std::vector<PeerId> sources() const;
 
   /// Runs on the compute thread with the train state, then `done` on the loop thread, unless the session is
@@ -141,7 +150,9 @@ class Session::Machine final : public NetworkEvents {
          weight});
   }
 
-  Doors doors_;
+  CountedTime time_;
+  StampedEvents events_;
+  Doors doors_;  ///< with time_ and events_
   SessionOptions options_;
   SessionObserver* observer_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owners: this; callbacks hold it weakly
@@ -195,6 +206,8 @@ class Session::Machine final : public NetworkEvents {
   std::set<std::string>
       objecting_;  // addresses of options_.join that answered with an objection to the token
   Instant taken_since_ = kNever;
+  Instant orphaned_since_ = kNever;
+  ReturnWait return_;
   Waits waits_;
   int last_jobs_ = 0;  // evaluation and checkpoint of the last record
   bool last_applied_ = false;

@@ -257,6 +257,7 @@ void Session::Machine::act(const Committed& committed) {
       {"members", static_cast<double>(record.members.size())},
       {"calc_s", to_seconds(averaging_since - began_at_)},
       {"comm_s", to_seconds(now - averaging_since)}};
+  if (record.last) numbers.emplace_back("last", 1);
   if (loss_samples_ > 0) numbers.emplace_back("loss", loss_sum_ / static_cast<double>(loss_samples_));
   Event event{now, Phase::commit, record.round};
   event.why = record.minority ? "without a majority" : "";

@@ -26,6 +26,7 @@ void Session::Machine::act(const CatchUp& catch_up) {
   reduction_.reset();
   early_bulk_.clear();
   early_bytes_.clear();
+  if (return_.stage() == ReturnWait::Stage::waiting) return_.end();
   round_ = 0;
   called_at_ = kNever;
   catching_up_ = true;
@@ -73,6 +74,7 @@ void Session::Machine::restore(StateImage image, const std::string& from, Number
         restoring_ = false;
         if (!parameters.ok()) {
           emit(Phase::refuse, shared->record.round, parameters.error().message);
+          return_.end();
           fetch_->want_state(doors_.clock.now(), sources());
           return;
         }
@@ -112,6 +114,10 @@ void Session::Machine::replay(FetchedMean mean) {
 }
 
 void Session::Machine::go_on_from(Tip tip) {
+  if (return_.stage() == ReturnWait::Stage::resuming) {
+    return_.end();
+    if (swarm_->standing() == Standing::syncing) return;  // others were found meanwhile: theirs will be here
+  }
   tip_ = std::move(tip);
   const Record& record = tip_->record;
   if (swarm_->newest_told() > record.round) {
@@ -195,6 +201,15 @@ void Session::Machine::save_checkpoint(const Record& record) {
       });
 }
 
+void Session::Machine::consider_the_past() {
+  if (options_.past == Past::begun) {
+    return_.begin(doors_.clock.now(), options_.run.patience, options_.past_found);
+  }
+  if (checkpoints_) return load_checkpoint();
+  wait_for_others({});
+  begin_history();
+}
+
 void Session::Machine::load_checkpoint() {
   using Loaded = Result<std::optional<LoadedCheckpoint>>;
   const auto loaded = std::make_shared<std::optional<Loaded>>();  // owners: both halves of the disk job
@@ -204,26 +219,67 @@ void Session::Machine::load_checkpoint() {
        [this, alive = std::weak_ptr<int>(alive_), loaded](Duration took) {
          if (alive.expired()) return;
          waits_.disk().finished(doors_.clock.now(), took);
+         if (finished_) return;
          Loaded& result = **loaded;
-         if (!result.ok()) return end(result.error().message, true);
-         if (!result.value()) {
+         if (!result.ok()) {
+           if (options_.past == Past::over) return end(result.error().message, true);
+           return_.keep_trouble(result.error().message);
+           wait_for_others("its checkpoints are here");
+         } else if (result.value()) {
+           take_checkpoint(std::move(*result.value()));
+         } else {
+           wait_for_others({});
            begin_history();
-           return pump();
          }
-         for (const std::string& skipped : result.value()->skipped) {
-           emit(Phase::checkpoint, result.value()->image.record.round, skipped);
-         }
-         StateImage image = std::move(result.value()->image);
-         if (image.record.last) {
-           return end("the run is complete: its checkpoint is that of the last round", false);
-         }
-         image.record =
-             restarted(image.record, {{options_.self, address_, options_.incarnation, options_.site}});
-         catching_up_ = true;
-         caught_up_since_ = doors_.clock.now();
-         restore(std::move(image), "checkpoint", {});
          pump();
        }});
+}
+
+void Session::Machine::take_checkpoint(LoadedCheckpoint loaded) {
+  const Record& record = loaded.image.record;
+  for (const std::string& skipped : loaded.skipped) emit(Phase::checkpoint, record.round, skipped);
+  if (swarm_->standing() != Standing::fresh) return;  // others were found already
+  if (record.last) return end("the run is complete: its checkpoint is that of the last round", false);
+  std::vector<Member> others = record.members;
+  std::erase_if(others, [this](const Member& member) { return member.address == address_; });
+  swarm_->seek(others);
+  const bool waited = options_.past == Past::begun && return_.stage() == ReturnWait::Stage::off;
+  if (waited || options_.past == Past::over) return resume(std::move(loaded.image));
+  return_.keep(std::move(loaded.image));
+  wait_for_others("its checkpoints are in " + options_.run.checkpoint.folder);
+}
+
+/// found: what else than the options says that the run had begun; empty: nothing.
+void Session::Machine::wait_for_others(std::string found) {
+  const Instant now = doors_.clock.now();
+  if (return_.stage() == ReturnWait::Stage::off && options_.past == Past::unknown && !found.empty())
+    return_.begin(now, options_.run.patience, std::move(found));
+  if (return_.stage() == ReturnWait::Stage::waiting)
+    emit(Phase::wait, 0, text_of(return_.waiting(now)), {{"seconds", 0}});
+}
+
+void Session::Machine::resume(StateImage checkpoint) {
+  checkpoint.record =
+      restarted(checkpoint.record, {{options_.self, address_, options_.incarnation, options_.site}});
+  return_.resume();
+  catching_up_ = true;
+  caught_up_since_ = doors_.clock.now();
+  restore(std::move(checkpoint), "checkpoint", {});
+}
+
+// The state is here, and nobody is left who could decide what comes after it.
+void Session::Machine::begin_anew_from_tip() {
+  const bool has_state = tip_ && !catching_up_ && updates_under_way_ == 0;
+  if (!has_state || swarm_->newest_told() > tip_->record.round) return;
+  Tip anew{restarted(tip_->record, {{options_.self, address_, options_.incarnation, options_.site}}),
+           tip_->parameters};
+  Event event{doors_.clock.now(), Phase::restore, anew.record.round};
+  event.why = "from its own state: no member of the run was reached for " +
+              std::to_string(static_cast<int>(to_seconds(options_.run.patience))) + " s";
+  event.digest = to_string(anew.parameters);
+  doors_.events.emit(event);
+  if (observer_ != nullptr) observer_->on_applied(anew.record, anew.parameters, true);
+  go_on_from(std::move(anew));
 }
 
 }  // namespace tw

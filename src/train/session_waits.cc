@@ -15,6 +15,7 @@ Wait Session::Machine::own_work() const {
 
 // Its own work comes first, but for what it does while others average.
 Wait Session::Machine::waiting() const {
+  if (Wait others = return_.waiting(doors_.clock.now()); others.kind != Wait::Kind::nothing) return others;
   if (catching_up_) return wait_for_state();
   const Wait own = own_work();
   const bool averages = reduction_ && reduction_->plan();
@@ -80,7 +81,7 @@ Wait Session::Machine::with_addresses(Wait wait) const {
       if (!wait.unanswered) wait.unanswered = waits_.unanswered(swarm_->roster().process(peer).address);
     }
   }
-  if (hopeless_since_ != kNever) wait.left = kGiveUpJoining - (doors_.clock.now() - hopeless_since_);
+  if (hopeless_since_ != kNever) wait.left = gives_up_after() - (doors_.clock.now() - hopeless_since_);
   return wait;
 }
 

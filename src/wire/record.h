@@ -62,13 +62,14 @@ struct Record {
   Digest mean;                     ///< of the mean gradient, decoded (average/mean_digest.h)
   bool minority = false;           ///< committed without a majority, after the configured patience
   bool last = false;               ///< the run ends with this record
+  bool had_company = false;        ///< this record or one before it had two members or more
 
   /// In all means up to this one.
   std::uint64_t samples_total() const { return first_sample - carried.count() + samples; }
 
   static void fields(auto& self, auto&& field) {
     field(self.run, self.round, self.parent, self.members, self.contributors, self.carried, self.first_sample,
-          self.samples, self.parameters, self.mean, self.minority, self.last);
+          self.samples, self.parameters, self.mean, self.minority, self.last, self.had_company);
   }
 
   bool operator==(const Record&) const = default;

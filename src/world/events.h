@@ -81,7 +81,7 @@ struct Event {
   std::optional<PeerId> peer{};                           ///< whom it is about, when not the writer itself
   std::string why{};                                      ///< in words
   std::vector<std::pair<std::string, double>> numbers{};  ///< named measurements, unit last in the name
-  std::string digest{};  ///< of the parameters (apply, restore) or the record (commit)
+  std::string digest{};  ///< of the parameters (apply, restore), the record (commit), the run (start)
   Cause cause{};         ///< of a refusal
 };
 

@@ -36,7 +36,7 @@ TEST_F(BadInput, on_the_command_line_is_named_with_what_was_expected) {
       {{}, 2, {"Usage"}},
       {{"--help"}, 0, {"tw local", "Exit codes"}},
       {{"--version"}, 0, {"tw 0."}},
-      {{"train", "--help"}, 0, {"Examples:", "--join", "--wait-for"}},
+      {{"train", "--help"}, 0, {"Examples:", "--join", "--wait-for", "--rejoin"}},
       {{"local", "--help"}, 0, {"Examples:", "--kill", "--peers"}},
       {{"report", "--help"}, 0, {"Examples:", "--json"}},
       {{"trian"}, 2, {"trian", "did you mean tw train"}},

@@ -114,8 +114,9 @@ TEST_F(Peers, resume_from_the_newest_checkpoint_that_is_whole) {
   std::filesystem::resize_file(files[0], std::filesystem::file_size(files[0]) / 2);
   const Round expected = std::stoull(std::filesystem::path(files[1]).stem().string().substr(6));
 
-  Program again = peer(run, 3);
+  Program again = peer(run, 3, {"--set", "training.patience=1s"});
   ASSERT_TRUE(wait_until([&] { return again.says("resumed from round"); })) << again.output();
+  EXPECT_TRUE(again.says("then it resumes alone from its checkpoint of round ")) << again.output();
   EXPECT_TRUE(again.says("resumed from round " + std::to_string(expected) + "\n")) << again.output();
   EXPECT_TRUE(again.says("skipped a checkpoint: ")) << again.output();
   EXPECT_TRUE(again.says(std::filesystem::path(files[0]).filename().string())) << again.output();
@@ -123,6 +124,102 @@ TEST_F(Peers, resume_from_the_newest_checkpoint_that_is_whole) {
   again.send(SIGTERM);
   EXPECT_EQ(again.wait(), 0);
   EXPECT_EQ(events_of(3, Phase::accumulate).front().round, expected + 1);
+}
+
+/// A run token whose only address is that of the first peer, which is killed and started again with the same
+/// arguments, as every launcher does.
+class Relaunched : public Peers {
+ protected:
+  void SetUp() override {
+    Peers::SetUp();
+    address_ = "127.0.0.1:" + std::to_string(20'000 + getpid() % 20'000);
+    Program token(
+        {"token", path("run"), "--address", address_},
+        {.output = path("token.txt"), .separate_errors = path("token-errors.txt"), .largest_file_bytes = {}});
+    ASSERT_EQ(token.wait(), 0) << content_of(path("token-errors.txt"));
+    run_ = write_run({.rounds = 100'000});
+  }
+
+  Program start(std::uint64_t id, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = {
+        "train", run_,        "--id",    std::to_string(id),      "--threads", "1",
+        "--out", path("out"), "--token", "@" + path("token.txt"), "--set",     "training.patience=8s"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return tw(arguments, "peer-" + std::to_string(id));
+  }
+
+  Program start_first() const { return start(1, {"--listen", address_}); }
+
+  /// What the first peer did since it was started last.
+  std::vector<Event> since_its_start(Phase phase) const {
+    std::vector<Event> events;
+    for (const LogEntry& entry : log_of(1)) {
+      if (entry.event.phase == Phase::start) events.clear();
+      if (entry.event.phase == phase) events.push_back(entry.event);
+    }
+    return events;
+  }
+
+  std::size_t starts() const { return events_of(1, Phase::start).size(); }
+
+  void expect_one_history(Round then, Program& first, Program& second) {
+    ASSERT_TRUE(wait_until([&] { return starts() == 2 && !since_its_start(Phase::commit).empty(); }));
+    EXPECT_GT(since_its_start(Phase::commit).front().round, then) << first.output();
+    const auto restored = since_its_start(Phase::restore);
+    ASSERT_FALSE(restored.empty()) << first.output();
+    EXPECT_EQ(restored.back().why, "from other peers") << first.output();
+    EXPECT_TRUE(events_of(2, Phase::restore, then).empty()) << "it gave up a history: " << second.output();
+    ASSERT_TRUE(wait_for_round(2, since_its_start(Phase::commit).front().round + 2));
+    for (Program* program : {&first, &second}) program->send(SIGTERM);
+    for (Program* program : {&first, &second}) EXPECT_EQ(program->wait(), 0);
+    const Summary end = summary();
+    EXPECT_TRUE(end.identical) << end.difference;
+  }
+
+  std::string address_, run_;
+};
+
+TEST_F(Relaunched, first_peer_begins_no_run_beside_the_one_that_waits_for_it) {
+  Program first = start_first();
+  Program second = start(2);
+  ASSERT_TRUE(wait_until([&] { return contributions(2, 1) >= 2; }));
+  first.send(SIGKILL);
+  EXPECT_EQ(first.wait(), 128 + SIGKILL);
+  const Round then = last_round(2);
+  Program again = start_first();
+  expect_one_history(then, again, second);
+  EXPECT_TRUE(again.says("waiting for the other peers of this run, up to 8 s (its event log is "))
+      << again.output();
+}
+
+TEST_F(Relaunched, first_peer_joins_those_who_are_rounds_ahead) {
+  Program first = start_first();
+  Program second = start(2);
+  ASSERT_TRUE(wait_until([&] { return contributions(2, 1) >= 2; }));
+  first.send(SIGKILL);
+  EXPECT_EQ(first.wait(), 128 + SIGKILL);
+  const Round then = last_round(2) + 7;
+  ASSERT_TRUE(wait_for_round(2, then)) << "it goes on alone after its patience";
+  Program again = start_first();
+  expect_one_history(then, again, second);
+}
+
+TEST_F(Relaunched, first_peer_goes_on_alone_when_nobody_comes_and_at_once_when_told_so) {
+  {
+    Program first = start_first();
+    ASSERT_TRUE(wait_for_round(1, 2));
+    first.send(SIGKILL);
+    EXPECT_EQ(first.wait(), 128 + SIGKILL);
+  }
+  {
+    Program again = start(1, {"--listen", address_, "--set", "training.patience=2s"});
+    ASSERT_TRUE(wait_until([&] { return starts() == 2 && !since_its_start(Phase::commit).empty(); }));
+    EXPECT_TRUE(again.says("then it begins the run anew")) << again.output();
+    again.send(SIGKILL);
+    EXPECT_EQ(again.wait(), 128 + SIGKILL);
+  }
+  Program last = start(1, {"--listen", address_, "--no-rejoin", "--set", "training.patience=1h"});
+  ASSERT_TRUE(wait_until([&] { return starts() == 3 && !since_its_start(Phase::commit).empty(); }));
 }
 
 TEST_F(Peers, train_on_when_there_is_no_room_for_checkpoints) {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/counted_time.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tw {
+
+Instant CountedTime::now() {
+  const Instant now = clock_.now();
+  left_out_ += std::max<Duration>(now - looked_at_ - kLongestStep, Duration{});
+  looked_at_ = now;
+  return now - left_out_;
+}
+
+void CountedTime::at(Instant when, std::function<void()> call) {
+  clock_.at(when == kNever ? kNever : when + left_out_, std::move(call));
+}
+
+void StampedEvents::emit(const Event& event) {
+  Event stamped = event;
+  stamped.at = clock_.now();
+  events_.emit(stamped);
+}
+
+}  // namespace tw
