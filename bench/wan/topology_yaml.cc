@@ -6,28 +6,27 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 
+#include "base/nearest_name.h"
+#include "base/text_file.h"
 #include "wan/topology_fields.h"
 
 namespace tw::wan {
 namespace {
 
-/// A file is read whole before it is judged; nobody writes a larger one by hand.
-constexpr std::size_t kLargestFile = 1 << 20;
 constexpr std::size_t kMostSites = 32;
 constexpr int kMostHosts = 64;  ///< of all sites together
 
 template <class Target>
-std::string names_of(std::span<const Field<Target>> fields) {
-  std::vector<std::string_view> names;
-  for (const auto& field : fields) names.push_back(field.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+std::string unknown_key(const std::string& name, std::span<const Field<Target>> fields,
+                        const std::set<std::string>& others) {
+  std::vector<std::string> known(others.begin(), others.end());
+  for (const auto& field : fields) known.emplace_back(field.name);
+  const std::string meant = nearest_name(name, known);
+  return meant.empty() ? fmt::format("no such key; there are {}", fmt::join(known, ", "))
+                       : fmt::format("no such key; did you mean {}?", meant);
 }
 
 std::string shorten(const std::string& text) { return text.size() <= 40 ? text : text.substr(0, 40) + "..."; }
@@ -81,9 +80,7 @@ class Reading {
       if (others.contains(name)) continue;
       const Field<Target>* field = find_field(fields, name);
       if (field == nullptr) {
-        complain(entry.first, key,
-                 fmt::format("no such key; there are {}{}{}", fmt::join(others, ", "),
-                             others.empty() ? "" : ", ", names_of(fields)));
+        complain(entry.first, key, unknown_key(name, fields, others));
       } else if (!entry.second.IsScalar()) {
         complain(entry.first, key, fmt::format("expected {}, found a list or a map", field->expected));
       } else if (!field->assign(entry.second.Scalar(), target)) {
@@ -223,22 +220,15 @@ Result<Topology> read_topology(const std::string& name_or_path, const std::strin
   const bool ships = std::find(names.begin(), names.end(), name_or_path) != names.end();
   const std::string path = ships ? shipped + "/" + name_or_path + ".yaml" : name_or_path;
   const std::string name = std::filesystem::path(path).stem().string();
-  errno = 0;
-  std::ifstream file(path);
-  std::string text(kLargestFile + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (!file.is_open() || file.bad() || (text.empty() && errno != 0)) {
-    const int why = std::filesystem::is_directory(path) ? EISDIR : errno;
+  const auto text = read_text_file(path, kMostYamlBytes);
+  if (!text)
     return Error{fmt::format("{}: no such topology ({}); a file, or one that ships: {}", name_or_path,
-                             std::strerror(why), fmt::join(names, ", "))};
-  }
-  if (text.size() > kLargestFile) return Error{fmt::format("{}: larger than {} bytes", path, kLargestFile)};
+                             text.error().message, fmt::join(names, ", "))};
   const bool plain = std::all_of(
       name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
   if (name.empty() || name.size() > 32 || !plain)
     return Error{fmt::format("{}: expected a file name of 1 to 32 letters, digits, _ and -", path)};
-  return parse_topology(text, path);
+  return parse_topology(text.value(), path);
 }
 
 std::string topology_reference() {

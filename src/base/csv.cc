@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/number.h"
+#include "base/printable.h"
 
 namespace tw {
 namespace {
@@ -100,6 +101,7 @@ Result<CsvTable> CsvTable::parse(std::string file, std::string_view text,
     if (!fields) return fields.error();
     line.fields = std::move(fields).value();
     if (line.fields.size() == 1 && line.fields.front().empty()) continue;
+    if (Status plain = table.check_plain(line); !plain) return plain.error();
     if (table.columns_.empty()) {
       if (Status taken = table.take_header(std::move(line), required); !taken) return taken.error();
       continue;
@@ -113,6 +115,17 @@ Result<CsvTable> CsvTable::parse(std::string file, std::string_view text,
     return Error{
         fmt::format("{}: empty; expected a header line with {}", table.file_, fmt::join(required, ","))};
   return table;
+}
+
+Status CsvTable::check_plain(const Line& line) const {
+  for (const std::string& field : line.fields) {
+    std::string rest = field;
+    std::erase(rest, '\r');  // line ends and tabs may stand in quotes
+    if (printable(rest) == rest) continue;
+    return Error{fmt::format("{}:{}: {}: expected text without control characters, in UTF-8", file_,
+                             line.number, printable_line(field))};
+  }
+  return Unit{};
 }
 
 Status CsvTable::take_header(Line header, const std::vector<std::string>& required) {

@@ -10,7 +10,8 @@
 #include "base/result.h"
 
 /// Comma-separated values (RFC 4180): fields in quotes may hold commas, line ends and doubled quotes. Lines
-/// end in LF or CRLF; empty lines are left out; a byte-order mark is skipped.
+/// end in LF or CRLF; empty lines are left out; a byte-order mark is skipped. Control characters and bytes
+/// that are not UTF-8 are errors.
 namespace tw {
 
 class CsvTable;
@@ -80,6 +81,7 @@ class CsvTable {
     std::vector<std::string> fields;
   };
 
+  Status check_plain(const Line& line) const;
   Status take_header(Line header, const std::vector<std::string>& required);
 
   std::string file_;

@@ -83,6 +83,16 @@ TEST(Csv, files_that_are_no_table_are_refused) {
             "offers.csv:2: x after a closing quote: expected a comma or the end of the line");
 }
 
+TEST(Csv, control_characters_and_bytes_that_are_no_text_are_named_with_their_line) {
+  for (const std::string& field : {std::string("a\0b", 3), std::string("\x1b[31m"), std::string("\xff")}) {
+    const auto table = CsvTable::parse("t.csv", "name,n\nfine,1\n" + field + ",2\n", {});
+    ASSERT_FALSE(table);
+    EXPECT_EQ(table.error().message.find("t.csv:3: "), 0U) << table.error().message;
+    EXPECT_NE(table.error().message.find("without control characters"), std::string::npos);
+  }
+  EXPECT_TRUE(CsvTable::parse("t.csv", "name,n\n\"two\nlines\tand größer\",2\n", {}));
+}
+
 TEST(Csv, what_was_written_is_read_back) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Prng random(seed);

@@ -5,9 +5,10 @@
 
 #include <algorithm>
 
+#include "base/nearest_name.h"
 #include "base/number.h"
+#include "cli/size.h"
 #include "host/address.h"
-#include "train/nearest_name.h"
 #include "wire/record.h"
 
 namespace tw {
@@ -81,6 +82,16 @@ Result<std::string> parse_address_option(const std::string& option, const std::s
     return Error{fmt::format("{} {}: expected HOST:PORT{}", option, text, like)};
   }
   return text;
+}
+
+Result<LogLimits> parse_log_limit(const std::string& text) {
+  constexpr std::uint64_t kLeast = 64ULL << 10, kMost = 16ULL << 30;
+  const LogLimits usual;
+  const auto bytes = parse_size(text);
+  if (!bytes || *bytes < kLeast || *bytes > kMost)
+    return Error{fmt::format("--log-limit {}: expected a size from {} to {}, such as {}", text,
+                             size_text(kLeast), size_text(kMost), "256MiB")};
+  return LogLimits{.part_bytes = *bytes / usual.parts, .parts = usual.parts};
 }
 
 Result<std::string> parse_site_option(const std::string& text) {

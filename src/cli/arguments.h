@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "monitor/event_log_json.h"
 
 /// Values of the command line, from text. Every error names the option, the value, what was expected, and
 /// where there is one the nearest right thing.
@@ -42,6 +43,9 @@ Result<std::pair<std::string, std::string>> parse_setting(const std::string& tex
 
 /// HOST:PORT.
 Result<std::string> parse_address_option(const std::string& option, const std::string& text);
+
+/// "256MiB": what the event log of a peer may take of the disk, all its files together.
+Result<LogLimits> parse_log_limit(const std::string& text);
 
 /// "aws:us-east-1:a": where a peer is.
 Result<std::string> parse_site_option(const std::string& text);

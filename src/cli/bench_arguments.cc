@@ -9,43 +9,19 @@
 #include "base/number.h"
 #include "cli/arguments.h"
 #include "cli/bench_rivals.h"
+#include "cli/size.h"
 
 namespace tw::bench {
-namespace {
-
-constexpr std::array<std::pair<const char*, std::uint64_t>, 7> kUnits{{{"GiB", 1ULL << 30},
-                                                                       {"GB", 1'000'000'000},
-                                                                       {"MiB", 1ULL << 20},
-                                                                       {"MB", 1'000'000},
-                                                                       {"KiB", 1ULL << 10},
-                                                                       {"kB", 1'000},
-                                                                       {"B", 1}}};
-constexpr std::uint64_t kMostBytes = 1ULL << 40;
-
-}  // namespace
 
 Result<std::uint64_t> parse_bytes(const std::string& option, const std::string& text) {
   const Error wrong{
       fmt::format("{} {}: expected a size such as 64MiB or 256MB, in whole floats of 4 bytes", option, text)};
-  std::uint64_t unit = 1;
-  std::string digits = text;
-  for (const auto& [name, bytes] : kUnits) {
-    if (!text.ends_with(name)) continue;
-    unit = bytes;
-    digits = text.substr(0, text.size() - std::string(name).size());
-    break;
-  }
-  const auto number = parse_number<std::uint64_t>(digits);
-  if (!number || *number == 0 || *number > kMostBytes / unit) return wrong;
-  if (*number * unit % sizeof(float) != 0) return wrong;
-  return *number * unit;
+  const auto bytes = parse_size(text);
+  if (!bytes || *bytes % sizeof(float) != 0) return wrong;
+  return *bytes;
 }
 
-std::string bytes_text(std::uint64_t bytes) {
-  for (const auto& [name, unit] : kUnits)
-    if (bytes % unit == 0) return fmt::format("{} {}", bytes / unit, name);
-  return std::to_string(bytes);
-}
+std::string bytes_text(std::uint64_t bytes) { return size_text(bytes); }
 
 Result<Codec> parse_codec(const std::string& text) {
   if (const std::optional<Codec> codec = codec_named(text)) return *codec;

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -42,7 +43,10 @@ std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe");
 
 std::string last_words(const std::string& output_path) {
   constexpr std::size_t kMost = 2000;
-  std::ifstream file(output_path);
+  std::ifstream file(output_path, std::ios::binary | std::ios::ate);
+  const auto size = file ? static_cast<std::size_t>(std::streamoff{file.tellg()}) : 0;
+  const std::size_t skipped = size - std::min(size, kMost + 1);
+  file.seekg(static_cast<std::streamoff>(skipped));
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   while (!text.empty() && text.back() == '\n') text.pop_back();
   if (text.size() > kMost) text = "..." + text.substr(text.size() - kMost);

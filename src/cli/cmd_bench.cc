@@ -9,6 +9,7 @@
 #include "cli/bench_result.h"
 #include "cli/bench_watch.h"
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "host/stream_count.h"
 
 namespace tw {
@@ -136,11 +137,10 @@ int run_bench(const BenchArguments& arguments, const std::string& command) {
   const auto options = options_of(arguments);
   if (!options) return complain(options.error().message, kUsage);
   watch_interrupts();
-  const auto result =
-      reduce(options.value(), [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+  const auto result = reduce(options.value(), show_aside);
   if (interrupted()) return kInterrupted;
   if (!result) return complain(result.error().message, kFailed);
-  fmt::print("{}", arguments.json ? to_json(result.value()) : render(result.value()));
+  print_out("{}", arguments.json ? to_json(result.value()) : render(result.value()));
   const auto& box = result.value().box;
   if (box && !box->limited_by.empty())
     return complain("the box that carries the packets was the limit for " + box->limited_by +

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/credentials.h"
 #include "cli/own_lives.h"
+#include "cli/terminal.h"
 #include "host/files_disk.h"
 #include "host/http.h"
 #include "market/catalog.h"
@@ -54,18 +55,18 @@ void print_table(std::vector<Offer> offers, std::uint64_t most) {
   const std::int64_t now = now_unix_s();
   const int site_width = width_of(offers, site_text);
   const int type_width = width_of(offers, type_text);
-  fmt::print("{:<12} {:>4} {:>9} {:>9}  {:<9}  {:<{}}  {:<{}}  {:>9}      {}\n", "GPU", "GPUs", "$/h",
-             "$/GPU h", "purchase", "site", site_width, "VM type", type_width, "price age", "source");
+  print_out("{:<12} {:>4} {:>9} {:>9}  {:<9}  {:<{}}  {:<{}}  {:>9}      {}\n", "GPU", "GPUs", "$/h",
+            "$/GPU h", "purchase", "site", site_width, "VM type", type_width, "price age", "source");
   bool old = false;
   for (const Offer& o : offers) {
     old = old || is_old(o, now);
-    fmt::print("{:<12} {:>4g} {:>9.4f} {:>9.4f}  {:<9}  {:<{}}  {:<{}}  {:>9}{}  {}\n",
-               o.gpu.empty() ? "none" : o.gpu, o.gpus, o.usd_per_h, o.usd_per_h / std::max(1.0, o.gpus),
-               to_string(o.purchase), site_text(o), site_width, o.vm_type, type_width,
-               age_text(now - o.as_of_unix_s), is_old(o, now) ? " old" : "    ", o.source);
+    print_out("{:<12} {:>4g} {:>9.4f} {:>9.4f}  {:<9}  {:<{}}  {:<{}}  {:>9}{}  {}\n",
+              o.gpu.empty() ? "none" : o.gpu, o.gpus, o.usd_per_h, o.usd_per_h / std::max(1.0, o.gpus),
+              to_string(o.purchase), site_text(o), site_width, o.vm_type, type_width,
+              age_text(now - o.as_of_unix_s), is_old(o, now) ? " old" : "    ", o.source);
   }
-  if (all > offers.size()) fmt::print("... and {} more: --limit {}\n", all - offers.size(), all);
-  if (old) fmt::print("old: more than {} h; tw catalog update fetches new prices\n", kFreshPriceS / 3600);
+  if (all > offers.size()) print_out("... and {} more: --limit {}\n", all - offers.size(), all);
+  if (old) print_out("old: more than {} h; tw catalog update fetches new prices\n", kFreshPriceS / 3600);
 }
 
 int list(const CatalogArguments& arguments) {
@@ -79,35 +80,35 @@ int list(const CatalogArguments& arguments) {
   const auto chosen = select(market.value().offers, query.value());
   if (!chosen) return complain(chosen.error().message, kUsage);
   if (arguments.csv) {
-    fmt::print("{}", write_offers(chosen.value()));
+    print_out("{}", write_offers(chosen.value()));
     return kDone;
   }
   if (arguments.json) {
-    fmt::print("{}", to_json(chosen.value(), now_unix_s()));
+    print_out("{}", to_json(chosen.value(), now_unix_s()));
     return kDone;
   }
-  for (const std::string& source : market.value().sources) fmt::print("{}\n", source);
+  for (const std::string& source : market.value().sources) print_out("{}\n", source);
   if (!market.value().left_out.empty()) {
-    fmt::print("{} rows are no offers{}\n", market.value().left_out.size(),
-               arguments.left_out ? ":" : " (--left-out: which and why)");
+    print_out("{} rows are no offers{}\n", market.value().left_out.size(),
+              arguments.left_out ? ":" : " (--left-out: which and why)");
     if (arguments.left_out)
-      for (const std::string& row : market.value().left_out) fmt::print("  {}\n", row);
+      for (const std::string& row : market.value().left_out) print_out("  {}\n", row);
   }
-  fmt::print("\n");
+  print_out("\n");
   print_table(chosen.value(), most.value());
   return kDone;
 }
 
 void print_law(const LifetimeLaw& law) {
-  fmt::print("{:<24}", law.name);
-  for (const double h : {1.0, 2.0, 4.0, 8.0, 12.0, 23.9}) fmt::print(" {:>6.1f}%", 100 * law.gone_by(h));
-  fmt::print(" {:>9.1f} h  {}\n", law.expected_h(), law.source);
+  print_out("{:<24}", law.name);
+  for (const double h : {1.0, 2.0, 4.0, 8.0, 12.0, 23.9}) print_out(" {:>6.1f}%", 100 * law.gone_by(h));
+  print_out(" {:>9.1f} h  {}\n", law.expected_h(), law.source);
 }
 
 /// How long machines live: of the laws there are, or of one, with what own logs say.
 int lifetimes(const CatalogArguments& arguments) {
-  fmt::print("{:<24} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>11}  source\n", "gone within", "1 h", "2 h",
-             "4 h", "8 h", "12 h", "24 h", "mean");
+  print_out("{:<24} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>11}  source\n", "gone within", "1 h", "2 h", "4 h",
+            "8 h", "12 h", "24 h", "mean");
   if (arguments.law.empty()) {
     if (!arguments.learn.empty())
       return complain(
@@ -196,14 +197,14 @@ int update(const CatalogArguments& arguments) {
                       kFailed);
       continue;
     }
-    fmt::print("{}/{}/vms.csv: {} offers from {} rows\n", into, cloud, updated.value().offers.size(),
-               updated.value().rows);
+    print_out("{}/{}/vms.csv: {} offers from {} rows\n", into, cloud, updated.value().offers.size(),
+              updated.value().rows);
     if (cloud != "aws") continue;
     const std::string folder = into + "/" + cloud;
     const auto told = update_spot_advisor(arguments.from.empty() ? kPublicSpotAdvisor : from, folder);
     if (!told) code = complain(told.error().message, kFailed);
     if (told && told.value() > 0)
-      fmt::print("{}/{}: interruptions of {} machines\n", folder, kSpotAdvisorFile, told.value());
+      print_out("{}/{}: interruptions of {} machines\n", folder, kSpotAdvisorFile, told.value());
   }
   return code;
 }

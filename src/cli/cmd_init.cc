@@ -4,9 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
+#include "base/printable.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/credentials.h"
+#include "cli/terminal.h"
 #include "host/authority.h"
 
 namespace tw {
@@ -39,8 +41,8 @@ void describe_init(CLI::App& app, InitArguments& arguments) {
 
 int init(const InitArguments& arguments) {
   const std::string name = arguments.name.empty() ? name_of_folder(arguments.folder) : arguments.name;
-  if (name.empty() || name.size() > kMostName)
-    return complain(fmt::format("--name {}: expected 1 to {} bytes", name, kMostName), kUsage);
+  if (name.empty() || name.size() > kMostName || !is_printable_line(name))
+    return complain(fmt::format("--name {}: expected 1 to {} bytes of text", name, kMostName), kUsage);
   const Authority authority = Authority::create(name);
   if (const Status saved = authority.save(arguments.folder); !saved)
     return complain(saved.error().message, kFailed);
@@ -48,7 +50,7 @@ int init(const InitArguments& arguments) {
   const Token token = authority.issue({.from_unix_s = now, .expires_unix_s = now + kTokenLasts_s});
   if (const Status saved = write_secret_file(token_file(arguments.folder), to_text(token) + "\n"); !saved)
     return complain(saved.error().message, kFailed);
-  fmt::print(
+  print_out(
       "run {} in {}\n"
       "a peer on this machine:   tw train RUN.yaml --run {} --listen HOST:PORT\n"
       "a token for another one:  tw token {} --address HOST:PORT\n",

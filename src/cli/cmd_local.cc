@@ -10,6 +10,7 @@
 #include "cli/credentials.h"
 #include "cli/local_run.h"
 #include "cli/out_folder.h"
+#include "cli/terminal.h"
 #include "host/authority.h"
 #include "host/loop.h"
 #include "monitor/event_log_json.h"
@@ -64,6 +65,9 @@ Result<LocalOptions> options_of(const LocalArguments& arguments) {
   if (const Status parsed = parse_script(arguments, run.value().rounds, options); !parsed)
     return parsed.error();
 
+  const auto log_limits = parse_log_limit(arguments.log_limit);
+  if (!log_limits) return log_limits.error();
+  options.log_limit = arguments.log_limit;
   const std::uint64_t cores = std::max(1U, std::thread::hardware_concurrency());
   options.threads = std::max<std::uint64_t>(1, cores / options.peers);
   if (!arguments.threads.empty()) {
@@ -92,9 +96,9 @@ int report_on(const LocalArguments& arguments, LocalOutcome outcome) {
   if (summary.rounds > 0 && !summary.identical)
     outcome.failures.push_back("parameters differ: " + summary.difference);
   if (arguments.json) {
-    fmt::print("{}", to_json(summary));
+    print_out("{}", to_json(summary));
   } else {
-    fmt::print("\n{}\nevent logs and summary.json: {}\n", render(summary), arguments.out);
+    print_out("\n{}\nevent logs and summary.json: {}\n", render(summary), arguments.out);
   }
   for (const std::string& failure : outcome.failures) complain(failure, kFailed);
   if (outcome.interrupted) return kInterrupted;
@@ -113,6 +117,8 @@ void describe_local(CLI::App& app, LocalArguments& arguments) {
       ->add_option(
           "--out", arguments.out,
           "folder for event logs, summary.json and the token of the run; one of a run of before is emptied")
+      ->capture_default_str();
+  command->add_option("--log-limit", arguments.log_limit, "of each peer, as for tw train")
       ->capture_default_str();
   command
       ->add_option("--kill", arguments.kill,
@@ -142,11 +148,7 @@ int local(const LocalArguments& arguments) {
     return complain(made.error().message, kFailed);
 
   Loop loop;
-  std::FILE* const terminal = arguments.json ? stderr : stdout;
-  LocalRun run(loop, options.value(), [terminal](const std::string& line) {
-    fmt::print(terminal, "{}\n", line);
-    std::fflush(terminal);
-  });
+  LocalRun run(loop, options.value(), arguments.json ? show_aside : show_news);
   return report_on(arguments, run.run());
 }
 

@@ -10,6 +10,7 @@
 #include "cli/credentials.h"
 #include "cli/market_at_hand.h"
 #include "cli/net_probe.h"
+#include "cli/terminal.h"
 
 namespace tw {
 namespace {
@@ -28,10 +29,10 @@ Result<std::vector<Site>> sites_of(const std::vector<std::string>& texts) {
 
 void print_path(const NetworkProfile& network, const Site& from, const Site& to, int streams) {
   const PathRate rate = network.path(from, to);
-  fmt::print("{:<32} {:<32} {:>8.1f} {:>9.0f} {:>9.0f}  {}{}\n", to_string(from), to_string(to),
-             rate.rtt_s * 1e3, network.bytes_per_s(from, to, 1) / kBytesPerMbit,
-             network.bytes_per_s(from, to, streams) / kBytesPerMbit, rate.source,
-             rate.measured && rate.as_of_unix_s > 0 ? ", " + date_text(rate.as_of_unix_s) : "");
+  print_out("{:<32} {:<32} {:>8.1f} {:>9.0f} {:>9.0f}  {}{}\n", to_string(from), to_string(to),
+            rate.rtt_s * 1e3, network.bytes_per_s(from, to, 1) / kBytesPerMbit,
+            network.bytes_per_s(from, to, streams) / kBytesPerMbit, rate.source,
+            rate.measured && rate.as_of_unix_s > 0 ? ", " + date_text(rate.as_of_unix_s) : "");
 }
 
 int show(const NetArguments& arguments) {
@@ -41,8 +42,8 @@ int show(const NetArguments& arguments) {
   if (!network) return complain(network.error().message, kUsage);
   const auto sites = sites_of(arguments.words);
   if (!sites) return complain(sites.error().message, kUsage);
-  fmt::print("{:<32} {:<32} {:>8} {:>9} {:>9}  {}\n", "from", "to", "RTT ms", "1 stream",
-             fmt::format("{}", streams.value()), "Mbit/s, from one host to one other; source");
+  print_out("{:<32} {:<32} {:>8} {:>9} {:>9}  {}\n", "from", "to", "RTT ms", "1 stream",
+            fmt::format("{}", streams.value()), "Mbit/s, from one host to one other; source");
   const auto count = static_cast<int>(streams.value());
   if (sites.value().empty())
     for (const auto& [pair, rate] : network.value().paths())
@@ -78,13 +79,13 @@ int measure(Probe& probe, const NetArguments& arguments) {
   const auto profile = probe.measure_all(arguments.words);
   if (!profile) return complain(profile.error().message, kFailed);
   if (arguments.out.empty()) {
-    fmt::print("{}", write_network(profile.value()));
+    print_out("{}", write_network(profile.value()));
     return kDone;
   }
   if (const Status written = write_profile(profile.value(), arguments.out); !written)
     return complain(written.error().message, kFailed);
-  fmt::print("{}: {} pairs; tw net show --profile {}\n", arguments.out, profile.value().paths().size(),
-             arguments.out);
+  print_out("{}: {} pairs; tw net show --profile {}\n", arguments.out, profile.value().paths().size(),
+            arguments.out);
   return kDone;
 }
 
@@ -110,8 +111,7 @@ int probe(const NetArguments& arguments) {
   const auto address = end.open();
   if (!address) return complain(address.error().message, kFailed);
   if (!arguments.words.empty()) return measure(end, arguments);
-  fmt::print("{} answers on {}; ends with Ctrl-C\n", to_string(site.value()), address.value());
-  std::fflush(stdout);
+  show_news(fmt::format("{} answers on {}; ends with Ctrl-C", to_string(site.value()), address.value()));
   end.serve();
   return kDone;
 }

@@ -10,6 +10,7 @@
 #include "cli/own_lives.h"
 #include "cli/plan_replay.h"
 #include "cli/run_progress.h"
+#include "cli/terminal.h"
 #include "plan/model_profile_yaml.h"
 #include "plan/recommendation_text.h"
 #include "plan/replan.h"
@@ -101,8 +102,8 @@ int plan_job(const PlanArguments& arguments) {
   if (!plan) return complain(arguments.job + ": " + plan.error().message, kFailed);
   if (const Status done = write_files(job.value(), market.value(), plan.value(), arguments.out); !done)
     return complain(done.error().message, kFailed);
-  fmt::print("{}", arguments.json ? to_json(job.value(), plan.value()) : to_text(job.value(), plan.value()));
-  if (!arguments.json) fmt::print("\n{0}/PLAN.yaml and {0}/plan.svg are written\n", arguments.out);
+  print_out("{}", arguments.json ? to_json(job.value(), plan.value()) : to_text(job.value(), plan.value()));
+  if (!arguments.json) print_out("\n{0}/PLAN.yaml and {0}/plan.svg are written\n", arguments.out);
   return kDone;
 }
 
@@ -123,7 +124,7 @@ int replan_job(const PlanArguments& arguments) {
                             .progress = progress.value(),
                             .now_unix_s = now_unix_s()});
   if (!next) return complain(arguments.job + ": " + next.error().message, kFailed);
-  fmt::print("{}", arguments.json ? to_json(next.value()) : to_text(next.value()));
+  print_out("{}", arguments.json ? to_json(next.value()) : to_text(next.value()));
   return kDone;
 }
 

@@ -2,13 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "base/text_file.h"
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "plan/cluster_yaml.h"
 #include "plan/model_profile_yaml.h"
 #include "plan/prediction_csv.h"
@@ -17,14 +15,6 @@
 
 namespace tw {
 namespace {
-
-Result<std::string> text_of(const std::string& file) {
-  errno = 0;
-  std::ifstream stream(file);
-  std::string text(std::istreambuf_iterator<char>(stream), {});
-  if (!stream) return Error{fmt::format("{}: cannot be read: {}", file, std::strerror(errno))};
-  return text;
-}
 
 /// The model that the cluster names, and how it is trained.
 Result<Workload> workload_of(const ClusterFile& cluster, const std::string& file) {
@@ -38,7 +28,7 @@ Result<Workload> workload_of(const ClusterFile& cluster, const std::string& file
     model = Models::built_in().find(cluster.model);
   } else {
     const std::string path = (std::filesystem::path(file).parent_path() / cluster.profile).string();
-    const auto text = text_of(path);
+    const auto text = read_text_file(path, kMostYamlBytes);
     if (!text) return Error{fmt::format("{}: profile {}", file, text.error().message)};
     model = read_profile(path, text.value());
   }
@@ -48,7 +38,7 @@ Result<Workload> workload_of(const ClusterFile& cluster, const std::string& file
 }
 
 int predict_cluster(const PredictArguments& arguments) {
-  const auto text = text_of(arguments.cluster);
+  const auto text = read_text_file(arguments.cluster, kMostYamlBytes);
   if (!text) return complain(text.error().message, kUsage);
   auto cluster = read_cluster(arguments.cluster, text.value());
   if (!cluster) return complain(cluster.error().message, kUsage);
@@ -65,20 +55,20 @@ int predict_cluster(const PredictArguments& arguments) {
   Prices prices{.own = cluster.value().own_prices, .purchase = cluster.value().purchase};
   if (const auto& usd = cluster.value().data_usd_per_gb) prices.data_usd_per_gb = *usd;
   const Cost cost = cost_of(workload.value(), peers, prediction.value(), prices);
-  fmt::print("{}", arguments.json ? to_json(prediction.value(), cost)
-                                  : to_text(workload.value(), peers, prediction.value(), cost));
+  print_out("{}", arguments.json ? to_json(prediction.value(), cost)
+                                 : to_text(workload.value(), peers, prediction.value(), cost));
   return kDone;
 }
 
 int predict_batch(const PredictArguments& arguments) {
   const auto pattern = parse_pattern(arguments.pattern.empty() ? "hivemind" : arguments.pattern);
   if (!pattern) return complain("--pattern " + pattern.error().message, kUsage);
-  const auto text = text_of(arguments.batch);
+  const auto text = read_text_file(arguments.batch);
   if (!text) return complain("--batch " + text.error().message, kUsage);
   const Workload like{.pattern = pattern.value()};
   const auto rows = predict_rows(arguments.batch, text.value(), like, Models::built_in(), {});
   if (!rows) return complain("--batch " + rows.error().message, kUsage);
-  fmt::print("{}", rows.value());
+  print_out("{}", rows.value());
   return kDone;
 }
 

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/number_option.h"
+#include "cli/terminal.h"
 #include "plan/cluster.h"
 #include "plan/model_profile_yaml.h"
 #include "train/run_file_yaml.h"
@@ -51,7 +53,7 @@ void describe_profile(CLI::App& app, ProfileArguments& arguments) {
   command->add_option("--name", arguments.name, "of this machine's kind in lists of peers, such as T4")
       ->capture_default_str();
   command->add_option("--seconds", arguments.seconds, "to measure for")
-      ->check(CLI::PositiveNumber)
+      ->check(number_within(0.01, 86400))
       ->capture_default_str();
   command->add_option("--threads", arguments.threads, "of the calculation")
       ->check(CLI::Range(1, 1024))
@@ -59,7 +61,7 @@ void describe_profile(CLI::App& app, ProfileArguments& arguments) {
   command
       ->add_option("--data-mb-per-sample", arguments.data_mb_per_sample,
                    "what a sample reads from a data store that charges for it")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_within(0, 1e6))
       ->capture_default_str();
   command->add_option("--out", arguments.out, "file to write the profile to; default: stdout");
   command->footer(
@@ -87,7 +89,7 @@ int profile(const ProfileArguments& arguments) {
       measure(*trainer.value(), options.value(), arguments.seconds), 1.05, ""};
   const std::string text = write_profile(model);
   if (arguments.out.empty()) {
-    fmt::print("{}", text);
+    print_out("{}", text);
     return kDone;
   }
   std::ofstream file(arguments.out);

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "monitor/event_log_json.h"
 #include "monitor/report.h"
 #include "monitor/report_text.h"
@@ -25,7 +26,7 @@ int report(const ReportArguments& arguments) {
   const auto logs = read_event_logs(arguments.folder);
   if (!logs) return complain(logs.error().message, kUsage);
   const Summary summary = summarize(logs.value());
-  fmt::print("{}", arguments.json ? to_json(summary) : render(summary));
+  print_out("{}", arguments.json ? to_json(summary) : render(summary));
   return kDone;
 }
 

@@ -8,11 +8,13 @@
 #include <csignal>
 #include <thread>
 
+#include "base/printable.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/out_folder.h"
 #include "cli/sim_sweep.h"
 #include "cli/sim_trace.h"
+#include "cli/terminal.h"
 #include "sim/scenario_yaml.h"
 
 namespace tw {
@@ -41,7 +43,7 @@ class ProgressLine {
       : name_(std::move(name)), seeds_(seeds), on_terminal_(isatty(STDERR_FILENO) == 1) {}
 
   ~ProgressLine() {
-    if (shown_) fmt::print(stderr, "{}", on_terminal_ ? "\r\x1b[K" : "");
+    if (shown_) show_raw(on_terminal_ ? "\r\x1b[K" : "");
   }
 
   ProgressLine(const ProgressLine&) = delete;
@@ -54,8 +56,8 @@ class ProgressLine {
     if (now < (on_terminal_ ? kProgressFrom : shown_at_ + kBetweenLines)) return;
     shown_ = true;
     shown_at_ = now;
-    const std::string line = progress_line(name_, seeds_, tally, now);
-    fmt::print(stderr, "{}", on_terminal_ ? fmt::format("\r{}\x1b[K", line) : line + "\n");
+    const std::string line = printable_line(progress_line(name_, seeds_, tally, now));
+    show_raw(on_terminal_ ? fmt::format("\r{}\x1b[K", line) : line + "\n");
   }
 
  private:
@@ -112,12 +114,12 @@ int trace(const SimArguments& arguments, const SweepOptions& options, const Scen
   if (arguments.json) {
     SweepResult tally;
     add(tally, std::move(report), nullptr);
-    fmt::print("{}", to_json(results_of(scenario, tally, real_time() - begin)));
+    print_out("{}", to_json(results_of(scenario, tally, real_time() - begin)));
     return code;
   }
-  for (const std::string& line : report.lines) fmt::print("{}\n", line);
-  fmt::print("\n{}\n", to_string(report));
-  if (!arguments.out.empty()) fmt::print("event logs: {} (tw report {})\n", arguments.out, arguments.out);
+  for (const std::string& line : report.lines) print_out("{}\n", line);
+  print_out("\n{}\n", to_string(report));
+  if (!arguments.out.empty()) print_out("event logs: {} (tw report {})\n", arguments.out, arguments.out);
   return code;
 }
 
@@ -191,10 +193,10 @@ int sim(const SimArguments& arguments) {
     took = progress.elapsed();
   }
   if (arguments.json) {
-    fmt::print("{}", to_json(results_of(scenario.value(), tally, took)));
+    print_out("{}", to_json(results_of(scenario.value(), tally, took)));
   } else {
-    fmt::print("{}{}", render_failures(arguments.scenario, tally.failed),
-               render(options.value(), scenario.value(), tally, took));
+    print_out("{}{}", render_failures(arguments.scenario, tally.failed),
+              render(options.value(), scenario.value(), tally, took));
   }
   if (interrupts != 0) return kInterrupted;
   return tally.failed.empty() ? kDone : kFailed;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/credentials.h"
+#include "cli/terminal.h"
 #include "host/address.h"
 #include "host/authority.h"
 
@@ -34,6 +37,17 @@ Result<Authority::Terms> terms_of(const TokenArguments& arguments) {
   return terms;
 }
 
+/// `tw token FOLDER > FILE`: the shell made the file, with the usual mode.
+void warn_of_open_output() {
+  struct stat about {};
+
+  if (::fstat(STDOUT_FILENO, &about) != 0 || !S_ISREG(about.st_mode) || (about.st_mode & 0066) == 0) return;
+  complain(
+      "warning: the file that this token goes to is open to other users of this machine; chmod 600 it, or "
+      "give --out FILE",
+      kDone);
+}
+
 }  // namespace
 
 void describe_token(CLI::App& app, TokenArguments& arguments) {
@@ -48,12 +62,14 @@ void describe_token(CLI::App& app, TokenArguments& arguments) {
       ->add_option("--address", arguments.addresses,
                    "HOST:PORT of a peer, which the new one dials; several may be given")
       ->allow_extra_args(false);
+  command->add_option("--out", arguments.out,
+                      "new file for the token, which its owner alone may read; default: stdout");
   command->footer(
       "The token is one line and a secret: whoever has it can take part until it expires, on any number of\n"
       "machines. Give it in a file where others can see the command line (tw train --token @FILE).\n"
       "\nExamples:\n"
       "  tw token myrun --address 10.0.0.5:7000\n"
-      "  tw token myrun --address 10.0.0.5:7000 --expires 12h > token; scp token spot-vm:");
+      "  tw token myrun --address 10.0.0.5:7000 --expires 12h --out token; scp -p token spot-vm:");
 }
 
 int token(const TokenArguments& arguments) {
@@ -61,7 +77,14 @@ int token(const TokenArguments& arguments) {
   if (!terms) return complain(terms.error().message, kUsage);
   const auto authority = Authority::open(arguments.folder);
   if (!authority) return complain(authority.error().message, kUsage);
-  fmt::print("{}\n", to_text(authority.value().issue(terms.value())));
+  const std::string line = to_text(authority.value().issue(terms.value())) + "\n";
+  if (arguments.out.empty()) {
+    warn_of_open_output();
+    print_out_text(line);
+    return kDone;
+  }
+  if (const Status written = write_secret_file(arguments.out, line); !written)
+    return complain("--out " + arguments.out + ": " + written.error().message, kFailed);
   return kDone;
 }
 

@@ -89,7 +89,7 @@ std::string admission_of(const TrainArguments& arguments) {
   if (arguments.insecure) return "--insecure";
   if (!arguments.token.empty()) return "--token @FILE, a file with the same token";
   if (arguments.run_folder.empty()) return "";
-  return fmt::format("--run {0}; on other machines --token @FILE, made by: tw token {0} > FILE",
+  return fmt::format("--run {0}; on other machines --token @FILE, made by: tw token {0} --out FILE",
                      arguments.run_folder);
 }
 
@@ -201,6 +201,9 @@ Result<TrainPlan> plan_of(const TrainArguments& arguments) {
   auto run = read_run_file(arguments.run_file, overrides.value());
   if (!run) return run.error();
   session.run = std::move(run).value();
+  const auto log_limits = parse_log_limit(arguments.log_limit);
+  if (!log_limits) return log_limits.error();
+  plan.peer.log_limits = log_limits.value();
   plan.peer.run_file = arguments.run_file;
   plan.peer.out = arguments.out;
   plan.peer.quiet = arguments.quiet;
@@ -221,6 +224,12 @@ void describe_train(CLI::App& app, TrainArguments& arguments) {
       "HOST:PORT where others reach this peer, port 0: any free one; none: it only dials (behind "
       "NAT); default: a free port, on this machine alone when those it joins are here too");
   command->add_option("--out", arguments.out, "folder for the event log; none: terminal only");
+  command
+      ->add_option(
+          "--log-limit", arguments.log_limit,
+          "the most that the event log takes of the disk; beyond it the middle of the log goes, never "
+          "its beginning")
+      ->capture_default_str();
   command->add_option("--id", arguments.id,
                       "number of this peer, never used before in the run; default: by chance");
   command->add_option("--wait-for", arguments.wait_for, "the first peer begins when so many peers are there")

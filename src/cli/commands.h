@@ -38,6 +38,7 @@ struct TokenArguments {
   std::string folder;
   std::string expires = "30d";
   std::string role = "peer";
+  std::string out;
   std::vector<std::string> addresses;
 };
 
@@ -53,6 +54,7 @@ struct TrainArguments {
   std::string wait_for = "1";
   std::string threads;
   std::string site;
+  std::string log_limit = "256MiB";
   std::vector<std::string> set;
   std::string token;
   std::string run_folder;
@@ -70,6 +72,7 @@ struct LocalArguments {
   std::string run_file;
   std::string peers;
   std::string out = "tw-out";
+  std::string log_limit = "256MiB";
   std::vector<std::string> kill;
   std::vector<std::string> join;
   std::string threads;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include "cli/commands.h"
+#include "cli/terminal.h"
 
 namespace tw {
 
 int complain(const std::string& message, int code) {
-  fmt::print(stderr, "tw: {}\n", message);
+  show_aside("tw: " + message);
   return code;
 }
 

@@ -4,14 +4,36 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <fstream>
-#include <iterator>
+#include <filesystem>
+#include <system_error>
 
 #include "base/number.h"
+#include "base/text_file.h"
 #include "cli/arguments.h"
+#include "cli/commands.h"
 #include "host/authority.h"
 
 namespace tw {
+namespace {
+
+constexpr std::uint64_t kMostTokenFileBytes = 64 << 10;
+
+/// A token is a secret: whoever has it can take part.
+void warn_of_readers(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr fs::perms kOthers =
+      fs::perms::group_read | fs::perms::group_write | fs::perms::others_read | fs::perms::others_write;
+  std::error_code error;
+  const fs::perms allowed = fs::status(path, error).permissions();
+  if (error || (allowed & kOthers) == fs::perms::none) return;
+  complain(
+      fmt::format("warning: {0} holds a token and is open to other users of this machine (mode {1:04o}): "
+                  "chmod 600 {0}",
+                  path, static_cast<unsigned>(allowed)),
+      kDone);
+}
+
+}  // namespace
 
 std::string token_file(const std::string& run_folder) { return run_folder + "/token"; }
 
@@ -41,12 +63,12 @@ Result<Token> read_token(const std::string& option, const std::string& text) {
     return token;
   }
   const std::string path = text.substr(1);
-  std::ifstream file(path);
-  if (!file)
-    return Error{
-        fmt::format("{} {}: cannot read this file; `tw token FOLDER > {}` makes it where the run folder is",
-                    option, text, path)};
-  auto token = token_in(std::string(std::istreambuf_iterator<char>(file), {}));
+  const auto content = read_text_file(path, kMostTokenFileBytes);
+  if (!content)
+    return Error{fmt::format("{} @{}; `tw token FOLDER --out {}` makes it where the run folder is", option,
+                             content.error().message, path)};
+  warn_of_readers(path);
+  auto token = token_in(content.value());
   if (!token) return Error{fmt::format("{} {}: what the file holds {}", option, text, token.error().message)};
   return token;
 }

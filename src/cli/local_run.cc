@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
+#include <system_error>
+
+#include "base/printable.h"
 
 namespace tw {
 
@@ -16,6 +20,12 @@ constexpr Duration kLookAtPeersEvery = std::chrono::milliseconds(4);
 constexpr std::size_t kJoinAddresses = 3;
 
 std::string name_of(PeerId id) { return "peer " + to_string(id); }
+
+bool is_full(const std::string& folder) {
+  std::error_code error;
+  const auto space = std::filesystem::space(folder, error);
+  return !error && space.available == 0;
+}
 
 }  // namespace
 
@@ -51,9 +61,9 @@ LocalOutcome LocalRun::run() {
 void LocalRun::launch(Round round) {
   const PeerId id{++last_id_};
   std::vector<std::string> arguments = {
-      "train",  options_.run_file, "--id",      to_string(id),
-      "--out",  options_.out,      "--threads", std::to_string(options_.threads),
-      "--quiet"};
+      "train",       options_.run_file,  "--id",      to_string(id),
+      "--out",       options_.out,       "--threads", std::to_string(options_.threads),
+      "--log-limit", options_.log_limit, "--quiet"};
   // What the first one finds in a checkpoint folder is of a run whose peers are gone; later ones never begin.
   if (id.value == 1)
     arguments.insert(arguments.end(), {"--wait-for", std::to_string(options_.peers), "--no-rejoin"});
@@ -72,6 +82,7 @@ void LocalRun::launch(Round round) {
 
 void LocalRun::look() {
   for (auto& [id, peer] : peers_) follow(peer);
+  if (!all_launched_ && is_full(options_.out)) return give_up_for_want_of_space();
   const auto first = peers_.find(PeerId{1});
   if (!all_launched_ && first != peers_.end() && !first->second.address.empty()) {
     all_launched_ = true;
@@ -82,6 +93,18 @@ void LocalRun::look() {
   end_late_comers();
   if (everybody_ended()) return loop_.stop();
   loop_.at(loop_.now() + kLookAtPeersEvery, [this] { look(); });
+}
+
+/// The first peer says in its log where it listens: without one, the others cannot find it.
+void LocalRun::give_up_for_want_of_space() {
+  outcome_.failures.push_back(fmt::format(
+      "{}: no space left for the event logs, by which the peers find each other; free some, or give --out",
+      options_.out));
+  for (auto& [id, peer] : peers_) {
+    peer.killed = true;
+    peer.child.send_signal(SIGKILL);
+  }
+  loop_.stop();
 }
 
 void LocalRun::follow(Peer& peer) {
@@ -102,7 +125,7 @@ void LocalRun::follow(Peer& peer) {
 void LocalRun::take(const LogEntry& entry) {
   script_.note(entry);
   if (script_.leader() != entry.writer) return;
-  if (const auto line = progress_.line_for(entry.event)) say_(*line);
+  if (const auto line = progress_.line_for(entry.event)) say_(printable_line(*line));
 }
 
 void LocalRun::act(const Script::Due& due) {

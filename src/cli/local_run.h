@@ -23,6 +23,7 @@ struct LocalOptions {
   std::string out;
   std::uint64_t peers = 1;
   std::uint64_t threads = 1;
+  std::string log_limit = "256MiB";     ///< of each peer
   std::string token{};                  ///< file that lets the peers in; empty: --insecure
   std::vector<std::string> settings{};  ///< KEY=VALUE
   std::vector<Kill> kills{};
@@ -56,6 +57,7 @@ class LocalRun {
 
   void launch(Round round);
   void look();
+  void give_up_for_want_of_space();
   void follow(Peer& peer);
   void take(const LogEntry& entry);
   void act(const Script::Due& due);

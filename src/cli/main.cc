@@ -4,9 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
+#include <new>
+#include <sstream>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "host/allocation.h"
 
 namespace tw {
@@ -80,18 +83,24 @@ std::string unknown_argument(const CLI::App& command) {
   std::vector<std::string> known;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  for (const std::string& name : command_names(command)) known.push_back(name);
   const std::string meant = nearest(extra.front(), known);
   return fmt::format("tw{}: unknown argument {}{}", name_of(command), extra.front(),
                      meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
 }
 
 int explain(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() == 0) return app.exit(error);
+  if (error.get_exit_code() == 0) {  // --help or --version
+    std::ostringstream text;
+    const int code = app.exit(error, text, text);
+    print_out_text(text.str());
+    return code;
+  }
   const CLI::App& command = chosen_command(app);
   const std::string name = name_of(command);
   std::string message = name.empty() ? "" : unknown_argument(command);
   if (message.empty()) message = fmt::format("tw{}: {}", name, error.what());
-  fmt::print(stderr, "{}\nsee: tw{} --help\n", message, name);
+  show_aside(fmt::format("{}\nsee: tw{} --help", message, name));
   return kUsage;
 }
 
@@ -101,7 +110,7 @@ int run(int count, char** words) {
   describe(app, arguments);
   const std::vector<std::string> commands = command_names(app);
   if (count < 2) {
-    fmt::print(stderr, "{}", app.help());
+    show_aside(app.help());
     return kUsage;
   }
   const std::string first = words[1];
@@ -138,8 +147,12 @@ int run(int count, char** words) {
 int main(int count, char** words) {
   tw::keep_freed_memory();
   std::signal(SIGPIPE, SIG_IGN);  // a closed terminal or socket is an error of the write, not the end
+  std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow (ulimit -f)
+  tw::hold_standard_streams();
   try {
-    return tw::run(count, words);
+    return tw::finish_output(tw::run(count, words));
+  } catch (const std::bad_alloc&) {
+    return tw::complain("not enough memory on this machine", tw::kFailed);
   } catch (const std::exception& error) {
     return tw::complain(error.what(), tw::kFailed);
   }

@@ -4,15 +4,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
 
+#include "base/text_file.h"
 #include "cli/credentials.h"
 #include "market/catalog.h"
 #include "market/spot_advisor.h"
@@ -141,10 +139,8 @@ std::string catalog_folder() {
 }
 
 Result<std::string> read_text(const std::string& option, const std::string& file) {
-  errno = 0;
-  std::ifstream stream(file, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(stream), {});
-  if (!stream) return Error{fmt::format("{} {}: cannot be read: {}", option, file, std::strerror(errno))};
+  auto text = read_text_file(file);
+  if (!text) return Error{option + " " + text.error().message};
   return text;
 }
 

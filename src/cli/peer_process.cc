@@ -3,11 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/printable.h"
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "host/address.h"
 #include "host/cpu_time.h"
 
@@ -52,6 +53,10 @@ int PeerProcess::run() {
   const SessionView view = session_.view();
   const std::string& failure = failure_.empty() ? view.failure : failure_;
   say_farewell(failure.empty() ? view.ended : failure);
+  if (log_ && log_->trouble())
+    complain(fmt::format("{}; the last {} events are not in it", log_->trouble()->message,
+                         log_->trouble()->missing),
+             kDone);
   if (signals_ > 1) std::_Exit(kInterrupted);  // waits for no work under way
   if (!failure.empty()) return complain(failure, kFailed);
   const std::string after =
@@ -64,7 +69,7 @@ Status PeerProcess::open_log() {
   if (options_.out.empty()) return Unit{};
   if (Status made = files_.make_folder(options_.out); !made) return made;
   const std::string path = options_.out + "/" + event_log_name(options_.session.self);
-  auto log = JsonEventLog::open(path, options_.session.self, loop_);
+  auto log = JsonEventLog::open(path, options_.session.self, loop_, options_.log_limits);
   if (!log) return log.error();
   log_ = std::move(log).value();
   return Unit{};
@@ -106,8 +111,7 @@ void PeerProcess::tell(const Event& event) {
 
 void PeerProcess::say(const std::string& line) const {
   if (options_.quiet) return;
-  fmt::print("{}\n", line);
-  std::fflush(stdout);
+  show_news(printable_line(line));
 }
 
 void PeerProcess::on_signal() {
@@ -121,13 +125,15 @@ void PeerProcess::on_signal() {
 }
 
 void PeerProcess::look() {
-  if (log_ && log_->trouble() && !told_log_trouble_) {
-    told_log_trouble_ = true;
-    complain(log_->trouble()->message + "; training goes on", kDone);
-  }
+  tell_of_log();
   for (const Event& refusals : refusals_.due(loop_.now())) tell(refusals);
   if (session_.finished()) return loop_.stop();
   loop_.at(loop_.now() + kLookAtSelfEvery, [this] { look(); });
+}
+
+void PeerProcess::tell_of_log() {
+  if (!log_) return;
+  if (const auto line = log_watch_.line(loop_.now(), log_->trouble())) complain(*line, kDone);
 }
 
 void PeerProcess::fail(const std::string& why) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "cli/log_watch.h"
 #include "cli/progress.h"
 #include "host/directory_dht.h"
 #include "host/executor_thread.h"
@@ -23,8 +24,9 @@ namespace tw {
 
 struct PeerOptions {
   SessionOptions session;
-  std::string run_file;                     ///< as the user wrote it, for messages
-  std::string out;                          ///< folder of the event log; empty: none
+  std::string run_file;  ///< as the user wrote it, for messages
+  std::string out;       ///< folder of the event log; empty: none
+  LogLimits log_limits;
   int most_streams = StreamCount::kMost;    ///< of data, to each other peer
   std::unique_ptr<Tls> tls;                 ///< nothing: --insecure
   std::unique_ptr<DhtDirectory> directory;  ///< where others find this peer; nothing: nowhere
@@ -50,6 +52,7 @@ class PeerProcess final : public EventSink {
   void show_how_to_join(const std::string& address);
   void on_signal();
   void look();  // now and then: is it over?
+  void tell_of_log();
   void fail(const std::string& why);
   void say_farewell(const std::string& why);  // to the peers and the log
   void say(const std::string& line) const;
@@ -61,7 +64,7 @@ class PeerProcess final : public EventSink {
   ProgressText progress_;
   RefusalCount refusals_;
   std::optional<JsonEventLog> log_;
-  bool told_log_trouble_ = false;
+  LogWatch log_watch_;
   std::string failure_;  ///< of this process, outside the session
   int signals_ = 0;
   Instant signalled_at_{};

@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "plan/replay_table.h"
 
 namespace tw {
@@ -16,8 +17,9 @@ namespace {
 
 Result<double> number(const std::string& option, const std::string& text, double least) {
   const auto value = parse_number<double>(text);
-  if (value && *value >= least) return *value;
-  return Error{fmt::format("{} {}: expected a number from {:g} on", option, text, least)};
+  constexpr double kMost = 1e6;
+  if (value && *value >= least && *value <= kMost) return *value;
+  return Error{fmt::format("{} {}: expected a number from {:g} to {:.15g}", option, text, least, kMost)};
 }
 
 Result<ReplayTask> task_of(const ReplayArguments& arguments) {
@@ -75,7 +77,7 @@ int replay_traces(const ReplayArguments& arguments, bool json) {
   if (!traces) return complain(traces.error().message, kUsage);
   const auto table = replay_table(task.value(), traces.value());
   if (!table) return complain(table.error().message, kUsage);
-  fmt::print("{}", json ? to_json(table.value()) : to_text(table.value()));
+  print_out("{}", json ? to_json(table.value()) : to_text(table.value()));
   return kDone;
 }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "monitor/report.h"
 
 namespace tw {
@@ -10,6 +12,7 @@ namespace tw {
 namespace {
 
 constexpr Duration kBetweenLines = std::chrono::seconds(2);
+constexpr Duration kBetweenComplaints = std::chrono::minutes(1);
 
 std::string about(const Event& event) { return event.peer ? "peer " + to_string(*event.peer) : "this peer"; }
 
@@ -68,6 +71,24 @@ std::optional<std::string> ProgressText::loss_line(const Event& lost) {
                      measured(lost, "silent_s", ", silent for {:.2f} s"), because(lost));
 }
 
+std::optional<std::string> ProgressText::checkpoint_line(const Event& checkpoint) {
+  if (!begun_)
+    return checkpoint.why.empty() ? std::nullopt
+                                  : std::optional("skipped a checkpoint" + because(checkpoint));
+  if (checkpoint.why.empty()) {
+    const std::uint64_t failed = std::exchange(failed_checkpoints_, 0);
+    if (failed < 2) return std::nullopt;
+    return fmt::format("round {}  checkpoints are written again; {} could not be", checkpoint.round, failed);
+  }
+  ++failed_checkpoints_;
+  if (failed_checkpoints_ > 1 && checkpoint.at - told_of_checkpoint_ < kBetweenComplaints)
+    return std::nullopt;
+  told_of_checkpoint_ = checkpoint.at;
+  const std::string which =
+      failed_checkpoints_ == 1 ? "no checkpoint" : fmt::format("no checkpoint {} times", failed_checkpoints_);
+  return fmt::format("round {}  {}, training goes on{}", checkpoint.round, which, because(checkpoint));
+}
+
 std::optional<std::string> ProgressText::line_for(const Event& event) {
   const std::string round = fmt::format("round {}  ", event.round);
   switch (event.phase) {
@@ -90,9 +111,7 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
     case Phase::restore:
       return restore_line(event);
     case Phase::checkpoint:
-      if (event.why.empty()) return std::nullopt;
-      return begun_ ? round + "no checkpoint, training goes on" + because(event)
-                    : "skipped a checkpoint" + because(event);
+      return checkpoint_line(event);
     case Phase::refuse:
       return (event.peer ? "turned away " + about(event) : "no link") + because(event) + repeated(event);
     default:

@@ -86,6 +86,19 @@ TEST_F(Terminal, says_why_there_is_no_checkpoint_and_keeps_quiet_about_good_ones
       "skipped a checkpoint: round-000040.tw is damaged");
 }
 
+TEST_F(Terminal, says_once_a_minute_that_the_disk_takes_no_checkpoints_and_when_it_does_again) {
+  const auto checkpoint = [&](Round round, Duration at, const char* why) {
+    return show({.at = Instant(at), .phase = Phase::checkpoint, .round = round, .why = why});
+  };
+  EXPECT_EQ(checkpoint(1, 11s, "disk full"), "round 1  no checkpoint, training goes on: disk full");
+  for (Round round = 2; round < 60; ++round)
+    EXPECT_EQ(checkpoint(round, 10s + round * 1s, "disk full"), "(nothing)");
+  EXPECT_EQ(checkpoint(61, 71s, "disk full"),
+            "round 61  no checkpoint 60 times, training goes on: disk full");
+  EXPECT_EQ(checkpoint(62, 72s, ""), "round 62  checkpoints are written again; 60 could not be");
+  EXPECT_EQ(checkpoint(63, 73s, ""), "(nothing)");
+}
+
 TEST_F(Terminal, shows_evaluations_and_who_comes_and_goes) {
   EXPECT_EQ(show({.phase = Phase::evaluate, .round = 40, .numbers = {{"loss", 0.08}, {"accuracy", 0.975}}}),
             "round 40  test loss 0.0800  test accuracy 97.50 %");

@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "cli/commands.h"
+#include "cli/number_option.h"
+#include "cli/terminal.h"
 #include "sim/stays.h"
 #include "sim/what_if_json.h"
 
@@ -17,28 +15,24 @@ namespace tw {
 namespace {
 
 constexpr const char* kGroup = "What if (docs/what_if.md)";
+constexpr double kMostHours = 8784;  ///< a year
 constexpr double kDefaultHours = 4;  ///< where neither the user nor the trace says how long
 
 std::vector<std::string> names_of_codecs() { return {kCodecNames.begin(), kCodecNames.end()}; }
 
 Duration hours(double h) { return from_seconds(3600 * h); }
 
-Result<std::string> text_of(const std::string& file) {
-  errno = 0;
-  std::ifstream stream(file);
-  std::string text(std::istreambuf_iterator<char>(stream), {});
-  if (!stream) return Error{fmt::format("--trace-spot {}: cannot be read: {}", file, std::strerror(errno))};
-  return text;
-}
-
 Status take_trace(const WhatIfArguments& arguments, WhatIf& what) {
-  const Result<std::string> text = text_of(arguments.trace_file);
+  const Result<std::string> text = read_text("--trace-spot", arguments.trace_file);
   if (!text) return text.error();
   const auto traces = read_traces(arguments.trace_file, text.value(), arguments.trace_id);
   if (!traces) return traces.error();
   const double length_h = to_seconds(traces.value().front().length) / 3600;
   const double asked_h =
       arguments.hours > 0 ? arguments.hours : (length_h - arguments.from_h) / arguments.speed;
+  if (asked_h > kMostHours)
+    return Error{fmt::format("--trace-spot {}: is {:.0f} h long; give --hours, at most {:g}",
+                             arguments.trace_file, length_h, kMostHours)};
   if (arguments.from_h + asked_h * arguments.speed > length_h + 1e-9 || asked_h <= 0) {
     return Error{
         fmt::format("--from {:g} --hours {:g}: expected to lie within the trace, which is {:.2f} h long",
@@ -74,16 +68,16 @@ void describe_machines(CLI::App& command, WhatIfArguments& a) {
   add("--peers", a.peers, "spot machines at most")->check(CLI::Range(1, 1024));
   add("--anchors", a.what.anchors, "machines that never go")->check(CLI::Range(0, 1024));
   add("--hours", a.hours, "of the run; default: to the end of the trace, 4 without one")
-      ->check(CLI::NonNegativeNumber);
-  add("--from", a.from_h, "hour of the trace at which the run begins")->check(CLI::NonNegativeNumber);
-  add("--speed", a.speed, "so many hours of the trace in one of the run")->check(CLI::PositiveNumber);
+      ->check(number_within(0, kMostHours));
+  add("--from", a.from_h, "hour of the trace at which the run begins")->check(number_within(0, kMostHours));
+  add("--speed", a.speed, "so many hours of the trace in one of the run")->check(number_within(1e-3, 1e6));
   add("--notice-s", a.notice_s, "how long before it goes a machine is told; 0: it vanishes")
-      ->check(CLI::NonNegativeNumber);
-  add("--start-s", a.start_s, "from a machine's coming to its process")->check(CLI::NonNegativeNumber);
+      ->check(number_within(0, 86400));
+  add("--start-s", a.start_s, "from a machine's coming to its process")->check(number_within(0, 86400));
   add("--zones", a.zones, "with --lifetimes: the machines are spread over so many")->check(CLI::Range(1, 64));
   add("--shocks-per-day", a.shocks_per_day, "with --lifetimes: shortages of a zone")
-      ->check(CLI::NonNegativeNumber);
-  add("--shock-share", a.shock_share, "of the zone's machines that go at once")->check(CLI::Range(0.0, 1.0));
+      ->check(number_within(0, 1000));
+  add("--shock-share", a.shock_share, "of the zone's machines that go at once")->check(number_within(0, 1));
 }
 
 void describe_work(CLI::App& command, WhatIfArguments& a) {
@@ -93,19 +87,19 @@ void describe_work(CLI::App& command, WhatIfArguments& a) {
   const auto millions = [&a](const double& m) { a.what.parameters = m * 1e6; };
   command.add_option_function<double>("--parameters-m", millions, "millions of parameters of the model")
       ->group(kGroup)
-      ->check(CLI::PositiveNumber)
+      ->check(number_within(1e-3, 1e7))
       ->default_str("25");
-  add("--model-mb", a.model_mb, "instead: megabytes of the model in fp32")->check(CLI::NonNegativeNumber);
-  add("--samples-per-s", a.what.samples_per_s, "of one machine")->check(CLI::PositiveNumber);
-  add("--tbs", a.what.target_batch_size, "samples of a round")->check(CLI::PositiveNumber);
-  add("--microbatch", a.what.microbatch, "samples")->check(CLI::PositiveNumber);
+  add("--model-mb", a.model_mb, "instead: megabytes of the model in fp32")->check(number_within(0, 4e7));
+  add("--samples-per-s", a.what.samples_per_s, "of one machine")->check(number_within(1e-6, 1e9));
+  add("--tbs", a.what.target_batch_size, "samples of a round")->check(number_within(1, 1e9));
+  add("--microbatch", a.what.microbatch, "samples")->check(number_within(1, 1 << 20));
   add("--codec", a.codec, "of gradients on the wire")->check(CLI::IsMember(names_of_codecs()));
-  add("--link-mbit", a.what.link_mbit, "line of a machine")->check(CLI::PositiveNumber);
-  add("--rtt-ms", a.what.rtt_ms, "between machines")->check(CLI::PositiveNumber);
-  add("--usd-per-h", a.what.usd_per_h, "of a spot machine")->check(CLI::NonNegativeNumber);
-  add("--anchor-usd-per-h", a.what.anchor_usd_per_h, "of an anchor")->check(CLI::NonNegativeNumber);
+  add("--link-mbit", a.what.link_mbit, "line of a machine")->check(number_within(1e-3, 1e7));
+  add("--rtt-ms", a.what.rtt_ms, "between machines")->check(number_within(1e-3, 1e5));
+  add("--usd-per-h", a.what.usd_per_h, "of a spot machine")->check(number_within(0, 1e6));
+  add("--anchor-usd-per-h", a.what.anchor_usd_per_h, "of an anchor")->check(number_within(0, 1e6));
   add("--egress-usd-per-gb", a.what.egress_usd_per_gb, "of all that machines send")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_within(0, 1e6));
 }
 
 }  // namespace
@@ -135,7 +129,7 @@ int run_what_if(const WhatIfArguments& arguments, bool json) {
   const Result<WhatIf> what = what_if_of(arguments);
   if (!what) return complain(what.error().message, kUsage);
   const WhatIfReport report = what_if(what.value());
-  fmt::print("{}", json ? to_json(what.value(), report) : to_string(what.value(), report));
+  print_out("{}", json ? to_json(what.value(), report) : to_string(what.value(), report));
   return report.violations.empty() && report.rounds_lost == 0 ? kDone : kFailed;
 }
 

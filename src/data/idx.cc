@@ -6,6 +6,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <span>
@@ -143,6 +144,9 @@ bool read_exactly(std::ifstream& file, std::span<std::byte> out) {
 }  // namespace
 
 Result<IdxTensor> read_idx(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+    return Error{fmt::format("{}: cannot be opened: expected a regular file", path)};
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
   const auto file_bytes = static_cast<std::uint64_t>(std::streamoff{file.tellg()});

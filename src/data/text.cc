@@ -3,16 +3,17 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "base/text_file.h"
+
 namespace tw {
 namespace {
+
+/// What a peer can hold in memory at all.
+constexpr std::uint64_t kMostCorpusBytes = 1ULL << 40;
 
 class TextDataset : public Dataset {
  public:
@@ -46,10 +47,9 @@ class TextDataset : public Dataset {
 
 Result<TextCorpus> open_text_corpus(const std::string& path, std::uint64_t context, double test_share) {
   TW_CHECK(context > 0 && test_share >= 0 && test_share < 1);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
-  const std::string bytes(std::istreambuf_iterator<char>(file), {});
-  if (file.bad()) return Error{fmt::format("{}: cannot be read", path)};
+  auto text = read_text_file(path, kMostCorpusBytes);
+  if (!text) return text.error();
+  const std::string& bytes = text.value();
 
   const auto tail = static_cast<std::size_t>(static_cast<double>(bytes.size()) * test_share);
   const std::size_t cut = bytes.size() - tail;

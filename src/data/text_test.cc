@@ -64,7 +64,7 @@ TEST_F(Text, refuses_a_part_without_a_whole_sample) {
 TEST_F(Text, names_a_file_that_is_not_there) {
   const auto corpus = open_text_corpus("/nowhere/text", 4, 0);
   ASSERT_FALSE(corpus);
-  EXPECT_EQ(corpus.error().message, "/nowhere/text: cannot be opened: No such file or directory");
+  EXPECT_EQ(corpus.error().message, "/nowhere/text: cannot be read: No such file or directory");
 }
 
 }  // namespace

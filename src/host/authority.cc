@@ -12,9 +12,9 @@
 
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <utility>
+
+#include "base/text_file.h"
 
 namespace tw {
 namespace {
@@ -33,6 +33,7 @@ using Bio = std::unique_ptr<BIO, FreeBio>;
 
 // A peer whose clock is late must not find the token of today to be one of tomorrow.
 constexpr std::int64_t kClocksDiffer_s = 3600;
+constexpr std::uint64_t kMostPemBytes = 64 << 10;
 constexpr std::int64_t kAuthorityLasts_s = 50LL * 365 * 86400;
 
 void set_field(X509_NAME* name, int field, const std::string& text) {
@@ -73,11 +74,9 @@ std::string pem_of(BIO* bio) {
 }
 
 Result<std::string> content_of(const std::string& path, const std::string& folder) {
-  std::ifstream file(path);
-  if (!file)
-    return Error{fmt::format("cannot read {}: {}; `tw init {}` makes a run folder", path,
-                             std::strerror(errno), folder)};
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  auto text = read_text_file(path, kMostPemBytes);
+  if (!text) return Error{fmt::format("{}; `tw init {}` makes a run folder", text.error().message, folder)};
+  return text;
 }
 
 Error unreadable(const std::string& path) {
@@ -85,7 +84,7 @@ Error unreadable(const std::string& path) {
 }
 
 Error exists_already(const std::string& path) {
-  return Error{fmt::format("{} exists already, and is not replaced; choose another folder", path)};
+  return Error{fmt::format("{} exists already, and is not replaced; choose another place", path)};
 }
 
 }  // namespace

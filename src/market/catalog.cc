@@ -21,7 +21,10 @@ bool same_word(std::string_view a, std::string_view b) {
 }
 
 Offer read_offer(CsvRow& row, const CatalogFile& file) {
-  constexpr CsvRange kSize{.least = 0};
+  // Ten times what the largest machine for rent has, or costs.
+  constexpr CsvRange kGib{.least = 0, .most = 1e6}, kVcpus{.least = 0, .most = 1e5};
+  constexpr CsvRange kGbps{.least = 0, .most = 1e5}, kUsd{.least = 0, .most = 1e5};
+  constexpr CsvRange kSeconds{.least = 0, .most = 1e6}, kGpus{.least = 0.001, .most = 1024};
   const Site site = site_at(row.word("provider"), row.word("region"), row.text("zone"));
   Offer offer{.provider = site.provider,
               .region = site.region,
@@ -29,18 +32,19 @@ Offer read_offer(CsvRow& row, const CatalogFile& file) {
               .failure_domain = row.text("failure_domain"),
               .vm_type = row.text("vm_type"),
               .gpu = row.text("gpu"),
-              .gpu_memory_gib = row.number_or("gpu_memory_gib", 0, kSize),
-              .memory_gib = row.number_or("memory_gib", 0, kSize),
-              .vcpus = row.number_or("vcpus", 0, kSize),
-              .network_gbps = row.number_or("network_gbps", 0, kSize),
-              .usd_per_h = row.number("usd_per_h", kSize),
+              .gpu_memory_gib = row.number_or("gpu_memory_gib", 0, kGib),
+              .memory_gib = row.number_or("memory_gib", 0, kGib),
+              .vcpus = row.number_or("vcpus", 0, kVcpus),
+              .network_gbps = row.number_or("network_gbps", 0, kGbps),
+              .usd_per_h = row.number("usd_per_h", kUsd),
               .source = row.empty("source") ? file.name : row.text("source"),
               .as_of_unix_s = file.as_of_unix_s,
-              .start_up_s = row.number_or("start_up_s", 0, kSize),
-              .notice_s = row.number_or("notice_s", 0, kSize),
+              .start_up_s = row.number_or("start_up_s", 0, kSeconds),
+              .notice_s = row.number_or("notice_s", 0, kSeconds),
               .taken_in_30_days = row.number_or("taken_in_30_days", 0, {.least = 0, .most = 0.99}),
               .quota_class = row.text("quota_class")};
-  offer.gpus = row.number_or("gpus", offer.gpu.empty() ? 0 : 1, kSize);
+  offer.gpus =
+      offer.gpu.empty() ? row.number_or("gpus", 0, {.least = 0, .most = 0}) : row.number_or("gpus", 1, kGpus);
   const auto purchase = parse_purchase(row.text("purchase"));
   if (!purchase) row.complain("purchase", "spot, on-demand or owned");
   offer.purchase = purchase.value_or(Purchase::on_demand);

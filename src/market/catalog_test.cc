@@ -188,6 +188,28 @@ TEST(OwnOffers, a_bad_row_is_named) {
   EXPECT_EQ(message("aws,us-east-1,T4,spot,1,yesterday"),
             "own.csv:2: as_of yesterday: expected a date such as 2023-04-25 or 2026-05-20T10:00:00Z");
   EXPECT_EQ(message("aws,us-east-1,T4,owned,0,"), "read");
+  EXPECT_EQ(message(std::string("aws,us-east-1,T4\0,owned,0,", 26)),
+            "own.csv:2: T4\\x00: expected text without control characters, in UTF-8");
+}
+
+TEST(OwnOffers, sizes_and_prices_beyond_any_machine_are_refused) {
+  const auto message = [](const std::string& column, const std::string& value, const std::string& gpu) {
+    const auto offers = read_offers({"own.csv",
+                                     "provider,region,purchase,usd_per_h,gpu," + column +
+                                         "\nonprem,cellar,owned,0.1," + gpu + "," + value + "\n",
+                                     0});
+    return offers ? "read" : offers.error().message;
+  };
+  for (const std::string gpus : {"0", "-1", "1e12", "nan", "inf"})
+    EXPECT_EQ(message("gpus", gpus, "T4"),
+              "own.csv:2: gpus " + gpus + ": expected a number from 0.001 to 1024");
+  EXPECT_EQ(message("gpus", "0", ""), "read") << "a machine without GPU";
+  EXPECT_EQ(message("gpus", "2", ""), "own.csv:2: gpus 2: expected a number from 0 to 0");
+  for (const std::string column :
+       {"gpu_memory_gib", "memory_gib", "vcpus", "network_gbps", "start_up_s", "notice_s"})
+    EXPECT_NE(message(column, "1e12", "T4").find(column + " 1e12: expected a number from 0 to "),
+              std::string::npos)
+        << column;
 }
 
 TEST(BuiltInOffers, have_the_prices_of_the_paper) {

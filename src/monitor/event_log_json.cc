@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -14,11 +15,18 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/text_file.h"
+
 namespace tw {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// A disk that is full is asked once a second whether it still is.
+constexpr Duration kTryAgain = std::chrono::seconds(1);
+/// Of one file; beyond it something else than an event log is read.
+constexpr std::uint64_t kMostLogBytes = 4ULL << 30;
 
 constexpr std::array<std::string_view, 9> kOwnKeys{"t",     "time", "peer",   "round", "phase",
                                                    "about", "why",  "digest", "cause"};
@@ -33,12 +41,6 @@ std::optional<Phase> phase_named(const std::string& name) {
 Cause cause_named(const std::string& name) {
   const auto* const found = std::ranges::find(kCauseNames, name);
   return found != kCauseNames.end() ? static_cast<Cause>(found - kCauseNames.begin()) : Cause::none;
-}
-
-std::string calendar_time(std::int64_t unix_nanos) {
-  const std::int64_t millis = unix_nanos / 1'000'000;
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(millis / 1000)),
-                     millis % 1000);
 }
 
 std::optional<std::int64_t> parse_calendar_time(const std::string& text) {
@@ -110,15 +112,43 @@ Status parse_optional_parts(const Json& line, Event& event) {
   return Unit{};
 }
 
-/// Where a file ends after its last whole line.
-Result<std::uint64_t> length_of_whole_lines(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{fmt::format("cannot read {}", path)};
-  const std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  return content.rfind('\n') + 1;  // npos + 1 is 0
+/// Of a disk that is full or fails, which may pass, rather than of a wrong path.
+bool may_pass(std::error_code cause) {
+  return cause == std::errc::no_space_on_device || cause == std::errc::io_error ||
+         cause == std::errc::read_only_file_system || cause == std::errc::file_too_large ||
+         cause.value() == EDQUOT;
+}
+
+/// The lines of the parts before this one, as its first line says.
+std::uint64_t lines_before(const std::string& content) {
+  const auto first = parse_json_line(content.substr(0, content.find('\n')));
+  if (!first || first.value().event.phase != Phase::log) return 0;
+  for (const auto& [name, value] : first.value().event.numbers)
+    if (name == "logged" && value >= 0 && value < 0x1p53) return static_cast<std::uint64_t>(value);
+  return 0;
+}
+
+Status parse_lines(const std::string& path, std::string& text, std::uint64_t& lines,
+                   std::vector<LogEntry>& entries) {
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    ++lines;
+    auto entry = parse_json_line(text.substr(begin, end - begin));
+    if (!entry) return Error{fmt::format("{}:{}: {}", path, lines, entry.error().message)};
+    entries.push_back(std::move(entry).value());
+    begin = end + 1;
+  }
+  text.erase(0, begin);
+  return Unit{};
 }
 
 }  // namespace
+
+std::string calendar_time(std::int64_t unix_nanos) {
+  const std::int64_t millis = unix_nanos / 1'000'000;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(millis / 1000)),
+                     millis % 1000);
+}
 
 std::string to_json_line(const LogEntry& entry) {
   const Event& event = entry.event;
@@ -176,65 +206,141 @@ std::string event_log_name(PeerId writer) {
   return writer == PeerId{} ? "events-local.jsonl" : fmt::format("events-{}.jsonl", writer.value);
 }
 
-JsonEventLog::JsonEventLog(std::string path, PeerId writer, Clock& clock)
-    : path_(std::move(path)), writer_(writer), clock_(&clock) {}
+JsonEventLog::JsonEventLog(std::string path, PeerId writer, Clock& clock, LogLimits limits)
+    : path_(std::move(path)), writer_(writer), clock_(&clock), limits_(limits) {}
 
-Result<JsonEventLog> JsonEventLog::open(const std::string& path, PeerId writer, Clock& clock) {
-  if (std::error_code error; std::filesystem::is_regular_file(path, error)) {
-    auto length = length_of_whole_lines(path);
-    if (!length) return length.error();
-    std::filesystem::resize_file(path, length.value(), error);
-    if (error) return Error{fmt::format("cannot continue the event log {}: {}", path, error.message())};
-  }
-  JsonEventLog log(path, writer, clock);
-  log.file_.open(path, std::ios::binary | std::ios::app);
-  if (!log.file_) return Error{fmt::format("cannot write the event log {}", path)};
+Result<JsonEventLog> JsonEventLog::open(const std::string& path, PeerId writer, Clock& clock,
+                                        LogLimits limits) {
+  TW_CHECK(limits.part_bytes > 0 && limits.parts >= 2);
+  JsonEventLog log(path, writer, clock, limits);
+  const std::vector<std::uint64_t> parts = log_parts(path);
+  if (!parts.empty()) log.part_ = parts.back();
+  const std::error_code failed = log.take_up();
+  if (!failed) return log;
+  if (!may_pass(failed))
+    return Error{fmt::format("cannot write the event log {}: {}", path, failed.message())};
+  log.note_trouble(failed, clock.now());
+  log.trouble_->missing = 0;
   return log;
 }
 
+/// Opens the newest part, without a line that a killed process left torn.
+std::error_code JsonEventLog::take_up() {
+  const std::string path = log_part_path(path_, part_);
+  if (const std::error_code failed = file_.open(path)) return failed;
+  if (file_.size() == 0) return {};
+  const auto content = read_text_file(path, kMostLogBytes);
+  if (!content) return std::make_error_code(std::errc::io_error);
+  const std::string& text = content.value();
+  logged_ = lines_before(text) + static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
+  return file_.cut(text.rfind('\n') + 1);  // npos + 1 is 0
+}
+
+std::error_code JsonEventLog::next_part() {
+  if (const std::error_code failed = file_.open(log_part_path(path_, part_ + 1))) return failed;
+  ++part_;
+  for (const std::uint64_t part : log_parts(path_)) {
+    const bool old = part > 1 && part + limits_.parts <= part_ + 1;
+    std::error_code stays;  // then it is one too many until the next part begins
+    if (old) std::filesystem::remove(log_part_path(path_, part), stays);
+  }
+  return {};
+}
+
+std::string JsonEventLog::line_of(const Event& event) const {
+  return to_json_line({.writer = writer_, .unix_nanos = clock_->unix_nanos(), .event = event}) + '\n';
+}
+
+/// The event's line, and before it what has to be said about the log.
+std::string JsonEventLog::text_of(const Event& event, std::uint64_t& lines) const {
+  std::string text;
+  lines = 1;
+  Event about{.at = event.at, .phase = Phase::log, .round = event.round};
+  if (part_ > 1 && file_.size() == 0) {
+    about.numbers = {{"part", static_cast<double>(part_)}, {"logged", static_cast<double>(logged_)}};
+    text += line_of(about);
+    ++lines;
+  }
+  if (trouble_ && trouble_->missing > 0) {
+    about.why = cause_.message();
+    about.numbers = {{"missing", static_cast<double>(trouble_->missing)},
+                     {"seconds", std::max(0.0, to_seconds(event.at - trouble_->since))}};
+    text += line_of(about);
+    ++lines;
+  }
+  return text + line_of(event);
+}
+
 void JsonEventLog::emit(const Event& event) {
-  if (trouble_) return;
-  const std::string line =
-      to_json_line({.writer = writer_, .unix_nanos = clock_->unix_nanos(), .event = event}) + '\n';
-  file_.write(line.data(), static_cast<std::streamsize>(line.size())).flush();
-  if (!file_) trouble_ = Error{fmt::format("cannot write the event log {} any more (disk full?)", path_)};
+  const Instant now = clock_->now();
+  const bool is_last = event.phase == Phase::stop;  // nothing comes later that could try again
+  if (trouble_ && now < tried_ + kTryAgain && !is_last) {
+    ++trouble_->missing;
+    return;
+  }
+  tried_ = now;
+  std::error_code failed;
+  if (!file_.is_open()) failed = take_up();
+  if (!failed && file_.size() >= limits_.part_bytes) failed = next_part();
+  std::uint64_t lines = 0;
+  if (!failed) failed = file_.append(text_of(event, lines));
+  if (failed) return note_trouble(failed, event.at);
+  logged_ += lines;
+  trouble_.reset();
+}
+
+void JsonEventLog::note_trouble(std::error_code cause, Instant at) {
+  if (!trouble_ || trouble_->missing == 0) trouble_ = LogTrouble{.message = {}, .missing = 0, .since = at};
+  ++trouble_->missing;
+  cause_ = cause;
+  trouble_->message =
+      fmt::format("cannot write the event log {}: {}", log_part_path(path_, part_), cause.message());
 }
 
 Result<std::vector<LogEntry>> EventLogTail::poll() {
   std::vector<LogEntry> entries;
-  if (!file_.is_open()) file_.open(path_, std::ios::binary);
-  if (!file_.is_open()) return entries;
+  while (true) {
+    // Asked first: once there is a further part, nothing is added to this one.
+    std::error_code error;
+    const bool goes_on = std::filesystem::exists(log_part_path(path_, part_ + 1), error);
+    if (const Status taken = take_lines(entries); !taken) return taken.error();
+    if (!goes_on) return entries;
+    ++part_;
+    file_ = std::ifstream();
+    rest_.clear();
+    lines_ = 0;
+  }
+}
+
+Status EventLogTail::take_lines(std::vector<LogEntry>& entries) {
+  const std::string path = log_part_path(path_, part_);
+  if (!file_.is_open()) file_.open(path, std::ios::binary);
+  if (!file_.is_open()) return Unit{};
   file_.clear();  // of the end of the file, where the last call stopped
   rest_.append(std::istreambuf_iterator<char>(file_), std::istreambuf_iterator<char>());
-
-  std::size_t begin = 0;
-  for (std::size_t end = rest_.find('\n'); end != std::string::npos; end = rest_.find('\n', begin)) {
-    ++lines_;
-    auto entry = parse_json_line(rest_.substr(begin, end - begin));
-    if (!entry) return Error{fmt::format("{}:{}: {}", path_, lines_, entry.error().message)};
-    entries.push_back(std::move(entry).value());
-    begin = end + 1;
-  }
-  rest_.erase(0, begin);
-  return entries;
+  return parse_lines(path, rest_, lines_, entries);
 }
 
 Result<std::vector<LogEntry>> read_event_log(const std::string& path) {
-  if (!std::ifstream(path)) return Error{fmt::format("cannot read {}", path)};
-  return EventLogTail(path).poll();
+  std::vector<std::uint64_t> parts = log_parts(path);
+  if (parts.empty()) parts.push_back(1);
+  std::vector<LogEntry> entries;
+  for (const std::uint64_t part : parts) {
+    const std::string part_path = log_part_path(path, part);
+    auto text = read_text_file(part_path, kMostLogBytes);
+    if (!text) return text.error();
+    std::uint64_t lines = 0;
+    if (const Status taken = parse_lines(part_path, text.value(), lines, entries); !taken)
+      return taken.error();
+  }
+  return entries;
 }
 
 Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder) {
   std::error_code error;
-  std::vector<std::string> paths;
-  for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = file.path().filename().string();
-    if (name.starts_with("events-") && name.ends_with(".jsonl")) paths.push_back(file.path().string());
-  }
+  const std::vector<std::string> paths = logs_in_folder(folder, error);
   if (error) return Error{fmt::format("cannot read the folder {}: {}", folder, error.message())};
   if (paths.empty()) return Error{fmt::format("no event log (events-*.jsonl) in {}", folder)};
-
-  std::sort(paths.begin(), paths.end());
   std::vector<std::vector<LogEntry>> logs;
   for (const std::string& path : paths) {
     auto log = read_event_log(path);

@@ -2,10 +2,18 @@
 #include "monitor/event_log_json.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <limits>
+#include <system_error>
+
+#include "monitor/missing.h"
 
 namespace tw {
 namespace {
@@ -14,11 +22,35 @@ using namespace std::chrono_literals;
 
 class StillClock : public Clock {
  public:
-  Instant now() override { return Instant(12s); }
+  Instant now() override { return time; }
 
   std::int64_t unix_nanos() override { return 1'767'225'600'123'000'000; }  // 2026-01-01T00:00:00.123Z
 
   void at(Instant, std::function<void()>) override { TW_CHECK(false); }
+
+  Instant time{12s};
+};
+
+/// While it lives, no file of this process grows beyond so many bytes, as if its disk were full.
+class SmallDisk {
+ public:
+  explicit SmallDisk(rlim_t bytes) : ignored_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+
+  ~SmallDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, ignored_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*ignored_)(int);
 };
 
 class EventLogFile : public testing::Test {
@@ -36,10 +68,24 @@ class EventLogFile : public testing::Test {
 
   void append(const std::string& text) const { std::ofstream(path(), std::ios::app) << text; }
 
-  JsonEventLog open() {
-    auto log = JsonEventLog::open(path(), PeerId{7}, clock_);
+  JsonEventLog open(LogLimits limits = {}) {
+    auto log = JsonEventLog::open(path(), PeerId{7}, clock_, limits);
     EXPECT_TRUE(log);
     return std::move(log).value();
+  }
+
+  /// An event a second, of a round each.
+  void emit_rounds(JsonEventLog& log, Round first, Round last) {
+    for (Round round = first; round <= last; ++round) {
+      clock_.time = Instant(std::chrono::seconds(round));
+      log.emit({.at = clock_.time, .phase = Phase::commit, .round = round});
+    }
+  }
+
+  std::vector<LogEntry> entries() const {
+    auto entries = read_event_log(path());
+    EXPECT_TRUE(entries) << (entries ? "" : entries.error().message);
+    return entries ? std::move(entries).value() : std::vector<LogEntry>{};
   }
 
   StillClock clock_;
@@ -91,7 +137,7 @@ TEST(EventLine, survives_the_way_to_text_and_back) {
 }
 
 TEST(EventLine, names_every_phase_and_knows_the_name_again) {
-  for (int phase = 0; phase <= static_cast<int>(Phase::kill); ++phase) {
+  for (int phase = 0; phase <= static_cast<int>(Phase::log); ++phase) {
     LogEntry entry = full_entry();
     entry.event.phase = static_cast<Phase>(phase);
     const auto again = parse_json_line(to_json_line(entry));
@@ -194,6 +240,116 @@ TEST_F(EventLogFile, that_cannot_be_written_is_said_once_and_stops_nobody) {
   ASSERT_TRUE(log.value().trouble());
   EXPECT_NE(log.value().trouble()->message.find("/dev/full"), std::string::npos);
   log.value().emit({.at = Instant(1s), .phase = Phase::accumulate, .round = 2});
+}
+
+TEST_F(EventLogFile, of_a_disk_that_was_full_says_how_many_events_are_missing_and_holds_no_torn_line) {
+  JsonEventLog log = open();
+  emit_rounds(log, 1, 3);
+  const std::uintmax_t room = std::filesystem::file_size(path()) + 20;  // the next line is torn
+  {
+    const SmallDisk full(room);
+    emit_rounds(log, 4, 9);
+    ASSERT_TRUE(log.trouble());
+    EXPECT_EQ(log.trouble()->missing, 6U);
+    EXPECT_NE(log.trouble()->message.find(path()), std::string::npos) << log.trouble()->message;
+    EXPECT_LT(std::filesystem::file_size(path()), room) << "what was written of a line is cut off";
+  }
+  emit_rounds(log, 10, 11);
+  EXPECT_FALSE(log.trouble());
+
+  const auto all = entries();
+  ASSERT_EQ(all.size(), 3U + 1 + 2);
+  const Event& gap = all[3].event;
+  EXPECT_EQ(gap.phase, Phase::log);
+  EXPECT_EQ(gap.why, std::generic_category().message(EFBIG));
+  EXPECT_EQ(gap.numbers, (std::vector<std::pair<std::string, double>>{{"missing", 6}, {"seconds", 6}}));
+  EXPECT_EQ(all[4].event.round, 10U);
+}
+
+TEST_F(EventLogFile, that_cannot_be_written_is_tried_once_a_second_and_for_the_last_event) {
+  JsonEventLog log = open();
+  emit_rounds(log, 1, 1);
+  {
+    const SmallDisk full(0);
+    emit_rounds(log, 2, 2);
+  }
+  log.emit({.at = clock_.time, .phase = Phase::commit, .round = 2});
+  EXPECT_TRUE(log.trouble()) << "within the same second";
+  log.emit({.at = clock_.time, .phase = Phase::stop, .round = 2});
+  EXPECT_FALSE(log.trouble());
+  const auto all = entries();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[1].event.numbers.front(), std::pair(std::string("missing"), 2.0));
+  EXPECT_EQ(all[2].event.phase, Phase::stop);
+}
+
+TEST_F(EventLogFile, with_a_wrong_path_is_an_error_at_once) {
+  const auto log = JsonEventLog::open(path("none/events-7.jsonl"), PeerId{7}, clock_);
+  ASSERT_FALSE(log);
+  EXPECT_NE(log.error().message.find("No such file"), std::string::npos) << log.error().message;
+}
+
+TEST_F(EventLogFile, goes_on_in_further_files_and_keeps_the_first_and_the_newest) {
+  constexpr LogLimits kSmall{.part_bytes = 1000, .parts = 3};
+  {
+    JsonEventLog log = open(kSmall);
+    emit_rounds(log, 1, 100);
+  }
+  const std::vector<std::uint64_t> parts = log_parts(path());
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[0], 1U);
+  EXPECT_GT(parts[1], 2U);
+  EXPECT_EQ(parts[2], parts[1] + 1);
+  std::uintmax_t bytes = 0;
+  for (const std::uint64_t part : parts) bytes += std::filesystem::file_size(log_part_path(path(), part));
+  EXPECT_LT(bytes, 3U * 1300) << "a part ends with the line that fills it";
+
+  const auto all = entries();
+  EXPECT_EQ(all.front().event.round, 1U);
+  EXPECT_EQ(all.back().event.round, 100U);
+  const auto gaps = missing_events(all);
+  ASSERT_EQ(gaps.size(), 1U);
+  const auto commits =
+      std::ranges::count(all, Phase::commit, [](const LogEntry& e) { return e.event.phase; });
+  const auto removed_heads = parts[1] - 2;  // each removed part began with a line about the log
+  EXPECT_EQ(gaps[0].events, 100U - static_cast<std::uint64_t>(commits) + removed_heads);
+}
+
+TEST_F(EventLogFile, is_continued_in_its_newest_part) {
+  constexpr LogLimits kSmall{.part_bytes = 1000, .parts = 8};
+  for (Round round = 1; round <= 40; round += 4) {
+    JsonEventLog log = open(kSmall);
+    emit_rounds(log, round, round + 3);
+  }
+  EXPECT_GT(log_parts(path()).size(), 3U);
+  const auto all = entries();
+  EXPECT_EQ(std::ranges::count(all, Phase::commit, [](const LogEntry& e) { return e.event.phase; }), 40);
+  EXPECT_TRUE(missing_events(all).empty());
+  EXPECT_EQ(read_event_logs(folder_).value().size(), 1U) << "all parts are one log";
+}
+
+TEST_F(EventLogFile, is_followed_from_part_to_part) {
+  JsonEventLog log = open({.part_bytes = 500, .parts = 8});
+  EventLogTail tail(path());
+  Round next = 1;
+  for (Round round = 1; round <= 20; ++round) {
+    emit_rounds(log, round, round);
+    const auto seen = tail.poll();
+    ASSERT_TRUE(seen) << seen.error().message;
+    for (const LogEntry& entry : seen.value()) {
+      if (entry.event.phase != Phase::commit) continue;
+      EXPECT_EQ(entry.event.round, next++);
+    }
+  }
+  EXPECT_EQ(next, 21U);
+  EXPECT_GT(log_parts(path()).size(), 2U);
+}
+
+TEST_F(EventLogFile, is_a_regular_file) {
+  ASSERT_EQ(mkfifo(path().c_str(), 0600), 0);
+  const auto entries = read_event_log(path());
+  ASSERT_FALSE(entries);
+  EXPECT_NE(entries.error().message.find("a pipe"), std::string::npos) << entries.error().message;
 }
 
 TEST_F(EventLogFile, of_every_writer_is_found_in_the_folder) {

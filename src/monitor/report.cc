@@ -72,6 +72,7 @@ std::optional<double> extra_seconds(const std::vector<Stretch>& rounds, const Lo
 void sum_up_samples(const RunHistory& history, Summary& summary) {
   std::optional<Instant> begin, end;
   std::uint64_t before = 0;
+  Round last = 0;
   for (const auto& [number, round] : history.rounds) {
     if (round.begun && !begin) begin = round.begun;
     if (!round.committed) continue;
@@ -80,6 +81,8 @@ void sum_up_samples(const RunHistory& history, Summary& summary) {
     summary.samples +=
         known && round.samples_total > before ? round.samples_total - before : round.own_samples;
     before = round.samples_total;
+    if (summary.rounds > 0) summary.unlogged_rounds += number - last - 1;
+    last = number;
     ++summary.rounds;
     end = round.committed;
   }
@@ -104,6 +107,33 @@ void average_phases(const RunHistory& history, Summary& summary) {
   if (comm_s > 0) summary.granularity = calc_s / comm_s;
 }
 
+/// Logs that end while those of other peers go on, though nobody lost their writer.
+void add_logs_that_end_early(const std::vector<std::vector<LogEntry>>& logs, const RunHistory& history,
+                             Summary& summary) {
+  Round last = 0;
+  std::int64_t end_unix_nanos = 0;
+  for (const auto& [number, round] : history.rounds)
+    if (round.committed) last = number;
+  for (const std::vector<LogEntry>& log : logs)
+    if (!log.empty()) end_unix_nanos = std::max(end_unix_nanos, log.back().unix_nanos);
+  for (const std::vector<LogEntry>& log : logs) {
+    const auto peer = log.empty() ? history.peers.end() : history.peers.find(log.back().writer);
+    if (peer == history.peers.end() || log.back().event.round + 1 >= last) continue;
+    if (!peer->second.stayed() || peer->second.stopped || peer->second.killed) continue;
+    summary.missing.push_back(
+        {.peer = peer->first,
+         .events = {},
+         .from_unix_nanos = log.back().unix_nanos,
+         .to_unix_nanos = std::max(end_unix_nanos, log.back().unix_nanos),
+         .why = fmt::format("its log ends in round {} without a stop, other logs go on to round {}",
+                            log.back().event.round, last)});
+  }
+}
+
+bool lacks_events(const Summary& summary, PeerId peer) {
+  return std::ranges::any_of(summary.missing, [&](const MissingEvents& gap) { return gap.peer == peer; });
+}
+
 void compare_parameters(const RunHistory& history, Summary& summary) {
   for (const auto& [number, round] : history.rounds) {
     for (const auto& [peer, digest] : round.digests) {
@@ -124,7 +154,7 @@ void compare_parameters(const RunHistory& history, Summary& summary) {
   const auto& digests = history.rounds.at(*common).digests;
   for (const auto& [id, peer] : history.peers) {
     if (!peer.stayed() || !summary.identical) continue;
-    if (digests.contains({id, digests.begin()->second})) continue;
+    if (digests.contains({id, digests.begin()->second}) || lacks_events(summary, id)) continue;
     summary.difference = fmt::format("peer {} has no parameters of round {}", to_string(id), *common);
     summary.identical = false;
   }
@@ -141,6 +171,9 @@ std::optional<double> number_in(const Event& event, std::string_view name) {
 Summary summarize(const std::vector<std::vector<LogEntry>>& logs) {
   const RunHistory history = gather_history(merge(logs));
   Summary summary;
+  for (const std::vector<LogEntry>& log : logs)
+    for (MissingEvents& gap : missing_events(log)) summary.missing.push_back(std::move(gap));
+  add_logs_that_end_early(logs, history, summary);
   sum_up_samples(history, summary);
   average_phases(history, summary);
   compare_parameters(history, summary);

@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "monitor/event_log_json.h"
+#include "monitor/missing.h"
 #include "world/events.h"
 
 namespace tw {
@@ -56,7 +57,8 @@ struct LeftPeer {
 
 /// What the event logs of a run say, all of it recomputable from them.
 struct Summary {
-  std::uint64_t rounds = 0;              ///< committed
+  std::uint64_t rounds = 0;              ///< committed, in some log
+  std::uint64_t unlogged_rounds = 0;     ///< between them, in no log; their samples count
   std::uint64_t samples = 0;             ///< in committed rounds
   double samples_per_s = 0;              ///< from the first accumulation to the last commit
   std::optional<double> test_accuracy;   ///< of the last evaluation, in [0, 1]
@@ -72,6 +74,8 @@ struct Summary {
   std::vector<LostPeer> lost;      ///< by time
   std::vector<JoinedPeer> joined;  ///< by time
   std::vector<LeftPeer> left;      ///< on their own will, by time
+  /// What the logs lack, by peer: rounds, samples and losses of then may not be counted.
+  std::vector<MissingEvents> missing;
 };
 
 /// A pure function of the logs (a log for each writer; that of `tw local` may be among them). Logs of several

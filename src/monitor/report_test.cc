@@ -299,6 +299,61 @@ TEST(Report, puts_logs_of_several_machines_on_one_time_line) {
   EXPECT_NEAR(summarize(logs).samples_per_s, story.summary().samples_per_s, 1e-6);
 }
 
+TEST(Report, says_which_events_are_missing_and_takes_no_gap_for_a_difference) {
+  Story story;
+  story.rounds(1, 4, {1, 2});
+  story.rounds(5, 7, {1});
+  story.add(1, 8, {.phase = Phase::stop, .round = 7});
+  story.add(2, 6.5,
+            {.phase = Phase::log,
+             .round = 7,
+             .why = "No space left on device",
+             .numbers = {{"missing", 5}, {"seconds", 1.5}}});
+  story.apply(2, 9, 8, "digest-8");
+  story.add(2, 9, {.phase = Phase::stop, .round = 8});
+  const Summary summary = story.summary();
+  EXPECT_TRUE(summary.identical) << summary.difference;
+  ASSERT_EQ(summary.missing.size(), 1U);
+  EXPECT_EQ(
+      to_string(summary.missing[0]),
+      "peer 2: 5 events between 2026-01-01T00:00:05.000Z and 2026-01-01T00:00:06.500Z (No space left on "
+      "device)");
+  EXPECT_NE(render(summary).find("missing        peer 2: 5 events"), std::string::npos) << render(summary);
+}
+
+TEST(Report, counts_the_events_of_files_that_are_not_there) {
+  Story story;
+  story.rounds(1, 2, {1});
+  story.add(1, 50, {.phase = Phase::log, .round = 50, .numbers = {{"part", 4}, {"logged", 1000}}});
+  story.rounds(50, 51, {1});
+  const Summary summary = story.summary();
+  ASSERT_EQ(summary.missing.size(), 1U);
+  EXPECT_EQ(summary.missing[0].events, 1000U - 10) << "five events of each of two rounds are there";
+  EXPECT_EQ(summary.rounds, 4U);
+  EXPECT_EQ(summary.unlogged_rounds, 47U);
+  EXPECT_NE(render(summary).find("4, and 47 that no log holds"), std::string::npos) << render(summary);
+}
+
+TEST(Report, says_that_a_log_ends_before_the_others_though_nobody_lost_its_peer) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.rounds(4, 8, {1});
+  story.add(1, 9, {.phase = Phase::stop, .round = 8});
+  const Summary summary = story.summary();
+  ASSERT_EQ(summary.missing.size(), 1U);
+  EXPECT_EQ(summary.missing[0].peer, PeerId{2});
+  EXPECT_EQ(summary.missing[0].events, std::nullopt);
+  EXPECT_NE(render(summary).find("its log ends in round 3 without a stop, other logs go on to round 8"),
+            std::string::npos)
+      << render(summary);
+}
+
+TEST(Report, shows_no_control_characters_of_a_reason) {
+  Summary summary;
+  summary.lost = {{.peer = PeerId{2}, .round = 6, .detected_s = {}, .extra_s = {}, .why = "\x1b[2J\nforged"}};
+  EXPECT_NE(render(summary).find("(\\x1b[2J\\nforged)"), std::string::npos) << render(summary);
+}
+
 TEST(ReportText, tells_losses_joins_and_parameters) {
   Summary summary;
   summary.rounds = 12;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.h"
+
 namespace tw {
 
 namespace {
@@ -33,7 +35,7 @@ std::string render_loss(const LostPeer& lost) {
   std::string text = fmt::format("peer {} in round {}", to_string(lost.peer), lost.round);
   text += lost.detected_s ? fmt::format(", detected after {:.3f} s", *lost.detected_s) : ", nobody noticed";
   if (lost.extra_s) text += fmt::format(", cost {:+.3f} s", *lost.extra_s);
-  if (!lost.why.empty()) text += fmt::format(" ({})", lost.why);
+  if (!lost.why.empty()) text += fmt::format(" ({})", printable_line(lost.why));
   return line("lost", text);
 }
 
@@ -53,7 +55,9 @@ std::string render_identity(const Summary& summary) {
 }  // namespace
 
 std::string render(const Summary& summary) {
-  std::string text = line("rounds", std::to_string(summary.rounds));
+  const std::string unlogged =
+      summary.unlogged_rounds > 0 ? fmt::format(", and {} that no log holds", summary.unlogged_rounds) : "";
+  std::string text = line("rounds", std::to_string(summary.rounds) + unlogged);
   text += line("samples", fmt::format("{} ({:.0f} samples/s)", summary.samples, summary.samples_per_s));
   if (summary.test_accuracy)
     text += line("test accuracy", fmt::format("{:.2f} %", 100 * *summary.test_accuracy));
@@ -66,6 +70,7 @@ std::string render(const Summary& summary) {
   for (const JoinedPeer& joined : summary.joined) text += render_arrival(joined);
   for (const LeftPeer& left : summary.left)
     text += line("left", fmt::format("peer {} in round {}", to_string(left.peer), left.round));
+  for (const MissingEvents& gap : summary.missing) text += line("missing", to_string(gap));
   text += render_identity(summary);
 
   text += fmt::format("\n{:<22}{:>8}{:>12}{:>12}{:>12}  {}\n", "peer", "rounds", "samples", "sent",

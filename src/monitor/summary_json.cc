@@ -59,6 +59,15 @@ std::string to_json(const Summary& summary) {
   json["left"] = all(summary.left, [](const LeftPeer& left) {
     return Json{{"peer", left.peer.value}, {"round", left.round}};
   });
+  if (summary.unlogged_rounds > 0) json["unlogged_rounds"] = summary.unlogged_rounds;
+  if (!summary.missing.empty())
+    json["missing"] = all(summary.missing, [](const MissingEvents& gap) {
+      return Json{{"peer", gap.peer.value},
+                  {"events", or_null(gap.events)},
+                  {"from", calendar_time(gap.from_unix_nanos)},
+                  {"to", calendar_time(gap.to_unix_nanos)},
+                  {"why", gap.why}};
+    });
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

@@ -71,6 +71,20 @@ TEST(SummaryJson, has_the_accuracy_where_the_model_has_one_and_the_difference_wh
   EXPECT_NE(json.find("\"difference\": \"after round 4"), std::string::npos) << json;
 }
 
+TEST(SummaryJson, says_what_the_logs_lack) {
+  Summary summary = some_summary();
+  summary.unlogged_rounds = 5;
+  summary.missing = {{.peer = PeerId{3},
+                      .events = 214,
+                      .from_unix_nanos = 1'767'225'600'000'000'000,
+                      .to_unix_nanos = 1'767'225'660'000'000'000,
+                      .why = "No space left on device"}};
+  const std::string json = to_json(summary);
+  for (const char* part :
+       {"\"unlogged_rounds\": 5", "\"events\": 214", "\"to\": \"2026-01-01T00:01:00.000Z\""})
+    EXPECT_NE(json.find(part), std::string::npos) << part << "\n" << json;
+}
+
 TEST(SummaryJson, that_cannot_be_written_names_the_path) {
   const Status status = write_summary("/proc/no-such-folder", some_summary());
   ASSERT_FALSE(status);

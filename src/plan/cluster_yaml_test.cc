@@ -47,10 +47,30 @@ TEST(ClusterFile, names_what_is_wrong) {
   EXPECT_EQ(cluster_error(fine + "mode: fast\n"), "c.yaml:4: mode fast: expected sync or delayed");
   EXPECT_EQ(cluster_error(fine + "usd_per_h: {T4: 3}\n"),
             "c.yaml:4: usd_per_h.T4 3: expected a machine such as T4@gcp:us");
-  EXPECT_TRUE(cluster_error(fine + "peer: 3\n")
-                  .starts_with("c.yaml:4: peer: unknown; there are model, profile, tbs"));
+  EXPECT_EQ(cluster_error(fine + "peer: 3\ncodek: fp16\n"),
+            "c.yaml:5: codek: unknown key; did you mean \"codec\"?\n"
+            "c.yaml:4: peer: unknown key; did you mean \"peers\"?");
+  EXPECT_EQ(cluster_error("model: CONV\ntsb: 3\npeers: 1xT4@gcp:us\n"),
+            "c.yaml:2: tsb: unknown key; did you mean \"tbs\"?\n"
+            "c.yaml: tbs is missing: expected a number from 1");
+  EXPECT_EQ(cluster_error(fine + "colour: red\n"),
+            "c.yaml:4: colour: unknown key; known here: codec, data_usd_per_gb, mode, model, pattern, peers, "
+            "profile, purchase, streams, tbs, usd_per_h");
+  EXPECT_EQ(cluster_error(fine + "codec: fp16\ncodec: fp32\n"), "c.yaml:5: codec: given twice");
   EXPECT_TRUE(cluster_error("model: [\n").starts_with("c.yaml:2: "));
   EXPECT_EQ(cluster_error("just words\n"), "c.yaml:1: expected names with values");
+}
+
+TEST(ClusterFile, of_aliases_that_stand_for_more_values_than_a_memory_holds_is_refused) {
+  const auto level = [](int number, const std::string& value) {
+    std::string text = "l" + std::to_string(number) + ": &l" + std::to_string(number) + " {";
+    for (char key = 'a'; key < 'k'; ++key) text += std::string(1, key) + ": " + value + ", ";
+    return text + "z: 1}\n";
+  };
+  std::string text = level(0, "1");
+  for (int number = 1; number < 12; ++number) text += level(number, "*l" + std::to_string(number - 1));
+  EXPECT_NE(cluster_error(text).find("expected at most 10000 values"), std::string::npos)
+      << cluster_error(text);
 }
 
 TEST(Profile, is_what_was_written) {

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/nearest_name.h"
 #include "base/number.h"
 
 namespace tw {
@@ -18,6 +19,9 @@ namespace {
 /// Bytes of a parameter on the wire; int8 and int4 carry a scale of 2 bytes for 256 and 64 values.
 constexpr std::array<std::pair<std::string_view, double>, 5> kCodecs{
     {{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"int8", 1 + 2.0 / 256}, {"int4", 0.5 + 2.0 / 64}}};
+
+/// Aliases of aliases can stand for more values than a memory holds.
+constexpr std::size_t kMostFields = 10'000;
 
 }  // namespace
 
@@ -44,7 +48,10 @@ class YamlFlattening {
             fmt::format("{}:{}: {}: expected a value or a list of values", fields_.file_, line, name)};
       value += (value.empty() ? "" : ";") + item.Scalar();
     }
-    fields_.fields_[name] = {value, line, false};
+    if (!fields_.fields_.try_emplace(name, YamlFields::Field{value, line, false}).second)
+      return Error{fmt::format("{}:{}: {}: given twice", fields_.file_, line, name)};
+    if (fields_.fields_.size() > kMostFields)
+      return Error{fmt::format("{}:{}: expected at most {} values", fields_.file_, line, kMostFields)};
     return Unit{};
   }
 
@@ -65,7 +72,7 @@ Result<YamlFields> YamlFields::read(const std::string& file, std::string_view te
 }
 
 std::string YamlFields::text(const std::string& name) {
-  known_.push_back(name);
+  known_.insert(name);
   const auto found = fields_.find(name);
   if (found == fields_.end()) return "";
   found->second.used = true;
@@ -88,12 +95,12 @@ double YamlFields::number(const std::string& name, CsvRange range) {
 
 double YamlFields::number_or(const std::string& name, double other, CsvRange range) {
   if (has(name)) return number(name, range);
-  known_.push_back(name);
+  known_.insert(name);
   return other;
 }
 
 std::vector<std::pair<std::string, std::string>> YamlFields::map(const std::string& name) {
-  known_.push_back(name);
+  known_.insert(name);
   std::vector<std::pair<std::string, std::string>> entries;
   for (auto& [key, field] : fields_) {
     if (!key.starts_with(name + ".")) continue;
@@ -113,13 +120,26 @@ void YamlFields::complain(const std::string& name, const std::string& expected) 
 }
 
 Status YamlFields::finish() const {
-  if (problem_) return *problem_;
-  for (const auto& [name, field] : fields_) {
-    if (!field.used)
-      return Error{
-          fmt::format("{}:{}: {}: unknown; there are {}", file_, field.line, name, fmt::join(known_, ", "))};
-  }
-  return Unit{};
+  std::vector<std::string> problems;
+  for (const auto& [name, field] : fields_)
+    if (!field.used) problems.push_back(unknown(name, field.line));
+  // A value that is missing may be the one whose name is misspelt: the unknown names come first.
+  if (problem_) problems.push_back(problem_->message);
+  if (problems.empty()) return Unit{};
+  return Error{fmt::format("{}", fmt::join(problems, "\n"))};
+}
+
+std::string YamlFields::unknown(const std::string& name, int line) const {
+  const std::vector<std::string> known(known_.begin(), known_.end());
+  const std::string meant = nearest_name(name, known);
+  return fmt::format("{}:{}: {}: unknown key; {}", file_, line, name,
+                     meant.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
+                                   : fmt::format("did you mean \"{}\"?", meant));
+}
+
+bool YamlFields::has(const std::string& name) {
+  known_.insert(name);
+  return fields_.find(name) != fields_.end();
 }
 
 double codec_bytes_per_param(YamlFields& fields) {

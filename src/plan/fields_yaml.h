@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,7 @@ class YamlFields {
  public:
   static Result<YamlFields> read(const std::string& file, std::string_view text);
 
-  bool has(const std::string& name) const { return fields_.find(name) != fields_.end(); }
+  bool has(const std::string& name);
 
   /// Empty where there is none. A list: its items, joined by ";".
   std::string text(const std::string& name);
@@ -31,10 +32,12 @@ class YamlFields {
 
   void complain(const std::string& name, const std::string& expected);
 
-  /// The first problem, or a field that was not asked for.
+  /// The fields that were not asked for, each with the name that may have been meant, and the first problem.
   Status finish() const;
 
  private:
+  std::string unknown(const std::string& name, int line) const;
+
   struct Field {
     std::string value;
     int line = 0;
@@ -45,7 +48,7 @@ class YamlFields {
 
   std::string file_;
   std::map<std::string, Field> fields_;
-  std::vector<std::string> known_;
+  std::set<std::string> known_;  ///< names that were asked for
   std::optional<Error> problem_;
 };
 

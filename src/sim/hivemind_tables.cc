@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "base/csv.h"
 #include "base/median.h"
+#include "base/text_file.h"
 
 namespace tw {
 namespace {
@@ -17,9 +16,9 @@ constexpr double kBytesPerGbit = 125e6;
 constexpr double kEightGpuMicrobatch = 256;  // of the DGX-2; experiments.csv gives the median over peers
 
 Result<CsvTable> read_table(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return Error{path + ": cannot be read"};
-  return CsvTable::parse(path, std::string(std::istreambuf_iterator<char>(file), {}), {});
+  const auto text = read_text_file(path);
+  if (!text) return text.error();
+  return CsvTable::parse(path, text.value(), {});
 }
 
 /// 0 where the field is empty.

@@ -63,7 +63,8 @@ TEST_F(TablesTest, say_what_they_lack) {
   write("network.csv", "src,dst,gbit_s,rtt_ms\ngc:us,gc:eu,0.2\n");
   EXPECT_EQ(read_reference(folder).error().message,
             folder + "/network.csv:2: 3 fields, expected 4 as in the header: src,dst,gbit_s,rtt_ms");
-  EXPECT_EQ(read_reference("/nowhere").error().message, "/nowhere/experiments.csv: cannot be read");
+  EXPECT_EQ(read_reference("/nowhere").error().message,
+            "/nowhere/experiments.csv: cannot be read: No such file or directory");
 }
 
 }  // namespace

@@ -11,9 +11,9 @@
 #include <variant>
 
 #include "base/check.h"
+#include "base/nearest_name.h"
 #include "base/number.h"
 #include "sim/checkers.h"
-#include "train/nearest_name.h"
 
 namespace tw {
 namespace {
@@ -490,12 +490,8 @@ std::string assign(const ScenarioField& field, const GivenWords& given, Scenario
 }
 
 std::string did_you_mean(std::string_view written, std::span<const std::string> known) {
-  const auto nearest =
-      std::min_element(known.begin(), known.end(), [&](std::string_view a, std::string_view b) {
-        return edit_distance(written, a) < edit_distance(written, b);
-      });
-  if (nearest == known.end() || !resembles(written, *nearest)) return "";
-  return fmt::format("; did you mean \"{}\"?", *nearest);
+  const std::string nearest = nearest_name(written, known);
+  return nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest);
 }
 
 std::string unknown_scenario_key(ScenarioSection section, std::string_view name) {

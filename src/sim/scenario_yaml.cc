@@ -6,15 +6,12 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 #include <vector>
 
+#include "base/text_file.h"
 #include "sim/scenario_fields.h"
 
 namespace tw {
@@ -186,14 +183,9 @@ Result<Scenario> parse_scenario(const std::string& text, const std::string& file
 }
 
 Result<Scenario> read_scenario(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file) {
-    const int why = std::filesystem::is_directory(path) ? EISDIR : errno;
-    return Error{fmt::format("{}: cannot be read: {}", path, std::strerror(why))};
-  }
-  return parse_scenario(text, path);
+  const auto text = read_text_file(path, kMostYamlBytes);
+  if (!text) return text.error();
+  return parse_scenario(text.value(), path);
 }
 
 }  // namespace tw

@@ -48,6 +48,9 @@ struct Columns {
   }
 };
 
+/// Of a trace: three years.
+constexpr double kLongest_s = 1e8;
+
 /// Machines come and go, one row after the other.
 class Fleet {
  public:
@@ -55,7 +58,8 @@ class Fleet {
 
   /// What is wrong with the time; empty when it is right.
   std::string at(double seconds) {
-    if (seconds < 0) return "expected seconds from 0 on";
+    if (!(seconds >= 0 && seconds <= kLongest_s))
+      return fmt::format("expected seconds from 0 to {:.15g}", kLongest_s);
     if (from_seconds(seconds) < now_) {
       return fmt::format("expected {:g} or later, the time of the row before", to_seconds(now_));
     }
@@ -156,8 +160,8 @@ class TraceReading {
   std::string take_count(const std::vector<std::string>& cells, Fleet& fleet) {
     const std::string& text = cell(cells, columns_->available);
     const auto machines = parse_number<double>(text);
-    const bool whole = machines && *machines == static_cast<int>(*machines);
-    if (!whole || *machines < 0 || *machines > 10'000) {
+    const bool in_range = machines && *machines >= 0 && *machines <= 10'000;  // not so for NaN
+    if (!in_range || *machines != static_cast<int>(*machines)) {
       return fmt::format("available {}: expected a whole number from 0 to 10000", text);
     }
     fleet.set_available(static_cast<int>(*machines));

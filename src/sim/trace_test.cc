@@ -68,6 +68,12 @@ TEST(Trace, errors_name_file_line_value_and_what_was_expected) {
             "spot.csv:3: available -1: expected a whole number from 0 to 10000");
   EXPECT_EQ(complaint("t_seconds,available\n0,1\n\nfive,1\n"),
             "spot.csv:4: t_seconds five: expected a number");
+  for (const std::string time : {"nan", "inf", "1e300", "-1"})
+    EXPECT_EQ(complaint("t_seconds,available\n0,1\n" + time + ",1\n"),
+              "spot.csv:3: t_seconds " + time + ": expected seconds from 0 to 100000000");
+  for (const std::string machines : {"nan", "inf", "1e300", "1.5"})
+    EXPECT_EQ(complaint("t_seconds,available\n0,1\n5," + machines + "\n"),
+              "spot.csv:3: available " + machines + ": expected a whole number from 0 to 10000");
   EXPECT_EQ(complaint("t_seconds,available\n9,1\n5,1\n"),
             "spot.csv:3: t_seconds 5: expected 9 or later, the time of the row before");
   EXPECT_EQ(complaint("t_seconds,available\n9,1,3\n"), "spot.csv:2: \"9,1,3\": expected 2 columns");

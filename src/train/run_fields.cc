@@ -13,8 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/nearest_name.h"
 #include "base/number.h"
-#include "train/nearest_name.h"
 
 namespace tw {
 namespace {
@@ -66,6 +66,10 @@ struct RunField {
 namespace {
 
 constexpr Bounds kAtLeastOne{.low = 1};
+/// A round of more samples would take days on any machines there are.
+constexpr Bounds kBatch{.low = 1, .high = 1e9};
+/// Samples of one pass are in memory at once.
+constexpr Bounds kMicrobatch{.low = 1, .high = 1 << 20};
 constexpr Bounds kShare{.low = 0, .high = 1};
 constexpr Bounds kBelowOne{.low = 0, .high = 1, .below_high = true};
 constexpr Bounds kPositive{.low = 0, .above_low = true};
@@ -98,9 +102,9 @@ constexpr RunField kFields[] = {
 
     {"training", "target_batch_size",
      "samples of a round, over all peers (fewer where one is lost while gradients are averaged)",
-     [](RunOptions& o) -> Place { return &o.target_batch_size; }, kAtLeastOne},
+     [](RunOptions& o) -> Place { return &o.target_batch_size; }, kBatch},
     {"training", "microbatch", "samples of one forward and backward pass",
-     [](RunOptions& o) -> Place { return &o.microbatch; }, kAtLeastOne},
+     [](RunOptions& o) -> Place { return &o.microbatch; }, kMicrobatch},
     {"training", "rounds", "updates until the run ends", [](RunOptions& o) -> Place { return &o.rounds; },
      kAtLeastOne},
     {"training", "seed", "decides initial parameters, sample order and dropout",
@@ -217,13 +221,15 @@ struct DurationUnit {
   double seconds;
 };
 
+constexpr double kLongest_s = 365 * 86400.0;
 constexpr DurationUnit kDurationUnits[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
 
 std::optional<Duration> parse_duration(std::string_view text) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
   const auto number = parse_number<double>(text.substr(0, digits));
   for (const auto& [name, seconds] : kDurationUnits) {
-    if (number && text.substr(digits) == name) return from_seconds(*number * seconds);
+    if (number && text.substr(digits) == name && *number * seconds <= kLongest_s)
+      return from_seconds(*number * seconds);
   }
   return std::nullopt;
 }
@@ -231,7 +237,7 @@ std::optional<Duration> parse_duration(std::string_view text) {
 std::string bounds_text(const Bounds& bounds) {
   const std::string low = fmt::format(" {} {}", bounds.above_low ? "above" : "of at least", bounds.low);
   if (bounds.high == kUnbounded) return low;
-  return low + fmt::format(" and {} {}", bounds.below_high ? "below" : "at most", bounds.high);
+  return low + fmt::format(" and {} {:.15g}", bounds.below_high ? "below" : "at most", bounds.high);
 }
 
 std::string whole_number_text(const Bounds& bounds) {
@@ -255,7 +261,9 @@ struct Expectation {
 
   std::string operator()(const std::optional<bool>*) const { return "true or false"; }
 
-  std::string operator()(const Duration*) const { return "a duration such as 20s (ms, s, m or h)"; }
+  std::string operator()(const Duration*) const {
+    return "a duration such as 20s (ms, s, m or h), at most a year";
+  }
 
   std::string operator()(const ModelPlace&) const {
     return fmt::format("{} or a file", fmt::join(kModels, ", "));

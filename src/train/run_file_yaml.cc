@@ -5,14 +5,11 @@
 #include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <string_view>
 
+#include "base/text_file.h"
 #include "train/run_fields.h"
 
 namespace tw {
@@ -29,12 +26,10 @@ class Reading {
       : path_(std::move(path)), folder_(std::filesystem::absolute(path_).parent_path()) {}
 
   void read_file() {
-    errno = 0;
-    std::ifstream file(path_);
-    const std::string text(std::istreambuf_iterator<char>(file), {});
-    if (!file) return fault(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
+    const auto text = read_text_file(path_, kMostYamlBytes);
+    if (!text) return fault(text.error().message);
     try {
-      collect_top(YAML::Load(text));
+      collect_top(YAML::Load(text.value()));
     } catch (const YAML::Exception& e) {
       fault(fmt::format("{}: {}", line_of(e.mark), e.msg));
     }

@@ -154,10 +154,21 @@ TEST_F(RunFile, refuses_values_of_another_kind_or_out_of_range) {
             "2: training.rounds: expected a whole number of at least 1, found \"1.5\"");
   EXPECT_EQ(training("rounds: [1]"),
             "2: training.rounds: expected a whole number of at least 1, found a list");
+  EXPECT_EQ(training("microbatch: 1099511627776"),
+            "2: training.microbatch: expected a whole number of at least 1 and at most 1048576, found "
+            "\"1099511627776\"");
+  EXPECT_EQ(
+      training("target_batch_size: 4611686018427387904"),
+      "2: training.target_batch_size: expected a whole number of at least 1 and at most 1000000000, found "
+      "\"4611686018427387904\"");
+  EXPECT_EQ(training("patience: 1000000000000h"),
+            "2: training.patience: expected a duration such as 20s (ms, s, m or h), at most a year, found "
+            "\"1000000000000h\"");
   EXPECT_EQ(training("rounds:"), "2: training.rounds: expected a whole number of at least 1, found nothing");
   EXPECT_EQ(training("seed: -1"), "2: training.seed: expected a whole number, found \"-1\"");
-  EXPECT_EQ(training("patience: 20"),
-            "2: training.patience: expected a duration such as 20s (ms, s, m or h), found \"20\"");
+  EXPECT_EQ(
+      training("patience: 20"),
+      "2: training.patience: expected a duration such as 20s (ms, s, m or h), at most a year, found \"20\"");
   EXPECT_EQ(complaint(data_ + "optimizer: {momentum: 1}"),
             "2: optimizer.momentum: expected a number of at least 0 and below 1, found \"1\"");
   EXPECT_EQ(complaint(data_ + "schedule: {learning_rate: 0}"),
@@ -210,8 +221,12 @@ TEST_F(RunFile, places_errors_of_syntax) {
 
 TEST(RunFileReference, has_a_row_for_every_key) {
   const std::string table = run_file_reference();
-  EXPECT_THAT(table, HasSubstr("| `training.microbatch` | a whole number of at least 1 | `32` |"));
-  EXPECT_THAT(table, HasSubstr("| `training.patience` | a duration such as 20s (ms, s, m or h) | `20s` |"));
+  EXPECT_THAT(
+      table,
+      HasSubstr("| `training.microbatch` | a whole number of at least 1 and at most 1048576 | `32` |"));
+  EXPECT_THAT(
+      table,
+      HasSubstr("| `training.patience` | a duration such as 20s (ms, s, m or h), at most a year | `20s` |"));
   EXPECT_THAT(table, HasSubstr("| `optimizer.kind` | sgd or adamw or lamb | `adamw` |"));
   EXPECT_THAT(table,
               HasSubstr("| `checkpoint.keep` | a whole number of at least 1 and at most 1000 | `2` |"));

@@ -34,14 +34,16 @@ enum class Phase {
   start,       ///< the process takes part from now on
   stop,        ///< the process ends, and why
   kill,        ///< whoever drives an experiment ends a peer (never emitted by a peer itself)
+  log,         ///< about the log itself: a further file begins, or lines are missing and why
 };
 
 /// In the order of the constants.
-inline constexpr std::array<std::string_view, 20> kPhaseNames = {
-    "accumulate", "probe", "call",    "scatter", "gather",     "commit",   "apply",  "wait",  "lead", "join",
-    "leave",      "lost",  "reissue", "restore", "checkpoint", "evaluate", "refuse", "start", "stop", "kill"};
+inline constexpr std::array<std::string_view, 21> kPhaseNames = {
+    "accumulate", "probe",    "call",   "scatter", "gather", "commit",  "apply",
+    "wait",       "lead",     "join",   "leave",   "lost",   "reissue", "restore",
+    "checkpoint", "evaluate", "refuse", "start",   "stop",   "kill",    "log"};
 
-static_assert(kPhaseNames.size() == static_cast<std::size_t>(Phase::kill) + 1);
+static_assert(kPhaseNames.size() == static_cast<std::size_t>(Phase::log) + 1);
 
 inline std::string_view name_of(Phase phase) { return kPhaseNames.at(static_cast<std::size_t>(phase)); }
 

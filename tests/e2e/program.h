@@ -155,6 +155,8 @@ class ProgramTest : public testing::Test {
 
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
 
+  const std::string& folder() const { return folder_; }
+
   /// A run file; extra: further lines of YAML.
   std::string write_run(const TestRun& run, const std::string& extra = "",
                         const std::string& name = "run.yaml") const {

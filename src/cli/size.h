@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace tw {
+
+/// "64MiB", "256MB", "100": bytes, above 0 and at most 1 TiB; nothing for other texts.
+std::optional<std::uint64_t> parse_size(const std::string& text);
+
+/// "64 MiB", in the largest unit of which it is a whole number.
+std::string size_text(std::uint64_t bytes);
+
+}  // namespace tw

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace tw {
+
+/// A file that only grows, by pieces that are written as a whole or not at all: what a failed write left of a
+/// piece is cut off, at the latest before the next one. Handed to the system at once, not made durable. Calls
+/// block; one at a time.
+class LogFile {
+ public:
+  LogFile() = default;
+  ~LogFile();
+  LogFile(LogFile&& other) noexcept;
+  LogFile& operator=(LogFile&& other) noexcept;
+
+  /// Creates it where it is missing. After an error the file that was open before is still open.
+  std::error_code open(const std::string& path);
+
+  bool is_open() const { return file_ >= 0; }
+
+  std::error_code append(std::string_view piece);
+
+  /// Drops what lies behind the first `bytes` of a regular file.
+  std::error_code cut(std::uint64_t bytes);
+
+  /// Bytes of whole pieces.
+  std::uint64_t size() const { return size_; }
+
+ private:
+  int file_ = -1;
+  std::uint64_t size_ = 0;
+  bool torn_ = false;  ///< there may be a part of a piece behind size_
+};
+
+/// A log is one file, events-7.jsonl, until that is full; then events-7.2.jsonl goes on, and so forth. Part 1
+/// has the name of the log.
+std::string log_part_path(const std::string& path, std::uint64_t part);
+
+/// The parts of a log that are there, rising.
+std::vector<std::uint64_t> log_parts(const std::string& path);
+
+/// The logs of which a folder has parts: their paths, by name. Error: why the folder cannot be read.
+std::vector<std::string> logs_in_folder(const std::string& folder, std::error_code& error);
+
+}  // namespace tw
