@@ -140,8 +140,11 @@ TEST(ScenarioFile, suggests_the_name_that_was_meant) {
             "\"fp6\"; did you mean "
             "\"fp16\"?");
   EXPECT_THAT(complaint("checkers: [I1, I99]"), HasSubstr("found \"I99\"; there are I1, "));
-  EXPECT_EQ(complaint("sites: [{name: east, peers: 2}]\nlinks: [{from: aest}]"),
-            "a.yaml:2: links.from: expected the name of a site (east), found \"aest\"");
+  EXPECT_EQ(
+      complaint("sites: [{name: east, peers: 2}]\nlinks: [{from: aest}]"),
+      "a.yaml:2: links.from: expected the name of a site (east), found \"aest\"; did you mean \"east\"?");
+  EXPECT_EQ(complaint("sites: [{name: east, peers: 2}]\nlinks: [{from: north}]"),
+            "a.yaml:2: links.from: expected the name of a site (east), found \"north\"");
   EXPECT_EQ(complaint("sites: [{name: eastern, peers: 2}]\nlinks: [{to: eastren}]"),
             "a.yaml:2: links.to: expected the name of a site (eastern), found \"eastren\"; did you mean "
             "\"eastern\"?");
