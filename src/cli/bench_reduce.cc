@@ -23,6 +23,7 @@ constexpr Duration kPumpTime = std::chrono::milliseconds(500);
 /// What was measured, over all turns.
 struct Totals {
   std::vector<double> seconds, committed_s, cpu_s_per_gb, disturbed_s, pumped, pump_cpu;
+  std::vector<double> call_s, sums_s, mean_s, commit_s, kernel_s_per_gb, peak_memory;
   std::map<PeerId, std::vector<double>> bytes_sent;
   std::map<std::string, RivalTimes> rivals;
   bool identical = true;
@@ -39,6 +40,12 @@ void add(Totals& totals, const CrewOutcome& outcome) {
     totals.seconds.push_back(round.mean_s);
     totals.committed_s.push_back(round.commit_s);
     totals.cpu_s_per_gb.push_back(round.cpu_s / (sent / 1e9));
+    totals.call_s.push_back(round.call_s);
+    totals.sums_s.push_back(std::max(0.0, round.sums_s - round.call_s));
+    totals.mean_s.push_back(std::max(0.0, round.mean_s - std::max(round.sums_s, round.call_s)));
+    totals.commit_s.push_back(round.commit_s - round.mean_s);
+    totals.kernel_s_per_gb.push_back(round.kernel_s / (sent / 1e9));
+    totals.peak_memory.push_back(round.peak_memory);
   }
   if (outcome.disturbed) totals.disturbed_s.push_back(outcome.disturbed->commit_s);
   if (outcome.identical || !totals.identical) return;
@@ -128,6 +135,15 @@ void fill(BenchResult& result, const ReduceOptions& options, const Totals& total
   const double gb = 2 * static_cast<double>(result.peers - 1) * static_cast<double>(options.bytes) / 1e9;
   for (const auto& [rival, times] : totals.rivals)
     result.rivals[rival] = times_over(times.seconds, median(times.cpu_s) / gb);
+  result.round_s = totals.seconds;
+  result.parts = {
+      .call_s = median(totals.call_s),
+      .sums_s = median(totals.sums_s),
+      .mean_s = median(totals.mean_s),
+      .commit_s = median(totals.commit_s),
+      .kernel_s_per_gb = median(totals.kernel_s_per_gb),
+      .own_s_per_gb = result.tradewind.cpu_s_per_gb - median(totals.kernel_s_per_gb),
+      .memory_vectors = *std::ranges::max_element(totals.peak_memory) / static_cast<double>(options.bytes)};
   result.identical = totals.identical;
   result.difference = totals.difference;
   if (options.disturbance)

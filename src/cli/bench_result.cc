@@ -65,6 +65,19 @@ std::string render(const BenchResult& result) {
   text +=
       fmt::format("sent by a peer in a round: {:.2f} MB on average; {}\n", result.bytes_sent_per_peer / 1e6,
                   result.identical ? "identical on all peers" : "DIFFERENT: " + result.difference);
+  const RoundParts& parts = result.parts;
+  text += fmt::format(
+      "a round: call {:.4f} s, contributions {:.4f} s, mean {:.4f} s, commit {:.4f} s; CPU s/GB: kernel "
+      "{:.2f}, "
+      "own {:.2f}; memory of a peer: {:.1f} vectors\n",
+      parts.call_s, parts.sums_s, parts.mean_s, parts.commit_s, parts.kernel_s_per_gb, parts.own_s_per_gb,
+      parts.memory_vectors);
+  if (result.bound_s) {
+    text += "share of the bound, round by round:";
+    for (const double seconds : result.round_s)
+      text += fmt::format(" {:.0f}", 100 * *result.bound_s / seconds);
+    text += " %\n";
+  }
   if (const auto& d = result.disturbed)
     text += fmt::format("{}: {:.4f} s until committed, undisturbed {:.4f} s ({:.2f} times)\n", d->what,
                         d->disturbed_s, d->undisturbed_s, d->disturbed_s / d->undisturbed_s);

@@ -20,6 +20,17 @@ struct SystemTimes {
   double cpu_s_per_gb = 0;  ///< of all peers, for each GB that crossed a link
 };
 
+/// Where the time of a round went; medians over the measured rounds.
+struct RoundParts {
+  double call_s = 0;           ///< until the last peer has the plan
+  double sums_s = 0;           ///< from then until all contributions are handed out and added
+  double mean_s = 0;           ///< from then until the last peer holds the whole mean
+  double commit_s = 0;         ///< from then until the last peer knows that it is committed
+  double kernel_s_per_gb = 0;  ///< of cpu_s_per_gb, what the kernel used
+  double own_s_per_gb = 0;     ///< the rest: encoding, adding, digests, encryption
+  double memory_vectors = 0;   ///< most of a peer's memory, in vectors of fp32
+};
+
 /// What was disturbed, and how long the round took until all survivors had it committed, against one that was
 /// not.
 struct DisturbedTimes {
@@ -41,6 +52,8 @@ struct BenchResult {
   std::uint64_t streams = 0;  ///< most data streams between two peers; 0: as many as help
   bool tls = false;           ///< of tradewind's peers; the others have none
   SystemTimes tradewind;
+  RoundParts parts;
+  std::vector<double> round_s;  ///< of tradewind, each measured round in turn
   std::optional<double> bound_s;
   std::optional<double> bound_cpu_s_per_gb;
   double bytes_sent_per_peer = 0;  ///< mean over the peers, in a round

@@ -26,6 +26,14 @@ std::string to_json(const BenchResult& result) {
                {"bytes_sent_per_peer", result.bytes_sent_per_peer},
                {"bytes_sent", result.bytes_sent},
                {"cpu_s_per_gb", result.tradewind.cpu_s_per_gb},
+               {"round_s", result.round_s},
+               {"call_s", result.parts.call_s},
+               {"contributions_s", result.parts.sums_s},
+               {"mean_s", result.parts.mean_s},
+               {"commit_s", result.parts.commit_s},
+               {"kernel_s_per_gb", result.parts.kernel_s_per_gb},
+               {"own_s_per_gb", result.parts.own_s_per_gb},
+               {"memory_vectors", result.parts.memory_vectors},
                {"identical", result.identical},
                {"vs", Json::object()}};
   if (result.bound_s) json["bound_share"] = *result.bound_s / result.tradewind.seconds;

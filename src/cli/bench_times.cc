@@ -32,9 +32,14 @@ Result<RoundTimes> times_of(const PeerLogs& logs, Round round, Instant begun) {
     const Event* commit = first_of(log, Phase::commit, round);
     if (call == nullptr || gather == nullptr || commit == nullptr)
       return Error{fmt::format("peer {} took no part in round {}", to_string(peer), round)};
+    const Event* scatter = first_of(log, Phase::scatter, round);
+    times.call_s = std::max(times.call_s, to_seconds(call->at - begun));
+    times.sums_s = std::max(times.sums_s, to_seconds((scatter == nullptr ? gather : scatter)->at - begun));
     times.mean_s = std::max(times.mean_s, to_seconds(gather->at - begun));
     times.commit_s = std::max(times.commit_s, to_seconds(commit->at - begun));
     times.cpu_s += grown(*call, *commit, "cpu_s");
+    times.kernel_s += grown(*call, *commit, "kernel_s");
+    times.peak_memory = std::max(times.peak_memory, number_in(*commit, "peak_memory").value_or(0));
     times.bytes_sent[peer] = grown(*call, *commit, "bytes_sent");
   }
   return times;

@@ -15,9 +15,13 @@ namespace tw::bench {
 
 /// One round, as the peers saw it whose logs are here.
 struct RoundTimes {
+  double call_s = 0;                    ///< until the last peer has the plan
+  double sums_s = 0;                    ///< until the last peer has handed out and added all contributions
   double mean_s = 0;                    ///< until the last peer holds the whole mean
   double commit_s = 0;                  ///< until the last peer knows that it is committed
   double cpu_s = 0;                     ///< of all these peers, each from its call to its commit
+  double kernel_s = 0;                  ///< of that, what the kernel used
+  double peak_memory = 0;               ///< bytes, of the peer that ever had most
   std::map<PeerId, double> bytes_sent;  ///< by each, in the same time
 };
 

@@ -13,10 +13,12 @@ std::vector<LogEntry> log_of(PeerId peer, double call_s, double gather_s, double
   const auto entry = [&](double seconds, Phase phase, std::vector<std::pair<std::string, double>> numbers) {
     return LogEntry{peer, 0, {.at = at(seconds), .phase = phase, .round = 7, .numbers = std::move(numbers)}};
   };
-  return {entry(call_s, Phase::call, {{"cpu_s", 10}, {"bytes_sent", 1000}}),
-          entry(call_s + 0.1, Phase::call, {{"cpu_s", 11}, {"bytes_sent", 1500}}),
-          entry(gather_s, Phase::gather, {}),
-          entry(commit_s, Phase::commit, {{"cpu_s", 10.5}, {"bytes_sent", 3000}})};
+  return {
+      entry(call_s, Phase::call, {{"cpu_s", 10}, {"kernel_s", 4}, {"bytes_sent", 1000}}),
+      entry(call_s + 0.1, Phase::call, {{"cpu_s", 11}, {"bytes_sent", 1500}}),
+      entry(gather_s - 0.25, Phase::scatter, {}), entry(gather_s, Phase::gather, {}),
+      entry(commit_s, Phase::commit,
+            {{"cpu_s", 10.5}, {"kernel_s", 4.25}, {"peak_memory", 1e6 * commit_s}, {"bytes_sent", 3000}})};
 }
 
 PeerLogs two_peers() {
@@ -25,9 +27,13 @@ PeerLogs two_peers() {
 
 TEST(RoundTimes, end_with_the_last_peer_and_add_up_what_all_used_since_their_first_call) {
   const auto times = times_of(two_peers(), 7, at(1.0)).value();
+  EXPECT_DOUBLE_EQ(times.call_s, 0.2);
+  EXPECT_DOUBLE_EQ(times.sums_s, 1.25);
   EXPECT_DOUBLE_EQ(times.mean_s, 1.5);
   EXPECT_DOUBLE_EQ(times.commit_s, 2.1);
   EXPECT_DOUBLE_EQ(times.cpu_s, 1.0);
+  EXPECT_DOUBLE_EQ(times.kernel_s, 0.5);
+  EXPECT_DOUBLE_EQ(times.peak_memory, 3.1e6);
   EXPECT_EQ(times.bytes_sent, (std::map<PeerId, double>{{PeerId{1}, 2000}, {PeerId{2}, 2000}}));
 }
 

@@ -80,6 +80,8 @@ Event PeerProcess::completed(Event event) const {
   if (event.phase == Phase::start && !options_.tls) event.numbers.emplace_back("insecure", 1);
   if (event.phase != Phase::call && event.phase != Phase::commit) return event;
   event.numbers.emplace_back("cpu_s", cpu_seconds());
+  event.numbers.emplace_back("kernel_s", kernel_seconds());
+  event.numbers.emplace_back("peak_memory", peak_memory_bytes());
   event.numbers.emplace_back("bytes_sent", static_cast<double>(network_.total().sent));
   return event;
 }

@@ -20,7 +20,8 @@ class Bench : public ProgramTest {
 TEST_F(Bench, measures_the_whole_thing_and_counts_its_bytes) {
   const auto json = reduce({"--peers", "3", "--bytes", "3MiB", "--codec", "fp16"});
   ASSERT_TRUE(json.is_object()) << content_of(path("stdout.txt"));
-  for (const char* key : {"seconds", "bound_s", "bound_share", "bytes_sent_per_peer", "cpu_s_per_gb"}) {
+  for (const char* key : {"seconds", "bound_s", "bound_share", "bytes_sent_per_peer", "cpu_s_per_gb",
+                          "contributions_s", "own_s_per_gb", "memory_vectors"}) {
     ASSERT_TRUE(json[key].is_number()) << key;
     EXPECT_GT(json[key], 0) << key;
   }
