@@ -3,6 +3,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "sim/checker.h"
@@ -76,23 +77,40 @@ class KnownState final : public Checker {
 };
 
 /// I8: one history, but for branches that are marked as decided without a majority; and nobody decides so
-/// before the record before is as old as the patience (as long as no peer's clock has jumped).
+/// before the record before is as old as the patience (as long as no peer's clock has jumped). Nobody gives
+/// up a history for one of which a majority decided fewer samples (or as many, and fewer were in all), and
+/// every record counts them rightly: both are found anew here from the records, their marks and their
+/// members.
 class OneHistory final : public Checker {
  public:
   OneHistory(const Rules& rules, const Ledger& ledger) : Checker("I8"), rules_(rules), ledger_(ledger) {}
 
+  void on_event(PeerId peer, const Event& event) override;
   void on_commit(const Sighting& sighting) override;
+  void on_applied(const Sighting& sighting) override;
 
   void on_look(const Survivor& survivor) override { now_ = survivor.now; }
 
   void on_strike(const Strike& strike) override { jumped_ = jumped_ || strike.kind == FaultKind::clock_jump; }
 
  private:
+  /// Of the history that ends with a record.
+  struct Weight {
+    std::uint64_t by_majority = 0;  ///< samples
+    std::uint64_t in_all = 0;
+    std::vector<PeerId> awaited;  ///< before the first sum goes on
+
+    auto sums() const { return std::pair(by_majority, in_all); }
+  };
+
   void judge_patience(const Sighting& sighting);
+  const Weight& weigh(const Digest& digest);
 
   Rules rules_;
   const Ledger& ledger_;
-  Instant now_{};  ///< of the last look
+  std::map<Digest, Weight> weights_;
+  std::map<PeerId, Digest> heads_;  ///< of the processes
+  Instant now_{};                   ///< of the last look
   bool jumped_ = false;
   std::map<Round, std::set<Digest>> records_;
   std::map<Digest, Instant> decided_;  ///< first seen

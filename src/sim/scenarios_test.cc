@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Files, EveryScenario,
                          file_name);
 INSTANTIATE_TEST_SUITE_P(Files, Replay,
                          testing::Values("bulk", "disks", "hostile", "kills", "lost_majority", "partitions",
-                                         "sites", "spot", "storm", "uneven"),
+                                         "sites", "spot", "storm", "thin_lines", "uneven"),
                          file_name);
 
 /// Runs beyond those above that have shown a fault of the protocol (docs/simulation.md).

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "swarm/batch.h"
+#include "swarm/lineage.h"
 #include "swarm/quorum.h"
 #include "swarm/soundness.h"
 #include "wire/frame.h"
@@ -225,7 +226,7 @@ bool Lead::may_decide() const { return (minority_ || quorum_present_) && !owners
 
 void Lead::feed() {
   const std::set<PeerId>& peers = eligible();
-  if (present().size() + candidates_.size() < options_.wait_for) return;
+  if (present().size() + candidates_.size() < options_.wait_for || !held_back_for_.empty()) return;
   std::vector<LeaseBook::Grant> grants = book_.feed(peers, options_.rarely);
   for (LeaseBook::Grant& grant : grants) {
     Pace& pace = paces_[grant.peer];
@@ -366,6 +367,7 @@ std::string Lead::site_of(PeerId peer) const {
 void Lead::propose(Plan plan) {
   plan.ballot = ballot_;
   plan.version = ++version_;
+  count_majority(plan.draft, head_);
   plan.expected_s = to_seconds(expected_reduce(plan));
   votes_.clear();
   slow_.clear();
@@ -478,6 +480,11 @@ Lead::Wait Lead::waiting() const {
       wait.why = "somebody who goes on with the run: all others leave";
     } else if (here < options_.wait_for) {
       wait.why = std::to_string(options_.wait_for - here) + " more peers to begin";
+    } else if (!held_back_for_.empty() && book_.has_free()) {
+      wait.peers = held_back_for_;
+      wait.why =
+          "the state of the run to be complete there: its line carries less than rounds make, "
+          "so no leases go out meanwhile";
     } else {
       wait.peers = book_.holders();
       wait.why = "gradients of leased microbatches";

@@ -6,11 +6,11 @@
 namespace tw {
 namespace {
 
-RangeSet range(std::uint64_t first, std::uint64_t count) { return RangeSet(Range{first, count}); }
+RangeSet ranged(std::uint64_t first, std::uint64_t count) { return RangeSet(Range{first, count}); }
 
 TEST(Work, does_what_was_leased_one_microbatch_after_the_other) {
   Work work(3);
-  work.lease(0, range(4, 2));
+  work.lease(0, ranged(4, 2));
   const std::optional<WorkItem> first = work.begin();
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(3U, first->round);
@@ -20,56 +20,56 @@ TEST(Work, does_what_was_leased_one_microbatch_after_the_other) {
   work.finish();
   EXPECT_EQ(5U, work.begin()->microbatch);
   EXPECT_TRUE(work.wants_more()) << "while the last one is computed";
-  EXPECT_FALSE(work.has_done_just(0, range(4, 2)));
+  EXPECT_FALSE(work.has_done_just(0, ranged(4, 2)));
   work.finish();
-  EXPECT_TRUE(work.has_done_just(0, range(4, 2)));
+  EXPECT_TRUE(work.has_done_just(0, ranged(4, 2)));
   EXPECT_TRUE(work.idle());
   EXPECT_FALSE(work.begin().has_value());
 }
 
 TEST(Work, gives_back_what_has_not_begun) {
   Work work(1);
-  work.lease(0, range(0, 4));
+  work.lease(0, ranged(0, 4));
   work.begin();
   work.finish();
   work.begin();
   work.drop_queued();
-  EXPECT_EQ((std::vector<SlotProgress>{{0, range(0, 1), range(1, 1)}}), work.progress());
+  EXPECT_EQ((std::vector<SlotProgress>{{0, ranged(0, 1), ranged(1, 1)}}), work.progress());
   work.finish();
   EXPECT_FALSE(work.begin().has_value());
-  EXPECT_TRUE(work.has_done_just(0, range(0, 2)));
+  EXPECT_TRUE(work.has_done_just(0, ranged(0, 2)));
 }
 
 TEST(Work, counts_a_microbatch_once_when_a_lease_comes_twice) {
   Work work(1);
-  work.lease(0, range(0, 2));
+  work.lease(0, ranged(0, 2));
   work.begin();
   work.finish();
   work.begin();
-  work.lease(0, range(0, 3));
+  work.lease(0, ranged(0, 3));
   work.finish();
   EXPECT_EQ(2U, work.begin()->microbatch);
   work.finish();
   EXPECT_FALSE(work.begin().has_value());
-  EXPECT_TRUE(work.has_done_just(0, range(0, 3)));
+  EXPECT_TRUE(work.has_done_just(0, ranged(0, 3)));
 }
 
 TEST(Work, keeps_slots_apart) {
   Work work(1);
-  work.lease(1, range(7, 1));
-  work.lease(0, range(2, 1));
+  work.lease(1, ranged(7, 1));
+  work.lease(0, ranged(2, 1));
   while (work.begin()) work.finish();
-  EXPECT_TRUE(work.has_done_just(0, range(2, 1)));
-  EXPECT_TRUE(work.has_done_just(1, range(7, 1)));
-  EXPECT_FALSE(work.has_done_just(2, range(7, 1)));
+  EXPECT_TRUE(work.has_done_just(0, ranged(2, 1)));
+  EXPECT_TRUE(work.has_done_just(1, ranged(7, 1)));
+  EXPECT_FALSE(work.has_done_just(2, ranged(7, 1)));
 }
 
 TEST(Work, can_be_leased_again_what_was_given_back) {
   Work work(1);
-  work.lease(0, range(0, 2));
+  work.lease(0, ranged(0, 2));
   work.drop_queued();
   EXPECT_TRUE(work.wants_more());
-  work.lease(1, range(1, 1));
+  work.lease(1, ranged(1, 1));
   EXPECT_EQ(1U, work.begin()->slot);
 }
 
@@ -88,32 +88,32 @@ TEST(Work, has_not_done_just_these_while_more_is_held_in_the_slot) {
 
 TEST(Work, takes_the_same_lease_once_more_when_its_slot_is_closed_but_nothing_new) {
   Work work(7);
-  work.lease(0, range(0, 2));
+  work.lease(0, ranged(0, 2));
   while (work.begin()) work.finish();
   work.close(0);
-  EXPECT_TRUE(work.lease(0, range(1, 1)));
+  EXPECT_TRUE(work.lease(0, ranged(1, 1)));
   EXPECT_TRUE(work.wants_more());
-  EXPECT_FALSE(work.lease(0, range(1, 2)));
+  EXPECT_FALSE(work.lease(0, ranged(1, 2)));
 }
 
 TEST(Work, knows_that_an_open_slot_has_other_than_these) {
   Work work(7);
-  work.lease(0, range(0, 2));
+  work.lease(0, ranged(0, 2));
   work.begin();
-  EXPECT_FALSE(work.has_other_than(0, range(0, 2))) << "it is on its way";
-  EXPECT_TRUE(work.has_other_than(0, range(0, 1)));
-  EXPECT_TRUE(work.has_other_than(0, range(1, 2)));
-  EXPECT_FALSE(work.has_other_than(0, range(0, 3)));
-  EXPECT_FALSE(work.has_other_than(1, range(0, 1))) << "there is nothing";
+  EXPECT_FALSE(work.has_other_than(0, ranged(0, 2))) << "it is on its way";
+  EXPECT_TRUE(work.has_other_than(0, ranged(0, 1)));
+  EXPECT_TRUE(work.has_other_than(0, ranged(1, 2)));
+  EXPECT_FALSE(work.has_other_than(0, ranged(0, 3)));
+  EXPECT_FALSE(work.has_other_than(1, ranged(0, 1))) << "there is nothing";
   work.finish();
   work.begin();
   work.finish();
   work.close(0);
-  EXPECT_FALSE(work.has_other_than(0, range(0, 2)));
-  EXPECT_TRUE(work.has_other_than(0, range(0, 1))) << "others have its sum";
-  EXPECT_TRUE(work.has_other_than(0, range(0, 3))) << "it can take nothing more";
+  EXPECT_FALSE(work.has_other_than(0, ranged(0, 2)));
+  EXPECT_TRUE(work.has_other_than(0, ranged(0, 1))) << "others have its sum";
+  EXPECT_TRUE(work.has_other_than(0, ranged(0, 3))) << "it can take nothing more";
   work.start_over();
-  EXPECT_FALSE(work.has_other_than(0, range(0, 3))) << "the sum is lost here, others have it";
+  EXPECT_FALSE(work.has_other_than(0, ranged(0, 3))) << "the sum is lost here, others have it";
 }
 
 TEST(Work, that_starts_over_has_done_nothing_and_uses_no_slot_again) {

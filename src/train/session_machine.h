@@ -18,6 +18,7 @@
 #include "sync/checkpoint.h"
 #include "sync/donor.h"
 #include "sync/fetch.h"
+#include "sync/ground.h"
 #include "train/session.h"
 #include "train/state.h"
 
@@ -92,6 +93,7 @@ class Session::Machine final : public NetworkEvents {
   double own_samples(const Record& record) const;
 
   // ---- session_sync.cc
+  bool has_history() const;
   void begin_catch_up();
   void poll_fetch();
   void restore(StateImage image, const std::string& from);
@@ -162,6 +164,7 @@ class Session::Machine final : public NetworkEvents {
   bool told_sources_done_ = true;
   int updates_under_way_ = 0;
   Instant caught_up_since_{};
+  Ground ground_;
   std::shared_ptr<CheckpointStore> checkpoints_;  // owners: this and the disk job under way
 
   // time and end

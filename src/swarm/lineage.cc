@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/lineage.h"
+
+#include <set>
+
+#include "swarm/quorum.h"
+
+namespace tw {
+
+void count_majority(Record& next, const Record& head) {
+  const bool stands_still = next.minority || !head.awaited.empty();
+  next.majority_samples = head.majority_samples + (stands_still ? 0 : next.samples);
+  next.awaited.clear();
+  if (!stands_still) return;
+  const std::vector<PeerId> awaited = head.awaited.empty() ? ids_of(head.members) : head.awaited;
+  const std::vector<PeerId> here = ids_of(next.members);
+  if (!is_quorum_of(awaited, {here.begin(), here.end()})) next.awaited = awaited;
+}
+
+}  // namespace tw
