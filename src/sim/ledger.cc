@@ -4,24 +4,25 @@
 #include <algorithm>
 
 namespace tw {
-namespace {
-
-bool is_newer(const Record& record, const Record& than) {
-  return record.round > than.round || (record.round == than.round && !record.minority && than.minority);
-}
-
-}  // namespace
 
 bool Ledger::add(const Digest& digest, const Record& record) {
-  const Record* before = newest();
-  const bool tie = before != nullptr && !is_newer(*before, record) && digest < newest_;
-  if (before == nullptr || is_newer(record, *before) || tie) newest_ = digest;
+  const Rank rank = rank_of(record, digest);
+  if (records_.empty() || goes_before(rank, newest_)) newest_ = rank;
   return records_.emplace(digest, record).second;
 }
 
 const Record* Ledger::find(const Digest& digest) const {
   const auto found = records_.find(digest);
   return found == records_.end() ? nullptr : &found->second;
+}
+
+bool Ledger::leads_to(const Digest& a, Digest b) const {
+  while (a != b) {
+    const Record* record = find(b);
+    if (record == nullptr) return false;
+    b = record->parent;
+  }
+  return true;
 }
 
 bool Ledger::marked_fork(Digest a, Digest b) const {
@@ -37,7 +38,7 @@ bool Ledger::marked_fork(Digest a, Digest b) const {
   return false;
 }
 
-const Record* Ledger::newest() const { return find(newest_); }
+const Record* Ledger::newest() const { return find(newest_.record); }
 
 int Ledger::minority_records() const {
   return static_cast<int>(std::count_if(records_.begin(), records_.end(),

@@ -6,6 +6,7 @@
 
 #include "base/digest.h"
 #include "wire/messages.h"
+#include "wire/rank.h"
 
 namespace tw {
 
@@ -17,11 +18,13 @@ class Ledger {
 
   const Record* find(const Digest& digest) const;
 
+  /// Whether the history that ends with record b holds record a.
+  bool leads_to(const Digest& a, Digest b) const;
+
   /// Whether one of the two branches that lead to these records since they parted carries a minority mark.
   bool marked_fork(Digest a, Digest b) const;
 
-  /// The one with the most rounds (then one of a majority, then the smaller digest); null while there is
-  /// none.
+  /// The one that goes before all others (wire/rank.h); null while there is none.
   const Record* newest() const;
 
   int minority_records() const;
@@ -31,7 +34,7 @@ class Ledger {
 
  private:
   std::map<Digest, Record> records_;
-  Digest newest_;  ///< valid once there is one
+  Rank newest_;  ///< valid once there is one
 };
 
 }  // namespace tw

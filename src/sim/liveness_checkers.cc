@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "swarm/quorum.h"
 
@@ -58,7 +59,7 @@ Duration GoesOn::limit(const Rules& rules) {
 void GoesOn::on_calm(Instant at) {
   conditions_.on_calm(at);
   since_ = at;
-  if (const Record* newest = ledger_.newest()) round_ = newest->round;
+  newest_ = ledger_.newest();
 }
 
 void GoesOn::on_strike(const Strike& strike) {
@@ -71,15 +72,12 @@ void GoesOn::on_look(const Survivor& survivor) {
   conditions_.on_look(survivor);
   const Record* newest = ledger_.newest();
   if (since_ == kNever || newest == nullptr || told_) return;
-  if (newest->round > round_) {
-    round_ = newest->round;
-    since_ = now;
-  }
+  if (std::exchange(newest_, newest) != newest) since_ = now;
   const Instant since = conditions_.undisturbed_since(since_, now);
   if (since == kNever || now - since <= limit(rules_)) return;
   told_ = true;
   violated(fmt::format("no round was committed after round {} for {:.1f} s without faults; peer {}: {}",
-                       round_, to_seconds(now - since), survivor.peer.value, wait_of(survivor)));
+                       newest->round, to_seconds(now - since), survivor.peer.value, wait_of(survivor)));
 }
 
 void GoesOn::on_end(std::span<const Survivor> survivors) {
@@ -96,7 +94,9 @@ Duration JoinersGetIn::limit(const Rules& rules) {
 }
 
 void JoinersGetIn::on_event(PeerId peer, const Event& event) {
-  if (event.phase == Phase::start && ledger_.newest() != nullptr) outside_[peer] = event.at;
+  const bool takes_state = event.phase == Phase::restore && event.digest.empty();
+  if ((event.phase == Phase::start || takes_state) && ledger_.newest() != nullptr)
+    outside_.try_emplace(peer, now_);
 }
 
 void JoinersGetIn::on_commit(const Sighting& s) {
@@ -105,6 +105,7 @@ void JoinersGetIn::on_commit(const Sighting& s) {
 
 void JoinersGetIn::on_look(const Survivor& survivor) {
   conditions_.on_look(survivor);
+  now_ = survivor.now;
   const auto outside = outside_.find(survivor.peer);
   if (outside == outside_.end()) return;
   const Instant since = conditions_.undisturbed_since(outside->second, survivor.now);
@@ -128,19 +129,19 @@ void LeaderIsReplaced::on_strike(const Strike& strike) {
   conditions_.on_strike(strike);
   const Record* newest = ledger_.newest();
   const bool led = std::find(strike.victims.begin(), strike.victims.end(), leader_) != strike.victims.end();
-  if (led && ends_process(strike.kind) && newest != nullptr) vacancy_ = {leader_, strike.at, newest->round};
+  if (led && ends_process(strike.kind) && newest != nullptr) vacancy_ = {leader_, strike.at, newest};
 }
 
 void LeaderIsReplaced::on_look(const Survivor& survivor) {
   const Instant now = survivor.now;
   conditions_.on_look(survivor);
   const Record* newest = ledger_.newest();
-  if (vacancy_ && newest->round > vacancy_->round) vacancy_.reset();
+  if (vacancy_ && newest != vacancy_->newest) vacancy_.reset();
   if (!vacancy_) return;
   const Instant since = conditions_.undisturbed_since(vacancy_->since, now);
   if (since == kNever || now - since <= limit(rules_)) return;
   violated(fmt::format("peer {} led round {} and died; {:.1f} s later no round was committed; peer {}: {}",
-                       vacancy_->leader.value, vacancy_->round + 1, to_seconds(now - since),
+                       vacancy_->leader.value, vacancy_->newest->round + 1, to_seconds(now - since),
                        survivor.peer.value, wait_of(survivor)));
   vacancy_.reset();
 }

@@ -56,15 +56,15 @@ class GoesOn final : public Checker {
   Rules rules_;
   const Ledger& ledger_;
   Conditions conditions_;
-  Instant since_ = kNever;  ///< calm, then the newest record
-  Round round_ = 0;         ///< of the newest record then
+  Instant since_ = kNever;          ///< calm, then the newest record
+  const Record* newest_ = nullptr;  ///< then
   bool told_ = false;
   std::set<PeerId> shared_;  ///< ids that a twin has, too: one of the two stays outside
 };
 
-/// L2: who comes to a run is a member of it within the transfer of the state and two rounds, when nothing
-/// strikes meanwhile. (That it contributes then depends on its speed: a round may be over before it has
-/// computed anything.)
+/// L2: who comes to a run, or comes back to it, is a member of it within the transfer of the state and two
+/// rounds, when nothing strikes meanwhile. (That it contributes then depends on its speed: a round may be
+/// over before it has computed anything.)
 class JoinersGetIn final : public Checker {
  public:
   JoinersGetIn(const Rules& rules, const Ledger& ledger)
@@ -85,6 +85,7 @@ class JoinersGetIn final : public Checker {
   const Ledger& ledger_;
   Conditions conditions_;
   std::map<PeerId, Instant> outside_;  ///< since when
+  Instant now_{};                      ///< of the last look: a peer's own clock may be wrong
 };
 
 /// L4: after the death of the leader the next round commits without anybody's doing, within the limit of the
@@ -107,7 +108,7 @@ class LeaderIsReplaced final : public Checker {
   struct Vacancy {
     PeerId leader;
     Instant since{};
-    Round round = 0;  ///< of the newest record then
+    const Record* newest = nullptr;  ///< then
   };
 
   Rules rules_;

@@ -128,6 +128,7 @@ TEST(L2, fires_when_a_joiner_stays_outside_and_says_for_whom_it_waits) {
   Judged<JoinersGetIn> j(timed());
   const double limit_s = to_seconds(JoinersGetIn::limit(timed()));
   j.commit(kAnn, j.story.genesis());
+  j.look({kAnn, kBob}, 10, 10);
   j.checker.on_event(kEve, {j.at(10), Phase::start});
   j.look({kAnn, kBob, kEve}, 10, 10 + limit_s);
   EXPECT_EQ(j.story.verdict(), "");

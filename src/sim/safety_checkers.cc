@@ -150,6 +150,10 @@ void OneHistory::on_commit(const Sighting& s) {
   if (!known.insert(s.digest).second) return;
   decided_.emplace(s.digest, now_);
   judge_patience(s);
+  if (const auto found = weigh(s.digest).by_majority; found != s.record.majority_samples) {
+    violated(fmt::format("round {}: the record of peer {} says that a majority decided {} samples, it was {}",
+                         s.record.round, s.peer.value, s.record.majority_samples, found));
+  }
   for (const Digest& other : known) {
     if (other == s.digest || ledger_.marked_fork(other, s.digest)) continue;
     violated(fmt::format("round {}: peer {} knows record {}, others know {}, and neither branch is marked",
@@ -158,16 +162,49 @@ void OneHistory::on_commit(const Sighting& s) {
 }
 
 void OneHistory::on_event(PeerId peer, const Event& event) {
-  if (event.phase == Phase::start) in_company_.erase(peer);
+  if (event.phase == Phase::start) heads_.erase(peer);
 }
 
 void OneHistory::on_applied(const Sighting& s) {
-  if (s.record.had_company) {
-    in_company_.insert(s.peer);
-  } else if (in_company_.contains(s.peer)) {
-    violated(fmt::format("round {}: peer {} gave up a history that had members for one that had none",
-                         s.record.round, s.peer.value));
+  const auto head = heads_.try_emplace(s.peer, s.digest).first;
+  const Digest before = std::exchange(head->second, s.digest);
+  if (ledger_.leads_to(before, s.digest) || ledger_.leads_to(s.digest, before)) return;
+  const Weight &had = weigh(before), &has = weigh(s.digest);
+  if (had.rank() <= has.rank()) return;
+  violated(
+      fmt::format("round {}: peer {} gave up a history of {} samples, of which a majority decided {}, for "
+                  "one of {} and {}",
+                  s.record.round, s.peer.value, had.in_all, had.by_majority, has.in_all, has.by_majority));
+}
+
+const OneHistory::Weight& OneHistory::weigh(const Digest& digest) {
+  const auto known = weights_.find(digest);
+  if (known != weights_.end()) return known->second;
+  const Record* record = ledger_.find(digest);
+  const Record* before = record == nullptr ? nullptr : ledger_.find(record->parent);
+  Weight& weight = weights_[digest];  // stays where it is
+  if (record == nullptr) return weight;
+  weight.company = record->members.size() > 1;
+  weight.in_all = record->samples_total();
+  if (before == nullptr) return weight;
+  const Weight& had = weigh(record->parent);
+  weight.company = weight.company || had.company;
+  const bool whole = had.awaited.empty() && !record->minority;
+  weight.by_majority = had.by_majority + (whole ? record->samples : 0);
+  // A round that begins anew from a checkpoint counts no more; one from the state that others had, it does.
+  const bool again = record->round == before->round && had.awaited.empty() && !before->minority;
+  if (again && record->majority_samples != weight.by_majority)
+    weight.by_majority -= std::min(weight.by_majority, before->samples);
+  if (whole) return weight;
+  std::vector<PeerId> awaited = had.awaited;
+  if (awaited.empty()) {
+    for (const Member& m : before->members) awaited.push_back(m.peer);
   }
+  const auto back = static_cast<std::size_t>(
+      std::ranges::count_if(awaited, [&](PeerId peer) { return is_member(record->members, peer); }));
+  const bool first = !awaited.empty() && is_member(record->members, awaited.front());
+  if (2 * back < awaited.size() + (first ? 0 : 1)) weight.awaited = std::move(awaited);
+  return weight;
 }
 
 void OneHistory::on_strike(const Strike& strike) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "sim/checker.h"
@@ -76,28 +77,42 @@ class KnownState final : public Checker {
 };
 
 /// I8: one history, but for branches that are marked as decided without a majority; and nobody decides so
-/// before the record before is as old as the patience (less the step that each jump of a clock counts as). No
-/// process gives up a history that had members for one that had none but its founder.
+/// before the record before is as old as the patience (less the step that each jump of a clock counts as).
+/// Nobody gives up a history for one that goes behind it: one that never had members beside its founder where
+/// the other had, or of which a majority decided fewer samples, or as many and fewer were in all. Every record
+/// counts them rightly: both are found anew here from the records, their marks and their members.
 class OneHistory final : public Checker {
  public:
   OneHistory(const Rules& rules, const Ledger& ledger) : Checker("I8"), rules_(rules), ledger_(ledger) {}
 
+  void on_event(PeerId peer, const Event& event) override;
   void on_commit(const Sighting& sighting) override;
+  void on_applied(const Sighting& sighting) override;
 
   void on_look(const Survivor& survivor) override { now_ = survivor.now; }
 
-  void on_event(PeerId peer, const Event& event) override;
-  void on_applied(const Sighting& sighting) override;
   void on_strike(const Strike& strike) override;
 
  private:
+  /// Of the history that ends with a record.
+  struct Weight {
+    bool company = false;           ///< it had members beside its founder
+    std::uint64_t by_majority = 0;  ///< samples
+    std::uint64_t in_all = 0;
+    std::vector<PeerId> awaited;  ///< before the first sum goes on
+
+    auto rank() const { return std::tuple(company, by_majority, in_all); }
+  };
+
   void judge_patience(const Sighting& sighting);
+  const Weight& weigh(const Digest& digest);
 
   Rules rules_;
   const Ledger& ledger_;
-  Instant now_{};                ///< of the last look
-  Duration jumps_{};             ///< what they count as in the waiting of a peer
-  std::set<PeerId> in_company_;  ///< their histories had members
+  std::map<Digest, Weight> weights_;
+  std::map<PeerId, Digest> heads_;  ///< of the processes
+  Instant now_{};                   ///< of the last look
+  Duration jumps_{};                ///< what they count as in the waiting of a peer
   std::map<Round, std::set<Digest>> records_;
   std::map<Digest, Instant> decided_;  ///< first seen
 };

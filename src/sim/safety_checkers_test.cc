@@ -187,8 +187,7 @@ TEST(I8, fires_when_a_minority_does_not_wait_its_patience) {
     Judged<OneHistory> j(rules);
     j.look({kAnn}, 100, 100);
     const Record zero = j.story.genesis();
-    Record one = j.story.next(zero, {1, 1});
-    one.minority = true;
+    const Record one = j.story.next(zero, {1, 1}, true);
     j.commit(kAnn, zero);
     j.look({kAnn}, 100, 100 + waited_s + 0.5);
     j.commit(kAnn, one);
@@ -214,25 +213,23 @@ TEST(I8, counts_a_jump_of_a_clock_as_a_step_of_the_patience_and_not_as_an_hour) 
 TEST(I8, fires_for_a_history_given_up_for_one_that_nobody_had_a_part_in) {
   Judged<OneHistory> j;
   Record lone = j.story.genesis();
+  lone.members = {Member{kAnn}};
+  const Record longer = j.story.next(lone, {3, 3});
   Record company = j.story.next(lone, {1, 1});
-  company.had_company = true;
-  j.apply(kAnn, lone, {1, 1});
+  company.members = {Member{kAnn}, Member{kBob}};
   j.apply(kAnn, company, {2, 2});
-  EXPECT_EQ(j.story.verdict(), "");
-  j.checker.on_event(kBob, {{}, Phase::start});
   j.apply(kBob, company, {2, 2});
   j.checker.on_event(kBob, {{}, Phase::start});
-  j.apply(kBob, lone, {1, 1}, true);
+  j.apply(kBob, longer, {1, 1}, true);
   EXPECT_EQ(j.story.verdict(), "") << "another process, which found nobody";
-  j.apply(kAnn, lone, {1, 1}, true);
-  EXPECT_NE(j.story.verdict().find("round 0: peer 11 gave up a history"), std::string::npos);
+  j.apply(kAnn, longer, {1, 1}, true);
+  EXPECT_NE(j.story.verdict().find("round 1: peer 11 gave up a history"), std::string::npos);
 }
 
 TEST(I8, fires_for_two_histories_unless_one_is_marked) {
   Judged<OneHistory> j;
   const Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});
-  Record marked = one;
-  marked.minority = true;
+  Record marked = j.story.next(zero, {1, 1}, true);
   marked.members.pop_back();
   const Record after_marked = j.story.next(marked, {2, 2}), two = j.story.next(one, {2, 2});
   for (const Record& record : {zero, one, marked, after_marked, two, two}) j.commit(kAnn, record);
@@ -242,6 +239,71 @@ TEST(I8, fires_for_two_histories_unless_one_is_marked) {
   j.commit(kBob, other);
   ASSERT_EQ(j.checker.violations().size(), 1U) << "against two, not against the branch behind the mark";
   EXPECT_NE(j.story.verdict().find("round 2: peer 12"), std::string::npos);
+}
+
+/// Ann and Bob decide round 1 together, and round 2; Bob alone has gone on from round 0 for five rounds.
+struct Split {
+  Split() {
+    zero = j.story.genesis();
+    const Record one = j.story.next(zero, {1, 1});
+    together = j.story.next(one, {2, 2});
+    for (const Record& record : {zero, one, together}) j.commit(kAnn, record);
+    alone = j.story.next(zero, {3, 3}, true);
+    alone.members = {{kBob, "b"}};
+    continue_lineage(alone, zero);
+    j.commit(kBob, alone);
+    for (std::uint64_t round = 2; round <= 5; ++round) {
+      alone = j.story.next(alone, {round, 9});
+      j.commit(kBob, alone);
+    }
+  }
+
+  Judged<OneHistory> j;
+  Record zero, together, alone;
+};
+
+TEST(I8, fires_when_somebody_gives_up_a_history_of_a_majority_for_a_longer_one_of_a_few) {
+  Split split;
+  split.j.apply(kBob, split.alone, {1, 1});
+  split.j.apply(kBob, split.together, {2, 2}, true);
+  split.j.apply(kAnn, split.zero, {2, 2});
+  split.j.apply(kAnn, split.together, {2, 2});
+  EXPECT_EQ(split.j.story.verdict(), "") << "two rounds of both go before five of one";
+  split.j.apply(kAnn, split.alone, {1, 1}, true);
+  EXPECT_NE(
+      split.j.story.verdict().find("peer 11 gave up a history of 40 samples, of which a majority decided "
+                                   "40, for one of 100 and 0"),
+      std::string::npos)
+      << split.j.story.verdict();
+}
+
+TEST(I8, knows_a_process_that_was_started_again_from_one_that_gives_up_its_history) {
+  Split split;
+  split.j.apply(kAnn, split.together, {2, 2});
+  split.j.checker.on_event(kAnn, {.phase = Phase::start});
+  split.j.apply(kAnn, split.alone, {1, 1}, true);
+  EXPECT_EQ(split.j.story.verdict(), "");
+}
+
+TEST(I8, fires_when_a_record_counts_as_a_majoritys_what_a_few_decided) {
+  Split split;
+  Record boasts = split.j.story.next(split.alone, {6, 6});
+  boasts.majority_samples = 20;
+  split.j.commit(kBob, boasts);
+  EXPECT_NE(split.j.story.verdict().find("says that a majority decided 20 samples, it was 0"),
+            std::string::npos);
+}
+
+TEST(I8, lets_a_history_count_again_once_most_of_those_that_it_lost_are_back) {
+  Split split;
+  Record back = split.j.story.next(split.alone, {6, 6});
+  back.members = split.zero.members;
+  continue_lineage(back, split.alone);
+  const Record after = split.j.story.next(back, {7, 7});
+  EXPECT_EQ(after.majority_samples, 20U);
+  split.j.commit(kBob, back);
+  split.j.commit(kBob, after);
+  EXPECT_EQ(split.j.story.verdict(), "");
 }
 
 }  // namespace

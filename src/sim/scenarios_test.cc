@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Files, EveryScenario,
 INSTANTIATE_TEST_SUITE_P(Files, Replay,
                          testing::Values("bulk", "disks", "hostile", "jumps", "kills", "lost_majority",
                                          "partitions", "relaunch", "relaunch_few", "sites", "spot", "storm",
-                                         "uneven"),
+                                         "thin_lines", "uneven"),
                          file_name);
 
 /// Runs beyond those above that have shown a fault of the protocol (docs/simulation.md).

@@ -11,6 +11,7 @@
 #include "sim/checker.h"
 #include "sim/ledger.h"
 #include "sim/trainer.h"
+#include "swarm/lineage.h"
 #include "wire/frame.h"
 
 /// For tests of the checkers.
@@ -33,13 +34,15 @@ struct Story {
   }
 
   /// Microbatches 0-2 by Ann, 3-4 by Bob.
-  Record next(const Record& before, const Digest& parameters) const {
+  Record next(const Record& before, const Digest& parameters, bool minority = false) const {
     Record record;
     record.round = before.round + 1;
     record.parent = digest_of(before);
     record.members = before.members;
     record.first_sample = before.first_sample + before.samples;
     record.samples = 20;
+    record.minority = minority;
+    continue_lineage(record, before);
     record.parameters = parameters;
     record.contributors = {{kAnn, 0, 12, RangeSet({0, 3})}, {kBob, 0, 8, RangeSet({3, 2})}};
     const SampleSpan ann{record.first_sample, 12}, bob{record.first_sample + 12, 8};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/prng.h"
+#include "swarm/lineage.h"
 #include "swarm/soundness.h"
 #include "swarm/test_records.h"
 
@@ -68,6 +69,7 @@ TEST(Batch, has_all_samples_in_one_round_each_whatever_is_left_over) {
 
 TEST(Batch, may_lack_half_but_not_in_the_last_round) {
   Record record = round_without({0, 8});
+  continue_lineage(record, head_of(members({1, 2})));
   EXPECT_TRUE(may_leave_over(record, kLease));
   EXPECT_EQ("", fault_of(record, head_of(members({1, 2})), kLease));
   record.last = true;

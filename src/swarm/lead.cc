@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "swarm/batch.h"
+#include "swarm/lineage.h"
 #include "swarm/quorum.h"
 #include "swarm/soundness.h"
 #include "wire/frame.h"
@@ -236,7 +237,7 @@ bool Lead::may_decide() const { return (minority_ || quorum_present_) && !owners
 
 void Lead::feed() {
   const std::set<PeerId>& peers = eligible();
-  if (present().size() + candidates_.size() < options_.wait_for) return;
+  if (present().size() + candidates_.size() < options_.wait_for || !held_back_for_.empty()) return;
   std::vector<LeaseBook::Grant> grants = book_.feed(peers, options_.rarely);
   for (LeaseBook::Grant& grant : grants) {
     Pace& pace = paces_[grant.peer];
@@ -316,7 +317,6 @@ Record Lead::draft() const {
   record.parameters = seen_.at(options_.self.peer).parameters;
   record.minority = minority_;
   record.last = is_last();
-  record.had_company = head_.had_company || record.members.size() > 1;
   return record;
 }
 
@@ -378,6 +378,7 @@ std::string Lead::site_of(PeerId peer) const {
 void Lead::propose(Plan plan) {
   plan.ballot = ballot_;
   plan.version = ++version_;
+  continue_lineage(plan.draft, head_);
   plan.expected_s = to_seconds(expected_reduce(plan));
   votes_.clear();
   slow_.clear();
@@ -499,6 +500,9 @@ Wait Lead::wait_for_work() const {
     wait.peers = others(present());
     wait.done = here;
     wait.total = options_.wait_for;
+  } else if (!held_back_for_.empty() && book_.has_free()) {
+    wait.kind = Wait::Kind::held_back;
+    wait.peers = held_back_for_;
   } else if (wait.peers.empty()) {
     wait.peers = others(eligible());
     wait.kind = book_.has_free() && !wait.peers.empty() ? Wait::Kind::requests : Wait::Kind::readiness;

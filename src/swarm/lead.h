@@ -55,6 +55,9 @@ class Lead {
   void on_vote(PeerId from, const Vote& vote);
   void on_report(PeerId from, const Report& report);
 
+  /// No leases before these stand at the head of the history (Holdback).
+  void hold_back_for(std::vector<PeerId> joiners) { held_back_for_ = std::move(joiners); }
+
   /// This round is the last one.
   void end_run() { end_run_ = true; }
 
@@ -211,6 +214,7 @@ class Lead {
   std::map<PeerId, Pace> paces_;
   std::set<PeerId> early_;          // candidates that may work for this round
   std::vector<Member> candidates_;  // not members yet, at the head of the history
+  std::vector<PeerId> held_back_for_;
   std::map<PeerId, Promise> promises_;
   std::optional<Plan> plan_;
   std::optional<Plan> called_;      // the plan before, if there was one in this round

@@ -26,6 +26,8 @@ Accepted accepted_plan(const Record& head, std::uint32_t version,
   plan.draft.contributors = contributors;
   plan.draft.first_sample = 384;
   plan.draft.samples = 64;
+  plan.draft.majority_samples = 448;
+  plan.draft.had_company = true;
   plan.draft.parameters = kParameters;
   plan.shares = {{PeerId{1}, 0, 4}, {PeerId{2}, 4, 4}, {PeerId{3}, 8, 4}};
   plan.participants = {PeerId{1}, PeerId{2}, PeerId{3}};

@@ -4,15 +4,26 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "swarm/lineage.h"
 #include "wire/frame.h"
 
 namespace tw {
 
 bool is_quorum(const std::vector<Member>& members, const std::set<PeerId>& present) {
-  const auto here = static_cast<std::size_t>(std::count_if(
-      members.begin(), members.end(), [&](const Member& m) { return present.contains(m.peer); }));
+  return is_quorum_of(ids_of(members), present);
+}
+
+bool is_quorum_of(const std::vector<PeerId>& members, const std::set<PeerId>& present) {
+  const auto here = static_cast<std::size_t>(
+      std::count_if(members.begin(), members.end(), [&](PeerId peer) { return present.contains(peer); }));
   if (2 * here != members.size()) return 2 * here > members.size();
-  return !members.empty() && present.contains(members.front().peer);
+  return !members.empty() && present.contains(members.front());
+}
+
+std::vector<PeerId> ids_of(const std::vector<Member>& members) {
+  std::vector<PeerId> ids;
+  for (const Member& m : members) ids.push_back(m.peer);
+  return ids;
 }
 
 const Member& ballot_owner(const std::vector<Member>& members, Ballot ballot) {
@@ -44,12 +55,21 @@ Record genesis(const Digest& run, const Digest& parameters, std::vector<Member> 
   return record;
 }
 
-Record restarted(const Record& record, std::vector<Member> members) {
+Record begun_anew(const Record& record, std::vector<Member> members) {
   Record next = record;
   next.parent = digest_of(record);
   next.members = std::move(members);
   next.minority = true;
   next.last = false;
+  continue_lineage(next, record);
+  ++next.restarts;
+  return next;
+}
+
+Record restarted(const Record& record, std::vector<Member> members) {
+  Record next = begun_anew(record, std::move(members));
+  const bool had_counted = !record.minority && record.awaited.empty();
+  if (had_counted) next.majority_samples -= std::min(next.majority_samples, record.samples);
   return next;
 }
 

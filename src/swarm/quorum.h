@@ -12,6 +12,10 @@ namespace tw {
 /// Whether `present` may decide the round after a record with these members: more than half of them, or
 /// exactly half with the first one. Any two such sets share a member, which is what keeps the history single.
 bool is_quorum(const std::vector<Member>& members, const std::set<PeerId>& present);
+bool is_quorum_of(const std::vector<PeerId>& members, const std::set<PeerId>& present);
+
+/// In their order.
+std::vector<PeerId> ids_of(const std::vector<Member>& members);
 
 /// Ballot b belongs to member b mod n: nobody else may lead with it. Members must not be empty.
 const Member& ballot_owner(const std::vector<Member>& members, Ballot ballot);
@@ -28,9 +32,13 @@ bool names(const std::vector<Member>& members, const Member& process);
 /// Round 0: who begins, with which parameters.
 Record genesis(const Digest& run, const Digest& parameters, std::vector<Member> members);
 
-/// A run that goes on from a checkpoint, or from a state that no member has any more, after all its members
-/// were gone: the same round once more, with new members, marked as a decision without majority. The update
-/// of the record is part of the state already.
+/// A run that goes on from a state that no member has any more, after all its members were gone: the same
+/// round once more, with new members, marked as a decision without majority. The update of the record is part
+/// of the state already. It goes before the record itself, which only those have who are no members.
+Record begun_anew(const Record& record, std::vector<Member> members);
+
+/// The same from a checkpoint. The round itself does not count as decided by a majority again: the record
+/// itself goes before, which members may still have.
 Record restarted(const Record& record, std::vector<Member> members);
 
 }  // namespace tw

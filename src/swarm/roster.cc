@@ -44,7 +44,11 @@ void Roster::hear(PeerId teller, const Member& member) {
   if (member.peer == self_ || !is_address(member.address)) return;
   const auto known = entries_.find(member.peer);
   if (known != entries_.end()) {
-    if (!known->second.open) set_address(known->second, member.address);
+    if (known->second.open) return;
+    // Somebody reaches it: it may have been out of reach until now.
+    set_address(known->second, member.address);
+    known->second.dialled = 0;
+    if (const auto dial = dials_.find(member.address); dial != dials_.end()) dial->second.failures = 0;
     return;
   }
   const auto told = told_.find(teller);

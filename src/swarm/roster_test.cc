@@ -242,5 +242,25 @@ TEST(Roster, forgets_what_a_peer_said_when_its_link_is_gone) {
   EXPECT_FALSE(roster.last_heartbeat(PeerId{2}).has_value());
 }
 
+TEST(Roster, tries_a_peer_anew_that_somebody_else_reaches) {
+  Roster roster(PeerId{1}, {});
+  Instant now = Instant{} + std::chrono::hours(1);
+  const Member other{PeerId{2}, "p2"};
+  const std::vector<Member> members = {{PeerId{1}, "p1"}};
+  roster.open(other);
+  roster.close(now, PeerId{2});
+  const auto fails = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      now += std::chrono::seconds(6);
+      if (roster.dials(now, members) == std::vector<std::string>{"p2"}) roster.refused(now, "p2");
+    }
+  };
+  fails(5);
+  roster.hear(PeerId{3}, other);
+  fails(5);
+  now += std::chrono::seconds(6);
+  EXPECT_EQ(std::vector<std::string>{"p2"}, roster.dials(now, members)) << "not given up yet";
+}
+
 }  // namespace
 }  // namespace tw

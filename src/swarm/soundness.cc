@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "swarm/batch.h"
+#include "swarm/lineage.h"
 
 namespace tw {
 
@@ -13,6 +14,12 @@ std::string fault_of(const Record& draft, const Record& head, const LeaseBook::O
   if (draft.carried != expected.carried || draft.first_sample != expected.first_sample)
     return "a plan of other samples than those of the round";
   if (draft.members.empty()) return "a record without members";
+  Record counted = draft;
+  continue_lineage(counted, head);
+  if (counted.majority_samples != draft.majority_samples || counted.awaited != draft.awaited)
+    return "a record that miscounts what a majority decided";
+  if (counted.had_company != draft.had_company || counted.restarts != draft.restarts)
+    return "a record that says of its history what is not so";
   const LeaseBook book(lease);
   const std::uint64_t total = lease.microbatches();
   std::vector<Range> all;

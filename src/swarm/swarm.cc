@@ -19,8 +19,6 @@ using namespace std::chrono_literals;
 constexpr Duration kTellProgress = 1s;
 /// A tick that comes later than this was not late but stopped (SIGSTOP, a suspended VM).
 constexpr Duration kStopped = 1s;
-/// A commit that no heartbeat confirms is believed so long: several ticks and a slow path.
-constexpr Duration kCommitAlone = 2s;
 /// Of whom a newcomer is told where links are many. The leader tells it of all.
 constexpr std::size_t kSomePeers = 8;
 /// Where links are many, each peer tells another one of some of its links once in so many ticks.
@@ -111,6 +109,7 @@ void Swarm::lose(PeerId peer, const std::string& why, Duration silent) {
     std::erase_if(lost_, [&](PeerId gone) { return !head_ || !is_member(head_->members, gone); });
   resends_.forget(peer);
   detector_.close(peer);
+  holdback_.on_close(peer);
   cadence_.close(peer);
   fresh_.erase(peer);
   if (!head_ || head_->last || !names(head_->members, roster_.process(peer))) return;
@@ -158,6 +157,9 @@ void Swarm::tick() {
   next_tick_ = now_ + (rarely(options_.rarely, "swarm.late_tick") ? 2 : 1) * Cadence::kTick;
   const std::vector<PeerId> due = cadence_.tick(in_front());
   for (PeerId peer : due) send(peer, heartbeat_to(peer));
+  const bool lost_ground =
+      standing_ == Standing::syncing && catching_up_.lost_ground >= Holdback::kLostGround;
+  if (lost_ground && now_ - told_standing_at_ >= kTellProgress) tell_standing();  // whoever leads has to know
   gossip();
   if (head_ && head_->last) return;
   const std::vector<Member> members = head_ ? head_->members : std::vector<Member>{};
@@ -257,6 +259,14 @@ void Swarm::finish_work(Instant now, const WorkItem& item, double samples_per_s)
   settle();
 }
 
+void Swarm::catching_up(Instant now, const CatchingUp& how) {
+  const bool news = how.lost_ground > catching_up_.lost_ground && how.lost_ground >= Holdback::kLostGround;
+  catching_up_ = how;
+  if (!news) return;
+  wake(now);
+  tell_standing();
+}
+
 void Swarm::set_busy(Instant now, bool busy) {
   wake(now);
   busy_ = busy;
@@ -325,6 +335,7 @@ void Swarm::broadcast(const Message& message) {
 }
 
 void Swarm::tell_standing() {
+  told_standing_at_ = now_;
   for (PeerId peer : roster_.open_peers()) send(peer, heartbeat_to(peer));
 }
 
@@ -334,7 +345,12 @@ Heartbeat Swarm::heartbeat_to(PeerId peer) const {
   if (head_) {
     beat.head = head_->round;
     beat.head_record = head_digest_;
+    beat.majority_samples = head_->majority_samples;
+    beat.samples = head_->samples_total();
+    beat.had_company = head_->had_company;
+    beat.restarts = head_->restarts;
   }
+  if (standing_ == Standing::syncing) beat.catching_up = catching_up_;
   beat.sent_ns = nanos(now_);
   if (const std::optional<Heartbeat> last = roster_.last_heartbeat(peer)) {
     beat.echo_ns = last->sent_ns;
@@ -377,12 +393,13 @@ bool Swarm::is_orphaned() const {
          std::ranges::none_of(head_->members, [&](const Member& m) { return is_here(m); });
 }
 
-Round Swarm::newest_told() const {
-  Round newest = now_ - told_by_commit_at_ < kCommitAlone ? told_by_commit_ : 0;
+Rank Swarm::best_told() const {
+  Rank best = now_ - told_by_commit_at_ < kCommitAlone ? told_by_commit_ : Rank{};
   for (const auto& [peer, incarnation] : roster_.following()) {
-    if (const auto last = roster_.last_heartbeat(peer)) newest = std::max(newest, last->head);
+    const std::optional<Heartbeat> last = roster_.last_heartbeat(peer);
+    if (last && goes_before(rank_of(*last), best)) best = rank_of(*last);
   }
-  return newest;
+  return best;
 }
 
 std::vector<PeerId> Swarm::not_at_the_end() const {
@@ -392,6 +409,20 @@ std::vector<PeerId> Swarm::not_at_the_end() const {
     if (m.peer != options_.self.peer && !at_the_end_.contains(m.peer)) missing.push_back(m.peer);
   }
   return missing;
+}
+
+// Whoever is not a member yet waits for them, too.
+std::vector<PeerId> Swarm::missing_for_a_majority() const {
+  std::vector<PeerId> missing;
+  std::set<PeerId> here;
+  for (const Member& m : head_->members) {
+    if (is_here(m)) {
+      here.insert(m.peer);
+    } else {
+      missing.push_back(m.peer);
+    }
+  }
+  return here.empty() || is_quorum(head_->members, here) ? std::vector<PeerId>{} : missing;
 }
 
 Wait Swarm::wait_for_the_beginning() const {
@@ -425,6 +456,8 @@ Wait Swarm::waiting() const {
   if (!head_) return wait_for_the_beginning();
   const std::optional<PeerId> leads = leader();
   if (leads == options_.self.peer) return wait_to_lead();
+  if (std::vector<PeerId> missing = missing_for_a_majority(); !missing.empty())
+    return {Wait::Kind::majority, std::move(missing), head_->round};
   Wait wait{Wait::Kind::members, {}, head_->round + 1};
   if (leads) {
     wait.kind = acceptor_.plan() ? Wait::Kind::commit : Wait::Kind::work;

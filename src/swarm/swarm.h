@@ -13,10 +13,12 @@
 #include "swarm/cadence.h"
 #include "swarm/decision.h"
 #include "swarm/detector.h"
+#include "swarm/holdback.h"
 #include "swarm/lead.h"
 #include "swarm/resends.h"
 #include "swarm/roster.h"
 #include "swarm/work.h"
+#include "wire/rank.h"
 
 namespace tw {
 
@@ -90,10 +92,16 @@ class Swarm {
   /// Hand in what is done, go after the round.
   void leave(Instant now);
 
+  /// While it takes the state of others: how it gets on. They are told.
+  void catching_up(Instant now, const CatchingUp& how);
+
   /// The present round is the last one (takes effect where this peer leads).
   void end_run() { end_run_ = true; }
 
   // ---- views
+  /// A commit that no heartbeat confirms is believed so long: several ticks and a slow path.
+  static constexpr Duration kCommitAlone = std::chrono::seconds(2);
+
   Standing standing() const { return standing_; }
 
   const std::optional<Record>& head() const { return head_; }
@@ -134,8 +142,9 @@ class Swarm {
 
   void is_own(const std::string& address) { roster_.is_own(address); }
 
-  /// The newest round that is said to be decided: by heartbeats or, for 2 s, by the last commit.
-  Round newest_told() const;
+  /// The history that goes before all others that are told of: by heartbeats or, for 2 s, by a commit. No
+  /// samples when nobody tells of any.
+  Rank best_told() const;
 
   // ---- outputs
   Outbox take_messages() { return std::exchange(messages_, {}); }
@@ -158,7 +167,6 @@ class Swarm {
   void receive(PeerId from, const Prepare& prepare);
   void receive(PeerId from, const Promise& promise);
   void receive(PeerId from, const Commit& commit);
-  bool settles_by_descent(PeerId from, const Record& record);
   void receive(PeerId from, const Report& report);
 
   void wake(Instant now);
@@ -176,6 +184,7 @@ class Swarm {
   void settle();  // own messages, the leader's part, and what follows from them
   void leave_a_lost_lead();
   void drive_lead();
+  void hold_back();
   void consider_leading();
   void consider_leaving();
   void found_when_all_are_here();
@@ -185,7 +194,7 @@ class Swarm {
   void report_changes(const Record& record);
   void do_what_counts(PeerId leader, const Contribution& own);
   void out_of_step(std::string why);
-  bool gives_way_to(const Record& other) const;
+  Rank rank() const;
   void lose(PeerId peer, const std::string& why, Duration silent);
   bool is_overdue() const;
   void tick();
@@ -199,6 +208,7 @@ class Swarm {
   Lead::Live live() const;
   Member process(PeerId peer) const;
   bool is_here(const Member& member) const;  // this very process, or linked and following
+  std::vector<PeerId> missing_for_a_majority() const;
   Heartbeat heartbeat_to(PeerId peer) const;
   bool is_knotted() const;
   Progress progress() const;
@@ -213,7 +223,7 @@ class Swarm {
   bool busy_ = false;
   bool ended_ = false;
   bool end_run_ = false;
-  Round told_by_commit_ = 0;
+  Rank told_by_commit_;
   Instant told_by_commit_at_{};
   bool run_is_over_ = false;        // somebody told of its last record
   bool waits_for_company_ = false;  // began anew from a checkpoint
@@ -233,6 +243,10 @@ class Swarm {
   Detector detector_;
   Cadence cadence_;
   Roster roster_;
+  CatchingUp catching_up_;
+  Instant told_standing_at_{};
+  Holdback holdback_;
+  std::vector<PeerId> held_back_for_;
   Work work_{0};
   Acceptor acceptor_;
   std::optional<Lead> lead_;

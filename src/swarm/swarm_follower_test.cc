@@ -39,6 +39,7 @@ class Follower {
                                {PeerId{2}, 0, 32, RangeSet(Range{8, 8})}};
     plan.draft.first_sample = 384;
     plan.draft.samples = 64;
+    plan.draft.majority_samples = 448;
     plan.draft.parameters = kParameters;
     plan.draft.had_company = true;
     plan.participants = {PeerId{1}, PeerId{2}, PeerId{3}};
@@ -113,7 +114,7 @@ TEST(Follower, takes_no_record_that_differs_in_anything_from_the_plan_it_voted_f
       {"minority", [](Record& r) { r.minority = true; }},
       {"last", [](Record& r) { r.last = true; }},
       {"parent", [](Record& r) { r.parent = kMean; }},
-      {"company", [](Record& r) { r.had_company = false; }},
+      {"restarts", [](Record& r) { r.restarts = 1; }},
       {"round", [](Record& r) { r.round = 8; }},
   };
   for (const auto& [what, change] : changes) {
@@ -263,25 +264,63 @@ TEST(Follower, says_that_its_sum_is_not_the_one_that_a_plan_counts_on) {
   EXPECT_EQ(0U, given.count<Report>(1)) << "others have it";
 }
 
-TEST(Follower, gives_way_to_one_of_two_histories_as_long_as_each_other_and_tells_its_own) {
-  Follower by_majority, alone;
-  Record other = by_majority.head;
-  other.minority = true;
-  by_majority.tell(1, Commit{other});
-  EXPECT_FALSE(by_majority.took<CatchUp>());
-  by_majority.tell(1, Heartbeat{.standing = Standing::member, .head = 6});
-  EXPECT_EQ(1U, by_majority.count<Commit>(1));
+/// Six rounds after head_of() by a majority of nobody but itself.
+Record made_alone() {
+  Record record = head_of(members({1}));
+  record.round = 67;
+  record.first_sample += 61 * 64;
+  record.majority_samples = 320;
+  record.awaited = {PeerId{1}, PeerId{2}, PeerId{3}, PeerId{4}};
+  record.had_company = true;
+  return record;
+}
+
+Heartbeat beat_of(const Record& record) {
+  Heartbeat beat{.standing = Standing::member, .head = record.round, .head_record = digest_of(record)};
+  beat.majority_samples = record.majority_samples;
+  beat.samples = record.samples_total();
+  beat.had_company = record.had_company;
+  return beat;
+}
+
+TEST(Follower, gives_no_way_to_a_longer_history_that_fewer_samples_of_a_majority_stand_behind) {
+  Follower of_the_majority, alone;
+  const Record other = made_alone();
+  of_the_majority.tell(3, Commit{other});
+  EXPECT_FALSE(of_the_majority.took<CatchUp>());
+  EXPECT_EQ(Standing::member, of_the_majority.swarm.standing());
+  of_the_majority.tell(3, beat_of(other));
+  EXPECT_EQ(1U, of_the_majority.count<Commit>(3)) << "so that it learns that it has to give way";
+  of_the_majority.tell(1, beat_of(of_the_majority.head));
+  EXPECT_EQ(0U, of_the_majority.count<Commit>(1));
+
   alone.swarm.begin(alone.now, other, kParameters);
-  alone.tell(1, Commit{by_majority.head});
+  alone.tell(1, beat_of(alone.head));
+  EXPECT_EQ(0U, alone.count<Commit>(1)) << "it has nothing to tell";
+  alone.tell(1, Commit{alone.head});
   EXPECT_TRUE(alone.took<CatchUp>());
+  EXPECT_EQ(alone.head.round, alone.swarm.best_told().round);
+}
+
+TEST(Follower,
+     gives_way_to_more_samples_in_all_and_then_to_the_lower_digest_where_majorities_decided_as_many) {
+  Follower shorter, longer;
+  Record more = shorter.head;
+  more.first_sample += 64;
+  shorter.tell(1, Commit{more});
+  EXPECT_TRUE(shorter.took<CatchUp>());
+  longer.swarm.begin(longer.now, more, kParameters);
+  longer.tell(1, Commit{longer.head});
+  EXPECT_FALSE(longer.took<CatchUp>());
 
   Follower first, second;
-  other = first.head;
+  Record other = first.head;
   other.mean = kMean;
   second.swarm.begin(second.now, other, kParameters);
   first.tell(1, Commit{other});
   second.tell(1, Commit{first.head});
   EXPECT_NE(first.took<CatchUp>(), second.took<CatchUp>()) << "of two alike just one";
+  EXPECT_EQ(first.took<CatchUp>(), digest_of(other) < digest_of(first.head));
 }
 
 TEST(Follower, has_all_of_the_round_sent_again_to_whom_took_the_state_meanwhile) {
@@ -302,10 +341,10 @@ TEST(Follower, believes_a_commit_that_no_heartbeat_confirms_for_two_seconds) {
   forged.round = 1'000'000;
   forged.first_sample = 64'000'000;
   f.tell(3, Commit{forged});
-  EXPECT_EQ(1'000'000U, f.swarm.newest_told());
+  EXPECT_EQ(1'000'000U, f.swarm.best_told().round);
   f.now += 2s;
-  f.tell(1, Heartbeat{.standing = Standing::member, .head = 6});
-  EXPECT_EQ(6U, f.swarm.newest_told());
+  f.tell(1, beat_of(f.head));
+  EXPECT_EQ(6U, f.swarm.best_told().round);
 }
 
 TEST(Follower, takes_no_plan_that_no_correct_leader_makes) {
@@ -324,6 +363,8 @@ TEST(Follower, takes_no_plan_that_no_correct_leader_makes) {
       {"samples of another round", [](Plan& p) { p.draft.first_sample = 0; }},
       {"nobody to go on", [](Plan& p) { p.draft.members.clear(); }},
       {"another run", [](Plan& p) { p.draft.run = kMean; }},
+      {"more of a majority than the round has", [](Plan& p) { ++p.draft.majority_samples; }},
+      {"peers that nobody waits for", [](Plan& p) { p.draft.awaited = {PeerId{9}}; }},
   };
   for (const auto& [what, change] : changes) {
     Follower follower;

@@ -75,7 +75,7 @@ TEST(SwarmReturn, history_begun_anew_from_a_round_takes_those_along_that_stand_t
   pool.start(1, true);
   ASSERT_TRUE(pool.comes([&] { return pool.at(1).is_orphaned() && pool.at(3).is_orphaned(); }, 10s));
   const Record head = *pool.at(1).head();
-  const Record anew = restarted(head, {pool.process(1)});
+  const Record anew = begun_anew(head, {pool.process(1)});
   pool.peer(1).applied.push_back(anew);
   pool.at(1).begin(pool.now(), anew, digest_of("after " + to_string(digest_of(anew))));
   ASSERT_TRUE(pool.reaches(3, head.round + 3));

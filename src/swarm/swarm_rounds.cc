@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "swarm/descent.h"
 #include "swarm/quorum.h"
 #include "swarm/soundness.h"
 #include "swarm/swarm.h"
@@ -35,6 +34,7 @@ void Swarm::receive(PeerId from, const Heartbeat& told) {
     heartbeat.standing = Standing::member;  // said before the record that made it one had arrived
   const bool was_behind = roster_.is_behind(from);
   roster_.heard(now_, from, heartbeat);
+  holdback_.heard(now_, from, heartbeat);
   detector_.expect(from, std::chrono::milliseconds(told.next_ms));
   if (was_behind && !roster_.is_behind(from)) resends_.ask(now_, from);
   if (resends_.take_due(now_, from)) decisions_.push_back(SendAgain{from});
@@ -51,9 +51,8 @@ void Swarm::receive(PeerId from, const Heartbeat& told) {
     return;
   }
   if (!takes_part() || !has_history) return;
-  // Whoever missed the decision is told it, and whoever has another history as long as this one.
-  const bool is_other = heartbeat.head == head_->round && heartbeat.head_record != head_digest_;
-  if (heartbeat.head < head_->round || is_other) send(from, Commit{*head_});
+  // Whoever missed the decision is told it, and whoever has a history that gives way to this one.
+  if (goes_before(rank(), rank_of(heartbeat))) send(from, Commit{*head_});
 }
 
 void Swarm::receive(PeerId from, const Peers& peers) {
@@ -139,13 +138,15 @@ void Swarm::receive(PeerId from, const Report& report) {
   if (lead_) lead_->on_report(from, report);
 }
 
-void Swarm::receive(PeerId from, const Commit& commit) {
+void Swarm::receive(PeerId, const Commit& commit) {
   const Record& record = commit.record;
   if (record.run != options_.run || record.members.empty() || ended_) return;
-  if (settles_by_descent(from, record)) return;
-  run_is_over_ = run_is_over_ || record.last;
-  told_by_commit_ = record.round;
-  told_by_commit_at_ = now_;
+  const Rank told = rank_of(record);
+  run_is_over_ = run_is_over_ || (record.last && (!head_ || goes_before(told, rank())));
+  if (now_ - told_by_commit_at_ >= kCommitAlone || !goes_before(told_by_commit_, told)) {
+    told_by_commit_ = told;
+    told_by_commit_at_ = now_;
+  }
   if (standing_ == Standing::fresh) {
     const bool begins = record.round == 0 && parameters_ && record.parameters == *parameters_;
     if (begins) {
@@ -155,12 +156,14 @@ void Swarm::receive(PeerId from, const Commit& commit) {
     return;
   }
   if (standing_ == Standing::syncing || !head_) return;
-  if (record.round == head_->round && gives_way_to(record))
-    return out_of_step("another history of as many rounds goes before this one");
-  if (record.round <= head_->round) return;
+  // How long it is counts for nothing: a peer that was cut off may have made more rounds than all the others.
+  if (!goes_before(told, rank())) return;
   // What was voted for, member by member: a mean is the same under more than one draft.
   if (record.parent != head_digest_ || !mean_ || !acceptor_.becomes(record, *mean_)) {
-    out_of_step("round " + std::to_string(record.round) + " was decided without this peer");
+    const std::string round = "round " + std::to_string(record.round);
+    out_of_step(record.round > head_->round ? round + " was decided without this peer"
+                                            : "another history goes before this one: a majority, or more " +
+                                                  ("samples, decided its " + round));
     return;
   }
   if (called_at_ != kNever) {
@@ -175,29 +178,7 @@ void Swarm::receive(PeerId from, const Commit& commit) {
   decisions_.push_back(Committed{record});
 }
 
-// Whether that is all there is to say: one of the two histories gives way because of where it comes from.
-bool Swarm::settles_by_descent(PeerId from, const Record& record) {
-  if (!takes_part() || digest_of(record) == head_digest_) return false;
-  const bool is_next = record.round > head_->round && record.parent == head_digest_;
-  const std::optional<bool> gives_way = is_next ? std::nullopt : gives_way_by_descent(*head_, record);
-  if (!gives_way || (*gives_way && record.round > head_->round)) return false;
-  if (!*gives_way) {
-    send(from, Commit{*head_});  // it may not know of this history
-  } else if (record.round == head_->round && record.parent == head_digest_) {
-    out_of_step("the run was begun anew from the state of round " + std::to_string(record.round));
-  } else {
-    out_of_step("a history that had members goes before this one, which has had none but this peer");
-  }
-  return true;
-}
-
-// Of two histories as long one goes on: the one that a majority made or, of two alike, that with the lower
-// digest.
-bool Swarm::gives_way_to(const Record& other) const {
-  const Digest digest = digest_of(other);
-  if (digest == head_digest_) return false;
-  return other.minority == head_->minority ? digest < head_digest_ : head_->minority;
-}
+Rank Swarm::rank() const { return rank_of(*head_, head_digest_); }
 
 // ---- history
 // --------------------------------------------------------------------------------------------------
@@ -279,6 +260,7 @@ void Swarm::adopt(const Record& record) {
   }
   work_ = Work(record.round + 1);
   acceptor_ = Acceptor();
+  at_the_end_.clear();
   lead_again_at_ = {};
   led_.reset();
 }
@@ -363,6 +345,7 @@ void Swarm::consider_leading() {
   event.numbers = {{"ballot", ballot}};
   events_.push_back(std::move(event));
   lead_knows_ = roster_.version();
+  lead_->hold_back_for(held_back_for_);
   lead_->set_live(now_, live());
   if (undisputed) send_progress();
 }
@@ -380,7 +363,21 @@ void Swarm::leave_a_lost_lead() {
   lead_.reset();
 }
 
+// Every member looks at them, so that whoever takes over the lead knows since when they are waited for.
+void Swarm::hold_back() {
+  holdback_.step(now_);
+  const std::vector<PeerId> before = std::exchange(held_back_for_, holdback_.peers());
+  if (!lead_) return;
+  for (PeerId peer : held_back_for_) {
+    if (std::ranges::find(before, peer) != before.end()) continue;
+    events_.push_back({now_, Phase::wait, head_->round + 1, peer,
+                       "it lost ground twice: no leases go out before it has the state of the run"});
+  }
+  lead_->hold_back_for(held_back_for_);
+}
+
 void Swarm::drive_lead() {
+  hold_back();
   if (!lead_) return;
   if (end_run_) lead_->end_run();
   if (std::exchange(lead_knows_, roster_.version()) != roster_.version()) lead_->set_live(now_, live());

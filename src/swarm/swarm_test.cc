@@ -325,6 +325,27 @@ TEST(Swarm, the_smaller_side_of_a_split_waits_then_goes_on_marked_then_gives_way
   EXPECT_EQ(pool.at(3).head()->members, pool.at(1).head()->members);
 }
 
+// The first may live on where it cannot be seen, and is a majority by itself.
+TEST(Swarm, the_second_of_two_waits_for_the_first_whoever_joins_and_all_say_for_whom) {
+  Pool pool({.patience = 20s});
+  pool.start_all(2);
+  ASSERT_TRUE(pool.reaches(2, 2));
+  const auto alone = [&](std::uint64_t id) {
+    const Wait wait = pool.at(id).waiting();
+    return wait.peers == std::vector{PeerId{1}} && wait.kind == Wait::Kind::majority;
+  };
+  pool.start(3);
+  ASSERT_TRUE(pool.comes([&] { return pool.at(3).standing() == Standing::ready; }));
+  pool.kill(1);
+  pool.run_for(8s);
+  const Round before = pool.round_of(2);
+  EXPECT_TRUE(alone(2)) << text_of(pool.at(2).waiting());
+  ASSERT_EQ(Standing::ready, pool.at(3).standing());
+  EXPECT_TRUE(alone(3)) << text_of(pool.at(3).waiting());
+  ASSERT_TRUE(pool.reaches(2, before + 2));
+  EXPECT_FALSE(pool.peer(2).applied.back().awaited.empty()) << "of one of two this is no majority's history";
+}
+
 TEST(Swarm, a_run_ends_once_everybody_has_its_last_record) {
   Pool pool({.rounds = 4});
   pool.start_all(3);

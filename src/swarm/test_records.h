@@ -97,6 +97,7 @@ inline Record head_of(std::vector<Member> of) {
   head.round = 6;
   head.first_sample = 320;
   head.samples = 64;
+  head.majority_samples = 384;
   return head;
 }
 

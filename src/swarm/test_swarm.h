@@ -183,7 +183,7 @@ class Pool {
     const Peer* best = nullptr;
     for (const auto& [id, other] : peers_) {
       if (&other != &p && other.alive && !other.applied.empty() &&
-          (!best || other.applied.back().round > best->applied.back().round))
+          (!best || goes_before(rank_of(other.applied.back()), rank_of(best->applied.back()))))
         best = &other;
     }
     if (best == nullptr) return;

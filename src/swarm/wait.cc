@@ -55,6 +55,9 @@ std::string what_is_due(const Wait& wait) {
       return fmt::format("to lead round {}", wait.round);
     case Wait::Kind::gradients:
       return "gradients of leased microbatches";
+    case Wait::Kind::held_back:
+      return "the state of the run to be complete there: its line carries less than rounds make, so no leases "
+             "go out meanwhile";
     case Wait::Kind::requests:
       return "to ask for microbatches";
     case Wait::Kind::readiness:

@@ -22,6 +22,7 @@ struct Wait {
     promises,    ///< to follow `ballot`
     takeover,    ///< to lead `round`
     gradients,   ///< of leased microbatches
+    held_back,   ///< to stand at the head: rounds are faster than their lines
     requests,    ///< for leases: microbatches are free
     readiness,   ///< to work or reduce in `round`
     successor,   ///< to go on with the run: all others leave

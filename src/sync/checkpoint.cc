@@ -27,7 +27,7 @@ namespace {
 // The file: magic, version, run, record (as a Commit message, with its length), digest of the parameters,
 // number of chunks, size and digest of each, digest of all this; then the chunks. Little-endian.
 constexpr std::string_view kMagic = "tradewind state\n";
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr std::string_view kSuffix = ".tw";
 constexpr std::string_view kPartSuffix = ".tw.part-";
 

@@ -17,8 +17,13 @@ using namespace std::chrono_literals;
 /// For answers that would make the choice better, and before a state that nobody had is asked for again.
 constexpr Duration kOfferPatience = 500ms;
 
-/// Shortest silence after which chunks are asked of somebody else.
+/// Shortest silence after which chunks are asked of somebody else; the first before any chunk has come: one
+/// of 512 KiB takes a second on 4 Mbit/s, and as many as there are sources come side by side.
+constexpr Duration kFirstChunkPatience = 5s;
 constexpr Duration kLeastChunkPatience = 1s;
+
+/// While others send, a source of which nothing comes is given up after so many windows of chunks.
+constexpr std::size_t kWindowsOfOthers = 2;
 
 Digest digest_of_offer(const ObjectOffer& offer) {
   const Frame frame = encode(Message(offer));
@@ -53,6 +58,11 @@ void Fetch::want_state(Instant now, const std::vector<PeerId>& sources) {
 void Fetch::want_mean(Instant now, const Record& after, const std::vector<PeerId>& sources) {
   parent_ = digest_of(after);
   begin(now, {ObjectKind::mean, after.round + 1}, sources);
+}
+
+void Fetch::keep_to(const Record& record) {
+  floor_ = rank_of(record);
+  before_floor_ = record.parent;
 }
 
 void Fetch::begin(Instant now, ObjectId wanted, const std::vector<PeerId>& sources) {
@@ -102,6 +112,11 @@ std::string Fetch::fault_of(const ObjectOffer& offer) const {
   return {};
 }
 
+bool Fetch::gives_way(const Record& record) const {
+  const Rank offered = rank_of(record);
+  return floor_ && goes_before(*floor_, offered) && offered.record != before_floor_;
+}
+
 void Fetch::refuse(PeerId peer, std::string why) {
   std::string& last = refused_[peer];
   if (last == why) return;
@@ -115,6 +130,7 @@ void Fetch::on_offer(Instant now, PeerId from, ObjectOffer offer) {
   if (wanted_.kind == ObjectKind::mean && offer.object != wanted_) return;
   Source& source = found->second;
   source.answered = true;
+  if (gives_way(offer.record)) return reconsider(now);
   if (std::string fault = fault_of(offer); !fault.empty()) {
     refuse(from, std::move(fault));
   } else {
@@ -170,14 +186,23 @@ void Fetch::decide_without_offers(Instant now) {
 }
 
 void Fetch::choose(Instant now) {
-  std::map<std::pair<Round, Digest>, std::size_t> votes;
+  struct Candidate {
+    Rank rank;
+    std::size_t votes = 0;
+  };
+
+  std::map<Digest, Candidate> candidates;  // by content
   for (const auto& [peer, source] : sources_) {
-    if (source.offer) ++votes[{source.offer->object.round, source.content}];
+    if (!source.offer) continue;
+    Candidate& candidate = candidates[source.content];
+    candidate.rank = rank_of(source.offer->record);
+    ++candidate.votes;
   }
-  const auto best = std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.first.first, a.second) < std::pair(b.first.first, b.second);
+  const auto best = std::ranges::max_element(candidates, [](const auto& a, const auto& b) {
+    const bool same = a.second.rank == b.second.rank;
+    return same ? a.second.votes < b.second.votes : goes_before(b.second.rank, a.second.rank);
   });
-  const Digest content = best->first.second;
+  const Digest content = best->first;
   if (chosen_ && content == chosen_content_) return;
   for (auto& [peer, source] : sources_) {
     source.asked.clear();
@@ -218,7 +243,7 @@ void Fetch::ask_for_chunks(Instant now) {
 }
 
 void Fetch::ask_for_chunk(Instant now, PeerId peer, Source& source, std::uint32_t index) {
-  if (source.asked.empty()) source.quiet_since = now;
+  if (source.asked.empty()) source.heard(now, pieces_);
   source.asked.emplace(index, now);
   outbox_.push_back({peer, ChunkAsk{chosen_->object, index}});
 }
@@ -250,6 +275,7 @@ void Fetch::on_chunk(Instant now, PeerId from, Chunk chunk) {
   const auto found = sources_.find(from);
   if (stage_ != Stage::fetching || found == sources_.end()) return;
   Source& source = found->second;
+  last_chunk_ = now;
   if (!serves(source) || chunk.object != chosen_->object) return;
   const bool right = chunk.index < chunks_.size() && chunk.payload.size() == layout().size(chunk.index) &&
                      digest_of(chunk.payload.bytes()) == chosen_->chunks[chunk.index];
@@ -269,7 +295,7 @@ void Fetch::on_chunk(Instant now, PeerId from, Chunk chunk) {
 }
 
 void Fetch::store(Instant now, Source& source, Chunk chunk) {
-  source.quiet_since = now;
+  source.heard(now, pieces_);
   source.avoided_until.reset();
   if (const auto asked = source.asked.find(chunk.index); asked != source.asked.end()) {
     const Duration took = now - asked->second;
@@ -279,12 +305,19 @@ void Fetch::store(Instant now, Source& source, Chunk chunk) {
   if (!place.empty()) return;
   place = std::move(chunk.payload);
   ++done_;
+  ++pieces_;
   unasked_.erase(chunk.index);
   for (auto& [peer, other] : sources_) other.asked.erase(chunk.index);
 }
 
 Duration Fetch::chunk_patience() const {
-  return std::max(kLeastChunkPatience, typical_ ? 10 * *typical_ : kLeastChunkPatience);
+  return typical_ ? std::max<Duration>(kLeastChunkPatience, 10 * *typical_) : kFirstChunkPatience;
+}
+
+Instant Fetch::given_up_at(const Source& source) const {
+  const bool others_send = pieces_ - source.pieces_then >= kWindowsOfOthers * options_.window;
+  const Instant quiet_since = others_send ? source.quiet_since : std::max(source.quiet_since, last_chunk_);
+  return quiet_since + chunk_patience();
 }
 
 void Fetch::step(Instant now) {
@@ -300,12 +333,13 @@ void Fetch::step(Instant now) {
 }
 
 /// Silence of a source is what counts, not the age of an ask: a slow line with a full window is no reason to
-/// load another one with the same chunks.
+/// load another one with the same chunks. Nor is it silence as long as chunks come from others, be they of an
+/// object that is not wanted any more: the line of this peer may be what they all wait for.
 void Fetch::give_up_on_quiet(Instant now) {
   for (auto& [peer, source] : sources_) {
     if (source.avoided_until && now >= *source.avoided_until) source.avoided_until.reset();
     if (source.asked.empty()) continue;
-    if (now < source.quiet_since + chunk_patience() && !rarely(options_.rarely, "fetch.timeout")) continue;
+    if (now < given_up_at(source) && !rarely(options_.rarely, "fetch.timeout")) continue;
     release_asks(source);
     source.avoided_until = now + chunk_patience();
   }
@@ -316,7 +350,7 @@ Instant Fetch::next_step() const {
   Instant next = kNever;
   if (stage_ != Stage::fetching) return next;
   for (const auto& [peer, source] : sources_) {
-    if (!source.asked.empty()) next = std::min(next, source.quiet_since + chunk_patience());
+    if (!source.asked.empty()) next = std::min(next, given_up_at(source));
     if (source.avoided_until) next = std::min(next, *source.avoided_until);
   }
   return next;

@@ -15,6 +15,7 @@
 #include "sync/image.h"
 #include "wire/messages.h"
 #include "wire/outbox.h"
+#include "wire/rank.h"
 
 namespace tw {
 
@@ -51,9 +52,9 @@ struct Refusal {
 /// The joiner's side: fetches one object at a time, a state or the mean of one round, from all peers that
 /// offer it byte for byte alike. A step machine.
 ///
-/// Choice among different offers: the highest round, then the one that most peers make. It is made when all
-/// have answered, or half a second after the first offer, and made again as long as no chunk has arrived or
-/// when nobody is left who offers what was chosen.
+/// Choice among different offers: the record that goes before all others (wire/rank.h), then the content that
+/// most peers offer. It is made when all have answered, or half a second after the first offer, and made
+/// again as long as no chunk has arrived or when nobody is left who offers what was chosen.
 ///
 /// Memory, whatever a remote sends: one offer for each source, and the object, whose size is known before.
 class Fetch {
@@ -74,6 +75,10 @@ class Fetch {
 
   /// Begins to fetch the mean of the round that follows this record. Ends with take_mean() or gone().
   void want_mean(Instant now, const Record& after, const std::vector<PeerId>& sources);
+
+  /// From now on no state is taken whose record this one, or the one before it, goes before: nobody gives up
+  /// a history for one that gives way to it.
+  void keep_to(const Record& record);
 
   /// Who can be asked from now on; call it when a link opens or closes. A peer whose link was closed and
   /// opened again must be missing in one call in between. Without any source a fetch waits for one.
@@ -103,6 +108,9 @@ class Fetch {
 
   FetchProgress progress() const;
 
+  /// Chunks that were of use, ever.
+  std::uint64_t pieces() const { return pieces_; }
+
   /// Of the object under way and of what was offered.
   std::uint64_t held_bytes() const;
 
@@ -119,13 +127,20 @@ class Fetch {
     std::uint64_t offer_bytes = 0;     ///< in memory
     std::map<std::uint32_t, Instant> asked;  ///< chunks under way, no other source was asked for them
     Instant quiet_since{};                   ///< last chunk, or first ask since there were none under way
+    std::uint64_t pieces_then = 0;           ///< of all sources, at quiet_since
     std::optional<Instant> avoided_until;    ///< did not answer in time
+
+    void heard(Instant now, std::uint64_t pieces) {
+      quiet_since = now;
+      pieces_then = pieces;
+    }
   };
 
   const ChunkLayout& layout() const;
   void begin(Instant now, ObjectId wanted, const std::vector<PeerId>& sources);
   void ask(PeerId peer);
   std::string fault_of(const ObjectOffer& offer) const;
+  bool gives_way(const Record& record) const;
   void refuse(PeerId peer, std::string why);
   void reconsider(Instant now);
   void decide_without_offers(Instant now);
@@ -139,11 +154,14 @@ class Fetch {
   void store(Instant now, Source& source, Chunk chunk);
   void give_up_on_quiet(Instant now);
   Duration chunk_patience() const;
+  Instant given_up_at(const Source& source) const;
 
   Options options_;
   Stage stage_ = Stage::idle;
   ObjectId wanted_;
-  Digest parent_;  ///< of the record whose mean is wanted
+  std::optional<Rank> floor_;
+  Digest before_floor_;  ///< its parent
+  Digest parent_;        ///< of the record whose mean is wanted
   std::map<PeerId, Source> sources_;
   Instant choose_at_ = kNever;     ///< even if some have not answered
   Instant ask_again_at_ = kNever;  ///< for a state that nobody had
@@ -153,8 +171,10 @@ class Fetch {
   Instant chosen_at_{};
   std::vector<Blob> chunks_;  ///< empty: not here yet
   std::uint64_t done_ = 0;
+  std::uint64_t pieces_ = 0;         ///< of all objects
   std::set<std::uint32_t> unasked_;  ///< neither here nor under way
   std::optional<Duration> typical_;  ///< from ask to chunk
+  Instant last_chunk_{};             ///< of anything, from anybody
 
   Outbox outbox_;
   std::set<PeerId> told_;  ///< were asked for something: to be told when it is over

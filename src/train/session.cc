@@ -340,6 +340,7 @@ void Session::Machine::pump() {
     fetch_->finish();
     told_sources_done_ = true;
   }
+  if (swarm_->standing() == Standing::member) ground_.hold();
   finish_when_done();
   flush();
   arm();

@@ -18,6 +18,7 @@
 #include "sync/checkpoint.h"
 #include "sync/donor.h"
 #include "sync/fetch.h"
+#include "sync/ground.h"
 #include "train/counted_time.h"
 #include "train/return_wait.h"
 #include "train/session.h"
@@ -112,6 +113,7 @@ class Session::Machine final : public NetworkEvents {
   double own_samples(const Record& record) const;
 
   // ---- session_sync.cc
+  bool has_history() const;
   void begin_catch_up();
   void poll_fetch();
   void restore(StateImage image, const std::string& from, Numbers parts);
@@ -197,6 +199,7 @@ class Session::Machine final : public NetworkEvents {
   bool told_sources_done_ = true;
   int updates_under_way_ = 0;
   Instant caught_up_since_{};
+  Ground ground_;
   std::shared_ptr<CheckpointStore> checkpoints_;  // owners: this and the disk job under way
 
   // time and end

@@ -9,6 +9,8 @@ namespace {
 
 /// A peer that lags by more rounds takes the state instead of their means.
 constexpr Round kReplayAtMost = 8;
+/// It lost ground so often though the others waited for it: it would load their lines for ever.
+constexpr std::uint32_t kLostForGood = 100;
 
 }  // namespace
 
@@ -31,14 +33,20 @@ void Session::Machine::act(const CatchUp& catch_up) {
   called_at_ = kNever;
   catching_up_ = true;
   caught_up_since_ = doors_.clock.now();
+  last_applied_at_ = kNever;  // if that record was the last one, it may not be so in the history that goes on
+  ground_.step_back();
   if (updates_under_way_ == 0) begin_catch_up();
 }
 
+bool Session::Machine::has_history() const { return tip_ && tip_->record.run == run_; }
+
 void Session::Machine::begin_catch_up() {
-  const Round newest = swarm_->newest_told();
+  const Round newest = swarm_->best_told().round;
   told_sources_done_ = false;
-  const bool near = tip_ && tip_->record.run == run_ && newest > tip_->record.round &&
-                    newest - tip_->record.round <= kReplayAtMost;
+  if (has_history()) fetch_->keep_to(tip_->record);
+  // Whose history it is shows in the offers: those of another one are none, and then the state is taken.
+  const bool near =
+      has_history() && newest > tip_->record.round && newest - tip_->record.round <= kReplayAtMost;
   if (near && !rarely(options_.rarely, "session.full_state")) {
     fetch_->want_mean(doors_.clock.now(), tip_->record, sources());
   } else {
@@ -60,8 +68,14 @@ void Session::Machine::poll_fetch() {
   } else if (std::optional<FetchedMean> mean = fetch_->take_mean()) {
     replay(std::move(*mean));
   } else if (fetch_->gone()) {
+    ground_.start_over();
     fetch_->want_state(doors_.clock.now(), sources());
   }
+  swarm_->catching_up(doors_.clock.now(), {ground_.lost(), fetch_->pieces()});
+  if (ground_.lost() < kLostForGood) return;
+  end("this peer's line is too slow for the run: " + std::to_string(kLostForGood) +
+          " times the others went on faster than what they decided came here",
+      true);
 }
 
 void Session::Machine::restore(StateImage image, const std::string& from, Numbers parts) {
@@ -120,11 +134,14 @@ void Session::Machine::go_on_from(Tip tip) {
   }
   tip_ = std::move(tip);
   const Record& record = tip_->record;
-  if (swarm_->newest_told() > record.round) {
+  fetch_->keep_to(record);
+  if (const Rank best = swarm_->best_told(); goes_before(best, rank_of(record))) {
+    ground_.come_to(record.round, best.round);
     fetch_->want_mean(doors_.clock.now(), record, sources());
     return;
   }
   catching_up_ = false;
+  ground_.stand_at_head();
   last_applied_ = record.last;
   swarm_->begin(doors_.clock.now(), record, tip_->parameters);
 }
@@ -270,8 +287,8 @@ void Session::Machine::resume(StateImage checkpoint) {
 // The state is here, and nobody is left who could decide what comes after it.
 void Session::Machine::begin_anew_from_tip() {
   const bool has_state = tip_ && !catching_up_ && updates_under_way_ == 0;
-  if (!has_state || swarm_->newest_told() > tip_->record.round) return;
-  Tip anew{restarted(tip_->record, {{options_.self, address_, options_.incarnation, options_.site}}),
+  if (!has_state || goes_before(swarm_->best_told(), rank_of(tip_->record))) return;
+  Tip anew{begun_anew(tip_->record, {{options_.self, address_, options_.incarnation, options_.site}}),
            tip_->parameters};
   Event event{doors_.clock.now(), Phase::restore, anew.record.round};
   event.why = "from its own state: no member of the run was reached for " +

@@ -148,6 +148,7 @@ class Reader {
     const std::vector<Range>& carried = record.carried.ranges();
     const bool before = carried.empty() || carried.back().end() <= record.first_sample;
     if (!before || std::max(record.first_sample, record.samples) > UINT64_MAX / 2) failed_ = true;
+    if (!failed_ && record.majority_samples > record.samples_total()) failed_ = true;
   }
 
   void get(Member& member) {

@@ -65,6 +65,7 @@ class Filler {
     record.carried = {};
     record.first_sample >>= 1;
     record.samples >>= 1;
+    record.majority_samples %= record.samples_total() + 1;
   }
 
   template <class T>
@@ -219,6 +220,11 @@ TEST(Frame, refuses_values_out_of_their_range) {
   EXPECT_FALSE(decode(encode(Commit{record}))) << "its samples could end beyond the numbers";
   record.first_sample = 100;
   EXPECT_FALSE(decode(encode(Commit{record}))) << "what it carries is not of earlier rounds";
+  record.carried = {};
+  record.majority_samples = 100;
+  EXPECT_TRUE(decode(encode(Commit{record})));
+  ++record.majority_samples;
+  EXPECT_FALSE(decode(encode(Commit{record}))) << "a majority decided more samples than there are";
 }
 
 TEST(Frame, refuses_what_is_too_long_empty_unknown_or_has_a_payload_it_should_not_have) {

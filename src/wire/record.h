@@ -60,16 +60,23 @@ struct Record {
   std::uint64_t samples = 0;       ///< in the mean; 0 for round 0
   Digest parameters;               ///< before this round's update
   Digest mean;                     ///< of the mean gradient, decoded (average/mean_digest.h)
-  bool minority = false;           ///< committed without a majority, after the configured patience
-  bool last = false;               ///< the run ends with this record
-  bool had_company = false;        ///< this record or one before it had two members or more
+  /// Of its history, decided by a majority; swarm/lineage.h.
+  std::uint64_t majority_samples = 0;
+  /// Since a decision without a majority: members of the last record before that one, until most of them take
+  /// part again. Otherwise empty.
+  std::vector<PeerId> awaited;
+  bool minority = false;  ///< committed without a majority, after the configured patience
+  bool last = false;      ///< the run ends with this record
+  bool had_company = false;    ///< this record or one before it had two members or more
+  std::uint32_t restarts = 0;  ///< how often its history was begun anew from one of its records
 
   /// In all means up to this one.
   std::uint64_t samples_total() const { return first_sample - carried.count() + samples; }
 
   static void fields(auto& self, auto&& field) {
     field(self.run, self.round, self.parent, self.members, self.contributors, self.carried, self.first_sample,
-          self.samples, self.parameters, self.mean, self.minority, self.last, self.had_company);
+          self.samples, self.parameters, self.mean, self.majority_samples, self.awaited, self.restarts,
+          self.minority, self.last, self.had_company);
   }
 
   bool operator==(const Record&) const = default;

@@ -7,67 +7,11 @@
 #include <vector>
 
 #include "wire/line.h"
+#include "wire/link_messages.h"
 #include "wire/record.h"
 
-/// Who takes part, who leads, what is to be done and what is decided: the control messages of swarm/.
+/// Who leads, what is to be done and what is decided: the control messages of swarm/.
 namespace tw {
-
-inline constexpr std::uint32_t kProtocolVersion = 10;
-
-/// First message of every link. The receiver turns the link away when version, run or parameter count differ.
-struct Hello {
-  std::uint32_t protocol = kProtocolVersion;
-  Digest run;  ///< of all that decides the result: model, data, batch sizes, optimizer, seed ...
-  PeerId peer;
-  std::uint64_t parameters = 0;
-  std::string address;            ///< where others reach this peer
-  std::uint64_t incarnation = 0;  ///< drawn when the process starts
-  std::string site;               ///< as in Member
-  bool founds = false;            ///< it begins the history of the run
-
-  static void fields(auto& self, auto&& field) {
-    field(self.protocol, self.run, self.peer, self.parameters, self.address, self.incarnation, self.site,
-          self.founds);
-  }
-
-  bool operator==(const Hello&) const = default;
-};
-
-/// Whom the sender knows: the receiver dials those it does not know yet.
-struct Peers {
-  std::vector<Member> peers;
-
-  static void fields(auto& self, auto&& field) { field(self.peers); }
-
-  bool operator==(const Peers&) const = default;
-};
-
-enum class Standing : std::uint8_t {
-  fresh,    ///< no record yet
-  syncing,  ///< takes state from others
-  ready,    ///< at the head of the history, not a member yet
-  member,
-  leaving,
-};
-
-/// Sent to every peer, the more often the fewer there are (swarm/cadence.h). Times are the sender's and
-/// opaque to others.
-struct Heartbeat {
-  Standing standing = Standing::fresh;
-  Round head = 0;
-  Digest head_record;
-  std::uint64_t sent_ns = 0;
-  std::uint64_t echo_ns = 0;        ///< the last sent_ns that came from the receiver; 0 = none
-  std::uint64_t echo_delay_ns = 0;  ///< how long the sender has had it
-  std::uint32_t next_ms = 0;        ///< the next one is due at the latest so long after this one
-
-  static void fields(auto& self, auto&& field) {
-    field(self.standing, self.head, self.head_record, self.sent_ns, self.echo_ns, self.echo_delay_ns,
-          self.next_ms);
-  }
-
-  bool operator==(const Heartbeat&) const = default;
-};
 
 struct SlotProgress {
   std::uint32_t slot = 0;

@@ -237,6 +237,8 @@ Record make_record(Input& input, const Material& material) {
     case 5:
       make(record.first_sample, record.samples);
       record.samples = std::min(record.samples, UINT64_MAX / 2);  // or no decoder takes it
+      make(record.majority_samples, record.awaited);
+      record.majority_samples = std::min(record.majority_samples, record.samples);
       break;
     case 6:
       make(record.parameters, record.mean);

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "wire/record.h"
+
+/// Who is there and how far: what a link begins with, and what goes over it all the time.
+namespace tw {
+
+inline constexpr std::uint32_t kProtocolVersion = 10;
+
+/// First message of every link. The receiver turns the link away when version, run or parameter count differ.
+struct Hello {
+  std::uint32_t protocol = kProtocolVersion;
+  Digest
+      run;  ///< digest of everything that decides the result: model, data, batch sizes, optimizer, seed ...
+  PeerId peer;
+  std::uint64_t parameters = 0;
+  std::string address;            ///< where others reach this peer
+  std::uint64_t incarnation = 0;  ///< drawn when the process starts
+  std::string site;               ///< as in Member
+  bool founds = false;            ///< it begins the history of the run
+
+  static void fields(auto& self, auto&& field) {
+    field(self.protocol, self.run, self.peer, self.parameters, self.address, self.incarnation, self.site,
+          self.founds);
+  }
+
+  bool operator==(const Hello&) const = default;
+};
+
+/// Whom the sender knows: the receiver dials those it does not know yet.
+struct Peers {
+  std::vector<Member> peers;
+
+  static void fields(auto& self, auto&& field) { field(self.peers); }
+
+  bool operator==(const Peers&) const = default;
+};
+
+enum class Standing : std::uint8_t {
+  fresh,    ///< no record yet
+  syncing,  ///< takes state from others
+  ready,    ///< at the head of the history, not a member yet
+  member,
+  leaving,
+};
+
+/// How a peer gets on that takes the state and the means of others.
+struct CatchingUp {
+  /// Since it was a member last: how often the others had gone on by then at least as far as it had come.
+  std::uint32_t lost_ground = 0;
+  std::uint64_t pieces = 0;  ///< that came, ever: it moves as long as this grows
+
+  static void fields(auto& self, auto&& field) { field(self.lost_ground, self.pieces); }
+
+  bool operator==(const CatchingUp&) const = default;
+};
+
+/// Sent to every peer, the more often the fewer there are (swarm/cadence.h). Times are the sender's and
+/// opaque to others.
+struct Heartbeat {
+  Standing standing = Standing::fresh;
+  Round head = 0;
+  Digest head_record;
+  std::uint64_t majority_samples = 0;  ///< of the record `head`
+  std::uint64_t samples = 0;           ///< of its history: Record::samples_total()
+  bool had_company = false;            ///< as in Record
+  std::uint32_t restarts = 0;
+  std::uint64_t sent_ns = 0;
+  std::uint64_t echo_ns = 0;        ///< the last sent_ns that came from the receiver; 0 = none
+  std::uint64_t echo_delay_ns = 0;  ///< how long the sender has had it
+  std::uint32_t next_ms = 0;        ///< the next one is due at the latest so long after this one
+  CatchingUp catching_up;
+
+  static void fields(auto& self, auto&& field) {
+    field(self.standing, self.head, self.head_record, self.majority_samples, self.samples, self.had_company,
+          self.restarts, self.sent_ns, self.echo_ns, self.echo_delay_ns, self.next_ms, self.catching_up);
+  }
+
+  bool operator==(const Heartbeat&) const = default;
+};
+
+}  // namespace tw
