@@ -345,7 +345,8 @@ Blob Reduction::encode_own(OwnSlot& slot, std::uint64_t segment) {
 Blob Reduction::kept_piece(const Input& input, std::uint64_t segment) {
   Blob piece = kept_.find(input.peer, input.slot, segment);
   if (!carries_sums(options_.codec)) return piece;
-  const std::optional<Unfit> unfit = judge(input.peer, true, kept_.squares(input.peer, input.slot), input.samples);
+  const std::optional<Unfit> unfit =
+      judge(input.peer, true, kept_.squares(input.peer, input.slot), input.samples);
   if (!unfit) return piece;
   report(*unfit);
   return {};

@@ -166,9 +166,14 @@ void NobodyFails::on_look(const Survivor& survivor) {
 void WaitsAreNamed::on_look(const Survivor& survivor) {
   const Wait& wait = survivor.view.waiting;
   if (survivor.view.finished || told_.contains(survivor.peer)) return;
-  const bool too_long = survivor.idle > kUnnamedWait;
   const bool for_itself = wait.peers == std::vector{survivor.peer} && !is_own_work(wait.kind);
-  if (is_named(wait) && !(too_long && (wait.kind == Wait::Kind::nothing || for_itself))) return;
+  const bool for_nobody = wait.kind == Wait::Kind::nothing || for_itself;
+  if (!for_nobody) for_nobody_since_.erase(survivor.peer);
+  if (!for_nobody && is_named(wait)) return;
+  // What it waited for before counts not: it may have found something to do just now.
+  const Instant since = for_nobody_since_.try_emplace(survivor.peer, survivor.now).first->second;
+  const bool too_long = survivor.idle > kUnnamedWait && survivor.now - since > kUnnamedWait;
+  if (is_named(wait) && !too_long) return;
   told_.insert(survivor.peer);
   violated(fmt::format("peer {} at round {} did nothing for {:.1f} s and does not say for whom it waits: {}",
                        survivor.peer.value, survivor.view.round, to_seconds(survivor.idle),

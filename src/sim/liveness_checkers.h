@@ -144,6 +144,7 @@ class WaitsAreNamed final : public Checker {
 
  private:
   std::set<PeerId> told_;
+  std::map<PeerId, Instant> for_nobody_since_;  ///< it waits for nothing, or for itself
 };
 
 }  // namespace tw

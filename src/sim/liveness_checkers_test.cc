@@ -243,18 +243,22 @@ TEST(Failure, is_silent_about_one_of_two_processes_with_one_id_when_the_other_on
   EXPECT_NE(j.story.verdict(), "") << "it is the member";
 }
 
+/// Idle since the beginning of time.
+Survivor idle_for(Duration idle, const SessionView& view) { return {kAnn, view, idle, Instant{} + idle}; }
+
 TEST(L3, fires_when_a_wait_of_more_than_five_seconds_names_nobody) {
   WaitsAreNamed checker;
   SessionView named, silent;
   named.waiting = {Wait::Kind::votes, {PeerId{3}}};
   checker.on_look({kAnn, named, std::chrono::seconds(60)});
-  checker.on_look({kAnn, silent, std::chrono::seconds(5)});
+  checker.on_look(idle_for({}, silent));
+  checker.on_look(idle_for(std::chrono::seconds(5), silent));
   Survivor at_its_end = finished(kAnn);
   at_its_end.idle = std::chrono::seconds(60);
   checker.on_look(at_its_end);
   EXPECT_TRUE(checker.violations().empty());
-  checker.on_look({kAnn, silent, std::chrono::milliseconds(5001)});
-  checker.on_look({kAnn, silent, std::chrono::milliseconds(5201)});
+  checker.on_look(idle_for(std::chrono::milliseconds(5001), silent));
+  checker.on_look(idle_for(std::chrono::milliseconds(5201), silent));
   EXPECT_EQ(checker.violations().size(), 1U);
 }
 
@@ -275,9 +279,22 @@ TEST(L3, fires_for_a_peer_that_waits_for_itself) {
   WaitsAreNamed checker;
   SessionView itself;
   itself.waiting = {Wait::Kind::gradients, {kAnn}};
-  checker.on_look({kAnn, itself, std::chrono::seconds(5)});
+  checker.on_look(idle_for({}, itself));
+  checker.on_look(idle_for(std::chrono::seconds(5), itself));
   EXPECT_TRUE(checker.violations().empty());
-  checker.on_look({kAnn, itself, std::chrono::seconds(6)});
+  checker.on_look(idle_for(std::chrono::seconds(6), itself));
+  EXPECT_EQ(checker.violations().size(), 1U);
+}
+
+TEST(L3, counts_from_when_a_peer_began_to_wait_for_itself) {
+  WaitsAreNamed checker;
+  SessionView others, itself;
+  others.waiting = {Wait::Kind::majority, {kBob}};
+  itself.waiting = {Wait::Kind::gradients, {kAnn}};
+  checker.on_look(idle_for(std::chrono::seconds(20), others));
+  checker.on_look(idle_for(std::chrono::seconds(21), itself));
+  EXPECT_TRUE(checker.violations().empty()) << "it goes on alone from now on";
+  checker.on_look(idle_for(std::chrono::seconds(27), itself));
   EXPECT_EQ(checker.violations().size(), 1U);
 }
 

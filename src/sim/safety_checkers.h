@@ -79,8 +79,8 @@ class KnownState final : public Checker {
 /// I8: one history, but for branches that are marked as decided without a majority; and nobody decides so
 /// before the record before is as old as the patience (less the step that each jump of a clock counts as).
 /// Nobody gives up a history for one that goes behind it: one that never had members beside its founder where
-/// the other had, or of which a majority decided fewer samples, or as many and fewer were in all. Every record
-/// counts them rightly: both are found anew here from the records, their marks and their members.
+/// the other had, or of which a majority decided fewer samples, or as many and fewer were in all. Every
+/// record counts them rightly: both are found anew here from the records, their marks and their members.
 class OneHistory final : public Checker {
  public:
   OneHistory(const Rules& rules, const Ledger& ledger) : Checker("I8"), rules_(rules), ledger_(ledger) {}

@@ -201,8 +201,7 @@ TEST(I8, counts_a_jump_of_a_clock_as_a_step_of_the_patience_and_not_as_an_hour) 
     rules.patience = std::chrono::seconds(5);
     Judged<OneHistory> j(rules);
     const Record zero = j.story.genesis();
-    Record one = j.story.next(zero, {1, 1});
-    one.minority = true;
+    const Record one = j.story.next(zero, {1, 1}, true);
     j.commit(kAnn, zero);
     for (int i = 0; i < jumps; ++i) j.checker.on_strike({FaultKind::clock_jump, {kAnn}, {}});
     j.commit(kAnn, one);

@@ -229,8 +229,10 @@ void Swarm::say_vote() {
 void Swarm::complain(Instant now, PeerId suspect, Complaint complaint, RangeSet missing) {
   wake(now);
   if (!takes_part()) return;
-  if (const std::optional<PeerId> leads = leader())
-    send(*leads, Report{head_->round + 1, suspect, complaint, std::move(missing)});
+  const std::optional<PeerId> leads = leader();
+  // It may believe that all was sent: then it sends it once more.
+  if (is_owed(complaint) && leads != suspect) send(suspect, Report{head_->round + 1, suspect, complaint});
+  if (leads) send(*leads, Report{head_->round + 1, suspect, complaint, std::move(missing)});
   settle();
 }
 
@@ -411,18 +413,21 @@ std::vector<PeerId> Swarm::not_at_the_end() const {
   return missing;
 }
 
-// Whoever is not a member yet waits for them, too.
+// Whoever is not a member yet waits for them, too. Where the process that is missing ran under this peer's
+// own id, those that are here are waited for: they go on without it after their patience.
 std::vector<PeerId> Swarm::missing_for_a_majority() const {
   std::vector<PeerId> missing;
   std::set<PeerId> here;
   for (const Member& m : head_->members) {
     if (is_here(m)) {
       here.insert(m.peer);
-    } else {
+    } else if (m.peer != options_.self.peer) {
       missing.push_back(m.peer);
     }
   }
-  return here.empty() || is_quorum(head_->members, here) ? std::vector<PeerId>{} : missing;
+  if (here.empty() || is_quorum(head_->members, here)) return {};
+  if (missing.empty()) std::ranges::copy(here, std::back_inserter(missing));
+  return missing;
 }
 
 Wait Swarm::wait_for_the_beginning() const {

@@ -470,5 +470,17 @@ TEST(Follower, tells_what_led_to_a_record_before_what_came_of_it) {
   EXPECT_TRUE(leader.swarm.take_events().empty()) << "each is told once";
 }
 
+TEST(Follower, sends_its_segments_again_to_a_peer_that_still_lacks_them) {
+  Follower follower;
+  ASSERT_TRUE(follower.votes_for(follower.plan()));
+  const Round round = follower.head.round + 1;
+  follower.tell(3, Report{round, PeerId{1}, Complaint::owes_mean});
+  follower.tell(3, Report{round, PeerId{2}, Complaint::slow_mean});
+  follower.tell(3, Report{round + 1, PeerId{2}, Complaint::owes_mean});
+  EXPECT_FALSE(follower.took<SendAgain>());
+  follower.tell(3, Report{round, PeerId{2}, Complaint::owes_mean});
+  EXPECT_TRUE(follower.took<SendAgain>());
+}
+
 }  // namespace
 }  // namespace tw

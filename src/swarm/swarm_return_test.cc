@@ -79,7 +79,8 @@ TEST(SwarmReturn, history_begun_anew_from_a_round_takes_those_along_that_stand_t
   pool.peer(1).applied.push_back(anew);
   pool.at(1).begin(pool.now(), anew, digest_of("after " + to_string(digest_of(anew))));
   ASSERT_TRUE(pool.reaches(3, head.round + 3));
-  EXPECT_EQ(2U, pool.peer(3).catch_ups.size()) << "to join, and to begin anew";
+  ASSERT_EQ(3U, pool.peer(3).catch_ups.size())
+      << "to join, to begin anew, and once more: the first round was decided";
   EXPECT_EQ(1U, pool.peer(1).catch_ups.size()) << "to join";
 }
 

@@ -56,7 +56,8 @@ std::string what_is_due(const Wait& wait) {
     case Wait::Kind::gradients:
       return "gradients of leased microbatches";
     case Wait::Kind::held_back:
-      return "the state of the run to be complete there: its line carries less than rounds make, so no leases "
+      return "the state of the run to be complete there: its line carries less than rounds make, so no "
+             "leases "
              "go out meanwhile";
     case Wait::Kind::requests:
       return "to ask for microbatches";
@@ -116,10 +117,10 @@ std::string words_of_own_work(const Wait& wait) {
 
 std::string words_of_past(const Wait& wait) {
   const Wait::Past past = wait.past.value_or(Wait::Past{});
-  const std::string then = past.checkpoint
-                               ? fmt::format("resumes alone from its checkpoint of round {}", *past.checkpoint)
-                           : past.trouble.empty() ? "begins the run anew"
-                                                  : "ends: " + past.trouble;
+  const std::string then =
+      past.checkpoint        ? fmt::format("resumes alone from its checkpoint of round {}", *past.checkpoint)
+      : past.trouble.empty() ? "begins the run anew"
+                             : "ends: " + past.trouble;
   return fmt::format("waiting for the other peers of this run, up to {} ({}); then it {}",
                      whole_seconds(wait.left.value_or(Duration{})), past.found, then);
 }

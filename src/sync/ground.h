@@ -19,10 +19,12 @@ class Ground {
     behind_ = behind;
   }
 
-  /// What it needs next is not there any more, so that it has to start with the state again. (At the very
-  /// beginning that is nobody's fault: what it has may be of another history.)
-  void start_over() {
-    if (behind_) ++lost_;
+  /// What it needs after this round is not there any more, so that it has to start with the state again. (At
+  /// the very beginning that is nobody's fault: what it has may be of another history. From the same round
+  /// once more it is not either: nobody has anything newer yet.)
+  void start_over(Round here) {
+    if (behind_ && here != started_over_at_) ++lost_;
+    started_over_at_ = here;
     behind_.reset();
   }
 
@@ -44,7 +46,8 @@ class Ground {
 
  private:
   std::uint32_t lost_ = 0;
-  std::optional<Round> behind_;  ///< when it came to a round last
+  std::optional<Round> behind_;           ///< when it came to a round last
+  std::optional<Round> started_over_at_;  ///< last
   bool stood_at_head_ = false;
 };
 

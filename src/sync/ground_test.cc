@@ -23,11 +23,14 @@ TEST(Ground, is_lost_where_the_others_went_on_as_far_as_this_peer_came) {
 
 TEST(Ground, is_lost_when_the_state_has_to_be_taken_again) {
   Ground ground;
-  ground.start_over();
+  ground.start_over(8);
   EXPECT_EQ(0U, ground.lost()) << "what it had before may be of another history";
   ground.come_to(10, 30);
-  ground.start_over();
+  ground.start_over(10);
   EXPECT_EQ(1U, ground.lost());
+  ground.come_to(10, 31);
+  ground.start_over(10);
+  EXPECT_EQ(1U, ground.lost()) << "nobody had anything newer";
   ground.come_to(40, 60);
   EXPECT_EQ(1U, ground.lost());
   ground.stand_at_head();

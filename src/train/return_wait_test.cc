@@ -25,7 +25,8 @@ TEST(ReturnWait, says_what_it_found_whom_it_waits_for_and_what_comes_then) {
       "begins the run anew",
       text_of(wait.waiting(kBegin + 5s)));
   wait.keep(image_of(12));
-  EXPECT_NE(std::string::npos, text_of(wait.waiting(kBegin)).find("resumes alone from its checkpoint of round 12"));
+  EXPECT_NE(std::string::npos,
+            text_of(wait.waiting(kBegin)).find("resumes alone from its checkpoint of round 12"));
 }
 
 TEST(ReturnWait, gives_up_after_the_patience_with_the_checkpoint_that_it_has) {

@@ -68,7 +68,7 @@ void Session::Machine::poll_fetch() {
   } else if (std::optional<FetchedMean> mean = fetch_->take_mean()) {
     replay(std::move(*mean));
   } else if (fetch_->gone()) {
-    ground_.start_over();
+    ground_.start_over(has_history() ? tip_->record.round : 0);
     fetch_->want_state(doors_.clock.now(), sources());
   }
   swarm_->catching_up(doors_.clock.now(), {ground_.lost(), fetch_->pieces()});

@@ -65,8 +65,8 @@ struct Record {
   /// Since a decision without a majority: members of the last record before that one, until most of them take
   /// part again. Otherwise empty.
   std::vector<PeerId> awaited;
-  bool minority = false;  ///< committed without a majority, after the configured patience
-  bool last = false;      ///< the run ends with this record
+  bool minority = false;       ///< committed without a majority, after the configured patience
+  bool last = false;           ///< the run ends with this record
   bool had_company = false;    ///< this record or one before it had two members or more
   std::uint32_t restarts = 0;  ///< how often its history was begun anew from one of its records
 

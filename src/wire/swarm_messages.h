@@ -177,7 +177,13 @@ enum class Complaint : std::uint8_t {
   slow_mean,          ///< the same of its part of the mean: it may itself wait for somebody
 };
 
-/// To the leader: a participant that keeps this round from finishing.
+/// Segments are missing of which nothing comes.
+inline bool is_owed(Complaint complaint) {
+  return complaint >= Complaint::owes_contribution && complaint <= Complaint::owes_copy;
+}
+
+/// To the leader: a participant that keeps this round from finishing. To that one: it owes segments, and
+/// sends them again (it may believe that they had arrived).
 struct Report {
   Round round = 0;
   PeerId suspect;
