@@ -247,9 +247,7 @@ Status Reduction::take_partial(PeerId from, const Gather& gather) {
 std::vector<Reduction::Unfit> Reduction::take_unfit() { return std::exchange(unfit_news_, {}); }
 
 double Reduction::squares_of(std::span<const std::byte> piece) const {
-  if (options_.norm_cap == 0) return 0;
-  const double length = norm(options_.codec, piece);
-  return length * length;
+  return options_.norm_cap == 0 ? 0 : std::pow(norm(options_.codec, piece), 2);
 }
 
 // Without their number, a sum over samples is judged once it is added.

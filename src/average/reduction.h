@@ -16,7 +16,6 @@
 #include "average/outgoing.h"
 #include "average/residual.h"
 #include "base/digest.h"
-#include "base/ids.h"
 #include "base/rarely.h"
 #include "base/result.h"
 #include "codec/codec.h"
@@ -89,8 +88,7 @@ class Reduction {
   /// Whose values can enter no mean, and why.
   struct Unfit {
     PeerId peer;
-    /// not_finite: NaN, infinity, or 2^127 and beyond (is_addable), in a contribution or a mean; or
-    /// too_large.
+    /// not_finite (NaN, infinity, 2^127 and beyond: is_addable; in a mean, too) or too_large.
     Complaint why = Complaint::not_finite;
     double norm = 0;  ///< too_large: per sample, of what is known of the contribution
   };
@@ -104,8 +102,7 @@ class Reduction {
   /// and its owner may be another one in a plan that is still under way. Errors: as for on_scatter.
   Status on_gather(PeerId from, const Gather& gather);
 
-  /// The next bulk message for this peer, mostly results before contributions; nothing when there is none at
-  /// present.
+  /// The next bulk message for this peer, mostly results before contributions; nothing when there is none.
   std::optional<Message> next_bulk(PeerId to);
 
   /// The link to this peer is a new one: what was handed out for it before may be lost and is due again.
@@ -121,8 +118,7 @@ class Reduction {
   /// Every segment of the mean is here, for the present plan.
   bool complete() const { return plan_ && results_here_ == geometry().segments(); }
 
-  /// Valid once complete: the encoded mean, a segment each, and the digest of the decoded one
-  /// (mean_digest.h).
+  /// Valid once complete: the encoded segments of the mean, and the digest of the decoded ones.
   std::vector<Blob> mean_segments() const;
   Digest mean_digest() const;
 

@@ -17,6 +17,7 @@
 #include "swarm/lead.h"
 #include "swarm/resends.h"
 #include "swarm/roster.h"
+#include "swarm/swarm_options.h"
 #include "swarm/work.h"
 #include "wire/rank.h"
 
@@ -27,20 +28,7 @@ namespace tw {
 /// time and messages in, messages and decisions out. It never sees a gradient.
 class Swarm {
  public:
-  struct Options {
-    Member self;
-    Digest run;
-    bool founder = false;  ///< begins the history when wait_for peers are there
-    bool returns = false;  ///< the run had begun before: a founder that begins nothing before go_on_alone()
-    std::uint32_t wait_for = 1;
-    std::vector<std::string> bootstrap;  ///< addresses to dial when nobody is linked
-    LeaseBook::Options lease;
-    std::uint64_t segments = 0;
-    Round rounds = 0;
-    Duration patience{};
-    ShareRules shares;
-    Rarely rarely{};
-  };
+  using Options = SwarmOptions;
 
   Swarm(Options options, Instant now);
 
@@ -99,9 +87,6 @@ class Swarm {
   void end_run() { end_run_ = true; }
 
   // ---- views
-  /// A commit that no heartbeat confirms is believed so long: several ticks and a slow path.
-  static constexpr Duration kCommitAlone = std::chrono::seconds(2);
-
   Standing standing() const { return standing_; }
 
   const std::optional<Record>& head() const { return head_; }
@@ -133,17 +118,14 @@ class Swarm {
   /// What is kept because of others, whoever they are.
   std::uint64_t held_bytes() const;
 
-  /// At most, of the notes that are kept of one peer beside the roster.
-  static constexpr std::uint64_t kNotesBytes = 2048;
+  static constexpr std::uint64_t kNotesBytes = 2048;  ///< at most, of one peer, beside the roster
 
-  /// Not a process whose place in the history a later one took, nor one that was linked in the place of a
-  /// member just now.
+  /// Not a process that a later one replaced, nor one that was linked in the place of a member just now.
   bool may_link(const Member& process) const;
 
   void is_own(const std::string& address) { roster_.is_own(address); }
 
-  /// The history that goes before all others that are told of: by heartbeats or, for 2 s, by a commit. No
-  /// samples when nobody tells of any.
+  /// The history that goes before all others that are told of, by heartbeats or a late commit, if any.
   Rank best_told() const;
 
   // ---- outputs

@@ -138,7 +138,7 @@ void Swarm::receive(PeerId from, const Report& report) {
   const bool owes = report.suspect == options_.self.peer && from != options_.self.peer;
   if (owes && is_owed(report.complaint) && of_this_round(report.round)) {
     resends_.ask(now_, from);
-    if (resends_.take_due(now_, from)) decisions_.push_back(SendAgain{from});
+    if (resends_.take_due(now_, from)) decide(SendAgain{from});
   }
   if (lead_) lead_->on_report(from, report);
 }
