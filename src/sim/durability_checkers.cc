@@ -203,7 +203,7 @@ void LogReplays::on_end(std::span<const Survivor> survivors) {
   for (const Survivor& survivor : survivors) {
     const auto& [unseen, head, catching_up] = logs_[survivor.peer];
     const Round shown = survivor.view.round;
-    if (!survivor.view.finished || head == shown || (catching_up && head > shown)) continue;
+    if (!survivor.view.finished || head == shown || catching_up) continue;
     violated(fmt::format("peer {} ended at round {}, its log at round {}", survivor.peer.value, shown, head));
   }
 }

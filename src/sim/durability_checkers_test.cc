@@ -269,13 +269,14 @@ TEST(I11, fires_when_the_log_leads_to_another_round_than_the_peer_shows) {
   EXPECT_EQ(l.story.verdict(), "peer 11 ended at round 2, its log at round 1");
 }
 
-TEST(I11, knows_that_a_peer_shows_an_older_head_while_it_catches_up) {
+TEST(I11, knows_that_a_peer_shows_the_head_it_had_while_it_catches_up) {
   Logged l;
   l.checker.on_event(kAnn, {{}, Phase::restore, 0, {}, "round 1 was decided without this peer"});
   l.says(Phase::restore, 1, {2, 2});
   l.story.apply(kAnn, l.one, {2, 2}, true);
   l.ends_at(0);
-  EXPECT_EQ(l.story.verdict(), "");
+  l.ends_at(9);
+  EXPECT_EQ(l.story.verdict(), "") << "it may give up a history that is longer";
   l.checker.on_event(kAnn, {{}, Phase::accumulate, 2});
   l.ends_at(0);
   EXPECT_EQ(l.checker.violations().size(), 1U);

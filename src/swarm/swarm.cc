@@ -229,10 +229,8 @@ void Swarm::say_vote() {
 void Swarm::complain(Instant now, PeerId suspect, Complaint complaint, RangeSet missing) {
   wake(now);
   if (!takes_part()) return;
-  const std::optional<PeerId> leads = leader();
-  // It may believe that all was sent: then it sends it once more.
-  if (is_owed(complaint) && leads != suspect) send(suspect, Report{head_->round + 1, suspect, complaint});
-  if (leads) send(*leads, Report{head_->round + 1, suspect, complaint, std::move(missing)});
+  if (const std::optional<PeerId> leads = leader())
+    send(*leads, Report{head_->round + 1, suspect, complaint, std::move(missing)});
   settle();
 }
 

@@ -14,6 +14,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Where nothing came from anybody for so long, whoever owes segments is asked to send its part again: it may
+/// believe that all of it arrived.
+constexpr Duration kAskAgainAfter = 8s;
 constexpr Duration kStallFloor = 500ms;  // docs/protocol.md
 constexpr int kStallRoundTrips = 3;
 /// A peer is slow when it would take so many times what the plan should. Not judged before most of its time
@@ -217,6 +220,7 @@ void Session::Machine::complain_about_stalls() {
     if (now - since < limit || now - complained_[peer] < kStallFloor) continue;
     complained_[peer] = now;
     swarm_->complain(now, peer, complaint);
+    if (now - since >= kAskAgainAfter) doors_.network.send(peer, encode(Report{round_, peer, complaint}));
   }
 }
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/rarely.h"
+#include "base/time.h"
+#include "swarm/lease_book.h"
+#include "swarm/share_rules.h"
+#include "wire/record.h"
+
+namespace tw {
+
+/// A commit that no heartbeat confirms is believed so long: several ticks and a slow path.
+inline constexpr Duration kCommitAlone = std::chrono::seconds(2);
+
+/// What a Swarm is told when it is made.
+struct SwarmOptions {
+  Member self;
+  Digest run;
+  bool founder = false;  ///< begins the history when wait_for peers are there
+  bool returns = false;  ///< the run had begun before: a founder that begins nothing before go_on_alone()
+  std::uint32_t wait_for = 1;
+  std::vector<std::string> bootstrap;  ///< addresses to dial when nobody is linked
+  LeaseBook::Options lease;
+  std::uint64_t segments = 0;
+  Round rounds = 0;
+  Duration patience{};
+  ShareRules shares;
+  Rarely rarely{};
+};
+
+}  // namespace tw
