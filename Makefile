@@ -33,7 +33,7 @@ SANITIZER_OPTIONS = LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan.su
 SANITIZED_FILTER ?= -Shard/StormScenario.*/[2-7]
 
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build demo sim sim-nightly soak mutants test check layers style format-check fuzz sanitize asan tsan \
+.PHONY: help setup configure build everything demo sim sim-nightly soak mutants test check layers style format-check fuzz sanitize asan tsan \
 	tidy bench format clean
 
 help:  ## show this list
@@ -69,7 +69,11 @@ mutants: configure  ## plant bugs in the protocol, one at a time, and see the si
 	@cmake --build $(BUILD) --target mutation_check
 	@$(BUILD)/tests/mutation_check $(MUTANTS_FLAGS)
 
-test: build check  ## build, check and run all tests
+# What no test builds stops compiling unseen.
+everything: configure
+	@cmake --build $(BUILD) --target all benches mutation_check
+
+test: everything check  ## build all there is, benchmarks too, check and run all tests
 	@ctest --test-dir $(BUILD) -j2 --output-on-failure
 
 check: setup layers style format-check  ## the quick checks: layers, style, format

@@ -17,7 +17,7 @@
 #include "crew.h"
 #include "host/authority.h"
 #include "host/dial.h"
-#include "host/listener.h"
+#include "host/doorway.h"
 #include "host/loop.h"
 #include "host/tls.h"
 #include "measure.h"
@@ -73,18 +73,19 @@ bool receive(const Job& job) {
   Loop loop;
   std::vector<std::shared_ptr<Stream>> taken;  // owners: this and the operations under way
   std::vector<std::unique_ptr<End>> ends;
-  std::unique_ptr<Listener> listener;
+  std::unique_ptr<Doorway> door;
   // owners: see stream.h
-  auto opened = Listener::open(loop, job.tls, "127.0.0.1:0", [&](std::shared_ptr<Stream> stream) {
+  const auto take = [&](Doorway::Visitor visitor, std::shared_ptr<Stream> stream) {
     stream->set_limits({});
     ends.push_back(std::make_unique<End>());
     stream->attach(ends.back().get());
     taken.push_back(std::move(stream));
-    listener->accept();
-  });
-  listener = std::move(opened).value();
-  listener->accept();
-  listener->address().copy(job.shared.address, sizeof job.shared.address - 1);
+    door->leave(visitor);
+  };
+  door = Doorway::open(loop, job.tls, "127.0.0.1:0", std::chrono::seconds(10),
+                       {.enter = take, .dismiss = [](auto, auto) {}, .gone = [](const auto&, auto) {}})
+             .value();
+  door->address().copy(job.shared.address, sizeof job.shared.address - 1);
   job.shared.ready.wait();
   const auto total = [&] {
     std::uint64_t sum = 0;

@@ -68,7 +68,7 @@ class DoorQueue {
     std::vector<Serial> turns;  ///< to be served from now on
   };
 
-  /// So many hosts are kept as known ones, those that were named last.
+  /// So many hosts are kept as known ones; the one that was named first is forgotten first.
   static constexpr std::size_t kMostKnown = 4096;
 
   explicit DoorQueue(const Rules& rules);

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "monitor/event_log_json.h"
+#include "monitor/log_file.h"
 
 namespace tw {
 namespace {
@@ -51,6 +52,15 @@ TEST_F(PastRun, begun_when_a_log_of_it_holds_a_round) {
   EXPECT_FALSE(log_of_unfinished_run(folder_, "aa")) << "it waits for the history to begin";
   commits(2, 1);
   EXPECT_EQ(path(2), log_of_unfinished_run(folder_, "aa"));
+}
+
+TEST_F(PastRun, is_over_when_a_later_part_of_its_log_holds_the_last_round) {
+  starts(2, "aa");
+  commits(2, 1);
+  const Event last{.at = {}, .phase = Phase::commit, .round = 9, .numbers = {{"last", 1}}};
+  std::ofstream(log_part_path(path(2), 2))
+      << to_json_line({PeerId{2}, 1'700'000'000'000'000'000, last}) << '\n';
+  EXPECT_FALSE(log_of_unfinished_run(folder_, "aa"));
 }
 
 TEST_F(PastRun, of_another_run_says_nothing) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "swarm/lineage.h"
 #include "swarm/quorum.h"
 #include "train/counted_time.h"
 
@@ -186,7 +187,10 @@ const OneHistory::Weight& OneHistory::weigh(const Digest& digest) {
   if (record == nullptr) return weight;
   weight.company = record->members.size() > 1;
   weight.in_all = record->samples_total();
-  if (before == nullptr) return weight;
+  if (before == nullptr) {
+    if (record->minority) weight.awaited = {kUnknownPeer};
+    return weight;
+  }
   const Weight& had = weigh(record->parent);
   weight.company = weight.company || had.company;
   const bool whole = had.awaited.empty() && !record->minority;

@@ -29,7 +29,7 @@ struct CountRange {
   int *least, *most;
 };
 
-struct Site {
+struct SiteFields {
   std::string* at;
 };
 

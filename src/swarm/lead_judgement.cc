@@ -205,6 +205,8 @@ void Lead::on_report(PeerId from, const Report& report) {
     case Complaint::slow_mean:
       note_slow(from, report);
       break;
+    case Complaint::send_again:  // not for the leader
+      break;
   }
 }
 

@@ -8,6 +8,10 @@
 /// never takes the run from the others.
 namespace tw {
 
+/// Awaited by a history that a returning peer began from nothing: members that it does not know decided the
+/// run's, so that its own sum stands still for ever. No peer has this id.
+inline constexpr PeerId kUnknownPeer{0};
+
 /// Sets what the record that follows `head` says of its history (majority_samples, awaited, had_company,
 /// restarts), from its samples, its members and its mark.
 ///

@@ -92,5 +92,13 @@ TEST(Lineage, of_a_lone_peer_gives_way_to_one_that_had_members_however_much_it_c
   EXPECT_TRUE(goes_before(rank_of(survivor), rank_of(lone)));
 }
 
+TEST(Lineage, that_a_returning_peer_began_from_nothing_never_counts_as_a_majoritys) {
+  Record begun = genesis(kRun, kParameters, members({1, 2}));
+  begun.minority = true;
+  begun.awaited = {kUnknownPeer};
+  const Record first = after(begun, {1, 2});
+  EXPECT_EQ(0U, after(first, {1, 2}).majority_samples);
+}
+
 }  // namespace
 }  // namespace tw

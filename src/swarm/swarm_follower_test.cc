@@ -474,11 +474,11 @@ TEST(Follower, sends_its_segments_again_to_a_peer_that_still_lacks_them) {
   Follower follower;
   ASSERT_TRUE(follower.votes_for(follower.plan()));
   const Round round = follower.head.round + 1;
-  follower.tell(3, Report{round, PeerId{1}, Complaint::owes_mean});
-  follower.tell(3, Report{round, PeerId{2}, Complaint::slow_mean});
-  follower.tell(3, Report{round + 1, PeerId{2}, Complaint::owes_mean});
-  EXPECT_FALSE(follower.took<SendAgain>());
+  follower.tell(3, Report{round, PeerId{1}, Complaint::send_again});
   follower.tell(3, Report{round, PeerId{2}, Complaint::owes_mean});
+  follower.tell(3, Report{round + 1, PeerId{2}, Complaint::send_again});
+  EXPECT_FALSE(follower.took<SendAgain>());
+  follower.tell(3, Report{round, PeerId{2}, Complaint::send_again});
   EXPECT_TRUE(follower.took<SendAgain>());
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "swarm/lineage.h"
 #include "swarm/quorum.h"
 #include "swarm/soundness.h"
 #include "swarm/swarm.h"
@@ -135,10 +136,11 @@ void Swarm::receive(PeerId from, const Promise& promise) {
 }
 
 void Swarm::receive(PeerId from, const Report& report) {
-  const bool owes = report.suspect == options_.self.peer && from != options_.self.peer;
-  if (owes && is_owed(report.complaint) && of_this_round(report.round)) {
+  if (report.complaint == Complaint::send_again) {
+    if (report.suspect != options_.self.peer || !of_this_round(report.round)) return;
     resends_.ask(now_, from);
     if (resends_.take_due(now_, from)) decide(SendAgain{from});
+    return;
   }
   if (lead_) lead_->on_report(from, report);
 }
@@ -167,8 +169,7 @@ void Swarm::receive(PeerId, const Commit& commit) {
   if (record.parent != head_digest_ || !mean_ || !acceptor_.becomes(record, *mean_)) {
     const std::string round = "round " + std::to_string(record.round);
     out_of_step(record.round > head_->round ? round + " was decided without this peer"
-                                            : "another history goes before this one: a majority, or more " +
-                                                  ("samples, decided its " + round));
+                                            : "another history goes before this one: its " + round);
     return;
   }
   if (called_at_ != kNever) {
@@ -285,6 +286,7 @@ void Swarm::found_when_all_are_here() {
   for (PeerId peer : fresh_) members.push_back(roster_.process(peer));
   Record record = genesis(options_.run, *parameters_, std::move(members));
   record.minority = options_.returns;
+  if (record.minority) record.awaited = {kUnknownPeer};
   broadcast(Commit{record});
   adopt(record);
   send_progress();

@@ -197,6 +197,10 @@ void Session::Machine::on_close(PeerId peer, const std::string& why) {
 
 void Session::Machine::link_is_gone(PeerId peer, const std::string& why) {
   swarm_->on_close(doors_.clock.now(), peer, why);
+  forget_link(peer);
+}
+
+void Session::Machine::forget_link(PeerId peer) {
   donor_.on_close(peer);
   meter_.on_close(peer);
   last_bulk_.erase(peer);
@@ -433,9 +437,7 @@ void Session::Machine::act(const Dial& dial) { doors_.network.connect(dial.addre
 
 void Session::Machine::act(const Hangup& hangup) {
   doors_.network.close(hangup.peer);
-  donor_.on_close(hangup.peer);
-  meter_.on_close(hangup.peer);
-  last_bulk_.erase(hangup.peer);
+  forget_link(hangup.peer);
 }
 
 void Session::Machine::act(const Ended& ended) { end(ended.why, ended.failed); }
@@ -465,10 +467,6 @@ void Session::Machine::emit(Phase phase, Round round, std::string why, Numbers n
   event.why = std::move(why);
   event.numbers = std::move(numbers);
   doors_.events.emit(event);
-}
-
-void Session::Machine::emit_about(PeerId peer, Phase phase, Round round, std::string why) {
-  doors_.events.emit(Event{doors_.clock.now(), phase, round, peer, std::move(why)});
 }
 
 void Session::Machine::refuse(Cause cause, std::optional<PeerId> peer, std::string why) {

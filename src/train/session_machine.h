@@ -80,7 +80,6 @@ class Session::Machine final : public NetworkEvents {
   void act(const Ended& ended);
   void end(const std::string& why, bool failed);
   void emit(Phase phase, Round round, std::string why = {}, Numbers numbers = {});
-  void emit_about(PeerId peer, Phase phase, Round round, std::string why);
   void refuse(Cause cause, std::optional<PeerId> peer, std::string why);
   std::uint64_t held_bytes() const;
 
@@ -99,6 +98,7 @@ class Session::Machine final : public NetworkEvents {
   void begin_to_probe();
   void end_probe();
   void link_is_gone(PeerId peer, const std::string& why);
+  void forget_link(PeerId peer);
   void forget_bulk_of(PeerId stranger);
   void hang_up_on(PeerId from, const std::string& nonsense);
   void take_bulk(PeerId from, const Message& message);

@@ -220,7 +220,8 @@ void Session::Machine::complain_about_stalls() {
     if (now - since < limit || now - complained_[peer] < kStallFloor) continue;
     complained_[peer] = now;
     swarm_->complain(now, peer, complaint);
-    if (now - since >= kAskAgainAfter) doors_.network.send(peer, encode(Report{round_, peer, complaint}));
+    if (now - since >= kAskAgainAfter)
+      doors_.network.send(peer, encode(Report{round_, peer, Complaint::send_again}));
   }
 }
 

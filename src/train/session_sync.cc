@@ -88,7 +88,7 @@ void Session::Machine::restore(StateImage image, const std::string& from, Number
         restoring_ = false;
         if (!parameters.ok()) {
           emit(Phase::refuse, shared->record.round, parameters.error().message);
-          return_.end();
+          if (return_.stage() == ReturnWait::Stage::resuming) return end(parameters.error().message, true);
           fetch_->want_state(doors_.clock.now(), sources());
           return;
         }

@@ -54,6 +54,10 @@ Wait Session::Machine::wait_for_state() const {
     if (m.peer != options_.self) wait.peers.push_back(m.peer);
   }
   if (!wait.peers.empty()) wait.kind = Wait::Kind::members;
+  if (wait.peers.empty() && options_.join.empty()) {  // they dialled this peer, and are gone
+    wait.kind = Wait::Kind::others;
+    wait.past = {"those that had its state are gone", {}, "nobody has the state of the run"};
+  }
   return with_addresses(std::move(wait));
 }
 

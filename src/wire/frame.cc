@@ -110,7 +110,7 @@ class Reader {
 
   void get(Standing& value) { get_enum(value, Standing::leaving); }
 
-  void get(Complaint& value) { get_enum(value, Complaint::slow_mean); }
+  void get(Complaint& value) { get_enum(value, Complaint::send_again); }
 
   void get(ObjectKind& value) { get_enum(value, ObjectKind::mean); }
 

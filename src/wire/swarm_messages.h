@@ -175,15 +175,10 @@ enum class Complaint : std::uint8_t {
   too_large,          ///< its contribution is beyond the norm cap of the run
   slow_contribution,  ///< bytes come, but its contribution will be here long after its time
   slow_mean,          ///< the same of its part of the mean: it may itself wait for somebody
+  send_again,         ///< to the suspect itself: it owes segments, and nothing has come for long
 };
 
-/// Segments are missing of which nothing comes.
-inline bool is_owed(Complaint complaint) {
-  return complaint >= Complaint::owes_contribution && complaint <= Complaint::owes_copy;
-}
-
-/// To the leader: a participant that keeps this round from finishing. To that one: it owes segments, and
-/// sends them again (it may believe that they had arrived).
+/// To the leader: a participant that keeps this round from finishing. To that one: send_again.
 struct Report {
   Round round = 0;
   PeerId suspect;
