@@ -171,11 +171,12 @@ bool Troubles::join(Prng& prng) {
         after(between(prng, 5, 30)),
         {},
         {},
-        [this, id, leaves] {
+        [this, id, leaves, told = false]() mutable {  // the next guest of the host listens at the same port
           if (!peers_->runs(id)) return true;
-          if (!peers_->is_settled(id)) return false;
+          if (told || !peers_->is_settled(id)) return false;
           leaves ? peers_->dismiss(id) : peers_->kill(id);
-          return true;
+          told = true;
+          return !peers_->runs(id);
         }},
        fmt::format("peer {} joins on host {}; it is to {} later", id, Bed::site(host),
                    leaves ? "leave" : "be killed"));
