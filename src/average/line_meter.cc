@@ -40,9 +40,6 @@ constexpr double kMuchMore = 1.2;
 /// A round says something about a line when it carried so much of it.
 constexpr double kUsed_s = 0.1;
 constexpr double kTry = 2;
-constexpr double kHope = 4;
-/// In a shorter time nobody can tell that there was more.
-constexpr Duration kTelling = 1s;
 /// In a round that pressed it.
 constexpr double kForgets = 0.05;
 /// A pair that carries nearly as much as the line does not count.
@@ -60,8 +57,6 @@ void LineSide::carried(Instant from, Instant to, std::uint64_t bytes) {
   if (to <= from) return;
   from = std::max(from, start_of(bin_of(to) - kBins + kSustained));  // of longer ones the rest is forgotten
   carried_ += static_cast<double>(bytes);
-  since_ = std::min(since_, from);
-  until_ = to;
   const double bytes_per_ns = static_cast<double>(bytes) / static_cast<double>((to - from).count());
   for (std::int64_t number = bin_of(from); number <= bin_of(to); ++number) {
     Bin& bin = bins_[static_cast<std::size_t>(number % kBins)];
@@ -84,7 +79,6 @@ void LineSide::correct(Instant at) {
 
 void LineSide::show(double rate) {
   if (rate > kMuchMore * capacity_) failures_ = wait_ = 0;
-  if (rate > kMuchMore * shown_) settled_ = false;
   capacity_ = std::max(capacity_, rate);
   shown_ = std::max(shown_, rate);
 }
@@ -108,18 +102,14 @@ void LineSide::lower(Instant at) {
 
 void LineSide::end_round() {
   const bool used = std::exchange(carried_, 0) > kUsed_s * capacity_;
-  const bool telling = until_ - std::exchange(since_, kNever) >= kTelling;
-  const Fate fate = std::exchange(fate_, Fate::idle);
+  const Fate fate = std::exchange(fate_, Fate::unpressed);
   if (!used) return;
   if (fate == Fate::lowered) {
     wait_ = ++failures_;
-    settled_ = settled_ || capacity_ < kMuchMore * shown_;
   } else if (wait_ > 0) {
     --wait_;
   } else if (fate != Fate::pressed) {
-    const bool hopes = fate == Fate::idle && !settled_;
-    const double most = telling ? std::max(capacity_, (hopes ? kHope : 1) * shown_) : shown_;
-    capacity_ = std::min(most, kTry * capacity_);
+    capacity_ = std::min(shown_, kTry * capacity_);
   }
   if (fate >= Fate::pressed) shown_ += kForgets * (std::min(shown_, capacity_) - shown_);
 }

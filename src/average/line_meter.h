@@ -32,12 +32,13 @@ class LineSide {
   void lower(Instant at);
 
   /// It was asked for more than it carried; whether the other end says that it is full itself.
-  void had_more(bool other_is_full) { fate_ = std::max(fate_, other_is_full ? Fate::busy : Fate::pressed); }
+  void had_more(bool other_is_full) {
+    if (!other_is_full) fate_ = std::max(fate_, Fate::pressed);
+  }
 
   /// A round is over. Where no traffic pressed this line, it may carry more than it showed of late: what it
-  /// is taken to carry doubles, up to the most that it ever showed; where nobody had more for it in a second
-  /// or longer, up to four times that, as long as no such trial has failed. After each failure it is left
-  /// alone for one round more than after the one before.
+  /// is taken to carry doubles, up to the most that it ever showed. After each failure it is left alone for
+  /// one round more than after the one before.
   void end_round();
 
   double capacity() const { return capacity_; }
@@ -53,19 +54,17 @@ class LineSide {
   double rate_before(std::int64_t bin, std::int64_t bins) const;
 
   /// What became of it in this round.
-  enum class Fate { idle, busy, pressed, lowered };
+  enum class Fate { unpressed, pressed, lowered };
 
   void show(double rate);
 
   std::array<Bin, kBins> bins_{};
-  double capacity_ = 0;               ///< bytes/s
-  double shown_ = 0;                  ///< the most that was seen of it; forgotten slowly
-  double carried_ = 0;                ///< bytes, in this round
-  Instant since_ = kNever, until_{};  ///< when it carried them
-  Fate fate_ = Fate::idle;
-  bool settled_ = false;  ///< it was tried, and carries no more than it showed
-  int failures_ = 0;      ///< rounds that lowered it since it showed more
-  int wait_ = 0;          ///< rounds until it is tried again
+  double capacity_ = 0;  ///< bytes/s
+  double shown_ = 0;     ///< the most that was seen of it; forgotten slowly
+  double carried_ = 0;   ///< bytes, in this round
+  Fate fate_ = Fate::unpressed;
+  int failures_ = 0;  ///< rounds that lowered it since it showed more
+  int wait_ = 0;      ///< rounds until it is tried again
 };
 
 /// Learns what this peer's line carries from the bulk messages that it sends and gets anyway. Receivers tell

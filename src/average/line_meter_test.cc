@@ -245,23 +245,6 @@ TEST(LineMeter, does_not_try_a_line_again_as_long_as_it_is_pressed) {
   }
 }
 
-TEST(LineMeter, tries_a_line_that_was_slow_from_the_beginning) {
-  Bed bed({2e6, 2e6});
-  bed.load(all_pairs(2), 6e6);
-  bed.run_for(4s);
-  ASSERT_NEAR(bed.down(1), 2e6, 0.2e6);
-  bed.lines = {{20e6, 20e6}, {20e6, 20e6}};
-  for (int round = 0; round < 6; ++round) {
-    for (int i = 0; i < 150; ++i) {
-      bed.load(all_pairs(2), 2e4);
-      bed.run_for(kMoment);
-    }
-    for (LineMeter& meter : bed.meters) meter.end_round();
-  }
-  EXPECT_NEAR(bed.up(0), 8e6, 1e6) << "four times what it showed";
-  EXPECT_NEAR(bed.down(1), 8e6, 1e6);
-}
-
 TEST(LineMeter, tells_a_slow_pair_from_a_slow_line) {
   Bed bed({20e6, 20e6, 20e6, 20e6});
   bed.pairs[{0, 1}] = 1e6;

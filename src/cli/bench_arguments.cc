@@ -12,6 +12,11 @@
 #include "cli/size.h"
 
 namespace tw::bench {
+namespace {
+
+constexpr double kLongestTrouble_s = 240;
+
+}  // namespace
 
 Result<std::uint64_t> parse_bytes(const std::string& option, const std::string& text) {
   const Error wrong{
@@ -56,6 +61,27 @@ Result<Disturbance> parse_disturbance(const std::string& option, const std::stri
                              option, peers, *fraction)};
   disturbance.victim = PeerId{*peer};
   return disturbance;
+}
+
+Result<TroubleTime> parse_trouble(const std::string& text, bool topology) {
+  const std::size_t at = std::min(text.find('@'), text.size());
+  const auto found = std::ranges::find(kTroubleNames, text.substr(0, at));
+  std::string seconds = text.substr(std::min(at + 1, text.size()));
+  if (seconds.ends_with('s')) seconds.pop_back();
+  const auto lasts_s = parse_number<double>(seconds);
+  if (found == kTroubleNames.end() || !lasts_s || !(*lasts_s >= 1) || *lasts_s > kLongestTrouble_s)
+    return Error{fmt::format(
+        "--disturb {}: expected busy, link or stop and how long, from 1s to {}s, such as busy@20s", text,
+        kLongestTrouble_s)};
+  const auto kind = static_cast<TroubleKind>(found - kTroubleNames.begin());
+  if (kind == TroubleKind::link && !topology)
+    return Error{fmt::format("--disturb {}: the loopback has no link to narrow; add --wan hetero4", text)};
+  return TroubleTime{kind, from_seconds(*lasts_s)};
+}
+
+std::string to_string(const TroubleTime& trouble) {
+  return fmt::format("{}@{:g}s", kTroubleNames[static_cast<std::size_t>(trouble.kind)],
+                     to_seconds(trouble.lasts));
 }
 
 Result<std::vector<std::string>> parse_rivals(const std::string& text) {

@@ -61,6 +61,17 @@ TEST(Disturbance, that_is_wrong_shows_a_right_one) {
   EXPECT_FALSE(parse_disturbance("--stop", "0@0.5", 4));
 }
 
+TEST(Trouble, has_a_kind_and_a_length) {
+  EXPECT_EQ(parse_trouble("busy@20s", false).value(), (TroubleTime{TroubleKind::busy, from_seconds(20)}));
+  EXPECT_EQ(parse_trouble("link@1.5", true).value(), (TroubleTime{TroubleKind::link, from_seconds(1.5)}));
+  EXPECT_EQ(to_string(parse_trouble("stop@20s", false).value()), "stop@20s");
+  for (const char* text : {"", "busy", "busy@", "busy@0s", "busy@1e9", "busy@nan", "idle@20s", "@20s"})
+    EXPECT_TRUE(says(parse_trouble(text, true).error().message,
+                     std::string("--disturb ") + text + ": expected busy, link or stop and how long"))
+        << text;
+  EXPECT_TRUE(says(parse_trouble("link@20s", false).error().message, "add --wan hetero4"));
+}
+
 TEST(SiteUse, has_a_name) {
   EXPECT_EQ(parse_site_use("tree").value(), SiteUse::tree);
   EXPECT_TRUE(says(parse_site_use("on").error().message, "--sites on: expected auto, flat, tree"));

@@ -69,4 +69,13 @@ Result<BoxReport> Bed::box() const {
   return parse_box(status.value());
 }
 
+Status Bed::limit_first_site(double share) const {
+  for (const SiteLink& link : plan_.links) {
+    const std::string rate = fmt::format("{:.0f}kbit", share * link.bit_s / 1000);
+    const auto set = ask_wan(topology_, {"set", link.from + ":" + link.to, "bandwidth", rate});
+    if (!set) return set.error();
+  }
+  return Unit{};
+}
+
 }  // namespace tw::bench

@@ -19,14 +19,21 @@ struct Host {
   std::string site{};  ///< empty: one of its own
 };
 
+/// Between two sites of a bed.
+struct SiteLink {
+  std::string from, to;
+  double bit_s = 0;  ///< its own rate, or that of a host where it has none
+};
+
 /// What `tw-wan TOPOLOGY show` tells of a bed, of its first hosts.
 struct BedPlan {
   std::string name;
   std::string about;
-  double scale = 1;          ///< by which all its rates are divided
-  std::vector<Host> hosts;   ///< without enter
-  std::vector<Hand> cards;   ///< the lines of these hosts, and those
-  std::vector<Hand> fences;  ///< of their sites towards each other: what goes in and out of one together
+  double scale = 1;             ///< by which all its rates are divided
+  std::vector<Host> hosts;      ///< without enter
+  std::vector<SiteLink> links;  ///< of the site of its first host
+  std::vector<Hand> cards;      ///< the lines of these hosts, and those
+  std::vector<Hand> fences;     ///< of their sites towards each other: what goes in and out of one together
 };
 
 /// Of a topology: as many of its hosts as wanted, 0 for all. An error when it has fewer.
@@ -61,6 +68,9 @@ class Bed {
   std::vector<Host> hosts() const;
 
   Result<BoxReport> box() const;
+
+  /// The links of the first site carry this share of their rate, until the next call.
+  Status limit_first_site(double share) const;
 
  private:
   Bed(std::string topology, BedPlan plan) : topology_(std::move(topology)), plan_(std::move(plan)) {}

@@ -13,6 +13,9 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// The fastest that tw-wan takes.
+constexpr double kFastestLink_bit_s = 100e9;
+
 /// Rates count whole packets; of a vector, less goes through. Infinite: no limit.
 double payload_bytes_per_s(const Json& bit_s, double payload_share) {
   return bit_s.is_null() ? std::numeric_limits<double>::infinity() : bit_s.get<double>() / 8 * payload_share;
@@ -25,6 +28,22 @@ struct SiteRates {
   PeerId number;
   double up = 0, down = 0;
 };
+
+double bit_s_of(const Json& rate) {
+  return rate.is_null() ? kFastestLink_bit_s : std::min(rate.get<double>(), kFastestLink_bit_s);
+}
+
+std::vector<SiteLink> links_of_first_site(const Json& bed) {
+  const Json& first = bed.at("hosts").at(0);
+  const double host_bit_s = std::min(bit_s_of(first.at("up_bit_s")), bit_s_of(first.at("down_bit_s")));
+  std::vector<SiteLink> links;
+  for (const Json& link : bed.at("links")) {
+    if (link.at("from") != first.at("site") || link.at("to") == link.at("from")) continue;
+    const Json& own = link.at("bit_s");
+    links.push_back({link.at("from"), link.at("to"), own.is_null() ? host_bit_s : bit_s_of(own)});
+  }
+  return links;
+}
 
 BedPlan plan_of(const Json& bed, std::size_t hosts) {
   BedPlan plan{.name = bed.at("topology"), .about = bed.at("about"), .scale = bed.at("scale")};
@@ -57,6 +76,7 @@ BedPlan plan_of(const Json& bed, std::size_t hosts) {
     }
     plan.fences.push_back(std::move(hand));
   }
+  plan.links = links_of_first_site(bed);
   return plan;
 }
 

@@ -42,17 +42,99 @@ Result<CrewOutcome> Crew::run() {
   board_ = std::move(board).value();
   if (const Status token = write_token(); !token) return token.error();
   if (const Status started = start(); !started) return started.error();
-  for (Round round = 1; round <= options_.all_rounds(); ++round) {
-    if (const Status all = ready(round); !all) return all.error();
-    if (const Status logs = read(); !logs) return logs.error();
-    if (round == 1) std::this_thread::sleep_for(kFirstBatch);
-    released_[round] = now();
-    board_->release(static_cast<std::uint32_t>(round));
-    if (round != options_.disturbed_round()) continue;
-    if (const Status disturbed = disturb(); !disturbed) return disturbed.error();
-  }
+  if (const Status done = options_.trouble ? through_trouble() : run_rounds(); !done) return done.error();
   if (const Status ended = finish(); !ended) return ended.error();
   return measure();
+}
+
+Status Crew::release(Round round) {
+  if (const Status all = ready(round); !all) return all;
+  if (const Status logs = read(); !logs) return logs;
+  if (round == 1) std::this_thread::sleep_for(kFirstBatch);
+  released_[round] = now();
+  board_->release(static_cast<std::uint32_t>(round));
+  return Unit{};
+}
+
+Status Crew::run_rounds() {
+  for (Round round = 1; round <= options_.all_rounds(); ++round) {
+    if (const Status released = release(round); !released) return released;
+    if (round != options_.disturbed_round()) continue;
+    if (const Status disturbed = disturb(); !disturbed) return disturbed;
+  }
+  return Unit{};
+}
+
+Status Crew::through_trouble() {
+  Round round = 1;
+  const auto go_on = [&] { return release(round++); };
+  while (round <= options_.warm_up + options_.rounds + 1) {  // the last one is under way when trouble begins
+    if (const Status released = go_on(); !released) return released;
+  }
+  const Round first_under = round - 1;
+  if (const Status struck = strike(true); !struck) return struck;
+  const Instant end = now() + options_.trouble->lasts;
+  while (now() < end) {
+    if (const Status released = go_on(); !released) return released;
+  }
+  if (const Status over = strike(false); !over) return over;
+  const Round first_after = round;
+  const auto whole_rounds_after = [&] {
+    Round whole = 0;
+    for (Round r = first_after; r + 1 < round; ++r) whole += all_took_part(r) ? 1 : 0;
+    return whole;
+  };
+  while (whole_rounds_after() < CrewOptions::kRoundsAfter) {
+    if (round >= options_.all_rounds())
+      return Error{"the peers do not come together again after the trouble"};
+    if (const Status released = go_on(); !released) return released;
+  }
+  for (auto& [r, logs] : logs_of_rounds(first_under, round - 1)) {
+    const Instant begun = std::max(released_.at(r), first_call(logs, r).value_or(released_.at(r)));
+    if (r < first_after)
+      std::erase_if(logs, [&, r = r](const auto& log) { return !when(log.second, Phase::commit, r); });
+    if (const auto times = times_of(logs, r, begun))
+      (r < first_after ? under_s_ : after_s_).push_back(times.value().mean_s);
+  }
+  dismiss();
+  return Unit{};
+}
+
+/// From first to before end.
+std::map<Round, PeerLogs> Crew::logs_of_rounds(Round first, Round end) const {
+  std::map<Round, PeerLogs> rounds;
+  for (Round round = first; round < end; ++round) {
+    for (const auto& [id, log] : logs_) rounds[round][id];
+  }
+  for (const auto& [id, log] : logs_) {
+    for (const LogEntry& entry : log) {
+      const Round round = entry.event.round;
+      if (round >= first && round < end) rounds.at(round).at(id).push_back(entry);
+    }
+  }
+  return rounds;
+}
+
+/// The last peer is the one that is stopped: another one leads, unless it took over.
+Status Crew::strike(bool on) {
+  if (options_.trouble->kind == TroubleKind::stop) {
+    Peer& last = peers_.rbegin()->second;
+    last.child.send_signal(on ? SIGSTOP : SIGCONT);
+    last.disturbed = on;
+  }
+  return on ? trouble_->begin() : trouble_->end();
+}
+
+bool Crew::all_took_part(Round round) const {
+  return std::ranges::all_of(logs_, [&](const auto& log) {
+    return when(log.second, Phase::call, round) && when(log.second, Phase::commit, round);
+  });
+}
+
+/// Rounds go on unmeasured until each of them has left.
+void Crew::dismiss() {
+  board_->release(CrewOptions::kEndless);
+  for (auto& [id, peer] : peers_) peer.child.send_signal(SIGTERM);
 }
 
 Status Crew::write_token() {
@@ -213,6 +295,8 @@ Result<CrewOutcome> Crew::measure() const {
   const Summary summary = summarize(all);
   outcome.identical = summary.identical;
   outcome.difference = summary.difference;
+  outcome.under_s = under_s_;
+  outcome.after_s = after_s_;
   if (!options_.disturbance) return outcome;
   PeerLogs survivors = logs_;
   std::erase_if(survivors, [&](const auto& log) { return peers_.at(log.first).disturbed; });

@@ -11,13 +11,15 @@
 #include "cli/bench_bed.h"
 #include "cli/bench_board.h"
 #include "cli/bench_times.h"
+#include "cli/bench_trouble.h"
 #include "cli/child.h"
 #include "codec/codec.h"
 
 namespace tw::bench {
 
 /// What one start of all peers does. Rounds: those that warm up, those that are measured, the disturbed one
-/// if there is one, and one that shows that the last mean was right.
+/// if there is one, and one that shows that the last mean was right. Trouble: as many rounds as it lasts, and
+/// kRoundsAfter with all peers.
 struct CrewOptions {
   std::vector<Host> hosts;  ///< a peer on each; ids count from 1
   std::uint64_t bytes = 0;
@@ -26,18 +28,24 @@ struct CrewOptions {
   Round rounds = 5;
   bool tls = false;
   std::optional<Disturbance> disturbance;
+  std::optional<TroubleTime> trouble;
   std::vector<std::string> more;  ///< arguments of the peers
   std::string folder;             ///< empty; for event logs and what the peers print
 
+  static constexpr Round kRoundsAfter = 6;
+  static constexpr Round kEndless = 1'000'000;
+
   Round disturbed_round() const { return disturbance ? warm_up + rounds + 1 : 0; }
 
-  Round all_rounds() const { return warm_up + rounds + (disturbance ? 1 : 0) + 1; }
+  /// With trouble nobody knows beforehand how many there will be.
+  Round all_rounds() const { return trouble ? kEndless : warm_up + rounds + (disturbance ? 1 : 0) + 1; }
 };
 
 /// One start of all peers, measured.
 struct CrewOutcome {
   std::vector<RoundTimes> rounds;  ///< that were not disturbed
   std::optional<RoundTimes> disturbed;
+  std::vector<double> under_s, after_s;  ///< seconds of the rounds under trouble and after it
   bool identical = false;
   std::string difference;
 };
@@ -45,7 +53,8 @@ struct CrewOutcome {
 /// Peers of tradewind, a process each with a whole session, which average one vector after another.
 class Crew {
  public:
-  explicit Crew(CrewOptions options) : options_(std::move(options)) {}
+  /// trouble: what is to strike the machine or a link while options.trouble lasts; outlives the crew.
+  Crew(CrewOptions options, Trouble* trouble) : options_(std::move(options)), trouble_(trouble) {}
 
   /// Errors: what a peer printed last, or who did not get on for five minutes.
   Result<CrewOutcome> run();
@@ -63,6 +72,13 @@ class Crew {
   Status read();
   Status ready(Round round);
   Status disturb();
+  Status run_rounds();
+  Status release(Round round);
+  Status through_trouble();
+  Status strike(bool on);
+  bool all_took_part(Round round) const;
+  std::map<Round, PeerLogs> logs_of_rounds(Round first, Round end) const;
+  void dismiss();
   Status finish();
   Result<CrewOutcome> measure() const;
   Status until(const std::string& what, Duration every, const std::function<bool()>& holds);
@@ -74,10 +90,12 @@ class Crew {
   std::string token_path() const;
 
   CrewOptions options_;
+  Trouble* trouble_;
   MappedBoard board_;
   std::map<PeerId, Peer> peers_;
   PeerLogs logs_;
   std::map<Round, Instant> released_;
+  std::vector<double> under_s_, after_s_;
 };
 
 }  // namespace tw::bench

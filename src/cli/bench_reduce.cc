@@ -13,15 +13,21 @@
 #include "cli/bench_folder.h"
 #include "cli/bench_pump.h"
 #include "cli/bench_rivals.h"
+#include "cli/bench_trouble.h"
 #include "codec/codec.h"
 
 namespace tw::bench {
 namespace {
 
 constexpr Duration kPumpTime = std::chrono::milliseconds(500);
+/// Rounds under trouble that count for nobody: all systems meet it there.
+constexpr Round kUnderDropped = 2;
+constexpr Round kRivalRoundsUnder = 4;
 
 /// What was measured, over all turns.
 struct Totals {
+  std::vector<double> under_s, after_s;
+  std::map<std::string, RivalTimes> rivals_under;
   std::vector<double> seconds, committed_s, cpu_s_per_gb, disturbed_s, pumped, pump_cpu;
   std::vector<double> call_s, sums_s, mean_s, commit_s, kernel_s_per_gb, peak_memory;
   std::map<PeerId, std::vector<double>> bytes_sent;
@@ -47,56 +53,82 @@ void add(Totals& totals, const CrewOutcome& outcome) {
     totals.kernel_s_per_gb.push_back(round.kernel_s / (sent / 1e9));
     totals.peak_memory.push_back(round.peak_memory);
   }
+  totals.under_s.insert(totals.under_s.end(), outcome.under_s.begin(), outcome.under_s.end());
+  totals.after_s.insert(totals.after_s.end(), outcome.after_s.begin(), outcome.after_s.end());
   if (outcome.disturbed) totals.disturbed_s.push_back(outcome.disturbed->commit_s);
   if (outcome.identical || !totals.identical) return;
   totals.identical = false;
   totals.difference = outcome.difference;
 }
 
-Result<CrewOutcome> crew_turn(const ReduceOptions& options, const std::vector<Host>& hosts) {
+/// Where the systems of a turn run.
+struct Ground {
+  std::vector<Host> hosts;
+  const Bed* bed = nullptr;  ///< null: the loopback
+};
+
+Result<CrewOutcome> crew_turn(const ReduceOptions& options, const Ground& ground) {
   const Folder folder;
+  Trouble trouble(options.trouble.value_or(TroubleTime{}).kind, folder.path(), ground.bed);
   std::vector<std::string> more;
   if (options.streams != 0) more = {"--streams", std::to_string(options.streams)};
   more.insert(more.end(), {"--sites", std::string(kSiteUseNames[static_cast<std::size_t>(options.sites)])});
-  Crew crew({.hosts = hosts,
+  Crew crew({.hosts = ground.hosts,
              .bytes = options.bytes,
              .codec = options.codec,
              .warm_up = options.warm_up,
              .rounds = options.rounds,
              .tls = options.tls,
              .disturbance = options.disturbance,
+             .trouble = options.trouble,
              .more = more,
-             .folder = folder.path()});
+             .folder = folder.path()},
+            &trouble);
   return crew.run();
 }
 
-Status rival_turn(const std::string& rival, const ReduceOptions& options, const std::vector<Host>& hosts,
-                  Totals& totals) {
+Status rival_turn(const std::string& rival, const ReduceOptions& options, const Ground& ground,
+                  RivalTimes& all) {
   const Folder folder;
-  auto times = run_rival(rival, {.hosts = hosts,
+  auto times = run_rival(rival, {.hosts = ground.hosts,
                                  .bytes = options.bytes,
                                  .warm_up = static_cast<int>(options.warm_up),
                                  .rounds = static_cast<int>(options.rounds),
                                  .folder = folder.path()});
   if (!times) return times.error();
-  RivalTimes& all = totals.rivals[rival];
   all.seconds.insert(all.seconds.end(), times.value().seconds.begin(), times.value().seconds.end());
   all.cpu_s.insert(all.cpu_s.end(), times.value().cpu_s.begin(), times.value().cpu_s.end());
   return Unit{};
 }
 
-Status take_turn(const ReduceOptions& options, const std::vector<Host>& hosts, Totals& totals) {
+/// The same under trouble that lasts from its start to its end. A stopped rank would stop all others.
+Status rival_turn_under_trouble(const std::string& rival, ReduceOptions options, const Ground& ground,
+                                RivalTimes& all) {
+  const Folder folder;
+  Trouble trouble(options.trouble->kind, folder.path(), ground.bed);
+  options.warm_up = std::min<Round>(options.warm_up, kUnderDropped);
+  options.rounds = std::min<Round>(options.rounds, kRivalRoundsUnder);
+  const Status begun = trouble.begin();
+  const Status taken = begun ? rival_turn(rival, options, ground, all) : begun;
+  const Status ended = trouble.end();
+  return taken ? ended : taken;
+}
+
+Status take_turn(const ReduceOptions& options, const Ground& ground, Totals& totals) {
   if (options.topology.empty()) {
-    const auto pumped = pump_loopback(static_cast<int>(hosts.size()), kPumpTime);
+    const auto pumped = pump_loopback(static_cast<int>(ground.hosts.size()), kPumpTime);
     if (!pumped) return pumped.error();
     totals.pumped.push_back(pumped.value().bytes_per_s);
     totals.pump_cpu.push_back(pumped.value().cpu_s_per_gb);
   }
-  const auto outcome = crew_turn(options, hosts);
+  const auto outcome = crew_turn(options, ground);
   if (!outcome) return outcome.error();
   add(totals, outcome.value());
   for (const std::string& rival : options.rivals) {
-    if (const Status taken = rival_turn(rival, options, hosts, totals); !taken) return taken;
+    if (const Status taken = rival_turn(rival, options, ground, totals.rivals[rival]); !taken) return taken;
+    if (!options.trouble || options.trouble->kind == TroubleKind::stop) continue;
+    const Status under = rival_turn_under_trouble(rival, options, ground, totals.rivals_under[rival]);
+    if (!under) return under;
   }
   return Unit{};
 }
@@ -125,6 +157,22 @@ std::string describe(const Disturbance& disturbance) {
                      disturbance.victim ? to_string(*disturbance.victim) : "leader", disturbance.fraction);
 }
 
+double steady(const std::vector<double>& under_s) {
+  const std::size_t dropped = std::min<std::size_t>(kUnderDropped, under_s.size() - 1);
+  return median({under_s.begin() + static_cast<std::ptrdiff_t>(dropped), under_s.end()});
+}
+
+TroubleTimes trouble_times(const TroubleTime& trouble, const Totals& totals) {
+  TroubleTimes times{.what = "--disturb " + to_string(trouble),
+                     .before_s = median(totals.seconds),
+                     .steady_s = steady(totals.under_s),
+                     .under_s = totals.under_s,
+                     .after_s = totals.after_s};
+  for (const auto& [rival, under] : totals.rivals_under)
+    times.rivals_slowdown[rival] = median(under.seconds) / median(totals.rivals.at(rival).seconds);
+  return times;
+}
+
 void fill(BenchResult& result, const ReduceOptions& options, const Totals& totals) {
   result.tradewind = times_over(totals.seconds, median(totals.cpu_s_per_gb));
   for (const auto& [peer, bytes] : totals.bytes_sent) {
@@ -149,16 +197,17 @@ void fill(BenchResult& result, const ReduceOptions& options, const Totals& total
   if (options.disturbance)
     result.disturbed = {describe(*options.disturbance), median(totals.committed_s),
                         median(totals.disturbed_s)};
+  if (options.trouble && !totals.under_s.empty()) result.trouble = trouble_times(*options.trouble, totals);
 }
 
-Status take_turns(const ReduceOptions& options, const std::vector<Host>& hosts, Totals& totals,
-                  const Say& say) {
+Status take_turns(const ReduceOptions& options, const Ground& ground, Totals& totals, const Say& say) {
   const auto victim = options.disturbance ? options.disturbance->victim : std::nullopt;
-  if (victim && victim->value > hosts.size())
-    return Error{fmt::format("{}: there are peers 1 to {}", describe(*options.disturbance), hosts.size())};
+  if (victim && victim->value > ground.hosts.size())
+    return Error{
+        fmt::format("{}: there are peers 1 to {}", describe(*options.disturbance), ground.hosts.size())};
   for (Round turn = 1; turn <= options.turns; ++turn) {
     if (options.turns > 1) say(fmt::format("turn {} of {}", turn, options.turns));
-    if (const Status taken = take_turn(options, hosts, totals); !taken) return taken;
+    if (const Status taken = take_turn(options, ground, totals); !taken) return taken;
   }
   return Unit{};
 }
@@ -167,7 +216,7 @@ Status on_loopback(const ReduceOptions& options, BenchResult& result, const Say&
   result.topology = "loopback";
   result.peers = options.most_peers();
   Totals totals;
-  const Status taken = take_turns(options, std::vector<Host>(result.peers), totals, say);
+  const Status taken = take_turns(options, {.hosts = std::vector<Host>(result.peers)}, totals, say);
   if (!taken) return taken;
   fill(result, options, totals);
   result.bound_s =
@@ -184,7 +233,8 @@ Status on_bed(const ReduceOptions& options, BenchResult& result, const Say& say)
   result.scale = plan.scale;
   result.peers = plan.hosts.size();
   Totals totals;
-  if (const Status taken = take_turns(options, bed.value().hosts(), totals, say); !taken) return taken;
+  const Ground ground{bed.value().hosts(), &bed.value()};
+  if (const Status taken = take_turns(options, ground, totals, say); !taken) return taken;
   fill(result, options, totals);
   result.bound_s = bound_seconds(wire_bytes(options), plan);
   auto box = bed.value().box();

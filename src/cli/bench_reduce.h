@@ -28,6 +28,7 @@ struct ReduceOptions {
   SiteUse sites = SiteUse::automatic;
   std::vector<std::string> rivals;
   std::optional<Disturbance> disturbance;
+  std::optional<TroubleTime> trouble;
 
   /// As far as it can be told without looking at the topology.
   std::uint64_t most_peers() const {

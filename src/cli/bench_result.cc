@@ -4,6 +4,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -46,6 +47,23 @@ std::string row(const std::string& name, const SystemTimes& times, const BenchRe
                      times.seconds / result.tradewind.seconds);
 }
 
+constexpr std::size_t kMostShown = 20;
+
+std::string text_of(const TroubleTimes& trouble) {
+  std::string text = fmt::format("{}: before it {:.4f} s; under it", trouble.what, trouble.before_s);
+  const auto shown = static_cast<std::ptrdiff_t>(std::min(trouble.under_s.size(), kMostShown));
+  for (const double seconds : std::vector(trouble.under_s.begin(), trouble.under_s.begin() + shown))
+    text += fmt::format(" {:.2f}", seconds);
+  if (trouble.under_s.size() > kMostShown) text += fmt::format(" ... ({} rounds)", trouble.under_s.size());
+  text += fmt::format(" s, in the end {:.2f} times", trouble.steady_s / trouble.before_s);
+  for (const auto& [rival, slowdown] : trouble.rivals_slowdown)
+    text += fmt::format("; {} {:.2f} times", rival, slowdown);
+  text += "\nspeed after it, of that before:";
+  for (const double seconds : trouble.after_s)
+    text += fmt::format(" {:.0f}", 100 * trouble.before_s / seconds);
+  return text + " %\n";
+}
+
 }  // namespace
 
 std::string render(const BenchResult& result) {
@@ -81,6 +99,7 @@ std::string render(const BenchResult& result) {
   if (const auto& d = result.disturbed)
     text += fmt::format("{}: {:.4f} s until committed, undisturbed {:.4f} s ({:.2f} times)\n", d->what,
                         d->disturbed_s, d->undisturbed_s, d->disturbed_s / d->undisturbed_s);
+  if (result.trouble) text += text_of(*result.trouble);
   if (result.box)
     text +=
         fmt::format("the box: at most {:.0f} % of a core{}\n", 100 * result.box->cpu_share_max,

@@ -39,6 +39,16 @@ struct DisturbedTimes {
   double disturbed_s = 0;
 };
 
+/// Rounds before, under and after what --disturb did; of several turns, one after the other.
+struct TroubleTimes {
+  std::string what;                               ///< "--disturb link@20s"
+  double before_s = 0;                            ///< median
+  double steady_s = 0;                            ///< median of under_s without its first two
+  std::vector<double> under_s;                    ///< without a stopped peer
+  std::vector<double> after_s;                    ///< with all peers
+  std::map<std::string, double> rivals_slowdown;  ///< their median under it, divided by that before
+};
+
 /// What `tw bench reduce` tells.
 struct BenchResult {
   std::string topology;
@@ -62,6 +72,7 @@ struct BenchResult {
   std::string difference;
   std::map<std::string, SystemTimes> rivals;
   std::optional<DisturbedTimes> disturbed;
+  std::optional<TroubleTimes> trouble;
   std::optional<BoxReport> box;  ///< where there is one
   std::string commit, date, machine;
   double load_before = 0;  ///< of the machine, a minute's average

@@ -10,6 +10,12 @@ using Json = nlohmann::ordered_json;
 
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
+Json json_of(const TroubleTimes& trouble) {
+  return {{"what", trouble.what},         {"before_s", trouble.before_s},
+          {"steady_s", trouble.steady_s}, {"under_s", trouble.under_s},
+          {"after_s", trouble.after_s},   {"vs_slowdown", trouble.rivals_slowdown}};
+}
+
 }  // namespace
 
 std::string to_json(const BenchResult& result) {
@@ -50,6 +56,7 @@ std::string to_json(const BenchResult& result) {
     json["undisturbed_s"] = result.disturbed->undisturbed_s;
     json["disturbed_s"] = result.disturbed->disturbed_s;
   }
+  if (result.trouble) json["trouble"] = json_of(*result.trouble);
   json["streams"] = result.streams == 0 ? Json("adaptive") : Json(result.streams);
   json["tls"] = result.tls;
   json["rounds"] = result.rounds;

@@ -68,6 +68,14 @@ Result<ReduceOptions> options_of(const BenchArguments& arguments) {
     if (!disturbance) return disturbance.error();
     options.disturbance = disturbance.value();
   }
+  if (!arguments.disturb.empty()) {
+    if (!arguments.kill.empty() || !arguments.stop.empty())
+      return Error{
+          fmt::format("--disturb {}: expected no --kill and no --stop beside it", arguments.disturb)};
+    const auto trouble = parse_trouble(arguments.disturb, !arguments.topology.empty());
+    if (!trouble) return trouble.error();
+    options.trouble = trouble.value();
+  }
   if (!arguments.versus.empty()) {
     auto rivals = parse_rivals(arguments.versus);
     if (!rivals) return rivals.error();
@@ -108,6 +116,10 @@ void describe_bench(CLI::App& app, BenchArguments& arguments) {
       "time has passed since its call");
   command->add_option("--stop", arguments.stop,
                       "the same with SIGSTOP; SIGCONT once the others have the round");
+  command->add_option(
+      "--disturb", arguments.disturb,
+      "busy@20s, link@20s or stop@20s: two busy loops, the links of the first site at a tenth, or "
+      "SIGSTOP of the last peer, for so long; then six more rounds");
   command->add_flag("--tls", arguments.tls,
                     "of tradewind's links, as in a run; the systems of --vs have none");
   command->add_flag("--json", arguments.json, "print JSON on stdout; docs/benchmarks.md has the keys");
@@ -126,7 +138,8 @@ void describe_bench(CLI::App& app, BenchArguments& arguments) {
       "  tw bench reduce --peers 2 --bytes 256MB\n"
       "  tw bench reduce --peers 4 --codec fp16 --vs gloo,openmpi --turns 3\n"
       "  tw bench reduce --wan hetero4 --vs gloo,openmpi --turns 3\n"
-      "  tw bench reduce --peers 4 --kill leader@0.5 --json");
+      "  tw bench reduce --peers 4 --kill leader@0.5 --json\n"
+      "  tw bench reduce --wan hetero4 --disturb link@20s --vs gloo");
   describe_bench_join(*bench, arguments.join);
   describe_bench_peer(*bench, arguments.peer);
 }

@@ -174,6 +174,7 @@ struct BenchArguments {
   std::string streams;
   std::string sites = "auto";
   std::string kill;
+  std::string disturb;
   std::string stop;
   bool tls = false;
   bool json = false;

@@ -32,6 +32,25 @@ AdamDirection adam_direction(const OptimizerOptions& options, std::uint64_t step
           static_cast<float>(options.epsilon)};
 }
 
+class PlainSgd : public Optimizer {
+ public:
+  explicit PlainSgd(const OptimizerOptions& options)
+      : weight_decay_(static_cast<float>(options.weight_decay)) {}
+
+  void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t /*step*/,
+             double learning_rate) override {
+    mean([&](std::size_t first, std::span<const float> piece) {
+      gradient_update(static_cast<float>(learning_rate), weight_decay_,
+                      parameters.subspan(first, piece.size()), piece);
+    });
+  }
+
+  std::vector<std::span<float>> state() override { return {}; }
+
+ private:
+  float weight_decay_;
+};
+
 class Sgd : public Optimizer {
  public:
   Sgd(const OptimizerOptions& options, std::uint64_t size) : options_(options), velocity_(size) {}
@@ -123,6 +142,7 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
   const std::uint64_t size = std::accumulate(tensor_sizes.begin(), tensor_sizes.end(), std::uint64_t{0});
   switch (options.kind) {
     case OptimizerKind::sgd:
+      if (options.momentum == 0) return std::make_unique<PlainSgd>(options);
       return std::make_unique<Sgd>(options, size);
     case OptimizerKind::adamw:
       return std::make_unique<AdamW>(options, size);

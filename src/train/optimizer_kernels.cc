@@ -36,6 +36,17 @@ void nesterov_update(const NesterovStep& step, std::span<float> parameters, std:
   }
 }
 
+void gradient_update(float learning_rate, float weight_decay, std::span<float> parameters,
+                     std::span<const float> gradient) {
+  TW_CHECK(gradient.size() == parameters.size());
+  float* __restrict p = parameters.data();
+  const float* __restrict g = gradient.data();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const float decayed = g[i] + weight_decay * p[i];
+    p[i] -= learning_rate * decayed;
+  }
+}
+
 void update_moments(const MomentStep& step, std::span<float> m, std::span<float> v,
                     std::span<const float> gradient) {
   TW_CHECK(v.size() == m.size() && gradient.size() == m.size());

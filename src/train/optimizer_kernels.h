@@ -20,6 +20,10 @@ struct NesterovStep {
 void nesterov_update(const NesterovStep& step, std::span<float> parameters, std::span<float> velocity,
                      std::span<const float> gradient);
 
+/// The same without momentum: p -= learning_rate (g + weight_decay p).
+void gradient_update(float learning_rate, float weight_decay, std::span<float> parameters,
+                     std::span<const float> gradient);
+
 struct MomentStep {
   float beta1;
   float one_minus_beta1;

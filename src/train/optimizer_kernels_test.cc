@@ -63,6 +63,12 @@ TW_SLOW void slow_nesterov(Buffers& b, std::size_t i) {
   b.p[i] = b.p[i] - move;
 }
 
+TW_SLOW void slow_gradient(Buffers& b, std::size_t i) {
+  const float decay = kWeightDecay * b.p[i];
+  const float move = 0.02F * (b.g[i] + decay);
+  b.p[i] = b.p[i] - move;
+}
+
 TW_SLOW void slow_moments(Buffers& b, std::size_t i) {
   const float m_kept = kMoments.beta1 * b.m[i];
   const float m_new = kMoments.one_minus_beta1 * b.g[i];
@@ -108,6 +114,8 @@ using Floats = std::span<float>;
 TEST(OptimizerKernels, give_the_bits_of_their_slow_twins) {
   expect_same_bits([](Floats p, Floats m, Floats, Floats g) { nesterov_update(kNesterov, p, m, g); },
                    slow_nesterov);
+  expect_same_bits([](Floats p, Floats, Floats, Floats g) { gradient_update(0.02F, kWeightDecay, p, g); },
+                   slow_gradient);
   expect_same_bits([](Floats, Floats m, Floats v, Floats g) { update_moments(kMoments, m, v, g); },
                    slow_moments);
   expect_same_bits(

@@ -46,6 +46,20 @@ TEST(Sgd, steps_like_pytorch) {
                  {0.534060174, -1.93519996, 1.83964024, -0.219310694, -0.606272741}}});
 }
 
+TEST(Sgd, without_momentum_keeps_nothing_but_the_parameters) {
+  const OptimizerOptions options{.kind = OptimizerKind::sgd, .momentum = 0, .weight_decay = 0.01};
+  EXPECT_TRUE(make_optimizer(options, {3, 2})->state().empty());
+  std::array<Row, 3> expected{};
+  Row x{};
+  std::copy(kStart.begin(), kStart.end(), x.begin());
+  for (std::size_t step = 0; step < expected.size(); ++step) {
+    for (std::size_t i = 0; i < kSize; ++i)
+      x[i] -= kLearningRates[step] * (kGradients[step][i] + 0.01 * x[i]);
+    expected[step] = x;
+  }
+  expect_steps(options, expected);
+}
+
 TEST(AdamW, steps_like_pytorch) {
   expect_steps(
       {.kind = OptimizerKind::adamw, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-6, .weight_decay = 0.1},

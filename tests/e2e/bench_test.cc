@@ -44,6 +44,19 @@ TEST_F(Bench, disturbs_a_round_and_tells_how_long_it_took) {
   EXPECT_GT(json["disturbed_s"], 0);
 }
 
+TEST_F(Bench, tells_rounds_under_trouble_and_after_it) {
+  const auto json = reduce({"--peers", "3", "--bytes", "1MiB", "--disturb", "stop@2s"});
+  ASSERT_TRUE(json.is_object()) << content_of(path("stdout.txt"));
+  EXPECT_EQ(json["identical"], true);
+  const auto& trouble = json["trouble"];
+  ASSERT_TRUE(trouble.is_object());
+  EXPECT_EQ(trouble["what"], "--disturb stop@2s");
+  EXPECT_GT(trouble["before_s"], 0);
+  EXPECT_GE(trouble["under_s"].size(), 1U);
+  ASSERT_GE(trouble["after_s"].size(), 6U);
+  for (const auto& seconds : trouble["after_s"]) EXPECT_GT(seconds, 0);
+}
+
 TEST_F(Bench, names_what_is_wrong) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"--peers", "1"}, "--peers 1: expected a whole number from 2 to 64"},
