@@ -11,6 +11,7 @@
 #include "cli/plan_replay.h"
 #include "cli/run_progress.h"
 #include "cli/terminal.h"
+#include "host/calendar.h"
 #include "plan/model_profile_yaml.h"
 #include "plan/recommendation_text.h"
 #include "plan/replan.h"
