@@ -24,7 +24,7 @@ struct Bounds {
 
 Result<std::uint64_t> parse_count(const std::string& option, const std::string& text, Bounds bounds);
 
-/// "2@10": peer 2 in round 10; "leader@10": whoever leads round 10.
+/// "2@10": peer 2 in round 10; "leader@10": the leader of round 10.
 struct Kill {
   std::optional<PeerId> victim;  ///< nobody: the leader
   Round round = 0;

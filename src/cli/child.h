@@ -12,7 +12,7 @@
 
 namespace tw {
 
-/// Of this program.
+/// Path of this program.
 std::string own_path();
 
 /// The end of what a process printed to this file, for messages.

@@ -35,7 +35,7 @@ class Script {
   /// The options that have not come true, as the user wrote them.
   std::vector<std::string> pending() const;
 
-  /// Who leads, as far as the events tell.
+  /// The leader, as far as the events tell.
   std::optional<PeerId> leader() const { return leader_; }
 
  private:
