@@ -34,7 +34,7 @@ SANITIZED_FILTER ?= -Shard/StormScenario.*/[2-7]
 
 .DEFAULT_GOAL := build
 .PHONY: help setup configure build everything demo sim sim-nightly soak mutants test check layers style format-check fuzz sanitize asan tsan \
-	tidy bench format clean
+	tidy bench format clean prose
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 12
@@ -76,8 +76,8 @@ everything: configure
 test: everything check  ## build all there is, benchmarks too, check and run all tests
 	@ctest --test-dir $(BUILD) -j2 --output-on-failure
 
-check: setup layers style format-check  ## the quick checks: layers, style, format
-	@echo "check: layers, style and format are right"
+check: setup layers style prose format-check  ## the quick checks: layers, style, prose, format
+	@echo "check: layers, style, prose and format are right"
 
 layers:
 	@tools/check_test.py
@@ -86,6 +86,9 @@ layers:
 
 style:
 	@tools/check_style
+
+prose:
+	@tools/check_prose
 
 format-check:
 	@$(if $(CXX_FILES),$(CLANG_FORMAT) --dry-run -Werror $(CXX_FILES))

@@ -88,7 +88,7 @@ int take_part(const AllReduce& task, std::span<float> values, Reduce reduce) {
     fmt::print(stderr, "the sum of rank {} is wrong in round {}\n", task.rank, round);
     return 1;
   }
-  // Whoever ends closes its connections, and others may still be at work.
+  // A rank that ends closes its connections, and others may still be at work.
   board.value()->await(task.rank, static_cast<std::uint32_t>(task.rounds) + 1);
   return 0;
 }

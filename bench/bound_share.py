@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How much of the bound tradewind and others reach on several networks: measured, and drawn for the README.
+"""How much of the bound tradewind and others reach on several networks: measured, and drawn.
 
     bench/bound_share.py measure RESULTS [--turns N]    # as root; minutes; a JSON object a line
     bench/bound_share.py table RESULTS                  # Markdown

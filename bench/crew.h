@@ -25,7 +25,7 @@ T& shared_with_forks() {
   return *new (memory) T();
 }
 
-/// Lies in shared memory. Whoever waits sleeps.
+/// Lies in shared memory. A waiting process sleeps.
 class Barrier {
  public:
   void set(int ranks) {

@@ -36,7 +36,7 @@ inline double huber(double error, double bend) {
   return size < bend ? size * size / 2 : bend * (size - bend / 2);
 }
 
-/// Of the communication times, relative.
+/// Relative error of the communication times.
 inline double loss(const Reference& reference, const Runs& runs, const HivemindCosts& costs) {
   double sum = 0;
   for (const PublishedRun* run : runs) {

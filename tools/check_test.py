@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Proves that each rule of check_layers and check_style fires on a bad sample and is quiet on a good one."""
+"""Proves that each rule of the check_ tools fires on a bad sample and is quiet on a good one."""
 import importlib.machinery
 import importlib.util
 import sys
@@ -29,7 +29,7 @@ def load(name):
     return module
 
 
-layers_tool, style_tool = load("check_layers"), load("check_style")
+layers_tool, style_tool, prose_tool = load("check_layers"), load("check_style"), load("check_prose")
 
 
 class Tree(unittest.TestCase):
@@ -182,6 +182,40 @@ class Style(Tree):
         self.write("tools/style_exceptions.txt", "src/base/sample.cc name the word stands in the protocol\n")
         self.quiet("class PeerManager {};\n")
         self.fires("exception", "class Peers {};\n")
+
+
+class Prose(Tree):
+    LONG = "word " * 30 + "word."
+    SHORT = "A " + "word " * 28 + "word."
+
+    def found(self, text, page="docs/page.md"):
+        self.write(page, text)
+        found = list(prose_tool.check(self.root))
+        self.remove(page)
+        return found
+
+    def test_long_sentences(self):
+        self.assertEqual([], self.found(self.SHORT))
+        for page in ["README.md", "docs/page.md"]:
+            self.assertEqual(1, len(self.found(self.LONG, page)), page)
+        self.assertEqual(1, len(self.found("1. " + self.LONG)))
+        self.assertEqual(1, len(self.found(self.LONG.replace(" ", "\n"))))
+        self.assertEqual([], self.found(self.SHORT + " " + self.SHORT))
+        self.assertEqual([], self.found("- " + self.SHORT + "\n- " + self.SHORT))
+
+    def test_names_the_line(self):
+        self.assertIn("docs/page.md:3: a sentence of 31 words", self.found("A line.\n\n" + self.LONG)[0])
+
+    def test_sentences_without_a_noun(self):
+        for text in ["Who sends pays.", "A rule. Of 57 bugs 46 were found.", "- Whoever pays", "*Who* pays"]:
+            self.assertEqual(1, len(self.found(text)), text)
+        self.assertEqual([], self.found("Officers whose noun is there. Who pays?"))
+
+    def test_reads_no_code_tables_and_pictures(self):
+        for text in ["    ", "| ", "![", "[1]: ", "<!-- "]:
+            self.assertEqual([], self.found("Text:\n\n" + text + self.LONG), text)
+        self.assertEqual([], self.found("```\n" + self.LONG + "\n```\n"))
+        self.assertEqual([], self.found("A " + "`several words`" + " word" * 28 + "."))
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ bool Client::read(const std::function<Result<std::string>(const std::string& req
 
 void Client::send(const Result<std::string>& answer) const {
   const std::string text = answer ? "ok\n" + answer.value() : "error\n" + answer.error().message;
-  // Who went away before the answer does not want it.
+  // A client that went away before the answer does not want it.
   [[maybe_unused]] const ssize_t sent =
       ::send(connection_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }

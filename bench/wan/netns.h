@@ -53,7 +53,7 @@ std::vector<pid_t> processes_in(const std::vector<std::string>& names);
 /// Ends their processes (SIGTERM, a second later SIGKILL), then removes them.
 Status remove_netns(const std::vector<std::string>& names);
 
-/// Of the namespace of this thread: /proc/sys/net/KEY.
+/// Writes /proc/sys/net/KEY of the namespace of this thread.
 Status write_sysctl(const std::string& key, const std::string& value);
 
 }  // namespace tw::wan

@@ -49,11 +49,11 @@ class KeptContributions {
 };
 
 /// Segments of the mean that arrived: of each sender those of the latest set it sent, one each. A sender
-/// whose set changes sends everything anew, so nothing older is needed; whoever follows later, or returns to
-/// that set through another plan, finds them here.
+/// whose set changes sends everything anew, so nothing older is needed. A plan that comes later, or returns
+/// to that set, finds them here.
 class ReceivedResults {
  public:
-  /// Of a sender's plans; the greater is the later one.
+  /// Order of a sender's plans; the greater is the later one.
   using PlanOrder = std::pair<Ballot, std::uint32_t>;
 
   /// What the segments of a sender belong to.

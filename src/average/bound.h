@@ -20,7 +20,7 @@ struct Split {
 /// The split that takes least time; nothing when no line is known. Unknown lines count as in
 /// fill_in_lines. With everybody an owner and a contributor and b_i = min(up, down) its time is
 /// max(1 / b_min, 2 (n - 1) / sum b), and the part of i is in proportion to T b_i - 1, or, where the
-/// slowest line decides and others have much to spare, to 0.85 T b_i - 1: who has little to spare gets
+/// slowest line decides and others have much to spare, to 0.85 T b_i - 1: a peer with little to spare gets
 /// nothing. Rates of single pairs count where they bind, unless there are so many participants (hundreds)
 /// that each pair carries little.
 Split best_split(std::vector<Hand> hands);

@@ -30,7 +30,7 @@ inline std::uint64_t usual_segment_length(std::uint64_t length) {
   return std::clamp<std::uint64_t>(std::bit_floor(length / 1024), 8192, 65536);
 }
 
-/// Of all segments, each encoded on its own.
+/// Bytes of all segments, each encoded on its own.
 inline std::uint64_t encoded_bytes(Codec codec, const Geometry& geometry) {
   const std::uint64_t whole = geometry.length / geometry.segment_length;
   const std::uint64_t rest = geometry.length % geometry.segment_length;

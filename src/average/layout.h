@@ -9,7 +9,7 @@
 
 namespace tw {
 
-/// Who does what under a plan, segment by segment, as one peer sees it. The contributions of a group go to
+/// The duties under a plan, segment by segment, as one peer sees them. The contributions of a group go to
 /// the owner of the segment in the site of the same number, and the mean of the group from there to the
 /// segment's root; the mean of all goes from the root to the owners, and from each owner to its site. A plan
 /// without sites has one, of all participants, where every owner is the root.
@@ -30,7 +30,7 @@ class Layout {
     std::vector<Input> inputs;  ///< in the order in which they are added
   };
 
-  /// Of nobody.
+  /// A layout without participants.
   Layout() = default;
 
   /// Nothing if the plan is malformed: shares or sites do not cover the vector or name somebody who does not
@@ -48,7 +48,7 @@ class Layout {
     return closed_[segment] || (!sites_[site].closed.empty() && sites_[site].closed[segment]);
   }
 
-  /// Of a site; nobody where the site has no members.
+  /// The owner of a segment in a site; nobody where the site has no members.
   std::optional<PeerId> owner(std::uint32_t site, std::uint64_t segment) const {
     const std::vector<PeerId>& owners = sites_[site].owners;
     return owners.empty() ? std::nullopt : std::optional(owners[segment]);
@@ -59,13 +59,13 @@ class Layout {
   /// This peer is the owner of its site.
   bool owns(std::uint64_t segment) const { return site_ && owner(*site_, segment) == self_; }
 
-  /// Whose segments this peer gets from whom; nothing when it is no participant.
+  /// This peer's site, whose owners send it the mean; nothing when it is no participant.
   std::optional<std::uint32_t> site() const { return site_; }
 
   /// That of the own site; null when nobody there contributes.
   const Group* own_group() const { return own_group_ < groups_.size() ? &groups_[own_group_] : nullptr; }
 
-  /// To whom this peer sends the mean of a segment once it has it.
+  /// The peers to which this one sends the mean of a segment once it has it.
   std::vector<PeerId> receivers(std::uint64_t segment) const;
 
  private:

@@ -22,14 +22,14 @@ class Probe {
   /// Tallies come of what arrives, so something has to.
   static constexpr Duration kNudge = std::chrono::milliseconds(20);
 
-  /// Of a mean as it crosses the wire, and of one of its segments.
+  /// Size of a mean as it crosses the wire, and of one of its segments.
   struct Sizes {
     std::uint64_t vector_bytes = 0;
     std::uint64_t segment_bytes = 0;
   };
 
-  /// Whom this peer probes: of each other site the first member, where it is the first of its own; of
-  /// many, 8. Peers without a site are sites of their own.
+  /// The peers that this one probes: of each other site the first member, where it is the first of its own;
+  /// of many, 8. Peers without a site are sites of their own.
   static std::vector<PeerId> targets(PeerId self, const std::vector<Member>& members);
 
   /// No more than 16 vectors are sent.

@@ -46,7 +46,7 @@ TEST(ProbeTargets, of_many_each_is_probed_by_as_many_as_it_probes) {
   for (const auto& [peer, times] : probed) EXPECT_EQ(times, 8) << to_string(peer);
 }
 
-/// Of 10 MB/s, over a tenth of a second.
+/// 10 MB/s, over a tenth of a second.
 constexpr Tally kTally{1'000'000, 100'000'000};
 
 /// How many bytes it hands over until it has nothing more.

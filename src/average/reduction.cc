@@ -261,7 +261,7 @@ std::optional<Reduction::Unfit> Reduction::judge(PeerId from, bool addable, doub
   return Unfit{from, Complaint::too_large, length};
 }
 
-// Of what was judged of an own contribution, this segment included. One that is sent again counts once.
+// Squares of the judged segments of an own contribution, this one included; each segment counts once.
 double Reduction::squares_with(OwnSlot& slot, std::uint64_t segment, std::span<const std::byte> piece) const {
   if (options_.norm_cap == 0) return 0;
   slot.judged.resize(geometry().segments());
@@ -274,7 +274,7 @@ void Reduction::report(const Unfit& unfit) {
   if (unfit_.emplace(unfit.peer, unfit).second) unfit_news_.push_back(unfit);
 }
 
-// Whoever made this plan may not have heard of it: another leader.
+// The maker of this plan, another leader, may not have heard of it.
 void Reduction::report_again() {
   for (const auto& [peer, unfit] : unfit_) {
     const bool counts = std::ranges::any_of(plan_->draft.contributors,
@@ -564,7 +564,7 @@ std::map<PeerId, Complaint> Reduction::owing() const {
   return owing;
 }
 
-// Of partials, and of what owners pass on, the sender is not the cause: it waits itself.
+// A sender of partials, or of relayed segments, is not the cause: it waits itself.
 std::vector<Reduction::Debt> Reduction::debts() const {
   if (!plan_ || !layout_.site()) return {};
   std::map<PeerId, Debt> contributions, results;

@@ -75,8 +75,8 @@ class Reduction {
   /// another round or malformed (Layout::of).
   bool adopt(const Plan& plan);
 
-  /// Whether there is such a segment and it has so many encoded bytes, whatever the plan: whoever sends
-  /// something else averages another vector.
+  /// Whether there is such a segment and it has so many encoded bytes, whatever the plan: a peer that
+  /// sends something else averages another vector.
   Status fits(const Scatter& scatter) const;
   Status fits(const Gather& gather) const;
 
@@ -85,7 +85,7 @@ class Reduction {
   /// much that nobody asked for, beyond the norm cap (those are refused and nothing changes).
   Status on_scatter(PeerId from, const Scatter& scatter);
 
-  /// Whose values can enter no mean, and why.
+  /// A peer whose values can enter no mean, and why.
   struct Unfit {
     PeerId peer;
     /// not_finite (NaN, infinity, 2^127 and beyond: is_addable; in a mean, too) or too_large.
@@ -122,7 +122,7 @@ class Reduction {
   std::vector<Blob> mean_segments() const;
   Digest mean_digest() const;
 
-  /// Who owes this peer segments under the present plan, without itself, and of what kind, the first in this
+  /// The peers that owe this one segments under the present plan, and of what kind, the first in this
   /// order: owes_contribution to its share; owes_partial, owes_mean, owes_copy (and may itself be waiting for
   /// somebody who owes the kind before).
   std::map<PeerId, Complaint> owing() const;
@@ -141,7 +141,7 @@ class Reduction {
 
   const std::optional<Plan>& plan() const { return plan_; }
 
-  /// Of what others sent: contributions, results, and the encoded mean in the making. In constant time.
+  /// Bytes of others: contributions, results, and the encoded mean in the making. In constant time.
   std::uint64_t held_bytes() const;
 
  private:

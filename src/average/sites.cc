@@ -84,7 +84,7 @@ std::vector<Hand> as_hands(const std::vector<SitePlan>& sites, const Hands& hand
   return all;
 }
 
-/// Of the roots: in proportion to the owners there, or, where that is much better, to what their lines carry.
+/// Parts of the roots: in proportion to a site's owners or, where that is much better, to its bandwidth.
 std::vector<double> parts_of_roots(const std::vector<SitePlan>& sites, const Hands& hands) {
   std::vector<double> parts;
   for (const SitePlan& site : sites)

@@ -11,7 +11,7 @@ namespace tw {
 
 /// Gives the plan a tree of sites by the names that hands have, with shares in each by what their lines
 /// carry where these seem to differ by much, and roots spread over all owners (where sites carry very unequal
-/// amounts, by these); and each contribution the group of its contributor's site. Who is at a site where
+/// amounts, by these); and each contribution the group of its contributor's site. A peer at a site where
 /// nobody may own goes to the one with most owners. Hands are the participants; one of them owns.
 void divide_into_sites(Plan& plan, std::uint64_t segments, const std::vector<Hand>& hands);
 

@@ -100,7 +100,7 @@ TEST(Sites, give_more_to_who_has_the_better_line) {
 }
 
 TEST(Sites, have_roots_by_what_their_lines_carry_where_that_differs_much) {
-  // Of four sites three carry ten times as much: T = max(1 / 10, 6 / 310) s, and who decides has none.
+  // Three of four sites carry ten times as much: T = max(1 / 10, 6 / 310) s, and the slow one has no share.
   const Plan plan = divided({hand(1, "a", 100), hand(2, "b", 100), hand(3, "c", 100), hand(4, "d", 10)}, 60);
   EXPECT_FALSE(counts(plan.shares).contains(PeerId{4}));
   const Plan even = divided({hand(1, "a", 100), hand(2, "b", 100), hand(3, "c", 100), hand(4, "d", 85)}, 60);

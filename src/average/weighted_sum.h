@@ -22,7 +22,7 @@ struct Addend {
 Digest reduce_segment(Codec codec, std::span<const Addend> addends, std::size_t values,
                       std::span<std::byte> encoded);
 
-/// Of the decoded values; nothing when one is NaN or infinite.
+/// Digest of the decoded values; nothing when one is NaN or infinite.
 std::optional<Digest> digest_of_decoded(Codec codec, std::span<const std::byte> encoded, std::size_t values);
 
 /// L2 norm of what is encoded; the same bits on every machine.

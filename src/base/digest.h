@@ -18,7 +18,7 @@ struct Digest {
   auto operator<=>(const Digest&) const = default;
 };
 
-/// Of values that come in pieces.
+/// Digest of values that come in pieces.
 class Digester {
  public:
   Digester();

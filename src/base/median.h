@@ -7,7 +7,7 @@
 
 namespace tw {
 
-/// Of an even number the mean of both in the middle; of none 0.
+/// The mean of both values in the middle where their number is even; 0 where there are none.
 inline double median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());

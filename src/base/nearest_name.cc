@@ -30,7 +30,7 @@ bool resembles(std::string_view written, std::string_view known) {
 }
 
 std::string nearest_name(std::string_view written, std::span<const std::string> known) {
-  // Of two that are as near, the one of the same length: "modle" is "model" rather than "mode".
+  // The one of the same length wins among names that are as near: "modle" is "model" rather than "mode".
   const auto distance = [&](std::string_view name) {
     const std::size_t longer = std::max(name.size(), written.size());
     return std::pair(edit_distance(written, name), 2 * longer - name.size() - written.size());

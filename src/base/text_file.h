@@ -8,9 +8,9 @@
 
 namespace tw {
 
-/// Of tables and token files: the largest catalog of a cloud has 20 MB.
+/// Limit for tables and token files: the largest catalog of a cloud has 20 MB.
 inline constexpr std::uint64_t kMostTextBytes = 256ULL << 20;
-/// Of what people write by hand.
+/// Limit for files that people write by hand.
 inline constexpr std::uint64_t kMostYamlBytes = 1ULL << 20;
 
 /// The whole of a regular file. A folder, a pipe, a socket and a device are errors, found without waiting for

@@ -126,7 +126,7 @@ struct SimArguments {
   WhatIfArguments what_if;
 };
 
-/// Of the processes that `tw bench reduce` and tests start; written by programs alone.
+/// Arguments of the processes that `tw bench reduce` and tests start; written by programs alone.
 struct BenchPeerArguments {
   std::uint64_t id = 0;
   std::uint64_t peers = 0;

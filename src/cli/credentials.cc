@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMostTokenFileBytes = 64 << 10;
 
-/// A token is a secret: whoever has it can take part.
+/// A token is a secret: its holder can take part.
 void warn_of_readers(const std::string& path) {
   namespace fs = std::filesystem;
   constexpr fs::perms kOthers =

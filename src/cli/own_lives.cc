@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kNanosPerHour = 3600e9;
 
-/// Whom an entry begins or ends the life of.
+/// The peer whose life an entry begins or ends.
 std::optional<PeerId> subject(const LogEntry& entry) {
   switch (entry.event.phase) {
     case Phase::start:

@@ -10,11 +10,11 @@
 
 namespace tw {
 
-/// How far a run is, from the event logs of its peers. Its speed is that of the last 20 rounds. Of a run that
-/// has ended the peers count that were there at the end.
+/// How far a run is, from the event logs of its peers. Its speed is that of the last 20 rounds. Where a
+/// run has ended, the peers count that were there at the end.
 RunProgress progress_of(const std::vector<std::vector<LogEntry>>& logs, std::int64_t now_unix_s);
 
-/// Of a run's folder, or of one log.
+/// The same for a run's folder, or for one log.
 Result<RunProgress> progress_in(const std::string& path, std::int64_t now_unix_s);
 
 }  // namespace tw

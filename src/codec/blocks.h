@@ -13,7 +13,7 @@ inline constexpr std::size_t kInt8Block = 256, kInt4Block = 64;
 inline constexpr std::size_t kScaleBytes = 2;
 inline constexpr float kInt8Levels = 127, kInt4Levels = 7;
 
-/// Of the hash of Dither.
+/// Constants of the hash of Dither.
 inline constexpr std::uint32_t kPlaceFactor = 0x9e3779b9, kFirstFactor = 0x7feb352d,
                                kSecondFactor = 0x846ca68b;
 inline constexpr float kChanceUnit = 0x1p-24F;

@@ -22,8 +22,8 @@ namespace tw {
 /// (int4: m / 7), rounded to nearest even in fp32 and again in bf16, at most 2^119; below 2^-100 it becomes
 /// 0, and so do the quanta. quantum = value * (1 / scale), each operation rounded to nearest even in fp32,
 /// then to the nearest even integer within +-127 (+-7). A block with NaN or infinity has the scale NaN
-/// (0x7fc0) and quanta of 0; whoever decodes a scale that is negative, beyond 2^119 or no number gets NaN for
-/// the whole block.
+/// (0x7fc0) and quanta of 0; a decoder gives NaN for the whole block where a scale is negative, beyond 2^119
+/// or no number.
 enum class Codec : std::uint8_t { fp32, fp16, bf16, int8, int4 };
 
 inline constexpr std::array kCodecs = {Codec::fp32, Codec::fp16, Codec::bf16, Codec::int8, Codec::int4};

@@ -13,7 +13,7 @@ struct evp_pkey_st;
 
 namespace tw {
 
-/// The key that makes the tokens of a run. Who has it can let others in; no peer needs it.
+/// The key that makes the tokens of a run. Its holder can let others in; no peer needs it.
 class Authority {
  public:
   /// A new run; name: at most 64 bytes.

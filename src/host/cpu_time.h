@@ -15,7 +15,7 @@ inline double cpu_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-/// Of cpu_seconds, what the kernel used.
+/// The kernel's part of cpu_seconds.
 inline double kernel_seconds() {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);

@@ -123,8 +123,8 @@ Instant DoorQueue::next_turn(bool known) const {
   return std::max(by_pace, by_room);
 }
 
-/// Of the host with most strangers waiting. Half of its places are for those that are silent still, half for
-/// those that said something: neither kind can push out the other.
+/// The oldest stranger of the host with most of them waiting. Half of its places are for those that are
+/// silent still, half for those that said something: neither kind can push out the other.
 std::optional<DoorQueue::Serial> DoorQueue::oldest_waiting(bool known) const {
   const Host* fullest = nullptr;
   for (const Stranger& stranger : strangers_) {
@@ -160,7 +160,7 @@ std::optional<DoorQueue::Serial> DoorQueue::oldest_served(bool known, Instant tu
   return oldest != nullptr ? std::optional(oldest->serial) : std::nullopt;
 }
 
-/// Of the host with the fewest strangers being served, the newest.
+/// The newest stranger of the host with the fewest being served.
 std::optional<DoorQueue::Serial> DoorQueue::next_ready(bool known) const {
   const Stranger* next = nullptr;
   for (const Stranger& one : strangers_) {

@@ -82,7 +82,7 @@ class Handshake : public StreamUser {
 
   const std::string& remote() const;
 
-  /// Of both streams, as far as they are still here.
+  /// Bytes of both streams, as far as they are still here.
   LinkBytes bytes() const;
 
   // owners: see stream.h

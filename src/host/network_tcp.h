@@ -40,7 +40,7 @@ class TcpNetwork : public Network {
   /// Why a connection is no link, in a word and in words; for logs.
   using Refused = std::function<void(Cause cause, const std::string& what)>;
 
-  /// on_refused: who connected and did not say a proper hello, and what came instead.
+  /// on_refused: hears of each connection without a proper hello, and what came instead.
   TcpNetwork(Loop& loop, PeerId self, Random& random, Refused on_refused, TcpOptions options = {});
   ~TcpNetwork() override;
   TcpNetwork(const TcpNetwork&) = delete;
@@ -64,7 +64,7 @@ class TcpNetwork : public Network {
   /// Over all connections, those that never became a link included.
   LinkBytes total() const;
 
-  /// Of the open link to this peer; 0: there is none.
+  /// Data streams of the open link to this peer; 0: there is none.
   std::size_t data_streams(PeerId peer) const;
 
   /// All links that were closed here have had their chance to send what was queued: a process may end now.

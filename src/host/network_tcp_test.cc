@@ -77,7 +77,7 @@ TEST(TcpNetwork, makes_one_link_of_simultaneous_dials) {
     Loop loop;
     Party one(loop, 1);
     Party two(loop, 2);
-    // Who starts first, and by how many steps of the loop, differs: the two dials meet in all stages.
+    // The first party, and its lead in steps of the loop, differ: the two dials meet in all stages.
     Party& first = repetition % 2 == 0 ? one : two;
     Party& second = repetition % 2 == 0 ? two : one;
     first.network.connect(second.address);

@@ -32,7 +32,7 @@ class TlsNetwork : public testing::Test {
         {.role = role, .from_unix_s = now() - 2 * kDay, .expires_unix_s = now() + days * kDay});
   }
 
-  /// Of any token, also of those that no peer would begin with: as if it had been sound then.
+  /// TLS of any token, also of those that no peer would begin with: as if it had been sound then.
   const Tls* tls_of(const Token& token) {
     const bool observer = token.role == Role::observer;
     auto tls = Tls::open(token, observer ? now() : token.expires_unix_s - 1);
@@ -230,7 +230,7 @@ class TlsStranger {
   std::string heard_;
 };
 
-/// Of a dialer that finds no fault with the other side.
+/// Greeting of a dialer that finds no fault with the other side.
 std::string a_dialers_greeting() {
   const auto text = [](std::span<const std::byte> bytes) {
     return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());

@@ -17,9 +17,9 @@ struct Refusal {
   std::string reason;
 };
 
-/// Decides who gets a link. Of the connections that two peers make to each other at the same time, the one
-/// that reaches admit first at the peer with the smaller id gets its claim and becomes the link; the other
-/// peer has no say, so both always agree.
+/// Decides which connection becomes the link. Two peers may dial each other at the same time. Then the
+/// connection that reaches admit first at the peer with the smaller id gets its claim and becomes the link.
+/// The other peer has no say, so both always agree.
 class Reception {
  public:
   Reception(PeerId self, NetworkEvents& events) : self_(self), events_(events) {}

@@ -15,7 +15,7 @@
 #include "host/address.h"
 #include "host/framing.h"
 
-// For tests: whoever may connect.
+// For tests: any host that may connect.
 
 namespace tw {
 

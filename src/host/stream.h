@@ -25,8 +25,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // owner of the channel: the Stream, see channel.h
   Stream(Loop& loop, std::shared_ptr<Channel> channel);
 
-  /// Whom to tell, from now on and what already arrived included. With nullptr nobody is told and nothing
-  /// more is read (what then arrives waits in the kernel) until the next attach.
+  /// The user hears of everything from now on, and of what already arrived. With nullptr nothing is told or
+  /// read (what then arrives waits in the kernel) until the next attach.
   void attach(StreamUser* user);
 
   void set_limits(FrameLimits limits) { parser_.set_limits(limits); }

@@ -16,8 +16,8 @@ class StreamCount {
  public:
   static constexpr int kMost = 64;
 
-  /// Of all links that are not within a site. Where they end in one line, each that takes more streams takes
-  /// from the others, so that all would end with the most, and windows of a few packets.
+  /// Limit for the sum of all links that are not within a site. Where they end in one line, each that takes
+  /// more streams takes from the others, so that all would end with the most, and windows of a few packets.
   static constexpr int kMostTogether = 192;
 
   /// Within one site a window is no limit, and a second stream only costs.

@@ -9,7 +9,7 @@ namespace tw {
 
 class Stream;
 
-/// Who listens to a stream. Calls come on the loop thread, none from inside a call of Stream.
+/// The listener of a stream. Calls come on the loop thread, none from inside a call of Stream.
 class StreamUser {
  public:
   virtual ~StreamUser() = default;

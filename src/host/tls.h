@@ -34,7 +34,7 @@ class Tls {
   /// Why the holder of this certificate may not take part, in words for both sides; nothing: it may.
   std::optional<std::string> objection_to(x509_st* certificate, std::int64_t now_unix_s) const;
 
-  /// For channels. It lets any certificate pass: who uses it must ask objection_to.
+  /// For channels. It lets any certificate pass: its user must ask objection_to.
   ssl_ctx_st* context() const { return context_.get(); }
 
   std::uint64_t key_bytes() const { return key_bytes_; }

@@ -16,7 +16,7 @@ namespace tw {
 /// Peers on one machine, more than any machine serves well.
 inline constexpr std::uint64_t kMaxLocalPeers = 64;
 
-/// Of this program.
+/// Path of this program.
 std::string own_path();
 
 /// The end of what a process printed to this file, for messages.

@@ -13,7 +13,7 @@
 
 namespace tw {
 
-/// "2@10": peer 2 in round 10; "leader@10": whoever leads round 10.
+/// "2@10": peer 2 in round 10; "leader@10": the leader of round 10.
 struct Kill {
   std::optional<PeerId> victim;  ///< nobody: the leader
   Round round = 0;
@@ -46,7 +46,7 @@ class Script {
   /// The options that have not come true, as the user wrote them.
   std::vector<std::string> pending() const;
 
-  /// Who leads, as far as the events tell.
+  /// The leader, as far as the events tell.
   std::optional<PeerId> leader() const { return leader_; }
 
  private:

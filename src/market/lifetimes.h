@@ -43,9 +43,9 @@ Result<LifetimeLaw> lifetimes_named(const std::string& name);
 /// Nobody takes it: on-demand and owned machines.
 LifetimeLaw never_taken();
 
-/// Of an offer: measured for its GPU in its region, else for its GPU, else for the GPUs of its provider; for
-/// spot machines of providers without any, a named exponential: by what the offer says of 30 days, else one
-/// for all (see its source).
+/// The law of an offer: measured for its GPU in its region, else for its GPU, else for the GPUs of its
+/// provider; for spot machines of providers without any, a named exponential: by what the offer says of 30
+/// days, else one for all (see its source).
 LifetimeLaw lifetimes_for(const Offer& offer);
 
 /// One machine as one's own logs saw it.

@@ -29,7 +29,7 @@ TEST(Lifetimes, drawn_ones_have_the_shares_of_the_table) {
 }
 
 TEST(Lifetimes, the_tables_say_what_was_measured) {
-  // Of the 30 V100 in us-central1 20 were gone within the first hour and none later (CM-DARE).
+  // 20 of the 30 V100 in us-central1 were gone within the first hour and none later (CM-DARE).
   const Result<LifetimeLaw> v100 = lifetimes_named("gcp-v100-us-central1");
   EXPECT_DOUBLE_EQ(v100.value().gone_by(1), 20.0 / 30);
   EXPECT_DOUBLE_EQ(v100.value().gone_by(23), 20.0 / 30);

@@ -28,7 +28,7 @@ Result<Site> parse_site(const std::string& text);
 Site site_at(const std::string& provider, const std::string& region, const std::string& zone = "");
 std::string to_string(const Site& site);
 
-/// Of whole regions: no zone.
+/// The region of a site, without a zone.
 Site region_of(const Site& site);
 
 /// The part of the world by which tariffs and network rates are classed.

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "market/site.h"
 
-/// What moving and storing bytes costs. GB = 1e9 bytes; who sends pays.
+/// What moving and storing bytes costs. GB = 1e9 bytes; the sender pays.
 namespace tw {
 
 /// The classes of traffic by which clouds price it (Erben et al. 2024, table 1).

@@ -31,7 +31,7 @@ Result<SiteUse> parse_site_use(const std::string& text);
 struct Disturbance {
   enum class Kind { kill, stop };
   Kind kind{};
-  std::optional<PeerId> victim;  ///< nobody: whoever leads
+  std::optional<PeerId> victim;  ///< nobody: the leader
   double fraction = 0;           ///< of an undisturbed round, in [0, 1]
 
   bool operator==(const Disturbance&) const = default;

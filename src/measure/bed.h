@@ -36,7 +36,7 @@ struct BedPlan {
   std::vector<Hand> fences;     ///< of their sites towards each other: what goes in and out of one together
 };
 
-/// Of a topology: as many of its hosts as wanted, 0 for all. An error when it has fewer.
+/// The bed of a topology, with as many of its hosts as wanted, 0 for all. An error when it has fewer.
 Result<BedPlan> parse_bed(const std::string& show_json, std::size_t hosts);
 
 /// The seconds below which no averaging of so many wire bytes a vector can come on this bed.

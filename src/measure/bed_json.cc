@@ -21,7 +21,7 @@ double payload_bytes_per_s(const Json& bit_s, double payload_share) {
   return bit_s.is_null() ? std::numeric_limits<double>::infinity() : bit_s.get<double>() / 8 * payload_share;
 }
 
-/// Of a Hand, where 0 means that a rate is not known.
+/// Rate for a Hand, where 0 means that a rate is not known.
 double known(double rate) { return rate == std::numeric_limits<double>::infinity() ? 1e15 : rate; }
 
 struct SiteRates {

@@ -22,14 +22,14 @@ namespace tw::measure {
 inline constexpr int kMostPlaces = 64;
 inline constexpr int kMostTurns = 1024;
 
-/// Of one process in one turn: seconds of CLOCK_MONOTONIC, and CPU seconds.
+/// Times of one process in one turn: seconds of CLOCK_MONOTONIC, and CPU seconds.
 struct Stamp {
   double begin_s = 0;
   double end_s = 0;
   double cpu_s = 0;
 };
 
-/// Lies in a file that all of them map. Turns count from 1. Whoever waits sleeps.
+/// Lies in a file that all of them map. Turns count from 1. A waiting process sleeps.
 struct Board {
   std::atomic<std::uint32_t> released;
   std::atomic<std::uint32_t> ready[kMostPlaces];

@@ -146,7 +146,7 @@ SystemTimes times_over(const std::vector<double>& seconds, double cpu_s_per_gb) 
           *std::max_element(seconds.begin(), seconds.end()), cpu_s_per_gb};
 }
 
-/// Of a vector, the mean of both ways: contributions and results may differ.
+/// Wire bytes of a vector, the mean of both ways: contributions and results may differ.
 std::uint64_t wire_bytes(const ReduceOptions& options) {
   const Geometry geometry{.length = options.bytes / sizeof(float)};
   return (encoded_bytes(options.codec, geometry) + encoded_bytes(codec_of_mean(options.codec), geometry)) / 2;

@@ -12,7 +12,7 @@
 
 namespace tw::measure {
 
-/// Of one system over all its measured rounds; medians but for the fastest.
+/// Times of one system over all its measured rounds: medians, the fastest and the slowest.
 struct SystemTimes {
   double seconds = 0;
   double fastest_s = 0;

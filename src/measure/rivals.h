@@ -22,7 +22,7 @@ struct RivalTask {
   std::string folder;  ///< empty; for what the ranks share and print
 };
 
-/// Of each round: from the first rank that begins to the last that has the sum, and the CPU of all ranks.
+/// Times of each round, from the first rank that begins to the last that has the sum, and CPU of all ranks.
 struct RivalTimes {
   std::vector<double> seconds;
   std::vector<double> cpu_s;

@@ -33,7 +33,7 @@ Result<RoundTimes> times_of(const PeerLogs& logs, Round round, Instant begun);
 /// When the round was called first, by anybody here.
 std::optional<Instant> first_call(const PeerLogs& logs, Round round);
 
-/// Who leads, as far as these logs tell; the first peer where they tell nothing.
+/// The leader, as far as these logs tell; the first peer where they tell nothing.
 PeerId leader_in(const PeerLogs& logs);
 
 }  // namespace tw::measure

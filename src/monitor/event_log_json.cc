@@ -25,7 +25,7 @@ using Json = nlohmann::ordered_json;
 
 /// A disk that is full is asked once a second whether it still is.
 constexpr Duration kTryAgain = std::chrono::seconds(1);
-/// Of one file; beyond it something else than an event log is read.
+/// Limit for one file; a larger one is no event log.
 constexpr std::uint64_t kMostLogBytes = 4ULL << 30;
 
 constexpr std::array<std::string_view, 9> kOwnKeys{"t",     "time", "peer",   "round", "phase",
@@ -112,7 +112,7 @@ Status parse_optional_parts(const Json& line, Event& event) {
   return Unit{};
 }
 
-/// Of a disk that is full or fails, which may pass, rather than of a wrong path.
+/// The cause is a disk that is full or fails, which may pass, rather than a wrong path.
 bool may_pass(std::error_code cause) {
   return cause == std::errc::no_space_on_device || cause == std::errc::io_error ||
          cause == std::errc::read_only_file_system || cause == std::errc::file_too_large ||

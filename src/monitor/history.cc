@@ -198,7 +198,7 @@ void note(RunHistory& history, const LogEntry& entry) {
   }
 }
 
-/// Peers close their links when a run ends; whoever looks a moment longer may take that for losses.
+/// Peers close their links when a run ends; a peer that looks a moment longer may take that for losses.
 void drop_losses_after_the_end(RunHistory& history) {
   Round last = 0;
   for (const auto& [number, round] : history.rounds)

@@ -24,7 +24,7 @@ struct RoundFacts {
   std::uint64_t samples_total = 0;   ///< of the run, after this round
   bool disturbed = false;            ///< somebody was lost, came or left
   std::map<PeerId, double> calc_s, comm_s;
-  /// Of the parameters after this round; a peer that says two things has two entries.
+  /// Digests of the parameters after this round; a peer that says two things has two entries.
   std::set<std::pair<PeerId, std::string>> digests;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 enum class Shown { nothing, begun, ended };
 
-/// Of one log, whatever parts it has. Lines that cannot be read tell nothing.
+/// What one log shows, whatever parts it has. Lines that cannot be read tell nothing.
 Shown shown_by(const std::string& log, const std::string& run) {
   Shown shown = Shown::nothing;
   bool of_this_run = false;

@@ -30,7 +30,7 @@ std::vector<std::string> gpus_of(const MeasuredRun& run) {
   return gpus;
 }
 
-/// Of the GPUs that ran by themselves.
+/// Speeds of the GPUs that ran by themselves.
 std::map<Key, std::vector<double>> uniform_speeds(const std::vector<MeasuredRun>& runs) {
   std::map<Key, std::vector<double>> speeds;
   for (const MeasuredRun& run : runs) {
@@ -40,7 +40,7 @@ std::map<Key, std::vector<double>> uniform_speeds(const std::vector<MeasuredRun>
   return speeds;
 }
 
-/// Of a GPU whose company is known: what is left of the run's speed.
+/// Speed of a GPU whose company is known: the rest of the run's speed.
 std::map<Key, std::vector<double>> mixed_speeds(const std::vector<MeasuredRun>& runs,
                                                 const std::map<Key, std::vector<double>>& known) {
   std::map<Key, std::vector<double>> speeds;

@@ -81,7 +81,7 @@ Cost cost_of(const Workload& workload, const std::vector<PeerGroup>& peers, cons
   const double total = vm + cost.egress_usd_per_h.value + cost.data_usd_per_h.value;
   cost.total_usd_per_h = {total, vm + cost.egress_usd_per_h.low + cost.data_usd_per_h.low,
                           vm + cost.egress_usd_per_h.high + cost.data_usd_per_h.high};
-  // Of a sample, data and egress cost the same however fast it goes.
+  // Data and egress of a sample cost the same at any speed.
   const double per_million = 1e6 / 3600 / speed.value;
   const double fixed = (total - vm) * per_million;
   const double sent_factor = sent.value > 0 ? sent.high / sent.value : 1;

@@ -25,7 +25,7 @@ int spot_limit(const DeepVmMarket& market, const GpuMachine& worker) {
   return count_limit(market, worker.quota_class, worker.vcpus, true);
 }
 
-/// Of the nearest bandwidth of the table that is not above; 0: below all.
+/// The entry of the nearest bandwidth of the table that is not above; 0: below all.
 int saturation_point(const DeepVmMarket& market, double gbps) {
   const auto above = market.saturation.upper_bound(gbps);
   return above == market.saturation.begin() ? 0 : std::prev(above)->second;
@@ -94,7 +94,7 @@ std::vector<DeepVmCluster> tiers(const DeepVmMarket& market, const DeepVmRequest
   return clusters;
 }
 
-/// Of equal objectives the earlier first.
+/// The earlier first among equal objectives.
 std::vector<DeepVmCluster> best_of(std::vector<DeepVmCluster> clusters, std::size_t most) {
   std::stable_sort(clusters.begin(), clusters.end(),
                    [](const DeepVmCluster& a, const DeepVmCluster& b) { return a.objective > b.objective; });

@@ -50,7 +50,7 @@ TEST(DeepVmReference, every_published_recommendation_follows_from_the_inputs) {
   EXPECT_GT(rows, 0);
 }
 
-/// Of the policy's column in deepvm_aws_evaluation.csv.
+/// The cluster in the policy's column of deepvm_aws_evaluation.csv.
 DeepVmCluster evaluated_cluster(const DeepVmMarket& market, const std::string& policy) {
   const DeepVmRequest request{.usd_per_h = 3};
   if (policy.starts_with("cost_first")) return recommend(market, request, DeepVmPolicy::cost_first).at(0);

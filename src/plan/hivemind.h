@@ -71,7 +71,7 @@ struct HivemindLoad {
   /// The host and the card of a peer.
   void add_host(const PeerGroup& peer, const NetworkProfile& network, const HivemindLaw& law);
 
-  /// Of two peers at different sites: (s per byte)^3, as streams add up to what is waited for.
+  /// (s per byte)^3 of two peers at different sites, as streams add up to the time that is waited.
   static double stream_cost(const PeerGroup& a, const PeerGroup& b, const NetworkProfile& network,
                             const HivemindLaw& law);
 };

@@ -50,7 +50,7 @@ double worst(const std::vector<Judged>& runs, Measure error) {
   return most;
 }
 
-/// Of all pairs of runs, those that are predicted in the order of their throughput.
+/// Share of the pairs of runs that are predicted in the order of their throughput.
 double ranked_right(const std::vector<Judged>& runs) {
   int right = 0, pairs = 0;
   for (const Judged& a : runs) {

@@ -12,7 +12,7 @@
 /// The job's search space: which offers fit it, how fast their machines are on average, what averaging takes.
 namespace tw {
 
-/// Of the GPUs of an offer, as peers are named: "T4"; "4xT4" for a machine with four, which is one peer.
+/// Name of the GPUs of an offer, as peers are named: "T4"; "4xT4" for a machine with four, which is one peer.
 std::string machine_name(const Offer& offer);
 
 /// An offer that fits, and one peer on it.

@@ -41,9 +41,9 @@ struct ModelProfile {
   double data_mb_per_sample = 0;  ///< read from the data store
   /// Hivemind: no round ends sooner. The published runs of speech were set to 20 s, all others to 5 s.
   double matchmaking_s = 5;
-  /// By GPU: of a peer while it accumulates gradients for a round.
+  /// By GPU: speed of a peer while it accumulates gradients for a round.
   std::map<std::string, MeasuredSpeed> accumulating;
-  /// Of a machine that trains by itself.
+  /// By GPU: speed of a machine that trains by itself.
   std::map<std::string, MeasuredSpeed> alone;
 
   bool operator==(const ModelProfile&) const = default;
@@ -75,7 +75,7 @@ double accumulating_speed(const ModelProfile& model, double alone_samples_per_s,
 
 class Models {
  public:
-  /// Of Erben et al. 2024: three CNNs, ConvNeXt, RoBERTa and Whisper in several sizes.
+  /// The models of Erben et al. 2024: three CNNs, ConvNeXt, RoBERTa and Whisper in several sizes.
   static const Models& built_in();
 
   /// Whatever the name's case. An error names those there are.

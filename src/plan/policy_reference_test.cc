@@ -36,7 +36,7 @@ DeadlineJob job_on(const AvailabilityTrace& trace, Hours hours) {
           .on_demand_usd_h = 1};
 }
 
-/// Of a trace, over all beginnings, 72 h apart; in on-demand machine hours.
+/// Costs on a trace, over all beginnings, 72 h apart; in on-demand machine hours.
 struct Means {
   double greedy = 0;
   double forecast = 0;

@@ -15,8 +15,8 @@ namespace {
 
 /// `tw bench reduce` reaches this share of the bound on emulated networks (docs/benchmarks.md).
 constexpr double kShareOfBound = 0.98;
-/// Of a round beside its work, both from the same page: what does not depend on its length, and processor
-/// time of all peers for a GB that each sends.
+/// Overheads of a round, both from the same page: a fixed part, and processor time of all peers for a GB that
+/// each sends.
 constexpr double kRoundS = 0.02;
 constexpr double kProcessorSPerGb = 0.98;
 /// Plan, last segments out and back, votes, record.

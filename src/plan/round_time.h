@@ -53,7 +53,7 @@ std::vector<std::vector<double>> sent_evenly(const std::vector<PeerGroup>& peers
 double wire_seconds(const Workload& workload, const std::vector<PeerGroup>& peers,
                     const NetworkProfile& network);
 
-/// Of tradewind, ring and parameter server, which can be derived; all lines and streams taken at their rate.
+/// For tradewind, ring and parameter server, which can be derived; all lines and streams run at their rate.
 RoundTime derived_round(const Workload& workload, const std::vector<PeerGroup>& peers,
                         const Knowledge& knowledge);
 RoundTime derived_round(const Workload& workload, const std::vector<PeerGroup>& peers, const Lines& lines);

@@ -91,7 +91,7 @@ class Search {
     return all > 1 ? space_.averaging(peers) : Averaging{};
   }
 
-  /// Of plan_, with `fixed` the sums of its peers.
+  /// Bound of plan_, with `fixed` the sums of its peers.
   double bound(const Relaxation::Sums& fixed, const Gains& open, int more, double known) {
     machines_.steps += 1 + useful_.size() / kSitesOfStep;
     Relaxation::Sums sums = fixed;
@@ -222,7 +222,7 @@ class Search {
     std::sort(totals_.begin(), totals_.end());
   }
 
-  /// Of all sites that are useful.
+  /// Joins the choices of all useful sites.
   void join_useful() {
     Relaxation::Ranking all = relaxation_.ranking_of({});
     std::fill(plan_.open.begin(), plan_.open.end(), false);
@@ -251,7 +251,7 @@ class Search {
     if (useful_.size() < before) join_useful();
   }
 
-  /// Of plans with so many peers, one of them at the site.
+  /// Bound of plans with so many peers, one of them at the site.
   double bound_with(std::size_t site, int peers, double known) {
     plan_.peers[site] = 1;
     plan_.most_each = peers;

@@ -25,7 +25,7 @@ struct Choice {
   int domain = 0;        ///< failure domain, from 0
 };
 
-/// Of a round.
+/// Communication time and cost of one round.
 struct Averaging {
   double seconds = 0;  ///< beside calculating
   double calc_s = 0;   ///< calculating lasts at least so long
@@ -97,10 +97,10 @@ struct SearchResult {
 /// gap() says how far from the optimum the best plan might be.
 SearchResult search(const Space& space, const Objective& objective, Effort effort = {});
 
-/// Of given counts.
+/// Score of given counts.
 Score score_of(const Space& space, const std::vector<int>& counts);
 
-/// Of machines with these sums, averaged so.
+/// Score of machines with these sums, averaged so.
 Score score_of(const Space& space, double samples_per_s, double usd_per_h, const Averaging& round);
 
 /// Keeps quotas, limits and the minimum of failure domains.

@@ -39,7 +39,7 @@ class MachineSearch {
   /// `below`.
   std::optional<Selection> rounded(const std::vector<SitePeers>& sites, const Averaging& round, double below);
 
-  /// Of what the relaxation takes, allowed or not.
+  /// Value of the machines that the relaxation takes, allowed or not.
   double rounded_value(const std::vector<SitePeers>& sites, const Averaging& round) const;
 
   /// The best of a lesser value than `below` - `tolerance` * |value|; what it looks at is counted in `steps`.

@@ -16,7 +16,7 @@ constexpr int kSlopes = 64;
 constexpr double kSlopeRange = 3e3;
 constexpr int kHalvings = 14;  ///< of the range of prices
 
-/// Of the choice alone.
+/// Most peers of the choice, whatever the others take.
 int most_of(const Space& space, const Choice& choice) {
   int most = std::min(choice.most, space.most_peers);
   if (choice.quota < 0 || choice.quota_use <= 0) return most;
@@ -144,7 +144,7 @@ double Relaxation::fastest_at(const Sums& sums, double usd_per_h) const {
   return fastest;
 }
 
-/// Of prices, and the least value in it if its machines were the fastest of it at the price of the cheapest.
+/// A range of prices, and its least value if its fastest machines had the price of its cheapest.
 struct Relaxation::Interval {
   const Relaxation& relaxation;
   const Objective& objective;

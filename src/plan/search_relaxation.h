@@ -15,10 +15,10 @@ namespace tw {
 /// where their peers use as much of them.
 class Gains {
  public:
-  /// Of n peers, one for each slope; minus infinity where there are not so many.
+  /// Gain of n peers, one for each slope; minus infinity where there are not so many.
   const double* gain(int peers) const { return &gain_[static_cast<std::size_t>(peers) * slopes_]; }
 
-  /// Of the machines that gain so much.
+  /// Price of the machines that gain so much.
   const double* usd_per_h(int peers) const { return &usd_per_h_[static_cast<std::size_t>(peers) * slopes_]; }
 
   double cheapest_usd_per_h(int peers) const { return cheapest_[static_cast<std::size_t>(peers)]; }

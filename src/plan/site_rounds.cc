@@ -159,7 +159,7 @@ RoundParts SiteRounds::least_flat(const Partial& plan) const {
                      latency_s(workload_.pattern, plan.peers(), least_rtt_s(plan)));
 }
 
-/// Every peer sends 2 MB / N to each other one. Of the others as many as may be are at one site.
+/// Every peer sends 2 MB / N to each other one. As many of the others as possible are at one site.
 double SiteRounds::least_flat_usd(const Partial& plan) const {
   double usd_per_gb = 0;
   const std::vector<int>& peers = plan.plan.peers;

@@ -76,7 +76,7 @@ TEST(SiteRounds, takes_what_the_model_of_rounds_says) {
   EXPECT_DOUBLE_EQ(rounds.of({4, 0, 0, 2, 0, 0}).seconds, derived_round(workload, used, Knowledge{}).comm_s);
 }
 
-/// Of runs where peers wait for matchmaking, and of such where they do not.
+/// Tries runs where peers wait for matchmaking, and runs where they do not.
 TEST(SiteRounds, of_hivemind_take_and_cost_what_its_prediction_says) {
   std::vector<PeerGroup> sites = six_sites();
   for (const double target : {256.0, 32768.0}) {

@@ -53,7 +53,7 @@ struct SpotDnnTarget {
 std::optional<SpotDnnPlan> published_plan(const std::vector<SpotDnnInstance>& instances,
                                           const SpotDnnModel& model, SpotDnnTarget target);
 
-/// Of all mixes within the quotas.
+/// The cheapest of all mixes within the quotas.
 std::optional<SpotDnnPlan> cheapest_plan(const std::vector<SpotDnnInstance>& instances,
                                          const SpotDnnModel& model, SpotDnnTarget target);
 

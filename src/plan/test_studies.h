@@ -36,8 +36,8 @@ inline double start_offset_s(int workers) {
   return std::map<int, double>{{2, 296}, {4, 324}, {8, 444}}.at(workers);
 }
 
-/// All runs with so many K80 whose master was left alone; those without a loss measure undisturbed_s. Of runs
-/// that transient_runs_with_revocations.csv leaves out, the master's uptime tells the time.
+/// All runs with so many K80 whose master was left alone; those without a loss measure undisturbed_s. The
+/// master's uptime tells the time of runs that transient_runs_with_revocations.csv leaves out.
 inline std::vector<K80Run> k80_runs(int workers) {
   using Name = std::tuple<std::string, std::string>;  // zone and number
   std::map<Name, K80Run> runs;
@@ -113,7 +113,7 @@ inline void add_machine(CsvRow row, DeepVmMarket& market) {
                               .on_demand_usd_h = row.number("on_demand_usd_h")});
 }
 
-/// Of DeepVM, aws_real or synthetic. The simulated market of the publication knows no quotas.
+/// DeepVM's market, aws_real or synthetic. The simulated market of the publication knows no quotas.
 inline DeepVmMarket deepvm_market(const std::string& dataset) {
   DeepVmMarket market;
   market.single_anchor_wins_ties = dataset == "synthetic";

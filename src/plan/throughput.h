@@ -40,7 +40,7 @@ struct Workload {
   bool delayed = false;        ///< the next accumulation runs while a round is averaged
 };
 
-/// Of a round, or of a second. Estimates are medians with their 80 % range.
+/// Prediction for a round, or for a second. Estimates are medians with their 80 % range.
 struct Prediction {
   Estimate throughput_sps;
   Estimate local_sps;  ///< of all peers while they accumulate

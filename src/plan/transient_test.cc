@@ -38,7 +38,7 @@ TEST(Transient, a_worker_that_goes_before_the_training_is_not_paid) {
   EXPECT_EQ(cost_usd(run, {.worker_usd_per_s = 1, .server_usd_per_s = 0}), 200);
 }
 
-// Of two workers the one that comes finds the other served half of the time, and then waits for half a
+// A worker that comes finds the other of two served half of the time, and then waits for half a
 // service.
 TEST(ParameterServer, two_workers_wait_for_each_other) {
   EXPECT_NEAR(steps_per_s({{2, 1}}, 1), 2 / (1 + 1.25), 1e-12);

@@ -24,7 +24,7 @@ constexpr std::uint64_t kFloats = 4096, kSegment = 16;
 constexpr std::uint64_t kMicrobatch = 4;
 constexpr double kScale = 4000;  // the vector stands for one of 65.5 MB
 constexpr double kBytes = kFloats * sizeof(float) * kScale;
-/// Of a round: call, votes and commit at 10 ms one way each, and two segments of the slowest line.
+/// Latency of a round: call, votes and commit at 10 ms one way each, and two segments of the slowest line.
 constexpr double kLatency_s = 0.15;
 
 class Averaging {
@@ -87,7 +87,7 @@ class Averaging {
 
   std::set<PeerId> lost() const { return lost_; }
 
-  /// Who probed its line, and in which round last.
+  /// The peers that probed their lines, each with the round in which it did so last.
   std::map<PeerId, Round> probes() const { return probes_; }
 
   std::string times() const {

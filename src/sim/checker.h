@@ -39,7 +39,7 @@ struct Rules {
   std::string checkpoint_folder;  ///< on each disk; empty: none are written
   std::size_t checkpoint_keep = 2;
   Duration patience{};  ///< RunOptions::patience
-  /// Of a round without faults by the slowest majority of the peers (each of its phases, and the slowest
+  /// Time of a round without faults by the slowest majority of the peers (each of its phases, and the slowest
   /// microbatch under way at its end, included). 0: not known, and no bound that is counted in it is judged.
   Duration round_time{};
   Duration round_trip{};     ///< the longest between two peers, queues included

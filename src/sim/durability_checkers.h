@@ -14,8 +14,8 @@
 namespace tw {
 
 /// I7: whatever ended a process, the newest checkpoint that loads from its disk is at least the last one that
-/// its event log called durable, and holds exactly the state after its record. Of a disk on which a fault
-/// destroyed what was durable an older one may load, or nothing with an error; never torn content.
+/// its event log called durable, and holds exactly the state after its record. A disk on
+/// which a fault destroyed a durable one may load an older one, or nothing with an error; never torn content.
 class CheckpointsLast final : public Checker {
  public:
   explicit CheckpointsLast(const Rules& rules) : Checker("I7"), rules_(rules) {}

@@ -79,7 +79,7 @@ const char* name_of(FaultKind kind);
 std::optional<FaultKind> fault_named(std::string_view name);
 bool is_of_a_disk(FaultKind kind);
 
-/// Who is struck; a choice that nobody fits falls to any peer.
+/// The peers that are struck; a choice that nobody fits falls to any peer.
 enum class Aim : std::uint8_t {
   any,
   leader,
@@ -92,7 +92,7 @@ struct Cue {
   Round round = 0;
 };
 
-/// One thing that goes wrong. Values alone: who and what exactly follows from `choice` when it strikes.
+/// One thing that goes wrong. Values alone: the exact victim and deed follow from `choice` when it strikes.
 struct Fault {
   FaultKind kind{};
   std::optional<Cue> cue{};

@@ -9,7 +9,7 @@ namespace tw {
 /// What averaging costs Hivemind beside the wire. The values are fitted to the clean rows of families A to D
 /// and Lambda of the published measurements; docs/reproduction.md has their cross-validated errors.
 struct HivemindCosts {
-  /// Of one peer's processor, each time a part is packed or unpacked; one at a time (one interpreter).
+  /// Time of one peer's processor for each part packed or unpacked; one at a time (one interpreter).
   double handling_s_per_mb = 0.0019;
   /// Before the bytes move, for each tensor and each further peer.
   double rendezvous_s_per_tensor = 0.0027;

@@ -42,7 +42,7 @@ struct Reference {
   /// In the other direction where this one was not measured.
   std::optional<PublishedPath> path(const Site& from, const Site& to) const;
 
-  /// Of a machine's network card: the most that was seen on any path of the site.
+  /// Rate of a machine's network card: the most that was seen on any path of the site.
   double nic_bytes_per_s(const Site& site) const;
 
  private:

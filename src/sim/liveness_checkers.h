@@ -37,8 +37,8 @@ class Conditions {
 
 /// L1: once faults are over and a majority is connected, a round commits within three rounds' time and what
 /// the protocol takes to notice and to meet again; and the run comes to its end (the world ends after the
-/// time it may take). Who was no member any more when the others came to the end is left behind rightly:
-/// nobody is there to answer it.
+/// time it may take). A peer that was no member any more when the others came to the end is left behind
+/// rightly: nobody is there to answer it.
 class GoesOn final : public Checker {
  public:
   GoesOn(const Rules& rules, const Ledger& ledger)
@@ -62,7 +62,7 @@ class GoesOn final : public Checker {
   std::set<PeerId> shared_;  ///< ids that a twin has, too: one of the two stays outside
 };
 
-/// L2: who comes to a run, or comes back to it, is a member of it within the transfer of the state and two
+/// L2: a peer that comes to a run, or comes back to it, is a member within the transfer of the state and two
 /// rounds, when nothing strikes meanwhile. (That it contributes then depends on its speed: a round may be
 /// over before it has computed anything.)
 class JoinersGetIn final : public Checker {
@@ -134,8 +134,8 @@ class NobodyFails final : public Checker {
   const Ledger& ledger_;
 };
 
-/// L3: who waits for more than 5 s says for whom, or what it does itself; and whoever says that it waits for
-/// others names one of them, however short the wait.
+/// L3: a peer that waits for more than 5 s names the peer it waits for, or its own work. A peer that says
+/// that it waits for others names one of them, however short the wait.
 class WaitsAreNamed final : public Checker {
  public:
   WaitsAreNamed() : Checker("L3") {}

@@ -15,8 +15,8 @@ namespace {
 /// The smallest value that send_huge sends (sim/tamper.cc): a lower cap refuses all of them.
 constexpr double kHuge = 1e4;
 
-/// By how much rounding on the wire can lengthen a mean, of a site or of all. Of a block of 256 values it is
-/// half a step each, 1/254 of the largest of them.
+/// By how much rounding on the wire can lengthen a mean, of a site or of all. In a block of 256 values it
+/// is half a step each, 1/254 of the largest of them.
 double rounding(Codec codec) {
   switch (codec_of_mean(codec)) {
     case Codec::int8:

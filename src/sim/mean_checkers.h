@@ -26,7 +26,7 @@ class Liars {
 
   bool empty() const { return kinds_.empty(); }
 
-  /// Of this peer's part in this round; nothing when it is to be as it should.
+  /// The fault of this peer's part in this round; nothing when it is to be as it should.
   std::optional<FaultKind> of(PeerId peer, Round round) const;
 
  private:
@@ -36,8 +36,8 @@ class Liars {
 };
 
 /// I4: the mean is the reference mean over the recorded contributors, bit for bit (gradients of
-/// SyntheticTrainer, and what error feedback adds to them). Of a peer that was struck by send_negated each
-/// segment may have come with either sign: then the mean is the reference for some choice of signs (up to
+/// SyntheticTrainer, and what error feedback adds to them). A peer that was struck by send_negated may have
+/// sent each segment with either sign: then the mean is the reference for some choice of signs (up to
 /// kMostChoices are tried, beyond it is not judged). A peer that sends huge values where no norm cap refuses
 /// them, or segments that are named as of the next round and kept until then, makes the mean whatever it
 /// likes: I1 and I8 still demand that it is the same for all.

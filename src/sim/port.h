@@ -29,7 +29,7 @@ struct Parcel {
 /// other by number; what travels between them goes through VirtualNetwork, which knows distances, capacities
 /// and faults.
 ///
-/// Greeting: hello ->, <- welcome (the other hello), confirm ->. Of two dials that meet, the one of the lower
+/// Greeting: hello ->, <- welcome (the other hello), confirm ->. Where two dials meet, the one of the lower
 /// port number stands. Each dial ends within kDialTimeout; one that meets a link which was open before is
 /// refused.
 class Port final : public Network {

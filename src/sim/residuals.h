@@ -58,7 +58,7 @@ class Residuals {
   std::map<std::pair<Digest, PeerId>, std::set<Values>> after_;  ///< by record
 };
 
-/// Of contributions with these sums, in the order of the record; those in these places arrive negated.
+/// Mean of contributions with these sums, in the order of the record; those in these places arrive negated.
 std::vector<float> mean_of(const Record& record, const std::vector<std::vector<float>>& sums,
                            const Rules& rules, const std::set<std::size_t>& negated = {});
 
@@ -66,7 +66,7 @@ std::vector<float> mean_of(const Record& record, const std::vector<std::vector<f
 WeightedGradient weighted(const Record& record, const Contribution& contribution, std::span<const float> sum,
                           const Rules& rules);
 
-/// Of this contribution without any residual.
+/// Sum of this contribution without any residual.
 std::vector<float> honest_sum(const Record& record, const Contribution& contribution, const Rules& rules);
 
 }  // namespace tw

@@ -65,7 +65,7 @@ void AllOrNone::on_end(std::span<const Survivor> survivors) {
       continue;  // L1 and failures tell about those
     const auto head = heads_.find(survivor.peer);
     const Record* record = head == heads_.end() ? nullptr : ledger_.find(head->second);
-    // Of two processes with one id the other one may be the member.
+    // Where two processes have one id, the other one may be the member.
     const bool lived_through = names(last->members, {survivor.peer, {}, survivor.incarnation});
     if (lived_through && (record == nullptr || record->round < last->round)) {
       violated(fmt::format("round {}: peer {} is a member and lived, but has not applied it", last->round,

@@ -62,7 +62,7 @@ class ExactSamples final : public Checker {
   std::set<Round> short_;  ///< of which a leader says that it leaves something to the next one
 };
 
-/// I6: who contributes to a round held the state with which the round began.
+/// I6: a contributor to a round held the state with which the round began.
 class KnownState final : public Checker {
  public:
   KnownState() : Checker("I6") {}
@@ -94,7 +94,7 @@ class OneHistory final : public Checker {
   void on_strike(const Strike& strike) override;
 
  private:
-  /// Of the history that ends with a record.
+  /// Weight of the history that ends with a record.
   struct Weight {
     bool company = false;           ///< it had members beside its founder
     std::uint64_t by_majority = 0;  ///< samples

@@ -68,7 +68,7 @@ TEST(I2, fires_when_a_member_that_lived_has_not_applied_the_last_round) {
   j.apply(kAnn, one, {2, 2});
   Survivor twin = finished(kBob);
   twin.incarnation = 7;
-  // Of who is not at its end L1 tells.
+  // L1 judges the peers that are not at its end.
   const Survivor ann[] = {finished(kAnn), finished(kEve), {kBob, {}}, twin};
   j.checker.on_end(ann);
   EXPECT_EQ(j.story.verdict(), "");

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 /// A death without notice is noticed within this time (docs/protocol.md: max(2 s, 6 RTT)).
 constexpr Duration kUnnoticed = 4s;
 constexpr Duration kClockJump = 1h;
-/// Of a rolling relaunch, until the next peer may go.
+/// Wait of a rolling relaunch until the next peer may go.
 constexpr Duration kAskAgain = 1s;
 
 DiskFault disk_fault_of(FaultKind kind) {
@@ -245,7 +245,7 @@ bool Strikes::relaunch(PeerId victim, const Fault& fault) {
   return true;
 }
 
-// Whoever may not go yet (others have just gone, or are no members again) is asked again later.
+// A peer that may not go yet (others have just gone, or are no members again) is asked again later.
 void Strikes::roll(Peers left, const Fault& fault) {
   while (!left.empty() && !world_.lives(left.front())) left.erase(left.begin());
   if (left.empty()) return;

@@ -48,7 +48,7 @@ struct Columns {
   }
 };
 
-/// Of a trace: three years.
+/// Limit for a trace: three years.
 constexpr double kLongest_s = 1e8;
 
 /// Machines come and go, one row after the other.

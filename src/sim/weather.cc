@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Whoever is looked at less often is gone: longer than the longest interval between looks.
+/// A peer that is looked at less often is gone: longer than the longest interval between looks.
 constexpr Duration kUnseen = 1s;
 
 }  // namespace

@@ -15,7 +15,7 @@ bool is_over_at_once(FaultKind kind);
 /// Without a word: at once, and the victim's process or its machine is gone.
 bool ends_process(FaultKind kind);
 
-/// Of a preemption; 0 for other kinds.
+/// Notice of a preemption; 0 for other kinds.
 Duration notice_of(FaultKind kind);
 
 /// Until when faults are at work, from what struck.
@@ -34,7 +34,7 @@ class Weather {
   bool until_calm_ = false;
 };
 
-/// Who is there, from looks.
+/// The peers that are there, from looks.
 class Census {
  public:
   void on_look(const Survivor& survivor);

@@ -19,7 +19,7 @@ namespace {
 /// network are scaled to those of the real one.
 constexpr std::uint64_t kSegmentsPerPeer = 4;
 constexpr std::uint64_t kSegmentLength = 16;
-/// Of the state that a joiner takes.
+/// Chunks of the state that a joiner takes.
 constexpr std::uint64_t kChunks = 64;
 /// A path's window: with many streams to a peer it is not what bounds the rate.
 constexpr double kWindowBytes = 1 << 26;

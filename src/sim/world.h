@@ -46,7 +46,7 @@ struct WorldOptions {
 };
 
 /// Peers (a session, its doors and a synthetic trainer each) on one virtual network, watched by all checkers.
-/// Faults are methods; who calls them when is the scenario's affair. Nothing here may be called from inside a
+/// Faults are methods; the scenario decides when to call them. Nothing here may be called from inside a
 /// session: a watcher of events schedules what it wants to do.
 class World {
  public:
@@ -130,7 +130,7 @@ class World {
   bool lives(const Member& process) const;
   SessionView view(PeerId peer) const;
 
-  /// Of its present round, by its last event; nothing before its first round.
+  /// Phase of its present round, by its last event; nothing before its first round.
   std::optional<Phase> phase(PeerId peer) const;
 
   int site(PeerId peer) const;

@@ -8,7 +8,7 @@
 namespace tw {
 namespace {
 
-/// Of the round's batch: what no contribution has.
+/// The part of the round's batch that no contribution has.
 RangeSet left_over(const Record& record, const LeaseBook::Options& lease) {
   if (record.round == 0 || record.samples >= lease.target_batch_size) return {};
   RangeSet missing(Range{0, lease.microbatches()});

@@ -25,8 +25,8 @@ class Cadence {
   void open(PeerId peer);
   void close(PeerId peer);
 
-  /// One tick has passed: who is to be told now, in the order of ids. Whoever was promised more than holds
-  /// from now on is told at once.
+  /// One tick has passed. Returns the peers that get a heartbeat now, in the order of ids. A peer that was
+  /// promised more than holds from now on gets one at once.
   std::vector<PeerId> tick(std::set<PeerId> front);
 
   /// That peer is told again after so long, or after twice that when links come up meanwhile; what next_ms

@@ -13,7 +13,7 @@ constexpr Duration kSilenceFloor = 2s;  // docs/protocol.md
 constexpr Duration kHurriedFloor = 1s;
 constexpr int kSilenceRoundTrips = 6;
 constexpr int kSilenceIntervals = 4;
-constexpr Duration kLongestInterval = 32s;  // Cadence; whoever says more is not believed
+constexpr Duration kLongestInterval = 32s;  // Cadence; a peer that says more is not believed
 constexpr Duration kInterval = 250ms;
 /// Beyond this a sample is a mistake of the other side, not a path on this planet.
 constexpr Duration kLongestRoundTrip = 60s;

@@ -194,7 +194,7 @@ void Lead::serve_sealed(Plan plan, const std::set<PeerId>& keepers) {
   propose(std::move(plan));
 }
 
-// Of this leader for this round.
+// The first bid of this leader for this round.
 bool Lead::is_first_bid() const { return ballot_ < head_.members.size(); }
 
 void Lead::advance() {
@@ -417,7 +417,7 @@ void Lead::commit_when_agreed() {
   std::set<PeerId> members;
   std::copy_if(agreed.begin(), agreed.end(), std::inserter(members, members.end()),
                [&](PeerId peer) { return seated(peer); });
-  // Every peer decodes the same bytes; whoever has another mean has a broken memory and is left out.
+  // Every peer decodes the same bytes; a peer with another mean has a broken memory and is left out.
   const Digest mean = votes_.at(*agreed.begin());
   for (PeerId peer : agreed) {
     if (votes_.at(peer) == mean) continue;

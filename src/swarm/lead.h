@@ -44,8 +44,8 @@ class Lead {
 
   Ballot ballot() const { return ballot_; }
 
-  /// Who can be reached now, this peer included, by incarnation. Members that were there and are no more are
-  /// out of the round; a process that came back under the id of a member is none.
+  /// The peers that can be reached now, this one included, by incarnation. Members that were there and are no
+  /// more are out of the round; a process that came back under the id of a member is none.
   using Live = std::map<PeerId, std::uint64_t>;
   void set_live(Instant now, const Live& live);
 
@@ -82,7 +82,7 @@ class Lead {
   /// What is kept of peers, in entries of a few words.
   std::size_t notes() const;
 
-  /// Whom this round waits for at present, and for what. Where it is this peer alone, that is named.
+  /// The peers that this round waits for, and the reason. Where it is this peer alone, that is named.
   Wait waiting() const;
 
  private:

@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Of a plan, before anybody in it counts as stalled: rounds can be much shorter than a pause of the
+/// Age of a plan before anybody in it counts as stalled: rounds can be much shorter than a pause of the
 /// scheduler. With 0.5 s a round in which the leader was stopped took 4.0 s instead of 4.7 (equal4; a plan of
 /// 1.7 s), one in which another peer was stopped as long as before: silent peers are found by their silence.
 constexpr Duration kStallFloor = 2s;
@@ -29,7 +29,7 @@ constexpr Duration kHungFloor = 10s;
 constexpr Duration kHungCeiling = 600s;
 constexpr Duration kHungAtFirst = 120s;
 
-/// Who owes the later ones may itself wait for somebody who owes an earlier one.
+/// A peer that owes the later ones may itself wait for one that owes an earlier one.
 constexpr Complaint kDebts[] = {Complaint::owes_contribution, Complaint::owes_partial, Complaint::owes_mean,
                                 Complaint::owes_copy};
 
@@ -157,7 +157,7 @@ void Lead::refuse_work_of(PeerId peer, const std::string& why) {
   advance();
 }
 
-// Of what was refused others compute the same again: it must not wait in the next round for ever.
+// Others compute refused work again: it must not wait in the next round for ever.
 void Lead::give_out_again(PeerId peer) {
   RangeSet again = book_.forget(peer);
   for (PeerId other : book_.peers()) {
@@ -236,7 +236,7 @@ void Lead::note_slow(PeerId from, const Report& report) {
   slow.missing = report.missing;
 }
 
-// Whose contributions are slow makes others slow with their part of the mean.
+// A peer with slow contributions makes others slow with their part of the mean.
 std::optional<PeerId> Lead::slowest() const {
   std::optional<PeerId> slow_mean;
   for (const auto& [who, slow] : slow_) {
@@ -250,7 +250,7 @@ std::optional<PeerId> Lead::slowest() const {
   return slow_mean;
 }
 
-// Of its share, what somebody lacks.
+// The part of its share that some peer lacks.
 RangeSet Lead::lacking_of(PeerId slow) const {
   RangeSet missing, lacking;
   for (const auto& [who, word] : slow_) {

@@ -49,7 +49,7 @@ bool Lead::is_eligible(PeerId peer) const {
   const bool fits =
       own != seen_.end() && seen != seen_.end() && seen->second.parameters == own->second.parameters;
   if (!fits || !counts(peer) || refused_.contains(peer)) return false;
-  // Of who did not promise it is not known which slots it has used.
+  // A peer that did not promise may have used any of its slots.
   return came_early(peer) || (seated(peer) && (ballot_ == 0 || promises_.contains(peer)));
 }
 

@@ -8,7 +8,7 @@
 
 #include "swarm/test_council.h"
 
-/// Whose shares are whose, and what becomes of those of slow peers.
+/// Which peer owns which shares, and what becomes of those of slow peers.
 namespace tw {
 namespace {
 

@@ -54,8 +54,8 @@ class LeaseBook {
   /// whenever there is one, at_will.
   std::optional<PeerId> worth_recalling(const std::set<PeerId>& eligible, bool at_will = false);
 
-  /// Whoever still holds something holds one microbatch, and nobody is about to give back: with nothing free,
-  /// it is time to call.
+  /// Each holder has one microbatch at most, and nobody is about to give back: with nothing free, it is time
+  /// to call.
   bool nearly_done() const;
 
   /// Every peer's slots with all that is done or held, in the order of `order`; peers without any are left

@@ -29,7 +29,7 @@ bool is_member(const std::vector<Member>& members, PeerId peer);
 /// This very process.
 bool names(const std::vector<Member>& members, const Member& process);
 
-/// Round 0: who begins, with which parameters.
+/// Round 0: the peers that begin, with their parameters.
 Record genesis(const Digest& run, const Digest& parameters, std::vector<Member> members);
 
 /// A run that goes on from a state that no member has any more, after all its members were gone: the same

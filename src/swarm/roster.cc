@@ -199,7 +199,7 @@ std::vector<std::string> Roster::dials(Instant now, const std::vector<Member>& m
 
 void Roster::is_own(const std::string& address) { std::erase(bootstrap_, address); }
 
-// Whoever goes by ever new addresses leaves no trace of the former ones.
+// A peer that goes by ever new addresses leaves no trace of the former ones.
 void Roster::forget_dials() {
   if (dials_.size() <= entries_.size() + bootstrap_.size()) return;
   std::set<std::string> known(bootstrap_.begin(), bootstrap_.end());

@@ -14,15 +14,15 @@
 
 namespace tw {
 
-/// Who is known, who is linked, what each said of itself last, and whom to dial when.
+/// The peers that are known and linked, the last word of each on itself, and the schedule of dials.
 class Roster {
  public:
   static constexpr std::size_t kMostAddressBytes = 260;  ///< a host name (RFC 1035: 253), a colon and a port
   /// At most, for each peer that is known: entry, dial and address.
   static constexpr std::size_t kEntryBytes = 512 + kMostSiteBytes + 2 * kMostAddressBytes;
 
-  /// bootstrap: addresses to dial as long as nobody is linked at them. Of those, a peer that has links keeps
-  /// dialling the first kFewBootstraps: a process that is started again there has nobody else to find it.
+  /// bootstrap: addresses to dial as long as nobody is linked at them. A peer that has links keeps dialling
+  /// the first kFewBootstraps of them: a process that is started again there has nobody else to find it.
   Roster(PeerId self, std::vector<std::string> bootstrap);
 
   /// A record names this peer.
@@ -45,7 +45,7 @@ class Roster {
   /// A dial came to nothing: it is tried again later, ever less often.
   void refused(Instant now, const std::string& address);
 
-  /// Whoever is at this address is linked, though the peer itself may say another one: a host has many names.
+  /// The peer at this address is linked, though it may name another one itself: a host has many names.
   void linked_there(const std::string& address);
 
   void heard(Instant now, PeerId peer, const Heartbeat& heartbeat);

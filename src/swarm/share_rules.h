@@ -11,7 +11,7 @@
 
 namespace tw {
 
-/// One participant of an averaging: whoever gets the mean.
+/// One participant of an averaging: a peer that gets the mean.
 struct Hand {
   PeerId peer;
   bool owns = true;                 ///< may reduce a share

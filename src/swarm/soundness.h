@@ -7,14 +7,14 @@
 #include "swarm/lease_book.h"
 #include "wire/messages.h"
 
-/// What a message of another peer may say at all. Whoever follows the protocol never says anything else, in
-/// whatever order its messages arrive.
+/// What a message of another peer may say at all. A peer that follows the protocol never says anything
+/// else, in whatever order its messages arrive.
 namespace tw {
 
-/// Of one round; each costs a vector (average/ takes no more either).
+/// Slots of one round; each costs a vector (average/ takes no more either).
 inline constexpr std::uint32_t kMostSlots = 64;
 
-/// Of a plan with a tree; each costs a table of owners.
+/// Sites of a plan; each costs a table of owners.
 inline constexpr std::size_t kMostSites = 256;
 
 /// No line carries more, and nobody names more pairs that carry less than their lines.

@@ -19,13 +19,13 @@ using namespace std::chrono_literals;
 constexpr Duration kTellProgress = 1s;
 /// A tick that comes later than this was not late but stopped (SIGSTOP, a suspended VM).
 constexpr Duration kStopped = 1s;
-/// Of whom a newcomer is told where links are many. The leader tells it of all.
+/// A newcomer hears of so many peers where links are many. The leader tells it of all.
 constexpr std::size_t kSomePeers = 8;
 /// Where links are many, each peer tells another one of some of its links once in so many ticks.
 constexpr std::uint64_t kGossipTicks = 16;
 constexpr double kOverdue = 1.5;
 constexpr Duration kOverdueFloor = 500ms;
-/// Of more peers than these it is not remembered that they are gone, but for members.
+/// At most so many peers are remembered as gone, and all members beside them.
 constexpr std::size_t kMostLost = 4096;
 /// Before any round was averaged.
 constexpr Duration kExpectedReduce = 10s;
@@ -310,7 +310,7 @@ std::set<PeerId> Swarm::in_front() const {
   return front;
 }
 
-// Of whom it is told when its link comes up. Of the others it hears from the leader, or by gossip().
+// The peers that it is told of when its link comes up. The leader, or gossip(), tells it of the others.
 std::vector<Member> Swarm::introduced_to(PeerId newcomer) const {
   const std::optional<PeerId> leads = leader();
   const bool all = roster_.open_peers().size() <= Cadence::kFewLinks || leads == options_.self.peer ||
@@ -411,8 +411,8 @@ std::vector<PeerId> Swarm::not_at_the_end() const {
   return missing;
 }
 
-// Whoever is not a member yet waits for them, too. Where the process that is missing ran under this peer's
-// own id, those that are here are waited for: they go on without it after their patience.
+// A peer that is not a member yet waits for them, too. Where the process that is missing ran under this
+// peer's own id, those that are here are waited for: they go on without it after their patience.
 std::vector<PeerId> Swarm::missing_for_a_majority() const {
   std::vector<PeerId> missing;
   std::set<PeerId> here;

@@ -91,7 +91,7 @@ class Swarm {
 
   const std::optional<Record>& head() const { return head_; }
 
-  /// Of the round under way: its first live member, or the owner of the ballot that is followed.
+  /// Leader of the round under way: its first live member, or the owner of the ballot that is followed.
   std::optional<PeerId> leader() const;
 
   bool leads() const { return lead_.has_value(); }

@@ -52,7 +52,7 @@ void Swarm::receive(PeerId from, const Heartbeat& told) {
     return;
   }
   if (!takes_part() || !has_history) return;
-  // Whoever missed the decision is told it, and whoever has a history that gives way to this one.
+  // A peer that missed the decision is told it, and so is one whose history gives way to this one.
   if (goes_before(rank(), rank_of(heartbeat))) send(from, Commit{*head_});
 }
 
@@ -201,8 +201,8 @@ void Swarm::report_changes(const Record& record) {
   }
 }
 
-// Whoever is linked under the id of a member without being that member gets what is meant for it. Whether the
-// member still lives shows when it can be linked again: for that long the other process is not let in.
+// Disconnects a process that uses a member's id with another incarnation: it gets the member's messages. It
+// stays out for as long as the member, if it lives, takes to be linked again.
 void Swarm::turn_away_squatters(const std::vector<Member>& members) {
   const bool others = head_ && head_->members != members;
   for (const Member& m : members) {

@@ -162,7 +162,7 @@ Result<StateImage> read_chunks(Header header, HeaderReader& reader) {
 
 std::string name_of(Round round) { return fmt::format("round-{:06}{}", round, kSuffix); }
 
-/// Of "round-000120" + suffix (+ anything, for parts); nothing for other names.
+/// Round in "round-000120" + suffix (+ anything, for parts); nothing for other names.
 std::optional<Round> round_in(std::string_view name, std::string_view suffix, bool open_end) {
   constexpr std::string_view kPrefix = "round-";
   if (!name.starts_with(kPrefix)) return std::nullopt;

@@ -31,7 +31,7 @@ void Donor::on_ask(PeerId from, const ObjectAsk& ask, const Record* head) {
 }
 
 void Donor::on_state_ask(PeerId from, Follower& follower, const ObjectAsk& ask, const Record& head) {
-  // Whoever asks again starts over: what it had asked for before is of no use to it.
+  // A follower that asks again starts over: its earlier asks are of no use to it.
   std::erase_if(follower.asks, [&](const ChunkAsk& queued) { return queued.object.kind == ask.object.kind; });
   if (!images_.empty() && images_.back()->record == head) {
     offer_image(from, follower);

@@ -26,7 +26,7 @@ class Donor {
  public:
   struct Options {
     std::size_t max_means = 8;
-    /// Of one follower. Beyond it the oldest is dropped: a joiner that starts over leaves old asks behind.
+    /// For one follower. Beyond it the oldest is dropped: a joiner that starts over leaves old asks behind.
     std::size_t max_chunk_asks = 64;
     /// Offers are long: one follower gets at most so many between two signs that time goes on (a commit, or a
     /// chunk that its link took).
@@ -66,7 +66,7 @@ class Donor {
 
   bool has_followers() const { return !followers_.empty(); }
 
-  /// Of what is kept for followers: images, means, and their asks.
+  /// Bytes kept for followers: images, means, and their asks.
   std::uint64_t held_bytes() const;
 
   Outbox take_messages();

@@ -80,7 +80,7 @@ class Fetch {
   /// a history for one that gives way to it.
   void keep_to(const Record& record);
 
-  /// Who can be asked from now on; call it when a link opens or closes. A peer whose link was closed and
+  /// The peers to ask from now on; call it when a link opens or closes. A peer whose link was closed and
   /// opened again must be missing in one call in between. Without any source a fetch waits for one.
   void set_sources(Instant now, const std::vector<PeerId>& sources);
 
@@ -103,7 +103,7 @@ class Fetch {
   /// All sources were asked for the mean, and none has it: only a newer state helps.
   bool gone() const { return stage_ == Stage::gone; }
 
-  /// Who owes an answer or chunks.
+  /// The peers that owe an answer or chunks.
   std::vector<PeerId> waiting_for() const;
 
   FetchProgress progress() const;
@@ -111,7 +111,7 @@ class Fetch {
   /// Chunks that were of use, ever.
   std::uint64_t pieces() const { return pieces_; }
 
-  /// Of the object under way and of what was offered.
+  /// Bytes of the object under way and of the offers.
   std::uint64_t held_bytes() const;
 
   /// What was turned away since the last call; the same of the same peer is told once until finish().

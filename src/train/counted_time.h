@@ -10,8 +10,8 @@ namespace tw {
 
 /// The time by which a session waits: a clock that is looked at several times a second, of which no more than
 /// kLongestStep counts between two looks. When a virtual machine was suspended, its clock was set, or the
-/// process stood still (SIGSTOP), the time that nobody lived through is left out: whoever is waited for could
-/// not answer in it. Loop thread only; the other clock outlives this object.
+/// process stood still (SIGSTOP), the time that nobody lived through is left out: the awaited peer could not
+/// answer in it. Loop thread only; the other clock outlives this object.
 class CountedTime final : public Clock {
  public:
   /// Beyond what a loop thread with much to do is late; the step machines take a step that is later than 1 s

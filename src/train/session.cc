@@ -207,7 +207,7 @@ void Session::Machine::forget_link(PeerId peer) {
   if (!swarm_->head() || !is_member(swarm_->head()->members, peer)) forget_bulk_of(peer);
 }
 
-// Of one that is no member: on a new link it is sent again.
+// The bulk of a peer that is no member is sent again on a new link.
 void Session::Machine::forget_bulk_of(PeerId stranger) {
   early_bytes_.erase(stranger);
   std::erase_if(early_bulk_, [&](const auto& entry) { return entry.first == stranger; });

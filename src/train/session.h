@@ -99,10 +99,10 @@ class Session {
 
   SessionView view() const;
 
-  /// view().finished, for who looks often.
+  /// view().finished, for a caller that looks often.
   bool finished() const;
 
-  /// Of the last record.
+  /// Members of the last record.
   std::vector<Member> members() const;
 
  private:

@@ -118,7 +118,7 @@ void Session::Machine::act(const SendAgain& again) {
   if (reduction_) reduction_->on_new_link(again.peer);
 }
 
-// Whoever comes later, or resumes, is measured by what it sends and gets anyway.
+// A peer that comes later, or resumes, is measured by its usual traffic.
 void Session::Machine::begin_to_probe() {
   const Codec codec = codec_of_mean(options_.run.codec);
   const Probe::Sizes sizes{encoded_bytes(codec, geometry_), encoded_bytes(codec, geometry_.segment_length)};
@@ -225,7 +225,7 @@ void Session::Machine::complain_about_stalls() {
   }
 }
 
-// Who still sends, but so slowly that it would hold up the round: others can reduce what it has not.
+// Names peers that still send, but so slowly that they would hold up the round: others can reduce the rest.
 void Session::Machine::complain_about_slowness() {
   if (!reduction_ || !reduction_->plan() || reduction_->complete()) return;
   const Instant now = doors_.clock.now();

@@ -44,7 +44,7 @@ void Session::Machine::begin_catch_up() {
   const Round newest = swarm_->best_told().round;
   told_sources_done_ = false;
   if (has_history()) fetch_->keep_to(tip_->record);
-  // Whose history it is shows in the offers: those of another one are none, and then the state is taken.
+  // The offers show the history: those of another one are none, and then the state is taken.
   const bool near =
       has_history() && newest > tip_->record.round && newest - tip_->record.round <= kReplayAtMost;
   if (near && !rarely(options_.rarely, "session.full_state")) {

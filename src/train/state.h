@@ -79,7 +79,7 @@ class TrainState {
   /// Made on first use; stays where it is.
   GradientSlot& slot(std::uint32_t number) { return slots_[number]; }
 
-  /// Of freeze(): parameters and optimizer buffers.
+  /// Bytes of freeze(): parameters and optimizer buffers.
   std::uint64_t bytes() const;
 
  private:

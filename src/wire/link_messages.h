@@ -7,7 +7,7 @@
 
 #include "wire/record.h"
 
-/// Who is there and how far: what a link begins with, and what goes over it all the time.
+/// The peers and their progress: the first messages of a link, and those that go over it all the time.
 namespace tw {
 
 inline constexpr std::uint32_t kProtocolVersion = 10;
@@ -32,7 +32,7 @@ struct Hello {
   bool operator==(const Hello&) const = default;
 };
 
-/// Whom the sender knows: the receiver dials those it does not know yet.
+/// The peers that the sender knows: the receiver dials those it does not know yet.
 struct Peers {
   std::vector<Member> peers;
 

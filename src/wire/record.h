@@ -60,7 +60,7 @@ struct Record {
   std::uint64_t samples = 0;       ///< in the mean; 0 for round 0
   Digest parameters;               ///< before this round's update
   Digest mean;                     ///< of the mean gradient, decoded (average/mean_digest.h)
-  /// Of its history, decided by a majority; swarm/lineage.h.
+  /// Samples of its history that a majority decided; swarm/lineage.h.
   std::uint64_t majority_samples = 0;
   /// Since a decision without a majority: members of the last record before that one, until most of them take
   /// part again. Otherwise empty.

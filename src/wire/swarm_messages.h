@@ -10,7 +10,7 @@
 #include "wire/link_messages.h"
 #include "wire/record.h"
 
-/// Who leads, what is to be done and what is decided: the control messages of swarm/.
+/// Leadership, work and decisions: the control messages of swarm/.
 namespace tw {
 
 struct SlotProgress {

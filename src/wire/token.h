@@ -22,7 +22,7 @@ enum class Role : std::uint8_t {
 const char* name_of(Role role);
 
 /// What it takes to be a peer of a run: where the others are, how to know them, and the proof for them.
-/// Whoever has it can take part: a secret.
+/// A secret: its holder can take part.
 struct Token {
   using Key = std::array<std::byte, 32>;  ///< Ed25519
 

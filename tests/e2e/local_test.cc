@@ -12,7 +12,7 @@
 namespace tw {
 namespace {
 
-/// Of mnist-cnn: two convolutions and two linear layers.
+/// Parameters of mnist-cnn: two convolutions and two linear layers.
 constexpr std::uint64_t kParameters = 16 * 25 + 16 + 32 * 16 * 9 + 32 + 128 * 800 + 128 + 10 * 128 + 10;
 
 class Local : public ProgramTest {

@@ -56,7 +56,7 @@ TEST_F(Security, admits_by_token_alone_and_tells_the_others_why_not) {
   EXPECT_TRUE(events_of(1, Phase::join).empty());
   EXPECT_TRUE(events_of(1, Phase::commit).empty()) << "it waits for a second peer still";
   EXPECT_THAT(first.output(), HasSubstr("the token is not of run"));
-  // Of the same cause, so told after 10 s.
+  // A refusal of the same cause, so told after 10 s.
   EXPECT_TRUE(wait_until([&] { return first.says("it speaks without TLS"); })) << first.output();
 
   // One that only dials, by a token that says where to.

@@ -36,7 +36,7 @@ struct Material {
 
 Member member_of(PeerId peer);
 
-/// Of every type; values mostly from the material, sometimes anything.
+/// A message of any type; values mostly from the material, sometimes anything.
 Message make_message(Input& input, const Material& material);
 
 /// A plan for the round after the head that a leader might make, or nearly so.

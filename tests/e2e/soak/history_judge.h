@@ -32,7 +32,7 @@ class HistoryJudge {
     std::size_t given_up = 0;          ///< records beside the history
   };
 
-  /// Of all that was seen, at a time when no two histories are under way.
+  /// Verdict on all that was seen, at a time when no two histories are under way.
   Verdict judge() const;
 
  private:

@@ -119,7 +119,7 @@ class Soak : public ProgramTest {
            });
   }
 
-  /// Who is not, for a message.
+  /// The peers that are not, for a message.
   std::string standing() const {
     std::string text = fmt::format("newest round {}, {} members;", peers_->newest_round(), peers_->members());
     for (const std::uint64_t id : peers_->ids())
