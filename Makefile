@@ -89,6 +89,7 @@ style:
 
 prose:
 	@tools/check_prose
+	@docs/pictures/draw.py --check
 
 format-check:
 	@$(if $(CXX_FILES),$(CLANG_FORMAT) --dry-run -Werror $(CXX_FILES))
