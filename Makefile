@@ -17,13 +17,16 @@ DEMO_FLAGS ?=
 SIM_SEEDS ?= 1..1000
 SIM_NIGHTLY_SEEDS ?= 1..100000
 SIM_FLAGS ?=
+# Seeds whose histories are frozen: of the storm, and of each other scenario.
+HISTORY_STORM ?= 1..300
+HISTORY_OTHERS ?= 1..20
 
 FUZZ_SECONDS ?= 60
 # Of make soak: how long, and the file to watch.
 MINUTES ?= 30
 SOAK_OUT ?= soak.txt
 # The soak has whole peers, in processes of their own, with sockets, disks and all threads.
-SANITIZED_asan := base wire codec market plan swarm average sync data train train_torch host sim monitor cli fuzz wan soak
+SANITIZED_asan := base wire codec market plan swarm average sync data train train_torch host sim monitor launch measure cli fuzz wan soak
 # Only host and whole peers have threads; train is what they work on.
 SANITIZED_tsan := host train soak
 # Debian's libtorch is not instrumented: what it leaks, and how its threads meet, is left out.
@@ -33,7 +36,7 @@ SANITIZER_OPTIONS = LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan.su
 SANITIZED_FILTER ?= -Shard/StormScenario.*/[2-7]
 
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build everything demo sim sim-nightly soak mutants test check layers style format-check fuzz sanitize asan tsan \
+.PHONY: help setup configure build everything demo sim sim-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
 	tidy bench format clean prose
 
 help:  ## show this list
@@ -59,6 +62,10 @@ sim: build  ## 1,000 seeds of each scenario in tests/scenarios (minutes)
 
 sim-nightly: build  ## 100,000 seeds of the storm (hours)
 	@$(BUILD)/tw sim tests/scenarios/storm.yaml --seeds $(SIM_NIGHTLY_SEEDS) $(SIM_FLAGS)
+
+histories: configure  ## freeze the histories of the simulator's seeds anew (CONTRIBUTING.md says when)
+	@cmake --build $(BUILD) --target sim_histories
+	@$(BUILD)/tests/sim_histories tests/histories/frozen.txt --freeze --storm $(HISTORY_STORM) --others $(HISTORY_OTHERS)
 
 soak: build  ## disturb real peers for MINUTES=30 and judge what they did (docs/soak.md); watch soak.txt
 	@echo "soak: $(MINUTES) minutes; follow it with: tail -f $(SOAK_OUT)"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/bench_board.h"
 #include "measure.h"
+#include "measure/board.h"
 
 /// What the collectives that `tw bench reduce --vs` starts have in common: every rank holds a vector,
 /// afterwards each has the sum of all. Rounds begin when they are released on the board, where the stamps go.
@@ -27,9 +27,9 @@ struct AllReduce {
   std::uint64_t length() const { return bytes / sizeof(float); }
 
   void describe(CLI::App& app) {
-    app.add_option("--peers", peers, "ranks")->check(CLI::Range(1, kMostPlaces));
+    app.add_option("--peers", peers, "ranks")->check(CLI::Range(1, measure::kMostPlaces));
     app.add_option("--bytes", bytes, "of the vector of floats");
-    app.add_option("--rounds", rounds)->check(CLI::Range(1, kMostTurns - 1));
+    app.add_option("--rounds", rounds)->check(CLI::Range(1, measure::kMostTurns - 1));
     app.add_option("--board", board, "file that all ranks share")->required();
     app.description("One rank of an all-reduce; `tw bench reduce --vs` starts it.");
   }
@@ -43,7 +43,7 @@ struct Rank {
 
   void describe(CLI::App& app) {
     task.describe(app);
-    app.add_option("--rank", task.rank)->check(CLI::Range(0, kMostPlaces - 1));
+    app.add_option("--rank", task.rank)->check(CLI::Range(0, measure::kMostPlaces - 1));
     app.add_option("--address", address)->required();
     app.add_option("--store", store)->required();
   }
@@ -71,7 +71,7 @@ inline bool is_sum(std::span<const float> out, int ranks) {
 /// All rounds of one rank; reduce(values, round) replaces the values by the sum. Returns the exit code.
 template <class Reduce>
 int take_part(const AllReduce& task, std::span<float> values, Reduce reduce) {
-  const auto board = map_board(task.board);
+  const auto board = measure::map_board(task.board);
   if (!board) {
     fmt::print(stderr, "{}\n", board.error().message);
     return 1;
@@ -79,7 +79,7 @@ int take_part(const AllReduce& task, std::span<float> values, Reduce reduce) {
   for (int round = 1; round <= task.rounds; ++round) {
     fill(values, task.rank);
     board.value()->await(task.rank, static_cast<std::uint32_t>(round));
-    Stamp stamp{wall_seconds(), 0, cpu_seconds()};
+    measure::Stamp stamp{wall_seconds(), 0, cpu_seconds()};
     reduce(round);
     stamp.end_s = wall_seconds();
     stamp.cpu_s = cpu_seconds() - stamp.cpu_s;

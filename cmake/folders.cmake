@@ -68,9 +68,8 @@ function(tw_select_kernels variable)
   set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 
-# Published measurements for the tests labelled `reference`, which are skipped where the folder is missing.
-get_filename_component(reference_folder ${PROJECT_SOURCE_DIR}/../shared/reference ABSOLUTE)
-set(TW_REFERENCE_DIR ${reference_folder} CACHE PATH "tables of published measurements")
+# Published measurements for the tests labelled `reference`.
+set(TW_REFERENCE_DIR ${PROJECT_SOURCE_DIR}/tests/reference)
 
 # One program and one ctest entry for all tests of a folder; they run in the root of the sources. Those of sim take
 # minutes and are split into parts, which several cores share (ctest -j).

@@ -132,16 +132,17 @@ def draw_round():
 # ---- the rooms
 
 ROW = re.compile(r"^\| `([a-z]+)` +\|([^|]*)\| *([a-z ]*[a-z]) *\|$", re.MULTILINE)
-COLUMNS = {"cli": 4.5, "sim": 1, "train": 2, "plan": 0, "average": 1, "sync": 2, "data": 3, "monitor": 4,
-           "market": 0, "swarm": 2, "host": 5, "codec": 1, "world": 2, "wire": 3, "base": 2}
-BOX, GAP_X, GAP_Y, LEFT, TOP = (180, 86), 14, 44, 20, 20
+COLUMNS = {"cli": 2, "measure": 1, "sim": 3, "train": 3, "launch": 5.5,
+           "plan": 0, "average": 2, "sync": 3, "data": 4, "monitor": 5,
+           "market": 1, "swarm": 3, "host": 6, "codec": 2, "world": 3, "wire": 4, "base": 3}
+BOX, GAP_X, GAP_Y, LEFT, TOP = (180, 98), 14, 44, 20, 20
 
 
 def read_layers():
     """Folder -> (what it holds, the folders it may include), as in the table of ARCHITECTURE.md."""
     layers = {}
     for folder, holds, below in ROW.findall((ROOT / "ARCHITECTURE.md").read_text()):
-        layers[folder] = holds.strip(), {"nothing": set(), "all": set(layers)}.get(below, set(below.split()))
+        layers[folder] = holds.replace("`", "").strip(), {"nothing": set(), "all": set(layers)}.get(below, set(below.split()))
     lost = sorted(set(layers) ^ set(COLUMNS))
     if lost:
         sys.exit(f"draw.py: COLUMNS and the table of ARCHITECTURE.md differ in: {' '.join(lost)}")
@@ -166,7 +167,7 @@ def draw_rooms():
     def corner(folder):
         return (LEFT + COLUMNS[folder] * (BOX[0] + GAP_X), TOP + (top - level[folder]) * (BOX[1] + GAP_Y))
 
-    svg = Svg(LEFT * 2 + 6 * (BOX[0] + GAP_X) - GAP_X, TOP + (top + 1) * (BOX[1] + GAP_Y))
+    svg = Svg(LEFT * 2 + 7 * (BOX[0] + GAP_X) - GAP_X, TOP + (top + 1) * (BOX[1] + GAP_Y))
     for folder, (_, below) in layers.items():
         direct = [other for other in below if not any(other in reach(layers, via) for via in below)]
         for other in sorted(direct, key=list(layers).index):
@@ -182,7 +183,7 @@ def draw_rooms():
     notes = ["An arrow leads to a folder that may be included,", "with everything below it."]
     for folder, (_, below) in layers.items():
         if reach(layers, folder) - below:
-            notes.append(f"But {folder} may not include {' '.join(sorted(reach(layers, folder) - below))}.")
+            notes.append(f"But {folder} may not include {' or '.join(sorted(reach(layers, folder) - below))}.")
     for at, note in enumerate(notes):
         svg.text(LEFT, TOP + 14 + 16 * at, note, 12, SOFT, "start")
     return str(svg)

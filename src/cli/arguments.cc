@@ -5,9 +5,8 @@
 
 #include <algorithm>
 
-#include "base/nearest_name.h"
 #include "base/number.h"
-#include "cli/size.h"
+#include "base/size.h"
 #include "host/address.h"
 #include "wire/record.h"
 
@@ -24,28 +23,6 @@ Result<std::uint64_t> parse_count(const std::string& option, const std::string& 
     return Error{
         fmt::format("{} {}: expected {}, for example {} {}", option, text, expected, option, nearest_value)};
   return *value;
-}
-
-Result<Kill> parse_kill(const std::string& text) {
-  const std::size_t at = text.find('@');
-  const std::string who = text.substr(0, at);
-  const auto peer = parse_number<std::uint64_t>(who);
-  const Round round =
-      at == std::string::npos ? 0 : parse_number<std::uint64_t>(text.substr(at + 1)).value_or(0);
-  const std::string expected = "expected PEER@ROUND such as 2@10, or leader@ROUND";
-  if (round == 0) {
-    const std::string like = peer || who == "leader" ? fmt::format(", for example --kill {}@1", who) : "";
-    return Error{fmt::format("--kill {}: {}; rounds count from 1{}", text, expected, like)};
-  }
-  if (who == "leader") return Kill{.victim = {}, .round = round};
-  if (peer && *peer > 0) return Kill{.victim = PeerId{*peer}, .round = round};
-  const std::string meant = nearest(who, {"leader"});
-  const std::string like = meant.empty() ? "" : fmt::format("; did you mean --kill {}@{}?", meant, round);
-  return Error{fmt::format("--kill {}: {}; peers count from 1{}", text, expected, like)};
-}
-
-std::string to_string(const Kill& kill) {
-  return fmt::format("{}@{}", kill.victim ? to_string(*kill.victim) : "leader", kill.round);
 }
 
 Result<std::pair<std::uint64_t, std::uint64_t>> parse_seeds(const std::string& text) {
@@ -102,15 +79,6 @@ Result<std::string> parse_site_option(const std::string& text) {
                   "same on all peers "
                   "that share a local network, such as aws:us-east-1:a",
                   text, kMostSiteBytes)};
-}
-
-std::string nearest(const std::string& written, const std::vector<std::string>& known) {
-  const auto best =
-      std::min_element(known.begin(), known.end(), [&](const std::string& a, const std::string& b) {
-        return edit_distance(written, a) < edit_distance(written, b);
-      });
-  // Two letters that changed places count twice, and names of commands are short: hence half.
-  return best != known.end() && 2 * edit_distance(written, *best) <= best->size() ? *best : "";
 }
 
 }  // namespace tw

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/ids.h"
 #include "base/result.h"
 #include "monitor/event_log_json.h"
 
@@ -15,25 +13,12 @@
 /// where there is one the nearest right thing.
 namespace tw {
 
-inline constexpr std::uint64_t kMaxLocalPeers = 64;
-
 struct Bounds {
   std::uint64_t least = 0;
   std::uint64_t most = UINT64_MAX;
 };
 
 Result<std::uint64_t> parse_count(const std::string& option, const std::string& text, Bounds bounds);
-
-/// "2@10": peer 2 in round 10; "leader@10": the leader of round 10.
-struct Kill {
-  std::optional<PeerId> victim;  ///< nobody: the leader
-  Round round = 0;
-
-  bool operator==(const Kill&) const = default;
-};
-
-Result<Kill> parse_kill(const std::string& text);
-std::string to_string(const Kill& kill);
 
 /// "1..100": both ends are included.
 Result<std::pair<std::uint64_t, std::uint64_t>> parse_seeds(const std::string& text);
@@ -49,8 +34,5 @@ Result<LogLimits> parse_log_limit(const std::string& text);
 
 /// "aws:us-east-1:a": where a peer is.
 Result<std::string> parse_site_option(const std::string& text);
-
-/// The known name that the user may have meant; empty when none is near.
-std::string nearest(const std::string& written, const std::vector<std::string>& known);
 
 }  // namespace tw

@@ -45,28 +45,6 @@ TEST(SeedRange, that_is_wrong_names_the_value_and_what_was_expected) {
   EXPECT_TRUE(says(parse_seeds("0..18446744073709551615").error().message, "fewer than 2^64"));
 }
 
-TEST(Kill, names_a_peer_or_the_leader_and_a_round) {
-  EXPECT_EQ(parse_kill("2@10").value(), (Kill{.victim = PeerId{2}, .round = 10}));
-  EXPECT_EQ(parse_kill("leader@3").value(), (Kill{.victim = {}, .round = 3}));
-  for (const char* text : {"2@10", "leader@3"}) EXPECT_EQ(to_string(parse_kill(text).value()), text);
-}
-
-TEST(Kill, that_is_wrong_shows_a_right_one) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"2", "for example --kill 2@1"}, {"2@", "for example --kill 2@1"},
-      {"2@0", "rounds count from 1"},  {"leader", "--kill leader@1"},
-      {"0@3", "peers count from 1"},   {"ledaer@3", "did you mean --kill leader@3?"},
-      {"@3", "expected PEER@ROUND"},   {"2@3@4", "expected PEER@ROUND"},
-      {"x@y", "expected PEER@ROUND"},  {"2@-1", "expected PEER@ROUND"},
-  };
-  for (const auto& [text, expected] : cases) {
-    const auto kill = parse_kill(text);
-    ASSERT_FALSE(kill) << text;
-    EXPECT_TRUE(says(kill.error().message, expected)) << kill.error().message;
-    EXPECT_TRUE(says(kill.error().message, std::string("--kill ") + text)) << kill.error().message;
-  }
-}
-
 TEST(Setting, is_a_key_and_whatever_follows_the_first_equals_sign) {
   EXPECT_EQ(parse_setting("data.text=a=b").value(),
             (std::pair<std::string, std::string>("data.text", "a=b")));
@@ -94,13 +72,6 @@ TEST(Site, is_one_word_of_64_bytes_at_most) {
     EXPECT_TRUE(says(site.error().message, "--site " + text)) << site.error().message;
     EXPECT_TRUE(says(site.error().message, "aws:us-east-1:a")) << site.error().message;
   }
-}
-
-TEST(Nearest, is_a_name_that_may_have_been_meant) {
-  EXPECT_EQ(nearest("trian", {"train", "local", "report"}), "train");
-  EXPECT_EQ(nearest("--peer", {"--peers", "--out"}), "--peers");
-  EXPECT_EQ(nearest("xyzzy", {"train", "local"}), "");
-  EXPECT_EQ(nearest("x", {}), "");
 }
 
 }  // namespace

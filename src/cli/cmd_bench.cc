@@ -4,19 +4,20 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/arguments.h"
-#include "cli/bench_arguments.h"
-#include "cli/bench_reduce.h"
-#include "cli/bench_result.h"
-#include "cli/bench_watch.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "host/stream_count.h"
+#include "launch/child.h"
+#include "measure/arguments.h"
+#include "measure/reduce.h"
+#include "measure/result.h"
+#include "measure/watch.h"
 
 namespace tw {
 
 namespace {
 
-using namespace bench;
+using namespace measure;
 
 constexpr std::uint64_t kMostRounds = 200;
 

@@ -4,10 +4,11 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/arguments.h"
-#include "cli/bench_arguments.h"
-#include "cli/bench_join.h"
-#include "cli/bench_watch.h"
 #include "cli/commands.h"
+#include "launch/child.h"
+#include "measure/arguments.h"
+#include "measure/join.h"
+#include "measure/watch.h"
 
 namespace tw {
 namespace {
@@ -15,9 +16,9 @@ namespace {
 constexpr std::uint64_t kMostWork_ms = 60'000;
 constexpr std::uint64_t kMostJoins = 100;
 
-Result<bench::JoinOptions> join_options_of(const BenchJoinArguments& arguments) {
-  bench::JoinOptions options;
-  const auto bytes = bench::parse_bytes("--bytes", arguments.bytes);
+Result<measure::JoinOptions> join_options_of(const BenchJoinArguments& arguments) {
+  measure::JoinOptions options;
+  const auto bytes = measure::parse_bytes("--bytes", arguments.bytes);
   if (!bytes) return bytes.error();
   options.bytes = bytes.value();
   const auto peers = parse_count("--peers", arguments.peers, {.least = 1, .most = kMaxLocalPeers - 1});
@@ -57,12 +58,12 @@ void describe_bench_join(CLI::App& bench, BenchJoinArguments& arguments) {
 int bench_join(const BenchJoinArguments& arguments) {
   const auto options = join_options_of(arguments);
   if (!options) return complain(options.error().message, kUsage);
-  bench::watch_interrupts();
+  measure::watch_interrupts();
   const auto result =
-      bench::join(options.value(), [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
-  if (bench::interrupted()) return kInterrupted;
+      measure::join(options.value(), [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+  if (measure::interrupted()) return kInterrupted;
   if (!result) return complain(result.error().message, kFailed);
-  fmt::print("{}", arguments.json ? bench::to_json(result.value()) : bench::render(result.value()));
+  fmt::print("{}", arguments.json ? measure::to_json(result.value()) : measure::render(result.value()));
   return kDone;
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 
-#include "cli/bench_arguments.h"
-#include "cli/bench_trainer.h"
 #include "cli/commands.h"
 #include "cli/credentials.h"
 #include "cli/peer_process.h"
+#include "host/calendar.h"
 #include "host/random_os.h"
+#include "measure/arguments.h"
+#include "measure/trainer.h"
 
 namespace tw {
 namespace {
@@ -38,13 +39,13 @@ void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments) {
 }
 
 int bench_peer(const BenchPeerArguments& arguments) {
-  const auto codec = bench::parse_codec(arguments.codec);
+  const auto codec = measure::parse_codec(arguments.codec);
   if (!codec) return complain(codec.error().message, kUsage);
-  const auto sites = bench::parse_site_use(arguments.sites);
+  const auto sites = measure::parse_site_use(arguments.sites);
   if (!sites) return complain(sites.error().message, kUsage);
-  bench::MappedBoard board;
+  measure::MappedBoard board;
   if (!arguments.board.empty()) {
-    auto mapped = bench::map_board(arguments.board);
+    auto mapped = measure::map_board(arguments.board);
     if (!mapped) return complain(mapped.error().message, kFailed);
     board = std::move(mapped).value();
   }
@@ -54,7 +55,7 @@ int bench_peer(const BenchPeerArguments& arguments) {
                                   .listen = arguments.listen,
                                   .join = arguments.join,
                                   .wait_for = static_cast<std::uint32_t>(arguments.peers),
-                                  .run = bench::run_of(arguments.peers, codec.value(), arguments.rounds)},
+                                  .run = measure::run_of(arguments.peers, codec.value(), arguments.rounds)},
                       .run_file = "bench",
                       .out = arguments.out,
                       .most_streams = static_cast<int>(arguments.streams),
@@ -70,13 +71,13 @@ int bench_peer(const BenchPeerArguments& arguments) {
   if (arguments.adamw) options.session.run.optimizer = {};
   if (!arguments.checkpoints.empty())
     options.session.run.checkpoint = {.folder = arguments.checkpoints, .every = kBetweenCheckpoints};
-  auto trainer = std::make_unique<bench::GradientTrainer>(
-      bench::GradientTrainer::Options{.self = PeerId{arguments.id},
-                                      .parameters = arguments.bytes / sizeof(float),
-                                      .run = options.session.run,
-                                      .board = board.get(),
-                                      .work = std::chrono::milliseconds(arguments.work_ms)});
-  bench::GradientTrainer& observer = *trainer;
+  auto trainer = std::make_unique<measure::GradientTrainer>(
+      measure::GradientTrainer::Options{.self = PeerId{arguments.id},
+                                        .parameters = arguments.bytes / sizeof(float),
+                                        .run = options.session.run,
+                                        .board = board.get(),
+                                        .work = std::chrono::milliseconds(arguments.work_ms)});
+  measure::GradientTrainer& observer = *trainer;
   return PeerProcess(std::move(options), std::move(trainer), &observer).run();
 }
 

@@ -11,6 +11,7 @@
 #include "cli/credentials.h"
 #include "cli/own_lives.h"
 #include "cli/terminal.h"
+#include "host/calendar.h"
 #include "host/files_disk.h"
 #include "host/http.h"
 #include "market/catalog.h"

@@ -10,6 +10,7 @@
 #include "cli/credentials.h"
 #include "cli/terminal.h"
 #include "host/authority.h"
+#include "host/calendar.h"
 
 namespace tw {
 

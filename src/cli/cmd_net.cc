@@ -9,8 +9,9 @@
 #include "cli/commands.h"
 #include "cli/credentials.h"
 #include "cli/market_at_hand.h"
-#include "cli/net_probe.h"
 #include "cli/terminal.h"
+#include "host/calendar.h"
+#include "measure/net_probe.h"
 
 namespace tw {
 namespace {

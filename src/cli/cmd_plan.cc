@@ -12,6 +12,7 @@
 #include "cli/price_age.h"
 #include "cli/run_progress.h"
 #include "cli/terminal.h"
+#include "host/calendar.h"
 #include "plan/model_profile_yaml.h"
 #include "plan/recommendation_text.h"
 #include "plan/replan.h"

@@ -11,6 +11,7 @@
 #include "cli/terminal.h"
 #include "host/address.h"
 #include "host/authority.h"
+#include "host/calendar.h"
 
 namespace tw {
 

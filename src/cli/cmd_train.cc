@@ -10,6 +10,8 @@
 #include "cli/credentials.h"
 #include "cli/peer_process.h"
 #include "host/address.h"
+#include "host/authority.h"
+#include "host/calendar.h"
 #include "host/random_os.h"
 #include "monitor/past_run.h"
 #include "train/run_file_yaml.h"

@@ -3,15 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <filesystem>
 #include <system_error>
 
+#include "base/nearest_name.h"
 #include "base/number.h"
 #include "base/text_file.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "host/authority.h"
 
 namespace tw {
 namespace {
@@ -51,7 +50,7 @@ Result<std::int64_t> parse_lifetime(const std::string& text) {
 Result<Role> parse_role(const std::string& text) {
   for (const Role role : {Role::peer, Role::anchor, Role::observer})
     if (text == name_of(role)) return role;
-  const std::string meant = nearest(text, {"peer", "anchor", "observer"});
+  const std::string meant = nearest_name(text, std::vector<std::string>{"peer", "anchor", "observer"});
   return Error{fmt::format("--role {}: expected peer, anchor or observer{}", text,
                            meant.empty() ? "" : fmt::format("; did you mean --role {}?", meant))};
 }
@@ -71,16 +70,6 @@ Result<Token> read_token(const std::string& option, const std::string& text) {
   auto token = token_in(content.value());
   if (!token) return Error{fmt::format("{} {}: what the file holds {}", option, text, token.error().message)};
   return token;
-}
-
-Token token_for_one_run(const std::string& name, std::int64_t lifetime_s) {
-  const std::int64_t now = now_unix_s();
-  return Authority::create(name).issue({.from_unix_s = now, .expires_unix_s = now + lifetime_s});
-}
-
-std::int64_t now_unix_s() {
-  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
 }
 
 }  // namespace tw

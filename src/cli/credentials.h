@@ -25,10 +25,4 @@ Result<Role> parse_role(const std::string& text);
 /// The text of --token: a token, or @ and the name of a file that holds one.
 Result<Token> read_token(const std::string& option, const std::string& text);
 
-/// A token of a run of its own: nobody can make another.
-Token token_for_one_run(const std::string& name, std::int64_t lifetime_s);
-
-/// Seconds since 1970.
-std::int64_t now_unix_s();
-
 }  // namespace tw

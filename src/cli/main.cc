@@ -7,6 +7,7 @@
 #include <new>
 #include <sstream>
 
+#include "base/nearest_name.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
@@ -84,7 +85,7 @@ std::string unknown_argument(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
   for (const std::string& name : command_names(command)) known.push_back(name);
-  const std::string meant = nearest(extra.front(), known);
+  const std::string meant = nearest_name(extra.front(), known);
   return fmt::format("tw{}: unknown argument {}{}", name_of(command), extra.front(),
                      meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
 }
@@ -115,7 +116,7 @@ int run(int count, char** words) {
   }
   const std::string first = words[1];
   if (!first.starts_with('-') && std::find(commands.begin(), commands.end(), first) == commands.end()) {
-    const std::string meant = nearest(first, commands);
+    const std::string meant = nearest_name(first, commands);
     return complain(fmt::format("{}: no such command; there are {}{}", first, fmt::join(commands, ", "),
                                 meant.empty() ? "" : fmt::format("; did you mean tw {}?", meant)),
                     kUsage);

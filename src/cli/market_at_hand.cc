@@ -12,6 +12,7 @@
 
 #include "base/text_file.h"
 #include "cli/credentials.h"
+#include "host/calendar.h"
 #include "market/catalog.h"
 #include "market/spot_advisor.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/result.h"
 #include "cli/log_watch.h"
-#include "cli/progress.h"
 #include "host/directory_dht.h"
 #include "host/executor_thread.h"
 #include "host/files_disk.h"
@@ -16,6 +15,7 @@
 #include "host/random_os.h"
 #include "host/tls.h"
 #include "monitor/event_log_json.h"
+#include "monitor/progress_text.h"
 #include "monitor/refusal_count.h"
 #include "train/session.h"
 #include "train/trainer.h"

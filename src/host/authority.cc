@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/text_file.h"
+#include "host/calendar.h"
 
 namespace tw {
 namespace {
@@ -160,6 +161,11 @@ Token Authority::issue(const Terms& terms) const {
   auto* at = reinterpret_cast<unsigned char*>(token.certificate.data());
   i2d_X509(certificate.get(), &at);
   return token;
+}
+
+Token token_for_one_run(const std::string& name, std::int64_t lifetime_s) {
+  const std::int64_t now = now_unix_s();
+  return Authority::create(name).issue({.from_unix_s = now, .expires_unix_s = now + lifetime_s});
 }
 
 Status write_secret_file(const std::string& path, const std::string& text) {

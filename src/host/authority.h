@@ -52,6 +52,9 @@ class Authority {
   Key key_;
 };
 
+/// A token of a run of its own, from now on: nobody can make another.
+Token token_for_one_run(const std::string& name, std::int64_t lifetime_s);
+
 /// A new file that only its owner may read. Refuses to replace one.
 Status write_secret_file(const std::string& path, const std::string& text);
 

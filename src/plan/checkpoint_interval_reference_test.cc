@@ -11,7 +11,6 @@ namespace {
 using testing_tables::require_table;
 
 TEST(CheckpointIntervalReference, optimum_young_and_daly_agree_with_the_table) {
-  TW_SKIP_WITHOUT_TABLES();
   for (CsvRow row : require_table("planner/checkpoint_interval_reference.csv")) {
     SCOPED_TRACE(fmt::format("checkpoint_interval_reference.csv:{}", row.line()));
     const CheckpointCost cost{row.number("checkpoint_cost_s"), row.number("mtbf_s"), row.number("restart_s")};

@@ -63,7 +63,6 @@ MeasuredRun run(const std::string& id) {
 }
 
 TEST(ErbenCosts, alone_are_as_printed_by_their_throughput_and_as_they_are_by_the_clock) {
-  TW_SKIP_WITHOUT_TABLES();
   for (const Machines& machines : kMachines) {
     if (*machines.baseline == 0) continue;
     const VmUsd vm = baseline(machines.baseline);
@@ -78,7 +77,6 @@ TEST(ErbenCosts, alone_are_as_printed_by_their_throughput_and_as_they_are_by_the
 }
 
 TEST(ErbenCosts, of_clusters_are_those_measured_with_all_egress_and_data) {
-  TW_SKIP_WITHOUT_TABLES();
   for (const Machines& machines : kMachines) {
     if (*machines.run == 0) continue;
     const MeasuredRun measured = run(machines.run);
@@ -102,7 +100,6 @@ TEST(ErbenCosts, of_clusters_are_those_measured_with_all_egress_and_data) {
 // Section 7: 8 T4 are 58 % cheaper and 37 % slower than the DGX-2, 8 A10 49 % cheaper and 50 % faster. By the
 // clock and with all egress and data the A10 win, and the T4 save little.
 TEST(ErbenCosts, savings_over_the_dgx_2) {
-  TW_SKIP_WITHOUT_TABLES();
   const double dgx_quoted = baseline("baseline-119").quoted;
   EXPECT_NEAR(1 - 1.77 / dgx_quoted, 0.58, 0.005);
   EXPECT_NEAR(1 - 8 * 0.6 / 620.58 / 3600e-6 / dgx_quoted, 0.492, 0.005);

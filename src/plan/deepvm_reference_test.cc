@@ -28,7 +28,6 @@ void expect_cluster(CsvRow row, const DeepVmCluster& cluster) {
 }
 
 TEST(DeepVmReference, every_published_recommendation_follows_from_the_inputs) {
-  TW_SKIP_WITHOUT_TABLES();
   const DeepVmMarket real = deepvm_market("aws_real");
   const DeepVmMarket synthetic = deepvm_market("synthetic");
   int rows = 0;
@@ -62,7 +61,6 @@ DeepVmCluster evaluated_cluster(const DeepVmMarket& market, const std::string& p
 }
 
 TEST(DeepVmReference, figure_8_is_recommended_and_priced_as_published) {
-  TW_SKIP_WITHOUT_TABLES();
   const DeepVmMarket market = deepvm_market("aws_real");
   for (CsvRow row : require_table("planner/deepvm_aws_evaluation.csv")) {
     SCOPED_TRACE(row.text("policy"));
@@ -85,7 +83,6 @@ TEST(DeepVmReference, figure_8_is_recommended_and_priced_as_published) {
 }
 
 TEST(DeepVmReference, the_corrected_objective_separates_cost_from_speed) {
-  TW_SKIP_WITHOUT_TABLES();
   const DeepVmMarket market = deepvm_market("aws_real");
   const DeepVmCluster cheapest = least_usd(market, {.usd_per_h = 3}).value().cluster;
   EXPECT_EQ(cheapest.worker, "g5.xlarge");

@@ -83,16 +83,10 @@ double within_range(const std::vector<Judged>& runs, Estimate Prediction::*what,
 class HivemindReference : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    const std::string text = text_of("experiments.csv");
-    if (text.empty()) return;
-    auto read = read_measured_runs("experiments.csv", text);
+    auto read = read_measured_runs("experiments.csv", text_of("experiments.csv"));
     ASSERT_TRUE(read.ok()) << read.error().message;
     for (MeasuredRun& run : read.value())
       if (run.clean) runs_.push_back(std::move(run));
-  }
-
-  void SetUp() override {
-    if (runs_.empty()) GTEST_SKIP() << "no experiments.csv in " TW_REFERENCE_DIR;
   }
 
   /// Each run by speeds and a law that were made without the runs for which `together` is true.

@@ -109,7 +109,6 @@ INSTANTIATE_TEST_SUITE_P(Published, PolicyOnTrace, testing::Range(std::size_t{0}
 
 /// Over the traces that are long enough.
 TEST(PolicyReference, on_published_traces_the_forecast_lies_between_greedy_and_the_optimum) {
-  TW_SKIP_WITHOUT_TABLES();
   for (const Hours hours : {Hours{48, 64}, Hours{24, 30}}) {
     Means all;
     int above_greedy = 0, long_enough = 0;

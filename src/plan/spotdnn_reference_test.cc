@@ -10,7 +10,6 @@ namespace {
 using namespace testing_tables;
 
 TEST(SpotDnnReference, plans_of_the_published_provisioner_follow_from_its_constants) {
-  TW_SKIP_WITHOUT_TABLES();
   const SpotDnnModel model = spotdnn_model();
   const std::vector<SpotDnnInstance> instances = spotdnn_instances();
   for (CsvRow row : require_table("planner/spotdnn_code_plans.csv")) {

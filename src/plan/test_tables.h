@@ -57,7 +57,3 @@ inline Table require_table(const std::string& name) {
 }
 
 }  // namespace tw::testing_tables
-
-#define TW_SKIP_WITHOUT_TABLES()                     \
-  if (!std::ifstream(TW_REFERENCE_DIR "/README.md")) \
-  GTEST_SKIP() << "no reference tables in " TW_REFERENCE_DIR " (cmake -DTW_REFERENCE_DIR=...)"

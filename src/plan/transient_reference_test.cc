@@ -18,7 +18,6 @@ using namespace testing_tables;
 constexpr double kSteps = 64000;  // of ResNet-32 on CIFAR-10, in all runs
 
 TEST(TransientReference, work_is_conserved_when_workers_are_revoked) {
-  TW_SKIP_WITHOUT_TABLES();
   std::vector<double> errors;
   for (int workers : {2, 4, 8})
     for (const K80Run& one : k80_runs(workers))
@@ -29,7 +28,6 @@ TEST(TransientReference, work_is_conserved_when_workers_are_revoked) {
 }
 
 TEST(TransientReference, what_runs_cost_follows_from_uptimes_and_prices) {
-  TW_SKIP_WITHOUT_TABLES();
   for (int workers : {4, 8})  // of two the publication pays the revoked one to the end
     for (const K80Run& one : k80_runs(workers)) {
       if (one.measured_usd == 0) continue;
@@ -39,7 +37,6 @@ TEST(TransientReference, what_runs_cost_follows_from_uptimes_and_prices) {
 
 /// Li et al. print 62.9 %.
 TEST(TransientReference, eight_transient_k80_without_a_server_are_63_percent_cheaper_than_one) {
-  TW_SKIP_WITHOUT_TABLES();
   std::vector<double> usd;
   for (const K80Run& one : k80_runs(8)) usd.push_back(cost_usd(one.run, {k80_prices().worker_usd_per_s, 0}));
   EXPECT_NEAR(1 - mean(usd) / one_k80_usd(), 0.630, 0.005);
@@ -47,8 +44,6 @@ TEST(TransientReference, eight_transient_k80_without_a_server_are_63_percent_che
 
 /// Plateaus of models whose parameters are known: the fastest cluster with one server.
 TEST(ParameterServerReference, the_service_time_of_a_server_limits_clusters_as_measured) {
-  TW_SKIP_WITHOUT_TABLES();
-
   const struct {
     const char* model;
     int tensors;
@@ -68,7 +63,6 @@ TEST(ParameterServerReference, the_service_time_of_a_server_limits_clusters_as_m
 }
 
 TEST(CmDareReference, checkpoints_to_remote_storage_take_a_time_linear_in_their_size) {
-  TW_SKIP_WITHOUT_TABLES();
   std::vector<double> errors;
   for (CsvRow row : require_table("planner/checkpoint_times.csv"))
     errors.push_back(std::abs(remote_checkpoint_s(row.number("checkpoint_mb")) / row.number("total_s") - 1));
@@ -79,7 +73,6 @@ TEST(CmDareReference, checkpoints_to_remote_storage_take_a_time_linear_in_their_
 /// Time left after a revocation: replacing the worker, then the steps that are left. Each row is predicted
 /// from the others.
 TEST(CmDareReference, time_left_after_a_revocation_is_predicted) {
-  TW_SKIP_WITHOUT_TABLES();
   std::vector<Point> measured;
   for (CsvRow row : require_table("planner/cmdare_estimated_vs_actual.csv"))
     measured.push_back({kSteps - row.number("revocation_step"), row.number("actual_s")});
@@ -94,7 +87,6 @@ TEST(CmDareReference, time_left_after_a_revocation_is_predicted) {
 }
 
 TEST(SyncSwitchReference, time_is_linear_in_the_synchronous_share) {
-  TW_SKIP_WITHOUT_TABLES();
   std::vector<Point> times;
   for (CsvRow row : require_table("planner/sync_switch_summary.csv"))
     if (row.text("workload") == "cifar10_res32" &&

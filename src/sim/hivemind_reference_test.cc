@@ -28,8 +28,7 @@ FamilyErrors throughput_errors(const Reference& reference, const std::string& fa
 // What the constants reach today; a change of the model may better it, not worsen it.
 TEST(Reference, published_families_are_reproduced) {
   const Result<Reference> reference = read_reference(TW_REFERENCE_DIR);
-  if (!reference)
-    GTEST_SKIP() << "no reference tables in " TW_REFERENCE_DIR " (cmake -DTW_REFERENCE_DIR=...)";
+  ASSERT_TRUE(reference.ok()) << reference.error().message;
 
   const struct {
     const char* family;

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace tw {
+
+/// Seconds since 1970, by the calendar of this machine: for what is dated, never for a time limit. From any
+/// thread.
+std::int64_t now_unix_s();
+
+}  // namespace tw

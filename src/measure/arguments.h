@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "average/division.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "codec/codec.h"
+
+/// Values of the command line of `tw bench reduce`, from text.
+namespace tw::measure {
+
+/// "64MiB", "256MB", "4096": powers of 1024 and of 1000. Whole floats, at least one.
+Result<std::uint64_t> parse_bytes(const std::string& option, const std::string& text);
+
+/// "64 MiB", "256 MB" ...: the largest unit that loses nothing.
+std::string bytes_text(std::uint64_t bytes);
+
+Result<Codec> parse_codec(const std::string& text);
+
+/// "auto", "flat", "tree".
+Result<SiteUse> parse_site_use(const std::string& text);
+
+/// What happens to one peer in the middle of one round.
+struct Disturbance {
+  enum class Kind { kill, stop };
+  Kind kind{};
+  std::optional<PeerId> victim;  ///< nobody: the leader
+  double fraction = 0;           ///< of an undisturbed round, in [0, 1]
+
+  bool operator==(const Disturbance&) const = default;
+};
+
+/// "2@0.5", "leader@0.3"; option is --kill or --stop.
+Result<Disturbance> parse_disturbance(const std::string& option, const std::string& text,
+                                      std::uint64_t peers);
+
+/// What disturbs many rounds, one after the other.
+enum class TroubleKind {
+  busy,  ///< two loops beside the peers, a core each
+  link,  ///< the links of the first site of a topology at a tenth
+  stop,  ///< SIGSTOP of the last peer
+};
+
+inline constexpr std::array<const char*, 3> kTroubleNames = {"busy", "link", "stop"};
+
+/// It begins after the measured rounds and lasts so long.
+struct TroubleTime {
+  TroubleKind kind{};
+  Duration lasts{};
+
+  bool operator==(const TroubleTime&) const = default;
+};
+
+/// "busy@20s"; a link can be narrowed where there is a topology alone.
+Result<TroubleTime> parse_trouble(const std::string& text, bool topology);
+
+/// "busy@20s".
+std::string to_string(const TroubleTime& trouble);
+
+/// "gloo,openmpi".
+Result<std::vector<std::string>> parse_rivals(const std::string& text);
+
+}  // namespace tw::measure

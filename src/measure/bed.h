@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "swarm/share_rules.h"
+
+/// Where the processes of `tw bench reduce` run.
+namespace tw::measure {
+
+/// One machine, real or emulated.
+struct Host {
+  std::string name;
+  std::vector<std::string> enter;  ///< words in front of a command that is to run there
+  std::string address = "127.0.0.1";
+  std::string site{};  ///< empty: one of its own
+};
+
+/// Between two sites of a bed.
+struct SiteLink {
+  std::string from, to;
+  double bit_s = 0;  ///< its own rate, or that of a host where it has none
+};
+
+/// What `tw-wan TOPOLOGY show` tells of a bed, of its first hosts.
+struct BedPlan {
+  std::string name;
+  std::string about;
+  double scale = 1;             ///< by which all its rates are divided
+  std::vector<Host> hosts;      ///< without enter
+  std::vector<SiteLink> links;  ///< of the site of its first host
+  std::vector<Hand> cards;      ///< the lines of these hosts, and those
+  std::vector<Hand> fences;     ///< of their sites towards each other: what goes in and out of one together
+};
+
+/// The bed of a topology, with as many of its hosts as wanted, 0 for all. An error when it has fewer.
+Result<BedPlan> parse_bed(const std::string& show_json, std::size_t hosts);
+
+/// The seconds below which no averaging of so many wire bytes a vector can come on this bed.
+double bound_seconds(std::uint64_t wire_bytes, const BedPlan& plan);
+
+/// How the box fared that carries the packets.
+struct BoxReport {
+  double cpu_share_max = 0;  ///< of one core, in its worst second
+  std::string limited_by;    ///< why what was measured is the box's limit; empty: it is not
+};
+
+Result<BoxReport> parse_box(const std::string& status_json);
+
+/// A bed of `tw-wan`, up as long as this object lives.
+class Bed {
+ public:
+  /// `topology`: a file, or the name of one that ships.
+  static Result<Bed> up(const std::string& topology, std::size_t hosts);
+
+  Bed(Bed&& other) noexcept : topology_(std::exchange(other.topology_, {})), plan_(std::move(other.plan_)) {}
+
+  Bed(const Bed&) = delete;
+  Bed& operator=(Bed&&) = delete;
+  ~Bed();
+
+  const BedPlan& plan() const { return plan_; }
+
+  /// With enter.
+  std::vector<Host> hosts() const;
+
+  Result<BoxReport> box() const;
+
+  /// The links of the first site carry this share of their rate, until the next call.
+  Status limit_first_site(double share) const;
+
+ private:
+  Bed(std::string topology, BedPlan plan) : topology_(std::move(topology)), plan_(std::move(plan)) {}
+
+  std::string topology_;
+  BedPlan plan_;
+};
+
+}  // namespace tw::measure

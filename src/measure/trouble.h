@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "launch/child.h"
+#include "measure/arguments.h"
+
+namespace tw::measure {
+
+class Bed;
+
+/// The trouble of `--disturb` that strikes a whole machine or a link, from begin() until end(): two loops
+/// that would each use a core, or the links of the bed's first site at a tenth of their rate. A stopped peer
+/// is the crew's affair (bench_crew.h). It ends with this object at the latest.
+class Trouble {
+ public:
+  /// bed: needed for a link.
+  Trouble(TroubleKind kind, std::string folder, const Bed* bed)
+      : kind_(kind), folder_(std::move(folder)), bed_(bed) {}
+
+  Trouble(const Trouble&) = delete;
+  Trouble& operator=(const Trouble&) = delete;
+
+  ~Trouble() { (void)end(); }
+
+  TroubleKind kind() const { return kind_; }
+
+  /// Errors: a process that does not start, or what tw-wan says.
+  Status begin();
+  Status end();
+
+ private:
+  TroubleKind kind_;
+  std::string folder_;
+  const Bed* bed_;
+  std::vector<Child> loops_;
+  bool narrow_ = false;
+};
+
+}  // namespace tw::measure
