@@ -9,6 +9,7 @@
 #include "cli/credentials.h"
 #include "cli/own_lives.h"
 #include "cli/plan_replay.h"
+#include "cli/price_age.h"
 #include "cli/run_progress.h"
 #include "cli/terminal.h"
 #include "host/calendar.h"
@@ -104,7 +105,9 @@ int plan_job(const PlanArguments& arguments) {
   if (const Status done = write_files(job.value(), market.value(), plan.value(), arguments.out); !done)
     return complain(done.error().message, kFailed);
   print_out("{}", arguments.json ? to_json(job.value(), plan.value()) : to_text(job.value(), plan.value()));
-  if (!arguments.json) print_out("\n{0}/PLAN.yaml and {0}/plan.svg are written\n", arguments.out);
+  if (!arguments.json)
+    print_out("\n{0}{1}/PLAN.yaml and {1}/plan.svg are written\n",
+              price_age_line(market.value(), plan.value(), now_unix_s()), arguments.out);
   return kDone;
 }
 
