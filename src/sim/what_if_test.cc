@@ -110,6 +110,22 @@ TEST(WhatIf, a_slower_network_costs_averaging) {
   EXPECT_GT(what_if(what).lost.averaging, 3 * fast);
 }
 
+/// While three machines average, thirteen others take 300 MB of state each over their lines.
+TEST(WhatIf, no_member_is_left_out_because_many_join_while_it_averages) {
+  for (const std::uint64_t seed : {1, 2, 5, 6}) {
+    WhatIf what;
+    what.seed = seed;
+    what.anchors = 3;
+    what.length = 60s;
+    what.target_batch_size = 6144;
+    for (int slot = 0; slot < 13; ++slot) what.stays.push_back({slot, 36s, what.length, false});
+    const WhatIfReport report = what_if(what);
+    EXPECT_TRUE(report.violations.empty()) << "seed " << seed << ": " << report.violations.front();
+    EXPECT_EQ(report.recomputed_samples, 0) << "seed " << seed;
+    EXPECT_EQ(report.members_most, 16) << "seed " << seed;
+  }
+}
+
 TEST(WhatIf, the_seed_decides) {
   WhatIf what = small();
   what.stays[1] = {1, 0s, 62s, true};

@@ -89,7 +89,17 @@ void Donor::on_chunk_ask(PeerId from, const ChunkAsk& ask) {
   if (std::find(asks.begin(), asks.end(), ask) != asks.end()) return;
   if (asks.size() == options_.max_chunk_asks) asks.pop_front();
   asks.push_back(ask);
-  if (std::find(wakeups_.begin(), wakeups_.end(), from) == wakeups_.end()) wakeups_.push_back(from);
+  wake(from);
+}
+
+void Donor::wake(PeerId peer) {
+  if (std::find(wakeups_.begin(), wakeups_.end(), peer) == wakeups_.end()) wakeups_.push_back(peer);
+}
+
+void Donor::wake_followers() {
+  for (const auto& [peer, follower] : followers_) {
+    if (!follower.asks.empty()) wake(peer);
+  }
 }
 
 std::optional<Message> Donor::next_bulk(PeerId to) {

@@ -74,6 +74,9 @@ class Donor {
   /// Peers for which next_bulk has something new since the last call.
   std::vector<PeerId> take_wakeups();
 
+  /// next_bulk was not asked although it may have something: take_wakeups names all whom it is for.
+  void wake_followers();
+
   /// The next chunk for this peer, in the order in which they were asked for.
   std::optional<Message> next_bulk(PeerId to);
 
@@ -99,6 +102,7 @@ class Donor {
   void on_mean_ask(PeerId from, Follower& follower, const ObjectAsk& ask);
   void offer_image(PeerId to, Follower& follower);
   void send_gone(PeerId to, ObjectId object);
+  void wake(PeerId peer);
   const std::vector<Blob>* chunks_of(const Follower& follower, ObjectId object) const;
   void forget_asks(PeerId peer, Follower& follower, ObjectId object);
   void drop_oldest_image();

@@ -139,6 +139,19 @@ TEST(Donor, hands_out_chunks_in_the_order_asked_and_each_once) {
   EXPECT_FALSE(m.donor.next_bulk(kBert));
 }
 
+TEST(Donor, wakes_those_who_wait_for_chunks_when_it_may_send_again) {
+  Giver m;
+  m.ask_state(kAnna);
+  m.ask_state(kBert);
+  m.freeze();
+  m.donor.on_chunk_ask(kBert, {state_id(5), 0});
+  EXPECT_EQ(m.donor.take_wakeups(), std::vector{kBert});
+  EXPECT_TRUE(m.donor.take_wakeups().empty());
+  m.donor.wake_followers();
+  m.donor.wake_followers();
+  EXPECT_EQ(m.donor.take_wakeups(), std::vector{kBert});
+}
+
 TEST(Donor, says_gone_for_what_it_does_not_hold_or_did_not_offer) {
   Giver m;
   m.ask_state(kAnna);

@@ -312,7 +312,11 @@ std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
   std::optional<Message> message;
   if (reduction_) message = reduction_->next_bulk(to);
   if (message) end_probe();
-  if (!message) message = donor_.next_bulk(to);
+  if (!message && averaging_has_the_lines()) {
+    chunks_wait_ = true;
+  } else if (!message) {
+    message = donor_.next_bulk(to);
+  }
   const Instant now = doors_.clock.now();
   if (!message) message = probe_.next_bulk(now, to);
   if (!message) {
@@ -338,6 +342,7 @@ void Session::Machine::pump() {
   open_round();
   poll_fetch();
   serve_images();
+  let_chunks_go();
   start_work();
   report_averaging();
   if (!told_sources_done_ && swarm_->standing() == Standing::member) {
@@ -367,6 +372,7 @@ void Session::Machine::flush() {
 void Session::Machine::arm() {
   const Instant now = doors_.clock.now();
   Instant next = std::min(swarm_->next_step(), fetch_->next_step());
+  if (chunks_wait_) next = std::min(next, chunks_wait_until_);
   next = std::clamp(next, now, now + (probe_.is_under_way() ? Probe::kNudge : kTimer));
   if (next >= armed_) return;
   armed_ = next;

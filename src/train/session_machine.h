@@ -121,6 +121,9 @@ class Session::Machine final : public NetworkEvents {
   void go_on_from(Tip tip);
   Wait freezing(const Record& record) const;
   void serve_images();
+  void give_way_to_averaging();
+  bool averaging_has_the_lines() const;
+  void let_chunks_go();
   void freeze_beside_work();
   void save_checkpoint(const Record& record);
   void consider_the_past();
@@ -193,6 +196,8 @@ class Session::Machine final : public NetworkEvents {
   // sync
   Donor donor_;
   std::optional<Fetch> fetch_;
+  Instant chunks_wait_until_{};  // for averaging
+  bool chunks_wait_ = false;
   bool freezing_ = false;
   bool catching_up_ = false;
   bool restoring_ = false;

@@ -105,6 +105,7 @@ void Session::Machine::act(const Reduce& reduce) {
   if (!reduction_ || !reduction_->adopt(reduce.plan)) return;
   planned_at_ = doors_.clock.now();
   if (called_at_ == kNever) called_at_ = planned_at_;
+  give_way_to_averaging();
   emit(Phase::call, round_, {},
        {{"calc_s", to_seconds(planned_at_ - began_at_)},
         {"members", static_cast<double>(reduce.plan.participants.size())},

@@ -11,6 +11,10 @@ namespace {
 constexpr Round kReplayAtMost = 8;
 /// It lost ground so often though the others waited for it: it would load their lines for ever.
 constexpr std::uint32_t kLostForGood = 100;
+/// Chunks wait for averaging for so many times what it should take, and no longer than this part of the time
+/// before it.
+constexpr int kGivesWay = 2;
+constexpr int kAccumulatesLonger = 4;
 
 }  // namespace
 
@@ -187,6 +191,26 @@ void Session::Machine::freeze_beside_work() {
          if (*image && !catching_up_) donor_.give(std::make_shared<const StateImage>(*std::move(*image)));
          pump();
        }});
+}
+
+// Chunks and segments would share the lines equally: where many join few members, segments came so late that
+// a peer was taken to have stalled. A joiner loses a fifth of the time at most, so that it still gets its
+// state before the means that follow it are forgotten.
+void Session::Machine::give_way_to_averaging() {
+  const Duration expected = from_seconds(reduction_->plan()->expected_s);
+  const Duration until_call = std::max(Duration{}, called_at_ - began_at_);
+  chunks_wait_until_ =
+      std::min(planned_at_ + kGivesWay * expected, called_at_ + until_call / kAccumulatesLonger);
+}
+
+bool Session::Machine::averaging_has_the_lines() const {
+  return reduction_ && reduction_->plan() && doors_.clock.now() < chunks_wait_until_;
+}
+
+void Session::Machine::let_chunks_go() {
+  if (!chunks_wait_ || averaging_has_the_lines()) return;
+  chunks_wait_ = false;
+  donor_.wake_followers();
 }
 
 // ---- checkpoints
