@@ -22,7 +22,7 @@ HISTORY_STORM ?= 1..300
 HISTORY_OTHERS ?= 1..20
 
 FUZZ_SECONDS ?= 60
-# Of make soak: how long, and the file to watch.
+# How long make soak takes, and the file to watch.
 MINUTES ?= 30
 SOAK_OUT ?= soak.txt
 # The soak has whole peers, in processes of their own, with sockets, disks and all threads.

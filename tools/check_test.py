@@ -211,6 +211,14 @@ class Prose(Tree):
             self.assertEqual(1, len(self.found(text)), text)
         self.assertEqual([], self.found("Officers whose noun is there. Who pays?"))
 
+    def test_comments_without_a_noun(self):
+        bad = ["/// Of a round.", "// Fine.\n// Whoever pays.", "  /// The sender pays. Of all\n  /// peers."]
+        for comment in bad:
+            self.assertEqual(1, len(self.found(comment + "\nint a;\n", "src/base/a.h")), comment)
+        good = ["/// Time of a round.", "int a;  ///< Of a round", "// End\nint a;\n// of it", 'f("// Of");']
+        for text in good:
+            self.assertEqual([], self.found(text + "\n", "src/base/a.h"), text)
+
     def test_reads_no_code_tables_and_pictures(self):
         for text in ["    ", "| ", "![", "[1]: ", "<!-- "]:
             self.assertEqual([], self.found("Text:\n\n" + text + self.LONG), text)
