@@ -36,7 +36,7 @@ SANITIZER_OPTIONS = LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan.su
 SANITIZED_FILTER ?= -Shard/StormScenario.*/[2-7]
 
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build everything demo sim sim-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
+.PHONY: help setup configure build program package everything demo sim sim-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
 	tidy bench format clean prose
 
 help:  ## show this list
@@ -53,14 +53,22 @@ configure: setup
 build: configure  ## (default) set up and build the program, build/tw, and the tests
 	@cmake --build $(BUILD)
 
-demo: build  ## train MNIST on local peers, kill one, let another join
+program: configure  ## build the program alone, build/tw
+	@cmake --build $(BUILD) --target tw
+
+demo: program  ## train MNIST on local peers, kill one, let another join
 	$(BUILD)/tw local $(DEMO_CONFIG) --peers $(DEMO_PEERS) --out $(DEMO_OUT) --kill $(DEMO_KILL) --join $(DEMO_JOIN) $(DEMO_FLAGS)
 
-sim: build  ## 1,000 seeds of each scenario in tests/scenarios (minutes)
+package: configure  ## a Debian package of tw with its pages and completions, in build/package
+	@cmake --build $(BUILD) --target tw completions
+	@cd $(BUILD) && cpack -G DEB -B package >package.log || { cat package.log; exit 1; }
+	@ls $(BUILD)/package/*.deb
+
+sim: program  ## 1,000 seeds of each scenario in tests/scenarios (minutes)
 	@failed=0; for scenario in tests/scenarios/*.yaml; do \
 		$(BUILD)/tw sim $$scenario --seeds $(SIM_SEEDS) $(SIM_FLAGS) || failed=1; echo; done; exit $$failed
 
-sim-nightly: build  ## 100,000 seeds of the storm (hours)
+sim-nightly: program  ## 100,000 seeds of the storm (hours)
 	@$(BUILD)/tw sim tests/scenarios/storm.yaml --seeds $(SIM_NIGHTLY_SEEDS) $(SIM_FLAGS)
 
 histories: configure  ## freeze the histories of the simulator's seeds anew (CONTRIBUTING.md says when)

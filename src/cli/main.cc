@@ -10,13 +10,14 @@
 #include "base/nearest_name.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/terminal.h"
 #include "host/allocation.h"
 
 namespace tw {
 namespace {
 
-constexpr const char* kVersion = "tw 0.1.0";
+constexpr const char* kVersion = "tw " TW_VERSION;
 
 struct Arguments {
   InitArguments init;
@@ -31,6 +32,7 @@ struct Arguments {
   CatalogArguments catalog;
   PlanArguments plan;
   NetArguments net;
+  std::string shell;
 };
 
 void describe(CLI::App& app, Arguments& arguments) {
@@ -58,6 +60,21 @@ void describe(CLI::App& app, Arguments& arguments) {
   describe_catalog(app, arguments.catalog);
   describe_plan(app, arguments.plan);
   describe_net(app, arguments.net);
+  CLI::App* completion = app.add_subcommand("completion", "A script that completes tw's command line");
+  completion->add_option("SHELL", arguments.shell, "bash or zsh")->required();
+  completion->footer("Examples:\n  source <(tw completion bash)\n  tw completion zsh > \"${fpath[1]}/_tw\"");
+}
+
+int print_completion(const CLI::App& app, const std::string& shell) {
+  const auto commands = completed_commands(app);
+  if (shell == "bash") {
+    print_out_text(bash_completion(commands));
+  } else if (shell == "zsh") {
+    print_out_text(zsh_completion(commands));
+  } else {
+    return complain(fmt::format("tw completion {}: expected bash or zsh", shell), kUsage);
+  }
+  return kDone;
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -136,6 +153,7 @@ int run(int count, char** words) {
   if (app.got_subcommand("bench")) return run_bench(arguments.bench, chosen_command(app).get_name());
   if (app.got_subcommand("catalog")) return run_catalog(arguments.catalog, chosen_command(app).get_name());
   if (app.got_subcommand("plan")) return plan(arguments.plan);
+  if (app.got_subcommand("completion")) return print_completion(app, arguments.shell);
   if (app.got_subcommand("net"))
     return run_net(arguments.net, app.get_subcommand("net")->got_subcommand("probe"));
   return report(arguments.report);

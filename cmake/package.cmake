@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install build` and `make package` put on a machine: tw, completions for bash and zsh, the pages, the
+# examples. The catalog is part of the program.
+include(GNUInstallDirs)
+
+function(tw_add_package)
+  set(completions ${PROJECT_BINARY_DIR}/completions)
+  file(MAKE_DIRECTORY ${completions})
+  foreach(shell bash zsh)
+    add_custom_command(OUTPUT ${completions}/${shell}
+      COMMAND tw completion ${shell} > ${completions}/${shell}
+      DEPENDS tw VERBATIM)
+  endforeach()
+  add_custom_target(completions ALL DEPENDS ${completions}/bash ${completions}/zsh)
+
+  install(TARGETS tw RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES ${completions}/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tw)
+  install(FILES ${completions}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _tw)
+  install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
+  install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+endfunction()
+
+set(CPACK_PACKAGE_NAME tradewind)
+set(CPACK_PACKAGE_CONTACT "the tradewind maintainers <maintainers@tradewind.invalid>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+include(CPack)
