@@ -215,12 +215,7 @@ class Prose(Tree):
         bad = ["/// Of a round.", "// Fine.\n// Whoever pays.", "  /// The sender pays. Of all\n  /// peers."]
         for comment in bad:
             self.assertEqual(1, len(self.found(comment + "\nint a;\n", "src/base/a.h")), comment)
-        good = [
-            "/// Time of a round.",
-            "int a;  ///< Of a round",
-            "// The end\nint a;\n// of it",
-            'f("// Of");',
-        ]
+        good = ["/// Time of a round.", "int a;  ///< Of a round", "// End\nint a;\n// of it", 'f("// Of");']
         for text in good:
             self.assertEqual([], self.found(text + "\n", "src/base/a.h"), text)
 
