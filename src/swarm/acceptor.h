@@ -1,67 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <optional>
-#include <utility>
+#include <vector>
 
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::swarm {
 
-/// A member's side of the decision of one round: which ballot it follows, which plan it has, what it voted
-/// for.
+/// A member's side of the decision of one round: which ballots it still follows, the plan whose mean it waits
+/// for, what it voted for, and which ballots it leads with itself. A value that knows neither clock nor
+/// socket; one thread. It is that of Paxos: a promise never falls, and a vote is never below a promise or an
+/// earlier vote.
 class Acceptor {
  public:
+  enum class Stage {
+    idle,       ///< there is no plan
+    averaging,  ///< the mean of plan() is awaited
+    complete,   ///< the whole mean of plan() is here
+    again,      ///< what was averaged of plan() is lost: the same plan may be taken once more
+  };
+
+  Stage stage() const { return stage_; }
+
+  /// The plan is being averaged, or is averaged, here.
+  bool averages() const { return stage_ == Stage::averaging || stage_ == Stage::complete; }
+
+  /// Lower ballots than this one are not followed.
   Ballot promised() const { return promised_; }
 
+  /// The latest one that was taken.
   const std::optional<Plan>& plan() const { return plan_; }
 
+  /// The latest one that was voted for.
   const std::optional<Accepted>& accepted() const { return accepted_; }
 
-  /// Prepare: no lower ballot is followed from now on.
-  void promise(Ballot ballot) { promised_ = std::max(promised_, ballot); }
+  enum class Answer {
+    follow,
+    bid_higher,  ///< its ballot was overtaken: it has to be told promised()
+    ignore,      ///< the ballot belongs to another process
+  };
 
-  /// A plan: true when it replaces the present one.
-  bool take(const Plan& plan) {
-    if (plan.ballot < promised_) return false;
-    if (accepted_ && number_of(plan) < number_of(accepted_->plan)) return false;
-    if (plan_ && !again_ && plan_->ballot == plan.ballot && plan_->version >= plan.version) return false;
-    promised_ = plan.ballot;
-    plan_ = plan;
-    again_ = false;
-    return true;
-  }
+  /// What to do with a message that `from` sent as the leader of this ballot. `members`: of the record
+  /// before.
+  Answer answer(const std::vector<Member>& members, const Member& from, Ballot ballot) const;
+
+  /// Prepare: from now on no lower ballot is followed.
+  void promise(Ballot ballot);
+
+  /// The answer to the Prepare of this ballot, once it is promised.
+  Promise word(Ballot ballot, Progress progress) const;
+
+  /// A plan of a leader that is followed: true when it replaces the present one.
+  bool take(const Plan& plan);
+
+  /// The whole mean of the present plan is here.
+  void complete(const Digest& mean);
+
+  /// The vote for the present plan, as often as it is asked for. Nothing before its mean is here, or once a
+  /// higher ballot was promised.
+  std::optional<Vote> vote();
+
+  /// What the present plan becomes when it is decided. Nothing before its mean is here.
+  std::optional<Record> expected() const;
 
   /// What was averaged of the present plan is lost: take() takes it once more. What was promised and voted
   /// for stands.
-  void start_over() { again_ = true; }
+  void start_over();
 
-  /// The present plan is being averaged here.
-  bool averages() const { return plan_ && !again_; }
+  /// The ballot with which this member leads next: the lowest of its own above all that it promised, led or
+  /// was outbid by. `first`: no member before it is here; then it begins with ballot 0, which needs no
+  /// promises. No ballot is led twice.
+  Ballot bid(const std::vector<Member>& members, const Member& self, bool first);
 
-  /// The whole mean of the present plan is here. Nothing when a higher ballot was promised since.
-  std::optional<Vote> vote(const Digest& mean) {
-    if (!averages() || plan_->ballot < promised_) return std::nullopt;
-    accepted_ = Accepted{*plan_, mean};
-    return Vote{plan_->draft.round, plan_->ballot, plan_->version, mean};
-  }
-
-  /// Whether the present plan becomes just this record when `mean` is its mean.
-  bool becomes(const Record& record, const Digest& mean) const {
-    if (!averages()) return false;
-    Record decided = plan_->draft;
-    decided.mean = mean;
-    return decided == record;
-  }
+  /// Somebody follows this ballot.
+  void outbid(Ballot ballot);
 
  private:
-  static std::pair<Ballot, std::uint32_t> number_of(const Plan& plan) { return {plan.ballot, plan.version}; }
+  void enter(Stage next);
 
+  Stage stage_ = Stage::idle;
   Ballot promised_ = 0;
   std::optional<Plan> plan_;
-  bool again_ = false;  // plan_ is known of, but not averaged here
+  std::optional<Digest> mean_;  // of plan_
   std::optional<Accepted> accepted_;
+  std::optional<Ballot> led_;  // highest that was led, or that others were found to follow
 };
 
-}  // namespace tw
+}  // namespace tw::swarm

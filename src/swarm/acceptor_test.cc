@@ -6,7 +6,7 @@
 #include "base/prng.h"
 #include "swarm/test_records.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 Plan plan(Ballot ballot, std::uint32_t version) {
@@ -17,12 +17,74 @@ Plan plan(Ballot ballot, std::uint32_t version) {
   return plan;
 }
 
+std::optional<Vote> votes(Acceptor& acceptor) {
+  acceptor.complete(kMean);
+  return acceptor.vote();
+}
+
 TEST(Acceptor, votes_for_the_plan_that_it_took) {
   Acceptor acceptor;
-  EXPECT_FALSE(acceptor.vote(kMean).has_value());
+  EXPECT_FALSE(votes(acceptor).has_value());
   EXPECT_TRUE(acceptor.take(plan(0, 1)));
-  EXPECT_EQ((Vote{7, 0, 1, kMean}), acceptor.vote(kMean));
+  EXPECT_FALSE(acceptor.vote().has_value()) << "its mean is not here";
+  EXPECT_EQ((Vote{7, 0, 1, kMean}), votes(acceptor));
+  EXPECT_EQ((Vote{7, 0, 1, kMean}), acceptor.vote()) << "once more, the same";
   EXPECT_EQ((Accepted{plan(0, 1), kMean}), acceptor.accepted());
+}
+
+TEST(Acceptor, follows_the_process_that_owns_a_ballot_unless_it_was_overtaken) {
+  using Answer = Acceptor::Answer;
+  Acceptor acceptor;
+  const std::vector<Member> three = members({1, 2, 3});
+  EXPECT_EQ(Answer::follow, acceptor.answer(three, member(2), 1));
+  EXPECT_EQ(Answer::follow, acceptor.answer(three, member(2), 4));
+  EXPECT_EQ(Answer::ignore, acceptor.answer(three, member(3), 1));
+  Member restarted = member(2);
+  restarted.incarnation = 9;
+  EXPECT_EQ(Answer::ignore, acceptor.answer(three, restarted, 1)) << "it is no member";
+  acceptor.promise(3);
+  EXPECT_EQ(Answer::bid_higher, acceptor.answer(three, member(2), 1));
+  EXPECT_EQ(Answer::follow, acceptor.answer(three, member(1), 3));
+}
+
+TEST(Acceptor, answers_a_prepare_with_all_that_it_knows) {
+  Acceptor acceptor;
+  acceptor.take(plan(0, 1));
+  votes(acceptor);
+  acceptor.take(plan(0, 2));
+  acceptor.promise(4);
+  const Promise word = acceptor.word(4, {});
+  EXPECT_EQ(4U, word.ballot);
+  EXPECT_EQ(plan(0, 2), word.plan);
+  EXPECT_EQ((Accepted{plan(0, 1), kMean}), word.accepted);
+}
+
+TEST(Acceptor, says_what_its_plan_becomes_once_the_mean_is_here) {
+  Acceptor acceptor;
+  acceptor.take(plan(0, 1));
+  EXPECT_FALSE(acceptor.expected().has_value());
+  acceptor.complete(kMean);
+  Record record = plan(0, 1).draft;
+  record.mean = kMean;
+  EXPECT_EQ(record, acceptor.expected());
+  acceptor.take(plan(0, 2));
+  EXPECT_FALSE(acceptor.expected().has_value()) << "the mean was that of the plan before";
+}
+
+TEST(Acceptor, bids_with_its_own_ballots_and_with_none_twice) {
+  const std::vector<Member> three = members({1, 2, 3});
+  Acceptor first;
+  EXPECT_EQ(0U, first.bid(three, member(1), true));
+  EXPECT_EQ(3U, first.bid(three, member(1), true)) << "ballot 0 was led";
+  first.outbid(4);
+  EXPECT_EQ(6U, first.bid(three, member(1), true));
+  Acceptor second;
+  second.promise(3);
+  EXPECT_EQ(4U, second.bid(three, member(2), true));
+  Acceptor third;
+  EXPECT_EQ(2U, third.bid(three, member(3), false));
+  third.start_over();
+  EXPECT_EQ(5U, third.bid(three, member(3), false)) << "what it led is still in the world";
 }
 
 TEST(Acceptor, takes_no_older_plan) {
@@ -39,7 +101,7 @@ TEST(Acceptor, does_not_vote_once_it_has_promised_a_higher_ballot) {
   Acceptor acceptor;
   acceptor.take(plan(0, 1));
   acceptor.promise(2);
-  EXPECT_FALSE(acceptor.vote(kMean).has_value());
+  EXPECT_FALSE(votes(acceptor).has_value());
   EXPECT_FALSE(acceptor.take(plan(0, 2)));
   EXPECT_FALSE(acceptor.accepted().has_value());
   acceptor.promise(1);
@@ -49,7 +111,7 @@ TEST(Acceptor, does_not_vote_once_it_has_promised_a_higher_ballot) {
 TEST(Acceptor, keeps_what_it_accepted_while_a_newer_plan_is_averaged) {
   Acceptor acceptor;
   acceptor.take(plan(0, 1));
-  acceptor.vote(kMean);
+  votes(acceptor);
   acceptor.take(plan(1, 1));
   EXPECT_EQ((Accepted{plan(0, 1), kMean}), acceptor.accepted());
   EXPECT_EQ(plan(1, 1), acceptor.plan());
@@ -58,16 +120,16 @@ TEST(Acceptor, keeps_what_it_accepted_while_a_newer_plan_is_averaged) {
 TEST(Acceptor, that_starts_over_keeps_its_word_and_takes_its_plan_once_more) {
   Acceptor acceptor;
   acceptor.take(plan(2, 2));
-  acceptor.vote(kMean);
+  votes(acceptor);
   acceptor.start_over();
   EXPECT_EQ(2U, acceptor.promised());
   EXPECT_EQ((Accepted{plan(2, 2), kMean}), acceptor.accepted());
   EXPECT_EQ(plan(2, 2), acceptor.plan()) << "the others may have it from here";
-  EXPECT_FALSE(acceptor.vote(kMean).has_value()) << "it has no mean of it any more";
+  EXPECT_FALSE(votes(acceptor).has_value()) << "it has no mean of it any more";
   EXPECT_FALSE(acceptor.take(plan(2, 1))) << "older than what it voted for";
   EXPECT_FALSE(acceptor.take(plan(1, 9)));
   EXPECT_TRUE(acceptor.take(plan(2, 2)));
-  EXPECT_EQ((Vote{7, 2, 2, kMean}), acceptor.vote(kMean));
+  EXPECT_EQ((Vote{7, 2, 2, kMean}), votes(acceptor));
 }
 
 TEST(Acceptor, never_votes_below_a_promise_or_an_earlier_vote) {
@@ -85,7 +147,7 @@ TEST(Acceptor, never_votes_below_a_promise_or_an_earlier_vote) {
       }
       if (what == 1 && acceptor.take(plan(ballot, static_cast<std::uint32_t>(1 + prng.below(4)))))
         promised = std::max(promised, ballot);
-      const std::optional<Vote> vote = what == 2 ? acceptor.vote(kMean) : std::nullopt;
+      const std::optional<Vote> vote = what == 2 ? votes(acceptor) : std::nullopt;
       if (!vote) continue;
       ASSERT_GE(vote->ballot, promised) << "seed " << seed;
       ASSERT_GE(std::pair(vote->ballot, vote->version), voted) << "seed " << seed;
@@ -95,4 +157,4 @@ TEST(Acceptor, never_votes_below_a_promise_or_an_earlier_vote) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

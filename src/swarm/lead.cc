@@ -18,15 +18,12 @@ using namespace std::chrono_literals;
 
 constexpr Duration kAskAgain = 500ms;
 
-std::pair<Ballot, std::uint32_t> number_of(const Plan& plan) { return {plan.ballot, plan.version}; }
-
 }  // namespace
 
 Lead::Lead(Options options, const Record& head, Ballot ballot, Instant now)
     : options_(std::move(options)),
       head_(head),
-      ballot_(ballot),
-      stage_(ballot == 0 ? Stage::leasing : Stage::preparing),
+      proposer_(head, ballot),
       now_(now),
       book_(options_.lease),
       live_({{options_.self.peer, options_.self.incarnation}}) {
@@ -45,7 +42,7 @@ void Lead::set_live(Instant now, const Live& live) {
   live_ = live;
   recount();
   for (PeerId peer : gone) {
-    const bool took_part = seen_.contains(peer) || promises_.contains(peer);
+    const bool took_part = seen_.contains(peer) || proposer_.has_promised(peer);
     // Should it come back, what it has was given to others.
     if ((took_part || has_a_part(peer)) && unlinked_.insert(peer).second) recount();
     forget_complaints_of(peer);
@@ -57,26 +54,26 @@ void Lead::set_live(Instant now, const Live& live) {
 
 void Lead::on_progress(const Member& from, const Progress& progress) {
   const PeerId peer = from.peer;
-  if (progress.round != head_.round + 1 || !live_.contains(peer) || stage_ == Stage::decided) return;
-  if (progress.ballot > ballot_) return outbid_by(progress.ballot);
+  if (progress.round != head_.round + 1 || !live_.contains(peer) || stage() == Stage::decided) return;
+  if (progress.ballot > ballot()) return proposer_.outbid_by(progress.ballot);
   if (!has_room_for(peer)) return;
   note(peer, progress);
-  const bool missed_call =
-      stage_ == Stage::called && !progress.called && counts(peer) &&
-      std::find(plan_->participants.begin(), plan_->participants.end(), peer) != plan_->participants.end();
-  if (missed_call) send(peer, *plan_);  // it came before the record that this round builds on
+  const bool missed_call = stage() == Stage::proposed && !progress.called && counts(peer) &&
+                           std::find(proposed()->participants.begin(), proposed()->participants.end(),
+                                     peer) != proposed()->participants.end();
+  if (missed_call) send(peer, *proposed());  // it came before the record that this round builds on
   if (!seated(peer)) {
     if (!is_member(candidates_, peer)) {
       candidates_.push_back(from);
-      if (ballot_ == 0 && !seats_.contains(peer)) early_.insert(peer);
+      if (ballot() == 0 && !seats_.contains(peer)) early_.insert(peer);
       recount(peer);
-      if (stage_ == Stage::called) take_in(peer);
+      if (stage() == Stage::proposed) take_in(peer);
     }
     if (came_early(peer)) follow_work(peer, progress);
-  } else if (stage_ != Stage::preparing) {
+  } else if (stage() != Stage::preparing) {
     follow_work(peer, progress);
-  } else if (promises_.contains(peer)) {
-    promises_.at(peer).progress = progress;
+  } else {
+    proposer_.refresh(peer, progress);
   }
   advance();
 }
@@ -91,10 +88,10 @@ void Lead::note(PeerId peer, const Progress& progress) {
 // A joiner that has come to the head while the round is averaged gets this mean, too: if it had to fetch it
 // afterwards, it might come too late for every round.
 void Lead::take_in(PeerId joiner) {
-  if (finishing_ || resigned_ || !counts(joiner) || seen_.at(joiner).leaving) return;
-  if (seen_.at(joiner).parameters != plan_->draft.parameters) return;
+  if (finishes() || resigned() || !counts(joiner) || seen_.at(joiner).leaving) return;
+  if (seen_.at(joiner).parameters != proposed()->draft.parameters) return;
   if (rarely(options_.rarely, "lead.take_nobody_in")) return;
-  Plan plan = *plan_;
+  Plan plan = *proposed();
   plan.participants.push_back(joiner);
   options_.shares.mend(plan, options_.segments, hands(plan));
   plan.draft.members = next_members();
@@ -102,88 +99,56 @@ void Lead::take_in(PeerId joiner) {
 }
 
 void Lead::on_promise(PeerId from, const Promise& promise) {
-  if (!seated(from) || promise.ballot < ballot_) return;
-  if (promise.ballot > ballot_) return outbid_by(promise.ballot);
+  const auto here = live_.find(from);
+  if (here == live_.end()) return;
+  const Proposer::Heard heard = proposer_.on_promise({from, {}, here->second, {}}, promise);
+  if (heard == Proposer::Heard::nothing || heard == Proposer::Heard::outbid) return;
   if (promise.progress.parameters != Digest{}) note(from, promise.progress);
-  if (stage_ != Stage::preparing) return;  // too late to count; its progress will come
-  promises_[from] = promise;
+  if (heard == Proposer::Heard::late) return;
   recount(from);
   advance();
-}
-
-void Lead::outbid_by(Ballot ballot) {
-  outbid_ = std::max(outbid_, ballot);
-  resigned_ = true;
 }
 
 void Lead::ask_for_promises() {
   if (now_ < next_ask_) return;
   next_ask_ = now_ + kAskAgain;
   for (PeerId peer : present()) {
-    if (!promises_.contains(peer)) send(peer, Prepare{head_.round + 1, ballot_});
+    if (!proposer_.has_promised(peer)) send(peer, Prepare{head_.round + 1, ballot()});
   }
 }
 
 void Lead::begin_when_promised() {
-  std::set<PeerId> promised;
-  for (const auto& [peer, promise] : promises_) promised.insert(peer);
-  for (PeerId peer : present()) {
-    if (!promised.contains(peer)) return;
-  }
-  if (!has_quorum(promised) && !minority_) return;
-
-  const Accepted* newest = nullptr;
+  const Proposer::Start start = proposer_.begin(minority_);
+  if (start == Proposer::Start::bound) finish();
+  if (start != Proposer::Start::open) return;
   bool was_called = false;
-  for (const auto& [peer, promise] : promises_) {
-    was_called = was_called || promise.plan.has_value();
-    if (promise.accepted && (!newest || number_of(promise.accepted->plan) > number_of(newest->plan))) {
-      newest = &*promise.accepted;
-    }
-  }
-  if (newest != nullptr) {
-    finish(*newest);
-    return;
-  }
+  for (const auto& [peer, promise] : promises()) was_called = was_called || promise.plan.has_value();
   // What contributors sent by the plan of the former leader stays of use.
-  if (const auto own = promises_.find(options_.self.peer); own != promises_.end() && own->second.plan)
+  if (const auto own = promises().find(options_.self.peer); own != promises().end() && own->second.plan)
     called_ = own->second.plan->sites.empty() ? own->second.plan : std::nullopt;
   bool slots_stay_open = !was_called;
   for (PeerId peer : present())
-    slots_stay_open = book_.adopt(peer, promises_.at(peer).progress) && slots_stay_open;
+    slots_stay_open = book_.adopt(peer, promises().at(peer).progress) && slots_stay_open;
   if (!slots_stay_open) book_.close_slots();
-  stage_ = Stage::leasing;
   short_ = was_called && leaves_over();
   if (short_) tell_of_reissue(book_.free(), {});
 }
 
-void Lead::finish(const Accepted& accepted) {
-  std::set<PeerId> keepers;
-  for (const auto& [peer, promise] : promises_) {
-    if (promise.accepted && promise.accepted->mean == accepted.mean && counts(peer) &&
-        contribution_set(promise.accepted->plan.draft) == contribution_set(accepted.plan.draft)) {
-      keepers.insert(peer);
-    }
-  }
-  if (keepers.empty()) {
-    resigned_ = true;
-    return;
-  }
-  finishing_ = true;
-  stage_ = Stage::called;
-  Plan plan = accepted.plan;
+void Lead::finish() {
+  Plan plan = proposer_.bound()->plan;
   for (PeerId peer : present()) {
     const bool named =
         std::find(plan.participants.begin(), plan.participants.end(), peer) != plan.participants.end();
     if (!named) plan.participants.push_back(peer);
   }
-  serve_sealed(std::move(plan), keepers);
+  serve_sealed(std::move(plan), proposer_.keepers());
 }
 
 void Lead::serve_sealed(Plan plan, const std::set<PeerId>& keepers) {
   TW_CHECK(!keepers.empty());
   auto keeper = keepers.begin();
   for (Share& share : plan.shares) {
-    const bool has_it = !finishing_ && !relieved_ && counts(share.owner);
+    const bool has_it = !finishes() && !relieved_ && counts(share.owner);
     if (keepers.contains(share.owner) || has_it) continue;
     share.owner = *keeper;
     share.sealed = true;
@@ -195,19 +160,19 @@ void Lead::serve_sealed(Plan plan, const std::set<PeerId>& keepers) {
 }
 
 // The first bid of this leader for this round.
-bool Lead::is_first_bid() const { return ballot_ < head_.members.size(); }
+bool Lead::is_first_bid() const { return ballot() < head_.members.size(); }
 
 void Lead::advance() {
-  if (resigned_) return;
-  if (stage_ == Stage::preparing) begin_when_promised();
-  if (stage_ == Stage::leasing) {
+  if (resigned()) return;
+  if (stage() == Stage::preparing) begin_when_promised();
+  if (stage() == Stage::open) {
     short_ = short_ && leaves_over();
     leave_over_where_slots_ran_out();
     if (!short_) feed();
     const bool ready = book_.nearly_done() && (short_ || !book_.has_free());
     if (ready && may_decide() && !book_.contributions(workers()).empty()) call();
   }
-  if (stage_ == Stage::called && !resigned_) commit_when_agreed();
+  if (stage() == Stage::proposed && !resigned()) commit_when_agreed();
 }
 
 // What is lost after the call is left to the next round: to compute it again, and to send it as a further
@@ -243,12 +208,12 @@ void Lead::feed() {
     Pace& pace = paces_[grant.peer];
     if (pace.leased_at == Instant{}) pace.since = now_;
     pace.leased_at = now_;
-    send(grant.peer, Lease{head_.round + 1, ballot_, grant.slot, std::move(grant.microbatches)});
+    send(grant.peer, Lease{head_.round + 1, ballot(), grant.slot, std::move(grant.microbatches)});
   }
   const bool at_will = !grants.empty() && rarely(options_.rarely, "lead.recall");
   if (const auto slow = book_.worth_recalling(peers, at_will)) {
     paces_[*slow].recalled_at = now_;
-    send(*slow, Recall{head_.round + 1, ballot_});
+    send(*slow, Recall{head_.round + 1, ballot()});
   }
 }
 
@@ -268,7 +233,7 @@ std::vector<Member> Lead::next_members() const {
 }
 
 bool Lead::nobody_stays() const {
-  if (stage_ != Stage::leasing || !seen_.contains(options_.self.peer)) return false;
+  if (stage() != Stage::open || !seen_.contains(options_.self.peer)) return false;
   return std::ranges::none_of(head_.members, [&](const Member& m) { return seated(m.peer) && is_next(m); }) &&
          std::ranges::none_of(candidates_, [&](const Member& m) { return is_next(m); });
 }
@@ -276,7 +241,7 @@ bool Lead::nobody_stays() const {
 /// Microbatches are left and all who could do them, or could reduce a share, are out of this round or do none
 /// of its work.
 bool Lead::nobody_works() const {
-  if (stage_ != Stage::leasing) return false;
+  if (stage() != Stage::open) return false;
   const auto would = [&](PeerId peer) { return !seen_.contains(peer) || !seen_.at(peer).leaving; };
   const bool all_given = !book_.has_free() || std::ranges::any_of(eligible(), would);
   if (all_given && !owners().empty()) return false;
@@ -325,7 +290,7 @@ void Lead::call() {
   plan.draft = draft();
   if (plan.draft.members.empty()) return;  // step() sees who could go on
   plan.participants = participants();
-  if (plan_) called_ = plan_;
+  if (proposed()) called_ = proposed();
   if (!called_) {
     plan.shares = options_.shares.cut(options_.segments, hands(plan), options_.shares_before);
     options_.shares.plant(plan, hands(plan));
@@ -335,10 +300,9 @@ void Lead::call() {
     options_.shares.follow(plan, *called_, hands(plan));
   }
   for (Share& share : plan.shares) share.sealed = false;
-  stage_ = Stage::called;
   relieved_ = false;
   propose(std::move(plan));
-  if (is_first_bid() && rarely(options_.rarely, "lead.resign_at_call")) resigned_ = true;
+  if (is_first_bid() && rarely(options_.rarely, "lead.resign_at_call")) proposer_.resign();
 }
 
 std::vector<Hand> Lead::hands(const Plan& plan) const {
@@ -376,15 +340,12 @@ std::string Lead::site_of(PeerId peer) const {
 }
 
 void Lead::propose(Plan plan) {
-  plan.ballot = ballot_;
-  plan.version = ++version_;
   continue_lineage(plan.draft, head_);
   plan.expected_s = to_seconds(expected_reduce(plan));
-  votes_.clear();
   slow_.clear();
   planned_at_ = proposed_at_ = now_;
-  for (PeerId peer : plan.participants) send(peer, plan);
-  plan_ = std::move(plan);
+  const Plan& numbered = proposer_.propose(std::move(plan));
+  for (PeerId peer : numbered.participants) send(peer, numbered);
 }
 
 // What was owed is due as before.
@@ -395,72 +356,54 @@ void Lead::propose_again(Plan plan) {
 }
 
 void Lead::on_vote(PeerId from, const Vote& vote) {
-  if (stage_ != Stage::called || vote.ballot != ballot_ || vote.version != version_ || !counts(from)) return;
-  votes_[from] = vote.mean;
-  if (votes_.size() == 1 && rarely(options_.rarely, "lead.propose_again")) return propose_again(Plan(*plan_));
+  const auto here = live_.find(from);
+  if (here == live_.end() || !proposer_.on_vote({from, {}, here->second, {}}, vote)) return;
+  if (proposer_.votes() == 1 && rarely(options_.rarely, "lead.propose_again"))
+    return propose_again(Plan(*proposed()));
   commit_when_agreed();
 }
 
-std::set<PeerId> Lead::voters() const {
-  std::set<PeerId> peers;
-  for (const auto& [peer, mean] : votes_) {
-    if (counts(peer)) peers.insert(peer);
+void Lead::commit_when_agreed() {
+  using Outcome = Proposer::Count::Outcome;
+  const Proposer::Count count = proposer_.count();
+  switch (count.outcome) {
+    case Outcome::waits:
+      return;
+    case Outcome::differ:
+      return leave_out(count.odd, "its mean differs from that of the others");
+    case Outcome::too_few:
+      return mark_plan_of_few();
+    case Outcome::agreed:
+      break;
   }
-  return peers;
+  if (is_first_bid() && rarely(options_.rarely, "lead.resign_at_commit")) return proposer_.resign();
+  proposer_.decide();
 }
 
-void Lead::commit_when_agreed() {
-  const auto waits_for = [&](PeerId peer) { return counts(peer) && !votes_.contains(peer); };
-  if (std::any_of(plan_->participants.begin(), plan_->participants.end(), waits_for)) return;
-  const std::set<PeerId> agreed = voters();
-  if (agreed.empty()) return;
-  std::set<PeerId> members;
-  std::copy_if(agreed.begin(), agreed.end(), std::inserter(members, members.end()),
-               [&](PeerId peer) { return seated(peer); });
-  // Every peer decodes the same bytes; a peer with another mean has a broken memory and is left out.
-  const Digest mean = votes_.at(*agreed.begin());
-  for (PeerId peer : agreed) {
-    if (votes_.at(peer) == mean) continue;
-    const auto same = [&](PeerId other) { return votes_.at(other) == votes_.at(peer); };
-    const bool outvoted = 2 * std::count_if(agreed.begin(), agreed.end(), same) <= std::ssize(agreed);
-    leave_out(outvoted ? peer : *agreed.begin(), "its mean differs from that of the others");
-    return;
-  }
-  if (!has_quorum(members) && !plan_->draft.minority) {
-    if (enough_live()) {
-      resigned_ = true;
-    }  // there are enough, but this plan does not name them
-    if (!minority_ || resigned_) return;
-    Plan plan = *plan_;
-    plan.draft.minority = true;
-    propose(std::move(plan));
-    return;
-  }
-  if (is_first_bid() && rarely(options_.rarely, "lead.resign_at_commit")) {
-    resigned_ = true;
-    return;
-  }
-  committed_ = plan_->draft;
-  committed_->mean = mean;
-  stage_ = Stage::decided;
+void Lead::mark_plan_of_few() {
+  if (enough_live()) proposer_.resign();  // there are enough, but this plan does not name them
+  if (!minority_ || resigned()) return;
+  Plan plan = *proposed();
+  plan.draft.minority = true;
+  propose(std::move(plan));
 }
 
 void Lead::step(Instant now) {
   now_ = now;
-  if (stage_ == Stage::decided) return;
-  if (stage_ == Stage::preparing) ask_for_promises();
+  if (stage() == Stage::decided) return;
+  if (stage() == Stage::preparing) ask_for_promises();
   if (quorum_present_) {
     no_quorum_since_ = kNever;
   } else if (no_quorum_since_ == kNever) {
     no_quorum_since_ = now;
   }
   if (!quorum_present_ && enough_live()) {
-    resigned_ = true;
+    proposer_.resign();
   }  // they are back: a new ballot asks what they have
   if (nobody_stays() && !uncounted().empty())
-    resigned_ = true;  // the run is theirs: a new ballot counts them
+    proposer_.resign();  // the run is theirs: a new ballot counts them
   if (nobody_works()) {
-    resigned_ = true;
+    proposer_.resign();
   }  // a new ballot asks everybody once more
   minority_ = no_quorum_since_ != kNever && now - no_quorum_since_ >= options_.patience;
   judge_complaints();
@@ -513,17 +456,17 @@ Wait Lead::wait_for_work() const {
 }
 
 Wait Lead::waiting() const {
-  if (resigned_ || stage_ == Stage::decided) return {};
+  if (resigned() || stage() == Stage::decided) return {};
   if (!quorum_present_ && !minority_) return wait_for_majority();
-  if (stage_ == Stage::leasing) return wait_for_work();
-  Wait wait{Wait::Kind::votes, {}, head_.round + 1, ballot_};
-  if (stage_ == Stage::preparing) {
+  if (stage() == Stage::open) return wait_for_work();
+  Wait wait{Wait::Kind::votes, {}, head_.round + 1, ballot()};
+  if (stage() == Stage::preparing) {
     wait.kind = Wait::Kind::promises;
     std::ranges::copy_if(present(), std::back_inserter(wait.peers),
-                         [&](PeerId peer) { return !promises_.contains(peer); });
+                         [&](PeerId peer) { return !proposer_.has_promised(peer); });
   } else {
-    std::ranges::copy_if(plan_->participants, std::back_inserter(wait.peers),
-                         [&](PeerId peer) { return counts(peer) && !votes_.contains(peer); });
+    std::ranges::copy_if(proposed()->participants, std::back_inserter(wait.peers),
+                         [&](PeerId peer) { return counts(peer) && !proposer_.has_vote(peer); });
   }
   if (wait.peers.empty()) wait.peers = {options_.self.peer};
   return wait;

@@ -10,6 +10,7 @@
 #include "base/rarely.h"
 #include "base/time.h"
 #include "swarm/lease_book.h"
+#include "swarm/proposer.h"
 #include "swarm/share_rules.h"
 #include "swarm/wait.h"
 #include "wire/outbox.h"
@@ -17,13 +18,8 @@
 
 namespace tw {
 
-/// The leader's side of one round under one ballot: leases, call, votes, commit. docs/protocol.md.
-///
-/// The commit is one instance of Paxos among the members of the record before: a plan is a proposal with the
-/// number (ballot, version), a vote its acceptance. A leader never goes back to an older version of its own;
-/// a later leader asks a majority first (Prepare) and finishes the newest plan that any of them voted for.
-/// Within a ballot a new version replaces a plan only while the old one is not committed, which none but this
-/// leader can do.
+/// The leader's side of one round under one ballot: leases, call, shares, and who is left out.
+/// docs/protocol.md. What the ballot may propose and when it has decided is the Proposer's.
 class Lead {
  public:
   struct Options {
@@ -42,7 +38,7 @@ class Lead {
   /// Ballot 0 belongs to the first member and needs no promises.
   Lead(Options options, const Record& head, Ballot ballot, Instant now);
 
-  Ballot ballot() const { return ballot_; }
+  Ballot ballot() const { return proposer_.ballot(); }
 
   /// The peers that can be reached now, this one included, by incarnation. Members that were there and are no
   /// more are out of the round; a process that came back under the id of a member is none.
@@ -64,13 +60,13 @@ class Lead {
   void step(Instant now);
 
   /// The decision, once there is one.
-  const std::optional<Record>& committed() const { return committed_; }
+  const std::optional<Record>& committed() const { return proposer_.decision(); }
 
   /// This ballot can lead to nothing any more: lead again with one above outbid().
-  bool resigned() const { return resigned_; }
+  bool resigned() const { return proposer_.resigned(); }
 
   /// The highest ballot that somebody was found to follow.
-  Ballot outbid() const { return outbid_; }
+  Ballot outbid() const { return proposer_.outbid(); }
 
   Outbox take_messages() { return std::exchange(messages_, {}); }
 
@@ -86,7 +82,8 @@ class Lead {
   Wait waiting() const;
 
  private:
-  enum class Stage { preparing, leasing, called, decided };
+  using Proposer = swarm::Proposer;
+  using Stage = Proposer::Stage;  // open: microbatches are leased; proposed: the plan is called
 
   struct Complaints {
     std::map<PeerId, Instant> unreachable;                // by suspect: since when
@@ -116,6 +113,15 @@ class Lead {
     Instant asked_at{};  ///< once more
   };
 
+  Stage stage() const { return proposer_.stage(); }
+
+  const std::optional<Plan>& proposed() const { return proposer_.plan(); }
+
+  const std::map<PeerId, Promise>& promises() const { return proposer_.promises(); }
+
+  // The plan of another leader is finished.
+  bool finishes() const { return proposer_.bound().has_value(); }
+
   bool counts(PeerId peer) const;  // live and not left out of this round
   bool seated(PeerId peer) const;  // live, and the very process that the head names
 
@@ -137,10 +143,9 @@ class Lead {
 
   bool enough_live() const { return enough_live_; }
 
-  void outbid_by(Ballot ballot);
   void ask_for_promises();
   void begin_when_promised();
-  void finish(const Accepted& accepted);
+  void finish();
   void advance();
   bool leaves_over() const;
   bool slots_ran_out() const;
@@ -162,8 +167,8 @@ class Lead {
   Wait wait_for_majority() const;
   Wait wait_for_work() const;
   std::vector<PeerId> participants() const;
-  std::set<PeerId> voters() const;
   void commit_when_agreed();
+  void mark_plan_of_few();
   void leave_out(PeerId peer, const std::string& why);
   void out(PeerId peer);
   void refuse_work_of(PeerId peer, const std::string& why);
@@ -182,7 +187,7 @@ class Lead {
   Duration hung_after(PeerId peer) const;
   void serve_sealed(Plan plan, const std::set<PeerId>& keepers);
 
-  Duration expected_reduce() const { return from_seconds(plan_->expected_s); }
+  Duration expected_reduce() const { return from_seconds(proposed()->expected_s); }
 
   Duration expected_reduce(const Plan& plan) const;
   std::optional<PeerId> stalled() const;
@@ -197,8 +202,7 @@ class Lead {
 
   Options options_;
   Record head_;
-  Ballot ballot_;
-  Stage stage_;
+  Proposer proposer_;
   Instant now_;
   LeaseBook book_;
   Live seats_;  // the members of head_
@@ -215,25 +219,17 @@ class Lead {
   std::set<PeerId> early_;          // candidates that may work for this round
   std::vector<Member> candidates_;  // not members yet, at the head of the history
   std::vector<PeerId> held_back_for_;
-  std::map<PeerId, Promise> promises_;
-  std::optional<Plan> plan_;
-  std::optional<Plan> called_;      // the plan before, if there was one in this round
-  std::map<PeerId, Digest> votes_;  // for plan_
+  std::optional<Plan> called_;  // the plan before, if there was one in this round
   std::map<PeerId, Complaints> complaints_;
   std::map<std::pair<PeerId, PeerId>, Slow> slow_;  // by suspect and reporter
-  std::uint32_t version_ = 0;
-  Instant planned_at_{};   // the contributions and shares of plan_
-  Instant proposed_at_{};  // plan_
+  Instant planned_at_{};                            // the contributions and shares of proposed()
+  Instant proposed_at_{};                           // proposed()
   Instant next_ask_{};
   Instant no_quorum_since_ = kNever;
   bool minority_ = false;
-  bool short_ = false;      // leasing: what is free is left to the next round
-  bool finishing_ = false;  // plan_ is another leader's proposal
-  bool relieved_ = false;   // a share of plan_ was moved: its owner may not have what others have sealed
+  bool short_ = false;     // leasing: what is free is left to the next round
+  bool relieved_ = false;  // a share of proposed() was moved: its owner may not have what others have sealed
   bool end_run_ = false;
-  bool resigned_ = false;
-  Ballot outbid_ = 0;
-  std::optional<Record> committed_;
   Outbox messages_;
   std::vector<Event> events_;
 };

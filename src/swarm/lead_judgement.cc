@@ -47,7 +47,7 @@ bool plays_a_part(const Plan& plan, PeerId peer) {
 
 void Lead::follow_work(PeerId peer, const Progress& progress) {
   Progress told = progress;
-  if (stage_ == Stage::called)
+  if (stage() == Stage::proposed)
     told.gave_back = false;  // the plan counts on it: the peer will do it after all
   book_.report(peer, told);
   std::uint64_t done = 0;
@@ -55,7 +55,7 @@ void Lead::follow_work(PeerId peer, const Progress& progress) {
   Pace& pace = paces_[peer];
   if (done != pace.done || !book_.holds(peer)) pace.since = now_;
   pace.done = done;
-  if (stage_ != Stage::leasing) return;
+  if (stage() != Stage::open) return;
   if (book_.is_recalled(peer)) {
     recall_again(peer);
   } else {
@@ -68,7 +68,7 @@ void Lead::recall_again(PeerId peer) {
   Pace& pace = paces_[peer];
   if (now_ - std::max(pace.recalled_at, pace.asked_at) < kTellAgain) return;
   pace.asked_at = now_;
-  send(peer, Recall{head_.round + 1, ballot_});
+  send(peer, Recall{head_.round + 1, ballot()});
 }
 
 // It stands idle although something is leased to it: the lease did not reach it in this form.
@@ -82,12 +82,12 @@ void Lead::lease_again(PeerId peer, const Progress& progress) {
   SlotProgress open = book_.open_slot(peer);
   if (open.held.empty()) return;
   pace.leased_at = now_;
-  send(peer, Lease{head_.round + 1, ballot_, open.slot, std::move(open.held)});
+  send(peer, Lease{head_.round + 1, ballot(), open.slot, std::move(open.held)});
 }
 
 // Its links answer, but its gradients do not come: the others would wait for ever.
 void Lead::give_up_on_hung_peers() {
-  if (stage_ != Stage::leasing) return;
+  if (stage() != Stage::open) return;
   const bool alone = present().size() < 2;
   for (const auto& [peer, pace] : paces_) {
     if (alone && seated(peer)) continue;
@@ -132,16 +132,16 @@ void Lead::forget_complaints_of(PeerId peer) {
 
 void Lead::out(PeerId peer) {
   complaints_.erase(peer);
-  if (resigned_) return;
-  if (stage_ == Stage::preparing || stage_ == Stage::decided) return;
-  if (stage_ == Stage::called && !plays_a_part(*plan_, peer)) return;
-  if (stage_ == Stage::called && !voters().empty()) {
+  if (resigned()) return;
+  if (stage() == Stage::preparing || stage() == Stage::decided) return;
+  if (stage() == Stage::proposed && !plays_a_part(*proposed(), peer)) return;
+  if (stage() == Stage::proposed && !proposer_.voters().empty()) {
     // Somebody has the whole mean, so the contribution of the lost peer is in it everywhere: it counts.
-    serve_sealed(*plan_, voters());
+    serve_sealed(*proposed(), proposer_.voters());
     return;
   }
-  if (finishing_) {
-    resigned_ = true;
+  if (finishes()) {
+    proposer_.resign();
     return;
   }
   give_out_again(peer);
@@ -150,7 +150,7 @@ void Lead::out(PeerId peer) {
 // What it sends is worth nothing, but it is here: it does not contribute to this round nor reduce a share,
 // but gets the mean and votes.
 void Lead::refuse_work_of(PeerId peer, const std::string& why) {
-  if (!counts(peer) || finishing_ || resigned_ || !refused_.insert(peer).second) return;
+  if (!counts(peer) || finishes() || resigned() || !refused_.insert(peer).second) return;
   recount();
   events_.push_back({now_, Phase::lost, head_.round + 1, peer, why});
   give_out_again(peer);
@@ -164,9 +164,9 @@ void Lead::give_out_again(PeerId peer) {
     if (!counts(other))
       again.add(book_.forget(other));  // lost before, but counted as long as the mean was there
   }
-  if (stage_ == Stage::called) {
+  if (stage() == Stage::proposed) {
     book_.close_slots();
-    stage_ = Stage::leasing;
+    proposer_.reopen();
     short_ = refused_.empty() && leaves_over();
   }
   if (!again.empty()) tell_of_reissue(again, peer);
@@ -181,7 +181,7 @@ void Lead::tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> l
 
 void Lead::on_report(PeerId from, const Report& report) {
   if (report.round != head_.round + 1 || !counts(from) || !counts(report.suspect)) return;
-  if (stage_ == Stage::preparing || stage_ == Stage::decided) return;
+  if (stage() == Stage::preparing || stage() == Stage::decided) return;
   if (!seated(from) && from != report.suspect) return;  // what a joiner misses, the members miss too
   switch (report.complaint) {
     case Complaint::not_finite:
@@ -256,7 +256,7 @@ RangeSet Lead::lacking_of(PeerId slow) const {
   for (const auto& [who, word] : slow_) {
     if (who.first == slow) missing.add(word.missing);
   }
-  for (const Share& share : plan_->shares) {
+  for (const Share& share : proposed()->shares) {
     if (share.owner != slow) continue;
     RangeSet rest{Range{share.first, share.count}};
     rest.remove(missing);
@@ -272,13 +272,13 @@ RangeSet Lead::lacking_of(PeerId slow) const {
 void Lead::relieve(PeerId slow) {
   const RangeSet moves = lacking_of(slow);
   std::erase_if(slow_, [&](const auto& entry) { return entry.first.first == slow; });
-  const std::set<PeerId> keepers = voters();
-  std::vector<Hand> hands = this->hands(*plan_);
+  const std::set<PeerId> keepers = proposer_.voters();
+  std::vector<Hand> hands = this->hands(*proposed());
   for (Hand& hand : hands) {
     hand.owns = hand.owns && hand.peer != slow && (keepers.empty() || keepers.contains(hand.peer));
   }
   if (moves.empty() || std::ranges::none_of(hands, &Hand::owns)) return;
-  Plan plan = *plan_;
+  Plan plan = *proposed();
   plan.shares = options_.shares.move(plan.shares, moves, hands);
   for (Share& share : plan.shares) share.sealed = share.sealed || keepers.contains(share.owner);
   relieved_ = true;
@@ -289,7 +289,7 @@ void Lead::relieve(PeerId slow) {
 }
 
 std::optional<PeerId> Lead::stalled() const {
-  if (stage_ != Stage::called || now_ - planned_at_ < kStallFloor + expected_reduce() * 3 / 2)
+  if (stage() != Stage::proposed || now_ - planned_at_ < kStallFloor + expected_reduce() * 3 / 2)
     return std::nullopt;
   if (const std::optional<PeerId> late = missing_vote())
     return late;  // what it accuses others of did not help
@@ -310,14 +310,14 @@ std::optional<PeerId> Lead::stalled() const {
 // Nobody misses anything from it and most have the mean: what keeps it from having it is its own affair.
 std::optional<PeerId> Lead::missing_vote() const {
   if (now_ - proposed_at_ < 2 * (kStallFloor + expected_reduce() * 3 / 2)) return std::nullopt;
-  const auto misses = [&](PeerId peer) { return counts(peer) && !votes_.contains(peer); };
+  const auto misses = [&](PeerId peer) { return counts(peer) && !proposer_.has_vote(peer); };
   std::set<PeerId> others;  // some may have come after the call: with them another ballot succeeds
   for (PeerId peer : present()) others.insert(peer);
-  for (PeerId peer : plan_->participants) {
+  for (PeerId peer : proposed()->participants) {
     if (misses(peer)) others.erase(peer);
   }
-  for (PeerId peer : plan_->participants) {
-    if (misses(peer) && (has_quorum(others) || (!seated(peer) && !votes_.empty()))) return peer;
+  for (PeerId peer : proposed()->participants) {
+    if (misses(peer) && (has_quorum(others) || (!seated(peer) && proposer_.votes() > 0))) return peer;
   }
   return std::nullopt;
 }
@@ -328,10 +328,11 @@ void Lead::give_up_segments_of(PeerId suspect) {
   std::set<PeerId> others;
   for (PeerId peer : present()) others.insert(peer);
   others.erase(suspect);
-  std::set<PeerId> keepers = voters();
+  std::set<PeerId> keepers = proposer_.voters();
   keepers.erase(suspect);
-  if (finishing_ && !has_quorum(others) && !keepers.empty()) return serve_sealed(*plan_, keepers);
-  const std::string why = votes_.empty() ? "no segment came from it" : "no segment or vote came from it";
+  if (finishes() && !has_quorum(others) && !keepers.empty()) return serve_sealed(*proposed(), keepers);
+  const std::string why =
+      proposer_.votes() == 0 ? "no segment came from it" : "no segment or vote came from it";
   if (has_quorum(others) || refused_.contains(suspect)) {
     leave_out(suspect, why);
   } else {
@@ -360,7 +361,7 @@ void Lead::judge_complaints() {
     return;
   }
   if (const std::optional<PeerId> suspect = stalled()) return give_up_segments_of(*suspect);
-  if (stage_ != Stage::called || finishing_ || resigned_) return;
+  if (stage() != Stage::proposed || finishes() || resigned()) return;
   if (const std::optional<PeerId> suspect = slowest()) relieve(*suspect);
 }
 

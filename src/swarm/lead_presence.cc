@@ -26,6 +26,10 @@ void Lead::recount() {
     live.insert(m.peer);
     if (counts(m.peer)) present_.push_back(m.peer);
   }
+  Live counted;
+  std::ranges::copy_if(live_, std::inserter(counted, counted.end()),
+                       [&](const auto& process) { return counts(process.first); });
+  proposer_.set_here(std::move(counted));
   enough_live_ = has_quorum(live);
   quorum_present_ = has_quorum({present_.begin(), present_.end()});
   for (PeerId peer : workers()) {
@@ -50,7 +54,7 @@ bool Lead::is_eligible(PeerId peer) const {
       own != seen_.end() && seen != seen_.end() && seen->second.parameters == own->second.parameters;
   if (!fits || !counts(peer) || refused_.contains(peer)) return false;
   // A peer that did not promise may have used any of its slots.
-  return came_early(peer) || (seated(peer) && (ballot_ == 0 || promises_.contains(peer)));
+  return came_early(peer) || (seated(peer) && (ballot() == 0 || proposer_.has_promised(peer)));
 }
 
 // It has the state with which the round began and works for it, though it reduces no share and has no say in
@@ -81,13 +85,14 @@ bool Lead::has_room_for(PeerId newcomer) const {
 
 // In the plan under way, or as a member.
 bool Lead::has_a_part(PeerId peer) const {
-  if (stage_ != Stage::called) return false;
-  return seats_.contains(peer) || std::ranges::find(plan_->participants, peer) != plan_->participants.end();
+  if (stage() != Stage::proposed) return false;
+  return seats_.contains(peer) ||
+         std::ranges::find(proposed()->participants, peer) != proposed()->participants.end();
 }
 
 std::size_t Lead::notes() const {
   std::size_t notes = live_.size() + left_out_.size() + refused_.size() + unlinked_.size() + seen_.size() +
-                      paces_.size() + early_.size() + candidates_.size() + promises_.size() + slow_.size();
+                      paces_.size() + early_.size() + candidates_.size() + promises().size() + slow_.size();
   for (const auto& [reporter, complaints] : complaints_) {
     notes += 1 + complaints.unreachable.size();
     for (const auto& [kind, suspects] : complaints.owes) notes += suspects.size();

@@ -103,23 +103,23 @@ void Swarm::lose(PeerId peer, const std::string& why, Duration silent) {
   if (!roster_.is_open(peer)) return;
   const std::optional<Heartbeat> last = roster_.last_heartbeat(peer);
   roster_.close(now_, peer);
-  roster_.forget_strangers(head_ ? head_->members : std::vector<Member>{});
+  roster_.forget_strangers(head() ? head()->members : std::vector<Member>{});
   lost_.insert(peer);
   if (lost_.size() > kMostLost)
-    std::erase_if(lost_, [&](PeerId gone) { return !head_ || !is_member(head_->members, gone); });
+    std::erase_if(lost_, [&](PeerId gone) { return !head() || !is_member(head()->members, gone); });
   resends_.forget(peer);
   detector_.close(peer);
   holdback_.on_close(peer);
   cadence_.close(peer);
   fresh_.erase(peer);
-  if (!head_ || head_->last || !names(head_->members, roster_.process(peer))) return;
+  if (!head() || head()->last || !names(head()->members, roster_.process(peer))) return;
   if (last && last->standing == Standing::leaving) return;
-  Event event{now_, Phase::lost, head_->round + 1, peer, why};
+  Event event{now_, Phase::lost, head()->round + 1, peer, why};
   event.numbers = {{"silent_s", to_seconds(silent)}};
   events_.push_back(std::move(event));
   const std::optional<PeerId> leads = leader();
   if (takes_part() && leads && *leads != peer) {
-    send(*leads, Report{head_->round + 1, peer, Complaint::unreachable});
+    send(*leads, Report{head()->round + 1, peer, Complaint::unreachable});
   }
 }
 
@@ -161,16 +161,16 @@ void Swarm::tick() {
       standing_ == Standing::syncing && catching_up_.lost_ground >= Holdback::kLostGround;
   if (lost_ground && now_ - told_standing_at_ >= kTellProgress) tell_standing();  // whoever leads has to know
   gossip();
-  if (head_ && head_->last) return;
-  const std::vector<Member> members = head_ ? head_->members : std::vector<Member>{};
+  if (head() && head()->last) return;
+  const std::vector<Member> members = head() ? head()->members : std::vector<Member>{};
   for (std::string& address : roster_.dials(now_, members, options_.rarely)) {
     decide(Dial{std::move(address)});
   }
   const bool hungry = work_.idle() && work_.wants_more();
   const bool tells = !work_.idle() && now_ - told_progress_at_ >= kTellProgress;
   if (hungry || tells) send_progress(false, due);
-  if (mean_) say_vote();  // once more: the leader may have lost the first one with all it knew
-  if (run_is_over_ && !ended_ && !(head_ && head_->last) && roster_.following().empty()) {
+  say_vote();  // once more: the leader may have lost the first one with all it knew
+  if (run_is_over_ && !ended_ && !(head() && head()->last) && roster_.following().empty()) {
     ended_ = true;
     decide(Ended{"the run ended before this peer had joined"});
   }
@@ -181,7 +181,7 @@ void Swarm::tick() {
 
 void Swarm::fresh(Instant now, const Digest& parameters) {
   wake(now);
-  parameters_ = parameters;
+  history_.fresh(parameters);
   send_progress();
   settle();
 }
@@ -206,23 +206,23 @@ void Swarm::begin(Instant now, const Record& record, const Digest& parameters) {
 
 void Swarm::applied(Instant now, Round round, const Digest& parameters) {
   wake(now);
-  if (!head_ || head_->round != round || standing_ == Standing::syncing) return;
-  parameters_ = parameters;
-  if (head_->last) tell_standing();
+  if (!head() || head()->round != round || standing_ == Standing::syncing) return;
+  history_.applied(round, parameters);
+  if (head()->last) tell_standing();
   send_progress();
   settle();
 }
 
 void Swarm::completed(Instant now, const Digest& mean) {
   wake(now);
-  mean_ = mean;
+  acceptor_.complete(mean);
   if (!rarely(options_.rarely, "swarm.late_vote")) say_vote();  // the next tick says it
   settle();
 }
 
 void Swarm::say_vote() {
-  if (const std::optional<Vote> vote = acceptor_.vote(*mean_)) {
-    send(ballot_owner(head_->members, vote->ballot).peer, *vote);
+  if (const std::optional<Vote> vote = acceptor_.vote()) {
+    send(ballot_owner(head()->members, vote->ballot).peer, *vote);
   }
 }
 
@@ -230,17 +230,17 @@ void Swarm::complain(Instant now, PeerId suspect, Complaint complaint, RangeSet 
   wake(now);
   if (!takes_part()) return;
   if (const std::optional<PeerId> leads = leader())
-    send(*leads, Report{head_->round + 1, suspect, complaint, std::move(missing)});
+    send(*leads, Report{head()->round + 1, suspect, complaint, std::move(missing)});
   settle();
 }
 
 std::optional<WorkItem> Swarm::begin_work(Instant now) {
   wake(now);
-  if (!takes_part() || !parameters_ || busy_) return std::nullopt;
+  if (!takes_part() || !history_.parameters() || busy_) return std::nullopt;
   if (work_.queued() > 0 && rarely(options_.rarely, "swarm.late_work")) return std::nullopt;
   std::optional<WorkItem> item = work_.begin();
   if (item) {
-    const Record next = record_after(*head_, options_.lease);
+    const Record next = record_after(*head(), options_.lease);
     item->samples = samples_of(next, RangeSet(Range{item->microbatch, 1}), options_.lease);
   }
   if (item && work_.wants_more() && !leaving_) {
@@ -304,9 +304,9 @@ std::set<PeerId> Swarm::in_front() const {
   const std::optional<PeerId> leads = leader();
   if (!leads) return front;
   front.insert(*leads);
-  const auto heir = std::find_if(head_->members.begin(), head_->members.end(),
+  const auto heir = std::find_if(head()->members.begin(), head()->members.end(),
                                  [&](const Member& m) { return m.peer != *leads && is_here(m); });
-  if (heir != head_->members.end()) front.insert(heir->peer);
+  if (heir != head()->members.end()) front.insert(heir->peer);
   return front;
 }
 
@@ -314,7 +314,7 @@ std::set<PeerId> Swarm::in_front() const {
 std::vector<Member> Swarm::introduced_to(PeerId newcomer) const {
   const std::optional<PeerId> leads = leader();
   const bool all = roster_.open_peers().size() <= Cadence::kFewLinks || leads == options_.self.peer ||
-                   (options_.founder && !head_);
+                   (options_.founder && !head());
   if (all) return roster_.linked();
   std::vector<Member> some = roster_.linked(mix(options_.self.peer.value, newcomer.value), kSomePeers);
   if (leads) some.push_back(roster_.process(*leads));
@@ -342,13 +342,13 @@ void Swarm::tell_standing() {
 Heartbeat Swarm::heartbeat_to(PeerId peer) const {
   Heartbeat beat;
   beat.standing = standing_;
-  if (head_) {
-    beat.head = head_->round;
-    beat.head_record = head_digest_;
-    beat.majority_samples = head_->majority_samples;
-    beat.samples = head_->samples_total();
-    beat.had_company = head_->had_company;
-    beat.restarts = head_->restarts;
+  if (head()) {
+    beat.head = head()->round;
+    beat.head_record = history_.digest();
+    beat.majority_samples = head()->majority_samples;
+    beat.samples = head()->samples_total();
+    beat.had_company = head()->had_company;
+    beat.restarts = head()->restarts;
   }
   if (standing_ == Standing::syncing) beat.catching_up = catching_up_;
   beat.sent_ns = nanos(now_);
@@ -362,12 +362,12 @@ Heartbeat Swarm::heartbeat_to(PeerId peer) const {
 
 Progress Swarm::progress() const {
   Progress progress;
-  progress.round = head_ ? head_->round + 1 : 0;
+  progress.round = head() ? head()->round + 1 : 0;
   progress.ballot = acceptor_.promised();
-  progress.parameters = parameters_.value_or(Digest{});
+  progress.parameters = history_.parameters().value_or(Digest{});
   progress.samples_per_s = samples_per_s_;
   progress.slots = work_.progress();
-  progress.wants_more = parameters_ && work_.wants_more() && !leaving_ && !busy_ && is_knotted();
+  progress.wants_more = history_.parameters() && work_.wants_more() && !leaving_ && !busy_ && is_knotted();
   progress.leaving = leaving_;
   progress.called = acceptor_.averages();
   progress.line = line_;
@@ -377,7 +377,7 @@ Progress Swarm::progress() const {
 void Swarm::send_progress(bool gave_back) { send_progress(gave_back, roster_.open_peers()); }
 
 void Swarm::send_progress(bool gave_back, const std::vector<PeerId>& where_unled) {
-  if (!parameters_ || ended_) return;
+  if (!history_.parameters() || ended_) return;
   Progress now = progress();
   now.gave_back = gave_back;
   told_progress_at_ = now_;
@@ -389,8 +389,8 @@ void Swarm::send_progress(bool gave_back, const std::vector<PeerId>& where_unled
 }
 
 bool Swarm::is_orphaned() const {
-  return standing_ == Standing::ready && !head_->last &&
-         std::ranges::none_of(head_->members, [&](const Member& m) { return is_here(m); });
+  return standing_ == Standing::ready && !head()->last &&
+         std::ranges::none_of(head()->members, [&](const Member& m) { return is_here(m); });
 }
 
 Rank Swarm::best_told() const {
@@ -403,9 +403,9 @@ Rank Swarm::best_told() const {
 }
 
 std::vector<PeerId> Swarm::not_at_the_end() const {
-  TW_CHECK(head_ && head_->last);
+  TW_CHECK(head() && head()->last);
   std::vector<PeerId> missing;
-  for (const Member& m : head_->members) {
+  for (const Member& m : head()->members) {
     if (m.peer != options_.self.peer && !at_the_end_.contains(m.peer)) missing.push_back(m.peer);
   }
   return missing;
@@ -416,14 +416,14 @@ std::vector<PeerId> Swarm::not_at_the_end() const {
 std::vector<PeerId> Swarm::missing_for_a_majority() const {
   std::vector<PeerId> missing;
   std::set<PeerId> here;
-  for (const Member& m : head_->members) {
+  for (const Member& m : head()->members) {
     if (is_here(m)) {
       here.insert(m.peer);
     } else if (m.peer != options_.self.peer) {
       missing.push_back(m.peer);
     }
   }
-  if (here.empty() || is_quorum(head_->members, here)) return {};
+  if (here.empty() || is_quorum(head()->members, here)) return {};
   if (missing.empty()) std::ranges::copy(here, std::back_inserter(missing));
   return missing;
 }
@@ -444,10 +444,10 @@ Wait Swarm::wait_for_the_beginning() const {
 
 // This peer is to lead and does not yet: another one may still.
 Wait Swarm::wait_to_lead() const {
-  Wait wait{Wait::Kind::takeover, {}, head_->round + 1, acceptor_.promised()};
-  const Member& owner = ballot_owner(head_->members, acceptor_.promised());
+  Wait wait{Wait::Kind::takeover, {}, head()->round + 1, acceptor_.promised()};
+  const Member& owner = ballot_owner(head()->members, acceptor_.promised());
   if (!owner.is(options_.self)) wait.peers.push_back(owner.peer);
-  for (const Member& m : head_->members) {
+  for (const Member& m : head()->members) {
     if (wait.peers.empty() && presumed_live(m.peer)) wait.peers.push_back(m.peer);
   }
   if (wait.peers.empty()) wait.peers = {options_.self.peer};
@@ -456,18 +456,18 @@ Wait Swarm::wait_to_lead() const {
 
 Wait Swarm::waiting() const {
   if (lead_) return lead_->waiting();
-  if (!head_) return wait_for_the_beginning();
+  if (!head()) return wait_for_the_beginning();
   const std::optional<PeerId> leads = leader();
   if (leads == options_.self.peer) return wait_to_lead();
   if (std::vector<PeerId> missing = missing_for_a_majority(); !missing.empty())
-    return {Wait::Kind::majority, std::move(missing), head_->round};
-  Wait wait{Wait::Kind::members, {}, head_->round + 1};
+    return {Wait::Kind::majority, std::move(missing), head()->round};
+  Wait wait{Wait::Kind::members, {}, head()->round + 1};
   if (leads) {
     wait.kind = acceptor_.plan() ? Wait::Kind::commit : Wait::Kind::work;
     wait.peers = {*leads};
     return wait;
   }
-  for (const Member& m : head_->members) {
+  for (const Member& m : head()->members) {
     if (!m.is(options_.self)) wait.peers.push_back(m.peer);
   }
   return wait;

@@ -13,6 +13,7 @@
 #include "swarm/cadence.h"
 #include "swarm/decision.h"
 #include "swarm/detector.h"
+#include "swarm/history.h"
 #include "swarm/holdback.h"
 #include "swarm/lead.h"
 #include "swarm/resends.h"
@@ -89,7 +90,7 @@ class Swarm {
   // ---- views
   Standing standing() const { return standing_; }
 
-  const std::optional<Record>& head() const { return head_; }
+  const std::optional<Record>& head() const { return history_.head(); }
 
   /// Leader of the round under way: its first live member, or the owner of the ballot that is followed.
   std::optional<PeerId> leader() const;
@@ -139,6 +140,9 @@ class Swarm {
   std::vector<Event> take_events_until(Round round);
 
  private:
+  using Acceptor = swarm::Acceptor;
+  using History = swarm::History;
+
   void receive(PeerId from, const Heartbeat& heartbeat);
   void receive(PeerId from, const Peers& peers);
   void receive(PeerId from, const Progress& progress);
@@ -171,12 +175,12 @@ class Swarm {
   void consider_leaving();
   void found_when_all_are_here();
   void adopt(const Record& record);
+  void begin_round(bool again);
   void turn_away_squatters(const std::vector<Member>& members);
   void turn_away(PeerId squatter);
   void report_changes(const Record& record);
   void do_what_counts(PeerId leader, const Contribution& own);
   void out_of_step(std::string why);
-  Rank rank() const;
   void lose(PeerId peer, const std::string& why, Duration silent);
   bool is_overdue() const;
   void tick();
@@ -184,7 +188,7 @@ class Swarm {
   bool takes_part() const;
   bool presumed_live(PeerId peer) const;
 
-  bool of_this_round(Round round) const { return head_ && round == head_->round + 1; }
+  bool of_this_round(Round round) const { return history_.is_next(round); }
 
   bool may_follow(PeerId from, Ballot ballot);
   Lead::Live live() const;
@@ -210,14 +214,11 @@ class Swarm {
   bool run_is_over_ = false;        // somebody told of its last record
   bool waits_for_company_ = false;  // began anew from a checkpoint
   bool goes_on_alone_ = false;      // nobody of the run that had begun before was found
-  std::optional<Record> head_;
-  Digest head_digest_;
+  History history_;
   Instant head_since_{};
   Barred barred_;
   std::set<PeerId> lost_;  // links that were open and are no more
   Resends resends_;
-  std::optional<Digest> parameters_;  // with which the round begins here; empty while an update is applied
-  std::optional<Digest> mean_;        // of the present plan, complete here
   double samples_per_s_ = 0;
   Line line_;
   std::vector<Share> last_shares_;  // of the last round
@@ -234,7 +235,6 @@ class Swarm {
   std::optional<Lead> lead_;
   std::uint64_t lead_knows_ = 0;  // version of the roster
   Instant lead_again_at_{};
-  std::optional<Ballot> led_;  // highest of this round: a ballot is never led twice
   Instant called_at_ = kNever;
   Duration expected_reduce_;
   bool reduce_measured_ = false;

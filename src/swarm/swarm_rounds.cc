@@ -30,7 +30,7 @@ constexpr Duration kSeatIsKept = 6s;
 void Swarm::receive(PeerId from, const Heartbeat& told) {
   Heartbeat heartbeat = told;
   const bool on_its_way =
-      head_ && told.standing == Standing::fresh && names(head_->members, roster_.process(from));
+      head() && told.standing == Standing::fresh && names(head()->members, roster_.process(from));
   if (on_its_way)
     heartbeat.standing = Standing::member;  // said before the record that made it one had arrived
   const bool was_behind = roster_.is_behind(from);
@@ -39,8 +39,8 @@ void Swarm::receive(PeerId from, const Heartbeat& told) {
   detector_.expect(from, std::chrono::milliseconds(told.next_ms));
   if (was_behind && !roster_.is_behind(from)) resends_.ask(now_, from);
   if (resends_.take_due(now_, from)) decisions_.push_back(SendAgain{from});
-  const bool at_the_end = head_ && head_->last && heartbeat.head_record == head_digest_;
-  if (at_the_end && is_member(head_->members, from)) at_the_end_.insert(from);
+  const bool at_the_end = head() && head()->last && heartbeat.head_record == history_.digest();
+  if (at_the_end && is_member(head()->members, from)) at_the_end_.insert(from);
   if (heartbeat.echo_ns != 0) {
     const std::uint64_t left = heartbeat.echo_ns + heartbeat.echo_delay_ns;
     const std::uint64_t elapsed = static_cast<std::uint64_t>(now_.time_since_epoch().count()) - left;
@@ -53,30 +53,32 @@ void Swarm::receive(PeerId from, const Heartbeat& told) {
   }
   if (!takes_part() || !has_history) return;
   // A peer that missed the decision is told it, and so is one whose history gives way to this one.
-  if (goes_before(rank(), rank_of(heartbeat))) send(from, Commit{*head_});
+  if (goes_before(history_.rank(), rank_of(heartbeat))) send(from, Commit{*head()});
 }
 
 void Swarm::receive(PeerId from, const Peers& peers) {
   for (const Member& m : peers.peers) {
     const bool has_the_id_of_another =
-        head_ && is_member(head_->members, m.peer) && !names(head_->members, m);
+        head() && is_member(head()->members, m.peer) && !names(head()->members, m);
     if (!has_the_id_of_another) roster_.hear(from, m);
   }
 }
 
 void Swarm::receive(PeerId from, const Progress& progress) {
   if (!is_sound(progress, options_.lease)) return;
-  if (!head_ && progress.round == 0 && parameters_ && progress.parameters == *parameters_)
+  if (!head() && progress.round == 0 && history_.parameters() &&
+      progress.parameters == *history_.parameters())
     fresh_.insert(from);
   if (!lead_) return;
   lead_->on_progress(process(from), progress);
 }
 
 bool Swarm::may_follow(PeerId from, Ballot ballot) {
-  if (!takes_part() || !ballot_owner(head_->members, ballot).is(process(from))) return false;
-  if (ballot >= acceptor_.promised()) return true;
-  send(from, Promise{acceptor_.promised(), progress(), std::nullopt, std::nullopt});  // it has to bid higher
-  return false;
+  if (!takes_part()) return false;
+  const Acceptor::Answer answer = acceptor_.answer(head()->members, process(from), ballot);
+  if (answer == Acceptor::Answer::bid_higher)
+    send(from, Promise{acceptor_.promised(), progress(), std::nullopt, std::nullopt});
+  return answer == Acceptor::Answer::follow;
 }
 
 void Swarm::receive(PeerId from, const Lease& lease) {
@@ -95,15 +97,13 @@ void Swarm::receive(PeerId from, const Recall& recall) {
 }
 
 void Swarm::receive(PeerId from, const Plan& plan) {
-  if (!of_this_round(plan.draft.round) || plan.draft.parent != head_digest_ || !may_follow(from, plan.ballot))
-    return;
-  if (parameters_ && plan.draft.parameters != *parameters_) {
+  if (!history_.continues(plan.draft) || !may_follow(from, plan.ballot)) return;
+  if (history_.parameters() && plan.draft.parameters != *history_.parameters()) {
     out_of_step("its parameters differ from those of the leader");
     return;
   }
-  if (!fault_of(plan.draft, *head_, options_.lease).empty() || !acceptor_.take(plan)) return;
+  if (!fault_of(plan.draft, *head(), options_.lease).empty() || !acceptor_.take(plan)) return;
   if (called_at_ == kNever) called_at_ = now_;
-  mean_.reset();
   decisions_.push_back(Reduce{plan});
   for (const Contribution& c : plan.draft.contributors) {
     if (c.peer == options_.self.peer) do_what_counts(from, c);
@@ -113,7 +113,7 @@ void Swarm::receive(PeerId from, const Plan& plan) {
 // What is missing of it was dropped on leaving, or its lease was lost.
 void Swarm::do_what_counts(PeerId leader, const Contribution& own) {
   if (work_.has_other_than(own.slot, own.microbatches)) {
-    send(leader, Report{head_->round + 1, own.peer, Complaint::owes_contribution});
+    send(leader, Report{head()->round + 1, own.peer, Complaint::owes_contribution});
   } else {
     work_.lease(own.slot, own.microbatches);
   }
@@ -127,7 +127,7 @@ void Swarm::receive(PeerId from, const Prepare& prepare) {
   if (!of_this_round(prepare.round) || !may_follow(from, prepare.ballot)) return;
   acceptor_.promise(prepare.ballot);
   work_.drop_queued();
-  send(from, Promise{prepare.ballot, progress(), acceptor_.plan(), acceptor_.accepted()});
+  send(from, acceptor_.word(prepare.ballot, progress()));
 }
 
 void Swarm::receive(PeerId from, const Promise& promise) {
@@ -149,27 +149,27 @@ void Swarm::receive(PeerId, const Commit& commit) {
   const Record& record = commit.record;
   if (record.run != options_.run || record.members.empty() || ended_) return;
   const Rank told = rank_of(record);
-  run_is_over_ = run_is_over_ || (record.last && (!head_ || goes_before(told, rank())));
+  run_is_over_ = run_is_over_ || (record.last && (!head() || goes_before(told, history_.rank())));
   if (now_ - told_by_commit_at_ >= kCommitAlone || !goes_before(told_by_commit_, told)) {
     told_by_commit_ = told;
     told_by_commit_at_ = now_;
   }
   if (standing_ == Standing::fresh) {
-    const bool begins = record.round == 0 && parameters_ && record.parameters == *parameters_;
+    const bool begins =
+        record.round == 0 && history_.parameters() && record.parameters == *history_.parameters();
     if (begins) {
       adopt(record);
       send_progress();
     }
     return;
   }
-  if (standing_ == Standing::syncing || !head_) return;
-  // How long it is counts for nothing: a peer that was cut off may have made more rounds than all the others.
-  if (!goes_before(told, rank())) return;
-  // What was voted for, member by member: a mean is the same under more than one draft.
-  if (record.parent != head_digest_ || !mean_ || !acceptor_.becomes(record, *mean_)) {
+  if (standing_ == Standing::syncing || !head()) return;
+  const History::News news = history_.judge(record, acceptor_.expected());
+  if (news == History::News::old) return;
+  if (news == History::News::other) {
     const std::string round = "round " + std::to_string(record.round);
-    out_of_step(record.round > head_->round ? round + " was decided without this peer"
-                                            : "another history goes before this one: its " + round);
+    out_of_step(record.round > head()->round ? round + " was decided without this peer"
+                                             : "another history goes before this one: its " + round);
     return;
   }
   if (called_at_ != kNever) {
@@ -180,21 +180,21 @@ void Swarm::receive(PeerId, const Commit& commit) {
   last_shares_ = acceptor_.plan()->shares;
   report_changes(record);
   waits_for_company_ = false;
-  adopt(record);
+  turn_away_squatters(record.members);
+  history_.extend(record);
+  begin_round(false);
   decisions_.push_back(Committed{record});
 }
-
-Rank Swarm::rank() const { return rank_of(*head_, head_digest_); }
 
 // ---- history
 // --------------------------------------------------------------------------------------------------
 
 void Swarm::report_changes(const Record& record) {
-  if (record.members == head_->members) return;
+  if (record.members == head()->members) return;
   for (const Member& m : record.members) {
-    if (!names(head_->members, m)) events_.push_back({now_, Phase::join, record.round, m.peer});
+    if (!names(head()->members, m)) events_.push_back({now_, Phase::join, record.round, m.peer});
   }
-  for (const Member& m : head_->members) {
+  for (const Member& m : head()->members) {
     const std::optional<Heartbeat> last = roster_.last_heartbeat(m.peer);
     const bool left = m.is(options_.self) ? leaving_ : last && last->standing == Standing::leaving;
     if (left && !names(record.members, m)) events_.push_back({now_, Phase::leave, record.round, m.peer});
@@ -204,11 +204,11 @@ void Swarm::report_changes(const Record& record) {
 // Disconnects a process that uses a member's id with another incarnation: it gets the member's messages. It
 // stays out for as long as the member, if it lives, takes to be linked again.
 void Swarm::turn_away_squatters(const std::vector<Member>& members) {
-  const bool others = head_ && head_->members != members;
+  const bool others = head() && head()->members != members;
   for (const Member& m : members) {
-    if (others && is_member(head_->members, m.peer) && !names(head_->members, m)) {
+    if (others && is_member(head()->members, m.peer) && !names(head()->members, m)) {
       const auto same_id = [&](const Member& old) { return old.peer == m.peer; };
-      barred_.supersede(*std::ranges::find_if(head_->members, same_id));
+      barred_.supersede(*std::ranges::find_if(head()->members, same_id));
     }
     if (roster_.is_open(m.peer) && !roster_.is_open(m)) turn_away(m.peer);
   }
@@ -224,24 +224,26 @@ void Swarm::turn_away(PeerId squatter) {
 void Swarm::on_taken(Instant now, const Member& caller, bool founds) {
   wake(now);
   if (!roster_.is_open(caller.peer) || roster_.is_open(caller)) return;
-  const bool member = head_ && names(head_->members, caller);
+  const bool member = head() && names(head()->members, caller);
   // All who wait for the history to begin wait for the founder: another process under its id would keep it
   // from them.
-  const bool awaited = founds && !head_ && standing_ == Standing::fresh &&
+  const bool awaited = founds && !head() && standing_ == Standing::fresh &&
                        !(founder_ && roster_.is_open(*founder_) && founder_->peer == caller.peer);
   if (member || awaited) turn_away(caller.peer);
 }
 
 bool Swarm::may_link(const Member& process) const {
-  return (head_ && names(head_->members, process)) || !barred_.bars(now_, process);
+  return (head() && names(head()->members, process)) || !barred_.bars(now_, process);
 }
 
 void Swarm::adopt(const Record& record) {
-  const Digest digest = digest_of(record);
-  const bool again = head_ && digest == head_digest_;
   turn_away_squatters(record.members);
-  head_ = record;
-  head_digest_ = digest;
+  begin_round(history_.begin(record));
+}
+
+// again: the state was taken anew, and what was said of this round before is still in the world.
+void Swarm::begin_round(bool again) {
+  const Record& record = *head();
   head_since_ = now_;
   std::erase_if(lost_, [&](PeerId peer) { return !is_member(record.members, peer); });
   for (const Member& m : record.members) {
@@ -254,12 +256,10 @@ void Swarm::adopt(const Record& record) {
     ended_ = true;
   }
   standing_ = !member ? Standing::ready : leaving_ ? Standing::leaving : Standing::member;
-  if (record.round > 0) parameters_.reset();
-  mean_.reset();
   lead_.reset();
   resends_.begin_round();
   called_at_ = kNever;
-  if (again) {  // the state was taken anew: what was said of this round before is still in the world
+  if (again) {
     work_.start_over();
     acceptor_.start_over();
     return;
@@ -268,7 +268,6 @@ void Swarm::adopt(const Record& record) {
   acceptor_ = Acceptor();
   at_the_end_.clear();
   lead_again_at_ = {};
-  led_.reset();
 }
 
 void Swarm::out_of_step(std::string why) {
@@ -280,11 +279,11 @@ void Swarm::out_of_step(std::string why) {
 }
 
 void Swarm::found_when_all_are_here() {
-  if (!options_.founder || standing_ != Standing::fresh || !parameters_) return;
+  if (!options_.founder || standing_ != Standing::fresh || !history_.parameters()) return;
   if ((options_.returns && !goes_on_alone_) || fresh_.size() + 1 < options_.wait_for) return;
   std::vector<Member> members = {options_.self};
   for (PeerId peer : fresh_) members.push_back(roster_.process(peer));
-  Record record = genesis(options_.run, *parameters_, std::move(members));
+  Record record = genesis(options_.run, *history_.parameters(), std::move(members));
   record.minority = options_.returns;
   if (record.minority) record.awaited = {kUnknownPeer};
   broadcast(Commit{record});
@@ -298,7 +297,7 @@ void Swarm::found_when_all_are_here() {
 bool Swarm::takes_part() const {
   const bool follows =
       standing_ == Standing::ready || standing_ == Standing::member || standing_ == Standing::leaving;
-  return follows && head_ && !ended_;
+  return follows && head() && !ended_;
 }
 
 Member Swarm::process(PeerId peer) const {
@@ -310,12 +309,12 @@ bool Swarm::is_here(const Member& member) const {
 }
 
 std::optional<PeerId> Swarm::leader() const {
-  if (!head_ || head_->members.empty()) return std::nullopt;
-  const Member& owner = ballot_owner(head_->members, acceptor_.promised());
+  if (!head() || head()->members.empty()) return std::nullopt;
+  const Member& owner = ballot_owner(head()->members, acceptor_.promised());
   if (is_here(owner)) return owner.peer;
-  const auto first =
-      std::find_if(head_->members.begin(), head_->members.end(), [&](const Member& m) { return is_here(m); });
-  return first == head_->members.end() ? std::nullopt : std::optional(first->peer);
+  const auto first = std::find_if(head()->members.begin(), head()->members.end(),
+                                  [&](const Member& m) { return is_here(m); });
+  return first == head()->members.end() ? std::nullopt : std::optional(first->peer);
 }
 
 bool Swarm::presumed_live(PeerId peer) const {
@@ -325,36 +324,34 @@ bool Swarm::presumed_live(PeerId peer) const {
 // A joiner gets work when whoever reduces it can be reached.
 bool Swarm::is_knotted() const {
   if (standing_ != Standing::ready || now_ - head_since_ >= kMeshing) return true;
-  return std::ranges::all_of(head_->members, [&](const Member& m) { return is_here(m); });
+  return std::ranges::all_of(head()->members, [&](const Member& m) { return is_here(m); });
 }
 
 void Swarm::consider_leading() {
   const bool member = standing_ == Standing::member || standing_ == Standing::leaving;
-  if (lead_ || ended_ || !member || now_ < lead_again_at_ || head_->last) return;
-  const auto first = std::find_if(head_->members.begin(), head_->members.end(),
+  if (lead_ || ended_ || !member || now_ < lead_again_at_ || head()->last) return;
+  const auto first = std::find_if(head()->members.begin(), head()->members.end(),
                                   [&](const Member& m) { return is_here(m) || presumed_live(m.peer); });
   // Those who promised this peer to follow it wait for it, whoever else is here.
   const bool awaited =
-      acceptor_.promised() > 0 && ballot_owner(head_->members, acceptor_.promised()).is(options_.self);
-  const bool its_turn = first != head_->members.end() && first->is(options_.self);
+      acceptor_.promised() > 0 && ballot_owner(head()->members, acceptor_.promised()).is(options_.self);
+  const bool its_turn = first != head()->members.end() && first->is(options_.self);
   if (!its_turn && !awaited) return;
-  const bool undisputed = its_turn && first == head_->members.begin() && acceptor_.promised() == 0 && !led_;
-  const Ballot above = std::max(acceptor_.promised(), led_.value_or(0));
-  const Ballot ballot = undisputed ? 0 : next_ballot(head_->members, options_.self.peer, above);
-  led_ = ballot;
+  const bool is_first = its_turn && first == head()->members.begin();
+  const Ballot ballot = acceptor_.bid(head()->members, options_.self, is_first);
   // A run that begins anew from a checkpoint waits for company as one that begins from nothing does.
   const std::uint32_t wait_for = waits_for_company_ ? options_.wait_for : 0;
   lead_.emplace(
       Lead::Options{options_.self, options_.lease, options_.segments, options_.rounds, wait_for,
                     options_.patience, expected_reduce_, options_.shares, options_.rarely, last_shares_},
-      *head_, ballot, now_);
-  Event event{now_, Phase::lead, head_->round + 1};
+      *head(), ballot, now_);
+  Event event{now_, Phase::lead, head()->round + 1};
   event.numbers = {{"ballot", ballot}};
   events_.push_back(std::move(event));
   lead_knows_ = roster_.version();
   lead_->hold_back_for(held_back_for_);
   lead_->set_live(now_, live());
-  if (undisputed) send_progress();
+  if (ballot == 0) send_progress();
 }
 
 Lead::Live Swarm::live() const {
@@ -366,7 +363,7 @@ Lead::Live Swarm::live() const {
 void Swarm::leave_a_lost_lead() {
   if (!lead_ || (acceptor_.promised() <= lead_->ballot() && !lead_->resigned())) return;
   if (!lead_->resigned()) lead_again_at_ = now_ + kYield;
-  led_ = std::max(led_.value_or(0), lead_->outbid());
+  acceptor_.outbid(lead_->outbid());
   lead_.reset();
 }
 
@@ -377,7 +374,7 @@ void Swarm::hold_back() {
   if (!lead_) return;
   for (PeerId peer : held_back_for_) {
     if (std::ranges::find(before, peer) != before.end()) continue;
-    events_.push_back({now_, Phase::wait, head_->round + 1, peer,
+    events_.push_back({now_, Phase::wait, head()->round + 1, peer,
                        "it lost ground twice: no leases go out before it has the state of the run"});
   }
   lead_->hold_back_for(held_back_for_);
@@ -401,7 +398,7 @@ void Swarm::drive_lead() {
 void Swarm::consider_leaving() {
   if (!leaving_ || ended_) return;
   if (takes_part() && standing_ == Standing::leaving) {
-    for (const Member& m : head_->members) {
+    for (const Member& m : head()->members) {
       if (m.is(options_.self) || !is_here(m)) continue;
       const std::optional<Heartbeat> last = roster_.last_heartbeat(m.peer);
       if (!last || last->standing != Standing::leaving) return;

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/acceptor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "swarm/quorum.h"
+
+namespace tw::swarm {
+namespace {
+
+std::pair<Ballot, std::uint32_t> number_taken(const Plan& plan) { return {plan.ballot, plan.version}; }
+
+}  // namespace
+
+void Acceptor::enter(Stage next) {
+  TW_CHECK(next != Stage::idle);
+  TW_CHECK(plan_.has_value());
+  TW_CHECK((next == Stage::complete) == mean_.has_value());
+  TW_CHECK(next != Stage::complete || averages());
+  TW_CHECK(plan_->ballot <= promised_);
+  TW_CHECK(!accepted_ || number_taken(accepted_->plan) <= number_taken(*plan_));
+  stage_ = next;
+}
+
+Acceptor::Answer Acceptor::answer(const std::vector<Member>& members, const Member& from,
+                                  Ballot ballot) const {
+  if (!ballot_owner(members, ballot).is(from)) return Answer::ignore;
+  return ballot >= promised_ ? Answer::follow : Answer::bid_higher;
+}
+
+void Acceptor::promise(Ballot ballot) { promised_ = std::max(promised_, ballot); }
+
+Promise Acceptor::word(Ballot ballot, Progress progress) const {
+  return {ballot, std::move(progress), plan_, accepted_};
+}
+
+bool Acceptor::take(const Plan& plan) {
+  if (plan.ballot < promised_) return false;
+  if (accepted_ && number_taken(plan) < number_taken(accepted_->plan)) return false;
+  if (averages() && plan_->ballot == plan.ballot && plan_->version >= plan.version) return false;
+  promised_ = plan.ballot;
+  plan_ = plan;
+  mean_.reset();
+  enter(Stage::averaging);
+  return true;
+}
+
+void Acceptor::complete(const Digest& mean) {
+  if (!averages()) return;
+  mean_ = mean;
+  enter(Stage::complete);
+}
+
+std::optional<Vote> Acceptor::vote() {
+  if (stage_ != Stage::complete || plan_->ballot < promised_) return std::nullopt;
+  accepted_ = Accepted{*plan_, *mean_};
+  return Vote{plan_->draft.round, plan_->ballot, plan_->version, *mean_};
+}
+
+std::optional<Record> Acceptor::expected() const {
+  if (stage_ != Stage::complete) return std::nullopt;
+  Record decided = plan_->draft;
+  decided.mean = *mean_;
+  return decided;
+}
+
+void Acceptor::start_over() {
+  mean_.reset();
+  if (plan_) enter(Stage::again);
+}
+
+Ballot Acceptor::bid(const std::vector<Member>& members, const Member& self, bool first) {
+  const bool undisputed = first && promised_ == 0 && !led_;
+  const Ballot above = std::max(promised_, led_.value_or(0));
+  const Ballot ballot = undisputed ? 0 : next_ballot(members, self.peer, above);
+  TW_CHECK(ballot_owner(members, ballot).is(self));
+  led_ = ballot;
+  return ballot;
+}
+
+void Acceptor::outbid(Ballot ballot) { led_ = std::max(led_.value_or(0), ballot); }
+
+}  // namespace tw::swarm

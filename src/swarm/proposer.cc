@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/proposer.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "swarm/quorum.h"
+#include "wire/frame.h"
+
+namespace tw::swarm {
+namespace {
+
+std::pair<Ballot, std::uint32_t> number_proposed(const Plan& plan) { return {plan.ballot, plan.version}; }
+
+bool may_follow(Proposer::Stage now, Proposer::Stage next) {
+  using Stage = Proposer::Stage;
+  switch (next) {
+    case Stage::preparing:
+      return false;
+    case Stage::open:
+      return now == Stage::preparing || now == Stage::proposed;
+    case Stage::bound:
+      return now == Stage::preparing;
+    case Stage::proposed:
+      return now == Stage::open || now == Stage::bound || now == Stage::proposed;
+    case Stage::decided:
+      return now == Stage::proposed;
+  }
+  return false;
+}
+
+/// Whether both make the same record but for its mark and its mean.
+bool finishes(const Record& draft, const Record& voted_for) {
+  return draft.round == voted_for.round && draft.parent == voted_for.parent &&
+         draft.members == voted_for.members && draft.contributors == voted_for.contributors;
+}
+
+}  // namespace
+
+Proposer::Proposer(const Record& head, Ballot ballot)
+    : members_(head.members),
+      round_(head.round + 1),
+      ballot_(ballot),
+      stage_(ballot == 0 ? Stage::open : Stage::preparing) {}
+
+void Proposer::enter(Stage next) {
+  TW_CHECK(may_follow(stage_, next));
+  TW_CHECK(next != Stage::bound || bound_.has_value());
+  TW_CHECK(next != Stage::open || !bound_.has_value());
+  TW_CHECK(next != Stage::proposed || plan_.has_value());
+  TW_CHECK(decision_.has_value() == (next == Stage::decided));
+  stage_ = next;
+}
+
+bool Proposer::is_here(const Member& process) const {
+  const auto here = here_.find(process.peer);
+  return here != here_.end() && here->second == process.incarnation;
+}
+
+bool Proposer::has_quorum(const std::set<PeerId>& peers) const { return is_quorum(members_, peers); }
+
+// ---- promises
+
+Proposer::Heard Proposer::on_promise(const Member& from, const Promise& promise) {
+  if (!names(members_, from) || promise.ballot < ballot_) return Heard::nothing;
+  if (promise.ballot > ballot_) {
+    outbid_by(promise.ballot);
+    return Heard::outbid;
+  }
+  if (stage_ != Stage::preparing) return Heard::late;  // its progress will come
+  promises_[from.peer] = promise;
+  return Heard::counted;
+}
+
+void Proposer::refresh(PeerId from, const Progress& progress) {
+  if (const auto promise = promises_.find(from); promise != promises_.end())
+    promise->second.progress = progress;
+}
+
+Proposer::Start Proposer::begin(bool minority) {
+  TW_CHECK(stage_ == Stage::preparing);
+  for (const Member& m : members_) {
+    if (is_here(m) && !promises_.contains(m.peer)) return Start::waits;
+  }
+  std::set<PeerId> promised;
+  for (const auto& [peer, promise] : promises_) promised.insert(peer);
+  if (!has_quorum(promised) && !minority) return Start::waits;
+
+  const Accepted* newest = newest_accepted();
+  if (newest == nullptr) {
+    enter(Stage::open);
+    return Start::open;
+  }
+  keepers_ = keepers_of(*newest);
+  if (keepers_.empty()) {
+    resign();
+    return Start::stuck;
+  }
+  bound_ = *newest;
+  enter(Stage::bound);
+  return Start::bound;
+}
+
+const Accepted* Proposer::newest_accepted() const {
+  const Accepted* newest = nullptr;
+  for (const auto& [peer, promise] : promises_) {
+    if (!promise.accepted) continue;
+    const Accepted& accepted = *promise.accepted;
+    if (!newest || number_proposed(accepted.plan) > number_proposed(newest->plan)) newest = &accepted;
+  }
+  return newest;
+}
+
+std::set<PeerId> Proposer::keepers_of(const Accepted& accepted) const {
+  std::set<PeerId> keepers;
+  for (const auto& [peer, promise] : promises_) {
+    if (promise.accepted && promise.accepted->mean == accepted.mean && here_.contains(peer) &&
+        contribution_set(promise.accepted->plan.draft) == contribution_set(accepted.plan.draft)) {
+      keepers.insert(peer);
+    }
+  }
+  return keepers;
+}
+
+// ---- plans
+
+const Plan& Proposer::propose(Plan plan) {
+  TW_CHECK(!bound_ || finishes(plan.draft, bound_->plan.draft));
+  plan.ballot = ballot_;
+  plan.version = ++version_;
+  votes_.clear();
+  plan_ = std::move(plan);
+  enter(Stage::proposed);
+  return *plan_;
+}
+
+void Proposer::reopen() { enter(Stage::open); }
+
+// ---- votes
+
+bool Proposer::on_vote(const Member& from, const Vote& vote) {
+  const bool counts = stage_ == Stage::proposed && vote.round == round_ && vote.ballot == ballot_ &&
+                      vote.version == version_ && is_here(from);
+  if (counts) votes_[from.peer] = {from.incarnation, vote.mean};
+  return counts;
+}
+
+std::set<PeerId> Proposer::voters() const {
+  std::set<PeerId> peers;
+  for (const auto& [peer, voice] : votes_) {
+    const auto here = here_.find(peer);
+    if (here != here_.end() && here->second == voice.incarnation) peers.insert(peer);
+  }
+  return peers;
+}
+
+Proposer::Count Proposer::count() const {
+  using Outcome = Count::Outcome;
+  const auto waits_for = [&](PeerId peer) { return here_.contains(peer) && !votes_.contains(peer); };
+  if (std::ranges::any_of(plan_->participants, waits_for)) return {Outcome::waits};
+  const std::set<PeerId> agreed = voters();
+  if (agreed.empty()) return {Outcome::waits};
+  // Every peer decodes the same bytes; one that has another mean has a broken memory.
+  const auto mean_of = [&](PeerId peer) { return votes_.at(peer).mean; };
+  for (PeerId peer : agreed) {
+    if (mean_of(peer) == mean_of(*agreed.begin())) continue;
+    const auto same = [&](PeerId other) { return mean_of(other) == mean_of(peer); };
+    const bool outvoted = 2 * std::ranges::count_if(agreed, same) <= std::ssize(agreed);
+    return {Outcome::differ, outvoted ? peer : *agreed.begin()};
+  }
+  std::set<PeerId> members;
+  for (const Member& m : members_) {
+    if (agreed.contains(m.peer) && is_here(m)) members.insert(m.peer);
+  }
+  const bool enough = has_quorum(members) || plan_->draft.minority;
+  return {enough ? Outcome::agreed : Outcome::too_few};
+}
+
+void Proposer::decide() {
+  TW_CHECK(stage_ == Stage::proposed && count().outcome == Count::Outcome::agreed);
+  decision_ = plan_->draft;
+  decision_->mean = votes_.at(*voters().begin()).mean;
+  enter(Stage::decided);
+}
+
+// ---- the end of a ballot
+
+void Proposer::outbid_by(Ballot ballot) {
+  outbid_ = std::max(outbid_, ballot);
+  resigned_ = true;
+}
+
+}  // namespace tw::swarm
