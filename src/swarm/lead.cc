@@ -430,10 +430,7 @@ void Lead::commit_when_agreed() {
     if (enough_live()) {
       resigned_ = true;
     }  // there are enough, but this plan does not name them
-    if (!minority_ || resigned_) return;
-    Plan plan = *plan_;
-    plan.draft.minority = true;
-    propose(std::move(plan));
+    if (minority_ && !resigned_) propose_without_majority();
     return;
   }
   if (is_first_bid() && rarely(options_.rarely, "lead.resign_at_commit")) {
@@ -443,6 +440,24 @@ void Lead::commit_when_agreed() {
   committed_ = plan_->draft;
   committed_->mean = mean;
   stage_ = Stage::decided;
+}
+
+// Whoever drew up this plan counted on members that are not here. Were they named in its record, the next
+// round would wait for a majority of them once more, and whoever was started again in the place of one of
+// them would be turned away.
+void Lead::propose_without_majority() {
+  Plan plan = *plan_;
+  plan.draft.minority = true;
+  const bool knows_the_state = seen_.contains(options_.self.peer);
+  if (std::vector<Member> here = knows_the_state ? next_members() : std::vector<Member>{}; !here.empty()) {
+    for (const Member& m : here) {
+      if (std::ranges::find(plan.participants, m.peer) == plan.participants.end())
+        plan.participants.push_back(m.peer);
+    }
+    plan.draft.members = std::move(here);
+    options_.shares.mend(plan, options_.segments, hands(plan));
+  }
+  propose(std::move(plan));
 }
 
 void Lead::step(Instant now) {

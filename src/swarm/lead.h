@@ -164,6 +164,7 @@ class Lead {
   std::vector<PeerId> participants() const;
   std::set<PeerId> voters() const;
   void commit_when_agreed();
+  void propose_without_majority();
   void leave_out(PeerId peer, const std::string& why);
   void out(PeerId peer);
   void refuse_work_of(PeerId peer, const std::string& why);
