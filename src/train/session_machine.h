@@ -113,6 +113,7 @@ class Session::Machine final : public NetworkEvents {
   double own_samples(const Record& record) const;
 
   // ---- session_sync.cc
+  void leave_round();
   bool has_history() const;
   void begin_catch_up();
   void poll_fetch();
@@ -129,6 +130,7 @@ class Session::Machine final : public NetworkEvents {
   void wait_for_others(std::string found);
   void resume(StateImage checkpoint);
   void begin_anew_from_tip();
+  void go_on_from_tip();
   std::vector<PeerId> sources() const;
 
   /// Runs on the compute thread with the train state, then `done` on the loop thread, unless the session is
