@@ -19,6 +19,7 @@
 #include "sync/donor.h"
 #include "sync/fetch.h"
 #include "sync/ground.h"
+#include "train/alarm.h"
 #include "train/counted_time.h"
 #include "train/return_wait.h"
 #include "train/session.h"
@@ -205,7 +206,7 @@ class Session::Machine final : public NetworkEvents {
   std::shared_ptr<CheckpointStore> checkpoints_;  // owners: this and the disk job under way
 
   // time and end
-  Instant armed_ = kNever;
+  Alarm alarm_{doors_.clock, [this] { on_timer(); }};
   Instant hopeless_since_ = kNever;
   std::string last_rejection_;  // since somebody was reached last
   std::set<std::string>
