@@ -247,6 +247,17 @@ TEST_F(ReductionTest, names_whoever_sends_values_that_are_not_finite_once) {
   EXPECT_TRUE(reduction.on_scatter(kOther, scatter(0, 3.0F))) << "the bad segment was not kept";
 }
 
+TEST_F(ReductionTest, names_whoever_sends_a_mean_of_its_site_that_is_not_finite) {
+  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  Gather of_site = gather(plan_of_two(), 0, std::nanf(""));
+  of_site.of_site = true;
+  EXPECT_THAT(why(reduction.on_gather(kOther, of_site)), HasSubstr("NaN"));
+  EXPECT_THAT(unfit(), ElementsAre("not finite 2"));
+  of_site = gather(plan_of_two(), 0, 3.0F);
+  of_site.of_site = true;
+  EXPECT_TRUE(reduction.on_gather(kOther, of_site)) << "the bad segment was not kept";
+}
+
 TEST_F(ReductionTest, names_itself_when_its_own_values_are_not_finite) {
   ones[3] = std::nanf("");
   reduction.contribute(0, {ones}, 1);

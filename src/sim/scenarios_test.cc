@@ -71,7 +71,8 @@ std::string file_name(const testing::TestParamInfo<const char*>& row) { return r
 
 INSTANTIATE_TEST_SUITE_P(Files, EveryScenario,
                          testing::Values("bulk", "disks", "hostile", "jumps", "kills", "lost_majority",
-                                         "partitions", "relaunch", "relaunch_few", "sites", "spot", "uneven"),
+                                         "partitions", "relaunch", "relaunch_few", "sites", "spot",
+                                         "thin_lines", "uneven"),
                          file_name);
 INSTANTIATE_TEST_SUITE_P(Files, Replay,
                          testing::Values("bulk", "disks", "hostile", "jumps", "kills", "lost_majority",
@@ -86,17 +87,11 @@ TEST(Corpus, of_seeds_that_once_broke_a_law_breaks_none) {
       {"kills", {256}},
       {"lost_majority", {166, 300181}},
       {"partitions", {252, 398}},
+      {"relaunch_few", {133, 348}},
   };
   for (const auto& [name, of_it] : seeds) {
     for (const std::uint64_t seed : of_it) expect_clean(scenario_of(name), seed, 1);
   }
-}
-
-/// All of seeds 1 to 100 but 7, 21 and 35, which take longer than L2 allows (docs/reliability.md).
-TEST(ThinLines, let_joiners_in_although_they_stay_slow) {
-  const Scenario scenario = scenario_of("thin_lines");
-  for (const auto& [first, count] : {std::pair(1, 6), {8, 13}, {22, 13}, {36, 65}})
-    expect_clean(scenario, static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(count));
 }
 
 TEST(LostMajority, makes_some_peers_go_on_alone_and_others_never_do) {

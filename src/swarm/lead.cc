@@ -382,9 +382,24 @@ void Lead::commit_when_agreed() {
 
 void Lead::mark_plan_of_few() {
   if (enough_live()) proposer_.resign();  // there are enough, but this plan does not name them
-  if (!minority_ || resigned()) return;
+  if (minority_ && !resigned()) propose_without_majority();
+}
+
+// The leader that made this plan counted on members that are not here. Were they named in its record, the
+// next round would wait for a majority of them once more, and processes started again in their place would be
+// turned away.
+void Lead::propose_without_majority() {
   Plan plan = *proposed();
   plan.draft.minority = true;
+  const bool knows_the_state = seen_.contains(options_.self.peer);
+  if (std::vector<Member> here = knows_the_state ? next_members() : std::vector<Member>{}; !here.empty()) {
+    for (const Member& m : here) {
+      if (std::ranges::find(plan.participants, m.peer) == plan.participants.end())
+        plan.participants.push_back(m.peer);
+    }
+    plan.draft.members = std::move(here);
+    options_.shares.mend(plan, options_.segments, hands(plan));
+  }
   propose(std::move(plan));
 }
 

@@ -169,6 +169,7 @@ class Lead {
   std::vector<PeerId> participants() const;
   void commit_when_agreed();
   void mark_plan_of_few();
+  void propose_without_majority();
   void leave_out(PeerId peer, const std::string& why);
   void out(PeerId peer);
   void refuse_work_of(PeerId peer, const std::string& why);

@@ -29,10 +29,12 @@ bool may_follow(Proposer::Stage now, Proposer::Stage next) {
   return false;
 }
 
-/// Whether both make the same record but for its mark and its mean.
+/// Whether both make the same record but for its mark and its mean. A record of few names the members that
+/// are here.
 bool finishes(const Record& draft, const Record& voted_for) {
   return draft.round == voted_for.round && draft.parent == voted_for.parent &&
-         draft.members == voted_for.members && draft.contributors == voted_for.contributors;
+         (draft.minority || draft.members == voted_for.members) &&
+         draft.contributors == voted_for.contributors;
 }
 
 }  // namespace

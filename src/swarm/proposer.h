@@ -75,7 +75,8 @@ class Proposer {
   /// few may do, and the record says so.
   Start begin(bool minority);
 
-  /// The plan that has to be finished, if any: contributions and members stay as they are.
+  /// The plan that has to be finished, if any: contributions stay as they are, and
+  /// members too, unless few decide.
   const std::optional<Accepted>& bound() const { return bound_; }
 
   /// The live peers that have the mean of the plan that has to be finished.

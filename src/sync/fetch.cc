@@ -22,6 +22,10 @@ constexpr Duration kOfferPatience = 500ms;
 constexpr Duration kFirstChunkPatience = 5s;
 constexpr Duration kLeastChunkPatience = 1s;
 
+/// Each time that a source is given up before a chunk of it comes, the next time takes twice as long, but no
+/// longer than so many times the first one.
+constexpr int kMostDoublings = 4;
+
 /// While others send, a source of which nothing comes is given up after so many windows of chunks.
 constexpr std::size_t kWindowsOfOthers = 2;
 
@@ -206,6 +210,8 @@ void Fetch::choose(Instant now) {
   if (chosen_ && content == chosen_content_) return;
   for (auto& [peer, source] : sources_) {
     source.asked.clear();
+    source.owed.clear();
+    source.times_given_up = 0;
     source.avoided_until.reset();
   }
   const auto first = std::find_if(sources_.begin(), sources_.end(), [&](const auto& entry) {
@@ -230,16 +236,24 @@ void Fetch::ask_for_chunks(Instant now) {
   for (bool progress = true; progress;) {
     progress = false;
     for (auto& [peer, source] : sources_) {
-      if (!serves(source) || source.avoided_until || source.asked.size() >= options_.window) continue;
-      if (!unasked_.empty()) {
+      const std::size_t under_way = source.asked.size() + source.owed.size();
+      if (!serves(source) || source.avoided_until || under_way >= options_.window) continue;
+      if (const std::optional<std::uint32_t> next = next_chunk_for(source)) {
         progress = true;
         if (rarely(options_.rarely, "fetch.other_source")) continue;
-        ask_for_chunk(now, peer, source, unasked_.extract(unasked_.begin()).value());
+        unasked_.erase(*next);
+        ask_for_chunk(now, peer, source, *next);
       } else if (source.asked.empty()) {
         relieve_slowest(now, peer, source);
       }
     }
   }
+}
+
+std::optional<std::uint32_t> Fetch::next_chunk_for(const Source& source) const {
+  const auto next =
+      std::ranges::find_if(unasked_, [&](std::uint32_t index) { return !source.owed.contains(index); });
+  return next == unasked_.end() ? std::nullopt : std::optional(*next);
 }
 
 void Fetch::ask_for_chunk(Instant now, PeerId peer, Source& source, std::uint32_t index) {
@@ -257,13 +271,27 @@ void Fetch::relieve_slowest(Instant now, PeerId peer, Source& idle) {
   auto& asked = slowest->second.asked;
   if (asked.size() <= options_.window / 4 + 1) return;
   for (auto rest = asked.size() / 2; rest > 0; --rest) {
-    ask_for_chunk(now, peer, idle, asked.extract(std::prev(asked.end())).key());
+    const std::uint32_t last = std::prev(asked.end())->first;
+    if (idle.owed.contains(last)) return;
+    asked.erase(last);
+    ask_for_chunk(now, peer, idle, last);
   }
 }
 
 void Fetch::release_asks(Source& source) {
   for (const auto& [index, at] : source.asked) unasked_.insert(index);
   source.asked.clear();
+}
+
+// What it was asked for may still come: to ask it for the same once more would put a second copy on a line
+// that is slow already. It is asked again when it was avoided for a while and nothing came from anybody: as
+// long as chunks come, be they of an object that is not wanted any more, the line of this peer is busy.
+void Fetch::give_up(Instant now, Source& source) {
+  for (const auto& [index, at] : source.asked) source.owed.insert(index);
+  release_asks(source);
+  source.given_up_last = now;
+  source.avoided_until = now + patience_with(source);
+  source.times_given_up = std::min(source.times_given_up + 1, kMostDoublings);
 }
 
 void Fetch::drop_offer(Source& source) {
@@ -297,6 +325,8 @@ void Fetch::on_chunk(Instant now, PeerId from, Chunk chunk) {
 void Fetch::store(Instant now, Source& source, Chunk chunk) {
   source.heard(now, pieces_);
   source.avoided_until.reset();
+  source.owed.erase(chunk.index);
+  source.times_given_up = 0;
   if (const auto asked = source.asked.find(chunk.index); asked != source.asked.end()) {
     const Duration took = now - asked->second;
     typical_ = typical_ ? *typical_ + (took - *typical_) / 8 : took;
@@ -314,10 +344,14 @@ Duration Fetch::chunk_patience() const {
   return typical_ ? std::max<Duration>(kLeastChunkPatience, 10 * *typical_) : kFirstChunkPatience;
 }
 
+Duration Fetch::patience_with(const Source& source) const {
+  return chunk_patience() * (1 << source.times_given_up);
+}
+
 Instant Fetch::given_up_at(const Source& source) const {
   const bool others_send = pieces_ - source.pieces_then >= kWindowsOfOthers * options_.window;
   const Instant quiet_since = others_send ? source.quiet_since : std::max(source.quiet_since, last_chunk_);
-  return quiet_since + chunk_patience();
+  return quiet_since + patience_with(source);
 }
 
 void Fetch::step(Instant now) {
@@ -337,11 +371,13 @@ void Fetch::step(Instant now) {
 /// object that is not wanted any more: the line of this peer may be what they all wait for.
 void Fetch::give_up_on_quiet(Instant now) {
   for (auto& [peer, source] : sources_) {
-    if (source.avoided_until && now >= *source.avoided_until) source.avoided_until.reset();
-    if (source.asked.empty()) continue;
+    if (source.avoided_until && now >= *source.avoided_until) {
+      source.avoided_until.reset();
+      if (last_chunk_ <= source.given_up_last) source.owed.clear();
+    }
+    if (source.avoided_until || (source.asked.empty() && source.owed.empty())) continue;
     if (now < given_up_at(source) && !rarely(options_.rarely, "fetch.timeout")) continue;
-    release_asks(source);
-    source.avoided_until = now + chunk_patience();
+    give_up(now, source);
   }
 }
 
@@ -350,8 +386,11 @@ Instant Fetch::next_step() const {
   Instant next = kNever;
   if (stage_ != Stage::fetching) return next;
   for (const auto& [peer, source] : sources_) {
-    if (!source.asked.empty()) next = std::min(next, given_up_at(source));
-    if (source.avoided_until) next = std::min(next, *source.avoided_until);
+    if (source.avoided_until) {
+      next = std::min(next, *source.avoided_until);
+    } else if (!source.asked.empty() || !source.owed.empty()) {
+      next = std::min(next, given_up_at(source));
+    }
   }
   return next;
 }

@@ -126,9 +126,12 @@ class Fetch {
     Digest content;                    ///< of the whole offer
     std::uint64_t offer_bytes = 0;     ///< in memory
     std::map<std::uint32_t, Instant> asked;  ///< chunks under way, no other source was asked for them
-    Instant quiet_since{};                   ///< last chunk, or first ask since there were none under way
-    std::uint64_t pieces_then = 0;           ///< of all sources, at quiet_since
-    std::optional<Instant> avoided_until;    ///< did not answer in time
+    std::set<std::uint32_t> owed;            ///< asked for and given up; they come if the line is merely slow
+    int times_given_up = 0;                  ///< since its last chunk
+    Instant given_up_last{};
+    Instant quiet_since{};                 ///< last chunk, or first ask since there were none under way
+    std::uint64_t pieces_then = 0;         ///< of all sources, at quiet_since
+    std::optional<Instant> avoided_until;  ///< did not answer in time
 
     void heard(Instant now, std::uint64_t pieces) {
       quiet_since = now;
@@ -149,11 +152,14 @@ class Fetch {
   void ask_for_chunks(Instant now);
   void ask_for_chunk(Instant now, PeerId peer, Source& source, std::uint32_t index);
   void relieve_slowest(Instant now, PeerId peer, Source& idle);
+  std::optional<std::uint32_t> next_chunk_for(const Source& source) const;
   void release_asks(Source& source);
+  void give_up(Instant now, Source& source);
   void drop_offer(Source& source);
   void store(Instant now, Source& source, Chunk chunk);
   void give_up_on_quiet(Instant now);
   Duration chunk_patience() const;
+  Duration patience_with(const Source& source) const;
   Instant given_up_at(const Source& source) const;
 
   Options options_;

@@ -217,6 +217,61 @@ TEST(Fetch, gives_a_slow_source_ten_times_the_usual_time_and_asks_it_again_later
   EXPECT_EQ(j.chunk_asks[kAnna].size(), before + 4);
 }
 
+TEST(Fetch, asks_a_slow_source_for_no_second_copy_of_what_it_owes) {
+  Joiner j;
+  const StateImage image = j.image(5);
+  j.want_state({kAnna, kBert});
+  j.offer(kAnna, offer_of(image));
+  j.offer(kBert, offer_of(image));
+  j.after(5s);
+  EXPECT_TRUE(j.fetch.waiting_for().empty()) << "both are given up";
+  const std::vector<ChunkAsk> owed = j.chunk_asks[kAnna];
+  ASSERT_EQ(owed.size(), 4U);
+  j.after(1s);
+  for (std::size_t i = owed.size(); i-- > 0;) j.chunk(kAnna, image, owed[i].index);
+  std::set<std::uint32_t> asked;
+  for (const ChunkAsk& ask : j.chunk_asks[kAnna])
+    EXPECT_TRUE(asked.insert(ask.index).second) << "chunk " << ask.index;
+  EXPECT_GT(asked.size(), owed.size()) << "it is slow, and goes on";
+}
+
+TEST(Fetch, asks_nobody_for_second_copies_as_long_as_its_line_is_busy_with_what_it_wanted_before) {
+  Joiner j;
+  Fetch::Options hasty = options();
+  hasty.rarely = [](std::string_view site) { return site == "fetch.timeout"; };
+  j.fetch = Fetch(hasty);
+  const StateImage before = j.image(4), image = j.image(5);
+  for (const StateImage& wanted : {before, image}) {
+    j.chunk_asks.clear();
+    j.want_state({kAnna});
+    j.offer(kAnna, offer_of(wanted));
+  }
+  for (std::uint32_t i = 0; i < 12; ++i) {
+    j.after(4s);
+    j.chunk(kAnna, before, i);
+  }
+  EXPECT_EQ(j.chunk_asks[kAnna].size(), 4U);
+  while (j.answer(kAnna, image)) {
+  }
+  EXPECT_TRUE(j.fetch.take_state());
+}
+
+TEST(Fetch, waits_twice_as_long_each_time_for_a_source_that_stays_silent) {
+  Joiner j;
+  const StateImage image = j.image(5);
+  j.want_state({kAnna});
+  j.offer(kAnna, offer_of(image));
+  std::size_t asks = 0;
+  for (const Duration patience : {5s, 10s, 20s, 40s, 80s, 80s}) {
+    asks += 4;
+    EXPECT_EQ(j.chunk_asks[kAnna].size(), asks);
+    EXPECT_EQ(j.fetch.next_step(), j.now + patience);
+    j.after(patience);
+    EXPECT_EQ(j.fetch.next_step(), j.now + patience) << "given up, and avoided as long";
+    j.after(patience);
+  }
+}
+
 TEST(Fetch, relieves_a_slow_source_of_its_queue_near_the_end) {
   Joiner j;
   j.fetch = Fetch(options(8));

@@ -184,7 +184,7 @@ void Session::Machine::on_open(PeerId peer, const Frame& hello) {
   if (reduction_) reduction_->on_new_link(peer);
   const Hello greeting = std::get<Hello>(decode(hello).value());
   const Member caller = caller_of(greeting);
-  waits_.on_open(caller.address);
+  waits_.on_answer(caller.address);
   swarm_->on_open(doors_.clock.now(), caller, greeting.founds);
   pump();
 }
@@ -247,10 +247,11 @@ void Session::Machine::on_refused(const std::string& address, const std::string&
   swarm_->on_refused(doors_.clock.now(), address);
   if (why.starts_with(kLinkedAlready)) {
     swarm_->on_linked_there(address);
+    waits_.on_answer(address);
   } else {
     const std::string before_cause = "cannot connect to " + address + ": ";
     const std::string cause = why.starts_with(before_cause) ? why.substr(before_cause.size()) : why;
-    waits_.on_refused(address, rejection ? rejection->words : cause);
+    waits_.on_refused(doors_.clock.now(), address, rejection ? rejection->words : cause);
   }
   if (nobody_there)
     last_rejection_ = why + "; is a peer running there, and does a firewall let it be reached?";
@@ -374,15 +375,10 @@ void Session::Machine::arm() {
   Instant next = std::min(swarm_->next_step(), fetch_->next_step());
   if (chunks_wait_) next = std::min(next, chunks_wait_until_);
   next = std::clamp(next, now, now + (probe_.is_under_way() ? Probe::kNudge : kTimer));
-  if (next >= armed_) return;
-  armed_ = next;
-  doors_.clock.at(next, [this, alive = std::weak_ptr<int>(alive_)] {
-    if (!alive.expired()) on_timer();
-  });
+  alarm_.set_by(next);
 }
 
 void Session::Machine::on_timer() {
-  armed_ = kNever;
   if (finished_) return;
   const Instant now = doors_.clock.now();
   swarm_->measured(meter_.line());

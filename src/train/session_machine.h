@@ -19,6 +19,7 @@
 #include "sync/donor.h"
 #include "sync/fetch.h"
 #include "sync/ground.h"
+#include "train/alarm.h"
 #include "train/counted_time.h"
 #include "train/return_wait.h"
 #include "train/session.h"
@@ -113,6 +114,7 @@ class Session::Machine final : public NetworkEvents {
   double own_samples(const Record& record) const;
 
   // ---- session_sync.cc
+  void leave_round();
   bool has_history() const;
   void begin_catch_up();
   void poll_fetch();
@@ -132,6 +134,7 @@ class Session::Machine final : public NetworkEvents {
   void wait_for_others(std::string found);
   void resume(StateImage checkpoint);
   void begin_anew_from_tip();
+  void go_on_from_tip();
   std::vector<PeerId> sources() const;
 
   /// Runs on the compute thread with the train state, then `done` on the loop thread, unless the session is
@@ -208,7 +211,7 @@ class Session::Machine final : public NetworkEvents {
   std::shared_ptr<CheckpointStore> checkpoints_;  // owners: this and the disk job under way
 
   // time and end
-  Instant armed_ = kNever;
+  Alarm alarm_{doors_.clock, [this] { on_timer(); }};
   Instant hopeless_since_ = kNever;
   std::string last_rejection_;  // since somebody was reached last
   std::set<std::string>

@@ -29,17 +29,22 @@ std::vector<PeerId> Session::Machine::sources() const {
 
 void Session::Machine::act(const CatchUp& catch_up) {
   emit(Phase::restore, round_, catch_up.why);
-  reduction_.reset();
-  early_bulk_.clear();
-  early_bytes_.clear();
+  leave_round();
   if (return_.stage() == ReturnWait::Stage::waiting) return_.end();
-  round_ = 0;
-  called_at_ = kNever;
   catching_up_ = true;
   caught_up_since_ = doors_.clock.now();
   last_applied_at_ = kNever;  // if that record was the last one, it may not be so in the history that goes on
   ground_.step_back();
   if (updates_under_way_ == 0) begin_catch_up();
+}
+
+// What was averaged of it belongs to a history that this peer does not go on with.
+void Session::Machine::leave_round() {
+  reduction_.reset();
+  early_bulk_.clear();
+  early_bytes_.clear();
+  round_ = 0;
+  called_at_ = kNever;
 }
 
 bool Session::Machine::has_history() const { return tip_ && tip_->record.run == run_; }
@@ -312,6 +317,24 @@ void Session::Machine::resume(StateImage checkpoint) {
 void Session::Machine::begin_anew_from_tip() {
   const bool has_state = tip_ && !catching_up_ && updates_under_way_ == 0;
   if (!has_state || goes_before(swarm_->best_told(), rank_of(tip_->record))) return;
+  leave_round();
+  catching_up_ = restoring_ = true;
+  caught_up_since_ = doors_.clock.now();
+  // The round that it is in has the number of the first one of what begins, and its sums are not wanted
+  // there.
+  compute<Digest>(
+      {Wait::Kind::restoring}, 0,
+      [parameters = tip_->parameters](TrainState& state) {
+        state.forget_sums();
+        return parameters;
+      },
+      [this](Digest, Duration) {
+        restoring_ = false;
+        if (swarm_->standing() != Standing::syncing) go_on_from_tip();  // else others were found meanwhile
+      });
+}
+
+void Session::Machine::go_on_from_tip() {
   Tip anew{begun_anew(tip_->record, {{options_.self, address_, options_.incarnation, options_.site}}),
            tip_->parameters};
   Event event{doors_.clock.now(), Phase::restore, anew.record.round};

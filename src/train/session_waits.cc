@@ -77,12 +77,13 @@ Wait Session::Machine::wait_for_segments() const {
 Wait Session::Machine::with_addresses(Wait wait) const {
   if (wait.kind == Wait::Kind::answer) {
     for (const std::string& address : options_.join) {
-      if (!wait.unanswered) wait.unanswered = waits_.unanswered(address);
+      if (!wait.unanswered) wait.unanswered = waits_.unanswered(doors_.clock.now(), address);
     }
     if (!wait.unanswered && !options_.join.empty()) wait.unanswered = {options_.join.front(), {}, 0};
   } else if (wait.kind == Wait::Kind::members || wait.kind == Wait::Kind::majority) {
     for (const PeerId peer : wait.peers) {
-      if (!wait.unanswered) wait.unanswered = waits_.unanswered(swarm_->roster().process(peer).address);
+      const std::string address = swarm_->roster().process(peer).address;
+      if (!wait.unanswered) wait.unanswered = waits_.unanswered(doors_.clock.now(), address);
     }
   }
   if (hopeless_since_ != kNever) wait.left = gives_up_after() - (doors_.clock.now() - hopeless_since_);

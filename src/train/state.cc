@@ -143,8 +143,12 @@ Result<Digest> TrainState::restore(const StateImage& image) {
   const Status thawed = thaw(image, parts());
   if (!thawed.ok()) return thawed.error();
   std::fill(residual_.begin(), residual_.end(), 0.0F);
-  for (auto& [number, slot] : slots_) slot.round = 0;  // sums over other parameters are worth nothing now
+  forget_sums();  // over other parameters they are worth nothing now
   return image.parameters;
+}
+
+void TrainState::forget_sums() {
+  for (auto& [number, slot] : slots_) slot.round = 0;
 }
 
 Evaluation TrainState::evaluate(WorkMeter& meter) { return trainer_.evaluate(parameters_, meter); }

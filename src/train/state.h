@@ -68,6 +68,9 @@ class TrainState {
   /// restore succeeds.
   Result<Digest> restore(const StateImage& image);
 
+  /// Gradient sums of any round: what is accumulated next begins at zero, whichever round it is of.
+  void forget_sums();
+
   Evaluation evaluate(WorkMeter& meter);
 
   static constexpr std::uint32_t kCarrier = 0;

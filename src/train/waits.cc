@@ -42,19 +42,22 @@ Duration OwnWork::usual(Wait::Kind kind) const {
   return found == usual_.end() ? Duration{} : found->second;
 }
 
-void Waits::on_refused(const std::string& address, const std::string& cause) {
-  if (unanswered_.size() >= kMostAddresses && !unanswered_.contains(address)) return;
-  Wait::Unanswered& dial = unanswered_[address];
-  dial.address = address;
-  dial.cause = cause;
-  ++dial.attempts;
+void Waits::on_refused(Instant now, const std::string& address, const std::string& cause) {
+  std::erase_if(unanswered_, [&](const auto& dials) { return now - dials.second.last >= kDialledNoMore; });
+  Dials& dials = unanswered_[address];
+  dials.last = now;
+  dials.known.address = address;
+  dials.known.cause = cause;
+  ++dials.known.attempts;
+  if (unanswered_.size() <= kMostAddresses) return;
+  unanswered_.erase(
+      std::ranges::min_element(unanswered_, {}, [](const auto& entry) { return entry.second.last; }));
 }
 
-void Waits::on_open(const std::string& address) { unanswered_.erase(address); }
-
-std::optional<Wait::Unanswered> Waits::unanswered(const std::string& address) const {
+std::optional<Wait::Unanswered> Waits::unanswered(Instant now, const std::string& address) const {
   const auto found = unanswered_.find(address);
-  return found == unanswered_.end() ? std::nullopt : std::optional(found->second);
+  if (found == unanswered_.end() || now - found->second.last >= kDialledNoMore) return std::nullopt;
+  return found->second.known;
 }
 
 Duration Waits::told_first_after() const {

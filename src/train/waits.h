@@ -54,22 +54,34 @@ class Waits {
 
   const OwnWork& disk() const { return disk_; }
 
-  /// A dial came to nothing; told as long as nobody has answered there.
-  void on_refused(const std::string& address, const std::string& cause);
-  void on_open(const std::string& address);
-  std::optional<Wait::Unanswered> unanswered(const std::string& address) const;
+  /// A dial came to nothing; told as long as nobody has answered there and dials go on.
+  void on_refused(Instant now, const std::string& address, const std::string& cause);
 
+  /// Somebody answered there: a link was opened, or there was one already.
+  void on_answer(const std::string& address) { unanswered_.erase(address); }
+
+  std::optional<Wait::Unanswered> unanswered(Instant now, const std::string& address) const;
+
+  /// Beyond it the one that was dialled longest ago is forgotten.
   static constexpr std::size_t kMostAddresses = 64;
+  /// Since the last dial. A wanted peer is dialled again after 5 s at most (swarm/roster.cc); a dial
+  /// takes 10 s at most.
+  static constexpr Duration kDialledNoMore = std::chrono::minutes(1);
 
   /// To be called with every tick. An event once `wait` has lasted for 4 s, and again whenever it has lasted
   /// for half as long again. A microbatch is told of only when it takes three times as long as usual.
   std::optional<Event> watch(Instant now, Round round, const Wait& wait);
 
  private:
+  struct Dials {
+    Wait::Unanswered known;
+    Instant last{};
+  };
+
   Duration told_first_after() const;
 
   OwnWork compute_, disk_;
-  std::map<std::string, Wait::Unanswered> unanswered_;
+  std::map<std::string, Dials> unanswered_;  ///< by address
   Wait last_;
   Round round_ = 0;
   Instant since_{};

@@ -71,15 +71,34 @@ TEST(OwnWork, is_the_job_that_runs_with_what_its_meter_says) {
   EXPECT_EQ(work.usual(Wait::Kind::evaluating), 8s);
 }
 
+Instant at(Duration time) { return Instant{} + time; }
+
 TEST(UnansweredDials, count_until_somebody_answers_there) {
   Waits waits;
-  waits.on_refused("a:1", "Connection refused");
-  waits.on_refused("a:1", "timed out");
-  EXPECT_EQ(waits.unanswered("a:1"), (Wait::Unanswered{"a:1", "timed out", 2}));
-  waits.on_open("a:1");
-  EXPECT_FALSE(waits.unanswered("a:1"));
-  for (std::size_t i = 0; i < 2 * Waits::kMostAddresses; ++i) waits.on_refused(std::to_string(i), "");
-  EXPECT_FALSE(waits.unanswered(std::to_string(2 * Waits::kMostAddresses - 1)));
+  waits.on_refused(at(0s), "a:1", "Connection refused");
+  waits.on_refused(at(5s), "a:1", "timed out");
+  EXPECT_EQ(waits.unanswered(at(5s), "a:1"), (Wait::Unanswered{"a:1", "timed out", 2}));
+  waits.on_answer("a:1");
+  EXPECT_FALSE(waits.unanswered(at(5s), "a:1"));
+}
+
+TEST(UnansweredDials, are_forgotten_when_nobody_dials_there_any_more) {
+  Waits waits;
+  waits.on_refused(at(0s), "a:1", "timed out");
+  EXPECT_TRUE(waits.unanswered(at(59s), "a:1"));
+  EXPECT_FALSE(waits.unanswered(at(60s), "a:1"));
+  waits.on_refused(at(60s), "a:1", "timed out");
+  EXPECT_EQ(waits.unanswered(at(60s), "a:1")->attempts, 1U) << "what comes later is counted anew";
+}
+
+TEST(UnansweredDials, are_kept_of_so_many_addresses_and_of_those_dialled_last) {
+  Waits waits;
+  for (std::size_t i = 0; i <= Waits::kMostAddresses; ++i)
+    waits.on_refused(at(10ms * i), std::to_string(i), "");
+  const Instant now = at(1s);
+  EXPECT_FALSE(waits.unanswered(now, "0"));
+  for (std::size_t i = 1; i <= Waits::kMostAddresses; ++i)
+    EXPECT_TRUE(waits.unanswered(now, std::to_string(i))) << i;
 }
 
 }  // namespace

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "swarm/test_council.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+/// Peer 2 takes over round 7 from 1, which is gone. Another process runs under the id of 3.
+struct Replaced {
+  Replaced() {
+    council.lose(1);
+    council.lose(3);
+    council.live[PeerId{3}] = kAnother;
+    council.candidates.insert(3);
+    council.lead.set_live(council.now, council.live);
+  }
+
+  /// What 2 has voted for: all of the round by itself.
+  Accepted accepted() const {
+    Plan plan;
+    plan.version = 1;
+    plan.draft.run = council.head.run;
+    plan.draft.round = 7;
+    plan.draft.parent = digest_of(council.head);
+    plan.draft.members = council.head.members;
+    plan.draft.contributors = {{PeerId{2}, 0, 64, RangeSet(Range{0, 16})}};
+    plan.draft.first_sample = 384;
+    plan.draft.samples = 64;
+    plan.draft.parameters = kParameters;
+    plan.shares = {{PeerId{1}, 0, 6}, {PeerId{2}, 6, 6}};
+    plan.participants = {PeerId{1}, PeerId{2}};
+    return {plan, kMean};
+  }
+
+  static constexpr std::uint64_t kAnother = 9;  ///< incarnation
+
+  Council council{{.leader = 2, .ballot = 1}};
+};
+
+TEST(LeadMinority, names_those_that_are_here_in_the_record_of_a_plan_that_it_must_finish) {
+  Replaced story;
+  Council& council = story.council;
+  const Accepted accepted = story.accepted();
+  council.promise(2, accepted.plan, accepted);
+  council.tells(3);
+  council.after(11s);
+  council.vote(2);
+  const Plan plan = council.last_plan;
+  EXPECT_TRUE(plan.draft.minority);
+  EXPECT_EQ(plan.draft.contributors, accepted.plan.draft.contributors);
+  const Member three{PeerId{3}, member(3).address, Replaced::kAnother};
+  EXPECT_THAT(plan.draft.members, ElementsAre(member(2), three)) << "or 3 is turned away by this very record";
+  EXPECT_THAT(plan.participants, ElementsAre(PeerId{2}, PeerId{3})) << "whoever is a member gets the mean";
+  council.vote(2);
+  EXPECT_FALSE(council.lead.committed()) << "3 is waited for";
+  council.vote(3);
+  EXPECT_TRUE(council.lead.committed());
+}
+
+TEST(LeadMinority, does_not_wait_in_the_next_round_for_those_it_lost_in_this_one) {
+  Council council;
+  council.work_until_called();
+  council.vote(1);
+  for (const std::uint64_t id : {2, 3}) {
+    council.lose(id);
+    council.vote(1);
+  }
+  council.after(11s);
+  council.vote(1);
+  ASSERT_TRUE(council.lead.committed());
+  EXPECT_THAT(council.lead.committed()->members, ElementsAre(member(1)));
+}
+
+TEST(LeadMinority, counts_no_promise_of_a_process_that_took_the_id_of_a_member) {
+  Replaced story;
+  Council& council = story.council;
+  council.lead.on_promise(PeerId{3}, {5, {}, {}, {}});
+  EXPECT_FALSE(council.lead.resigned()) << "nor is it outbid by one";
+  const Accepted accepted = story.accepted();
+  council.promise(3, accepted.plan, accepted);
+  council.promise(2);
+  council.after(11s);
+  council.everybody_tells();
+  EXPECT_TRUE(council.plans.empty()) << "what it voted for is finished by those that it is a member of";
+  EXPECT_FALSE(council.leased.empty());
+}
+
+}  // namespace
+}  // namespace tw

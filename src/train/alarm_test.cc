@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/alarm.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class Timers final : public Clock {
+ public:
+  Instant now() override { return now_; }
+
+  std::int64_t unix_nanos() override { return 0; }
+
+  void at(Instant when, std::function<void()> call) override { calls_.emplace(when, std::move(call)); }
+
+  void run_until(Instant end) {
+    while (!calls_.empty() && calls_.begin()->first <= end) {
+      auto next = calls_.extract(calls_.begin());
+      now_ = next.key();
+      next.mapped()();
+    }
+    now_ = end;
+  }
+
+ private:
+  Instant now_{};
+  std::multimap<Instant, std::function<void()>> calls_;
+};
+
+Instant at(Duration time) { return Instant{} + time; }
+
+TEST(Alarm, rings_once_at_the_earliest_time_it_was_set_to) {
+  Timers timers;
+  std::vector<Instant> rings;
+  Alarm alarm(timers, [&] { rings.push_back(timers.now()); });
+  for (const Duration time : {9s, 5s, 7s, 3s, 4s}) alarm.set_by(at(time));
+  timers.run_until(at(20s));
+  EXPECT_THAT(rings, ElementsAre(at(3s)));
+  alarm.set_by(at(25s));
+  timers.run_until(at(30s));
+  EXPECT_THAT(rings, ElementsAre(at(3s), at(25s)));
+}
+
+// Were each call that was replaced to ring, and to set the alarm again, there would be one more of them for
+// ever.
+TEST(Alarm, that_is_set_again_when_it_rings_keeps_its_pace_whatever_it_was_set_to_before) {
+  Timers timers;
+  std::vector<Instant> rings;
+  std::optional<Alarm> alarm;
+  alarm.emplace(timers, [&] {
+    rings.push_back(timers.now());
+    alarm->set_by(timers.now() + 2s);
+  });
+  for (const Duration time : {5s, 3s, 1s}) alarm->set_by(at(time));
+  timers.run_until(at(6s));
+  EXPECT_THAT(rings, ElementsAre(at(1s), at(3s), at(5s)));
+}
+
+TEST(Alarm, that_is_gone_rings_no_more) {
+  Timers timers;
+  std::vector<Instant> rings;
+  std::optional<Alarm> alarm;
+  alarm.emplace(timers, [&] { rings.push_back(timers.now()); });
+  alarm->set_by(at(1s));
+  alarm.reset();
+  timers.run_until(at(2s));
+  EXPECT_THAT(rings, IsEmpty());
+}
+
+}  // namespace
+}  // namespace tw
