@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "sim/events.h"
 #include "sim/scenario.h"
@@ -61,6 +63,26 @@ TEST(ScenarioRun, passes_on_the_event_logs_of_all_peers) {
   const SimReport report = run_scenario(with({}), 3, watching);
   EXPECT_EQ(commits.size(), 8U);
   for (const auto& [peer, count] : commits) EXPECT_GE(count, 1) << peer.value;
+}
+
+/// The state of a better history may be told of by a record alone, whose deciders are out of reach.
+TEST(ScenarioRun, no_peer_takes_the_state_that_it_has_again_and_again) {
+  Scenario scenario = with({often(FaultKind::partition), often(FaultKind::one_way),
+                            often(FaultKind::black_hole), often(FaultKind::clog), often(FaultKind::reset)});
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    std::map<std::pair<PeerId, Round>, std::vector<Instant>> taken;
+    const Watching watching{.on_event = [&](PeerId peer, const Event& event) {
+      if (event.phase == Phase::restore && !event.digest.empty())
+        taken[{peer, event.round}].push_back(event.at);
+    }};
+    (void)run_scenario(scenario, seed, watching);
+    for (const auto& [what, times] : taken) {
+      for (std::size_t i = 2; i < times.size(); ++i) {
+        EXPECT_GT(times[i] - times[i - 2], std::chrono::seconds(1))
+            << "peer " << what.first.value << ", round " << what.second << ", seed " << seed;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -59,6 +59,11 @@ void Fetch::want_state(Instant now, const std::vector<PeerId>& sources) {
   begin(now, {ObjectKind::state, 0}, sources);
 }
 
+void Fetch::want_other_state(Instant now, const Record& here, const std::vector<PeerId>& sources) {
+  want_state(now, sources);
+  here_ = digest_of(here);
+}
+
 void Fetch::want_mean(Instant now, const Record& after, const std::vector<PeerId>& sources) {
   parent_ = digest_of(after);
   begin(now, {ObjectKind::mean, after.round + 1}, sources);
@@ -71,6 +76,7 @@ void Fetch::keep_to(const Record& record) {
 
 void Fetch::begin(Instant now, ObjectId wanted, const std::vector<PeerId>& sources) {
   wanted_ = wanted;
+  here_ = {};
   stage_ = Stage::asking;
   sources_.clear();
   chosen_.reset();
@@ -134,7 +140,8 @@ void Fetch::on_offer(Instant now, PeerId from, ObjectOffer offer) {
   if (wanted_.kind == ObjectKind::mean && offer.object != wanted_) return;
   Source& source = found->second;
   source.answered = true;
-  if (gives_way(offer.record)) return reconsider(now);
+  const bool is_here = here_ != Digest{} && digest_of(offer.record) == here_;
+  if (is_here || gives_way(offer.record)) return reconsider(now);
   if (std::string fault = fault_of(offer); !fault.empty()) {
     refuse(from, std::move(fault));
   } else {
@@ -397,11 +404,15 @@ Instant Fetch::next_step() const {
 
 void Fetch::finish() {
   for (const PeerId peer : std::exchange(told_, {})) outbox_.push_back({peer, SyncDone{}});
+  refused_.clear();
+  stop();
+}
+
+void Fetch::stop() {
   stage_ = Stage::idle;
   sources_.clear();
   chosen_.reset();
   chunks_.clear();
-  refused_.clear();
 }
 
 Outbox Fetch::take_messages() { return std::exchange(outbox_, {}); }

@@ -73,6 +73,10 @@ class Fetch {
   /// more), all are asked again after half a second.
   void want_state(Instant now, const std::vector<PeerId>& sources);
 
+  /// The same, of a peer that has the state after this record: it is of no use, and is asked for again after
+  /// half a second where nobody offers another one.
+  void want_other_state(Instant now, const Record& here, const std::vector<PeerId>& sources);
+
   /// Begins to fetch the mean of the round that follows this record. Ends with take_mean() or gone().
   void want_mean(Instant now, const Record& after, const std::vector<PeerId>& sources);
 
@@ -90,6 +94,9 @@ class Fetch {
 
   void step(Instant now);
   Instant next_step() const;
+
+  /// Nothing is fetched for the time being. Those who were asked keep what may be needed later.
+  void stop();
 
   /// Nothing more is needed: tells all who were asked, and forgets what was under way.
   void finish();
@@ -168,6 +175,7 @@ class Fetch {
   std::optional<Rank> floor_;
   Digest before_floor_;  ///< its parent
   Digest parent_;        ///< of the record whose mean is wanted
+  Digest here_;          ///< the record whose state is not wanted; zero: none
   std::map<PeerId, Source> sources_;
   Instant choose_at_ = kNever;     ///< even if some have not answered
   Instant ask_again_at_ = kNever;  ///< for a state that nobody had

@@ -304,6 +304,39 @@ TEST(Fetch, repeats_a_state_ask_that_all_declined_after_half_a_second) {
   EXPECT_FALSE(j.fetch.gone());
 }
 
+TEST(Fetch, waits_for_another_state_than_the_one_that_is_here) {
+  Joiner j;
+  const StateImage here = j.image(5), newer = j.image(6);
+  j.fetch.keep_to(j.records[5]);
+  j.fetch.want_other_state(j.now, j.records[5], {kAnna});
+  j.collect();
+  j.offer(kAnna, offer_of(here));
+  EXPECT_TRUE(j.chunk_asks.empty()) << "it would bring nothing";
+  EXPECT_EQ(j.fetch.progress().total, 0U);
+  j.after(500ms);
+  EXPECT_EQ(j.object_asks[kAnna], 2) << "asked again";
+  j.offer(kAnna, offer_of(newer));
+  while (j.answer(kAnna, newer)) {
+  }
+  EXPECT_TRUE(j.fetch.take_state());
+  j.want_state({kAnna});
+  j.offer(kAnna, offer_of(here));
+  EXPECT_FALSE(j.chunk_asks[kAnna].empty()) << "wanted again where the state here may be wrong";
+}
+
+TEST(Fetch, fetches_nothing_more_once_stopped_and_says_so_only_when_it_has_finished) {
+  Joiner j;
+  j.want_state({kAnna});
+  j.fetch.stop();
+  j.offer(kAnna, offer_of(j.image(5)));
+  EXPECT_TRUE(j.chunk_asks.empty());
+  EXPECT_EQ(j.fetch.next_step(), kNever);
+  j.fetch.finish();
+  const Outbox out = j.fetch.take_messages();
+  ASSERT_EQ(out.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<SyncDone>(out[0].message));
+}
+
 TEST(Fetch, starts_over_with_what_others_offer_when_the_chosen_state_is_gone) {
   Joiner j;
   const StateImage old = j.image(5);

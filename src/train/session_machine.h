@@ -118,6 +118,7 @@ class Session::Machine final : public NetworkEvents {
   bool has_history() const;
   void begin_catch_up();
   void poll_fetch();
+  void want_state_again();
   void restore(StateImage image, const std::string& from, Numbers parts);
   void replay(FetchedMean mean);
   void go_on_from(Tip tip);
@@ -204,6 +205,8 @@ class Session::Machine final : public NetworkEvents {
   bool freezing_ = false;
   bool catching_up_ = false;
   bool restoring_ = false;
+  bool tip_is_restored_ = false;  // while catching up: the state here is just that of tip_
+  bool wants_other_state_ = false;
   bool told_sources_done_ = true;
   int updates_under_way_ = 0;
   Instant caught_up_since_{};

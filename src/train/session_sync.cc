@@ -32,6 +32,7 @@ void Session::Machine::act(const CatchUp& catch_up) {
   leave_round();
   if (return_.stage() == ReturnWait::Stage::waiting) return_.end();
   catching_up_ = true;
+  tip_is_restored_ = wants_other_state_ = false;
   caught_up_since_ = doors_.clock.now();
   last_applied_at_ = kNever;  // if that record was the last one, it may not be so in the history that goes on
   ground_.step_back();
@@ -78,7 +79,11 @@ void Session::Machine::poll_fetch() {
     replay(std::move(*mean));
   } else if (fetch_->gone()) {
     ground_.start_over(has_history() ? tip_->record.round : 0);
-    fetch_->want_state(doors_.clock.now(), sources());
+    want_state_again();
+  } else if (wants_other_state_ && fetch_->progress().total == 0 &&
+             !goes_before(swarm_->best_told(), rank_of(tip_->record))) {
+    fetch_->stop();
+    go_on_from(*tip_);
   }
   swarm_->catching_up(doors_.clock.now(), {ground_.lost(), fetch_->pieces()});
   if (ground_.lost() < kLostForGood) return;
@@ -87,8 +92,17 @@ void Session::Machine::poll_fetch() {
       true);
 }
 
+// What was told of a better history may have no source any more: the state that was just restored is offered
+// then, and brings nothing.
+void Session::Machine::want_state_again() {
+  wants_other_state_ = tip_is_restored_;
+  if (!wants_other_state_) return fetch_->want_state(doors_.clock.now(), sources());
+  fetch_->want_other_state(doors_.clock.now(), tip_->record, sources());
+}
+
 void Session::Machine::restore(StateImage image, const std::string& from, Numbers parts) {
   restoring_ = true;
+  tip_is_restored_ = wants_other_state_ = false;
   const auto shared = std::make_shared<const StateImage>(std::move(image));  // owners: both halves of the job
   compute<Result<Digest>>(
       {.kind = Wait::Kind::restoring, .round = shared->record.round, .total = shared->bytes()}, 0,
@@ -115,6 +129,7 @@ void Session::Machine::restore(StateImage image, const std::string& from, Number
 
 void Session::Machine::replay(FetchedMean mean) {
   restoring_ = true;
+  tip_is_restored_ = wants_other_state_ = false;
   const auto shared = std::make_shared<const FetchedMean>(std::move(mean));  // owners: both halves of the job
   compute<Result<Digest>>(
       {.kind = Wait::Kind::applying, .round = shared->record.round}, 0,
@@ -142,6 +157,8 @@ void Session::Machine::go_on_from(Tip tip) {
     if (swarm_->standing() == Standing::syncing) return;  // others were found meanwhile: theirs will be here
   }
   tip_ = std::move(tip);
+  tip_is_restored_ = true;
+  wants_other_state_ = false;
   const Record& record = tip_->record;
   fetch_->keep_to(record);
   if (const Rank best = swarm_->best_told(); goes_before(best, rank_of(record))) {

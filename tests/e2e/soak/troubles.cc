@@ -171,12 +171,11 @@ bool Troubles::join(Prng& prng) {
         after(between(prng, 5, 30)),
         {},
         {},
-        [this, id, leaves, told = false]() mutable {  // the next guest of the host listens at the same port
+        [this, id, leaves] {  // the next guest of the host listens at the same port
+          if (peers_->is_leaving(id)) return false;
           if (!peers_->runs(id)) return true;
-          if (told || !peers_->is_settled(id)) return false;
-          leaves ? peers_->dismiss(id) : peers_->kill(id);
-          told = true;
-          return !peers_->runs(id);
+          if (peers_->is_settled(id)) leaves ? peers_->dismiss(id) : peers_->kill(id);
+          return !peers_->runs(id) && !peers_->is_leaving(id);
         }},
        fmt::format("peer {} joins on host {}; it is to {} later", id, Bed::site(host),
                    leaves ? "leave" : "be killed"));
