@@ -101,6 +101,7 @@ layers:
 
 style:
 	@tools/check_style
+	@tools/check_names
 
 prose:
 	@tools/check_prose

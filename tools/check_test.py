@@ -30,6 +30,7 @@ def load(name):
 
 
 layers_tool, style_tool, prose_tool = load("check_layers"), load("check_style"), load("check_prose")
+names_tool = load("check_names")
 
 
 class Tree(unittest.TestCase):
@@ -182,6 +183,25 @@ class Style(Tree):
         self.write("tools/style_exceptions.txt", "src/base/sample.cc name the word stands in the protocol\n")
         self.quiet("class PeerManager {};\n")
         self.fires("exception", "class Peers {};\n")
+
+
+class Names(Tree):
+    def found(self, first, second):
+        self.write("src/base/a.h", "namespace tw {\n" + first + "\n}  // namespace tw\n")
+        self.write("src/world/b.h", "namespace tw {\n" + second + "\n}  // namespace tw\n")
+        return list(names_tool.check(self.root))
+
+    def test_one_name_one_type(self):
+        for kind in ["struct Probe {};", "class Probe final : public Door {", "enum class Probe { a };"]:
+            self.assertEqual(1, len(self.found("struct Probe {\n};", kind)), kind)
+        problem = self.found("struct Probe {", "class Probe {")[0]
+        self.assertIn("tw::Probe is defined in src/base/a.h and src/world/b.h", problem)
+
+    def test_other_names(self):
+        for other in ["struct Probes {", "class Probe;", "struct Probe::Part {", "  struct Probe {",
+                      "namespace {\nstruct Probe {\n};\n}  // namespace",
+                      "namespace bench {\nstruct Probe {\n};\n}  // namespace bench"]:
+            self.assertEqual([], self.found("struct Probe {\n};", other), other)
 
 
 class Prose(Tree):

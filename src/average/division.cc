@@ -34,13 +34,13 @@ double length_of(const WireBytes& bytes) {
 /// Without a tree about as much is contributed as comes back.
 double seconds_of(const Plan& plan, const WireBytes& bytes, const std::vector<Hand>& hands) {
   if (plan.sites.empty()) return seconds_of(plan.shares, (bytes.contribution + bytes.mean) / 2, hands);
-  return static_cast<double>(bytes.mean) * Traffic(plan, hands, length_of(bytes)).seconds_per_byte();
+  return static_cast<double>(bytes.mean) * PlanTraffic(plan, hands, length_of(bytes)).seconds_per_byte();
 }
 
 }  // namespace
 
 bool is_better(const Plan& tree, const Plan& flat, const std::vector<Hand>& hands, double contribution) {
-  const Traffic with(tree, hands, contribution), without(flat, hands, contribution);
+  const PlanTraffic with(tree, hands, contribution), without(flat, hands, contribution);
   const double seconds = with.seconds_per_byte(), flat_seconds = without.seconds_per_byte();
   if (seconds < kFaster * flat_seconds) return true;
   return with.between_sites() < kFaster * without.between_sites() && seconds <= kWorthLess * flat_seconds;

@@ -200,26 +200,28 @@ TEST(Sites, of_any_kind_and_after_any_losses_make_sound_plans) {
   }
 }
 
-TEST(Traffic, of_a_tree_crosses_between_sites_twice_for_each_site_but_one) {
+TEST(PlanTraffic, of_a_tree_crosses_between_sites_twice_for_each_site_but_one) {
   const std::vector<Hand> hands = {hand(1, "a"), hand(2, "a"), hand(3, "b"), hand(4, "b"), hand(5, "c")};
   Plan flat = plan_of(hands);
   flat.shares = weighted_shares(60, hands);
-  EXPECT_NEAR(Traffic(divided(hands, 60), hands).between_sites(), 4, 1e-9);
+  EXPECT_NEAR(PlanTraffic(divided(hands, 60), hands).between_sites(), 4, 1e-9);
   // Each of the five sends all to the four others and back but for what stays at its site.
-  EXPECT_NEAR(Traffic(flat, hands).between_sites(), 2.0 / 5 * (2 * 3 + 2 * 3 + 4), 1e-9);
+  EXPECT_NEAR(PlanTraffic(flat, hands).between_sites(), 2.0 / 5 * (2 * 3 + 2 * 3 + 4), 1e-9);
 }
 
-TEST(Traffic, takes_the_time_of_the_line_that_is_busy_longest) {
+TEST(PlanTraffic, takes_the_time_of_the_line_that_is_busy_longest) {
   const std::vector<Hand> hands = {hand(1, "a", 100), hand(2, "a", 100), hand(3, "b", 50), hand(4, "b", 100)};
   Plan flat = plan_of(hands);
   flat.shares = equal_shares(60, flat.participants);
-  EXPECT_NEAR(Traffic(flat, hands).seconds_per_byte() * 1e6, 1.5 / 50, 1e-9);
-  EXPECT_NEAR(Traffic(flat, hands, 0.5).seconds_per_byte() * 1e6, 1.125 / 50, 1e-9)
+  EXPECT_NEAR(PlanTraffic(flat, hands).seconds_per_byte() * 1e6, 1.5 / 50, 1e-9);
+  EXPECT_NEAR(PlanTraffic(flat, hands, 0.5).seconds_per_byte() * 1e6, 1.125 / 50, 1e-9)
       << "contributions half as long";
   std::vector<Hand> slow = hands;
   slow[0].line.slow = {{PeerId{4}, 1e6}};
-  EXPECT_NEAR(Traffic(flat, slow).seconds_per_byte() * 1e6, 0.5, 1e-9) << "a quarter there, a quarter back";
-  EXPECT_EQ(Traffic(flat, {hand(1, "a"), hand(2, "a"), hand(3, "b"), hand(4, "b")}).seconds_per_byte(), 0);
+  EXPECT_NEAR(PlanTraffic(flat, slow).seconds_per_byte() * 1e6, 0.5, 1e-9)
+      << "a quarter there, a quarter back";
+  EXPECT_EQ(PlanTraffic(flat, {hand(1, "a"), hand(2, "a"), hand(3, "b"), hand(4, "b")}).seconds_per_byte(),
+            0);
 }
 
 Plan cut(SiteUse use, const std::vector<Hand>& hands) {
@@ -248,7 +250,7 @@ TEST(Division, is_flat_where_a_tree_would_take_longer) {
   const std::vector<Hand> hands = {hand(1, "a", 10), hand(2, "a", 100, false), hand(3, "a", 100, false),
                                    hand(4, "b", 100), hand(5, "c", 100)};
   const Plan flat = cut(SiteUse::flat, hands), tree = cut(SiteUse::tree, hands);
-  ASSERT_GT(Traffic(tree, hands).seconds_per_byte(), 2 * Traffic(flat, hands).seconds_per_byte());
+  ASSERT_GT(PlanTraffic(tree, hands).seconds_per_byte(), 2 * PlanTraffic(flat, hands).seconds_per_byte());
   EXPECT_TRUE(cut(SiteUse::automatic, hands).sites.empty());
 }
 

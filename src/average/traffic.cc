@@ -24,7 +24,7 @@ void each_overlap(const std::vector<Share>& a, const std::vector<Share>& b, auto
 
 }  // namespace
 
-Traffic::Traffic(const Plan& plan, const std::vector<Hand>& hands, double contribution)
+PlanTraffic::PlanTraffic(const Plan& plan, const std::vector<Hand>& hands, double contribution)
     : hands_(hands), sent_(hands.size() * hands.size()) {
   for (std::size_t i = 0; i < hands.size(); ++i) places_[hands[i].peer] = i;
   if (plan.shares.empty()) return;
@@ -50,14 +50,14 @@ Traffic::Traffic(const Plan& plan, const std::vector<Hand>& hands, double contri
   }
 }
 
-void Traffic::add(PeerId from, PeerId to, double vectors) {
+void PlanTraffic::add(PeerId from, PeerId to, double vectors) {
   if (from == to) return;
   const auto sender = places_.find(from), receiver = places_.find(to);
   if (sender == places_.end() || receiver == places_.end()) return;
   sent_[sender->second * hands_.size() + receiver->second] += vectors;
 }
 
-double Traffic::between_sites() const {
+double PlanTraffic::between_sites() const {
   double vectors = 0;
   for (std::size_t i = 0; i < hands_.size(); ++i) {
     for (std::size_t j = 0; j < hands_.size(); ++j) {
@@ -68,7 +68,7 @@ double Traffic::between_sites() const {
   return vectors;
 }
 
-double Traffic::seconds_per_byte() const {
+double PlanTraffic::seconds_per_byte() const {
   std::vector<Hand> hands = hands_;
   if (!fill_in_lines(hands)) return 0;
   double seconds = 0;

@@ -10,11 +10,11 @@
 namespace tw {
 
 /// What each participant of a plan sends to each other one, in encoded means.
-class Traffic {
+class PlanTraffic {
  public:
   /// Hands are the participants; each contribution of the plan is one vector of theirs, so many times as long
   /// on the wire as a mean. A plan without shares has none.
-  Traffic(const Plan& plan, const std::vector<Hand>& hands, double contribution = 1);
+  PlanTraffic(const Plan& plan, const std::vector<Hand>& hands, double contribution = 1);
 
   double from_to(std::size_t i, std::size_t j) const { return sent_[i * hands_.size() + j]; }
 

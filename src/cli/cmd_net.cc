@@ -76,7 +76,7 @@ Status write_profile(const NetworkProfile& profile, const std::string& file) {
   return Unit{};
 }
 
-int measure(Probe& probe, const NetArguments& arguments) {
+int measure_lines(measure::Probe& probe, const NetArguments& arguments) {
   const auto profile = probe.measure_all(arguments.words);
   if (!profile) return complain(profile.error().message, kFailed);
   if (arguments.out.empty()) {
@@ -105,13 +105,13 @@ int probe(const NetArguments& arguments) {
       return complain(parsed.error().message, kUsage);
   auto tls = tls_of(arguments);
   if (!tls) return complain(tls.error().message, kUsage);
-  Probe end({.site = site.value(),
-             .listen = arguments.listen,
-             .tls = std::move(tls).value(),
-             .time = std::chrono::milliseconds(ms.value())});
+  measure::Probe end({.site = site.value(),
+                      .listen = arguments.listen,
+                      .tls = std::move(tls).value(),
+                      .time = std::chrono::milliseconds(ms.value())});
   const auto address = end.open();
   if (!address) return complain(address.error().message, kFailed);
-  if (!arguments.words.empty()) return measure(end, arguments);
+  if (!arguments.words.empty()) return measure_lines(end, arguments);
   show_news(fmt::format("{} answers on {}; ends with Ctrl-C", to_string(site.value()), address.value()));
   end.serve();
   return kDone;

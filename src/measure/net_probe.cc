@@ -12,13 +12,13 @@
 #include "host/calendar.h"
 #include "wire/rejection.h"
 
-namespace tw {
+namespace tw::measure {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr const char* kHello = "tw-net-probe-1";
-constexpr std::size_t kPiece = 256 << 10;
+constexpr std::size_t kProbePiece = 256 << 10;
 constexpr std::size_t kLongestWords = 1024;
 constexpr Duration kDialTime = 25s;
 constexpr Duration kAnswerTime = 10s;
@@ -66,7 +66,7 @@ PathRate rate_of(double rtt_s, double bytes_per_s, int streams) {
 Probe::Probe(ProbeOptions options)
     : options_(std::move(options)),
       self_{random_.next()},
-      piece_(frame_of("x", kPiece)),
+      piece_(frame_of("x", kProbePiece)),
       network_(loop_, self_, random_, [](Cause, const std::string&) {}, {.tls = options_.tls.get()}) {
   network_.greet_with(frame_of(fmt::format("{} {} {}", kHello, self_.value, to_string(options_.site))));
 }
@@ -265,4 +265,4 @@ std::optional<Frame> Probe::next_bulk(PeerId to) {
   return piece_;
 }
 
-}  // namespace tw
+}  // namespace tw::measure

@@ -15,7 +15,7 @@
 #include "market/network.h"
 
 /// Measures what the run's own links carry between hosts: round trip, and bytes in both directions at once.
-namespace tw {
+namespace tw::measure {
 
 struct ProbeOptions {
   Site site;
@@ -93,4 +93,4 @@ class Probe : public NetworkEvents {
   bool stopped_ = false;
 };
 
-}  // namespace tw
+}  // namespace tw::measure

@@ -417,7 +417,7 @@ void Fetch::stop() {
 
 Outbox Fetch::take_messages() { return std::exchange(outbox_, {}); }
 
-std::vector<Refusal> Fetch::take_refusals() { return std::exchange(refusals_, {}); }
+std::vector<BadSource> Fetch::take_refusals() { return std::exchange(refusals_, {}); }
 
 std::optional<StateImage> Fetch::take_state() {
   if (stage_ != Stage::complete || wanted_.kind != ObjectKind::state) return std::nullopt;

@@ -43,8 +43,8 @@ struct FetchProgress {
   Instant since{};          ///< the first chunk was asked for
 };
 
-/// Somebody sent what cannot be used, and why.
-struct Refusal {
+/// A peer that sent what cannot be used, and why.
+struct BadSource {
   PeerId peer;
   std::string why;
 };
@@ -122,7 +122,7 @@ class Fetch {
   std::uint64_t held_bytes() const;
 
   /// What was turned away since the last call; the same of the same peer is told once until finish().
-  std::vector<Refusal> take_refusals();
+  std::vector<BadSource> take_refusals();
 
  private:
   enum class Stage { idle, asking, fetching, complete, gone };
@@ -192,7 +192,7 @@ class Fetch {
 
   Outbox outbox_;
   std::set<PeerId> told_;  ///< were asked for something: to be told when it is over
-  std::vector<Refusal> refusals_;
+  std::vector<BadSource> refusals_;
   std::map<PeerId, std::string> refused_;
 };
 

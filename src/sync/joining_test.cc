@@ -67,7 +67,7 @@ class World {
     return true;
   }
 
-  std::vector<Refusal> refusals;
+  std::vector<BadSource> refusals;
 
  private:
   std::vector<PeerId> sources() const {
@@ -106,7 +106,7 @@ class World {
     for (Envelope& envelope : fetch_.take_messages()) {
       members_.at(envelope.to).inbox.push_back(std::move(envelope.message));
     }
-    for (Refusal& refusal : fetch_.take_refusals()) refusals.push_back(std::move(refusal));
+    for (BadSource& refusal : fetch_.take_refusals()) refusals.push_back(std::move(refusal));
   }
 
   void move_something() {
@@ -227,7 +227,7 @@ TEST(Joining, survives_a_donor_that_dies_and_one_that_lies) {
     World world(seed, 4);
     world.corrupt(0, Vice::sends_bad_bytes);
     ASSERT_TRUE(world.join(true, 0.01));
-    for (const Refusal& refusal : world.refusals) EXPECT_EQ(refusal.peer, PeerId{10}) << refusal.why;
+    for (const BadSource& refusal : world.refusals) EXPECT_EQ(refusal.peer, PeerId{10}) << refusal.why;
     EXPECT_TRUE(world.all_is_released());
   }
 }

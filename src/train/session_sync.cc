@@ -65,7 +65,7 @@ void Session::Machine::begin_catch_up() {
 }
 
 void Session::Machine::poll_fetch() {
-  for (const Refusal& refusal : fetch_->take_refusals()) {
+  for (const BadSource& refusal : fetch_->take_refusals()) {
     refuse(Cause::message, refusal.peer, refusal.why);
   }
   if (!catching_up_) return;

@@ -53,9 +53,6 @@ class Peers {
 
   bool runs(std::uint64_t id) const { return running_.contains(id); }
 
-  /// It was told to leave, and its process has not ended.
-  bool is_leaving(std::uint64_t id) const { return leaving_.contains(id); }
-
   bool is_leaving(std::uint64_t id) const { return leaving_.contains(id); }
 
   bool anybody_is_leaving() const { return !leaving_.empty(); }
