@@ -146,6 +146,19 @@ class Style(Tree):
         self.fires("door-methods", door + method + "};\n", "src/world/door.h")
         self.quiet(door + method + "};\n", "src/train/session.h")
 
+    def test_members_and_booleans_of_a_class(self):
+        function = "  int f() const {\n    if (a0_ > 0) { a1_ = 1; }\n    return a0_;\n  }\n"
+        members = function + "".join(f"  int a{i}_ = 0;\n" for i in range(19))
+        self.quiet("class Peer {\n" + members + "  std::vector<int> b_{}, *c;\n};\n")
+        self.fires("members", "class Peer {\n" + members + "  int b_, c_{};\n};\n")
+        two = "  std::map<int, int> b_;\n  int c_[3] = {};\n"
+        self.fires("members", "class Peer {\n" + members + two + "};\n")
+        self.quiet("class Peer {\n" + members + "};\nclass Other {\n" + members + "};\n")
+        self.quiet("struct Options {\n" + "  bool a = false;\n" * 30 + "};\n")
+        booleans = "class Peer {\n  bool a_ = false;\n  mutable bool b_, c_{};\n"
+        self.quiet(booleans + "  bool is_a() const { return a_; }\n};\n")
+        self.fires("booleans", booleans + "  std::atomic<bool> d_ = false;\n};\n")
+
     def test_shared_ptr_names_its_owners(self):
         line = "std::shared_ptr<int> buffer_;"
         self.fires("shared-ptr", line + "\n")
