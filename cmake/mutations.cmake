@@ -30,7 +30,8 @@ function(tw_add_mutation_check)
   tw_group_by_folder("${sources}")
   tw_embed_catalog(catalog)  # needed by market/, without a bug in it
   list(APPEND sources ${catalog})
-  file(GLOB own CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/mutations/*.cc)
+  file(GLOB own CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/mutations/*.cc ${PROJECT_SOURCE_DIR}/tests/explorer/*.cc)
+  list(FILTER own EXCLUDE REGEX "_test\\.cc$")
   add_executable(mutation_check EXCLUDE_FROM_ALL ${own} ${sources} ${copy}/planted.stamp)
   # A bug that leads beyond the end of something shows itself, and what it makes superfluous is no matter.
   target_compile_options(mutation_check PRIVATE -w -g0 -include ${PROJECT_SOURCE_DIR}/tests/mutations/planted.h)
@@ -44,8 +45,10 @@ function(tw_add_mutation_check)
   # The bugs of the sample are found within a few seeds. The other entry sees that a bug that is not found is told.
   add_test(NAME mutation_sample COMMAND mutation_check --clean-seeds 10
     --sample ${PROJECT_SOURCE_DIR}/tests/mutations/sample.txt)
+  add_test(NAME mutation_explorer COMMAND mutation_check --scenario explorer
+    --sample ${PROJECT_SOURCE_DIR}/tests/mutations/explored.txt)
   add_test(NAME mutation_sample_can_fail COMMAND mutation_check --only update-twice --seeds 0 --clean-seeds 0)
-  set_tests_properties(mutation_sample mutation_sample_can_fail PROPERTIES LABELS mutations TIMEOUT 600)
+  set_tests_properties(mutation_sample mutation_explorer mutation_sample_can_fail PROPERTIES LABELS mutations TIMEOUT 600)
   set_tests_properties(mutation_sample_can_fail PROPERTIES WILL_FAIL ON)
 endfunction()
 

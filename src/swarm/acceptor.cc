@@ -26,7 +26,7 @@ void Acceptor::enter(Stage next) {
 
 Acceptor::Answer Acceptor::answer(const std::vector<Member>& members, const Member& from,
                                   Ballot ballot) const {
-  if (!ballot_owner(members, ballot).is(from)) return Answer::ignore;
+  if (ballot > kHighestBallot || !ballot_owner(members, ballot).is(from)) return Answer::ignore;
   return ballot >= promised_ ? Answer::follow : Answer::bid_higher;
 }
 
@@ -66,7 +66,8 @@ std::optional<Record> Acceptor::expected() const {
   return decided;
 }
 
-void Acceptor::start_over() {
+void Acceptor::begin_round(bool again) {
+  if (!again) *this = Acceptor();
   mean_.reset();
   if (plan_) enter(Stage::again);
 }
@@ -76,10 +77,13 @@ Ballot Acceptor::bid(const std::vector<Member>& members, const Member& self, boo
   const Ballot above = std::max(promised_, led_.value_or(0));
   const Ballot ballot = undisputed ? 0 : next_ballot(members, self.peer, above);
   TW_CHECK(ballot_owner(members, ballot).is(self));
+  TW_CHECK(!led_ || ballot > *led_);
   led_ = ballot;
   return ballot;
 }
 
-void Acceptor::outbid(Ballot ballot) { led_ = std::max(led_.value_or(0), ballot); }
+void Acceptor::outbid(Ballot ballot) {
+  if (ballot <= kHighestBallot) led_ = std::max(led_.value_or(0), ballot);
+}
 
 }  // namespace tw::swarm

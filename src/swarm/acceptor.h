@@ -64,9 +64,10 @@ class Acceptor {
   /// What the present plan becomes when it is decided. Nothing before its mean is here.
   std::optional<Record> expected() const;
 
-  /// What was averaged of the present plan is lost: take() takes it once more. What was promised and voted
-  /// for stands.
-  void start_over();
+  /// Another round begins: nothing was said of it. again: it is the same one, whose state was taken anew.
+  /// Then what was promised and voted for stands, and take() takes the present plan once more, since what was
+  /// averaged of it is lost.
+  void begin_round(bool again);
 
   /// The ballot with which this member leads next: the lowest of its own above all that it promised, led or
   /// was outbid by. `first`: no member before it is here; then it begins with ballot 0, which needs no

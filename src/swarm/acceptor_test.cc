@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "base/prng.h"
 #include "swarm/test_records.h"
 
@@ -47,6 +49,15 @@ TEST(Acceptor, follows_the_process_that_owns_a_ballot_unless_it_was_overtaken) {
   EXPECT_EQ(Answer::follow, acceptor.answer(three, member(1), 3));
 }
 
+TEST(Acceptor, follows_no_ballot_that_nobody_could_have_reached) {
+  const std::vector<Member> three = members({1, 2, 3});
+  const Ballot made_up = next_ballot(three, PeerId{2}, kHighestBallot);
+  Acceptor acceptor;
+  EXPECT_EQ(Acceptor::Answer::ignore, acceptor.answer(three, member(2), made_up));
+  acceptor.outbid(std::numeric_limits<Ballot>::max());
+  EXPECT_EQ(1U, acceptor.bid(three, member(2), false)) << "a number beyond the highest would begin anew";
+}
+
 TEST(Acceptor, answers_a_prepare_with_all_that_it_knows) {
   Acceptor acceptor;
   acceptor.take(plan(0, 1));
@@ -83,7 +94,7 @@ TEST(Acceptor, bids_with_its_own_ballots_and_with_none_twice) {
   EXPECT_EQ(4U, second.bid(three, member(2), true));
   Acceptor third;
   EXPECT_EQ(2U, third.bid(three, member(3), false));
-  third.start_over();
+  third.begin_round(true);
   EXPECT_EQ(5U, third.bid(three, member(3), false)) << "what it led is still in the world";
 }
 
@@ -121,7 +132,7 @@ TEST(Acceptor, that_starts_over_keeps_its_word_and_takes_its_plan_once_more) {
   Acceptor acceptor;
   acceptor.take(plan(2, 2));
   votes(acceptor);
-  acceptor.start_over();
+  acceptor.begin_round(true);
   EXPECT_EQ(2U, acceptor.promised());
   EXPECT_EQ((Accepted{plan(2, 2), kMean}), acceptor.accepted());
   EXPECT_EQ(plan(2, 2), acceptor.plan()) << "the others may have it from here";
@@ -130,6 +141,18 @@ TEST(Acceptor, that_starts_over_keeps_its_word_and_takes_its_plan_once_more) {
   EXPECT_FALSE(acceptor.take(plan(1, 9)));
   EXPECT_TRUE(acceptor.take(plan(2, 2)));
   EXPECT_EQ((Vote{7, 2, 2, kMean}), votes(acceptor));
+}
+
+TEST(Acceptor, knows_nothing_of_another_round) {
+  Acceptor acceptor;
+  acceptor.bid(members({1, 2, 3}), member(1), true);
+  acceptor.take(plan(2, 2));
+  votes(acceptor);
+  acceptor.begin_round(false);
+  EXPECT_EQ(Acceptor::Stage::idle, acceptor.stage());
+  EXPECT_EQ(0U, acceptor.promised());
+  EXPECT_FALSE(acceptor.plan() || acceptor.accepted());
+  EXPECT_EQ(0U, acceptor.bid(members({1, 2, 3}), member(1), true));
 }
 
 TEST(Acceptor, never_votes_below_a_promise_or_an_earlier_vote) {

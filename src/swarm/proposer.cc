@@ -64,7 +64,8 @@ bool Proposer::has_quorum(const std::set<PeerId>& peers) const { return is_quoru
 // ---- promises
 
 Proposer::Heard Proposer::on_promise(const Member& from, const Promise& promise) {
-  if (!names(members_, from) || promise.ballot < ballot_) return Heard::nothing;
+  if (!names(members_, from) || promise.ballot < ballot_ || promise.ballot > kHighestBallot)
+    return Heard::nothing;
   if (promise.ballot > ballot_) {
     outbid_by(promise.ballot);
     return Heard::outbid;

@@ -110,6 +110,12 @@ TEST(Proposer, resigns_when_a_higher_ballot_is_followed_and_takes_no_lower_promi
   EXPECT_EQ(5U, bid.proposer.outbid());
 }
 
+TEST(Proposer, does_not_resign_for_a_ballot_that_nobody_could_have_reached) {
+  Bid bid(4);
+  EXPECT_EQ(Heard::nothing, bid.proposer.on_promise(member(1), {kHighestBallot + 1, {}, {}, {}}));
+  EXPECT_FALSE(bid.proposer.resigned());
+}
+
 TEST(Proposer, finishes_the_newest_plan_that_anybody_voted_for) {
   Bid bid(4);
   bid.promise(member(1), accepted(1, 2, 5));

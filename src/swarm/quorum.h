@@ -20,6 +20,10 @@ std::vector<PeerId> ids_of(const std::vector<Member>& members);
 /// Ballot b belongs to member b mod n: nobody else may lead with it. Members must not be empty.
 const Member& ballot_owner(const std::vector<Member>& members, Ballot ballot);
 
+/// No higher one is followed or counts as followed: each loss of a leader costs one ballot for each member,
+/// so that only a peer that makes up numbers gets there. Beyond it next_ballot would come back to low ones.
+inline constexpr Ballot kHighestBallot = Ballot{1} << 31;
+
 /// The smallest ballot above `above` that belongs to this member.
 Ballot next_ballot(const std::vector<Member>& members, PeerId owner, Ballot above);
 

@@ -5,6 +5,7 @@
 
 #include "swarm/batch.h"
 #include "swarm/lineage.h"
+#include "swarm/quorum.h"
 
 namespace tw {
 
@@ -46,6 +47,7 @@ std::string fault_of(const Record& draft, const Record& head, const LeaseBook::O
 bool is_sound(const Progress& progress, const LeaseBook::Options& lease) {
   const auto too_many = [&](const RangeSet& set) { return set.ranges().size() > lease.microbatches(); };
   const auto is_rate = [](double rate) { return rate >= 0 && rate <= kMostBytesPerS; };
+  if (progress.ballot > kHighestBallot) return false;
   const Line& line = progress.line;
   const bool line_is_sound = is_rate(line.up_bytes_per_s) && is_rate(line.down_bytes_per_s) &&
                              line.slow.size() <= kMostSlowPairs &&

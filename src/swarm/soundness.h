@@ -24,7 +24,7 @@ inline constexpr std::size_t kMostSlowPairs = 64;
 /// Why no correct leader can make a record out of this draft after `head`; empty when one can.
 std::string fault_of(const Record& draft, const Record& head, const LeaseBook::Options& lease);
 
-/// Not longer than anything true could be.
+/// Not longer, and of no higher ballot, than anything true could be.
 bool is_sound(const Progress& progress, const LeaseBook::Options& lease);
 
 }  // namespace tw

@@ -259,13 +259,12 @@ void Swarm::begin_round(bool again) {
   lead_.reset();
   resends_.begin_round();
   called_at_ = kNever;
+  acceptor_.begin_round(again);
   if (again) {
     work_.start_over();
-    acceptor_.start_over();
     return;
   }
   work_ = Work(record.round + 1);
-  acceptor_ = Acceptor();
   at_the_end_.clear();
   lead_again_at_ = {};
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "explorer/explorer.h"
 #include "mutations/planted.h"
 #include "sim/scenario_yaml.h"
 
@@ -37,10 +38,25 @@ void limit_processor_time() {
   TW_CHECK(setitimer(ITIMER_VIRTUAL, &timer, nullptr) == 0);
 }
 
+/// In the child, as run_seeds; its worlds count as seeds.
+void run_explorer(const Bug& bug, std::uint64_t most) {
+  planted_bug = bug.number;
+  std::uint64_t world = 0;
+  for (const explorer::World& one : explorer::worlds()) {
+    if (world == most) return;
+    tell(fmt::format("seed {}\n", world++));
+    const explorer::Findings findings = explorer::explore(one.bounds);
+    if (findings.broken.empty()) continue;
+    tell(fmt::format("found explorer {}, after {} events\n", findings.broken, findings.story.size()));
+    return;
+  }
+}
+
 /// In the child: what is written is read by Trial::finding.
 void run_seeds(const Bug& bug, std::uint64_t seeds, const std::map<std::string, double>& noise) {
   const rlimit memory{kMemory, kMemory};
   TW_CHECK(setrlimit(RLIMIT_AS, &memory) == 0);
+  if (bug.scenario == kExplorer) return run_explorer(bug, seeds);
   const Result<Scenario> scenario =
       read_scenario(std::string(TW_SOURCE_DIR) + "/tests/scenarios/" + bug.scenario + ".yaml");
   if (!scenario) {

@@ -33,6 +33,9 @@ struct Finding {
   std::map<std::string, std::uint64_t> broken;  ///< without a bug: how many seeds broke each law
 };
 
+/// Named as the scenario of a bug: every order of events within bounds (tests/explorer) instead of seeds.
+inline constexpr const char* kExplorer = "explorer";
+
 /// A process that runs seeds 0, 1, 2 ... with a bug switched on until a checker sees it; without one, all
 /// seeds.
 class Trial {
