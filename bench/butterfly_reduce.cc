@@ -89,7 +89,7 @@ class Mesh {
     sockaddr_in own = parse(setup.address, 0);
     socklen_t size = sizeof own;
     must(bind(listener, reinterpret_cast<sockaddr*>(&own), size) == 0, "bind");
-    must(::listen(listener, kMostPlaces) == 0, "listen");
+    must(::listen(listener, measure::kMostPlaces) == 0, "listen");
     must(getsockname(listener, reinterpret_cast<sockaddr*>(&own), &size) == 0, "getsockname");
     const std::string path = card(setup, setup.task.rank);
     std::ofstream(path + ".new") << setup.address << ' ' << ntohs(own.sin_port) << '\n';
