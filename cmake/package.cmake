@@ -4,6 +4,7 @@
 include(GNUInstallDirs)
 
 function(tw_add_package)
+  set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON PARENT_SCOPE)  # the tests are no part of it
   set(completions ${PROJECT_BINARY_DIR}/completions)
   file(MAKE_DIRECTORY ${completions})
   foreach(shell bash zsh)
@@ -16,7 +17,7 @@ function(tw_add_package)
   install(TARGETS tw RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES ${completions}/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tw)
   install(FILES ${completions}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _tw)
-  install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  install(FILES README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
   install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
   install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 endfunction()

@@ -151,6 +151,8 @@ class Style(Tree):
         members = function + "".join(f"  int a{i}_ = 0;\n" for i in range(19))
         self.quiet("class Peer {\n" + members + "  std::vector<int> b_{}, *c;\n};\n")
         self.fires("members", "class Peer {\n" + members + "  int b_, c_{};\n};\n")
+        calls = "  std::shared_ptr<int> b_ = std::make_shared<int>(0);  // owners: one\n  int c_ = f(g(1));\n"
+        self.fires("members", "class Peer {\n" + members + calls + "};\n")
         two = "  std::map<int, int> b_;\n  int c_[3] = {};\n"
         self.fires("members", "class Peer {\n" + members + two + "};\n")
         self.quiet("class Peer {\n" + members + "};\nclass Other {\n" + members + "};\n")

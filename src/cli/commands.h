@@ -134,7 +134,7 @@ struct BenchPeerArguments {
   std::string codec;
   std::uint64_t rounds = 0;
   std::string
-      board;  ///< file of bench_board.h, which releases the rounds; empty: they follow each other at once
+      board;  ///< file of measure/board.h, which releases the rounds; empty: they follow each other at once
   std::uint64_t streams = 64;  ///< at most, of data, to each other peer
   std::uint64_t work_ms = 0;   ///< of a microbatch
   bool adamw = false;          ///< a state of three vectors; means are not checked

@@ -16,7 +16,7 @@ class Bed;
 
 /// The trouble of `--disturb` that strikes a whole machine or a link, from begin() until end(): two loops
 /// that would each use a core, or the links of the bed's first site at a tenth of their rate. A stopped peer
-/// is the crew's affair (bench_crew.h). It ends with this object at the latest.
+/// is the crew's affair (crew.h). It ends with this object at the latest.
 class Trouble {
  public:
   /// bed: needed for a link.

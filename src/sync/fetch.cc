@@ -303,6 +303,7 @@ void Fetch::give_up(Instant now, Source& source) {
 
 void Fetch::drop_offer(Source& source) {
   release_asks(source);
+  source.owed.clear();
   source.offer.reset();
 }
 

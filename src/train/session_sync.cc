@@ -330,25 +330,15 @@ void Session::Machine::resume(StateImage checkpoint) {
   restore(std::move(checkpoint), "checkpoint", {});
 }
 
-// The state is here, and nobody is left who could decide what comes after it.
+// The state is here, and nobody is left who could decide what comes after it. It waits for the microbatch
+// under way, so that all of it is one step: no decision of the round that it leaves comes between.
 void Session::Machine::begin_anew_from_tip() {
-  const bool has_state = tip_ && !catching_up_ && updates_under_way_ == 0;
+  const bool has_state = tip_ && !catching_up_ && updates_under_way_ == 0 && !computing_;
   if (!has_state || goes_before(swarm_->best_told(), rank_of(tip_->record))) return;
   leave_round();
-  catching_up_ = restoring_ = true;
-  caught_up_since_ = doors_.clock.now();
-  // The round that it is in has the number of the first one of what begins, and its sums are not wanted
-  // there.
-  compute<Digest>(
-      {Wait::Kind::restoring}, 0,
-      [parameters = tip_->parameters](TrainState& state) {
-        state.forget_sums();
-        return parameters;
-      },
-      [this](Digest, Duration) {
-        restoring_ = false;
-        if (swarm_->standing() != Standing::syncing) go_on_from_tip();  // else others were found meanwhile
-      });
+  // The round that it is in has the number of the first one of what begins: its sums are not wanted there.
+  state_->forget_sums();
+  go_on_from_tip();
 }
 
 void Session::Machine::go_on_from_tip() {

@@ -68,7 +68,8 @@ class TrainState {
   /// restore succeeds.
   Result<Digest> restore(const StateImage& image);
 
-  /// Gradient sums of any round: what is accumulated next begins at zero, whichever round it is of.
+  /// Gradient sums of any round: what is accumulated next begins at zero, whichever round it is of. The loop
+  /// thread may call it, too, while no gradient is accumulated.
   void forget_sums();
 
   Evaluation evaluate(WorkMeter& meter);
