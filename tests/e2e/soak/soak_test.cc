@@ -156,16 +156,33 @@ class Soak : public ProgramTest {
     return verdict.faults.empty();
   }
 
-  /// Each link has had all the streams that a long round trip asks for: buffers are as large as they get.
+  /// One siege of each peer that is watched.
+  std::vector<std::unique_ptr<Strangers>> besiege_long_lived() const {
+    std::vector<std::unique_ptr<Strangers>> sieges;
+    for (const std::uint64_t id : kLongLived) {
+      const std::size_t host = peers_->host_of(id);
+      sieges.push_back(
+          std::make_unique<Strangers>(Strangers::Options{.target = bed_->listen_address(host, 0),
+                                                         .netns = bed_->netns((host + 2) % kHosts),
+                                                         .seed = mix(seed_, id)}));
+    }
+    return sieges;
+  }
+
+  /// Each link has had all the streams that a long round trip asks for, and each watched peer a siege
+  /// meanwhile: buffers are as large as they get.
   void stretch_lines() {
     if (!bed_->is_up() || seconds_ < 600) return;
-    say("lines of all hosts: rtt 400ms, for a while");
+    say("lines of all hosts: rtt 400ms, and strangers besiege the watched peers, for a while");
     const auto set_all = [&](const std::string& words) {
       for (std::size_t host = 0; host < kHosts; ++host)
         EXPECT_TRUE(bed_->tell(fmt::format("set {}:all {}", Bed::site(host), words)));
     };
     set_all("rtt 400ms");
-    look_until([] { return false; }, 20s);
+    {
+      const auto sieges = besiege_long_lived();
+      look_until([] { return false; }, 40s);
+    }
     set_all("rtt 20ms");
   }
 

@@ -22,7 +22,7 @@ class Strangers {
   struct Options {
     std::string target;  ///< "10.77.1.1:7100"
     std::string netns;   ///< they come from there; empty: from this process's own
-    std::size_t connections = 100;
+    std::size_t connections = 60;
     std::uint64_t seed = 1;
   };
 

@@ -10,7 +10,6 @@ namespace tw::soak {
 namespace {
 
 constexpr std::size_t kGuestSlot = 1;
-constexpr std::size_t kStrangers = 60;
 /// More at the same time leave little of the run to disturb.
 constexpr std::ptrdiff_t kMostSlow = 2;
 
@@ -245,10 +244,8 @@ bool Troubles::besiege(Prng& prng) {
   if (strangers_) return false;
   const std::size_t host = prng.below(bed_->hosts());
   const std::size_t from = (host + 1 + prng.below(bed_->hosts() - 1)) % bed_->hosts();
-  strangers_ = std::make_unique<Strangers>(Strangers::Options{.target = bed_->listen_address(host, 0),
-                                                              .netns = bed_->netns(from),
-                                                              .connections = kStrangers,
-                                                              .seed = prng.next()});
+  strangers_ = std::make_unique<Strangers>(Strangers::Options{
+      .target = bed_->listen_address(host, 0), .netns = bed_->netns(from), .seed = prng.next()});
   open({Kind::siege,
         after(between(prng, 4, 20)),
         {},
