@@ -2,7 +2,7 @@
 BUILD := build
 CLANG_FORMAT := $(or $(shell command -v clang-format-14),clang-format)
 RUN_CLANG_TIDY := $(or $(shell command -v run-clang-tidy-14),run-clang-tidy)
-CXX_DIRS := $(wildcard src tests bench examples)
+CXX_DIRS := $(wildcard src studies tests bench examples)
 CXX_FILES = $(shell find $(CXX_DIRS) -name '*.cc' -o -name '*.h')
 
 # The demo: peer 2 is killed in one round, and another joins in a later one.

@@ -13,7 +13,7 @@
 
 #include "base/csv.h"
 #include "market/built_in.h"
-#include "plan/calibration.h"
+#include "plan/model/calibration.h"
 
 namespace tw::bench {
 namespace {

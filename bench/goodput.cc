@@ -12,7 +12,7 @@
 #include <iterator>
 
 #include "measure.h"
-#include "sim/what_if.h"
+#include "sim/scenarios/what_if.h"
 
 namespace {
 
@@ -48,7 +48,7 @@ void describe(CLI::App& app, Settings& settings) {
 
 /// The same run with nobody going, up to its last commit: what averaging alone leaves.
 double undisturbed(WhatIf what, int peers) {
-  what.stays.clear();
+  what.lifetimes.clear();
   what.anchors += peers;
   what.length = std::min<Duration>(what.length, std::chrono::minutes(15));
   const WhatIfReport report = what_if(what);
@@ -61,7 +61,7 @@ int run(const Settings& settings, const std::vector<Trace>& traces, const std::s
   WhatIf what = settings.what;
   what.length = from_seconds(3600 * settings.hours);
   what.notice = from_seconds(settings.notice_s);
-  what.stays = stays_in(traces, {peers, from_seconds(3600 * settings.from_h), what.length, 1});
+  what.lifetimes = lifetimes_in(traces, {peers, from_seconds(3600 * settings.from_h), what.length, 1});
   const double begin = bench::wall_seconds();
   const WhatIfReport report = what_if(what);
   const double wall = bench::wall_seconds() - begin;

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "host/loop.h"
-#include "host/network_tcp.h"
 #include "host/random_os.h"
+#include "host/tcp/network_tcp.h"
 #include "measure.h"
 
 namespace tw::bench {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/hivemind_tables.h"
+#include "studies/hivemind_tables.h"
 
 namespace tw::bench {
 

@@ -10,8 +10,8 @@
 #include <chrono>
 #include <optional>
 
-#include "sim/hivemind.h"
-#include "sim/world.h"
+#include "sim/world/world.h"
+#include "studies/hivemind.h"
 
 namespace tw::bench {
 

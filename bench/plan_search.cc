@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/prng.h"
-#include "plan/search.h"
+#include "plan/search/search.h"
 
 /// How long the planner searches: `make bench`, then build/bench/bench_plan_search.
 namespace tw {

@@ -15,8 +15,8 @@
 #include "crew.h"
 #include "host/executor_thread.h"
 #include "host/files_disk.h"
-#include "host/network_tcp.h"
 #include "host/random_os.h"
+#include "host/tcp/network_tcp.h"
 #include "measure.h"
 #include "train/session.h"
 

@@ -15,7 +15,7 @@
 
 #include "base/median.h"
 #include "measure.h"
-#include "sim/world.h"
+#include "sim/world/world.h"
 
 namespace {
 

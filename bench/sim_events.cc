@@ -8,7 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "measure.h"
-#include "sim/scenario.h"
+#include "sim/scenarios/scenario.h"
 
 int main(int argc, char** argv) {
   CLI::App app("Events per second of the simulator");

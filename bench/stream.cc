@@ -4,7 +4,7 @@
 //   bench_stream [--gb 4] [--streams 1 8] [--payload 262144] [--runs 3]
 // Runs take turns; the medians of CPU seconds are of both processes together.
 
-#include "host/stream.h"
+#include "host/tcp/stream.h"
 
 #include <fmt/format.h>
 
@@ -15,11 +15,11 @@
 
 #include "base/median.h"
 #include "crew.h"
-#include "host/authority.h"
-#include "host/dial.h"
-#include "host/doorway.h"
+#include "host/identity/authority.h"
+#include "host/identity/tls.h"
 #include "host/loop.h"
-#include "host/tls.h"
+#include "host/tcp/dial.h"
+#include "host/tcp/doorway.h"
 #include "measure.h"
 
 namespace {

@@ -54,7 +54,7 @@ function(tw_select_kernels variable)
     if(source MATCHES "_kernels\\.cc$")
       # sqrt without errno can be vectorised; the bits stay the same.
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno")
-    elseif(source MATCHES "/host/round_trip\\.cc$")
+    elseif(source MATCHES "/host/tcp/round_trip\\.cc$")
       # linux/tcp.h, which it needs, cannot be included beside netinet/tcp.h.
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     elseif(source MATCHES "_avx2\\.cc$")
@@ -100,8 +100,20 @@ function(tw_add_test name sources)
   set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT ${seconds})
 endfunction()
 
+# FOLDER_reference_test, which reads the tables of tests/reference.
+function(tw_add_reference_test folder sources)
+  tw_add_test(${folder}_reference_test "${sources}" tw_${folder})
+  if(NOT sources)
+    return()
+  endif()
+  target_compile_definitions(${folder}_reference_test PRIVATE TW_REFERENCE_DIR="${TW_REFERENCE_DIR}")
+  set_tests_properties(${folder}_reference_test PROPERTIES LABELS reference)
+  # Each of these files is one publication, with names of its own for the same things.
+  set_target_properties(${folder}_reference_test PROPERTIES UNITY_BUILD OFF)
+endfunction()
+
 function(tw_add_folder folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cc)
   list(FILTER sources EXCLUDE REGEX "/cli/main\\.cc$")
   tw_select_kernels(sources)
   set(tests ${sources})
@@ -146,13 +158,7 @@ function(tw_add_folder folder)
     tw_link(tw_cli PRIVATE CLI11::CLI11)
   endif()
   tw_add_test(${folder}_test "${tests}" tw_${folder})
-  tw_add_test(${folder}_reference_test "${reference_tests}" tw_${folder})
-  if(reference_tests)
-    target_compile_definitions(${folder}_reference_test PRIVATE TW_REFERENCE_DIR="${TW_REFERENCE_DIR}")
-    set_tests_properties(${folder}_reference_test PROPERTIES LABELS reference)
-    # Each of these files is one publication, with names of its own for the same things.
-    set_target_properties(${folder}_reference_test PROPERTIES UNITY_BUILD OFF)
-  endif()
+  tw_add_reference_test(${folder} "${reference_tests}")
 endfunction()
 
 # tests/e2e starts the program itself; TW_PROGRAM is its path. Alone on the machine, for it measures time.

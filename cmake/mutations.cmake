@@ -7,7 +7,7 @@ function(tw_add_mutation_check)
   set(copy ${PROJECT_BINARY_DIR}/planted)
   set(names "")
   foreach(folder IN LISTS folders)
-    file(GLOB files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
+    file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
       ${PROJECT_SOURCE_DIR}/src/${folder}/*.cc ${PROJECT_SOURCE_DIR}/src/${folder}/*.h)
     list(APPEND names ${files})
   endforeach()

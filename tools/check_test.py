@@ -83,7 +83,7 @@ class Layers(Tree):
             ("train/torch_trainer_test.cc", "train/session.cc", "ATen/ATen.h"),
             ("host/tcp.cc", "world/network.cc", "asio.hpp"),
             ("host/tcp.h", "cli/train.cc", "asio/ip/tcp.hpp"),
-            ("host/tls.cc", "base/digest.cc", "openssl/ssl.h"),
+            ("host/identity/tls.cc", "base/digest.cc", "openssl/ssl.h"),
             ("train/run_yaml.cc", "train/run.cc", "yaml-cpp/yaml.h"),
             ("host/log_json.cc", "host/log_json.h", "nlohmann/json.hpp"),
             ("cli/train.cc", "train/run.cc", "CLI/CLI.hpp"),

@@ -6,7 +6,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "host/stream_count.h"
+#include "host/tcp/stream_count.h"
 #include "launch/child.h"
 #include "measure/arguments.h"
 #include "measure/reduce.h"

@@ -9,8 +9,8 @@
 #include "cli/commands.h"
 #include "cli/credentials.h"
 #include "cli/terminal.h"
-#include "host/authority.h"
 #include "host/calendar.h"
+#include "host/identity/authority.h"
 
 namespace tw {
 

@@ -10,7 +10,7 @@
 #include "cli/credentials.h"
 #include "cli/out_folder.h"
 #include "cli/terminal.h"
-#include "host/authority.h"
+#include "host/identity/authority.h"
 #include "host/loop.h"
 #include "launch/child.h"
 #include "launch/local_run.h"

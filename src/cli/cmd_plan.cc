@@ -13,9 +13,9 @@
 #include "cli/run_progress.h"
 #include "cli/terminal.h"
 #include "host/calendar.h"
-#include "plan/model_profile_yaml.h"
-#include "plan/recommendation_text.h"
-#include "plan/replan.h"
+#include "plan/advise/recommendation_text.h"
+#include "plan/advise/replan.h"
+#include "plan/model/model_profile_yaml.h"
 
 namespace tw {
 namespace {

@@ -7,11 +7,11 @@
 #include "base/text_file.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "plan/cluster_yaml.h"
-#include "plan/model_profile_yaml.h"
-#include "plan/prediction_csv.h"
-#include "plan/prediction_json.h"
-#include "plan/prediction_text.h"
+#include "plan/advise/prediction_csv.h"
+#include "plan/advise/prediction_json.h"
+#include "plan/advise/prediction_text.h"
+#include "plan/model/cluster_yaml.h"
+#include "plan/model/model_profile_yaml.h"
 
 namespace tw {
 namespace {

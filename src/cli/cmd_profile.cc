@@ -11,8 +11,8 @@
 #include "cli/commands.h"
 #include "cli/number_option.h"
 #include "cli/terminal.h"
-#include "plan/cluster.h"
-#include "plan/model_profile_yaml.h"
+#include "plan/model/cluster.h"
+#include "plan/model/model_profile_yaml.h"
 #include "train/run_file_yaml.h"
 #include "train/torch_trainer.h"
 

@@ -15,7 +15,7 @@
 #include "cli/sim_sweep.h"
 #include "cli/sim_trace.h"
 #include "cli/terminal.h"
-#include "sim/scenario_yaml.h"
+#include "sim/scenarios/scenario_yaml.h"
 
 namespace tw {
 

@@ -10,8 +10,8 @@
 #include "cli/credentials.h"
 #include "cli/terminal.h"
 #include "host/address.h"
-#include "host/authority.h"
 #include "host/calendar.h"
+#include "host/identity/authority.h"
 
 namespace tw {
 

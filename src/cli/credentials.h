@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "host/tls.h"
+#include "host/identity/tls.h"
 #include "wire/token.h"
 
 namespace tw {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "average/bound.h"
+#include "average/bandwidth/bound.h"
 #include "base/prng.h"
-#include "plan/round_time.h"
+#include "plan/model/round_time.h"
 
 /// plan/ may not see average/, and counts peers by groups: both must mean the same bound.
 namespace tw {

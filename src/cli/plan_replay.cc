@@ -10,7 +10,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "plan/replay_table.h"
+#include "plan/advise/replay_table.h"
 
 namespace tw {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "plan/recommendation.h"
+#include "plan/advise/recommendation.h"
 
 namespace tw {
 

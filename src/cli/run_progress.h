@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "monitor/event_log_json.h"
-#include "plan/replan.h"
+#include "plan/advise/replan.h"
 
 namespace tw {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "monitor/sim_report_json.h"
-#include "sim/scenario.h"
+#include "sim/scenarios/scenario.h"
 
 namespace tw {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "cli/sim_sweep.h"
-#include "sim/events.h"
+#include "sim/world/events.h"
 
 namespace tw {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "sim/scenario.h"
+#include "sim/scenarios/scenario.h"
 
 namespace tw {
 

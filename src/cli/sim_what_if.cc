@@ -8,8 +8,8 @@
 #include "cli/commands.h"
 #include "cli/number_option.h"
 #include "cli/terminal.h"
-#include "sim/stays.h"
-#include "sim/what_if_json.h"
+#include "sim/scenarios/machine_lifetimes.h"
+#include "sim/scenarios/what_if_json.h"
 
 namespace tw {
 namespace {
@@ -39,8 +39,8 @@ Status take_trace(const WhatIfArguments& arguments, WhatIf& what) {
                     arguments.from_h, asked_h, length_h)};
   }
   what.length = hours(asked_h);
-  what.stays =
-      stays_in(traces.value(), {arguments.peers, hours(arguments.from_h), what.length, arguments.speed});
+  what.lifetimes =
+      lifetimes_in(traces.value(), {arguments.peers, hours(arguments.from_h), what.length, arguments.speed});
   return Unit{};
 }
 
@@ -48,13 +48,13 @@ Status take_lifetimes(const WhatIfArguments& arguments, WhatIf& what) {
   const Result<LifetimeLaw> law = lifetimes_named(arguments.lifetimes);
   if (!law) return Error{"--" + law.error().message};
   what.length = hours(arguments.hours > 0 ? arguments.hours : kDefaultHours);
-  what.stays = generate_stays({.lifetimes = law.value(),
-                               .replacement = start_times_for(law.value().name),
-                               .shocks = {arguments.shocks_per_day, arguments.shock_share},
-                               .zones = arguments.zones,
-                               .peers = arguments.peers,
-                               .length = what.length},
-                              what.seed);
+  what.lifetimes = generate_lifetimes({.lifetimes = law.value(),
+                                       .replacement = start_times_for(law.value().name),
+                                       .shocks = {arguments.shocks_per_day, arguments.shock_share},
+                                       .zones = arguments.zones,
+                                       .peers = arguments.peers,
+                                       .length = what.length},
+                                      what.seed);
   return Unit{};
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "sim/what_if.h"
+#include "sim/scenarios/what_if.h"
 
 namespace CLI {
 class App;

@@ -37,7 +37,7 @@ TEST_F(WhatIfArgumentsTest, a_trace_is_played_to_its_end_or_for_the_hours_asked_
   arguments_.hours = 0.25;
   const WhatIf what = what_if_of(arguments_).value();
   EXPECT_EQ(what.length, 15min);
-  EXPECT_EQ(what.stays.size(), 16U);
+  EXPECT_EQ(what.lifetimes.size(), 16U);
 }
 
 TEST_F(WhatIfArgumentsTest, a_window_beyond_the_trace_is_refused) {

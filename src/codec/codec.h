@@ -42,7 +42,7 @@ constexpr std::optional<Codec> codec_named(std::string_view name) {
 }
 
 /// What the mean of contributions in this codec crosses the wire as: what rounding takes from a contribution
-/// its peer can make good (average/residual.h), what it takes from the mean nobody can.
+/// its peer can make good (average/reduction/residual.h), what it takes from the mean nobody can.
 constexpr Codec codec_of_mean(Codec codec) { return codec == Codec::int4 ? Codec::int8 : codec; }
 
 /// Pieces that begin at a multiple of so many values are encoded as if they stood alone: such a piece begins

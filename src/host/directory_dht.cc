@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "host/announcement.h"
+#include "host/identity/announcement.h"
 #include "host/lifeline.h"
 #include "host/loop.h"
 

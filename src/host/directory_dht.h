@@ -17,8 +17,8 @@ class Loop;
 class Tls;
 
 /// Where peers of a run find each other without a server: a node of a distributed hash table, of which every
-/// node is one that others can begin with. Holds announcements (host/announcement.h) alone. Has a thread of
-/// its own.
+/// node is one that others can begin with. Holds announcements (host/identity/announcement.h) alone. Has a
+/// thread of its own.
 class DhtDirectory {
  public:
   struct Identity {

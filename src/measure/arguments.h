@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "average/division.h"
+#include "average/reduction/division.h"
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/time.h"

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "average/bound.h"
+#include "average/bandwidth/bound.h"
 #include "base/time.h"
 #include "launch/child.h"
 #include "measure/folder.h"

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <thread>
 
-#include "host/authority.h"
+#include "host/identity/authority.h"
 #include "measure/watch.h"
 #include "monitor/report.h"
 #include "wire/token.h"
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 /// What is measured is stamped by the peers; so it matters only for the moment of a disturbance.
 constexpr Duration kLookEvery = 5ms;
 constexpr Duration kLookOften = 1ms;
-/// Lines are probed while the first batch is computed (average/probe.h): here it takes no time.
+/// Lines are probed while the first batch is computed (average/bandwidth/probe.h): here it takes no time.
 constexpr Duration kFirstBatch = 2500ms;
 constexpr std::int64_t kBenchTokenLasts_s = 86400;
 

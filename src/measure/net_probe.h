@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "host/identity/tls.h"
 #include "host/loop.h"
-#include "host/network_tcp.h"
 #include "host/random_os.h"
-#include "host/tls.h"
+#include "host/tcp/network_tcp.h"
 #include "market/network.h"
 
 /// Measures what the run's own links carry between hosts: round trip, and bytes in both directions at once.

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "average/bound.h"
-#include "average/geometry.h"
+#include "average/bandwidth/bound.h"
+#include "average/reduction/geometry.h"
 #include "codec/codec.h"
 #include "measure/bed.h"
 #include "measure/crew.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "average/reduction.h"
+#include "average/reduction/reduction.h"
 #include "swarm/swarm.h"
 #include "sync/donor.h"
 #include "sync/fetch.h"

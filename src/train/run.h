@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "average/division.h"
+#include "average/reduction/division.h"
 #include "base/digest.h"
 #include "base/ids.h"
 #include "base/time.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "average/division.h"
+#include "average/reduction/division.h"
 #include "swarm/quorum.h"
 #include "train/session_machine.h"
 #include "wire/frame.h"

@@ -49,10 +49,10 @@ struct SessionOptions {
   /// resumes or begins alone.
   Past past = Past::unknown;
   std::string past_found;                  ///< what says that it had begun, for people
-  std::uint64_t segment_length = 0;        ///< floats; 0: as is usual (average/geometry.h)
+  std::uint64_t segment_length = 0;        ///< floats; 0: as is usual (average/reduction/geometry.h)
   std::uint64_t chunk_bytes = 512 * 1024;  ///< of state transfer
-  /// Lines are probed (average/probe.h) for vectors of so many bytes on the wire: shorter ones are there in
-  /// no time over any line.
+  /// Lines are probed (average/bandwidth/probe.h) for vectors of so many bytes on the wire: shorter ones are
+  /// there in no time over any line.
   std::uint64_t probe_from = 1024 * 1024;
   RunOptions run;
   Rarely rarely;  ///< simulation alone

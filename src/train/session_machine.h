@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "average/line_meter.h"
-#include "average/probe.h"
-#include "average/reduction.h"
+#include "average/bandwidth/line_meter.h"
+#include "average/bandwidth/probe.h"
+#include "average/reduction/reduction.h"
 #include "swarm/swarm.h"
 #include "sync/checkpoint.h"
 #include "sync/donor.h"

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
-#include "average/mean_digest.h"
-#include "average/residual.h"
-#include "average/weighted_sum.h"
+#include "average/reduction/mean_digest.h"
+#include "average/reduction/residual.h"
+#include "average/reduction/weighted_sum.h"
 #include "base/check.h"
 #include "codec/codec.h"
 

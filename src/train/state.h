@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "average/reduction.h"
+#include "average/reduction/reduction.h"
 #include "base/digest.h"
 #include "base/range_set.h"
 #include "base/result.h"

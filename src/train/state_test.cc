@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "average/mean_digest.h"
-#include "average/reference.h"
+#include "average/reduction/mean_digest.h"
+#include "average/reduction/reference.h"
 #include "wire/messages.h"
 
 namespace tw {

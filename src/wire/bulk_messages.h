@@ -39,7 +39,7 @@ struct Gather {
   }
 };
 
-/// To a sender of bulk messages: what of it came here lately (average/line_meter.h).
+/// To a sender of bulk messages: what of it came here lately (average/bandwidth/line_meter.h).
 struct Tally {
   std::uint64_t bytes = 0;  ///< of its messages, since the last one of these
   std::uint64_t over_ns = 0;
@@ -54,7 +54,7 @@ struct Tally {
   bool operator==(const Tally&) const = default;
 };
 
-/// Bulk that means nothing: what arrives of it tells what lines carry (average/probe.h).
+/// Bulk that means nothing: what arrives of it tells what lines carry (average/bandwidth/probe.h).
 struct Padding {
   Blob payload;
 

@@ -39,7 +39,7 @@ struct Contribution {
   std::uint32_t slot = 0;
   std::uint64_t samples = 0;
   RangeSet microbatches;    ///< numbers within the round
-  std::uint32_t group = 0;  ///< those of one group (a site) are added first: average/reduction.h
+  std::uint32_t group = 0;  ///< those of one group (a site) are added first: average/reduction/reduction.h
 
   static void fields(auto& self, auto&& field) {
     field(self.peer, self.slot, self.samples, self.microbatches, self.group);
@@ -59,7 +59,7 @@ struct Record {
   std::uint64_t first_sample = 0;  ///< of the run: the first one that no round before had
   std::uint64_t samples = 0;       ///< in the mean; 0 for round 0
   Digest parameters;               ///< before this round's update
-  Digest mean;                     ///< of the mean gradient, decoded (average/mean_digest.h)
+  Digest mean;                     ///< of the mean gradient, decoded (average/reduction/mean_digest.h)
   /// Samples of its history that a majority decided; swarm/lineage.h.
   std::uint64_t majority_samples = 0;
   /// Since a decision without a majority: members of the last record before that one, until most of them take

@@ -5,7 +5,7 @@
 #include <ctime>
 
 #include "e2e/program.h"
-#include "host/authority.h"
+#include "host/identity/authority.h"
 
 namespace tw {
 namespace {

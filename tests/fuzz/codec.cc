@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "average/weighted_sum.h"
+#include "average/reduction/weighted_sum.h"
 #include "base/check.h"
 #include "codec/kernels.h"
 #include "fuzz/target.h"

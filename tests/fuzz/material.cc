@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
-#include "average/shares.h"
-#include "average/sites.h"
+#include "average/bandwidth/shares.h"
+#include "average/reduction/sites.h"
 #include "wire/frame.h"
 
 namespace tw::fuzz {

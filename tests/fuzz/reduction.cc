@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "average/reduction.h"
+#include "average/reduction/reduction.h"
 
 #include <cmath>
 #include <set>
 #include <vector>
 
-#include "average/mean_digest.h"
+#include "average/reduction/mean_digest.h"
 #include "base/check.h"
 #include "fuzz/material.h"
 #include "fuzz/target.h"

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "average/division.h"
+#include "average/reduction/division.h"
 #include "base/check.h"
 #include "fuzz/material.h"
 #include "fuzz/target.h"

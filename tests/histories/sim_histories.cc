@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "sim/scenario_yaml.h"
+#include "sim/scenarios/scenario_yaml.h"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "base/check.h"
 #include "explorer/explorer.h"
 #include "mutations/planted.h"
-#include "sim/scenario_yaml.h"
+#include "sim/scenarios/scenario_yaml.h"
 
 namespace tw {
 namespace {

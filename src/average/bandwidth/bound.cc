@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "average/bandwidth/bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "base/check.h"
+#include "base/median.h"
+#include "base/simplex.h"
+
+namespace tw {
+namespace {
+
+/// Numbers of the tableau: beyond, pairs do not count.
+constexpr std::size_t kMostNumbers = 300'000;
+/// Where there is room enough, nobody is given what only a line of more than this part of its measured rate
+/// could carry in time: rates are known to a few percent, and whoever gets a share too many holds up all.
+constexpr double kSurely = 0.85;
+constexpr int kHalvings = 60;
+constexpr double kNought = 1e-9;
+
+/// Times are those of a vector of one byte.
+class Lines {
+ public:
+  explicit Lines(const std::vector<Hand>& hands) : hands_(hands), n_(static_cast<double>(hands.size())) {
+    std::map<PeerId, std::size_t> places;
+    for (std::size_t i = 0; i < hands.size(); ++i) places[hands[i].peer] = i;
+    for (const Hand& hand : hands) all_ += hand.contributions;
+    for (std::size_t i = 0; i < hands.size(); ++i) {
+      for (const PairRate& slow : hands[i].line.slow) {
+        const auto to = places.find(slow.to);
+        if (to != places.end() && to->second != i && slow.bytes_per_s > 0)
+          pairs_.push_back({i, to->second, slow.bytes_per_s});
+      }
+    }
+  }
+
+  double seconds(const std::vector<double>& parts) const {
+    double most = 0;
+    for (std::size_t i = 0; i < hands_.size(); ++i) {
+      most = std::max(most, (sent(i) + more_sent(i) * parts[i]) / up(i));
+      most = std::max(most, (1 + more_received(i) * parts[i]) / down(i));
+    }
+    for (const Pair& p : pairs_)
+      most = std::max(most, (sent(p.from) * parts[p.to] + parts[p.from]) / p.bytes_per_s);
+    return most;
+  }
+
+  /// The largest parts that fit into so much time, pairs left aside.
+  std::vector<double> room(double t) const {
+    std::vector<double> parts(hands_.size());
+    for (std::size_t i = 0; i < hands_.size(); ++i) {
+      if (!hands_[i].owns) continue;
+      const double out = room(t * up(i) - sent(i), more_sent(i));
+      parts[i] = std::min(out, room(t * down(i) - 1, more_received(i)));
+    }
+    return parts;
+  }
+
+  /// Below this time not even those without a share are done.
+  double least() const {
+    double t = 0;
+    for (std::size_t i = 0; i < hands_.size(); ++i) t = std::max({t, sent(i) / up(i), 1 / down(i)});
+    return t;
+  }
+
+  bool pairs_count() const {
+    const std::size_t rows = 2 * hands_.size() + pairs_.size() + 1;
+    return !pairs_.empty() && rows * (hands_.size() + 1) <= kMostNumbers;
+  }
+
+  /// Largest rate z = 1 / T, and parts in units of z: all of this is linear in them.
+  std::vector<double> best_with_pairs() const {
+    double unit = 0;
+    for (std::size_t i = 0; i < hands_.size(); ++i) unit = std::max({unit, up(i), down(i)});
+    const std::size_t z = hands_.size();
+    const Row nothing{std::vector<double>(z + 1), 0};
+    std::vector<Row> rows;
+    Row all = nothing;
+    all.factors[z] = 1;
+    for (std::size_t i = 0; i < z; ++i) {
+      Row out{nothing.factors, up(i) / unit};
+      Row in{nothing.factors, down(i) / unit};
+      out.factors[z] = sent(i);
+      in.factors[z] = 1;
+      if (hands_[i].owns) {
+        out.factors[i] = more_sent(i);
+        in.factors[i] = more_received(i);
+        all.factors[i] = -1;
+      }
+      rows.push_back(std::move(out));
+      rows.push_back(std::move(in));
+    }
+    for (const Pair& p : pairs_) {
+      rows.push_back({nothing.factors, p.bytes_per_s / unit});
+      if (hands_[p.from].owns) rows.back().factors[p.from] = 1;
+      if (hands_[p.to].owns) rows.back().factors[p.to] = sent(p.from);
+    }
+    rows.push_back(all);
+    std::vector<double> parts = with_largest_last(rows);
+    parts.pop_back();
+    return parts;
+  }
+
+ private:
+  struct Pair {
+    std::size_t from, to;
+    double bytes_per_s;
+  };
+
+  static double room(double rest, double each) {
+    if (each <= 0) return rest > -kNought ? 1 : 0;
+    return std::max(0.0, rest) / each;
+  }
+
+  double up(std::size_t i) const { return hands_[i].line.up_bytes_per_s; }
+
+  double down(std::size_t i) const { return hands_[i].line.down_bytes_per_s; }
+
+  double sent(std::size_t i) const { return hands_[i].contributions; }
+
+  // For a whole share more. (Less than nothing, where one peer alone contributes twice, counts as nothing.)
+  double more_sent(std::size_t i) const { return std::max(0.0, n_ - 1 - sent(i)); }
+
+  double more_received(std::size_t i) const { return std::max(0.0, all_ - sent(i) - 1); }
+
+  const std::vector<Hand>& hands_;
+  double n_, all_ = 0;
+  std::vector<Pair> pairs_;
+};
+
+double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+bool fill_in(std::vector<Hand>& hands, double Line::*rate) {
+  std::vector<double> known;
+  std::map<std::string, std::vector<double>> known_at;
+  for (const Hand& hand : hands) {
+    if (hand.line.*rate <= 0) continue;
+    known.push_back(hand.line.*rate);
+    if (!hand.site.empty()) known_at[hand.site].push_back(hand.line.*rate);
+  }
+  if (known.empty()) return false;
+  const double usual = median(std::move(known));
+  for (Hand& hand : hands) {
+    if (hand.line.*rate > 0) continue;
+    const auto there = known_at.find(hand.site);
+    hand.line.*rate = there == known_at.end() ? usual : median(there->second);
+  }
+  return true;
+}
+
+std::vector<double> in_proportion(std::vector<double> parts) {
+  const double all = sum(parts);
+  for (double& part : parts) part /= all;
+  return parts;
+}
+
+std::vector<double> best_without_pairs(const Lines& lines) {
+  double low = lines.least();
+  for (const double surely : {kSurely, 1.0}) {
+    const std::vector<double> room = lines.room(surely * low);
+    if (sum(room) >= 1) return in_proportion(room);
+  }
+  double high = 2 * low;
+  while (sum(lines.room(high)) < 1) high *= 2;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (sum(lines.room(middle)) < 1 ? low : high) = middle;
+  }
+  return in_proportion(lines.room(high));
+}
+
+}  // namespace
+
+bool fill_in_lines(std::vector<Hand>& hands) {
+  return fill_in(hands, &Line::up_bytes_per_s) && fill_in(hands, &Line::down_bytes_per_s);
+}
+
+Split best_split(std::vector<Hand> hands) {
+  TW_CHECK(std::any_of(hands.begin(), hands.end(), [](const Hand& hand) { return hand.owns; }));
+  if (!fill_in_lines(hands)) return {};
+  if (hands.size() == 1) return {{1.0}, 0};
+  const Lines lines(hands);
+  Split split{best_without_pairs(lines)};
+  split.seconds_per_byte = lines.seconds(split.parts);
+  if (!lines.pairs_count()) return split;
+  Split other{in_proportion(lines.best_with_pairs())};
+  other.seconds_per_byte = lines.seconds(other.parts);
+  return other.seconds_per_byte < split.seconds_per_byte * (1 - 1e-9) ? other : split;
+}
+
+double bound_seconds(std::uint64_t bytes, const std::vector<Hand>& hands) {
+  return static_cast<double>(bytes) * best_split(hands).seconds_per_byte;
+}
+
+double seconds_per_byte(const std::vector<double>& parts, std::vector<Hand> hands) {
+  if (hands.size() < 2 || !fill_in_lines(hands)) return 0;
+  return Lines(hands).seconds(parts);
+}
+
+}  // namespace tw

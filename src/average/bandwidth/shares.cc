@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "average/bandwidth/shares.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "average/bandwidth/bound.h"
+#include "base/check.h"
+
+namespace tw {
+namespace {
+
+/// Shares change only for a gain of more than this: lines are measured to a few percent.
+constexpr double kWorthNewShares = 1.05;
+
+std::vector<double> equal_parts(const std::vector<Hand>& hands) {
+  const auto owners = std::count_if(hands.begin(), hands.end(), [](const Hand& hand) { return hand.owns; });
+  TW_CHECK(owners > 0);
+  std::vector<double> parts;
+  for (const Hand& hand : hands) parts.push_back(hand.owns ? 1.0 / static_cast<double>(owners) : 0);
+  return parts;
+}
+
+std::vector<double> parts_of(const std::vector<Hand>& hands) {
+  std::vector<double> parts = best_split(hands).parts;
+  return parts.empty() ? equal_parts(hands) : parts;
+}
+
+// What is left after rounding down goes to the largest remainders; to the first of equal ones.
+std::vector<std::uint64_t> whole(std::uint64_t segments, const std::vector<double>& parts) {
+  std::vector<std::uint64_t> counts;
+  std::vector<std::pair<double, std::size_t>> rest;
+  std::uint64_t given = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const double exact = parts[i] * static_cast<double>(segments);
+    counts.push_back(std::min(static_cast<std::uint64_t>(exact + 1e-9), segments - given));
+    given += counts.back();
+    if (parts[i] > 0) rest.emplace_back(static_cast<double>(counts.back()) - exact, i);
+  }
+  // Differences below this are those of the arithmetic.
+  for (auto& [less, i] : rest) less = std::round(less * 1e6);
+  std::sort(rest.begin(), rest.end());
+  for (std::size_t k = 0; given < segments; ++k, ++given) ++counts[rest[k % rest.size()].second];
+  return counts;
+}
+
+bool may_own(const std::vector<Hand>& hands, PeerId peer) {
+  return std::any_of(hands.begin(), hands.end(),
+                     [&](const Hand& hand) { return hand.peer == peer && hand.owns; });
+}
+
+std::vector<Hand> strangers(const std::vector<PeerId>& owners) {
+  std::vector<Hand> hands;
+  for (const PeerId peer : owners) hands.push_back({peer});
+  return hands;
+}
+
+std::uint64_t count_of(const std::vector<Share>& shares) {
+  return std::accumulate(shares.begin(), shares.end(), std::uint64_t{0},
+                         [](std::uint64_t count, const Share& share) { return count + share.count; });
+}
+
+bool all_may_own(const std::vector<Share>& shares, const std::vector<Hand>& hands) {
+  return std::all_of(shares.begin(), shares.end(),
+                     [&](const Share& share) { return may_own(hands, share.owner); });
+}
+
+}  // namespace
+
+void append(std::vector<Share>& shares, const Share& share) {
+  if (share.count == 0) return;
+  if (!shares.empty() && shares.back().owner == share.owner && shares.back().sealed == share.sealed) {
+    shares.back().count += share.count;
+  } else {
+    shares.push_back(share);
+  }
+}
+
+std::vector<Share> shares_of(std::uint64_t segments, const std::vector<Hand>& hands,
+                             const std::vector<double>& parts) {
+  const std::vector<std::uint64_t> counts = whole(segments, parts);
+  std::vector<Share> shares;
+  std::uint64_t first = 0;
+  for (std::size_t i = 0; i < hands.size(); ++i) {
+    append(shares, {hands[i].peer, first, counts[i], false});
+    first += counts[i];
+  }
+  return shares;
+}
+
+std::vector<Share> weighted_shares(std::uint64_t segments, const std::vector<Hand>& hands,
+                                   const std::vector<Share>& before) {
+  const std::vector<Share> shares = shares_of(segments, hands, parts_of(hands));
+  const double seconds = seconds_of(shares, 1, hands);
+  const bool fits = seconds > 0 && covers(before, segments) && all_may_own(before, hands);
+  if (!fits || seconds_of(before, 1, hands) > kWorthNewShares * seconds) return shares;
+  std::vector<Share> same;
+  for (Share share : before) {
+    share.sealed = false;
+    append(same, share);
+  }
+  return same;
+}
+
+std::vector<Share> moved(const std::vector<Share>& before, const RangeSet& segments,
+                         const std::vector<Hand>& hands) {
+  RangeSet all;
+  for (const Share& share : before) all.add(Range{share.first, share.count});
+  RangeSet stay = all;
+  stay.remove(segments);
+  all.remove(stay);  // those of `segments` that there are
+  std::vector<Share> pieces;
+  for (const Share& share : before) {
+    RangeSet kept = RangeSet(Range{share.first, share.count});
+    kept.remove(segments);
+    for (const Range& range : kept.ranges())
+      pieces.push_back({share.owner, range.first, range.count, share.sealed});
+  }
+  const std::vector<std::uint64_t> counts = whole(all.count(), parts_of(hands));
+  for (std::size_t heir = 0; heir < hands.size(); ++heir) {
+    const RangeSet part = all.take(counts[heir]);
+    for (const Range& range : part.ranges()) pieces.push_back({hands[heir].peer, range.first, range.count});
+  }
+  std::ranges::sort(pieces, {}, &Share::first);
+  std::vector<Share> after;
+  for (const Share& piece : pieces) append(after, piece);
+  return after;
+}
+
+std::vector<Share> reown(const std::vector<Share>& before, const std::vector<Hand>& hands) {
+  RangeSet gone;
+  for (const Share& share : before) {
+    if (!may_own(hands, share.owner)) gone.add(Range{share.first, share.count});
+  }
+  return moved(before, gone, hands);
+}
+
+std::vector<Share> equal_shares(std::uint64_t segments, const std::vector<PeerId>& owners) {
+  return weighted_shares(segments, strangers(owners));
+}
+
+std::vector<Share> reown(const std::vector<Share>& before, const std::vector<PeerId>& owners) {
+  return reown(before, strangers(owners));
+}
+
+double seconds_of(const std::vector<Share>& shares, std::uint64_t bytes, const std::vector<Hand>& hands) {
+  const auto all = static_cast<double>(std::max<std::uint64_t>(1, count_of(shares)));
+  std::vector<double> parts(hands.size());
+  for (const Share& share : shares) {
+    for (std::size_t i = 0; i < hands.size(); ++i) {
+      if (hands[i].peer == share.owner) parts[i] += static_cast<double>(share.count) / all;
+    }
+  }
+  return static_cast<double>(bytes) * seconds_per_byte(parts, hands);
+}
+
+bool covers(const std::vector<Share>& shares, std::uint64_t segments) {
+  std::uint64_t next = 0;
+  for (const Share& share : shares) {
+    if (share.first != next || share.count > segments - next) return false;
+    next += share.count;
+  }
+  return next == segments;
+}
+
+}  // namespace tw

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "average/reduction/geometry.h"
+#include "base/digest.h"
+
+namespace tw {
+
+/// Names a decoded mean: the digest of the digests of its segments, each of which can be taken while the
+/// segment is in the cache and others are still on their way.
+inline Digest digest_of_segments(std::span<const Digest> segments) {
+  return digest_of(std::as_bytes(segments));
+}
+
+inline Digest digest_of_mean(std::span<const float> mean, const Geometry& geometry) {
+  std::vector<Digest> segments;
+  for (std::uint64_t s = 0; s < geometry.segments(); ++s) {
+    segments.push_back(digest_of(mean.subspan(geometry.first(s), geometry.size(s))));
+  }
+  return digest_of_segments(segments);
+}
+
+}  // namespace tw

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "average/reduction/arrivals.h"
+#include "average/reduction/geometry.h"
+#include "average/reduction/gradient_sum.h"
+#include "average/reduction/layout.h"
+#include "average/reduction/outgoing.h"
+#include "average/reduction/residual.h"
+#include "base/digest.h"
+#include "base/rarely.h"
+#include "base/result.h"
+#include "codec/codec.h"
+#include "wire/messages.h"
+
+namespace tw {
+
+/// One peer's side of averaging one round: encodes own contributions, reduces the own share, collects the
+/// mean. A step machine; it knows no clock and no socket. docs/protocol.md.
+///
+/// A contribution crosses the wire as the mean over its samples, in fp32 as their sum (carries_sums).
+/// Partial of a group, of a segment: sum over its contributions, in the order of the plan, of
+/// float(samples_i / samples of the group) * decode_i (of a sum: float(1 / samples of the group)), encoded
+/// once (codec_of_mean) by the owner in the site.
+/// Mean: sum over the groups, in the order of their numbers, of float(samples of the group / total) * decode
+/// of the partial, encoded once by the root, decoded by everybody. What is alone and weighs 1 stays as it was
+/// encoded: a single mean is its group's partial (in another codec, it is decoded and encoded in that), a
+/// single partial the mean. A plan without sites has one group, whose owners are the roots.
+///
+/// Partials and means are made as soon as all that enters is here; what was received is kept, so that a plan
+/// with fewer or more contributions re-computes and re-sends only what changes: the partials of their groups,
+/// and the mean. Memory: the encoded mean (twice while sets change), and the encoded contributions and
+/// partials of the own share; what comes early adds at most kEarlyVectors + 2 encoded vectors for each
+/// sender. Owners are believed what they have added.
+///
+/// Messages may arrive in any order. Nothing is handed to a peer twice while it stays a participant, but for
+/// results whose set changed. A peer that left the participants and returns gets everything again.
+class Reduction {
+ public:
+  static constexpr std::uint32_t kMaxSlots = 64;
+  /// What the present plan asks of a sender is always taken; anything else only while all that is kept from
+  /// this sender stays within so many times the encoded vector, the places for its segments included.
+  static constexpr std::uint64_t kEarlyVectors = 4;
+
+  struct Options {
+    PeerId self;
+    Round round = 0;
+    Geometry geometry;
+    Codec codec = Codec::fp32;
+    bool stochastic = false;  ///< rounding of own contributions; with int8 alone
+    double norm_cap = 0;      ///< largest L2 norm, per sample, of what is here of a contribution; 0: none
+    Rarely rarely{};
+  };
+
+  explicit Reduction(Options options);
+
+  /// An own slot is complete: its gradient sum over `samples` samples (> 0; the plan must name the same
+  /// number, or the slot stays unused). A residual (average/reduction/residual.h) is added to it. Both must
+  /// stay valid and unchanged as long as this object lives. Once for each slot below kMaxSlots.
+  void contribute(std::uint32_t slot, GradientSum gradient_sum, std::uint64_t samples,
+                  std::span<const float> residual = {});
+
+  /// This very contribution was made here.
+  bool made(const Contribution& contribution) const;
+
+  /// Adopts the plan if it is newer (ballot, version) than the present one; false if not, or if it is of
+  /// another round or malformed (Layout::of).
+  bool adopt(const Plan& plan);
+
+  /// Whether there is such a segment and it has so many encoded bytes, whatever the plan: a peer that
+  /// sends something else averages another vector.
+  Status fits(const Scatter& scatter) const;
+  Status fits(const Gather& gather) const;
+
+  /// A contribution segment. May come before the plan that names it, or that makes this peer its owner: then
+  /// it is kept for a later plan. Errors: wrong length, unknown segment or slot, sent twice, not finite, too
+  /// much that nobody asked for, beyond the norm cap (those are refused and nothing changes).
+  Status on_scatter(PeerId from, const Scatter& scatter);
+
+  /// A peer whose values can enter no mean, and why.
+  struct Unfit {
+    PeerId peer;
+    /// not_finite (NaN, infinity, 2^127 and beyond: is_addable; in a mean, too) or too_large.
+    Complaint why = Complaint::not_finite;
+    double norm = 0;  ///< too_large: per sample, of what is known of the contribution
+  };
+
+  /// Reported once, and again by each later plan that counts on a contribution of this peer. May name this
+  /// peer itself: own segments are judged before they are sent or added.
+  std::vector<Unfit> take_unfit();
+
+  /// A segment of the mean, or of a partial. May come before the plan that it belongs to or that names its
+  /// sender; used only when the sender is in this plan or was in an earlier one: the set determines its bits,
+  /// and its owner may be another one in a plan that is still under way. Errors: as for on_scatter.
+  Status on_gather(PeerId from, const Gather& gather);
+
+  /// The next bulk message for this peer, mostly results before contributions; nothing when there is none.
+  std::optional<Message> next_bulk(PeerId to);
+
+  /// The link to this peer is a new one: what was handed out for it before may be lost and is due again.
+  void on_new_link(PeerId peer);
+  void on_lost_link(PeerId peer);  ///< what it brought is dropped, if no plan names its sender
+
+  /// Peers for which next_bulk has something since the last call.
+  std::vector<PeerId> take_wakeups();
+
+  /// Own contributions are all handed to next_bulk, all that this peer adds is added (for the event log).
+  bool scattered() const;
+
+  /// Every segment of the mean is here, for the present plan.
+  bool complete() const { return plan_ && results_here_ == geometry().segments(); }
+
+  /// Valid once complete: the encoded segments of the mean, and the digest of the decoded ones.
+  std::vector<Blob> mean_segments() const;
+  Digest mean_digest() const;
+
+  /// The peers that owe this one segments under the present plan, and of what kind, the first in this
+  /// order: owes_contribution to its share; owes_partial, owes_mean, owes_copy (and may itself be waiting for
+  /// somebody who owes the kind before).
+  std::map<PeerId, Complaint> owing() const;
+
+  /// What a peer owes this one under the present plan, in segments.
+  struct Debt {
+    PeerId peer;
+    bool contributes = false;  ///< to the own share; else results of its own
+    std::uint64_t here = 0, all = 0;
+  };
+
+  std::vector<Debt> debts() const;
+
+  /// Segments of its share that are not here.
+  RangeSet missing_of(PeerId owner) const;
+
+  const std::optional<Plan>& plan() const { return plan_; }
+
+  /// Bytes of others: contributions, results, and the encoded mean in the making. In constant time.
+  std::uint64_t held_bytes() const;
+
+ private:
+  struct OwnSlot {
+    GradientSum gradient_sum;
+    std::span<const float> residual;  ///< empty: none
+    std::uint64_t samples = 0;
+    Encoding encoding{};
+    std::optional<Unfit> unfit{};  ///< as far as it was looked at
+    double squares = 0;            ///< of the segments that were judged
+    std::vector<bool> judged{};    ///< by segment; empty without a cap
+  };
+
+  using Input = Layout::Input;
+  using Group = Layout::Group;
+
+  struct Term {
+    float weight = 0;
+    Blob encoded;
+  };
+
+  struct Sum {
+    Blob encoded;
+    Digest decoded;
+  };
+
+  /// A whole mean that this peer had, and may have voted for.
+  struct Voted {
+    std::uint64_t set = 0;
+    std::vector<Blob> segments;
+  };
+
+  const Geometry& geometry() const { return options_.geometry; }
+
+  Codec mean_codec() const { return codec_of_mean(options_.codec); }
+
+  void lay_out(const Plan& plan, Layout layout);
+  void count_missing();
+  void change_set(std::uint64_t set);
+  void change_own_set(std::uint64_t set);
+  void restore_results();
+  void restore(PeerId from, const std::vector<Blob>& results);
+  void requeue();
+  std::optional<Message> next_contribution(Outgoing& outgoing);
+
+  Status check(PeerId from, Round round, std::uint64_t segment) const;
+  Status fits(Codec codec, std::uint64_t segment, std::size_t bytes) const;
+  Status take_partial(PeerId from, const Gather& gather);
+
+  const Input* input_of(PeerId peer, std::uint32_t slot) const;
+  const Input* addend(PeerId peer, std::uint32_t slot, std::uint64_t segment) const;
+  const OwnSlot* own_slot(const Input& input) const;
+  bool is_here(const Input& input, std::uint64_t segment) const;
+
+  double squares_of(std::span<const std::byte> piece) const;
+  std::optional<Unfit> judge(PeerId from, bool addable, double squares, std::uint64_t samples) const;
+  double squares_with(OwnSlot& slot, std::uint64_t segment, std::span<const std::byte> piece) const;
+  Blob kept_piece(const Input& input, std::uint64_t segment);
+  float weight_of(const Input& input) const;
+  void report(const Unfit& unfit);
+  void report_again();
+  Blob encode_own(OwnSlot& slot, std::uint64_t segment);
+  bool lacks_partial(std::uint64_t segment) const;
+  bool lacks_mean(std::uint64_t segment) const;
+  Blob partial_of(const Group& group, std::uint64_t segment) const;
+  Sum add(Codec codec, std::uint64_t segment, const std::vector<Term>& terms) const;
+  void add_contributions(std::uint64_t segment);
+  void add_partials(std::uint64_t segment);
+  void seal_if_ready(std::uint64_t segment);
+  void seal_ready();
+  void seal_and_offer(std::uint64_t segment);
+  bool take_result(std::uint64_t segment, const Blob& encoded);
+  void result_is_here(std::uint64_t segment, Sum result);
+  void offer_result(std::uint64_t segment);
+  void offer_partial(std::uint64_t segment);
+
+  Options options_;
+  std::optional<Plan> plan_;
+  Layout layout_;           ///< of the present plan
+  std::uint64_t set_ = 0;   ///< contribution_set of the present plan
+  std::set<PeerId> known_;  ///< whoever had a part in this plan or an earlier one
+
+  std::array<std::optional<OwnSlot>, kMaxSlots> own_;
+  KeptContributions kept_;
+  std::vector<std::uint32_t> missing_;  ///< by own segment: contributions of the own group that are not here
+
+  std::uint64_t own_set_ = 0;   ///< of the own group
+  std::vector<Blob> partials_;  ///< of the own group, by segment; empty where it is the mean, or not made
+  std::uint64_t partial_bytes_ = 0;
+  ReceivedResults received_partials_;
+
+  std::vector<Blob> encoded_;    ///< by segment; empty where there is no result for the present set
+  std::vector<Digest> digests_;  ///< of the decoded segments that are here
+  std::uint64_t results_here_ = 0;
+  Digest mean_digest_;  ///< valid once complete
+  ReceivedResults received_;
+  std::optional<Voted> voted_;  ///< the last mean that was complete before its set changed
+
+  std::map<PeerId, Outgoing> outgoing_;  ///< every other participant
+  std::size_t to_scatter_ = 0;           ///< own pieces in outgoing_
+  std::set<PeerId> woken_;
+  std::map<PeerId, Unfit> unfit_;
+  std::vector<Unfit> unfit_news_;
+};
+
+}  // namespace tw

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "average/reduction/residual.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "base/prng.h"
+
+namespace tw {
+namespace {
+
+constexpr std::size_t kResidualBlock =
+    2048;  // values: what a function works on stays in the first-level cache
+static_assert(kResidualBlock % kCodecPiece == 0);
+
+struct Block {
+  std::array<float, kResidualBlock> values;
+  std::array<float, kResidualBlock> sent;
+  std::array<std::byte, kResidualBlock * sizeof(float)> encoded;
+};
+
+Encoding from(const Encoding& encoding, std::size_t place) {
+  if (!encoding.dither) return encoding;
+  return {encoding.codec, encoding.dither->from(place)};
+}
+
+bool encode(const Encoding& encoding, std::span<const float> values, float scale, std::span<std::byte> out) {
+  if (encoding.dither) return encode_int8(values, scale, *encoding.dither, out);
+  return tw::encode(encoding.codec, values, scale, out);
+}
+
+void lose(const Encoding& encoding, std::span<const float> gradient_sum, const Contributed& contributed,
+          std::span<float> residual) {
+  Block block;
+  const std::size_t count = gradient_sum.size();
+  const auto values = std::span(block.values).first(count), sent = std::span(block.sent).first(count);
+  std::copy(gradient_sum.begin(), gradient_sum.end(), values.begin());
+  if (contributed.carried) {
+    for (std::size_t i = 0; i < count; ++i) values[i] += residual[i];
+    std::fill(residual.begin(), residual.end(), 0.0F);
+  }
+  const auto bytes = std::span(block.encoded).first(encoded_bytes(encoding.codec, count));
+  const std::uint64_t of_mean = samples_of_mean(encoding.codec, contributed.samples);
+  encode(encoding, values, static_cast<float>(1.0 / static_cast<double>(of_mean)), bytes);
+  decode(encoding.codec, bytes, sent);
+  const auto samples = static_cast<float>(of_mean);
+  for (std::size_t i = 0; i < count; ++i) residual[i] += values[i] - samples * sent[i];
+}
+
+}  // namespace
+
+std::uint32_t dither_seed(Round round, PeerId peer, std::uint32_t slot) {
+  return static_cast<std::uint32_t>(mix(mix(round, peer.value), slot));
+}
+
+Encoding encoding_of(Codec codec, bool stochastic, std::uint32_t seed) {
+  if (!stochastic || codec != Codec::int8) return {codec};
+  return {codec, Dither{seed, 0}};
+}
+
+bool encode_sum(const Encoding& encoding, std::span<const float> gradient_sum,
+                std::span<const float> residual, float scale, std::span<std::byte> out) {
+  const Codec codec = encoding.codec;
+  if (residual.empty()) return encode(encoding, gradient_sum, scale, out);
+  TW_CHECK(residual.size() == gradient_sum.size() && out.size() == encoded_bytes(codec, residual.size()));
+  std::array<float, kResidualBlock> values;
+  bool addable = true;
+  for (std::size_t first = 0; first < residual.size(); first += kResidualBlock) {
+    const std::size_t count = std::min(kResidualBlock, residual.size() - first);
+    for (std::size_t i = 0; i < count; ++i) values[i] = gradient_sum[first + i] + residual[first + i];
+    const auto block = out.subspan(encoded_bytes(codec, first), encoded_bytes(codec, count));
+    addable = encode(from(encoding, first), std::span(values).first(count), scale, block) && addable;
+  }
+  return addable;
+}
+
+void keep_loss(const Encoding& encoding, const Geometry& geometry, const Contributed& contributed,
+               std::span<float> residual) {
+  TW_CHECK(contributed.gradient_sum.size() == geometry.length && residual.size() == geometry.length);
+  for (std::uint64_t s = 0; s < geometry.segments(); ++s) {
+    const std::uint64_t end = geometry.first(s) + geometry.size(s);
+    for (std::uint64_t first = geometry.first(s); first < end; first += kResidualBlock) {
+      const std::size_t count = std::min<std::uint64_t>(kResidualBlock, end - first);
+      lose(from(encoding, first), contributed.gradient_sum.subspan(first, count), contributed,
+           residual.subspan(first, count));
+    }
+  }
+}
+
+}  // namespace tw

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "average/reduction/sites.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "average/bandwidth/bound.h"
+#include "average/bandwidth/shares.h"
+
+namespace tw {
+namespace {
+
+/// Lines are known from what they carried, which was less where there was less to carry: what looks less
+/// uneven than this is taken for even.
+constexpr double kWorthUnequalRoots = 1.25;
+
+using Hands = std::map<PeerId, Hand>;
+
+Hands by_peer(const std::vector<Hand>& hands) {
+  Hands all;
+  for (const Hand& hand : hands) all[hand.peer] = hand;
+  return all;
+}
+
+std::vector<SitePlan> by_name(const std::vector<Hand>& hands) {
+  std::map<std::string, SitePlan> named;
+  std::vector<SitePlan> single;
+  for (const Hand& hand : hands) {
+    SitePlan& site = hand.site.empty() ? single.emplace_back() : named[hand.site];
+    site.members.push_back(hand.peer);
+  }
+  std::vector<SitePlan> sites;
+  for (auto& [name, site] : named) sites.push_back(std::move(site));
+  sites.insert(sites.end(), single.begin(), single.end());
+  return sites;
+}
+
+bool is_member(const SitePlan& site, PeerId peer) {
+  return std::ranges::find(site.members, peer) != site.members.end();
+}
+
+bool owns(const SitePlan& site, PeerId peer) {
+  return std::ranges::any_of(site.shares, [&](const Share& share) { return share.owner == peer; });
+}
+
+PeerId owner_at(const std::vector<Share>& shares, std::uint64_t segment) {
+  const auto next = std::ranges::upper_bound(shares, segment, {}, &Share::first);
+  return std::prev(next)->owner;
+}
+
+std::uint64_t end_at(const std::vector<Share>& shares, std::uint64_t segment) {
+  const auto next = std::ranges::upper_bound(shares, segment, {}, &Share::first);
+  return std::prev(next)->first + std::prev(next)->count;
+}
+
+/// Calls for each run of segments in which no site changes its owner.
+void each_cell(const std::vector<SitePlan>& sites, std::uint64_t segments, auto&& call) {
+  for (std::uint64_t first = 0; first < segments;) {
+    std::uint64_t end = segments;
+    for (const SitePlan& site : sites) {
+      if (!site.shares.empty()) end = std::min(end, end_at(site.shares, first));
+    }
+    call(first, end);
+    first = end;
+  }
+}
+
+/// What the owners of each site carry together, as sites exchange as single peers do; nothing where one has
+/// no owners or a pair is known to be slow: then this is not all that counts.
+std::vector<Hand> as_hands(const std::vector<SitePlan>& sites, const Hands& hands) {
+  std::vector<Hand> all(sites.size());
+  for (std::size_t k = 0; k < sites.size(); ++k) {
+    all[k].peer = PeerId{k};
+    for (const PeerId peer : sites[k].members) {
+      const Line& line = hands.at(peer).line;
+      if (!line.slow.empty()) return {};
+      if (!owns(sites[k], peer)) continue;
+      all[k].line.up_bytes_per_s += line.up_bytes_per_s;
+      all[k].line.down_bytes_per_s += line.down_bytes_per_s;
+    }
+    if (sites[k].shares.empty()) return {};
+  }
+  return all;
+}
+
+/// Parts of the roots: in proportion to a site's owners or, where that is much better, to its bandwidth.
+std::vector<double> parts_of_roots(const std::vector<SitePlan>& sites, const Hands& hands) {
+  std::vector<double> parts;
+  for (const SitePlan& site : sites)
+    parts.push_back(static_cast<double>(
+        std::ranges::count_if(site.members, [&](PeerId peer) { return owns(site, peer); })));
+  const double owners = std::accumulate(parts.begin(), parts.end(), 0.0);
+  for (double& part : parts) part /= owners;
+  const std::vector<Hand> all = as_hands(sites, hands);
+  if (all.empty()) return parts;
+  const Split best = best_split(all);
+  const bool pays = seconds_per_byte(parts, all) >= kWorthUnequalRoots * best.seconds_per_byte;
+  return pays && !best.parts.empty() ? best.parts : parts;
+}
+
+/// Each segment's root is the owner of one of the sites, which take turns.
+std::vector<Share> roots_of(const std::vector<SitePlan>& sites, std::uint64_t segments, const Hands& hands) {
+  const std::vector<double> part = parts_of_roots(sites, hands);
+  std::vector<double> due(sites.size());
+  std::vector<Share> roots;
+  each_cell(sites, segments, [&](std::uint64_t first, std::uint64_t end) {
+    std::vector<std::uint64_t> count(sites.size());
+    for (std::uint64_t s = first; s < end; ++s) {
+      for (std::size_t k = 0; k < sites.size(); ++k) due[k] += part[k];
+      const auto next = static_cast<std::size_t>(std::ranges::max_element(due) - due.begin());
+      due[next] -= 1;
+      ++count[next];
+    }
+    for (std::size_t k = 0; k < sites.size(); ++k) {
+      if (count[k] == 0) continue;
+      roots.push_back({owner_at(sites[k].shares, first), first, count[k], false});
+      first += count[k];
+    }
+  });
+  return roots;
+}
+
+/// Those of roots that own no more go to the present owner in their site, or to another site's in turn.
+std::vector<Share> heirs_of(const Plan& before, const std::vector<SitePlan>& sites) {
+  std::vector<Share> roots;
+  std::size_t turn = 0;
+  for (const Share& share : before.shares) {
+    const auto was_at = std::ranges::find_if(
+        before.sites, [&](const SitePlan& site) { return is_member(site, share.owner); });
+    const auto place = static_cast<std::size_t>(was_at - before.sites.begin());
+    const bool stays = place < sites.size() && owns(sites[place], share.owner);
+    std::size_t heir = place;
+    while (heir >= sites.size() || sites[heir].shares.empty()) heir = turn++ % sites.size();
+    for (std::uint64_t s = share.first; s < share.first + share.count; ++s) {
+      append(roots, {stays ? share.owner : owner_at(sites[heir].shares, s), s, 1, false});
+    }
+  }
+  return roots;
+}
+
+/// Where each participant belongs; those of no known site, and those where nobody may own, at the refuge.
+std::vector<std::vector<Hand>> crews_of(const Plan& plan, const Hands& hands) {
+  std::map<std::string, std::size_t> names;
+  std::vector<std::size_t> owners;
+  for (std::size_t k = 0; k < plan.sites.size(); ++k) {
+    owners.push_back(0);
+    for (const PeerId peer : plan.sites[k].members) {
+      const Hand& hand = hands.at(peer);
+      owners.back() += hand.owns ? 1 : 0;
+      if (!hand.site.empty()) names.try_emplace(hand.site, k);
+    }
+  }
+  const auto refuge = static_cast<std::size_t>(std::ranges::max_element(owners) - owners.begin());
+  std::vector<std::vector<Hand>> crews(plan.sites.size());
+  for (const PeerId peer : plan.participants) {
+    const auto at = std::ranges::find_if(plan.sites, [&](const SitePlan& s) { return is_member(s, peer); });
+    const auto named = names.find(hands.at(peer).site);
+    std::size_t place = named == names.end() ? refuge : named->second;
+    if (at != plan.sites.end()) place = static_cast<std::size_t>(at - plan.sites.begin());
+    crews[owners[place] == 0 ? refuge : place].push_back(hands.at(peer));
+  }
+  return crews;
+}
+
+/// Those that changed hands are sealed.
+std::vector<Share> sealed_heirs(const std::vector<Share>& before, const std::vector<Share>& after) {
+  std::vector<Share> shares;
+  for (const Share& now : after) {
+    for (std::uint64_t s = now.first; s < now.first + now.count; ++s) {
+      append(shares, {now.owner, s, 1, now.sealed || (!before.empty() && owner_at(before, s) != now.owner)});
+    }
+  }
+  return shares;
+}
+
+/// Out of a peer that owns the part x of a site of m peers go 1 + x (m - 2 + w) vectors, and as many into it,
+/// where w is what crosses between sites for a whole part. Its time at the rate b = min(up, down) is that
+/// over b; in the least time for all, T = max(1 / b_min, (2 m - 2 + w) / sum b), the part of each is in
+/// proportion to T b - 1.
+std::vector<Share> shares_in_site(std::uint64_t segments, std::vector<Hand> crew, double crossing) {
+  std::vector<double> rates;
+  for (const Hand& hand : crew)
+    rates.push_back(std::min(hand.line.up_bytes_per_s, hand.line.down_bytes_per_s));
+  const double least = *std::ranges::min_element(rates);
+  const bool alike = least <= 0 || least == *std::ranges::max_element(rates);
+  const auto equal = [&] {
+    for (Hand& hand : crew) hand.line = {};
+    return weighted_shares(segments, crew);
+  };
+  if (alike || std::ranges::any_of(crew, [](const Hand& hand) { return !hand.owns; })) return equal();
+  const double all = std::accumulate(rates.begin(), rates.end(), 0.0);
+  const auto members = static_cast<double>(crew.size());
+  const double seconds = std::max(1 / least, (2 * members - 2 + crossing) / all);
+  const double seconds_if_equal = (2 * members - 2 + crossing) / members / least;
+  if (seconds_if_equal < kWorthUnequalRoots * seconds) return equal();
+  std::vector<double> parts;
+  for (const double rate : rates) parts.push_back((seconds * rate - 1) / (seconds * all - members));
+  return shares_of(segments, crew, parts);
+}
+
+/// Members are participants, each of them is somewhere, and where there are members there are owners.
+void settle(Plan& plan, std::uint64_t segments, const Hands& hands) {
+  std::vector<std::vector<Hand>> crews = crews_of(plan, hands);
+  const auto sites = static_cast<double>(plan.sites.size());
+  for (std::size_t k = 0; k < plan.sites.size(); ++k) {
+    SitePlan& site = plan.sites[k];
+    site.members.clear();
+    const bool somebody = std::ranges::any_of(crews[k], &Hand::owns);
+    for (Hand& hand : crews[k]) {
+      site.members.push_back(hand.peer);
+      hand.owns = hand.owns || !somebody;
+    }
+    if (crews[k].empty()) {
+      site.shares.clear();
+    } else {
+      const double as_root = static_cast<double>(crews[k].size()) / static_cast<double>(hands.size());
+      const double crossing = 1 + as_root * (sites - 2);
+      site.shares =
+          site.shares.empty() ? shares_in_site(segments, crews[k], crossing) : reown(site.shares, crews[k]);
+    }
+  }
+}
+
+void group_contributions(Plan& plan) {
+  for (Contribution& c : plan.draft.contributors) {
+    const auto at = std::ranges::find_if(plan.sites, [&](const SitePlan& s) { return is_member(s, c.peer); });
+    const auto some = std::ranges::find_if(plan.sites, [](const SitePlan& s) { return !s.members.empty(); });
+    c.group = static_cast<std::uint32_t>((at == plan.sites.end() ? some : at) - plan.sites.begin());
+  }
+}
+
+void drop_who_is_gone(Plan& plan, const Hands& hands) {
+  for (SitePlan& site : plan.sites) {
+    std::erase_if(site.members, [&](PeerId peer) { return !hands.contains(peer); });
+  }
+}
+
+std::uint64_t segments_of(const Plan& plan) { return plan.shares.back().first + plan.shares.back().count; }
+
+}  // namespace
+
+void divide_into_sites(Plan& plan, std::uint64_t segments, const std::vector<Hand>& hands) {
+  std::vector<Hand> known = hands;
+  (void)fill_in_lines(known);
+  plan.sites = by_name(known);
+  const Hands all = by_peer(known);
+  settle(plan, segments, all);
+  plan.shares = roots_of(plan.sites, segments, all);
+  group_contributions(plan);
+}
+
+void divide_as_before(Plan& plan, const Plan& before, const std::vector<Hand>& hands) {
+  plan.sites = before.sites;
+  const Hands all = by_peer(hands);
+  drop_who_is_gone(plan, all);
+  for (SitePlan& site : plan.sites) {
+    for (Share& share : site.shares) share.sealed = false;
+  }
+  settle(plan, segments_of(before), all);
+  plan.shares = heirs_of(before, plan.sites);
+  group_contributions(plan);
+}
+
+void mend_sites(Plan& plan, std::uint64_t segments, const std::vector<Hand>& hands) {
+  const bool sound =
+      covers(plan.shares, segments) && std::ranges::all_of(plan.sites, [&](const SitePlan& site) {
+        return site.shares.empty() || covers(site.shares, segments);
+      });
+  if (plan.sites.empty() || plan.participants.empty() || !sound) return;
+  Hands all = by_peer(hands);
+  drop_who_is_gone(plan, all);
+  for (const SitePlan& site : plan.sites) {
+    const auto owns_still = [&](PeerId peer) { return owns(site, peer); };
+    const bool any = std::ranges::any_of(site.members, owns_still);
+    for (const PeerId peer : site.members) all.at(peer).owns = !any || owns_still(peer);
+  }
+  const std::vector<SitePlan> before = plan.sites;
+  settle(plan, segments, all);
+  for (std::size_t k = 0; k < before.size(); ++k) {
+    plan.sites[k].shares = sealed_heirs(before[k].shares, plan.sites[k].shares);
+  }
+}
+
+}  // namespace tw

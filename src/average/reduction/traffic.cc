@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "average/reduction/traffic.h"
+
+#include <algorithm>
+
+#include "average/bandwidth/bound.h"
+
+namespace tw {
+namespace {
+
+std::vector<SitePlan> sites_of(const Plan& plan) {
+  return plan.sites.empty() ? std::vector<SitePlan>{{plan.participants, plan.shares}} : plan.sites;
+}
+
+/// Calls with each pair of shares that have segments in common, and how many.
+void each_overlap(const std::vector<Share>& a, const std::vector<Share>& b, auto&& call) {
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const std::uint64_t a_end = a[i].first + a[i].count, b_end = b[j].first + b[j].count;
+    const std::uint64_t first = std::max(a[i].first, b[j].first), end = std::min(a_end, b_end);
+    if (end > first) call(a[i].owner, b[j].owner, static_cast<double>(end - first));
+    (a_end < b_end ? i : j) += 1;
+  }
+}
+
+}  // namespace
+
+PlanTraffic::PlanTraffic(const Plan& plan, const std::vector<Hand>& hands, double contribution)
+    : hands_(hands), sent_(hands.size() * hands.size()) {
+  for (std::size_t i = 0; i < hands.size(); ++i) places_[hands[i].peer] = i;
+  if (plan.shares.empty()) return;
+  const std::vector<SitePlan> sites = sites_of(plan);
+  const double segments = static_cast<double>(plan.shares.back().first + plan.shares.back().count);
+  for (const Contribution& c : plan.draft.contributors) {
+    if (c.group >= sites.size()) continue;
+    for (const Share& share : sites[c.group].shares) {
+      add(c.peer, share.owner, contribution * static_cast<double>(share.count) / segments);
+    }
+  }
+  for (std::size_t k = 0; k < sites.size(); ++k) {
+    const bool contributes =
+        std::ranges::any_of(plan.draft.contributors, [&](const Contribution& c) { return c.group == k; });
+    each_overlap(plan.shares, sites[k].shares, [&](PeerId root, PeerId owner, double count) {
+      const double part = count / segments;
+      if (contributes) add(owner, root, part);
+      add(root, owner, part);
+      for (const PeerId member : sites[k].members) {
+        if (member != root) add(owner, member, part);
+      }
+    });
+  }
+}
+
+void PlanTraffic::add(PeerId from, PeerId to, double vectors) {
+  if (from == to) return;
+  const auto sender = places_.find(from), receiver = places_.find(to);
+  if (sender == places_.end() || receiver == places_.end()) return;
+  sent_[sender->second * hands_.size() + receiver->second] += vectors;
+}
+
+double PlanTraffic::between_sites() const {
+  double vectors = 0;
+  for (std::size_t i = 0; i < hands_.size(); ++i) {
+    for (std::size_t j = 0; j < hands_.size(); ++j) {
+      const bool apart = hands_[i].site.empty() || hands_[i].site != hands_[j].site;
+      if (apart) vectors += from_to(i, j);
+    }
+  }
+  return vectors;
+}
+
+double PlanTraffic::seconds_per_byte() const {
+  std::vector<Hand> hands = hands_;
+  if (!fill_in_lines(hands)) return 0;
+  double seconds = 0;
+  for (std::size_t i = 0; i < hands.size(); ++i) {
+    double out = 0, in = 0;
+    for (std::size_t j = 0; j < hands.size(); ++j) {
+      out += from_to(i, j);
+      in += from_to(j, i);
+    }
+    const Line& line = hands[i].line;
+    seconds = std::max({seconds, out / line.up_bytes_per_s, in / line.down_bytes_per_s});
+    for (const PairRate& slow : line.slow) {
+      const auto to = places_.find(slow.to);
+      if (to == places_.end() || slow.bytes_per_s <= 0) continue;
+      seconds = std::max(seconds, from_to(i, to->second) / slow.bytes_per_s);
+    }
+  }
+  return seconds;
+}
+
+}  // namespace tw

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/identity/tls.h"
+
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "host/identity/authority.h"
+
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
+namespace tw {
+namespace {
+
+const auto* raw(const Token::Key& key) { return reinterpret_cast<const unsigned char*>(key.data()); }
+
+/// Without instructions for AES, ChaCha20 is several times faster.
+bool has_aes() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("aes") != 0;
+#elif defined(__aarch64__)
+  return (getauxval(AT_HWCAP) & (1 << 3)) != 0;
+#else
+  return false;
+#endif
+}
+
+void demand_tls_13(SSL_CTX* context) {
+  TW_CHECK(SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1);
+  const char* const suites = has_aes() ? "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"
+                                       : "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256";
+  TW_CHECK(SSL_CTX_set_ciphersuites(context, suites) == 1);
+  SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA | SSL_OP_NO_TICKET);
+  // A ticket that nobody reads would be answered with a reset, which takes the last bytes along.
+  TW_CHECK(SSL_CTX_set_num_tickets(context, 0) == 1);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_max_cert_list(context, 8 << 10);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  // Judged by objection_to, after the handshake: only then can the other side be told why.
+  SSL_CTX_set_cert_verify_callback(
+      context, [](X509_STORE_CTX*, void*) { return 1; }, nullptr);
+}
+
+/// Text of somebody who may be anybody, fit to be shown.
+std::string field_of(X509* certificate, int field) {
+  char text[65] = "";
+  X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), field, text, sizeof text);
+  std::string shown = text;
+  std::replace_if(
+      shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7f; }, '?');
+  return shown;
+}
+
+std::int64_t unix_seconds(const ASN1_TIME* time) {
+  std::tm broken_down{};
+  if (ASN1_TIME_to_tm(time, &broken_down) != 1) return 0;
+  return timegm(&broken_down);
+}
+
+}  // namespace
+
+void Tls::Free::operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+
+Tls::Tls(const Token& token, std::uint64_t key_bytes)
+    : run_(run_of(token)),
+      run_key_(token.run_key),
+      key_bytes_(key_bytes),
+      context_(SSL_CTX_new(TLS_method())) {
+  TW_CHECK(context_ != nullptr);
+  demand_tls_13(context_.get());
+}
+
+Tls::~Tls() = default;
+
+Result<std::unique_ptr<Tls>> Tls::open(const Token& token, std::int64_t now_unix_s, std::uint64_t key_bytes) {
+  std::unique_ptr<Tls> tls(new Tls(token, key_bytes));
+  EVP_PKEY* const key =
+      EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, raw(token.secret), token.secret.size());
+  const auto* certificate = reinterpret_cast<const unsigned char*>(token.certificate.data());
+  SSL_CTX* const context = tls->context();
+  const bool fits =
+      SSL_CTX_use_certificate_ASN1(context, static_cast<int>(token.certificate.size()), certificate) == 1 &&
+      SSL_CTX_use_PrivateKey(context, key) == 1 && SSL_CTX_check_private_key(context) == 1;
+  EVP_PKEY_free(key);
+  ERR_clear_error();
+  if (!fits) return Error{"the parts of the token do not fit together; `tw token FOLDER` makes another"};
+  if (const auto objection = tls->objection_to(SSL_CTX_get0_certificate(context), now_unix_s))
+    return Error{*objection};
+  return tls;
+}
+
+std::optional<std::string> Tls::objection_to(X509* certificate, std::int64_t now_unix_s) const {
+  EVP_PKEY* const run =
+      EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, raw(run_key_), run_key_.size());
+  const bool of_this_run = run != nullptr && X509_verify(certificate, run) == 1;
+  EVP_PKEY_free(run);
+  ERR_clear_error();
+  if (!of_this_run) {
+    return fmt::format(
+        "the token is not of run {} but of one that calls itself '{}'; get a token of this run "
+        "(`tw token FOLDER` where its folder is)",
+        run_, field_of(certificate, NID_organizationName));
+  }
+  const std::int64_t from = unix_seconds(X509_get0_notBefore(certificate));
+  const std::int64_t to = unix_seconds(X509_get0_notAfter(certificate));
+  if (now_unix_s >= to)
+    return fmt::format("the token of run {} expired on {}; `tw token FOLDER` makes a new one", run_,
+                       date_of(to));
+  if (now_unix_s < from)
+    return fmt::format("the token of run {} holds from {} on; is a clock wrong?", run_, date_of(from));
+  const std::string role = field_of(certificate, NID_organizationalUnitName);
+  if (role != name_of(Role::peer) && role != name_of(Role::anchor)) {
+    return fmt::format(
+        "the token of run {} is for the role {}, which does not train; `tw token FOLDER --role peer` "
+        "makes another",
+        run_, role);
+  }
+  return std::nullopt;
+}
+
+}  // namespace tw

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/tcp/socket_error.h"
+
+#include <asio/error.hpp>
+#include <cctype>
+
+namespace tw {
+
+std::string in_words(const std::error_code& error) {
+  if (error == asio::error::eof) return "connection closed";
+  if (error == asio::error::connection_reset || error == asio::error::broken_pipe) return "connection reset";
+  if (error == asio::error::host_not_found || error == asio::error::host_not_found_try_again) {
+    return "no such host is known";
+  }
+  std::string words = error.message();
+  if (!words.empty()) words[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(words[0])));
+  return words;
+}
+
+}  // namespace tw

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/model/cost.h"
+
+namespace tw {
+
+/// A table for people.
+std::string to_text(const Workload& workload, const std::vector<PeerGroup>& peers,
+                    const Prediction& prediction, const Cost& cost);
+
+}  // namespace tw

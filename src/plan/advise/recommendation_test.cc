@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/advise/recommendation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "market/catalog.h"
+#include "plan/advise/recommendation_text.h"
+
+namespace tw {
+namespace {
+
+using testing::HasSubstr;
+
+/// ConvNextLarge with the built-in prices.
+class Planning {
+ public:
+  Planning() { workload_.model = Models::built_in().find("CONV").value(); }
+
+  Job& job() { return job_; }
+
+  std::vector<Offer>& offers() { return offers_; }
+
+  std::vector<Lived>& seen() { return seen_; }
+
+  Result<MarketSpace> market() {
+    workload_.target_batch_size = job_.target_batch_size;
+    return market_space({.job = job_,
+                         .workload = workload_,
+                         .offers = offers_,
+                         .knowledge = knowledge_,
+                         .tariffs = Tariffs::built_in(),
+                         .seen = seen_});
+  }
+
+  Result<Recommendation> plan() {
+    market_ = market();
+    if (!market_) return market_.error();
+    return recommend(job_, market_.value(), 1'700'000'000);
+  }
+
+  const MarketSpace& last_market() const { return market_.value(); }
+
+ private:
+  Job job_{
+      .model = "CONV", .target_batch_size = 32768, .samples = 5e6, .gpus = {"T4", "A10"}, .peers_max = 8};
+  Workload workload_;
+  Knowledge knowledge_;
+  std::vector<Offer> offers_ = built_in_offers();
+  std::vector<Lived> seen_;
+  Result<MarketSpace> market_ = Error{"none"};
+};
+
+TEST(Recommendation, without_limits_one_machine_is_cheapest_and_many_are_fastest) {
+  Planning planning;
+  const auto cheapest = planning.plan();
+  ASSERT_TRUE(cheapest.ok()) << cheapest.error().message;
+  EXPECT_EQ(count_of(cheapest.value().chosen.peers), 1);
+  planning.job().goal = Goal::fastest;
+  const auto fastest = planning.plan();
+  ASSERT_TRUE(fastest.ok()) << fastest.error().message;
+  EXPECT_EQ(count_of(fastest.value().chosen.peers), 8);
+  EXPECT_LT(fastest.value().chosen.hours, cheapest.value().chosen.hours);
+  EXPECT_GT(fastest.value().chosen.usd, cheapest.value().chosen.usd);
+}
+
+TEST(Recommendation, a_deadline_is_kept_in_as_many_scenarios_as_asked_for) {
+  Planning planning;
+  planning.job().deadline_h = 10;
+  const auto plan = planning.plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_GT(count_of(plan.value().chosen.peers), 1);
+  EXPECT_LE(plan.value().chosen.risky_hours, 10);
+  for (const Option& other : plan.value().others) EXPECT_FALSE(other.verdict.empty()) << other.name;
+}
+
+TEST(Recommendation, the_pareto_front_goes_from_the_cheapest_to_the_fastest_and_its_knee_is_chosen) {
+  Planning planning;
+  const double least_usd = planning.plan().value().chosen.usd;
+  planning.job().goal = Goal::fastest;
+  const double least_h = planning.plan().value().chosen.hours;
+  planning.job().goal = Goal::pareto;
+  const auto plan = planning.plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const auto& front = plan.value().front;
+  ASSERT_GE(front.size(), 3U);
+  EXPECT_NEAR(front.front().usd, least_usd, 1e-3 * least_usd);
+  EXPECT_NEAR(front.back().hours, least_h, 1e-3 * least_h);
+  for (std::size_t i = 1; i < front.size(); ++i) {
+    EXPECT_LT(front[i].hours, front[i - 1].hours);
+    EXPECT_GT(front[i].usd, front[i - 1].usd);
+  }
+  EXPECT_GT(plan.value().chosen.hours, front.back().hours);
+  EXPECT_LT(plan.value().chosen.hours, front.front().hours);
+  EXPECT_THAT(to_text(planning.job(), plan.value()), HasSubstr("the knee"));
+  planning.job().front_point = 1;
+  EXPECT_EQ(planning.plan().value().chosen.counts, front.front().counts);
+  planning.job().front_point = 99;
+  EXPECT_THAT(planning.plan().error().message, HasSubstr("point 99"));
+}
+
+TEST(Recommendation, a_deadline_that_nothing_meets_is_answered_with_the_nearest) {
+  Planning planning;
+  planning.job().deadline_h = 0.5;
+  const auto plan = planning.plan();
+  ASSERT_FALSE(plan.ok());
+  EXPECT_THAT(plan.error().message, HasSubstr("deadline_h 0.5"));
+  EXPECT_THAT(plan.error().message, HasSubstr("could be met"));
+}
+
+TEST(Recommendation, limits_that_contradict_each_other_name_what_each_would_have_to_be) {
+  Planning planning;
+  planning.job().deadline_h = 10;
+  planning.job().budget_usd = 0.5;
+  const auto plan = planning.plan();
+  ASSERT_FALSE(plan.ok());
+  EXPECT_THAT(plan.error().message, HasSubstr("budget_usd 0.5"));
+}
+
+TEST(Recommendation, a_gpu_that_nobody_offers_is_named) {
+  Planning planning;
+  planning.job().gpus = {"TPU9"};
+  const auto market = planning.market();
+  ASSERT_FALSE(market.ok());
+  EXPECT_THAT(market.error().message, HasSubstr("TPU9"));
+}
+
+TEST(Recommendation, what_cannot_be_met_is_named_with_the_nearest_that_can) {
+  Planning planning;
+  const auto complaint = [&] {
+    const auto plan = planning.plan();
+    return plan.ok() ? "" : plan.error().message;
+  };
+  planning.job().deadline_h = 2;
+  planning.job().peers_max = 4;
+  EXPECT_THAT(complaint(), HasSubstr("peers_max 4: "));
+  planning.job().peers_max = 8;
+  planning.job().deadline_h = 0.01;
+  planning.job().budget_usd = 0.01;
+  EXPECT_THAT(complaint(), HasSubstr("deadline_h 0.01: "));
+  EXPECT_THAT(complaint(), HasSubstr("budget_usd 0.01: "));
+  planning.job().deadline_h = planning.job().budget_usd = 0;
+  planning.job().providers = {"gcp"};
+  planning.job().quotas = {{"gcp", 0}};
+  EXPECT_THAT(complaint(), HasSubstr("quotas gcp 0: 1 could be met"));
+  planning.job().quotas = {{"gpc", 4}};
+  EXPECT_THAT(complaint(), HasSubstr("quotas gpc: nothing counts for it; there are"));
+  planning.job().quotas = {};
+  planning.job().gpus = {"T5"};
+  EXPECT_THAT(complaint(), testing::ContainsRegex("gpus T5: without this limit there are .*T4"));
+  planning.job().gpus = {"T4", "T5"};
+  EXPECT_THAT(planning.market().value().left_out, testing::Contains("gpus T5: no offer has it"));
+  planning.job().purchase = Purchase::owned;
+  EXPECT_THAT(complaint(), HasSubstr("purchase owned: without this limit there are on-demand, spot"));
+  planning.job().owned = parse_peers("2xFOO@onprem:eu").value();
+  EXPECT_THAT(complaint(), HasSubstr("owned 2xFOO@onprem:eu: FOO: unknown GPU"));
+}
+
+TEST(Recommendation, quotas_and_failure_domains_are_kept) {
+  Planning planning;
+  planning.job().goal = Goal::fastest;
+  planning.job().quotas = {{"A10", 2}};
+  planning.job().domains_min = 3;
+  const auto plan = planning.plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  int a10 = 0;
+  for (const PeerGroup& group : plan.value().chosen.peers) a10 += group.gpu == "A10" ? group.count : 0;
+  EXPECT_LE(a10, 2);
+  EXPECT_GE(plan.value().chosen.peers.size(), 3U);
+}
+
+TEST(Recommendation, an_owned_host_is_used_before_others_are_paid) {
+  Planning planning;
+  planning.job().owned = parse_peers("1xT4@onprem:eu").value();
+  const auto plan = planning.plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(to_string(plan.value().chosen.peers), "1xT4@onprem:eu");
+}
+
+TEST(Recommendation, a_machine_of_several_gpus_is_one_peer) {
+  Planning planning;
+  Offer four{.provider = "gcp",
+             .region = "us-west1",
+             .vm_type = "n1-standard-32+4xT4",
+             .gpu = "T4",
+             .gpus = 4,
+             .purchase = Purchase::on_demand,
+             .usd_per_h = 0.4};
+  fill_in(four);
+  planning.offers().push_back(four);
+  planning.job().goal = Goal::fastest;
+  planning.job().gpus = {"T4"};
+  planning.job().peers_max = 2;
+  const auto plan = planning.plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(to_string(plan.value().chosen.peers), "2x4xT4@gcp:us-west1");
+  EXPECT_THAT(to_plan_file(planning.job(), planning.last_market(), plan.value()),
+              HasSubstr("gpu: \"4xT4\", count: 2"));
+  planning.job().gpus = {"4xT4"};
+  const MarketSpace fours = planning.market().value();
+  for (const Candidate& one : fours.candidates) EXPECT_EQ(one.offer.gpus, 4);
+}
+
+TEST(Recommendation, shocks_and_own_logs_make_spot_machines_worth_less) {
+  Planning planning;
+  planning.job().purchase = Purchase::spot;
+  const auto share = [&] { return planning.market().value().candidates.front().working_share; };
+  const double calm = share();
+  planning.job().shocks = {.per_day = 24, .share = 1};
+  EXPECT_LT(share(), calm);
+  planning.job().shocks = {};
+  planning.seen().assign(200, Lived{0.5, true});
+  EXPECT_LT(share(), calm);
+}
+
+TEST(Recommendation, more_than_64_failure_domains_are_told_apart) {
+  Planning planning;
+  planning.offers().clear();
+  for (int zone = 0; zone < 70; ++zone) {
+    Offer offer{.provider = "lambda",
+                .region = "r" + std::to_string(zone),
+                .vm_type = "one",
+                .gpu = "T4",
+                .gpus = 1,
+                .purchase = Purchase::on_demand,
+                .usd_per_h = zone < 66 ? 5.0 : 0.5};
+    fill_in(offer);
+    planning.offers().push_back(offer);
+  }
+  planning.job().domains_min = 4;
+  const auto plan = planning.plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(plan.value().chosen.peers.size(), 4U);
+  EXPECT_LT(plan.value().chosen.usd_per_h, 5);
+}
+
+TEST(Recommendation, the_plan_file_lists_machines_and_the_picture_all_options) {
+  Planning planning;
+  planning.job().deadline_h = 10;
+  const auto plan = planning.plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const std::string file = to_plan_file(planning.job(), planning.last_market(), plan.value());
+  EXPECT_THAT(file, HasSubstr("cluster: \"" + to_string(plan.value().chosen.peers) + "\""));
+  EXPECT_THAT(file, HasSubstr("deadline_h: 10"));
+  EXPECT_THAT(to_svg(plan.value()), HasSubstr("chosen"));
+  EXPECT_THAT(to_json(planning.job(), plan.value()), HasSubstr("\"throughput_sps\""));
+}
+
+}  // namespace
+}  // namespace tw

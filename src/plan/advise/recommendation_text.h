@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "plan/advise/recommendation.h"
+#include "plan/model/job.h"
+
+namespace tw {
+
+/// The table of `tw plan`.
+std::string to_text(const Job& job, const Recommendation& plan);
+
+/// What `tw plan --json` prints (docs/planner.md).
+std::string to_json(const Job& job, const Recommendation& plan);
+
+/// PLAN.yaml, for launching.
+std::string to_plan_file(const Job& job, const MarketSpace& market, const Recommendation& plan);
+
+/// Cost against throughput: all options and the front.
+std::string to_svg(const Recommendation& plan);
+
+}  // namespace tw

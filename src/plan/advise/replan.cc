@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/advise/replan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace tw {
+namespace {
+
+constexpr double kLeastSaving = 0.05;  ///< of what is left; less is within the errors of prediction
+constexpr double kSwitches = 2;        ///< a change saves more than so many times what it costs
+constexpr double kSamePrice = 0.01;
+
+bool matches(const PlannedGroup& group, const Offer& offer) {
+  return site_of(offer) == group.site && machine_name(offer) == group.gpu && offer.purchase == group.purchase;
+}
+
+class Replanner {
+ public:
+  explicit Replanner(const ReplanInputs& inputs)
+      : in_(inputs), market_(inputs.market), left_(inputs.job), counts_(inputs.market.candidates.size()) {}
+
+  Result<Replan> run() {
+    replan_.progress = in_.progress;
+    replan_.samples_left = in_.job.samples - in_.progress.samples;
+    if (replan_.samples_left <= 0) {
+      replan_.advice = Advice::done;
+      replan_.reason = "all samples are trained";
+      return replan_;
+    }
+    if (const Status found = find_plan(); !found) return found.error();
+    take_measured_speed();
+    if (const Status set = set_limits(); !set) return set.error();
+    replan_.current = evaluate(left_, market_, counts_, "as planned");
+    if (net_is_due()) return turn_to_on_demand();
+    return look_for_better();
+  }
+
+ private:
+  Status find_plan() {
+    double usd_per_h = 0;
+    int planned = 0;
+    for (const PlannedGroup& group : in_.plan) {
+      const auto now = std::find_if(market_.candidates.begin(), market_.candidates.end(),
+                                    [&](const Candidate& one) { return matches(group, one.offer); });
+      if (now == market_.candidates.end())
+        return Error{
+            fmt::format("{}x{}@{} of the plan: left out by providers, regions, gpus or purchase of the "
+                        "job, or its speed is not known",
+                        group.count, group.gpu, to_string(group.site))};
+      const auto choice = static_cast<std::size_t>(now - market_.candidates.begin());
+      counts_[choice] += group.count;
+      market_.space.choices[choice].most = std::max(market_.space.choices[choice].most, counts_[choice]);
+      planned += group.count;
+      usd_per_h += group.count * group.usd_per_h;
+      note_price(group, *now);
+    }
+    replan_.missing = std::max(0, planned - in_.progress.peers);
+    replan_.usd_spent = in_.progress.peer_hours * usd_per_h / planned;
+    return Unit{};
+  }
+
+  void note_price(const PlannedGroup& group, const Candidate& now) {
+    const std::string name =
+        fmt::format("{}@{} {}", group.gpu, to_string(group.site), to_string(group.purchase));
+    if (now.offer.source == kNoLongerOffered)
+      replan_.prices.push_back(
+          fmt::format("{}: no longer offered; {:.4g} $/h at the time of the plan", name, group.usd_per_h));
+    else if (std::abs(now.usd_per_h - group.usd_per_h) > kSamePrice * group.usd_per_h)
+      replan_.prices.push_back(
+          fmt::format("{}: {:.4g} $/h now, {:.4g} when planned", name, now.usd_per_h, group.usd_per_h));
+  }
+
+  /// Without those that are missing: spot machines, of the kinds there are most of.
+  std::vector<int> living() const {
+    std::vector<int> counts = counts_;
+    for (int n = 0; n < replan_.missing; ++n) {
+      std::size_t from = counts.size();
+      for (std::size_t i = 0; i < counts.size(); ++i) {
+        const bool spot = market_.candidates[i].offer.purchase == Purchase::spot;
+        if (counts[i] > 0 && (from == counts.size() || (spot && counts[i] > counts[from]))) from = i;
+      }
+      if (from < counts.size()) --counts[from];
+    }
+    return counts;
+  }
+
+  Averaging round_of(const std::vector<int>& counts) const {
+    std::vector<int> peers(market_.space.sites);
+    for (std::size_t i = 0; i < counts.size(); ++i) peers[market_.space.choices[i].site] += counts[i];
+    const int all = std::accumulate(peers.begin(), peers.end(), 0);
+    return all > 1 ? market_.space.averaging(peers) : Averaging{};
+  }
+
+  /// All speeds change as those of the plan's machines did; averaging is taken to need what the model says.
+  void take_measured_speed() {
+    const std::vector<int> counts = living();
+    const Averaging round = round_of(counts);
+    double speed = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i) speed += counts[i] * market_.candidates[i].samples_per_s;
+    if (in_.progress.samples_per_s > 0 && speed > 0) {
+      const double batch = in_.job.target_batch_size;
+      const double round_s = batch / in_.progress.samples_per_s;
+      const double calc_s = left_.delayed ? round_s : round_s - round.seconds;
+      const double model_s = batch / speed;
+      replan_.speed_factor = calc_s > 0.1 * round_s
+                                 ? model_s / calc_s
+                                 : (left_.delayed ? model_s : model_s + round.seconds) / round_s;
+    }
+    for (std::size_t i = 0; i < market_.candidates.size(); ++i) {
+      market_.candidates[i].samples_per_s *= replan_.speed_factor;
+      market_.space.choices[i].samples_per_s *= replan_.speed_factor;
+    }
+    replan_.usd_spent +=
+        in_.progress.samples * (market_.space.usd_per_sample + round.usd / in_.job.target_batch_size);
+  }
+
+  Status set_limits() {
+    left_.samples = replan_.samples_left;
+    if (left_.goal == Goal::pareto) left_.goal = Goal::cheapest;
+    if (in_.job.budget_usd > 0) {
+      left_.budget_usd = in_.job.budget_usd - replan_.usd_spent;
+      if (left_.budget_usd <= 0)
+        return Error{fmt::format("budget_usd {:g}: {:.4g} $ are spent, with {:.3g} % of the samples left",
+                                 in_.job.budget_usd, replan_.usd_spent,
+                                 100 * replan_.samples_left / in_.job.samples)};
+    }
+    if (in_.job.deadline_h <= 0) return Unit{};
+    replan_.hours_left = left_.deadline_h = in_.job.deadline_h - in_.progress.elapsed_h;
+    replan_.ahead_h = in_.progress.samples / in_.job.samples * in_.job.deadline_h - in_.progress.elapsed_h;
+    if (left_.deadline_h > 0) return Unit{};
+    return Error{fmt::format("deadline_h {:g}: has passed {:.3g} h ago, with {:.3g} % of the samples left",
+                             in_.job.deadline_h, -left_.deadline_h,
+                             100 * replan_.samples_left / in_.job.samples)};
+  }
+
+  MarketSpace with_spot(bool those_there_are) const {
+    MarketSpace market = market_;
+    for (std::size_t i = 0; i < market.candidates.size(); ++i)
+      if (market.candidates[i].offer.purchase == Purchase::spot)
+        market.space.choices[i].most = those_there_are ? counts_[i] : 0;
+    return market;
+  }
+
+  bool has_spot() const {
+    for (std::size_t i = 0; i < counts_.size(); ++i)
+      if (counts_[i] > 0 && market_.candidates[i].offer.purchase == Purchase::spot) return true;
+    return false;
+  }
+
+  /// The longest of what added machines need until they work.
+  double start_h() const {
+    double longest = 0;
+    for (const Candidate& one : market_.candidates) longest = std::max(longest, one.start_s / 3600);
+    return longest;
+  }
+
+  Result<Recommendation> fastest_on_demand() const {
+    Job job = left_;
+    job.goal = Goal::fastest;
+    job.deadline_h = 0;
+    return recommend(job, with_spot(false), in_.now_unix_s);
+  }
+
+  /// The last moment from which on-demand machines alone are in time, but for two change-overs.
+  bool net_is_due() const {
+    if (left_.deadline_h <= 0 || !has_spot()) return false;
+    const auto fastest = fastest_on_demand();
+    return fastest && left_.deadline_h <= fastest.value().chosen.hours + 2 * start_h() &&
+           left_.deadline_h < replan_.current.risky_hours;
+  }
+
+  Result<Replan> turn_to_on_demand() {
+    const MarketSpace market = with_spot(false);
+    auto plan = recommend(left_, market, in_.now_unix_s);
+    if (!plan) plan = fastest_on_demand();
+    if (!plan) return plan.error();
+    propose(plan.value().chosen);
+    replan_.advice = Advice::safety_net;
+    replan_.reason = fmt::format("{:.3g} h are left; on-demand machines alone need {:.3g} h",
+                                 left_.deadline_h, plan.value().chosen.hours);
+    return replan_;
+  }
+
+  Result<Replan> look_for_better() {
+    const bool behind = left_.deadline_h > 0 && replan_.ahead_h < 0;
+    auto plan = recommend(left_, behind ? with_spot(true) : market_, in_.now_unix_s);
+    if (!plan && behind) plan = recommend(left_, market_, in_.now_unix_s);
+    if (!plan) return plan.error();
+    propose(plan.value().chosen);
+    decide(behind);
+    if (replan_.advice == Advice::keep) {
+      replan_.proposed = replan_.current;
+      replan_.add.clear();
+      replan_.drop.clear();
+    }
+    return replan_;
+  }
+
+  void propose(const Option& option) {
+    replan_.proposed = option;
+    replan_.proposed.name = "proposed";
+    const std::vector<int> here = living();
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      const Candidate& one = market_.candidates[i];
+      const int more = option.counts[i] - counts_[i];
+      const int started = option.counts[i] - here[i];
+      if (started > 0) {
+        replan_.switch_usd += started * one.usd_per_h * one.start_s / 3600;
+        replan_.switch_h = std::max(replan_.switch_h, one.start_s / 3600);
+      }
+      if (more == 0) continue;
+      const PeerGroup peers{std::abs(more), machine_name(one.offer), site_of(one.offer)};
+      (more > 0 ? replan_.add : replan_.drop).push_back({peers, one.offer.purchase, one.usd_per_h});
+    }
+  }
+
+  void decide(bool behind) {
+    const Option& now = replan_.current;
+    const Option& then = replan_.proposed;
+    const bool misses = (left_.deadline_h > 0 && now.risky_hours > left_.deadline_h) ||
+                        (left_.budget_usd > 0 && now.risky_usd > left_.budget_usd);
+    const bool fast = left_.goal == Goal::fastest;
+    const double saving = fast ? now.hours - then.hours : now.usd - then.usd;
+    const double least = std::max(kLeastSaving * (fast ? now.hours : now.usd),
+                                  kSwitches * (fast ? replan_.switch_h : replan_.switch_usd));
+    const char* unit = fast ? "h" : "$";
+    if (replan_.add.empty() && replan_.drop.empty()) {
+      replan_.reason = "the plan's machines are still the best";
+    } else if (misses) {
+      replan_.advice = Advice::change;
+      replan_.reason = behind
+                           ? "behind schedule, the plan's machines miss a limit: on-demand machines are added"
+                           : "the plan's machines miss a limit";
+    } else if (saving <= least) {
+      replan_.reason =
+          fmt::format("a change saves {:.3g} {}, less than the {:.3g} {} that make it worth while", saving,
+                      unit, least, unit);
+    } else {
+      replan_.advice = Advice::change;
+      replan_.reason = fmt::format("saves {:.3g} {}", saving, unit);
+    }
+  }
+
+  const ReplanInputs& in_;
+  MarketSpace market_;
+  Job left_;
+  std::vector<int> counts_;  ///< of the plan, by candidate
+  Replan replan_;
+};
+
+void add_changes(std::string& text, const char* what, const std::vector<Change>& changes) {
+  for (const Change& one : changes)
+    text += fmt::format("  {} {}: {}, {:.4g} $/h each\n", what, to_string({one.peers}),
+                        to_string(one.purchase), one.usd_per_h);
+}
+
+std::string line_of(const Option& option) {
+  return fmt::format("  {:<11} {}: {:.4g} samples/s, {:.3g} h and {:.4g} $ more, P90 {:.3g} h and {:.4g} $\n",
+                     option.name, to_string(option.peers), option.samples_per_s, option.hours, option.usd,
+                     option.hours_spread.p90, option.usd_spread.p90);
+}
+
+}  // namespace
+
+std::string_view to_string(Advice advice) {
+  switch (advice) {
+    case Advice::keep:
+      return "keep";
+    case Advice::change:
+      return "change";
+    case Advice::safety_net:
+      return "on-demand";
+    case Advice::done:
+      return "done";
+  }
+  return "";
+}
+
+std::vector<Offer> offers_of(const std::vector<PlannedGroup>& plan, const std::vector<Offer>& now) {
+  std::vector<Offer> gone;
+  for (const PlannedGroup& group : plan) {
+    if (std::any_of(now.begin(), now.end(), [&](const Offer& offer) { return matches(group, offer); }))
+      continue;
+    const auto several = several_gpus(group.gpu);
+    Offer offer{.provider = group.site.provider,
+                .region = group.site.region,
+                .zone = group.site.zone,
+                .vm_type = group.vm_type,
+                .gpu = several ? several->gpu : group.gpu,
+                .gpus = several ? several->count : 1.0,
+                .purchase = group.purchase,
+                .usd_per_h = group.usd_per_h,
+                .source = kNoLongerOffered};
+    fill_in(offer);
+    gone.push_back(std::move(offer));
+  }
+  return gone;
+}
+
+Result<Replan> replan(const ReplanInputs& inputs) { return Replanner(inputs).run(); }
+
+std::string to_text(const Replan& replan) {
+  const RunProgress& at = replan.progress;
+  std::string text =
+      fmt::format("{:.4g} samples in {:.3g} h by {} peers ({} lost), {:.4g} $ spent; {:.4g} samples left\n",
+                  at.samples, at.elapsed_h, at.peers, at.losses, replan.usd_spent, replan.samples_left);
+  if (at.samples_per_s > 0)
+    text += fmt::format("measured {:.4g} samples/s: machines are {:.3g} times as fast as the model says\n",
+                        at.samples_per_s, replan.speed_factor);
+  if (replan.hours_left > 0)
+    text += fmt::format("{:.3g} h to the deadline, {:.3g} h {} schedule\n", replan.hours_left,
+                        std::abs(replan.ahead_h), replan.ahead_h < 0 ? "behind" : "ahead of");
+  for (const std::string& price : replan.prices) text += price + "\n";
+  text += fmt::format("\n{}: {}\n", to_string(replan.advice), replan.reason);
+  add_changes(text, "add", replan.add);
+  add_changes(text, "drop", replan.drop);
+  if (replan.missing > 0 && replan.advice == Advice::keep)
+    text += fmt::format("  replace {} machines that are missing\n", replan.missing);
+  if (replan.advice == Advice::done) return text;
+  text += line_of(replan.current);
+  if (replan.advice != Advice::keep)
+    text += line_of(replan.proposed) + fmt::format("  switching costs {:.3g} $ and {:.2g} h until all work\n",
+                                                   replan.switch_usd, replan.switch_h);
+  return text;
+}
+
+}  // namespace tw

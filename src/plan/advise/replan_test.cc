@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/advise/replan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "market/catalog.h"
+#include "plan/advise/recommendation_text.h"
+
+namespace tw {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// A run of ConvNextLarge with a deadline, under way by a plan.
+class Underway {
+ public:
+  Underway() {
+    workload_.model = Models::built_in().find("CONV").value();
+    workload_.target_batch_size = job_.target_batch_size;
+  }
+
+  Job& job() { return job_; }
+
+  std::vector<Offer>& offers() { return offers_; }
+
+  /// The best plan at this moment becomes the one that is followed.
+  void follow_best() {
+    market_ = market({});
+    const auto plan = recommend(job_, market_.value(), 0);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    expected_sps_ = plan.value().chosen.samples_per_s;
+    plan_ = read_plan_file("PLAN.yaml", to_plan_file(job_, market_.value(), plan.value())).value();
+    EXPECT_EQ(peers(), count_of(plan.value().chosen.peers));
+  }
+
+  void follow(std::vector<PlannedGroup> plan) { plan_ = std::move(plan); }
+
+  int peers() const {
+    int all = 0;
+    for (const PlannedGroup& group : plan_) all += group.count;
+    return all;
+  }
+
+  double expected_sps() const { return expected_sps_; }
+
+  /// So much of the time and of the samples are over.
+  Result<Replan> at(double hours, double share, double samples_per_s) {
+    market_ = market(offers_of(plan_, offers_));
+    if (!market_) return market_.error();
+    const RunProgress progress{.samples = share * job_.samples,
+                               .elapsed_h = hours,
+                               .peer_hours = hours * peers(),
+                               .samples_per_s = samples_per_s,
+                               .peers = peers()};
+    return replan({job_, market_.value(), plan_, progress, 0});
+  }
+
+ private:
+  Result<MarketSpace> market(const std::vector<Offer>& gone) {
+    std::vector<Offer> all = offers_;
+    all.insert(all.end(), gone.begin(), gone.end());
+    return market_space({.job = job_,
+                         .workload = workload_,
+                         .offers = all,
+                         .knowledge = knowledge_,
+                         .tariffs = Tariffs::built_in()});
+  }
+
+  Job job_{.model = "CONV",
+           .target_batch_size = 32768,
+           .samples = 10e6,
+           .deadline_h = 20,
+           .gpus = {"T4", "A10"},
+           .peers_max = 16};
+  Workload workload_;
+  Knowledge knowledge_;
+  std::vector<Offer> offers_ = built_in_offers();
+  Result<MarketSpace> market_ = Error{"none"};
+  std::vector<PlannedGroup> plan_;
+  double expected_sps_ = 0;
+};
+
+TEST(Replan, a_run_that_goes_as_planned_keeps_its_machines) {
+  Underway run;
+  run.follow_best();
+  const auto next = run.at(10, 0.55, run.expected_sps());
+  ASSERT_TRUE(next.ok()) << next.error().message;
+  EXPECT_EQ(next.value().advice, Advice::keep) << next.value().reason;
+  EXPECT_THAT(next.value().add, IsEmpty());
+  EXPECT_NEAR(next.value().speed_factor, 1, 0.1);
+  EXPECT_NEAR(next.value().ahead_h, 1, 1e-9);
+  EXPECT_GT(next.value().usd_spent, 0);
+  EXPECT_THAT(to_text(next.value()), HasSubstr("ahead of schedule"));
+}
+
+TEST(Replan, behind_schedule_what_is_added_is_on_demand) {
+  Underway run;
+  run.follow_best();
+  const auto next = run.at(8, 0.2, run.expected_sps() / 2);
+  ASSERT_TRUE(next.ok()) << next.error().message;
+  EXPECT_EQ(next.value().advice, Advice::change) << next.value().reason;
+  EXPECT_LT(next.value().ahead_h, 0);
+  EXPECT_LT(next.value().speed_factor, 0.7);
+  ASSERT_THAT(next.value().add, Not(IsEmpty()));
+  for (const Change& one : next.value().add) EXPECT_NE(one.purchase, Purchase::spot);
+  EXPECT_LE(next.value().proposed.risky_hours, 12);
+  EXPECT_GT(next.value().current.risky_hours, 12);
+  EXPECT_GT(next.value().switch_usd, 0);
+}
+
+TEST(Replan, the_safety_net_turns_to_on_demand_machines_while_they_are_still_in_time) {
+  Underway run;
+  run.follow({{parse_site("gcp:us-west").value(), "n1", "T4", 4, Purchase::spot, 0.18}});
+  const auto early = run.at(1, 0.5, 0);
+  ASSERT_TRUE(early.ok()) << early.error().message;
+  EXPECT_NE(early.value().advice, Advice::safety_net);
+  // What the fastest on-demand machines need for the rest, and a minute more.
+  Underway on_demand;
+  on_demand.job() = run.job();
+  on_demand.job().goal = Goal::fastest;
+  on_demand.job().purchase = Purchase::on_demand;
+  on_demand.job().samples = run.job().samples / 2;
+  on_demand.follow_best();
+  const double fastest_h = on_demand.job().samples / on_demand.expected_sps() / 3600;
+  const auto late = run.at(run.job().deadline_h - fastest_h - 0.1, 0.5, 0);
+  ASSERT_TRUE(late.ok()) << late.error().message;
+  EXPECT_EQ(late.value().advice, Advice::safety_net) << to_text(late.value());
+  for (const Change& one : late.value().add) EXPECT_EQ(one.purchase, Purchase::on_demand);
+}
+
+TEST(Replan, a_small_saving_is_not_worth_a_change_and_a_large_one_is) {
+  Underway run;
+  run.follow_best();
+  const auto before = run.offers();
+  const auto cheaper_elsewhere = [&](double factor) {
+    std::vector<Offer> offers = before;
+    const auto plan = run.at(10, 0.55, 0).value().current.peers;
+    for (Offer& offer : offers)
+      for (const PeerGroup& group : plan)
+        if (offer.gpu == group.gpu && region_of(site_of(offer)) == region_of(group.site))
+          offer.usd_per_h *= factor;
+    run.offers() = offers;
+    auto next = run.at(10, 0.55, 0);
+    run.offers() = before;
+    return next;
+  };
+  const auto slightly = cheaper_elsewhere(1.03);
+  ASSERT_TRUE(slightly.ok()) << slightly.error().message;
+  EXPECT_EQ(slightly.value().advice, Advice::keep) << slightly.value().reason;
+  EXPECT_THAT(slightly.value().prices, Not(IsEmpty()));
+  const auto much = cheaper_elsewhere(4);
+  ASSERT_TRUE(much.ok()) << much.error().message;
+  EXPECT_EQ(much.value().advice, Advice::change) << much.value().reason;
+  EXPECT_THAT(much.value().drop, Not(IsEmpty()));
+  EXPECT_LT(much.value().proposed.usd, much.value().current.usd);
+  EXPECT_THAT(to_json(much.value()), HasSubstr("\"advice\": \"change\""));
+}
+
+TEST(Replan, machines_that_are_no_longer_offered_are_known_by_their_plan) {
+  Underway run;
+  run.follow({{parse_site("gcp:us-west").value(), "n1", "2xT4", 3, Purchase::spot, 0.3}});
+  const auto next = run.at(2, 0.3, 0);
+  ASSERT_TRUE(next.ok()) << next.error().message;
+  ASSERT_THAT(next.value().prices, Not(IsEmpty()));
+  EXPECT_THAT(next.value().prices.front(), HasSubstr("no longer offered"));
+  EXPECT_EQ(count_of(next.value().current.peers), 3);
+}
+
+TEST(Replan, limits_that_are_gone_and_plans_that_are_none_are_named) {
+  Underway run;
+  run.follow_best();
+  EXPECT_EQ(run.at(10, 1, 0).value().advice, Advice::done);
+  EXPECT_THAT(run.at(21, 0.5, 0).error().message, HasSubstr("deadline_h 20: has passed 1 h ago"));
+  run.job().budget_usd = 0.01;
+  EXPECT_THAT(run.at(5, 0.5, 0).error().message, HasSubstr("budget_usd 0.01"));
+  EXPECT_THAT(read_plan_file("p.yaml", "peers: []\n").error().message, HasSubstr("p.yaml"));
+  EXPECT_THAT(read_plan_file("p.yaml", "peers:\n  - {site: \"gcp:us\", gpu: T4, count: 2, purchase: lease}\n")
+                  .error()
+                  .message,
+              HasSubstr("p.yaml:2: purchase"));
+}
+
+}  // namespace
+}  // namespace tw

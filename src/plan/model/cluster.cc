@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/model/cluster.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+#include <string_view>
+
+#include "base/number.h"
+#include "base/text.h"
+#include "plan/model/gpu.h"
+
+namespace tw {
+namespace {
+
+constexpr int kMostPeers = 100'000;
+
+Result<PeerGroup> parse_group(const std::string& text) {
+  const Error wrong{
+      fmt::format("{}: not a group of peers; expected COUNTxGPU@PROVIDER:REGION, such as 4xT4@gc:us",
+                  text.empty() ? "an empty part of the list" : text)};
+  const std::size_t x = text.find_first_of("xX");
+  const std::size_t at = text.find('@');
+  if (x == std::string::npos || at == std::string::npos || at <= x + 1 || at != text.rfind('@')) return wrong;
+  const auto count = parse_number<int>(std::string_view(text).substr(0, x));
+  if (!count || *count < 1 || *count > kMostPeers) return wrong;
+  const auto site = parse_site(text.substr(at + 1));
+  if (!site) return Error{fmt::format("{}: {}", text, site.error().message)};
+  return PeerGroup{*count, Gpus::built_in().spelled(text.substr(x + 1, at - x - 1)), site.value()};
+}
+
+}  // namespace
+
+Result<std::vector<PeerGroup>> parse_peers(const std::string& list) {
+  std::vector<PeerGroup> groups;
+  std::size_t begin = 0;
+  while (begin <= list.size()) {
+    const std::size_t end = std::min(list.find(';', begin), list.size());
+    const auto group = parse_group(std::string(trimmed(std::string_view(list).substr(begin, end - begin))));
+    if (!group) return group.error();
+    groups.push_back(group.value());
+    begin = end + 1;
+  }
+  return groups;
+}
+
+std::string to_string(const std::vector<PeerGroup>& groups) {
+  std::string text;
+  for (const PeerGroup& group : groups) {
+    text += fmt::format("{}{}x{}@{}", text.empty() ? "" : ";", group.count, group.gpu, to_string(group.site));
+  }
+  return text;
+}
+
+int count_of(const std::vector<PeerGroup>& groups) {
+  return std::accumulate(groups.begin(), groups.end(), 0,
+                         [](int sum, const PeerGroup& group) { return sum + group.count; });
+}
+
+Site network_site(const PeerGroup& group) { return site_of_host(group.site, group.gpu); }
+
+bool on_premise(const Site& site) { return site.provider.starts_with("onprem"); }
+
+}  // namespace tw

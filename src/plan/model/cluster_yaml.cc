@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/model/cluster_yaml.h"
+
+#include <utility>
+
+#include "base/number.h"
+#include "plan/model/fields_yaml.h"
+
+namespace tw {
+namespace {
+
+/// `T4@gcp:us: 0.18`: USD an hour of a peer.
+std::vector<Offer> own_prices(YamlFields& fields, const std::string& file) {
+  std::vector<Offer> offers;
+  for (const auto& [machine, value] : fields.map("usd_per_h")) {
+    const std::string name = "usd_per_h." + machine;
+    const auto group = parse_peers("1x" + machine);
+    const auto usd = parse_number<double>(value);
+    if (!group) fields.complain(name, "a machine such as T4@gcp:us");
+    if (!usd || !(*usd >= 0)) fields.complain(name, "USD per hour of a machine, from 0");
+    if (!group || !usd) continue;
+    const PeerGroup& peer = group.value().front();
+    offers.push_back({.provider = peer.site.provider,
+                      .region = peer.site.region,
+                      .zone = peer.site.zone,
+                      .gpu = peer.gpu,
+                      .gpus = 1,
+                      .purchase = Purchase::owned,
+                      .usd_per_h = *usd,
+                      .source = file});
+  }
+  return offers;
+}
+
+void take_work(YamlFields& fields, ClusterFile& cluster) {
+  cluster.model = fields.text("model");
+  cluster.profile = fields.text("profile");
+  if (cluster.model.empty() == cluster.profile.empty())
+    fields.complain(cluster.model.empty() ? "model" : "profile",
+                    "either model (a name of the catalog) or profile (a file)");
+  cluster.target_batch_size = fields.number("tbs", {.least = 1});
+  auto peers = parse_peers(fields.word("peers"));
+  if (!peers)
+    fields.complain("peers", "groups such as 4xT4@gc:us;2xA10@lambda:us-west; " + peers.error().message);
+  if (peers) cluster.peers = std::move(peers).value();
+}
+
+}  // namespace
+
+Result<ClusterFile> read_cluster(const std::string& file, std::string_view text) {
+  auto read = YamlFields::read(file, text);
+  if (!read) return read.error();
+  YamlFields& fields = read.value();
+  ClusterFile cluster;
+  take_work(fields, cluster);
+  if (const std::string name = fields.text("pattern"); !name.empty()) {
+    const auto pattern = parse_pattern(name);
+    if (pattern) cluster.pattern = pattern.value();
+    if (!pattern)
+      fields.complain("pattern", pattern.error().message.substr(pattern.error().message.find("one of")));
+  }
+  cluster.bytes_per_param = codec_bytes_per_param(fields);
+  cluster.streams = static_cast<int>(fields.number_or("streams", cluster.streams, {.least = 1, .most = 64}));
+  const std::string mode = fields.text("mode");
+  if (!mode.empty() && mode != "sync" && mode != "delayed") fields.complain("mode", "sync or delayed");
+  cluster.delayed = mode == "delayed";
+  if (const std::string purchase = fields.text("purchase"); !purchase.empty()) {
+    cluster.purchase = parse_purchase(purchase);
+    if (!cluster.purchase) fields.complain("purchase", "spot, on-demand or owned");
+  }
+  if (fields.has("data_usd_per_gb")) cluster.data_usd_per_gb = fields.number("data_usd_per_gb", {.least = 0});
+  cluster.own_prices = own_prices(fields, file);
+  if (const Status done = fields.finish(); !done) return done.error();
+  return cluster;
+}
+
+}  // namespace tw

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/model/cost.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/date.h"
+#include "plan/search/market_space.h"
+
+namespace tw {
+namespace {
+
+/// The whole machine (4xT4) is one peer, or each of its GPUs.
+double usd_of_peer(const Offer& offer, const std::string& gpu) {
+  return offer.gpu == gpu ? offer.usd_per_h / std::max(1.0, offer.gpus) : offer.usd_per_h;
+}
+
+bool stands_at(const Offer& offer, const Site& site) {
+  if (region_of(site_of(offer)) == region_of(site)) return true;
+  const std::vector<Site> areas = areas_around(site);
+  return std::find(areas.begin(), areas.end(), region_of(site_of(offer))) != areas.end();
+}
+
+double egress_usd_per_round(const std::vector<PeerGroup>& peers, const Prediction& prediction,
+                            const Tariffs& tariffs) {
+  double usd = 0;
+  for (std::size_t g = 0; g < peers.size(); ++g) {
+    for (std::size_t h = 0; h < peers.size(); ++h)
+      usd += prediction.sent_mb[g][h] / 1e3 * tariffs.usd_per_gb(peers[g].site, peers[h].site);
+  }
+  return usd;
+}
+
+Estimate scaled(const Estimate& estimate, double factor) {
+  return {estimate.value * factor, estimate.low * factor, estimate.high * factor};
+}
+
+}  // namespace
+
+std::optional<Offer> offer_for(const PeerGroup& group, const Prices& prices) {
+  const auto fits = [&](const Offer& offer) {
+    return (offer.gpu == group.gpu || machine_name(offer) == group.gpu) && stands_at(offer, group.site);
+  };
+  const auto own = std::find_if(prices.own.begin(), prices.own.end(), fits);
+  if (own != prices.own.end()) return *own;
+  const Offer* best = nullptr;
+  for (const Offer& offer : prices.offers) {
+    if (!fits(offer) || (prices.purchase && offer.purchase != *prices.purchase)) continue;
+    if (best == nullptr || usd_of_peer(offer, group.gpu) < usd_of_peer(*best, group.gpu)) best = &offer;
+  }
+  if (best == nullptr) return std::nullopt;
+  return *best;
+}
+
+Cost cost_of(const Workload& workload, const std::vector<PeerGroup>& peers, const Prediction& prediction,
+             const Prices& prices) {
+  Cost cost;
+  double vm = 0;
+  for (const PeerGroup& group : peers) {
+    const std::string name = fmt::format("{}@{}", group.gpu, to_string(group.site));
+    const auto offer = offer_for(group, prices);
+    if (!offer) {
+      cost.assumptions.push_back(fmt::format("{}: no price known, counted as owned: 0 USD/h", name));
+      continue;
+    }
+    vm += group.count * usd_of_peer(*offer, group.gpu);
+    cost.assumptions.push_back(fmt::format(
+        "{}: {:.4g} USD/h {}, {}{}", name, usd_of_peer(*offer, group.gpu), to_string(offer->purchase),
+        offer->source, offer->as_of_unix_s > 0 ? ", " + date_text(offer->as_of_unix_s) : ""));
+  }
+  const Estimate& speed = prediction.throughput_sps;
+  const Estimate& sent = prediction.sent_mb_per_peer_round;
+  const double speed_factor = speed.high / speed.value;
+  const double usd_per_round = egress_usd_per_round(peers, prediction, prices.tariffs);
+  const double read_gb = workload.model.data_mb_per_sample / 1e3;
+  cost.vm_usd_per_h = within_factor(vm, 1);
+  cost.egress_usd_per_h = within_factor(3600 * usd_per_round / prediction.round_s(), speed_factor);
+  cost.data_usd_per_h = scaled(speed, 3600 * read_gb * prices.data_usd_per_gb);
+  const double total = vm + cost.egress_usd_per_h.value + cost.data_usd_per_h.value;
+  cost.total_usd_per_h = {total, vm + cost.egress_usd_per_h.low + cost.data_usd_per_h.low,
+                          vm + cost.egress_usd_per_h.high + cost.data_usd_per_h.high};
+  // Data and egress of a sample cost the same at any speed.
+  const double per_million = 1e6 / 3600 / speed.value;
+  const double fixed = (total - vm) * per_million;
+  const double sent_factor = sent.value > 0 ? sent.high / sent.value : 1;
+  cost.usd_per_million_samples = {vm * per_million + fixed,
+                                  vm * per_million / speed_factor + fixed / sent_factor,
+                                  vm * per_million * speed_factor + fixed * sent_factor};
+  return cost;
+}
+
+}  // namespace tw

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/model/cost.h"
+
+#include <gtest/gtest.h>
+
+#include "base/csv.h"
+#include "plan/advise/prediction_csv.h"
+#include "plan/model/round_time.h"
+
+namespace tw {
+namespace {
+
+Workload workload() {
+  return {.model = Models::built_in().find("RXLM").value(),
+          .target_batch_size = 32768,
+          .pattern = Pattern::hivemind};
+}
+
+/// A round of 100 s in which each peer sends 3 GB to the others and 1000 samples/s are read.
+Prediction round(const std::vector<PeerGroup>& peers) {
+  Prediction p;
+  p.throughput_sps = within_factor(1000, 1.1);
+  p.round_samples = 100'000;
+  p.sent_mb = sent_evenly(peers, 3000);
+  return p;
+}
+
+Cost cost(const std::string& list) {
+  const auto peers = parse_peers(list).value();
+  return cost_of(workload(), peers, round(peers));
+}
+
+TEST(Cost, adds_machines_traffic_and_data) {
+  // Each of 2 + 2 peers sends 1 GB to its neighbour (0.01 USD) and 2 GB to the other continent (0.08 USD).
+  const Cost c = cost("2xT4@gc:us;2xT4@gc:eu");
+  EXPECT_NEAR(c.vm_usd_per_h.value, 4 * 0.18, 1e-9);
+  EXPECT_NEAR(c.egress_usd_per_h.value, 36 * 4 * (0.01 + 2 * 0.08), 1e-9);
+  EXPECT_NEAR(c.data_usd_per_h.value, 3600 * 1000 * workload().model.data_mb_per_sample / 1e3 * 0.01, 1e-9);
+  const double total = c.vm_usd_per_h.value + c.egress_usd_per_h.value + c.data_usd_per_h.value;
+  EXPECT_NEAR(c.total_usd_per_h.value, total, 1e-9);
+  EXPECT_NEAR(c.usd_per_million_samples.value, total / 3.6, 1e-9);
+}
+
+TEST(Cost, of_traffic_is_nothing_where_the_provider_charges_none) {
+  EXPECT_EQ(cost("2xA10@lambda:us-west").egress_usd_per_h.value, 0);
+}
+
+TEST(Cost, of_a_machine_without_price_is_an_assumption) {
+  const Cost c = cost("1xRTX8000@onprem:eu");
+  EXPECT_EQ(c.vm_usd_per_h.value, 0);
+  ASSERT_EQ(c.assumptions.size(), 1U);
+  EXPECT_EQ(c.assumptions[0], "RTX8000@onprem:eu: no price known, counted as owned: 0 USD/h");
+}
+
+TEST(Cost, takes_the_purchase_asked_for) {
+  const Prices on_demand{.purchase = Purchase::on_demand};
+  const auto peers = parse_peers("2xT4@gc:us").value();
+  EXPECT_NEAR(cost_of(workload(), peers, round(peers), on_demand).vm_usd_per_h.value, 2 * 0.572, 1e-9);
+}
+
+TEST(Cost, of_traffic_is_the_senders) {
+  const auto peers = parse_peers("1xT4@gc:us;1xA10@lambda:us-west").value();
+  Prediction p = round(peers);
+  p.sent_mb = {{0, 0}, {1000, 0}};
+  EXPECT_EQ(cost_of(workload(), peers, p).egress_usd_per_h.value, 0);
+  p.sent_mb = {{0, 1000}, {0, 0}};
+  EXPECT_GT(cost_of(workload(), peers, p).egress_usd_per_h.value, 0);
+}
+
+TEST(Cost, of_a_machine_with_several_gpus_counts_in_part) {
+  const auto peers = parse_peers("2xT4@gc:us").value();
+  const Prices own{.own = {{.provider = "gcp", .region = "us", .gpu = "T4", .gpus = 4, .usd_per_h = 8}}};
+  EXPECT_NEAR(cost_of(workload(), peers, round(peers), own).vm_usd_per_h.value, 4, 1e-9);
+}
+
+TEST(Cost, of_a_machine_that_is_one_peer_counts_in_whole) {
+  const Offer machine{.provider = "gcp", .region = "us-west1", .gpu = "T4", .gpus = 4, .usd_per_h = 1.2};
+  const Prices prices{.own = {machine}};
+  const auto whole = parse_peers("2x4xT4@gcp:us-west1").value(),
+             parts = parse_peers("2xT4@gcp:us-west1").value();
+  EXPECT_NEAR(cost_of(workload(), whole, round(whole), prices).vm_usd_per_h.value, 2 * 1.2, 1e-9);
+  EXPECT_NEAR(cost_of(workload(), parts, round(parts), prices).vm_usd_per_h.value, 2 * 0.3, 1e-9);
+}
+
+TEST(Cost, of_a_sample_is_as_uncertain_as_the_speed_by_the_machines_part_alone) {
+  const Cost c = cost("2xA10@lambda:us-west");
+  const double machines = c.vm_usd_per_h.value / 3.6;
+  EXPECT_NEAR(c.usd_per_million_samples.high - c.usd_per_million_samples.value, 0.1 * machines, 1e-9);
+  EXPECT_NEAR(c.usd_per_million_samples.value - c.usd_per_million_samples.low, machines * (1 - 1 / 1.1),
+              1e-9);
+}
+
+TEST(PredictRows, gives_a_row_for_each) {
+  const auto text = predict_rows("rows.csv", "exp_id,model,tbs,peers\nNLP A-2,RXLM,32768,2xT4@gc:us\n",
+                                 workload(), Models::built_in(), {});
+  ASSERT_TRUE(text.ok()) << text.error().message;
+  const CsvTable table = CsvTable::parse("answer", text.value(), {"throughput_sps"}).value();
+  ASSERT_EQ(table.size(), 1U);
+  CsvRow row = table.row(0);
+  EXPECT_EQ(row.text("exp_id"), "NLP A-2");
+  EXPECT_NEAR(row.number("throughput_sps"), 211.4, 6);
+  EXPECT_LT(row.number("throughput_sps_low"), row.number("throughput_sps"));
+  EXPECT_GT(row.number("throughput_sps_high"), row.number("throughput_sps"));
+  EXPECT_NEAR(row.number("usd_per_h_vm"), 0.36, 1e-9);
+  EXPECT_EQ(row.text("limit"), "calculation");
+}
+
+TEST(PredictRows, minds_neither_spaces_nor_case) {
+  const auto rows = [](const std::string& row) {
+    const auto text =
+        predict_rows("rows.csv", "exp_id,model,tbs,peers\n" + row, workload(), Models::built_in(), {});
+    return CsvTable::parse("answer", text.value(), {}).value();
+  };
+  const CsvTable odd = rows("a, rxlm ,32768, 2Xt4@GC:US ; 1xA10@lambda:us-west\n");
+  const CsvTable plain = rows("a,RXLM,32768,2xT4@gc:us;1xA10@lambda:us-west\n");
+  for (const std::string& column : plain.columns()) {
+    if (column == "model" || column == "peers") continue;
+    EXPECT_EQ(odd.row(0).text(column), plain.row(0).text(column)) << column;
+  }
+}
+
+TEST(PredictRows, names_the_row_that_is_wrong) {
+  const auto error = [](const std::string& row) {
+    return predict_rows("rows.csv", "exp_id,model,tbs,peers\n" + row, workload(), Models::built_in(), {})
+        .error()
+        .message;
+  };
+  EXPECT_TRUE(error("a,RXLL,1,2xT4@gc:us\n").starts_with("rows.csv:2: RXLL: unknown model"));
+  EXPECT_TRUE(error("a,RXLM,1,2xT9@gc:us\n").starts_with("rows.csv:2: T9: unknown GPU"));
+  EXPECT_EQ(error("a,RXLM,zero,2xT4@gc:us\n"), "rows.csv:2: tbs zero: expected a number from 1");
+  EXPECT_TRUE(error("a,RXLM,1,2xT4\n").starts_with("rows.csv:2: 2xT4: not a group of peers"));
+}
+
+}  // namespace
+}  // namespace tw

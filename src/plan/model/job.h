@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "market/lifetimes.h"
+#include "market/offer.h"
+#include "plan/model/cluster.h"
+#include "plan/model/throughput.h"
+
+namespace tw {
+
+enum class Goal { cheapest, fastest, pareto };
+
+std::string_view to_string(Goal goal);
+
+/// JOB.yaml: what is to be trained, and within which limits. 0 of a limit: none.
+struct Job {
+  std::string model;    ///< of the catalog; or
+  std::string profile;  ///< a file with a model of one's own, relative to this one
+  double target_batch_size = 0;
+  double samples = 0;
+  Pattern pattern = Pattern::tradewind;
+  std::string codec = "fp16";
+  double bytes_per_param = 2;
+  int streams = 16;
+  bool delayed = false;
+
+  Goal goal = Goal::cheapest;
+  int front_point = 0;  ///< of the Pareto front the one to choose, from 1; 0: its knee
+  double deadline_h = 0;
+  double budget_usd = 0;
+  double budget_usd_per_h = 0;
+  double risk = 0.1;  ///< share of the scenarios that may miss the deadline or the budget
+
+  std::vector<std::string> providers;  ///< empty: any; so are the next three
+  std::vector<std::string> regions;    ///< or provider:region
+  std::vector<std::string> gpus;
+  std::optional<Purchase> purchase;
+  int peers_max = 16;
+  int offer_max = 0;  ///< peers of one offer; 0: peers_max
+  int domains_min = 1;
+  std::map<std::string, double> quotas;  ///< by quota class, or by provider, GPU or purchase; peers
+  std::vector<PeerGroup> owned;          ///< hosts of one's own, free of charge
+  ZoneShocks shocks;                     ///< of each failure domain's spot machines
+
+  bool operator==(const Job&) const = default;
+};
+
+Result<Job> read_job(const std::string& file, std::string_view text);
+
+}  // namespace tw

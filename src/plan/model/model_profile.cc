@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/model/model_profile.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/csv.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "market/built_in.h"
+
+namespace tw {
+namespace {
+
+/// Fitted to the T4 and A10 runs of Erben et al. that have both speeds (docs/planner.md).
+constexpr double kAccumulationPasses = 5.6;
+/// 80 % range of machines of several GPUs. Erben et al. 2024 (section 7) give 207 samples/s for 4 T4 of one
+/// VM and 80.8 for one: 1.56 times less than the sum, with a sum of gradients after each batch, not each
+/// round.
+constexpr double kSeveralFactor = 1.56;
+constexpr int kMostGpus = 64;
+constexpr double kAloneFactor = 1.08;
+/// GPUs that ran the same model differ from the law of FLOPS by up to this.
+constexpr double kFlopsFactor = 2;
+
+constexpr double kBytesPerParam = 4;
+
+/// Geometric mean over the GPUs that were measured.
+std::optional<double> speed_by_flops(const ModelProfile& model, const Gpu& gpu, const Gpus& gpus) {
+  double sum = 0;
+  int count = 0;
+  for (const auto* table : {&model.accumulating, &model.alone}) {
+    for (const auto& [name, speed] : *table) {
+      const auto other = gpus.find(name);
+      if (!other) continue;
+      sum += std::log(speed.samples_per_s * gpu.tensor_tflops / other.value().tensor_tflops);
+      ++count;
+    }
+    if (count > 0) return std::exp(sum / count);
+  }
+  return std::nullopt;
+}
+
+Result<std::map<std::string, ModelProfile>> read_model_table(std::string_view text) {
+  const auto table =
+      CsvTable::parse("models.csv", text,
+                      {"model", "params_m", "tensors", "microbatch", "data_mb_per_sample", "matchmaking_s"});
+  if (!table) return table.error();
+  std::map<std::string, ModelProfile> models;
+  for (std::size_t i = 0; i < table.value().size(); ++i) {
+    CsvRow row = table.value().row(i);
+    ModelProfile model;
+    model.name = row.word("model");
+    model.params_m = row.number("params_m", {.least = 1e-6});
+    model.tensors = row.count("tensors", {.least = 1});
+    model.microbatch = row.number("microbatch", {.least = 1});
+    model.data_mb_per_sample = row.number("data_mb_per_sample", {.least = 0});
+    model.matchmaking_s = row.number("matchmaking_s", {.least = 0});
+    if (!row.status()) return row.status().error();
+    models[model.name] = model;
+  }
+  return models;
+}
+
+Status take_speed(CsvRow row, std::map<std::string, ModelProfile>& models) {
+  const auto model = models.find(row.word("model"));
+  if (model == models.end()) row.complain("model", "one of models.csv");
+  const std::string how = row.word("how");
+  if (how != "accumulating" && how != "alone") row.complain("how", "accumulating or alone");
+  const MeasuredSpeed speed{row.number("samples_per_s", {.least = 1e-9}),
+                            row.number("factor", {.least = 1, .most = 100}), row.text("source")};
+  if (!row.status()) return row.status();
+  auto& speeds = how == "alone" ? model->second.alone : model->second.accumulating;
+  speeds[row.text("gpu")] = speed;
+  return Unit{};
+}
+
+}  // namespace
+
+Estimate within_factor(double value, double factor) { return {value, value / factor, value * factor}; }
+
+double accumulating_speed(const ModelProfile& model, double alone_samples_per_s, const Gpu& gpu) {
+  const double passes_s =
+      kAccumulationPasses * model.params_m * 1e6 * kBytesPerParam / (gpu.memory_gb_per_s * 1e9);
+  return model.microbatch / (model.microbatch / alone_samples_per_s + passes_s);
+}
+
+std::optional<SeveralGpus> several_gpus(const std::string& name) {
+  const std::size_t x = name.find('x');
+  if (x == std::string::npos || x + 1 == name.size()) return std::nullopt;
+  const auto count = parse_number<int>(std::string_view(name).substr(0, x));
+  if (!count || *count < 2 || *count > kMostGpus) return std::nullopt;
+  return SeveralGpus{*count, name.substr(x + 1)};
+}
+
+Result<Speed> speed_of(const ModelProfile& model, const std::string& gpu, const Gpus& gpus) {
+  if (const auto found = model.accumulating.find(gpu); found != model.accumulating.end()) {
+    const MeasuredSpeed& speed = found->second;
+    return Speed{within_factor(speed.samples_per_s, speed.factor), speed.source, true};
+  }
+  const auto several = several_gpus(gpu);
+  if (several && model.alone.find(gpu) == model.alone.end()) {
+    const auto one = speed_of(model, several->gpu, gpus);
+    if (!one) return one.error();
+    const Estimate& each = one.value().samples_per_s;
+    return Speed{within_factor(several->count * each.value, std::max(kSeveralFactor, each.high / each.value)),
+                 fmt::format("{} times one {}, {}", several->count, several->gpu, one.value().source), false};
+  }
+  const auto figures = gpus.find(gpu);
+  if (!figures) return figures.error();
+  if (const auto found = model.alone.find(gpu); found != model.alone.end()) {
+    const double speed = accumulating_speed(model, found->second.samples_per_s, figures.value());
+    return Speed{within_factor(speed, kAloneFactor), found->second.source, true};
+  }
+  if (const auto speed = speed_by_flops(model, figures.value(), gpus)) {
+    return Speed{within_factor(*speed, kFlopsFactor), "estimated from FLOPS", false};
+  }
+  return Error{fmt::format("{}: no speed of any GPU is known; measure one: tw profile RUN.yaml", model.name)};
+}
+
+const Models& Models::built_in() {
+  static const Models models = read_models(built_in_file("models.csv"), built_in_file("speeds.csv")).value();
+  return models;
+}
+
+Result<ModelProfile> Models::find(const std::string& name) const {
+  if (const auto found = models_.find(name); found != models_.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [model, profile] : models_) {
+    if (lower(model) == lower(name)) return profile;
+    known.push_back(model);
+  }
+  return Error{fmt::format("{}: unknown model; known are {}; a profile of your own: tw profile RUN.yaml",
+                           name, fmt::join(known, ", "))};
+}
+
+Result<Models> read_models(std::string_view models, std::string_view speeds) {
+  auto profiles = read_model_table(models);
+  if (!profiles) return profiles.error();
+  const auto table =
+      CsvTable::parse("speeds.csv", speeds, {"model", "gpu", "how", "samples_per_s", "factor", "source"});
+  if (!table) return table.error();
+  for (std::size_t i = 0; i < table.value().size(); ++i) {
+    const Status taken = take_speed(table.value().row(i), profiles.value());
+    if (!taken) return taken.error();
+  }
+  Models all;
+  for (auto& [name, profile] : profiles.value()) all.add(std::move(profile));
+  return all;
+}
+
+}  // namespace tw

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+#include "plan/model/gpu.h"
+
+/// What the planner has to know of a model.
+namespace tw {
+
+/// A number and the range that it lies in with 80 % probability.
+struct Estimate {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+
+  bool operator==(const Estimate&) const = default;
+};
+
+/// value / factor to value * factor.
+Estimate within_factor(double value, double factor);
+
+struct MeasuredSpeed {
+  double samples_per_s = 0;
+  double factor = 1.03;  ///< of its 80 % range
+  std::string source;
+
+  bool operator==(const MeasuredSpeed&) const = default;
+};
+
+struct ModelProfile {
+  std::string name;
+  double params_m = 0;  ///< millions
+  int tensors = 0;
+  double microbatch = 32;
+  double data_mb_per_sample = 0;  ///< read from the data store
+  /// Hivemind: no round ends sooner. The published runs of speech were set to 20 s, all others to 5 s.
+  double matchmaking_s = 5;
+  /// By GPU: speed of a peer while it accumulates gradients for a round.
+  std::map<std::string, MeasuredSpeed> accumulating;
+  /// By GPU: speed of a machine that trains by itself.
+  std::map<std::string, MeasuredSpeed> alone;
+
+  bool operator==(const ModelProfile&) const = default;
+};
+
+struct Speed {
+  Estimate samples_per_s;
+  std::string source;
+  bool measured = false;
+};
+
+/// "4xT4": a machine of several GPUs that is one peer.
+struct SeveralGpus {
+  int count = 0;
+  std::string gpu;
+};
+
+/// Nothing for a name that does not begin with a number of at least 2 and an x.
+std::optional<SeveralGpus> several_gpus(const std::string& name);
+
+/// Samples per second of a peer while it accumulates: measured, else from the speed of the same machine
+/// alone, else by FLOPS from other GPUs (80 % range: a factor of 2). Several GPUs that were not measured
+/// together are as many times as fast as one. An error tells how to get a profile.
+Result<Speed> speed_of(const ModelProfile& model, const std::string& gpu, const Gpus& gpus);
+
+/// Accumulating adds passes over the gradients and their sum to each microbatch (parameters x 4 bytes /
+/// memory bandwidth).
+double accumulating_speed(const ModelProfile& model, double alone_samples_per_s, const Gpu& gpu);
+
+class Models {
+ public:
+  /// The models of Erben et al. 2024: three CNNs, ConvNeXt, RoBERTa and Whisper in several sizes.
+  static const Models& built_in();
+
+  /// Whatever the name's case. An error names those there are.
+  Result<ModelProfile> find(const std::string& name) const;
+
+  /// Replaces one of the same name.
+  void add(ModelProfile model) { models_[model.name] = std::move(model); }
+
+  const std::map<std::string, ModelProfile>& all() const { return models_; }
+
+ private:
+  std::map<std::string, ModelProfile> models_;
+};
+
+/// Two CSVs: model,params_m,tensors,microbatch,data_mb_per_sample,matchmaking_s and
+/// model,gpu,how,samples_per_s,factor,source with `how` accumulating or alone.
+Result<Models> read_models(std::string_view models, std::string_view speeds);
+
+}  // namespace tw

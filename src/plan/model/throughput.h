@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "market/network.h"
+#include "plan/model/cluster.h"
+#include "plan/model/gpu.h"
+#include "plan/model/hivemind.h"
+#include "plan/model/model_profile.h"
+
+/// How fast a cluster trains: accumulate the target batch, average, apply.
+namespace tw {
+
+/// How gradients are averaged. tradewind: shares by what lines carry, many streams; sites: first within each
+/// site, then between sites (docs/protocol.md). The others are for comparison: Hivemind's butterfly of single
+/// streams as published, a ring, and one peer that serves all.
+enum class Pattern { tradewind, tradewind_sites, hivemind, ring, parameter_server };
+
+std::string_view to_string(Pattern pattern);
+Result<Pattern> parse_pattern(const std::string& name);
+
+/// What predictions are made from beside the cluster.
+struct Knowledge {
+  const Gpus& gpus = Gpus::built_in();
+  const NetworkProfile& network = NetworkProfile::built_in();
+  const HivemindLaw& hivemind = HivemindLaw::built_in();
+};
+
+struct Workload {
+  ModelProfile model;
+  double target_batch_size = 0;
+  Pattern pattern = Pattern::tradewind;
+  double bytes_per_param = 2;  ///< on the wire; Hivemind's are always 2
+  int streams = 16;            ///< TCP connections between two peers; Hivemind has one
+  bool delayed = false;        ///< the next accumulation runs while a round is averaged
+};
+
+/// Prediction for a round, or for a second. Estimates are medians with their 80 % range.
+struct Prediction {
+  Estimate throughput_sps;
+  Estimate local_sps;  ///< of all peers while they accumulate
+  Estimate calc_s;
+  Estimate comm_s;
+  double overlap_s = 0;             ///< of comm_s that calculating hides
+  Estimate granularity;             ///< calc_s / comm_s; infinite for a peer alone
+  Estimate sent_mb_per_peer_round;  ///< mean over the peers
+  /// From all peers of one group to all of another, or among themselves.
+  std::vector<std::vector<double>> sent_mb;
+  double round_samples = 0;
+  /// What would have to be faster: calculation, matchmaking, update, exchange (of processors), network card,
+  /// site, latency, or a stream such as gcp:eu>gcp:aus.
+  std::string limit;
+  std::vector<std::string> assumptions;  ///< what was not measured
+
+  double round_s() const { return round_samples / throughput_sps.value; }
+};
+
+/// An error names the GPU or model of which nothing is known.
+Result<Prediction> predict(const Workload& workload, const std::vector<PeerGroup>& peers,
+                           const Knowledge& knowledge = {});
+
+/// What k times the peers make of a run of granularity g at best (Erben et al. 2024, section 3).
+double speed_up(double granularity, double times);
+
+}  // namespace tw

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "market/lifetimes.h"
+#include "market/tariffs.h"
+#include "plan/model/job.h"
+#include "plan/search/search.h"
+
+/// The job's search space: which offers fit it, how fast their machines are on average, what averaging takes.
+namespace tw {
+
+/// Name of the GPUs of an offer, as peers are named: "T4"; "4xT4" for a machine with four, which is one peer.
+std::string machine_name(const Offer& offer);
+
+/// An offer that fits, and one peer on it.
+struct Candidate {
+  Offer offer;
+  Site site;                 ///< where the network tables have it
+  double samples_per_s = 0;  ///< while it works
+  double usd_per_h = 0;      ///< while it runs
+  double speed_factor = 1;   ///< of its 80 % range
+  std::string speed_source;
+  LifetimeLaw lifetimes;
+  double start_s = 0;        ///< from the request until it contributes
+  double join_s = 0;         ///< of it, after it runs
+  double working_share = 1;  ///< of all time, with replacements
+  double paid_share = 1;
+};
+
+struct MarketSpace {
+  Space space;
+  std::vector<Candidate> candidates;  ///< as space.choices
+  std::vector<Site> sites;            ///< as space.sites
+  double params_m = 0;                ///< of the model, millions
+  std::vector<std::string> left_out;  ///< offers that fit but for what is named, with their number
+};
+
+struct MarketInputs {
+  const Job& job;
+  const Workload& workload;
+  const std::vector<Offer>& offers;
+  const Knowledge& knowledge;
+  const Tariffs& tariffs;
+  double data_usd_per_gb = 0.01;
+  std::vector<Lived> seen = {};  ///< how long own spot machines lived; corrects the laws of all of them
+};
+
+/// An error names the limit that leaves no offer, and what is there without it. The inputs outlive the space.
+Result<MarketSpace> market_space(const MarketInputs& inputs);
+
+/// The groups of a selection, those with most peers first.
+std::vector<PeerGroup> groups_of(const MarketSpace& market, const std::vector<int>& counts);
+
+}  // namespace tw

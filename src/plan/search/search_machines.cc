@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search/search_machines.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+namespace tw {
+namespace {
+
+double worth(const Choice& choice) { return choice.samples_per_s / std::max(choice.usd_per_h, 1e-9); }
+
+}  // namespace
+
+MachineSearch::MachineSearch(const Space& space, const Relaxation& relaxation, const Objective& objective)
+    : space_(space),
+      relaxation_(relaxation),
+      objective_(objective),
+      sites_(space.sites),
+      counts_(space.choices.size()),
+      used_(space.quotas.size()) {
+  int domains = 0;
+  for (std::size_t i = 0; i < space.choices.size(); ++i) {
+    sites_[space.choices[i].site].choices.push_back(i);
+    domains = std::max(domains, space.choices[i].domain + 1);
+  }
+  of_domain_.assign(static_cast<std::size_t>(domains), 0);
+  for (Site& site : sites_) {
+    std::stable_sort(site.choices.begin(), site.choices.end(), [&](std::size_t a, std::size_t b) {
+      return worth(space.choices[a]) > worth(space.choices[b]);
+    });
+    site.ranking = relaxation.ranking_of(site.choices);
+    site.gains = relaxation.gains_of(site.ranking);
+    site.room = static_cast<int>(site.ranking.back().size());
+    std::set<int> of_site;
+    for (std::size_t choice : site.choices)
+      if (space.choices[choice].most > 0) of_site.insert(space.choices[choice].domain);
+    site.domains = static_cast<int>(of_site.size());
+  }
+}
+
+void MachineSearch::split(Site& site) const {
+  Relaxation::Ranking ranking = relaxation_.ranking_of({});
+  site.from.push_back(relaxation_.gains_of(ranking));
+  for (auto choice = site.choices.rbegin(); choice != site.choices.rend(); ++choice) {
+    relaxation_.merge(ranking, relaxation_.ranking_of({*choice}));
+    site.from.push_back(relaxation_.gains_of(ranking));
+  }
+  std::reverse(site.from.begin(), site.from.end());
+}
+
+Score MachineSearch::rounded_score(const std::vector<SitePeers>& sites, const Averaging& round,
+                                   std::size_t slope) const {
+  double gain = 0;
+  double usd = 0;
+  for (const SitePeers& here : sites) {
+    gain += gains_at(here.site).gain(here.peers)[slope];
+    usd += gains_at(here.site).usd_per_h(here.peers)[slope];
+  }
+  return score_of(space_, gain + relaxation_.slopes()[slope] * usd, usd, round);
+}
+
+double MachineSearch::rounded_value(const std::vector<SitePeers>& sites, const Averaging& round) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t k = 0; k < relaxation_.slopes().size(); ++k)
+    least = std::min(least, objective_(rounded_score(sites, round, k)));
+  return least;
+}
+
+std::optional<Selection> MachineSearch::rounded(const std::vector<SitePeers>& sites, const Averaging& round,
+                                                double below) {
+  std::optional<Selection> best;
+  for (std::size_t k = 0; k < relaxation_.slopes().size(); ++k) {
+    const Score score = rounded_score(sites, round, k);
+    const double value = objective_(score);
+    if (!(value < below)) continue;
+    Selection selection{std::vector<int>(space_.choices.size()), score, value};
+    for (const SitePeers& here : sites)
+      for (int n = 0; n < here.peers; ++n)
+        ++selection.counts[ranking_at(here.site)[k][static_cast<std::size_t>(n)]];
+    if (!allowed(space_, selection.counts)) continue;
+    below = value;
+    best = std::move(selection);
+  }
+  return best;
+}
+
+std::optional<Selection> MachineSearch::best(const std::vector<SitePeers>& sites, const Averaging& round,
+                                             double below, double tolerance) {
+  task_ = &sites;
+  round_ = round;
+  below_ = below;
+  tolerance_ = tolerance;
+  gave_up = false;
+  found_.reset();
+  for (const SitePeers& here : sites)
+    if (sites_[here.site].from.empty()) split(sites_[here.site]);
+  domains_later_ = 0;
+  for (std::size_t later = 1; later < sites.size(); ++later) domains_later_ += domains_at(sites[later]);
+  descend({0, 0, sites.front().peers});
+  return std::move(found_);
+}
+
+double MachineSearch::threshold() const {
+  return std::isinf(below_) ? below_ : below_ - tolerance_ * std::abs(below_);
+}
+
+/// Minus so many to put them back.
+void MachineSearch::take(std::size_t choice, int peers) {
+  const Choice& one = space_.choices[choice];
+  counts_[choice] += peers;
+  samples_per_s_ += peers * one.samples_per_s;
+  usd_per_h_ += peers * one.usd_per_h;
+  if (one.quota >= 0) used_[static_cast<std::size_t>(one.quota)] += peers * one.quota_use;
+  int& there = of_domain_[static_cast<std::size_t>(one.domain)];
+  domains_ -= there > 0 ? 1 : 0;
+  there += peers;
+  domains_ += there > 0 ? 1 : 0;
+}
+
+bool MachineSearch::has_room(std::size_t choice, int peers) const {
+  const Choice& one = space_.choices[choice];
+  if (peers > one.most) return false;
+  if (one.quota < 0) return true;
+  const auto quota = static_cast<std::size_t>(one.quota);
+  return used_[quota] + peers * one.quota_use <= space_.quotas[quota] + kQuotaRounding;
+}
+
+double MachineSearch::bound_at(const Place& place) {
+  ++steps;
+  Relaxation::Sums sums = relaxation_.none();
+  for (std::size_t k = 0; k < sums.gain.size(); ++k)
+    sums.gain[k] = samples_per_s_ - relaxation_.slopes()[k] * usd_per_h_;
+  sums.cheapest_usd_per_h = sums.dearest_usd_per_h = usd_per_h_;
+  const auto& sites = *task_;
+  relaxation_.add(sums, sites_[sites[place.site].site].from[place.choice], place.left);
+  for (std::size_t later = place.site + 1; later < sites.size(); ++later)
+    relaxation_.add(sums, gains_at(sites[later].site), sites[later].peers);
+  return relaxation_.least_value(objective_, sums, round_, threshold());
+}
+
+void MachineSearch::descend(Place place) {
+  const int before = domains_later_;
+  while (place.left == 0) {
+    if (++place.site == task_->size()) {
+      conclude();
+      break;
+    }
+    place = {place.site, 0, (*task_)[place.site].peers};
+    domains_later_ -= domains_at((*task_)[place.site]);
+  }
+  const bool any = place.left > 0 && place.choice < sites_[(*task_)[place.site].site].choices.size();
+  if (any && domains_ + place.left + domains_later_ >= space_.least_domains) branch(place);
+  domains_later_ = before;
+}
+
+/// The most promising numbers of the choice first.
+void MachineSearch::branch(const Place& place) {
+  if (steps >= most_steps) {
+    gave_up = true;
+    return;
+  }
+  const std::size_t choice = sites_[(*task_)[place.site].site].choices[place.choice];
+  // To go back to, for sums that are added to and taken from drift.
+  const double samples_per_s = samples_per_s_;
+  const double usd_per_h = usd_per_h_;
+  std::vector<std::pair<double, int>> numbers;
+  for (int n = 0; n <= place.left && has_room(choice, n); ++n) {
+    take(choice, n);
+    const double bound = bound_at({place.site, place.choice + 1, place.left - n});
+    take(choice, -n);
+    samples_per_s_ = samples_per_s;
+    usd_per_h_ = usd_per_h;
+    if (bound < threshold()) numbers.emplace_back(bound, n);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  for (const auto& [bound, n] : numbers) {
+    if (bound >= threshold()) break;
+    take(choice, n);
+    descend({place.site, place.choice + 1, place.left - n});
+    take(choice, -n);
+    samples_per_s_ = samples_per_s;
+    usd_per_h_ = usd_per_h;
+  }
+}
+
+void MachineSearch::conclude() {
+  if (domains_ < space_.least_domains) return;
+  const Score score = score_of(space_, samples_per_s_, usd_per_h_, round_);
+  const double value = objective_(score);
+  if (!(value < below_)) return;
+  below_ = value;
+  found_ = Selection{counts_, score, value};
+}
+
+}  // namespace tw

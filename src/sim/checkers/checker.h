@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "average/reduction/geometry.h"
+#include "base/digest.h"
+#include "base/ids.h"
+#include "base/time.h"
+#include "codec/codec.h"
+#include "sim/faults/faults.h"
+#include "train/session.h"
+#include "wire/record.h"
+#include "world/files.h"
+
+/// The invariants of the design (section 4), each judged from outside while a world runs.
+namespace tw {
+
+struct Violation {
+  std::string checker;
+  std::string message;
+};
+
+/// What decides which records are right, and how long things may take.
+struct Rules {
+  std::uint64_t target_batch_size = 0;
+  std::uint64_t microbatch = 0;
+  Codec codec = Codec::fp32;
+  Geometry geometry;
+  bool stochastic = false;        ///< RunOptions::dithers()
+  bool error_feedback = false;    ///< RunOptions::feeds_back()
+  bool exact_batches = false;     ///< RunOptions::exact_batches
+  double norm_cap = 0;            ///< RunOptions::norm_cap; 0: none
+  Digest run;                     ///< of the checkpoints
+  std::string checkpoint_folder;  ///< on each disk; empty: none are written
+  std::size_t checkpoint_keep = 2;
+  Duration patience{};  ///< RunOptions::patience
+  /// Time of a round without faults by the slowest majority of the peers (each of its phases, and the slowest
+  /// microbatch under way at its end, included). 0: not known, and no bound that is counted in it is judged.
+  Duration round_time{};
+  Duration round_trip{};     ///< the longest between two peers, queues included
+  Duration transfer_time{};  ///< of the state to one joiner
+
+  std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
+};
+
+/// A peer's word about a record.
+struct Sighting {
+  PeerId peer;
+  const Record& record;
+  Digest digest;          ///< of the record
+  Digest parameters{};    ///< applied: after the record's update
+  bool restored = false;  ///< applied: by a transfer of the state
+};
+
+/// A peer that lives, from outside.
+struct Survivor {
+  PeerId peer;
+  SessionView view;
+  Duration idle{};  ///< time it ran without computing, committing or applying anything
+  Instant now{};
+  std::uint64_t held_bytes = 0;        ///< of what others sent or asked for
+  std::uint64_t held_bytes_limit = 0;  ///< 0: not known
+  std::uint64_t incarnation = 0;       ///< of its process
+};
+
+/// A fault has struck.
+struct Strike {
+  FaultKind kind{};
+  std::vector<PeerId> victims;
+  Instant at{};
+  Duration lasts{};  ///< of those that go on; 0: until faults are over
+};
+
+/// One law. The order of calls: on_event comes before on_commit or on_applied of the same step. on_strike
+/// comes in the instant of the fault, just before or just after what it does (on_disk, when it ends a
+/// process). on_look comes for every peer that has a process, several times a second, for the last time when
+/// its session has finished or failed. on_calm comes once, on_end last.
+class Checker {
+ public:
+  explicit Checker(std::string name) : name_(std::move(name)) {}
+
+  virtual ~Checker() = default;
+
+  Checker(const Checker&) = delete;
+  Checker& operator=(const Checker&) = delete;
+
+  virtual void on_commit(const Sighting&) {}
+
+  virtual void on_applied(const Sighting&) {}
+
+  virtual void on_look(const Survivor&) {}
+
+  virtual void on_event(PeerId, const Event&) {}  ///< a line of the event log of this peer
+
+  virtual void on_strike(const Strike&) {}
+
+  /// The process of this peer has ended, or its machine went down: its disk as it is now.
+  virtual void on_disk(PeerId, Files&) {}
+
+  /// Faults are over: all peers are together, and none is stopped.
+  virtual void on_calm(Instant) {}
+
+  virtual void on_end(std::span<const Survivor>) {}
+
+  const std::vector<Violation>& violations() const { return violations_; }
+
+ protected:
+  void violated(std::string message) { violations_.push_back({name_, std::move(message)}); }
+
+ private:
+  std::string name_;
+  std::vector<Violation> violations_;
+};
+
+/// The samples of the run behind these microbatches of the record's round.
+std::vector<SampleSpan> samples_of(const Record& record, const RangeSet& microbatches, const Rules& rules);
+
+bool has_member(const Record& record, PeerId peer);
+
+}  // namespace tw

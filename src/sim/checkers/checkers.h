@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "sim/checkers/checker.h"
+#include "sim/checkers/ledger.h"
+
+namespace tw {
+
+/// Those that there are, in order: I1 ... L4, and "failure" (a session gave up).
+const std::vector<std::string>& checker_names();
+
+/// The ones of these names; all of them when there are no names. An error names what is unknown and lists
+/// what there is. The ledger is filled by the caller and outlives them.
+Result<std::vector<std::unique_ptr<Checker>>> make_checkers(const Rules& rules, const Ledger& ledger,
+                                                            const std::vector<std::string>& names);
+
+}  // namespace tw

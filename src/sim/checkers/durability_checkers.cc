@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/checkers/durability_checkers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "sim/world/events.h"
+#include "sync/checkpoint.h"
+#include "wire/frame.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// After other faults: until everybody has noticed. The round they struck may go on for longer.
+constexpr Duration kAftermath = 15s;
+
+bool destroys_durable(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::lost_fsync:
+    case FaultKind::bit_flip:
+    case FaultKind::rename_lost:
+    case FaultKind::disk_error:  // what is there cannot be read
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Digest of the parameters in an image, from its bytes; nothing when it holds fewer.
+std::optional<Digest> parameters_in(const StateImage& image, std::uint64_t length) {
+  std::vector<std::byte> bytes;
+  for (const Blob& chunk : image.chunks) {
+    bytes.insert(bytes.end(), chunk.bytes().begin(), chunk.bytes().end());
+  }
+  std::vector<float> parameters(length);
+  if (bytes.size() < length * sizeof(float)) return std::nullopt;
+  std::memcpy(parameters.data(), bytes.data(), length * sizeof(float));
+  return digest_of(std::span<const float>(parameters));
+}
+
+}  // namespace
+
+void CheckpointsLast::on_applied(const Sighting& s) { states_[s.digest].insert(s.parameters); }
+
+void CheckpointsLast::on_event(PeerId peer, const Event& event) {
+  judge();
+  if (event.phase == Phase::checkpoint && event.why.empty()) {
+    durable_[peer] = std::max(durable_[peer], event.round);
+  }
+}
+
+void CheckpointsLast::on_strike(const Strike& strike) {
+  if (destroys_durable(strike.kind)) damaged_.insert(strike.victims.begin(), strike.victims.end());
+}
+
+void CheckpointsLast::on_disk(PeerId peer, Files& files) {
+  if (rules_.checkpoint_folder.empty()) return;
+  CheckpointStore store(files, {rules_.checkpoint_folder, rules_.checkpoint_keep, "checker"});
+  const auto newest = store.load_newest(rules_.run);
+  Finding finding{peer, durable_[peer], 0, newest ? "there is none" : newest.error().message};
+  if (newest && newest.value()) {
+    const StateImage& image = newest.value()->image;
+    finding.loaded = image.record.round;
+    finding.error.clear();
+    const auto states = states_.find(digest_of(image.record));
+    const auto found = parameters_in(image, rules_.geometry.length);
+    if (states == states_.end() || !found || !states->second.contains(*found)) {
+      violated(fmt::format("the checkpoint of round {} on the disk of peer {} holds a state that nobody had",
+                           finding.loaded, peer.value));
+    }
+  }
+  findings_.push_back(std::move(finding));
+}
+
+void CheckpointsLast::on_look(const Survivor&) { judge(); }
+
+void CheckpointsLast::on_end(std::span<const Survivor>) { judge(); }
+
+void CheckpointsLast::judge() {
+  for (const Finding& finding : findings_) {
+    if (finding.loaded >= finding.durable || damaged_.contains(finding.peer)) continue;
+    violated(fmt::format(
+        "the checkpoint of round {} was durable on the disk of peer {}, but {}", finding.durable,
+        finding.peer.value,
+        finding.error.empty() ? fmt::format("that of round {} loads", finding.loaded) : finding.error));
+  }
+  findings_.clear();
+}
+
+bool CheapPreemption::disturbed(Instant at) const {
+  const Instant quiet = window_.quiet_from();
+  return quiet == kNever || (quiet != Instant{} && at < quiet + kAftermath);
+}
+
+void CheapPreemption::mark_struck_round() {
+  const Record* newest = ledger_.newest();
+  const Instant quiet = window_.quiet_from();
+  if (quiet != Instant{} && now_ <= quiet) struck_round_ = newest == nullptr ? 1 : newest->round + 1;
+}
+
+void CheapPreemption::on_strike(const Strike& strike) {
+  now_ = strike.at;
+  for (Notice& notice : notices_) {
+    notice.disturbed = notice.disturbed || strike.kind != FaultKind::join;
+  }
+  const Duration lasts = notice_of(strike.kind);
+  if (lasts > Duration{}) {
+    for (const PeerId peer : strike.victims) {
+      const bool too_slow = 2 * rules_.round_time > lasts;
+      notices_.push_back({peer, strike.at + lasts, too_slow || disturbed(strike.at) || gone_.contains(peer)});
+    }
+  } else if (ends_process(strike.kind) || strike.kind == FaultKind::leave) {
+    gone_.insert(strike.victims.begin(), strike.victims.end());
+  } else if (strike.kind != FaultKind::join) {
+    window_.on_strike(strike);
+    mark_struck_round();
+  }
+}
+
+void CheapPreemption::on_calm(Instant at) {
+  if (window_.quiet_from() != Instant{}) window_.on_calm(at);
+}
+
+void CheapPreemption::on_look(const Survivor& survivor) {
+  now_ = survivor.now;
+  mark_struck_round();
+  const bool over = survivor.view.finished || !survivor.view.failure.empty();
+  if (over) gone_.insert(survivor.peer);
+  std::erase_if(notices_, [&](const Notice& notice) {
+    if (survivor.now < notice.ends && !(over && notice.peer == survivor.peer)) return false;
+    if (!notice.disturbed && !gone_.contains(notice.peer)) {
+      violated(fmt::format("peer {} had notice and has not gone when it ended", notice.peer.value));
+    }
+    return true;
+  });
+}
+
+void CheapPreemption::on_event(PeerId writer, const Event& event) {
+  // Left out by a verdict on what it sent: nothing is taken from it, and that is right.
+  const bool judged = event.phase == Phase::lost && event.why.find("gradient") != std::string::npos;
+  if (judged && event.peer) gone_.insert(*event.peer);
+  if (event.phase != Phase::reissue || !event.peer) return;
+  const PeerId payer = *event.peer;
+  const bool noticed = std::any_of(notices_.begin(), notices_.end(), [&](const Notice& notice) {
+    return notice.peer == payer && !notice.disturbed;
+  });
+  const std::string what = fmt::format("round {}: microbatches {} of peer {} are given out again",
+                                       event.round, event.why, payer.value);
+  if (noticed) violated(what + ", though it had notice");
+  // A leader that was struck itself knows nothing of the others.
+  if (disturbed(now_) || event.round <= struck_round_ || gone_.contains(writer)) return;
+  if (!noticed && !gone_.contains(payer)) violated(what + ", though nothing struck it");
+  const Record* newest = ledger_.newest();
+  if (newest != nullptr && event.round <= newest->round) violated(what + ", though the round is decided");
+}
+
+void LogReplays::on_event(PeerId peer, const Event& event) {
+  Log& log = logs_[peer];
+  if (event.phase == Phase::start) log = {};
+  // The record that lets a leaver go is its last word: it applies no more.
+  if (event.phase == Phase::leave && event.peer == peer) log.head = event.round;
+  if (event.phase == Phase::restore && event.digest.empty()) log.catching_up = true;
+  if (event.phase == Phase::accumulate) log.catching_up = false;
+  const bool decides = event.phase == Phase::commit || event.phase == Phase::apply ||
+                       (event.phase == Phase::restore && !event.digest.empty());
+  if (!decides) return;
+  log.unseen.push_back({event.phase, event.round, event.digest});
+  log.head = event.round;
+}
+
+void LogReplays::on_commit(const Sighting& s) {
+  if (s.record.round > 0) match(s.peer, {Phase::commit, s.record.round, to_string(s.digest)});
+}
+
+void LogReplays::on_applied(const Sighting& s) {
+  if (s.record.round == 0 && !s.restored) return;
+  match(s.peer, {s.restored ? Phase::restore : Phase::apply, s.record.round, to_string(s.parameters)});
+}
+
+void LogReplays::match(PeerId peer, const Line& seen) {
+  const auto line = [](const Line& l) {
+    return fmt::format("{} of round {}, {}", name_of(l.phase), l.round, l.digest);
+  };
+  std::deque<Line>& unseen = logs_[peer].unseen;
+  if (unseen.empty() || unseen.front() != seen) {
+    violated(fmt::format("the log of peer {} says: {}; it was: {}", peer.value,
+                         unseen.empty() ? "nothing" : line(unseen.front()), line(seen)));
+  }
+  if (!unseen.empty()) unseen.pop_front();
+}
+
+void LogReplays::on_end(std::span<const Survivor> survivors) {
+  for (const auto& [peer, log] : logs_) {
+    if (log.unseen.empty()) continue;
+    violated(fmt::format("the log of peer {} says that it did {} of round {}, which it did not", peer.value,
+                         name_of(log.unseen.front().phase), log.unseen.front().round));
+  }
+  for (const Survivor& survivor : survivors) {
+    const auto& [unseen, head, catching_up] = logs_[survivor.peer];
+    const Round shown = survivor.view.round;
+    if (!survivor.view.finished || head == shown || catching_up) continue;
+    violated(fmt::format("peer {} ended at round {}, its log at round {}", survivor.peer.value, shown, head));
+  }
+}
+
+void BoundedMemory::on_look(const Survivor& survivor) {
+  if (survivor.held_bytes_limit == 0 || survivor.held_bytes <= survivor.held_bytes_limit) return;
+  if (!told_.insert(survivor.peer).second) return;
+  violated(fmt::format("peer {} holds {} bytes for others, its bound is {}", survivor.peer.value,
+                       survivor.held_bytes, survivor.held_bytes_limit));
+}
+
+}  // namespace tw

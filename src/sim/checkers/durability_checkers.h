@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/checkers/checker.h"
+#include "sim/checkers/ledger.h"
+#include "sim/faults/fault_window.h"
+
+namespace tw {
+
+/// I7: whatever ended a process, the newest checkpoint that loads from its disk is at least the last one that
+/// its event log called durable, and holds exactly the state after its record. A disk on
+/// which a fault destroyed a durable one may load an older one, or nothing with an error; never torn content.
+class CheckpointsLast final : public Checker {
+ public:
+  explicit CheckpointsLast(const Rules& rules) : Checker("I7"), rules_(rules) {}
+
+  void on_applied(const Sighting& sighting) override;
+  void on_event(PeerId peer, const Event& event) override;
+  void on_strike(const Strike& strike) override;
+  void on_disk(PeerId peer, Files& files) override;
+  void on_look(const Survivor& survivor) override;
+  void on_end(std::span<const Survivor> survivors) override;
+
+ private:
+  /// What a disk held; judged once it is known which faults struck in that instant.
+  struct Finding {
+    PeerId peer;
+    Round durable = 0;
+    Round loaded = 0;  ///< 0: nothing
+    std::string error;
+  };
+
+  void judge();
+
+  Rules rules_;
+  std::map<PeerId, Round> durable_;
+  std::set<PeerId> damaged_;
+  std::map<Digest, std::set<Digest>> states_;  ///< parameters after each record
+  std::vector<Finding> findings_;
+};
+
+/// I9: a preemption costs little. With a notice nothing is given out again on account of its victim, and the
+/// victim has gone by its own will before the notice ends, unless something else strikes meanwhile. Without
+/// one, what is given out again is of the victim and of rounds that are not decided; nobody pays who was not
+/// struck. (That what was lost is computed after all is I3.)
+class CheapPreemption final : public Checker {
+ public:
+  CheapPreemption(const Rules& rules, const Ledger& ledger) : Checker("I9"), rules_(rules), ledger_(ledger) {}
+
+  void on_event(PeerId writer, const Event& event) override;
+  void on_strike(const Strike& strike) override;
+  void on_calm(Instant at) override;
+  void on_look(const Survivor& survivor) override;
+
+ private:
+  struct Notice {
+    PeerId peer;
+    Instant ends{};
+    bool disturbed = false;  ///< something else struck meanwhile
+  };
+
+  bool disturbed(Instant at) const;
+  void mark_struck_round();
+
+  Rules rules_;
+  const Ledger& ledger_;
+  Round struck_round_ = 0;  ///< the last that something else than the end of a process struck
+  Instant now_{};           ///< of the last look or strike: the clock of an event's writer may be wrong
+  FaultWindow window_;      ///< of all that is not the end of one process
+  std::set<PeerId> gone_;   ///< struck themselves, or at their end
+  std::vector<Notice> notices_;
+};
+
+/// I11: the event log of a peer alone tells what it decided and where it stands: its commits, applications
+/// and restores are those that were seen, in order, with their digests, and its last one is the head of the
+/// history that the peer shows. (The record of round 0 is not in a log: nobody decides it.)
+class LogReplays final : public Checker {
+ public:
+  LogReplays() : Checker("I11") {}
+
+  void on_event(PeerId peer, const Event& event) override;
+  void on_commit(const Sighting& sighting) override;
+  void on_applied(const Sighting& sighting) override;
+  void on_end(std::span<const Survivor> survivors) override;
+
+ private:
+  struct Line {
+    Phase phase{};
+    Round round = 0;
+    std::string digest;
+
+    bool operator==(const Line&) const = default;
+  };
+
+  struct Log {
+    std::deque<Line> unseen;  ///< written, not seen to happen yet
+    Round head = 0;
+    bool catching_up = false;  ///< it takes state and means, and shows the head of before
+  };
+
+  void match(PeerId peer, const Line& seen);
+
+  std::map<PeerId, Log> logs_;
+};
+
+/// I12: what a peer holds for others stays within its bound.
+class BoundedMemory final : public Checker {
+ public:
+  BoundedMemory() : Checker("I12") {}
+
+  void on_look(const Survivor& survivor) override;
+
+ private:
+  std::set<PeerId> told_;
+};
+
+}  // namespace tw

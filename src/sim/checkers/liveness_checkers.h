@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+
+#include "sim/checkers/checker.h"
+#include "sim/checkers/ledger.h"
+#include "sim/faults/fault_window.h"
+
+namespace tw {
+
+/// For bounds on time: since when the world has been as the bound supposes.
+class Conditions {
+ public:
+  Conditions(const Rules& rules, const Ledger& ledger) : rules_(rules), ledger_(ledger) {}
+
+  void on_strike(const Strike& strike) { window_.on_strike(strike); }
+
+  void on_calm(Instant at) { window_.on_calm(at); }
+
+  void on_look(const Survivor& survivor) { census_.on_look(survivor); }
+
+  bool lives(PeerId peer, Instant now) const { return census_.lives(peer, now); }
+
+  /// `from`, or the end of the last fault, or the last time that a peer went; kNever when a fault is at work,
+  /// a majority is not there, or the run has not begun or is over.
+  Instant undisturbed_since(Instant from, Instant now) const;
+
+ private:
+  const Rules& rules_;
+  const Ledger& ledger_;
+  FaultWindow window_;
+  Census census_;
+};
+
+/// L1: once faults are over and a majority is connected, a round commits within three rounds' time and what
+/// the protocol takes to notice and to meet again; and the run comes to its end (the world ends after the
+/// time it may take). A peer that was no member any more when the others came to the end is left behind
+/// rightly: nobody is there to answer it.
+class GoesOn final : public Checker {
+ public:
+  GoesOn(const Rules& rules, const Ledger& ledger)
+      : Checker("L1"), rules_(rules), ledger_(ledger), conditions_(rules_, ledger) {}
+
+  void on_strike(const Strike& strike) override;
+  void on_calm(Instant at) override;
+  void on_look(const Survivor& survivor) override;
+  void on_end(std::span<const Survivor> survivors) override;
+
+  /// From calm, or from the commit before.
+  static Duration limit(const Rules& rules);
+
+ private:
+  Rules rules_;
+  const Ledger& ledger_;
+  Conditions conditions_;
+  Instant since_ = kNever;          ///< calm, then the newest record
+  const Record* newest_ = nullptr;  ///< then
+  bool told_ = false;
+  std::set<PeerId> shared_;  ///< ids that a twin has, too: one of the two stays outside
+};
+
+/// L2: a peer that comes to a run, or comes back to it, is a member within the transfer of the state and two
+/// rounds, when nothing strikes meanwhile. (That it contributes then depends on its speed: a round may be
+/// over before it has computed anything.)
+class JoinersGetIn final : public Checker {
+ public:
+  JoinersGetIn(const Rules& rules, const Ledger& ledger)
+      : Checker("L2"), rules_(rules), ledger_(ledger), conditions_(rules_, ledger) {}
+
+  void on_strike(const Strike& strike) override { conditions_.on_strike(strike); }
+
+  void on_calm(Instant at) override { conditions_.on_calm(at); }
+
+  void on_event(PeerId peer, const Event& event) override;
+  void on_commit(const Sighting& sighting) override;
+  void on_look(const Survivor& survivor) override;
+
+  static Duration limit(const Rules& rules);
+
+ private:
+  Rules rules_;
+  const Ledger& ledger_;
+  Conditions conditions_;
+  std::map<PeerId, Instant> outside_;  ///< since when
+  Instant now_{};                      ///< of the last look: a peer's own clock may be wrong
+};
+
+/// L4: after the death of the leader the next round commits without anybody's doing, within the limit of the
+/// detection and three rounds' time.
+class LeaderIsReplaced final : public Checker {
+ public:
+  LeaderIsReplaced(const Rules& rules, const Ledger& ledger)
+      : Checker("L4"), rules_(rules), ledger_(ledger), conditions_(rules_, ledger) {}
+
+  void on_strike(const Strike& strike) override;
+
+  void on_calm(Instant at) override { conditions_.on_calm(at); }
+
+  void on_event(PeerId peer, const Event& event) override;
+  void on_look(const Survivor& survivor) override;
+
+  static Duration limit(const Rules& rules);
+
+ private:
+  struct Vacancy {
+    PeerId leader;
+    Instant since{};
+    const Record* newest = nullptr;  ///< then
+  };
+
+  Rules rules_;
+  const Ledger& ledger_;
+  Conditions conditions_;
+  PeerId leader_;  ///< the last that took the lead
+  std::optional<Vacancy> vacancy_;
+};
+
+/// No session gives up, unless it came too late (the run is over, and it is no member) or is one of two
+/// processes with one id, of which the other one is a member.
+class NobodyFails final : public Checker {
+ public:
+  explicit NobodyFails(const Ledger& ledger) : Checker("failure"), ledger_(ledger) {}
+
+  void on_strike(const Strike& strike) override;
+  void on_look(const Survivor& survivor) override;
+
+ private:
+  bool has_lost_its_id(const Survivor& survivor) const;
+
+  std::set<PeerId> shared_;  ///< ids that a twin has, too
+  const Ledger& ledger_;
+};
+
+/// L3: a peer that waits for more than 5 s names the peer it waits for, or its own work. A peer that says
+/// that it waits for others names one of them, however short the wait.
+class WaitsAreNamed final : public Checker {
+ public:
+  WaitsAreNamed() : Checker("L3") {}
+
+  void on_look(const Survivor& survivor) override;
+
+ private:
+  std::set<PeerId> told_;
+  std::map<PeerId, Instant> for_nobody_since_;  ///< it waits for nothing, or for itself
+};
+
+}  // namespace tw

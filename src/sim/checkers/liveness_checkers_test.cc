@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/checkers/liveness_checkers.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/checkers/test_story.h"
+
+namespace tw {
+namespace {
+
+TEST(L1, names_what_each_session_waits_for_when_the_run_does_not_end) {
+  Judged<GoesOn> j;
+  SessionView stuck;
+  stuck.round = 7;
+  stuck.waiting = {Wait::Kind::votes, {PeerId{3}}};
+  const Survivor survivors[] = {finished(kAnn), {kBob, stuck}};
+  j.checker.on_end(survivors);
+  ASSERT_EQ(j.checker.violations().size(), 1U);
+  EXPECT_EQ(j.story.verdict(),
+            "peer 12 has not come beyond round 7; waiting for peer 3: the mean to be complete there");
+}
+
+TEST(L1, fires_for_members_of_the_last_record_alone_once_the_run_is_over) {
+  Judged<GoesOn> j;
+  Record last = j.story.next(j.story.genesis(), {1, 1});
+  last.last = true;
+  j.commit(kAnn, last);
+  const Survivor survivors[] = {finished(kAnn), {kBob, {}}, {kEve, {}}};
+  j.checker.on_end(survivors);
+  ASSERT_EQ(j.checker.violations().size(), 1U);
+  EXPECT_NE(j.story.verdict().find("peer 12"), std::string::npos);
+}
+
+Rules timed() {
+  Rules rules = kRules;
+  rules.round_time = std::chrono::seconds(1);
+  rules.round_trip = std::chrono::milliseconds(100);
+  rules.transfer_time = std::chrono::seconds(4);
+  return rules;
+}
+
+TEST(L1, fires_when_no_round_commits_in_time_once_faults_are_over) {
+  Judged<GoesOn> j(timed());
+  const double limit_s = to_seconds(GoesOn::limit(timed()));
+  const Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});
+  j.commit(kAnn, zero);
+  j.look({kAnn, kBob}, 0, 50);
+  j.checker.on_calm(j.at(50));
+  j.look({kAnn, kBob}, 50, 50 + limit_s);
+  EXPECT_EQ(j.story.verdict(), "");
+  j.commit(kAnn, one);
+  j.look({kAnn, kBob}, 50 + limit_s, 49 + 2 * limit_s);
+  EXPECT_EQ(j.story.verdict(), "");
+  j.look({kAnn, kBob}, 49 + 2 * limit_s, 51 + 2 * limit_s);
+  EXPECT_NE(j.story.verdict().find("no round was committed after round 1"), std::string::npos);
+  EXPECT_EQ(j.checker.violations().size(), 1U);
+}
+
+TEST(L1, asks_nothing_of_an_id_that_a_twin_shares) {
+  Judged<GoesOn> j;
+  j.checker.on_strike({FaultKind::twin, {kBob}, {}});
+  const Survivor survivors[] = {{kBob, {}}};
+  j.checker.on_end(survivors);
+  EXPECT_EQ(j.story.verdict(), "");
+}
+
+TEST(L1, counts_from_the_time_when_the_last_peer_went) {
+  Judged<GoesOn> j(timed());
+  const double limit_s = to_seconds(GoesOn::limit(timed()));
+  Record zero = j.story.genesis();
+  zero.members.push_back({kEve, "e"});
+  j.commit(kAnn, zero);
+  j.checker.on_calm(j.at(0));
+  j.look({kAnn, kBob, kEve}, 0, limit_s - 2);
+  j.look({kAnn, kBob}, limit_s - 2, 2 * limit_s - 3);
+  EXPECT_EQ(j.story.verdict(), "");
+  j.look({kAnn, kBob}, 2 * limit_s - 3, 2 * limit_s);
+  EXPECT_NE(j.story.verdict(), "");
+}
+
+TEST(L1, asks_nothing_while_a_majority_of_the_record_before_is_gone) {
+  Judged<GoesOn> j(timed());
+  Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});
+  zero.members = {{kBob, "b"}, {kEve, "e"}};
+  one.parent = digest_of(zero);
+  j.commit(kAnn, zero);
+  j.commit(kAnn, one);
+  j.checker.on_calm(j.at(0));
+  j.look({kAnn}, 0, 100);
+  EXPECT_EQ(j.story.verdict(), "") << "half of the newest with its first member, nobody of the one before";
+}
+
+TEST(L1, waits_for_the_end_of_a_notice_beyond_the_calm) {
+  Judged<GoesOn> j(timed());
+  j.commit(kAnn, j.story.genesis());
+  j.checker.on_strike({FaultKind::preempt_120s, {kEve}, j.at(0)});
+  j.checker.on_calm(j.at(1));
+  j.look({kAnn, kBob}, 1, 120);
+  EXPECT_EQ(j.story.verdict(), "");
+  j.look({kAnn, kBob}, 120, 200);
+  EXPECT_NE(j.story.verdict(), "");
+}
+
+TEST(L1, does_not_count_a_peer_that_is_gone_or_whose_session_is_over) {
+  Judged<GoesOn> j(timed());
+  j.commit(kAnn, j.story.genesis());
+  j.checker.on_calm(j.at(0));
+  j.look({kAnn, kBob}, 0, 1);
+  j.look({kBob}, 1, 100);
+  for (int second = 0; second < 100; ++second) {
+    Survivor ann = finished(kAnn);
+    ann.now = j.at(100 + second);
+    j.checker.on_look(ann);
+    j.look({kBob}, 100 + second, 100 + second);
+  }
+  EXPECT_EQ(j.story.verdict(), "");
+}
+
+TEST(L1, asks_nothing_of_a_minority) {
+  Judged<GoesOn> j(timed());
+  j.commit(kAnn, j.story.genesis());
+  j.checker.on_calm(j.at(0));
+  j.look({kBob}, 0, 100);
+  EXPECT_EQ(j.story.verdict(), "") << "half of the members without the first one";
+}
+
+TEST(L2, fires_when_a_joiner_stays_outside_and_says_for_whom_it_waits) {
+  Judged<JoinersGetIn> j(timed());
+  const double limit_s = to_seconds(JoinersGetIn::limit(timed()));
+  j.commit(kAnn, j.story.genesis());
+  j.look({kAnn, kBob}, 10, 10);
+  j.checker.on_event(kEve, {j.at(10), Phase::start});
+  j.look({kAnn, kBob, kEve}, 10, 10 + limit_s);
+  EXPECT_EQ(j.story.verdict(), "");
+  j.look({kAnn, kBob, kEve}, 10 + limit_s, 11 + limit_s);
+  EXPECT_NE(j.story.verdict().find("peer 13 is no member"), std::string::npos);
+}
+
+TEST(L2, is_silent_about_a_joiner_that_became_a_member_or_met_a_fault) {
+  Judged<JoinersGetIn> j(timed());
+  const double limit_s = to_seconds(JoinersGetIn::limit(timed()));
+  const Record zero = j.story.genesis();
+  Record one = j.story.next(zero, {1, 1});
+  one.members.push_back({kEve, "e"});
+  j.commit(kAnn, zero);
+  j.checker.on_event(kEve, {j.at(0), Phase::start});
+  j.checker.on_strike({FaultKind::reset, {kEve, kAnn}, j.at(9)});
+  j.look({kAnn, kBob, kEve}, 0, 8 + limit_s);
+  j.commit(kAnn, one);
+  j.look({kAnn, kBob, kEve}, 8 + limit_s, 30 + limit_s);
+  EXPECT_EQ(j.story.verdict(), "");
+}
+
+TEST(L2, asks_nothing_of_who_starts_the_run_or_has_failed) {
+  Judged<JoinersGetIn> j(timed());
+  j.checker.on_event(kEve, {j.at(0), Phase::start});
+  j.commit(kAnn, j.story.genesis());
+  j.look({kAnn, kBob, kEve}, 0, 100);
+  EXPECT_EQ(j.story.verdict(), "");
+  j.checker.on_event(kEve, {j.at(100), Phase::start});
+  Survivor failed{kEve};
+  failed.view.failure = "nobody is there";
+  failed.now = j.at(101);
+  j.checker.on_look(failed);
+  j.look({kAnn, kBob, kEve}, 101, 200);
+  EXPECT_EQ(j.story.verdict(), "");
+}
+
+struct WithoutLeader : Judged<LeaderIsReplaced> {
+  WithoutLeader() : Judged(timed()) {
+    Record zero = story.genesis();
+    zero.members.push_back({kEve, "e"});
+    commit(kAnn, zero);
+    checker.on_event(kAnn, {at(0), Phase::lead, 1});
+    look({kAnn, kBob, kEve}, 0, 20);
+  }
+
+  double limit_s = to_seconds(LeaderIsReplaced::limit(timed()));
+};
+
+TEST(L4, fires_when_nobody_takes_the_place_of_a_dead_leader) {
+  WithoutLeader j;
+  j.checker.on_strike({FaultKind::preempt_0s, {kAnn}, j.at(20)});
+  j.look({kBob, kEve}, 20, 20 + j.limit_s);
+  EXPECT_EQ(j.story.verdict(), "");
+  j.look({kBob, kEve}, 20 + j.limit_s, 22 + j.limit_s);
+  EXPECT_NE(j.story.verdict().find("peer 11 led round 1 and died"), std::string::npos);
+}
+
+TEST(L4, is_silent_when_the_round_commits_and_while_another_fault_goes_on) {
+  WithoutLeader j;
+  j.checker.on_strike({FaultKind::kill, {kAnn}, j.at(20)});
+  j.checker.on_strike({FaultKind::partition, {kBob}, j.at(21)});
+  j.look({kBob, kEve}, 20, 40 + j.limit_s);
+  j.checker.on_calm(j.at(41 + j.limit_s));
+  j.look({kBob, kEve}, 40 + j.limit_s, 41 + 2 * j.limit_s);
+  j.commit(kBob, j.story.next(*j.ledger.newest(), {1, 1}));
+  j.look({kBob, kEve}, 41 + 2 * j.limit_s, 60 + 2 * j.limit_s);
+  EXPECT_EQ(j.story.verdict(), "");
+}
+
+TEST(L4, does_not_take_the_death_of_somebody_else_for_that_of_the_leader) {
+  WithoutLeader j;
+  j.checker.on_strike({FaultKind::kill, {kEve}, j.at(20)});
+  j.look({kAnn, kBob}, 20, 60);
+  EXPECT_EQ(j.story.verdict(), "");
+}
+
+TEST(L4, counts_the_death_of_the_last_that_took_the_lead_and_no_other_strike) {
+  WithoutLeader j;
+  j.checker.on_event(kBob, {j.at(20), Phase::lead, 1});
+  j.checker.on_strike({FaultKind::kill, {kAnn}, j.at(20)});
+  j.checker.on_strike({FaultKind::reset, {kBob, kEve}, j.at(20)});
+  j.look({kBob, kEve}, 20, 60);
+  EXPECT_EQ(j.story.verdict(), "");
+}
+
+TEST(Failure, fires_unless_the_session_came_after_the_end_of_the_run) {
+  Judged<NobodyFails> j;
+  SessionView failed;
+  failed.failure = "nobody is there";
+  j.checker.on_look({kEve, failed});
+  EXPECT_EQ(j.story.verdict(), "peer 13 at round 0: nobody is there");
+  Record last = j.story.next(j.story.genesis(), {1, 1});
+  last.last = true;
+  j.commit(kAnn, last);
+  j.checker.on_look({kEve, failed});
+  EXPECT_EQ(j.checker.violations().size(), 1U);
+}
+
+TEST(Failure, is_silent_about_one_of_two_processes_with_one_id_when_the_other_one_is_the_member) {
+  Judged<NobodyFails> j;
+  Record zero = j.story.genesis();
+  zero.members[1].incarnation = 7;
+  j.commit(kAnn, zero);
+  Survivor loser{kBob, {}};
+  loser.view.failure = "peer id 12 is taken";
+  j.checker.on_strike({FaultKind::twin, {kBob}});
+  j.checker.on_look(loser);
+  EXPECT_EQ(j.story.verdict(), "");
+  loser.incarnation = 7;
+  j.checker.on_look(loser);
+  EXPECT_NE(j.story.verdict(), "") << "it is the member";
+}
+
+/// Idle since the beginning of time.
+Survivor idle_for(Duration idle, const SessionView& view) { return {kAnn, view, idle, Instant{} + idle}; }
+
+TEST(L3, fires_when_a_wait_of_more_than_five_seconds_names_nobody) {
+  WaitsAreNamed checker;
+  SessionView named, silent;
+  named.waiting = {Wait::Kind::votes, {PeerId{3}}};
+  checker.on_look({kAnn, named, std::chrono::seconds(60)});
+  checker.on_look(idle_for({}, silent));
+  checker.on_look(idle_for(std::chrono::seconds(5), silent));
+  Survivor at_its_end = finished(kAnn);
+  at_its_end.idle = std::chrono::seconds(60);
+  checker.on_look(at_its_end);
+  EXPECT_TRUE(checker.violations().empty());
+  checker.on_look(idle_for(std::chrono::milliseconds(5001), silent));
+  checker.on_look(idle_for(std::chrono::milliseconds(5201), silent));
+  EXPECT_EQ(checker.violations().size(), 1U);
+}
+
+TEST(L3, fires_at_once_for_a_wait_that_has_no_name) {
+  WaitsAreNamed checker;
+  SessionView works, begins, nobody;
+  works.waiting = {.kind = Wait::Kind::evaluating};
+  begins.waiting = {.kind = Wait::Kind::company, .done = 1, .total = 2};
+  nobody.waiting = {.kind = Wait::Kind::last_round};
+  checker.on_look({kAnn, works, std::chrono::seconds(60)});
+  checker.on_look({kAnn, begins, std::chrono::seconds(60)});
+  EXPECT_TRUE(checker.violations().empty());
+  checker.on_look({kAnn, nobody});
+  EXPECT_EQ(checker.violations().size(), 1U);
+}
+
+TEST(L3, fires_for_a_peer_that_waits_for_itself) {
+  WaitsAreNamed checker;
+  SessionView itself;
+  itself.waiting = {Wait::Kind::gradients, {kAnn}};
+  checker.on_look(idle_for({}, itself));
+  checker.on_look(idle_for(std::chrono::seconds(5), itself));
+  EXPECT_TRUE(checker.violations().empty());
+  checker.on_look(idle_for(std::chrono::seconds(6), itself));
+  EXPECT_EQ(checker.violations().size(), 1U);
+}
+
+TEST(L3, counts_from_when_a_peer_began_to_wait_for_itself) {
+  WaitsAreNamed checker;
+  SessionView others, itself;
+  others.waiting = {Wait::Kind::majority, {kBob}};
+  itself.waiting = {Wait::Kind::gradients, {kAnn}};
+  checker.on_look(idle_for(std::chrono::seconds(20), others));
+  checker.on_look(idle_for(std::chrono::seconds(21), itself));
+  EXPECT_TRUE(checker.violations().empty()) << "it goes on alone from now on";
+  checker.on_look(idle_for(std::chrono::seconds(27), itself));
+  EXPECT_EQ(checker.violations().size(), 1U);
+}
+
+}  // namespace
+}  // namespace tw

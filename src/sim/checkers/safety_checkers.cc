@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/checkers/safety_checkers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "swarm/lineage.h"
+#include "swarm/quorum.h"
+#include "train/counted_time.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Time is known from looks alone, several of them a second.
+constexpr Duration kBetweenLooks = 1s;
+
+std::uint64_t count(std::span<const SampleSpan> spans) {
+  std::uint64_t samples = 0;
+  for (const SampleSpan span : spans) samples += span.count;
+  return samples;
+}
+
+}  // namespace
+
+void SameParameters::on_applied(const Sighting& s) {
+  for (const First& first : firsts_[s.record.round]) {
+    const bool comparable = first.record == s.digest || !ledger_.marked_fork(first.record, s.digest);
+    if (comparable && first.parameters != s.parameters) {
+      violated(fmt::format("round {}: peer {} has parameters {}, peer {} has {}", s.record.round,
+                           first.peer.value, to_string(first.parameters), s.peer.value,
+                           to_string(s.parameters)));
+      return;
+    }
+    if (first.record == s.digest) return;
+  }
+  firsts_[s.record.round].push_back({s.peer, s.digest, s.parameters});
+}
+
+void AllOrNone::on_commit(const Sighting& s) { committed_.insert(s.digest); }
+
+void AllOrNone::on_applied(const Sighting& s) {
+  const auto head = heads_.find(s.peer);
+  if (!s.restored && s.record.round > 0) {
+    if (!committed_.contains(s.digest)) {
+      violated(fmt::format("round {}: peer {} applied a record that nobody committed", s.record.round,
+                           s.peer.value));
+    }
+    // The state before round 1 is everybody's own: nobody applies it.
+    if (head == heads_.end() ? s.record.round > 1 : head->second != s.record.parent) {
+      violated(
+          fmt::format("round {}: peer {} applied it without the round before", s.record.round, s.peer.value));
+    }
+  }
+  heads_[s.peer] = s.digest;
+}
+
+void AllOrNone::on_end(std::span<const Survivor> survivors) {
+  const Record* last = ledger_.newest();
+  if (last == nullptr) return;
+  for (const Survivor& survivor : survivors) {
+    if (!survivor.view.finished || !survivor.view.failure.empty())
+      continue;  // L1 and failures tell about those
+    const auto head = heads_.find(survivor.peer);
+    const Record* record = head == heads_.end() ? nullptr : ledger_.find(head->second);
+    // Where two processes have one id, the other one may be the member.
+    const bool lived_through = names(last->members, {survivor.peer, {}, survivor.incarnation});
+    if (lived_through && (record == nullptr || record->round < last->round)) {
+      violated(fmt::format("round {}: peer {} is a member and lived, but has not applied it", last->round,
+                           survivor.peer.value));
+    }
+  }
+}
+
+void ExactSamples::on_event(PeerId, const Event& event) {
+  const bool left = std::ranges::any_of(event.numbers, [](const auto& n) { return n.first == "next_round"; });
+  if (event.phase == Phase::reissue && left) short_.insert(event.round);
+}
+
+void ExactSamples::on_commit(const Sighting& s) {
+  const Record& record = s.record;
+  if (record.round == 0 || !seen_.insert(s.digest).second) return;
+  RangeSet all;
+  std::uint64_t samples = 0;
+  for (const Contribution& c : record.contributors) {
+    const std::string who = fmt::format("round {}: contribution {}/{}", record.round, c.peer.value, c.slot);
+    if (all.intersects(c.microbatches)) violated(who + " repeats microbatches " + to_string(c.microbatches));
+    const std::uint64_t expected = count(samples_of(record, c.microbatches, rules_));
+    if (c.samples != expected) {
+      violated(fmt::format("{} weighs {} samples, its microbatches hold {}", who, c.samples, expected));
+    }
+    all.add(c.microbatches);
+    samples += c.samples;
+  }
+  const bool may_be_short = !record.last && !rules_.exact_batches && short_.contains(record.round);
+  const bool enough = (may_be_short ? 2 : 1) * samples >= rules_.target_batch_size;
+  if (!RangeSet(Range{0, rules_.microbatches()}).contains(all) || !enough) {
+    violated(fmt::format("round {}: microbatches {} instead of all {}", record.round, to_string(all),
+                         rules_.microbatches()));
+  }
+  if (record.samples != samples) {
+    violated(fmt::format("round {}: weights add up to {} samples, the record says {}", record.round, samples,
+                         record.samples));
+  }
+  judge_batch(record);
+}
+
+void ExactSamples::judge_batch(const Record& record) {
+  const Record* before = ledger_.find(record.parent);
+  if (before == nullptr) return;
+  RangeSet left_over;
+  std::uint64_t first = 0;
+  if (before->round > 0) {
+    const RangeSet batch(Range{0, rules_.microbatches()});
+    for (const SampleSpan span : samples_of(*before, batch, rules_)) {
+      left_over.add({span.first, span.count});
+      if (span.first >= before->first_sample) first = span.first + span.count;
+    }
+    for (const Contribution& c : before->contributors) {
+      for (const SampleSpan span : samples_of(*before, c.microbatches, rules_))
+        left_over.remove(Range{span.first, span.count});
+    }
+    first = std::max(first, before->first_sample);
+  }
+  if (record.carried != left_over || record.first_sample != first) {
+    violated(fmt::format("round {}: begins with samples [{}], then {}; should with [{}], then {}",
+                         record.round, to_string(record.carried), record.first_sample, to_string(left_over),
+                         first));
+  }
+}
+
+void KnownState::on_applied(const Sighting& s) { held_[s.peer].insert(s.parameters); }
+
+void KnownState::on_strike(const Strike& strike) {
+  if (strike.kind == FaultKind::twin) shared_.insert(strike.victims.begin(), strike.victims.end());
+}
+
+void KnownState::on_commit(const Sighting& s) {
+  if (s.record.round <= 1) return;  // begins with the state that everybody makes from the seed
+  for (const Contribution& c : s.record.contributors) {
+    if (held_[c.peer].contains(s.record.parameters) || shared_.contains(c.peer)) continue;
+    violated(fmt::format("round {}: peer {} contributed, but never held the state {} with which it began",
+                         s.record.round, c.peer.value, to_string(s.record.parameters)));
+  }
+}
+
+void OneHistory::on_commit(const Sighting& s) {
+  std::set<Digest>& known = records_[s.record.round];
+  if (!known.insert(s.digest).second) return;
+  decided_.emplace(s.digest, now_);
+  judge_patience(s);
+  if (const auto found = weigh(s.digest).by_majority; found != s.record.majority_samples) {
+    violated(fmt::format("round {}: the record of peer {} says that a majority decided {} samples, it was {}",
+                         s.record.round, s.peer.value, s.record.majority_samples, found));
+  }
+  for (const Digest& other : known) {
+    if (other == s.digest || ledger_.marked_fork(other, s.digest)) continue;
+    violated(fmt::format("round {}: peer {} knows record {}, others know {}, and neither branch is marked",
+                         s.record.round, s.peer.value, to_string(s.digest), to_string(other)));
+  }
+}
+
+void OneHistory::on_event(PeerId peer, const Event& event) {
+  if (event.phase == Phase::start) heads_.erase(peer);
+}
+
+void OneHistory::on_applied(const Sighting& s) {
+  const auto head = heads_.try_emplace(s.peer, s.digest).first;
+  const Digest before = std::exchange(head->second, s.digest);
+  if (ledger_.leads_to(before, s.digest) || ledger_.leads_to(s.digest, before)) return;
+  const Weight &had = weigh(before), &has = weigh(s.digest);
+  if (had.rank() <= has.rank()) return;
+  violated(
+      fmt::format("round {}: peer {} gave up a history of {} samples, of which a majority decided {}, for "
+                  "one of {} and {}",
+                  s.record.round, s.peer.value, had.in_all, had.by_majority, has.in_all, has.by_majority));
+}
+
+const OneHistory::Weight& OneHistory::weigh(const Digest& digest) {
+  const auto known = weights_.find(digest);
+  if (known != weights_.end()) return known->second;
+  const Record* record = ledger_.find(digest);
+  const Record* before = record == nullptr ? nullptr : ledger_.find(record->parent);
+  Weight& weight = weights_[digest];  // stays where it is
+  if (record == nullptr) return weight;
+  weight.company = record->members.size() > 1;
+  weight.in_all = record->samples_total();
+  if (before == nullptr) {
+    if (record->minority) weight.awaited = {kUnknownPeer};
+    return weight;
+  }
+  const Weight& had = weigh(record->parent);
+  weight.company = weight.company || had.company;
+  const bool whole = had.awaited.empty() && !record->minority;
+  weight.by_majority = had.by_majority + (whole ? record->samples : 0);
+  // A round that begins anew from a checkpoint counts no more; one from the state that others had, it does.
+  const bool again = record->round == before->round && had.awaited.empty() && !before->minority;
+  if (again && record->majority_samples != weight.by_majority)
+    weight.by_majority -= std::min(weight.by_majority, before->samples);
+  if (whole) return weight;
+  std::vector<PeerId> awaited = had.awaited;
+  if (awaited.empty()) {
+    for (const Member& m : before->members) awaited.push_back(m.peer);
+  }
+  const auto back = static_cast<std::size_t>(
+      std::ranges::count_if(awaited, [&](PeerId peer) { return is_member(record->members, peer); }));
+  const bool first = !awaited.empty() && is_member(record->members, awaited.front());
+  if (2 * back < awaited.size() + (first ? 0 : 1)) weight.awaited = std::move(awaited);
+  return weight;
+}
+
+void OneHistory::on_strike(const Strike& strike) {
+  if (strike.kind == FaultKind::clock_jump) jumps_ += CountedTime::kLongestStep;
+}
+
+void OneHistory::judge_patience(const Sighting& s) {
+  const auto before = decided_.find(s.record.parent);
+  if (!s.record.minority || before == decided_.end()) return;
+  const Duration waited = now_ - before->second + kBetweenLooks + jumps_;
+  if (waited >= rules_.patience) return;
+  violated(fmt::format("round {}: peer {} decided it without a majority {:.1f} s after the round before",
+                       s.record.round, s.peer.value, to_seconds(waited)));
+}
+
+}  // namespace tw

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/faults/fault_window.h"
+
+#include <algorithm>
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A peer that is looked at less often is gone: longer than the longest interval between looks.
+constexpr Duration kUnseen = 1s;
+
+}  // namespace
+
+bool is_over_at_once(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::reset:
+    case FaultKind::kill:
+    case FaultKind::preempt_0s:
+    case FaultKind::zone_loss:
+    case FaultKind::join:
+    case FaultKind::leave:
+    case FaultKind::clock_jump:
+      return true;
+    default:
+      return is_of_a_disk(kind);
+  }
+}
+
+bool ends_process(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kill:
+    case FaultKind::preempt_0s:
+    case FaultKind::zone_loss:
+    case FaultKind::return_stale:
+    case FaultKind::relaunch:
+    case FaultKind::torn_write:
+    case FaultKind::lost_fsync:
+    case FaultKind::rename_lost:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Duration notice_of(FaultKind kind) {
+  if (kind == FaultKind::preempt_30s) return 30s;
+  if (kind == FaultKind::preempt_120s) return 120s;
+  return {};
+}
+
+void FaultWindow::on_strike(const Strike& strike) {
+  if (const Duration notice = notice_of(strike.kind); notice > Duration{}) {
+    machines_ = std::max(machines_, strike.at + notice);
+  } else if (!is_over_at_once(strike.kind) && strike.lasts == Duration{}) {
+    until_calm_ = true;
+  }
+  quiet_ = std::max(quiet_, is_over_at_once(strike.kind) ? strike.at : strike.at + strike.lasts);
+}
+
+void FaultWindow::on_calm(Instant at) {
+  until_calm_ = false;
+  quiet_ = at;
+}
+
+void Census::on_look(const Survivor& survivor) {
+  if (!survivor.view.finished && survivor.view.failure.empty()) seen_[survivor.peer] = survivor.now;
+}
+
+bool Census::lives(PeerId peer, Instant now) const {
+  const auto seen = seen_.find(peer);
+  return seen != seen_.end() && now - seen->second < kUnseen;
+}
+
+Instant Census::last_gone(Instant now) const {
+  Instant last{};
+  for (const auto& [peer, at] : seen_) {
+    if (now - at >= kUnseen) last = std::max(last, at);
+  }
+  return last;
+}
+
+bool Census::has_majority_of(const Record& record, Instant now) const {
+  const auto here = std::count_if(record.members.begin(), record.members.end(),
+                                  [&](const Member& member) { return lives(member.peer, now); });
+  if (2 * here != std::ssize(record.members)) return 2 * here > std::ssize(record.members);
+  return !record.members.empty() && lives(record.members.front().peer, now);
+}
+
+}  // namespace tw

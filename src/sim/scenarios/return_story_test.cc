@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sim/scenarios/test_bandwidth.h"
+#include "sim/world/world.h"
+
+/// A peer comes back into a round that nobody else lives to decide.
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The first peer of three is started again after round 3. When its log has this line, the two that went on
+/// die, so much later.
+class ReturnStory {
+ public:
+  ReturnStory(Phase last, Duration later) : world_(options()), last_(last), later_(later) {
+    for (int i = 0; i < 3; ++i) peers_.push_back(world_.add_peer({0, 60, {100 * kMbit, 100 * kMbit}}));
+    world_.watch([this](PeerId peer, const Event& event) { on_event(peer, event); });
+  }
+
+  World& world() { return world_; }
+
+  PeerId returner() const { return peers_.front(); }
+
+  /// In which it is left alone.
+  std::optional<Round> round() const { return round_; }
+
+ private:
+  void on_event(PeerId peer, const Event& event) {
+    if (peer != returner()) return;
+    if (!gone_ && event.phase == Phase::commit && event.round == 3) {
+      gone_ = true;
+      world_.scheduler().after({}, [this] { world_.kill(returner(), Death::clean); });
+      world_.scheduler().after(500ms, [this] { world_.relaunch(returner()); });
+    } else if (gone_ && !round_ && event.phase == last_) {
+      round_ = event.round;
+      for (const PeerId other : {peers_[1], peers_[2]})
+        world_.scheduler().after(later_, [this, other] { world_.kill(other, Death::clean); });
+    }
+  }
+
+  static WorldOptions options() {
+    WorldOptions options;
+    options.run.model = "synthetic";
+    options.run.target_batch_size = 64;
+    options.run.microbatch = 4;
+    options.run.rounds = 40;
+    options.run.codec = Codec::fp32;
+    options.run.patience = 3s;
+    options.model.parameters = 256;
+    options.bulk_scale = 250;
+    options.wait_for = 3;
+    options.sites = {{"here", 3, 60, 100 * kMbit, 100 * kMbit}};
+    options.links = {{"", "", 0.01, 0, 200 * kMbit, 2 << 20}};
+    return options;
+  }
+
+  World world_;
+  Phase last_;
+  Duration later_;
+  std::vector<PeerId> peers_;
+  bool gone_ = false;
+  std::optional<Round> round_;
+};
+
+TEST(ReturnStory, ends_with_the_round_done_alone_that_nobody_else_lives_to_decide) {
+  for (const auto& [last, later] : {std::pair{Phase::call, 0ms}, {Phase::accumulate, 200ms}}) {
+    ReturnStory story(last, later);
+    World& world = story.world();
+    world.run_until(world.now() + 30s);
+    ASSERT_TRUE(story.round());
+    EXPECT_GT(world.view(story.returner()).round, *story.round() + 1) << "the patience is 3 s";
+    for (const Violation& violation : world.violations())
+      ADD_FAILURE() << violation.checker << ": " << violation.message;
+  }
+}
+
+}  // namespace
+}  // namespace tw

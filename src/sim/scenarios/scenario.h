@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "average/reduction/division.h"
+#include "base/digest.h"
+#include "base/time.h"
+#include "codec/codec.h"
+#include "sim/checkers/checkers.h"
+#include "sim/faults/faults.h"
+#include "sim/scenarios/between.h"
+#include "sim/world/topology.h"
+#include "train/optimizer.h"
+#include "train/run.h"
+
+namespace tw {
+
+/// What the peers do. Ranges are drawn once a run.
+struct WorkloadSpec {
+  Between parameters{50, 300};  ///< floats of the vector
+  double bulk_scale = 1;        ///< a byte of a bulk message counts as so many on the network
+  Between segment_length = 16;  ///< floats
+  Between microbatch{1, 8};     ///< samples
+  Between microbatches{8, 32};  ///< of a round (the target batch size / microbatch)
+  std::vector<Codec> codecs{kCodecs.begin(), kCodecs.end()};                        ///< one is drawn
+  double exact_batches = 0.5;                                                       ///< chance
+  std::vector<SiteUse> averaging{SiteUse::automatic};                               ///< one is drawn
+  std::vector<Rounding> roundings{Rounding::nearest, Rounding::stochastic};         ///< of int8; one is drawn
+  std::vector<OptimizerKind> optimizers{OptimizerKind::adamw, OptimizerKind::sgd};  ///< one is drawn
+  double norm_cap = 0;           ///< largest L2 norm per sample of a contribution; 0: none
+  Between checkpoint_every = 0;  ///< rounds; 0: none
+  Round rounds = 16;
+};
+
+/// A run in a virtual world, as data. Everything that is not fixed is drawn from the seed.
+struct Scenario {
+  std::string name = "scenario";
+  std::vector<SiteSpec> sites{SiteSpec{}};
+  std::vector<LinkSpec> links{LinkSpec{}};  ///< the first that fits counts; empty names fit all
+  int most_peers = 24;                      ///< that ever come
+  WorkloadSpec workload;
+  std::vector<FaultSpec> faults;
+  FaultTimes times;
+  /// Deaths are spaced so that most of the members of every record that may come to be decided live on: then
+  /// no round can be lost, and the run must come to its end. Without it one member of each lives on, and goes
+  /// on alone after the patience.
+  bool keep_majority = true;
+  Between patience_s = 600;           ///< RunOptions::patience
+  double calm_limit_s = 120;          ///< from the last fault to the end of the run (L1)
+  bool rare_branches = true;          ///< make rarely taken branches common (sim/faults/rare_sites.h)
+  std::vector<std::string> checkers;  ///< names (I1 ...); empty: all
+};
+
+struct FaultCount {
+  int drawn = 0;
+  int fired = 0;  ///< it did something: somebody was there to be struck, and noticed
+};
+
+struct SimReport {
+  std::uint64_t seed = 0;
+  Digest history;
+  std::vector<Violation> violations;
+  std::vector<std::string> drawn;  ///< what the seed chose: workload, paths, faults, in words
+  std::vector<std::string> lines;  ///< of the history, with keep_lines
+  Round rounds = 0;                ///< of the newest record
+  std::map<FaultKind, FaultCount> faults;
+  std::map<std::string, int> rare;      ///< rarely taken branches: how often taken
+  std::map<Phase, int> kills_by_phase;  ///< last phase that the victim reached in its round
+  int leader_kills = 0;
+  int minority_records = 0;
+  std::uint64_t events = 0;  ///< calls of the scheduler
+  Duration simulated{};
+};
+
+struct Watching {
+  bool keep_lines = false;
+  /// Event logs of all peers, as a real run writes them: PEER, event. Empty: not wanted.
+  std::function<void(PeerId, const Event&)> on_event;
+};
+
+/// One run of the scenario. The same seed gives the same history, on every machine.
+SimReport run_scenario(const Scenario& scenario, std::uint64_t seed, const Watching& watching = {});
+
+/// Several lines: what was violated, what was drawn, and the seed that shows it again.
+std::string to_string(const SimReport& report);
+
+}  // namespace tw

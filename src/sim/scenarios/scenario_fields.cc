@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/scenarios/scenario_fields.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <variant>
+
+#include "base/check.h"
+#include "base/nearest_name.h"
+#include "base/number.h"
+#include "sim/checkers/checkers.h"
+
+namespace tw {
+namespace {
+
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+
+/// Where a value is stored; the alternative says how it is written.
+struct WholeRange {
+  Between* at;
+};
+
+struct CountRange {
+  int *least, *most;
+};
+
+struct SiteFields {
+  std::string* at;
+};
+
+struct CheckerNames {
+  std::vector<std::string>* at;
+};
+
+using Place = std::variant<bool*, int*, Round*, double*, Between*, WholeRange, CountRange, std::string*,
+                           std::vector<Codec>*, std::vector<Rounding>*, std::vector<SiteUse>*,
+                           std::vector<OptimizerKind>*, CheckerNames>;
+
+/// In the unit of the file.
+struct Limits {
+  double low = 0;
+  double high = kUnbounded;
+  bool above_low = false;  // low itself is excluded
+
+  bool hold(double x) const { return (above_low ? x > low : x >= low) && x <= high; }
+};
+
+/// A number of the file becomes number * times / over in the structs. Both are whole, so that 150 ms are
+/// 0.15 s to the last bit.
+struct Scale {
+  double times = 1;
+  double over = 1;
+};
+
+constexpr Scale kMilli{.over = 1000};
+constexpr Scale kMbit{.times = 125'000};
+constexpr Scale kKib{.times = 1024};
+
+constexpr Limits kAny{};
+constexpr Limits kPositive{.above_low = true};
+constexpr Limits kAtLeastOne{.low = 1};
+constexpr Limits kShare{.high = 1};
+/// World-wide latencies and lines with room to spare; beyond them arithmetic of times would saturate.
+constexpr Limits kLatency{.high = 60'000};
+constexpr Limits kSeconds{.high = 1e7};
+constexpr Limits kPeers{.low = 1, .high = 4096};
+constexpr Limits kLength{.low = 1, .high = 1e8};
+constexpr Limits kBatch{.low = 1, .high = 65'536};
+constexpr Limits kRounds{.low = kCalmRounds + 1, .high = 1e6};
+constexpr Limits kOften{.low = 1, .high = 1000};
+
+}  // namespace
+
+struct ScenarioField {
+  ScenarioSection section;
+  std::string_view name;
+  std::string_view meaning;
+  Place (*place)(ScenarioParts&);
+  Limits limits = {};
+  Scale unit = {};
+};
+
+namespace {
+
+using enum ScenarioSection;
+
+/// Everything a scenario file can say but the names of the faults.
+constexpr ScenarioField kFields[] = {
+    {top, "name", "for reports; without it, that of the file",
+     [](ScenarioParts& p) -> Place { return &p.scenario.name; }},
+    {top, "most_peers", "that ever come", [](ScenarioParts& p) -> Place { return &p.scenario.most_peers; },
+     kPeers},
+    {top, "span_s", "length of the phase with faults; after it everything is healed",
+     [](ScenarioParts& p) -> Place { return &p.scenario.times.span_s; }, kSeconds},
+    {top, "cue_chance", "share of the faults that wait for a phase of a round; the others strike at a time",
+     [](ScenarioParts& p) -> Place { return &p.scenario.times.cue_chance; }, kShare},
+    {top, "calm_limit_s", "time within which the run must end after the last fault (L1)",
+     [](ScenarioParts& p) -> Place { return &p.scenario.calm_limit_s; }, kSeconds},
+    {top, "keep_majority", "deaths are spaced so that a majority of each record's members lives on",
+     [](ScenarioParts& p) -> Place { return &p.scenario.keep_majority; }},
+    {top, "patience_s", "how long a side without a majority pauses before it goes on alone",
+     [](ScenarioParts& p) -> Place { return &p.scenario.patience_s; }, kSeconds},
+    {top, "rare_branches", "make rarely taken branches of the protocol common",
+     [](ScenarioParts& p) -> Place { return &p.scenario.rare_branches; }},
+    {top, "checkers", "those that judge; without it, all",
+     [](ScenarioParts& p) -> Place { return CheckerNames{&p.scenario.checkers}; }},
+
+    {site, "name", "by which links speak of it", [](ScenarioParts& p) -> Place { return &p.site.name; }},
+    {site,
+     "peers",
+     "at the beginning",
+     [](ScenarioParts& p) -> Place { return &p.site.peers; },
+     {.low = 0, .high = 4096}},
+    {site, "samples_per_s", "of one peer", [](ScenarioParts& p) -> Place { return &p.site.samples_per_s; },
+     kPositive},
+    {site, "up_mbit_s", "a peer's line, outward",
+     [](ScenarioParts& p) -> Place { return &p.site.up_bytes_per_s; }, kPositive, kMbit},
+    {site, "down_mbit_s", "a peer's line, inward",
+     [](ScenarioParts& p) -> Place { return &p.site.down_bytes_per_s; }, kPositive, kMbit},
+    {site, "usd_per_h", "of one peer", [](ScenarioParts& p) -> Place { return &p.site.usd_per_h; }},
+    {site, "egress_usd_per_gb", "of what leaves the site",
+     [](ScenarioParts& p) -> Place { return &p.site.egress_usd_per_gb; }},
+
+    {link, "from", "name of a site; without it, any", [](ScenarioParts& p) -> Place { return &p.link.from; }},
+    {link, "to", "name of a site, that of `from` for paths within it; without it, any",
+     [](ScenarioParts& p) -> Place { return &p.link.to; }},
+    {link, "latency_ms", "of a path, one way", [](ScenarioParts& p) -> Place { return &p.link.latency_s; },
+     kLatency, kMilli},
+    {link,
+     "jitter",
+     "share of the latency that is added at most",
+     [](ScenarioParts& p) -> Place { return &p.link.jitter; },
+     {.high = 100}},
+    {link, "mbit_s", "of a path", [](ScenarioParts& p) -> Place { return &p.link.bytes_per_s; }, kPositive,
+     kMbit},
+    {link, "window_kib", "under way at once; caps the rate of a path at window / round trip",
+     [](ScenarioParts& p) -> Place { return &p.link.window_bytes; }, kPositive, kKib},
+
+    {workload, "parameters", "floats of the vector",
+     [](ScenarioParts& p) -> Place { return WholeRange{&p.scenario.workload.parameters}; }, kLength},
+    {workload, "bulk_scale",
+     "bytes on the network for a byte of a bulk message: short vectors stand for long ones",
+     [](ScenarioParts& p) -> Place { return &p.scenario.workload.bulk_scale; }, kPositive},
+    {workload, "segment_length", "floats of a segment",
+     [](ScenarioParts& p) -> Place { return WholeRange{&p.scenario.workload.segment_length}; }, kLength},
+    {workload, "microbatch", "samples of one forward and backward pass",
+     [](ScenarioParts& p) -> Place { return WholeRange{&p.scenario.workload.microbatch}; }, kBatch},
+    {workload, "microbatches", "of a round, over all peers",
+     [](ScenarioParts& p) -> Place { return WholeRange{&p.scenario.workload.microbatches}; }, kBatch},
+    {workload, "codecs", "how gradients cross the wire; one is drawn",
+     [](ScenarioParts& p) -> Place { return &p.scenario.workload.codecs; }},
+    {workload, "averaging", "whether peers of one site are averaged first (training.sites); one is drawn",
+     [](ScenarioParts& p) -> Place { return &p.scenario.workload.averaging; }},
+    {workload, "exact_batches",
+     "chance that a round makes good what is lost while it is averaged (training.exact_batches)",
+     [](ScenarioParts& p) -> Place { return &p.scenario.workload.exact_batches; }, kShare},
+    {workload, "roundings", "of gradients in int8; one is drawn",
+     [](ScenarioParts& p) -> Place { return &p.scenario.workload.roundings; }},
+    {workload, "optimizers", "one is drawn",
+     [](ScenarioParts& p) -> Place { return &p.scenario.workload.optimizers; }},
+    {workload, "norm_cap", "largest L2 norm per sample of a contribution; 0: none",
+     [](ScenarioParts& p) -> Place { return &p.scenario.workload.norm_cap; }},
+    {workload,
+     "checkpoint_every",
+     "rounds between two checkpoints; 0: none",
+     [](ScenarioParts& p) -> Place { return WholeRange{&p.scenario.workload.checkpoint_every}; },
+     {.high = 1e6}},
+    {workload, "rounds", "updates until the run ends; the last 4 are calm",
+     [](ScenarioParts& p) -> Place { return &p.scenario.workload.rounds; }, kRounds},
+
+    {fault, "chance", "that a run has it at all", [](ScenarioParts& p) -> Place { return &p.fault.chance; },
+     kShare},
+    {fault, "times", "how often then",
+     [](ScenarioParts& p) -> Place {
+       return CountRange{&p.fault.least, &p.fault.most};
+     },
+     kOften},
+    {fault, "lasts_s", "of those that end by themselves",
+     [](ScenarioParts& p) -> Place { return &p.fault.lasts_s; }, kSeconds},
+};
+
+struct FaultMeaning {
+  FaultKind kind;
+  std::string_view meaning;
+};
+
+constexpr FaultMeaning kMeanings[] = {
+    {FaultKind::reset, "the link of two peers closes at both ends; what is under way is lost"},
+    {FaultKind::black_hole, "half-open: what is sent on a link vanishes, and neither end is told"},
+    {FaultKind::slow, "bandwidth of a path down to a tenth"},
+    {FaultKind::latency, "latency of a path drawn anew, 0 to 400 ms"},
+    {FaultKind::jitter, "jitter of a path, up to ten times its latency"},
+    {FaultKind::one_way, "asymmetric partition: what some peers send to the others is held"},
+    {FaultKind::partition, "some peers, or a whole site, are cut off from the others"},
+    {FaultKind::clog, "swizzled: lines stop one after the other, and go on in another order"},
+    {FaultKind::kill, "SIGKILL"},
+    {FaultKind::stop, "SIGSTOP, and SIGCONT after `lasts_s`"},
+    {FaultKind::preempt_0s, "the machine is gone without notice"},
+    {FaultKind::preempt_30s, "notice, and the machine is gone 30 s later"},
+    {FaultKind::preempt_120s, "notice, and the machine is gone 120 s later"},
+    {FaultKind::zone_loss, "the machines of a site (or two of them) are gone at once"},
+    {FaultKind::return_stale, "killed; comes back with its old identity and the disk as it was"},
+    {FaultKind::relaunch, "killed; started again at its old address with its old command line and disk"},
+    {FaultKind::rolling_relaunch, "the same of all peers that live, one after the other"},
+    {FaultKind::twin, "a second process with the identity of one that runs"},
+    {FaultKind::join, "a peer joins"},
+    {FaultKind::leave, "a peer hands in what is done, and goes"},
+    {FaultKind::disk_full, "no space is left"},
+    {FaultKind::disk_error, "reads and writes fail (EIO)"},
+    {FaultKind::torn_write, "power is lost in the middle of a write"},
+    {FaultKind::lost_fsync, "what was said to be durable is not, and power is lost later"},
+    {FaultKind::bit_flip, "one bit of a file changes"},
+    {FaultKind::rename_lost, "a rename is not durable, and power is lost"},
+    {FaultKind::clock_jump, "the wall clock of a peer jumps by an hour"},
+    {FaultKind::send_nan, "contributions with values that are not a number"},
+    {FaultKind::send_infinite, "contributions with infinite values"},
+    {FaultKind::send_huge, "contributions far beyond any honest norm"},
+    {FaultKind::send_negated, "contributions with the sign turned"},
+    {FaultKind::claim_more, "claims microbatches that it was never leased"},
+    {FaultKind::replay, "sends again what belonged to an earlier round"},
+    {FaultKind::duplicate, "sends everything twice"},
+    {FaultKind::wrong_length, "segments of a wrong length"},
+    {FaultKind::wrong_round, "messages that name a wrong round"},
+    {FaultKind::malformed, "random bytes in place of messages"},
+    {FaultKind::truncated, "messages that end early"},
+    {FaultKind::flood, "sends half a megabyte for the next round with each segment"},
+    {FaultKind::chunk_flip, "one bit changes in pieces of a state or a mean that others ask it for"},
+};
+
+// Names in the order of the enum constants.
+const std::vector<std::string>& names_of(Codec) {
+  static const std::vector<std::string> kNames(kCodecNames.begin(), kCodecNames.end());
+  return kNames;
+}
+
+const std::vector<std::string>& names_of(SiteUse) {
+  static const std::vector<std::string> kNames = {"auto", "flat", "tree"};
+  return kNames;
+}
+
+const std::vector<std::string>& names_of(Rounding) {
+  static const std::vector<std::string> kNames = {"nearest", "stochastic"};
+  return kNames;
+}
+
+const std::vector<std::string>& names_of(OptimizerKind) {
+  static const std::vector<std::string> kNames = {"sgd", "adamw", "lamb"};
+  return kNames;
+}
+
+std::string limits_text(const Limits& limits) {
+  if (limits.high != kUnbounded && !limits.above_low)
+    return fmt::format(" from {} to {:.15g}", limits.low, limits.high);
+  return fmt::format(" {} {}", limits.above_low ? "above" : "of at least", limits.low);
+}
+
+/// What may stand there, for messages and for the reference.
+struct Expectation {
+  const Limits& limits;
+
+  std::string operator()(const bool*) const { return "true or false"; }
+
+  std::string operator()(const int*) const { return "a whole number" + limits_text(limits); }
+
+  std::string operator()(const Round*) const { return "a whole number" + limits_text(limits); }
+
+  std::string operator()(const double*) const { return "a number" + limits_text(limits); }
+
+  std::string operator()(const Between*) const {
+    return fmt::format("a number{}, or [least, most]", limits_text(limits));
+  }
+
+  std::string operator()(const WholeRange&) const {
+    return fmt::format("a whole number{}, or [least, most]", limits_text(limits));
+  }
+
+  std::string operator()(const CountRange&) const { return (*this)(WholeRange{}); }
+
+  std::string operator()(const std::string*) const { return "a name"; }
+
+  std::string operator()(const CheckerNames&) const { return "one or a list of names of checkers"; }
+
+  template <class Enum>
+  std::string operator()(const std::vector<Enum>*) const {
+    return fmt::format("one or a list of {}", fmt::join(names_of(Enum{}), ", "));
+  }
+};
+
+/// The present value as it would be written.
+struct Written {
+  const Scale& unit;
+
+  std::string number(double x) const { return fmt::format("{:.12g}", x * unit.over / unit.times); }
+
+  std::string operator()(const bool* at) const { return *at ? "true" : "false"; }
+
+  std::string operator()(const int* at) const { return fmt::to_string(*at); }
+
+  std::string operator()(const Round* at) const { return fmt::to_string(*at); }
+
+  std::string operator()(const double* at) const { return number(*at); }
+
+  std::string operator()(const Between* at) const {
+    if (at->least == at->most) return number(at->least);
+    return fmt::format("[{}, {}]", number(at->least), number(at->most));
+  }
+
+  std::string operator()(const WholeRange& place) const { return (*this)(place.at); }
+
+  std::string operator()(const CountRange& place) const {
+    const Between range(*place.least, *place.most);
+    return (*this)(&range);
+  }
+
+  std::string operator()(const std::string* at) const { return *at; }
+
+  std::string operator()(const CheckerNames& place) const {
+    return fmt::format("{}", fmt::join(*place.at, ", "));
+  }
+
+  template <class Enum>
+  std::string operator()(const std::vector<Enum>* at) const {
+    std::vector<std::string> names;
+    for (const Enum one : *at) names.push_back(names_of(one)[static_cast<std::size_t>(one)]);
+    return fmt::format("[{}]", fmt::join(names, ", "));
+  }
+};
+
+/// Stores a value; returns the complaint.
+struct Assignment {
+  const ScenarioField& field;
+  const GivenWords& given;
+
+  std::string operator()(bool* at) const {
+    if (given.is_list || (given.words.front() != "true" && given.words.front() != "false")) {
+      return unexpected();
+    }
+    *at = given.words.front() == "true";
+    return "";
+  }
+
+  std::string operator()(int* at) const { return whole(at); }
+
+  std::string operator()(Round* at) const { return whole(at); }
+
+  std::string operator()(double* at) const {
+    const auto number = given.is_list ? std::nullopt : number_in(given.words.front());
+    if (!number) return unexpected();
+    *at = si(*number);
+    return "";
+  }
+
+  std::string operator()(Between* at) const { return range(*at, false); }
+
+  std::string operator()(const WholeRange& place) const { return range(*place.at, true); }
+
+  std::string operator()(const CountRange& place) const {
+    Between both;
+    std::string complaint = range(both, true);
+    if (!complaint.empty()) return complaint;
+    *place.least = static_cast<int>(both.least);
+    *place.most = static_cast<int>(both.most);
+    return "";
+  }
+
+  std::string operator()(std::string* at) const {
+    if (given.is_list || given.words.front().empty()) return unexpected();
+    *at = given.words.front();
+    return "";
+  }
+
+  std::string operator()(const CheckerNames& place) const {
+    if (given.words.empty()) return unexpected();
+    const std::vector<std::string>& known = checker_names();
+    for (const std::string& word : given.words) {
+      if (std::find(known.begin(), known.end(), word) == known.end())
+        return unexpected(word) + fmt::format("; there are {}", fmt::join(known, ", "));
+    }
+    *place.at = given.words;
+    return "";
+  }
+
+  template <class Enum>
+  std::string operator()(std::vector<Enum>* at) const {
+    const std::vector<std::string>& names = names_of(Enum{});
+    std::vector<Enum> found;
+    for (const std::string& word : given.words) {
+      const auto name = std::find(names.begin(), names.end(), word);
+      if (name == names.end()) return unexpected(word) + did_you_mean(word, names);
+      found.push_back(static_cast<Enum>(name - names.begin()));
+    }
+    if (found.empty()) return unexpected();
+    *at = std::move(found);
+    return "";
+  }
+
+ private:
+  double si(double number) const { return number * field.unit.times / field.unit.over; }
+
+  std::optional<double> number_in(const std::string& word) const {
+    const auto number = parse_number<double>(word);
+    return number && std::isfinite(*number) && field.limits.hold(*number) ? number : std::nullopt;
+  }
+
+  template <class Whole>
+  std::string whole(Whole* at) const {
+    const auto number = given.is_list ? std::nullopt : parse_number<Whole>(given.words.front());
+    if (!number || !field.limits.hold(static_cast<double>(*number))) return unexpected();
+    *at = *number;
+    return "";
+  }
+
+  std::string range(Between& at, bool whole) const {
+    if (given.words.size() != (given.is_list ? 2 : 1)) return unexpected();
+    const auto least = number_in(given.words.front()), most = number_in(given.words.back());
+    if (!least || !most) return unexpected();
+    if (whole && (std::trunc(*least) != *least || std::trunc(*most) != *most)) return unexpected();
+    if (*least > *most) {
+      return unexpected() + fmt::format("; did you mean [{}, {}]?", given.words.back(), given.words.front());
+    }
+    at = {si(*least), si(*most)};
+    return "";
+  }
+
+  std::string unexpected(const std::string& word) const {
+    return fmt::format("expected {}, found \"{}\"", expectation(field), word);
+  }
+
+  std::string unexpected() const {
+    const std::string words = fmt::format("{}", fmt::join(given.words, ", "));
+    const std::string found = given.is_list   ? fmt::format("[{}]", words)
+                              : words.empty() ? "nothing"
+                                              : fmt::format("\"{}\"", words);
+    return fmt::format("expected {}, found {}", expectation(field), found);
+  }
+};
+
+std::string key_of(const ScenarioField& field) {
+  switch (field.section) {
+    case top:
+      return std::string(field.name);
+    case fault:
+      return fmt::format("faults.NAME.{}", field.name);
+    case workload:
+      return fmt::format("workload.{}", field.name);
+    case site:
+    case link:
+      return fmt::format("{}[].{}", name_of(field.section), field.name);
+  }
+  TW_CHECK(false);
+}
+
+}  // namespace
+
+std::string_view name_of(ScenarioSection section) {
+  switch (section) {
+    case top:
+      return "";
+    case site:
+      return "sites";
+    case link:
+      return "links";
+    case workload:
+      return "workload";
+    case fault:
+      return "faults";
+  }
+  TW_CHECK(false);
+}
+
+const ScenarioField* find_scenario_field(ScenarioSection section, std::string_view name) {
+  const auto found = std::find_if(std::begin(kFields), std::end(kFields), [&](const ScenarioField& field) {
+    return field.section == section && field.name == name;
+  });
+  return found == std::end(kFields) ? nullptr : &*found;
+}
+
+std::string expectation(const ScenarioField& field) {
+  ScenarioParts defaults;
+  return std::visit(Expectation{field.limits}, field.place(defaults));
+}
+
+std::string assign(const ScenarioField& field, const GivenWords& given, ScenarioParts& parts) {
+  return std::visit(Assignment{field, given}, field.place(parts));
+}
+
+std::string did_you_mean(std::string_view written, std::span<const std::string> known) {
+  const std::string nearest = nearest_name(written, known);
+  return nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest);
+}
+
+std::string unknown_scenario_key(ScenarioSection section, std::string_view name) {
+  std::vector<std::string> here, elsewhere;
+  if (section == top) here = {"sites", "links", "workload", "faults"};
+  for (const ScenarioField& field : kFields) {
+    if (field.section == section) here.emplace_back(field.name);
+    if (field.section != section && resembles(name, field.name)) elsewhere.push_back(key_of(field));
+  }
+  std::string meant = did_you_mean(name, here);
+  if (meant.empty() && elsewhere.size() == 1) {
+    meant = fmt::format("; did you mean \"{}\"?", elsewhere.front());
+  }
+  if (meant.empty()) meant = fmt::format("; known here: {}", fmt::join(here, ", "));
+  return "unknown key" + meant;
+}
+
+std::string unknown_fault(std::string_view name) {
+  std::vector<std::string> known;
+  for (const FaultName& row : fault_names()) known.emplace_back(row.name);
+  const std::string meant = did_you_mean(name, known);
+  return "unknown fault" + (meant.empty() ? fmt::format("; there are {}", fmt::join(known, ", ")) : meant);
+}
+
+std::string_view meaning_of(FaultKind kind) {
+  for (const FaultMeaning& row : kMeanings) {
+    if (row.kind == kind) return row.meaning;
+  }
+  TW_CHECK(false);
+}
+
+std::string scenario_reference() {
+  std::string text = "| key | value | default | meaning |\n|---|---|---|---|\n";
+  ScenarioParts defaults;
+  for (const ScenarioField& field : kFields) {
+    const std::string written = std::visit(Written{field.unit}, field.place(defaults));
+    text += fmt::format("| `{}` | {} | {} | {} |\n", key_of(field), expectation(field),
+                        written.empty() ? "" : fmt::format("`{}`", written), field.meaning);
+  }
+  text += "\n| fault | what happens |\n|---|---|\n";
+  for (const FaultName& row : fault_names()) {
+    text += fmt::format("| `{}` | {} |\n", row.name, meaning_of(row.kind));
+  }
+  return text;
+}
+
+}  // namespace tw

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/scenarios/scenario_yaml.h"
+
+namespace tw {
+namespace {
+
+Scenario scenario_of(const std::string& name) {
+  const Result<Scenario> scenario =
+      read_scenario(std::string(TW_SOURCE_DIR) + "/tests/scenarios/" + name + ".yaml");
+  EXPECT_TRUE(scenario) << scenario.error().message;
+  return scenario ? scenario.value() : Scenario{};
+}
+
+/// Runs these seeds; returns how often each kind of fault did something.
+std::map<FaultKind, int> expect_clean(const Scenario& scenario, std::uint64_t first, std::uint64_t count) {
+  std::map<FaultKind, int> fired;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const SimReport report = run_scenario(scenario, seed);
+    EXPECT_TRUE(report.violations.empty()) << to_string(report) << "\n  again: tw sim tests/scenarios/"
+                                           << scenario.name << ".yaml --seed " << seed << " --trace";
+    for (const auto& [kind, faults] : report.faults) fired[kind] += faults.fired;
+  }
+  return fired;
+}
+
+constexpr std::uint64_t kStormShards = 8;
+constexpr std::uint64_t kSeedsOfShard = 250;
+
+/// 2,000 seeds in parts, so that several cores can share them.
+class StormScenario : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(StormScenario, breaks_no_law_while_every_fault_of_the_menu_fires) {
+  const Scenario scenario = scenario_of("storm");
+  auto fired = expect_clean(scenario, 1 + GetParam() * kSeedsOfShard, kSeedsOfShard);
+  for (const FaultSpec& spec : scenario.faults)
+    EXPECT_GT(fired[spec.kind], 0) << name_of(spec.kind) << " never fired";
+}
+
+INSTANTIATE_TEST_SUITE_P(Shard, StormScenario, testing::Range<std::uint64_t>(0, kStormShards));
+
+class EveryScenario : public testing::TestWithParam<const char*> {};
+
+TEST_P(EveryScenario, violates_nothing_while_its_faults_fire) {
+  const Scenario scenario = scenario_of(GetParam());
+  const auto fired = expect_clean(scenario, 1, 100);
+  for (const FaultSpec& spec : scenario.faults) {
+    EXPECT_TRUE(fired.contains(spec.kind) && fired.at(spec.kind) > 0) << name_of(spec.kind) << " never fired";
+  }
+}
+
+class Replay : public testing::TestWithParam<const char*> {};
+
+TEST_P(Replay, has_one_history_for_each_seed) {
+  const Scenario scenario = scenario_of(GetParam());
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const SimReport first = run_scenario(scenario, seed), second = run_scenario(scenario, seed);
+    EXPECT_EQ(first.history, second.history) << "seed " << seed;
+    EXPECT_EQ(first.events, second.events) << "seed " << seed;
+    EXPECT_NE(first.history, run_scenario(scenario, seed + 1).history) << "seed " << seed;
+  }
+}
+
+std::string file_name(const testing::TestParamInfo<const char*>& row) { return row.param; }
+
+INSTANTIATE_TEST_SUITE_P(Files, EveryScenario,
+                         testing::Values("bulk", "disks", "hostile", "jumps", "kills", "lost_majority",
+                                         "partitions", "relaunch", "relaunch_few", "sites", "spot",
+                                         "thin_lines", "uneven"),
+                         file_name);
+INSTANTIATE_TEST_SUITE_P(Files, Replay,
+                         testing::Values("bulk", "disks", "hostile", "jumps", "kills", "lost_majority",
+                                         "partitions", "relaunch", "relaunch_few", "sites", "spot", "storm",
+                                         "thin_lines", "uneven"),
+                         file_name);
+
+/// Runs beyond those above that have shown a fault of the protocol (docs/simulation.md).
+TEST(Corpus, of_seeds_that_once_broke_a_law_breaks_none) {
+  const std::map<std::string, std::vector<std::uint64_t>> seeds = {
+      {"storm", {2320, 2486, 2713, 3433, 3513, 3515, 3902, 5041, 5589, 608100471}},
+      {"kills", {256}},
+      {"lost_majority", {166, 300181}},
+      {"partitions", {252, 398}},
+      {"relaunch_few", {133, 348}},
+  };
+  for (const auto& [name, of_it] : seeds) {
+    for (const std::uint64_t seed : of_it) expect_clean(scenario_of(name), seed, 1);
+  }
+}
+
+TEST(LostMajority, makes_some_peers_go_on_alone_and_others_never_do) {
+  int marked = 0;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    marked += run_scenario(scenario_of("lost_majority"), seed).minority_records > 0 ? 1 : 0;
+    EXPECT_EQ(run_scenario(scenario_of("kills"), seed).minority_records, 0) << "seed " << seed;
+  }
+  EXPECT_GE(marked, 5);
+}
+
+}  // namespace
+}  // namespace tw

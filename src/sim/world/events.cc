@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/world/events.h"
+
+#include <fmt/format.h>
+
+namespace tw {
+
+void History::add(const std::string& line) {
+  digest_ = digest_of(to_string(digest_) + line);
+  if (keep_lines_) lines_.push_back(line);
+}
+
+void VirtualEvents::emit(const Event& event) {
+  std::string line = fmt::format("{:.9f} {} {} {}", to_seconds(event.at.time_since_epoch()), self_.value,
+                                 name_of(event.phase), event.round);
+  if (event.peer) line += fmt::format(" peer={}", event.peer->value);
+  if (!event.why.empty()) line += fmt::format(" \"{}\"", event.why);
+  for (const auto& [name, value] : event.numbers) line += fmt::format(" {}={}", name, value);
+  if (!event.digest.empty()) line += " " + event.digest;
+  history_.add(line);
+  watch_(self_, event);
+}
+
+}  // namespace tw

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "base/prng.h"
+#include "sim/world/process.h"
+#include "world/executor.h"
+
+namespace tw {
+
+/// How fast a thread of work is.
+struct Pace {
+  double weight_per_s = 1e9;                       ///< a job takes its weight / weight_per_s
+  Duration least = std::chrono::microseconds(20);  ///< and this on top
+  double jitter = 0.1;  ///< share of that time, uniform in [0, jitter), that comes on top
+};
+
+/// A thread of a virtual process. Whether a job's work happens at the beginning or at the end of its time is
+/// drawn for each job: a user that touches the job's data meanwhile sees other results. Time goes on only
+/// while the process runs.
+class VirtualExecutor final : public Executor {
+ public:
+  VirtualExecutor(Process& process, Pace pace, std::uint64_t seed)
+      : process_(process), pace_(pace), random_(seed) {}
+
+  void submit(Task job) override;
+
+  bool busy() const { return !jobs_.empty(); }
+
+ private:
+  void begin();
+  void finish();
+
+  Process& process_;
+  Pace pace_;
+  Prng random_;
+  std::deque<Task> jobs_;  ///< the first one is under way
+  bool early_ = false;     ///< its work is done already
+  Instant began_{};
+  Duration takes_{};
+  Duration stopped_at_begin_{};
+};
+
+}  // namespace tw

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/world/executor.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tw {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+struct Machine {
+  Scheduler scheduler;
+  Process process{scheduler};
+  VirtualExecutor executor{process, Pace{.weight_per_s = 10, .least = {}, .jitter = 0}, 1};
+  std::string log;
+
+  void submit(const std::string& name, double weight) {
+    executor.submit({[this, name] { log += name + "-runs "; },
+                     [this, name](Duration took) {
+                       log += name + "-took-" + std::to_string(took / milliseconds(1)) + " ";
+                     },
+                     weight});
+  }
+};
+
+TEST(VirtualExecutor, takes_weight_by_speed_one_job_after_the_other) {
+  Machine m;
+  m.submit("a", 10);
+  m.submit("b", 5);
+  EXPECT_EQ(m.log, "") << "nothing runs inside submit";
+  m.scheduler.run_for(milliseconds(999));
+  EXPECT_EQ(m.log.find("took"), std::string::npos);
+  m.scheduler.run_for(milliseconds(1));
+  EXPECT_NE(m.log.find("a-took-1000"), std::string::npos) << m.log;
+  m.scheduler.run_for(milliseconds(500));
+  EXPECT_NE(m.log.find("b-took-500"), std::string::npos);
+  EXPECT_LT(m.log.find("a-runs"), m.log.find("a-took"));
+  EXPECT_LT(m.log.find("a-runs"), m.log.find("b-runs"));
+  EXPECT_FALSE(m.executor.busy());
+}
+
+TEST(VirtualExecutor, halts_while_the_process_is_stopped) {
+  Machine m;
+  m.submit("a", 10);
+  m.scheduler.run_for(milliseconds(400));
+  m.process.stop();
+  m.scheduler.run_for(seconds(5));
+  m.process.resume();
+  m.scheduler.run_for(milliseconds(599));
+  EXPECT_TRUE(m.executor.busy());
+  m.scheduler.run_for(milliseconds(1));
+  EXPECT_NE(m.log.find("a-took-6000"), std::string::npos) << m.log;
+}
+
+TEST(VirtualExecutor, finishes_nothing_after_death) {
+  Machine m;
+  m.submit("a", 10);
+  m.scheduler.run_for(milliseconds(400));
+  m.process.kill();
+  m.scheduler.run_for(seconds(5));
+  EXPECT_EQ(m.log.find("took"), std::string::npos);
+}
+
+TEST(VirtualExecutor, works_sometimes_at_the_beginning_and_sometimes_at_the_end_of_a_job) {
+  Machine m;
+  int early = 0;
+  for (int i = 0; i < 100; ++i) {
+    m.log.clear();
+    m.submit("x", 10);
+    m.scheduler.run_for(milliseconds(500));
+    early += m.log.empty() ? 0 : 1;
+    m.scheduler.run_for(milliseconds(500));
+  }
+  EXPECT_GT(early, 20);
+  EXPECT_LT(early, 80);
+}
+
+}  // namespace
+}  // namespace tw

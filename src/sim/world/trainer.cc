@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/world/trainer.h"
+
+#include "base/prng.h"
+
+namespace tw {
+namespace {
+
+constexpr std::uint64_t kValuesOfWord = 8;
+
+std::uint64_t seed_of(const Digest& parameters, std::uint64_t sample) {
+  return mix(parameters.high ^ parameters.low, sample);
+}
+
+int value_in(std::uint64_t word, std::uint64_t place) {
+  return static_cast<std::int8_t>((word >> (8 * place)) & 0xff);
+}
+
+}  // namespace
+
+int synthetic_gradient(const Digest& parameters, std::uint64_t sample, std::uint64_t j) {
+  const std::uint64_t word = mix(seed_of(parameters, sample), j / kValuesOfWord);
+  return value_in(word, j % kValuesOfWord);
+}
+
+std::vector<std::uint64_t> SyntheticTrainer::tensor_sizes() const {
+  const std::uint64_t first = model_.parameters / 3;
+  if (first == 0) return {model_.parameters};
+  return {first, model_.parameters - first};
+}
+
+void SyntheticTrainer::initial_parameters(std::span<float> out) {
+  Prng random(model_.seed);
+  for (float& value : out) value = static_cast<float>(random.uniform()) - 0.5F;
+}
+
+double SyntheticTrainer::accumulate(std::span<const float> parameters, SampleSpan samples,
+                                    std::span<float> gradient_sum) {
+  computed_ += samples.count;
+  const Digest digest = digest_of(parameters);
+  for (std::uint64_t sample = samples.first; sample < samples.first + samples.count; ++sample) {
+    const std::uint64_t seed = seed_of(digest, sample);
+    for (std::uint64_t j = 0; j < gradient_sum.size(); j += kValuesOfWord) {
+      const std::uint64_t word = mix(seed, j / kValuesOfWord);
+      for (std::uint64_t place = 0; place < kValuesOfWord && j + place < gradient_sum.size(); ++place) {
+        gradient_sum[j + place] += static_cast<float>(value_in(word, place));
+      }
+    }
+  }
+  return static_cast<double>(samples.count);
+}
+
+Evaluation SyntheticTrainer::evaluate(std::span<const float> parameters, WorkMeter&) {
+  double sum = 0;
+  for (const float value : parameters) sum += static_cast<double>(value) * static_cast<double>(value);
+  return {.loss = sum / static_cast<double>(parameters.size()), .accuracy = std::nullopt};
+}
+
+std::vector<float> reference_contribution(const Digest& parameters, std::span<const SampleSpan> samples,
+                                          std::uint64_t length) {
+  std::vector<float> sums;
+  for (std::uint64_t j = 0; j < length; ++j) {
+    std::int64_t sum = 0;
+    for (const SampleSpan span : samples) {
+      for (std::uint64_t i = 0; i < span.count; ++i) sum += synthetic_gradient(parameters, span.first + i, j);
+    }
+    sums.push_back(static_cast<float>(sum));
+  }
+  return sums;
+}
+
+}  // namespace tw

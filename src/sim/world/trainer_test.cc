@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/world/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace tw {
+namespace {
+
+TEST(SyntheticTrainer, agrees_with_its_reference_however_the_samples_are_cut) {
+  SyntheticTrainer trainer({.parameters = 77, .seed = 3});
+  std::vector<float> parameters(77);
+  trainer.initial_parameters(parameters);
+  std::vector<float> once(77), pieces(77);
+  trainer.accumulate(parameters, {100, 30}, once);
+  trainer.accumulate(parameters, {117, 13}, pieces);
+  trainer.accumulate(parameters, {100, 17}, pieces);
+  EXPECT_EQ(once, pieces);
+  const SampleSpan spans[] = {{100, 10}, {110, 20}};
+  EXPECT_EQ(once, reference_contribution(digest_of(std::span<const float>(parameters)), spans, 77));
+}
+
+TEST(SyntheticTrainer, gives_small_integers_that_change_with_parameters_and_sample) {
+  std::set<int> values;
+  int same = 0;
+  for (std::uint64_t j = 0; j < 10'000; ++j) {
+    const int value = synthetic_gradient({1, 2}, 5, j);
+    values.insert(value);
+    same += value == synthetic_gradient({1, 2}, 6, j) ? 1 : 0;
+    same += value == synthetic_gradient({1, 3}, 5, j) ? 1 : 0;
+  }
+  EXPECT_EQ(*values.begin(), -128);
+  EXPECT_EQ(*values.rbegin(), 127);
+  EXPECT_LT(same, 200) << "two of 256";
+}
+
+TEST(SyntheticTrainer, begins_with_the_same_parameters_for_the_same_seed) {
+  std::vector<float> a(50), b(50), c(50);
+  SyntheticTrainer({50, 1}).initial_parameters(a);
+  SyntheticTrainer({50, 1}).initial_parameters(b);
+  SyntheticTrainer({50, 2}).initial_parameters(c);
+  EXPECT_EQ(a, b);
+  EXPECT_NE(a, c);
+}
+
+}  // namespace
+}  // namespace tw

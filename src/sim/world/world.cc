@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/world/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "swarm/lease_book.h"
+#include "wire/frame.h"
+
+namespace tw {
+namespace {
+
+constexpr Duration kLookInterval = std::chrono::milliseconds(200);
+constexpr std::uint64_t kMostPeers = 10000;
+
+// Arbitrary order, so that nothing can lean on ids that grow with age; the last digits count.
+PeerId id_of(std::uint64_t seed, std::size_t index) {
+  return PeerId{(mix(seed, index) % 9000 + 1000) * kMostPeers + index};
+}
+
+bool is_progress(Phase phase) {
+  return phase != Phase::wait && phase != Phase::refuse && phase != Phase::lost;
+}
+
+bool is_stage(Phase phase) {
+  switch (phase) {
+    case Phase::accumulate:
+    case Phase::call:
+    case Phase::scatter:
+    case Phase::gather:
+    case Phase::commit:
+    case Phase::apply:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Rules rules_of(const WorldOptions& options) {
+  Rules rules{options.run.target_batch_size,
+              options.run.microbatch,
+              options.run.codec,
+              {options.model.parameters, options.segment_length}};
+  rules.stochastic = options.run.dithers();
+  rules.error_feedback = options.run.feeds_back();
+  rules.exact_batches = options.run.exact_batches;
+  rules.norm_cap = options.run.norm_cap;
+  rules.patience = options.run.patience;
+  rules.run = run_digest(options.run, options.model.parameters);
+  rules.checkpoint_folder = options.run.checkpoint.folder;
+  rules.checkpoint_keep = static_cast<std::size_t>(options.run.checkpoint.keep);
+  // With the slowest of everything that may be drawn, by half of the peers at the beginning.
+  double latency_s = 0, bytes_per_s = 1e12, samples_per_s = 1e12;
+  for (const LinkSpec& link : options.links) {
+    const double one_way_s = link.latency_s.most * (1 + link.jitter.most);
+    latency_s = std::max(latency_s, one_way_s);
+    bytes_per_s = std::min({bytes_per_s, link.bytes_per_s.least, link.window_bytes.least / (2 * one_way_s)});
+  }
+  int peers = 0;
+  for (const SiteSpec& site : options.sites) {
+    peers += site.peers;
+    samples_per_s = std::min(samples_per_s, site.samples_per_s.least);
+    bytes_per_s = std::min({bytes_per_s, site.up_bytes_per_s.least, site.down_bytes_per_s.least});
+  }
+  const double vector_s =
+      static_cast<double>(options.model.parameters * sizeof(float)) * options.bulk_scale / bytes_per_s;
+  const auto samples = static_cast<double>(options.run.target_batch_size);
+  const double work_s =
+      (samples / std::max(1, peers / 2) + 2.0 * static_cast<double>(options.run.microbatch)) / samples_per_s;
+  rules.round_trip = from_seconds(2 * latency_s);
+  rules.transfer_time = from_seconds(3 * vector_s + 8 * latency_s);
+  rules.round_time = from_seconds(work_s + 2 * vector_s * std::max(1, peers) + 10 * latency_s);
+  return rules;
+}
+
+bool is_plan(const Frame& frame) {
+  static const std::byte kType = encode(Plan{}).head.bytes().front();
+  return !frame.head.empty() && frame.head.bytes().front() == kType;
+}
+
+}  // namespace
+
+/// One peer's word, passed on to the checkers.
+class World::Witness final : public SessionObserver {
+ public:
+  Witness(World& world, PeerId self) : world_(world), self_(self) {}
+
+  void on_commit(const Record& record) override {
+    const Digest digest = digest_of(record);
+    world_.ledger_.add(digest, record);
+    for (const auto& checker : world_.checkers_) checker->on_commit({self_, record, digest});
+    world_.note(fmt::format("{} commits {} {}", self_.value, record.round, to_string(digest)));
+  }
+
+  void on_applied(const Record& record, const Digest& parameters, bool restored) override {
+    const Digest digest = digest_of(record);
+    world_.ledger_.add(digest, record);
+    for (const auto& checker : world_.checkers_) {
+      checker->on_applied({self_, record, digest, parameters, restored});
+    }
+    world_.note(fmt::format("{} {} {} {}", self_.value, restored ? "restores" : "applies", record.round,
+                            to_string(parameters)));
+    world_.progressed(self_);
+  }
+
+ private:
+  World& world_;
+  PeerId self_;
+};
+
+struct World::Node {
+  Node(World& world, PeerId id, const PeerSpec& made, std::unique_ptr<VirtualFiles> disk_files, Part played)
+      : self(id),
+        part(played),
+        spec(made),
+        process(world.scheduler_),
+        clock(process),
+        port(world.network_.attach(process, made.line)),
+        files(std::move(disk_files)),
+        compute(process, Pace{.weight_per_s = made.samples_per_s}, mix(world.options_.seed, 2 * id.value)),
+        disk(process, Pace{.least = std::chrono::milliseconds(1)},
+             mix(world.options_.seed, 2 * id.value + 1)),
+        events(id, world.history_, played == Part::twin ? world.no_tap_ : world.tap_),
+        trainer(world.options_.model),
+        witness(world, id) {}
+
+  PeerId self;
+  std::uint64_t incarnation = 0;
+  std::vector<std::string> join;
+  Part part;
+  PeerSpec spec;
+  Process process;
+  VirtualClock clock;
+  Port& port;
+  std::unique_ptr<VirtualFiles> files;  ///< null once another process has it
+  VirtualExecutor compute, disk;
+  VirtualEvents events;
+  SyntheticTrainer trainer;
+  Witness witness;
+  std::unique_ptr<Session> session;     ///< null once the process is dead
+  std::optional<SessionView> farewell;  ///< of a session that came to its end
+  std::shared_ptr<Tamper> tamper;       // owners: this and the network's outgoing side
+  std::optional<Phase> phase;
+  Instant last_progress{};
+  Duration stopped_then{};  ///< process.stopped_for() at last_progress
+};
+
+World::World(const WorldOptions& options)
+    : options_(options),
+      random_(mix(options.seed, 1)),
+      network_(scheduler_, mix(options.seed, 2)),
+      history_(options.keep_lines),
+      checkers_(make_checkers(rules_of(options), ledger_, options.checkers).value()),
+      tap_([this](PeerId peer, const Event& event) { on_event(peer, event); }),
+      no_tap_([](PeerId, const Event&) {}),
+      rare_(mix(options.seed, 3)) {
+  network_.set_bulk_scale(options.bulk_scale);
+  network_.tap([this](const Frame& frame) { on_sent(frame); });
+  look();
+}
+
+World::~World() = default;
+
+PeerId World::add_peer(int site) {
+  return add_peer(PeerSpec::draw(random_, options_.sites.at(static_cast<std::size_t>(site)), site));
+}
+
+PeerId World::add_peer(const PeerSpec& spec) {
+  const PeerId self = id_of(options_.seed, nodes_.size());
+  note(fmt::format("{} comes", self.value));
+  begin(self, spec, std::make_unique<VirtualFiles>(), Part::peer);
+  return self;
+}
+
+void World::begin(PeerId self, const PeerSpec& spec, std::unique_ptr<VirtualFiles> files, Part part,
+                  const Node* again) {
+  TW_CHECK(nodes_.size() < kMostPeers);
+  SessionOptions session = session_options(self, spec);
+  if (again != nullptr) {
+    session.join = again->join;
+    session.past = Past::begun;
+    session.past_found = "it ran before";
+  }
+  nodes_.push_back(std::make_unique<Node>(*this, self, spec, std::move(files), part));
+  Node& added = *nodes_.back();
+  added.join = session.join;
+  if (again != nullptr) network_.take_over(added.port.number(), again->port.number());
+  added.incarnation = session.incarnation;
+  if (part == Part::peer) current_[self] = &added;
+  lay_paths(added);
+  added.last_progress = scheduler_.now();
+  const Doors doors{added.clock, added.port, *added.files, added.compute, added.disk, added.events};
+  SessionObserver* observer = part == Part::peer ? &added.witness : nullptr;
+  added.session = std::make_unique<Session>(doors, session, added.trainer, observer);
+  const Result<std::string> address = added.session->start();
+  if (!address) violations_.push_back({"start", address.error().message});
+}
+
+void World::lay_paths(const Node& added) {
+  for (int other = 0; other < added.port.number(); ++other) {
+    const std::string& here = options_.sites.at(static_cast<std::size_t>(added.spec.site)).name;
+    const int there = nodes_[static_cast<std::size_t>(other)]->spec.site;
+    const std::string& far = options_.sites.at(static_cast<std::size_t>(there)).name;
+    const auto link = std::find_if(options_.links.begin(), options_.links.end(),
+                                   [&](const LinkSpec& spec) { return spec.fits(here, far); });
+    TW_CHECK(link != options_.links.end());
+    const Quality quality = link->draw(random_);
+    drawn_paths_[{other, added.port.number()}] = quality;
+    network_.set_quality(added.port.number(), other, quality);
+  }
+}
+
+SessionOptions World::session_options(PeerId self, const PeerSpec& spec) {
+  SessionOptions session;
+  session.self = self;
+  session.site = options_.sites.at(static_cast<std::size_t>(spec.site)).name.substr(0, kMostSiteBytes);
+  session.incarnation = mix(options_.seed, nodes_.size());
+  for (const auto& other : nodes_) {
+    if (other->session && other->self != self) session.join.push_back(other->port.address());
+  }
+  session.wait_for = options_.wait_for;
+  session.segment_length = options_.segment_length;
+  session.chunk_bytes = options_.chunk_bytes;
+  session.probe_from =
+      static_cast<std::uint64_t>(static_cast<double>(session.probe_from) / options_.bulk_scale);
+  session.run = options_.run;
+  if (options_.rare_branches)
+    session.rarely = [this](std::string_view site) { return !calm_ && rare_(site); };
+  return session;
+}
+
+void World::kill(PeerId peer, Death death) {
+  Node& victim = node(peer);
+  note(fmt::format("{} dies", peer.value));
+  end(victim, death);
+  VirtualFiles seen = victim.files->without_faults();
+  for (const auto& checker : checkers_) checker->on_disk(peer, seen);
+}
+
+void World::lose_power(PeerId peer) {
+  Node& victim = node(peer);
+  note(fmt::format("{} loses power", peer.value));
+  end(victim, Death::silent);
+  victim.files->crash(random_);
+  VirtualFiles seen = victim.files->without_faults();
+  for (const auto& checker : checkers_) checker->on_disk(peer, seen);
+}
+
+void World::end(Node& over, Death death) {
+  struck({FaultKind::kill, {over.self}, now(), {}});
+  network_.crash(over.port.number(), death);
+  over.session.reset();
+}
+
+void World::come_back(PeerId peer) {
+  Node& before = node(peer);
+  TW_CHECK(!before.session);
+  note(fmt::format("{} comes back", peer.value));
+  begin(peer, before.spec, std::move(before.files), Part::peer);
+}
+
+void World::relaunch(PeerId peer) {
+  Node& before = node(peer);
+  TW_CHECK(!before.session);
+  note(fmt::format("{} is started again", peer.value));
+  begin(peer, before.spec, std::move(before.files), Part::peer, &before);
+}
+
+void World::add_twin(PeerId peer) {
+  note(fmt::format("{} has a twin", peer.value));
+  begin(peer, node(peer).spec, std::make_unique<VirtualFiles>(), Part::twin);
+}
+
+void World::stop(PeerId peer, Duration lasts) {
+  Node& stopped = node(peer);
+  note(fmt::format("{} stops", peer.value));
+  stopped.process.stop();
+  scheduler_.after(lasts, [&stopped] { stopped.process.resume(); });
+}
+
+void World::resume_all() {
+  for (const auto& stopped : nodes_) stopped->process.resume();
+}
+
+void World::isolate(const std::set<PeerId>& peers, bool close_links) {
+  std::set<int> ports;
+  std::string names;
+  for (const PeerId peer : peers) {
+    ports.insert(node(peer).port.number());
+    names += to_string(peer) + " ";
+  }
+  note(names + "are cut off");
+  network_.isolate(ports, close_links);
+}
+
+void World::hold_from(const std::set<PeerId>& peers) {
+  std::string names;
+  for (const PeerId peer : peers) {
+    names += to_string(peer) + " ";
+    for (const auto& [other, receiver] : current_) {
+      if (!peers.contains(other)) network_.hold(node(peer).port.number(), receiver->port.number());
+    }
+  }
+  note(names + "are not heard by the others");
+}
+
+void World::clog(PeerId peer) {
+  note(fmt::format("{} is clogged", peer.value));
+  const int own = node(peer).port.number();
+  for (const auto& [other, end] : current_) {
+    if (other == peer) continue;
+    network_.hold(own, end->port.number());
+    network_.hold(end->port.number(), own);
+  }
+}
+
+void World::unclog(PeerId peer) {
+  note(fmt::format("{} is free", peer.value));
+  const int own = node(peer).port.number();
+  for (const auto& [other, end] : current_) {
+    if (other == peer) continue;
+    network_.release(own, end->port.number());
+    network_.release(end->port.number(), own);
+  }
+}
+
+void World::heal() {
+  note("all are together");
+  network_.heal();
+  for (const auto& [ends, quality] : drawn_paths_) network_.set_quality(ends.first, ends.second, quality);
+}
+
+void World::reset_link(PeerId a, PeerId b) {
+  note(fmt::format("the link {} {} is reset", a.value, b.value));
+  network_.reset(node(a).port.number(), node(b).port.number());
+}
+
+void World::black_hole(PeerId a, PeerId b) {
+  note(fmt::format("the link {} {} is a black hole", a.value, b.value));
+  network_.black_hole(node(a).port.number(), node(b).port.number());
+}
+
+Quality World::path(PeerId a, PeerId b) const {
+  const auto [low, high] = std::minmax({node(a).port.number(), node(b).port.number()});
+  return drawn_paths_.at({low, high});
+}
+
+void World::set_path(PeerId a, PeerId b, const Quality& quality) {
+  network_.set_quality(node(a).port.number(), node(b).port.number(), quality);
+}
+
+void World::set_line(PeerId peer, Capacity line) { network_.set_capacity(node(peer).port.number(), line); }
+
+void World::jump_clock(PeerId peer, Duration by) {
+  note(fmt::format("the clock of {} jumps by {} s", peer.value, to_seconds(by)));
+  if (by > Duration{}) node(peer).clock.jump(by);
+  node(peer).clock.jump_wall(by);
+}
+
+void World::tamper(PeerId peer, std::optional<FaultKind> kind) {
+  Node& hostile = node(peer);
+  note(fmt::format("{} sends {}", peer.value, kind ? name_of(*kind) : "what its session wrote"));
+  if (!kind) return network_.tamper(hostile.port.number(), {});
+  // owners: the node and the network's outgoing side
+  hostile.tamper = std::make_shared<Tamper>(*kind, options_.run.codec, random_.next());
+  network_.tamper(hostile.port.number(),
+                  [tamper = hostile.tamper](const Frame& frame) { return (*tamper)(frame); });
+}
+
+int World::tampered(PeerId peer) const { return node(peer).tamper ? node(peer).tamper->struck() : 0; }
+
+void World::struck(const Strike& strike) {
+  for (const auto& checker : checkers_) checker->on_strike(strike);
+}
+
+void World::become_calm() {
+  calm_ = true;
+  heal();
+  resume_all();
+  for (const auto& [peer, process] : current_) {
+    if (process->tamper) tamper(peer, std::nullopt);
+  }
+  for (const auto& checker : checkers_) checker->on_calm(now());
+}
+
+void World::leave(PeerId peer) {
+  Node& leaving = node(peer);
+  note(fmt::format("{} gets a notice", peer.value));
+  leaving.process.enter([&leaving] { leaving.session->leave(); });
+}
+
+std::vector<PeerId> World::alive() const {
+  std::vector<PeerId> peers;
+  for (const auto& candidate : nodes_) {
+    if (candidate->session && candidate->part == Part::peer) peers.push_back(candidate->self);
+  }
+  return peers;
+}
+
+bool World::lives(PeerId peer) const {
+  const auto found = current_.find(peer);
+  return found != current_.end() && found->second->session;
+}
+
+bool World::lives(const Member& process) const {
+  return lives(process.peer) && node(process.peer).incarnation == process.incarnation;
+}
+
+SessionView World::view(PeerId peer) const { return node(peer).session->view(); }
+
+std::optional<Phase> World::phase(PeerId peer) const { return node(peer).phase; }
+
+int World::site(PeerId peer) const { return node(peer).spec.site; }
+
+VirtualFiles& World::disk(PeerId peer) { return *node(peer).files; }
+
+bool World::runs_beside(PeerId peer, PeerId other) const {
+  const Node& seen = node(other);
+  return seen.process.state() == Process::State::running &&
+         !network_.cut(node(peer).port.number(), seen.port.number());
+}
+
+std::vector<Record> World::open_drafts() const {
+  const Record* newest = ledger_.newest();
+  std::vector<Record> open;
+  for (const auto& [digest, draft] : drafts_) {
+    if (newest == nullptr || draft.round == newest->round + 1) open.push_back(draft);
+  }
+  return open;
+}
+
+std::uint64_t World::computed_samples() const {
+  std::uint64_t samples = 0;
+  for (const auto& process : nodes_) samples += process->trainer.computed();
+  return samples;
+}
+
+World::Sent World::sent(PeerId peer) const {
+  Sent sent;
+  for (const auto& process : nodes_) {
+    if (process->self != peer) continue;
+    const int port = process->port.number();
+    sent.control_bytes += network_.control_bytes_sent(port);
+    sent.messages += network_.messages_sent(port);
+    for (const auto& other : nodes_) sent.bytes += network_.bytes_sent(port, other->port.number());
+  }
+  return sent;
+}
+
+std::uint64_t World::sent_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& from : nodes_) {
+    for (const auto& to : nodes_) bytes += network_.bytes_sent(from->port.number(), to->port.number());
+  }
+  return bytes;
+}
+
+void World::run_until(Instant deadline) {
+  while (scheduler_.now() < deadline && !alive().empty()) {
+    scheduler_.run_until(std::min(deadline, scheduler_.now() + kLookInterval));
+  }
+}
+
+void World::finish() {
+  std::vector<Survivor> survivors;
+  for (const auto& [peer, last] : current_) {
+    if (!last->session && !last->farewell) continue;
+    survivors.push_back(survivor(*last));
+    VirtualFiles seen = last->files->without_faults();
+    for (const auto& checker : checkers_) checker->on_disk(peer, seen);
+  }
+  for (const auto& checker : checkers_) checker->on_end(survivors);
+}
+
+std::vector<Violation> World::violations() const {
+  std::vector<Violation> all = violations_;
+  for (const auto& checker : checkers_) {
+    all.insert(all.end(), checker->violations().begin(), checker->violations().end());
+  }
+  return all;
+}
+
+World::Node& World::node(PeerId peer) const {
+  const auto found = current_.find(peer);
+  TW_CHECK(found != current_.end());
+  return *found->second;
+}
+
+void World::look() {
+  for (const auto& candidate : nodes_) {
+    if (candidate->session && candidate->part == Part::peer) look_at(*candidate);
+  }
+  scheduler_.after(kLookInterval, [this] { look(); });
+}
+
+void World::look_at(Node& seen) {
+  if (seen.compute.busy()) progressed(seen.self);
+  const Survivor now = survivor(seen);
+  for (const auto& checker : checkers_) checker->on_look(now);
+  if (!now.view.finished && now.view.failure.empty()) return;
+  note(fmt::format("{} is done at round {}", seen.self.value, now.view.round));
+  seen.farewell = now.view;
+  network_.crash(seen.port.number(), Death::clean);
+  seen.session.reset();
+}
+
+Survivor World::survivor(const Node& seen) const {
+  const Duration stopped = seen.process.stopped_for() - seen.stopped_then;
+  Survivor survivor{seen.self, seen.session ? seen.session->view() : *seen.farewell,
+                    scheduler_.now() - seen.last_progress - stopped, scheduler_.now()};
+  survivor.incarnation = seen.incarnation;
+  survivor.held_bytes = survivor.view.held_bytes;
+  survivor.held_bytes_limit = held_bytes_limit(held_sizes());
+  return survivor;
+}
+
+HeldSizes World::held_sizes() const {
+  const Geometry geometry{options_.model.parameters, options_.segment_length};
+  const std::uint64_t state_bytes =
+      3 * sizeof(float) * geometry.length;  // an optimizer has two buffers at most
+  return {.vector_bytes = encoded_bytes(codec_of_mean(options_.run.codec), geometry),
+          .segments = geometry.segments(),
+          .state_bytes = state_bytes,
+          .state_chunks = state_bytes / options_.chunk_bytes + 1,
+          .microbatches = options_.run.microbatches(),
+          .peers = current_.size()};
+}
+
+void World::on_event(PeerId peer, const Event& event) {
+  Node& writer = node(peer);
+  if (is_stage(event.phase)) writer.phase = event.phase;
+  if (is_progress(event.phase)) progressed(peer);
+  for (const auto& checker : checkers_) checker->on_event(peer, event);
+  if (watch_) watch_(peer, event);
+}
+
+void World::on_sent(const Frame& frame) {
+  if (!is_plan(frame)) return;
+  const Result<Message> message = decode(frame);
+  if (!message.ok()) return;  // tampered with
+  const Record& draft = std::get<Plan>(message.value()).draft;
+  drafts_.emplace(digest_of(draft), draft);
+}
+
+void World::progressed(PeerId peer) {
+  Node& busy = node(peer);
+  busy.last_progress = scheduler_.now();
+  busy.stopped_then = busy.process.stopped_for();
+}
+
+void World::note(const std::string& what) {
+  history_.add(fmt::format("{:.9f} {}", to_seconds(scheduler_.now().time_since_epoch()), what));
+}
+
+}  // namespace tw
