@@ -60,11 +60,11 @@ void take_precedence() {
 
 }  // namespace
 
-Box::Box(Topology topology, Bed bed, Fd listener)
+Box::Box(Topology topology, Testbed testbed, Fd listener)
     : topology_(std::move(topology)),
-      tuns_(std::move(bed.tuns)),
+      tuns_(std::move(testbed.tuns)),
       listener_(std::move(listener)),
-      fabric_(topology_, bed.kernel_nics, /*seed=*/1),
+      fabric_(topology_, testbed.kernel_nics, /*seed=*/1),
       spare_(new_frame(kLargestRead)),
       carried_(topology_.links.size()),
       bit_s_(topology_.links.size()),

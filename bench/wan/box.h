@@ -6,20 +6,20 @@
 #include <vector>
 
 #include "base/result.h"
-#include "wan/bed.h"
 #include "wan/control.h"
 #include "wan/fabric.h"
 #include "wan/load.h"
 #include "wan/netns.h"
+#include "wan/testbed.h"
 #include "wan/topology.h"
 
 namespace tw::wan {
 
-/// The delay box: moves packets between the devices of a bed when the fabric says so, and answers who asks at
-/// its socket. One thread.
+/// The delay box: moves packets between the devices of a testbed when the fabric says so, and answers who
+/// asks at its socket. One thread.
 class Box {
  public:
-  Box(Topology topology, Bed bed, Fd listener);
+  Box(Topology topology, Testbed testbed, Fd listener);
 
   /// Until somebody asks for the end, or SIGTERM or SIGINT comes.
   Status run();

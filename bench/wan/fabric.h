@@ -29,8 +29,8 @@ struct Queued {
   double down_bytes = 0;
 };
 
-/// All the links of a bed: packets go in when a host sends them, and come out when another receives them. A
-/// step machine; the packets are its own while they are under way.
+/// All the links of a testbed: packets go in when a host sends them, and come out when another receives them.
+/// A step machine; the packets are its own while they are under way.
 class Fabric {
  public:
   using Deliver = std::function<void(std::size_t host, Frame frame, Instant due)>;
@@ -38,7 +38,7 @@ class Fabric {
   /// kernel_nics: the hosts send no faster than their NIC by themselves.
   Fabric(const Topology& topology, bool kernel_nics, std::uint64_t seed);
 
-  /// Takes the frame, unless no host of the bed has its destination (then false). Times never go back,
+  /// Takes the frame, unless no host of the testbed has its destination (then false). Times never go back,
   /// neither here nor in step().
   bool push(std::size_t host, const Envelope& envelope, Frame& frame, Instant now);
 

@@ -14,10 +14,10 @@
 #include <optional>
 
 #include "base/number.h"
-#include "wan/bed.h"
 #include "wan/box.h"
 #include "wan/control.h"
 #include "wan/status_json.h"
+#include "wan/testbed.h"
 #include "wan/topology_yaml.h"
 
 namespace tw::wan {
@@ -44,7 +44,7 @@ Error not_up(const Topology& topology) {
 }
 
 Result<std::string> ask_box(const Topology& topology, const std::string& request) {
-  const BedPlace place{topology.name};
+  const TestbedPlace place{topology.name};
   if (access(place.socket().c_str(), F_OK) != 0) return not_up(topology);
   auto answer = ask(place.socket(), request);
   if (!answer && answer.error().message.starts_with(place.socket())) return not_up(topology);
@@ -61,27 +61,27 @@ std::string ready_line(const Topology& topology) {
   return text;
 }
 
-/// The box itself: builds the bed, says so through `ready`, carries, and clears up.
+/// The box itself: builds the testbed, says so through `ready`, carries, and clears up.
 int carry(const Topology& topology, const Fd& lock, const std::function<void(const std::string&)>& ready) {
-  const BedPlace place{topology.name};
+  const TestbedPlace place{topology.name};
   TW_CHECK(lock.valid());
   const auto serve = [&]() -> Status {
-    auto bed = build_bed(topology, place);
-    if (!bed) return bed.error();
+    auto testbed = build_testbed(topology, place);
+    if (!testbed) return testbed.error();
     auto listener = listen_at(place.socket());
     if (!listener) return listener.error();
-    Box box(topology, std::move(bed).value(), std::move(listener).value());
+    Box box(topology, std::move(testbed).value(), std::move(listener).value());
     ready(ready_line(topology));
     return box.run();
   };
   const Status served = serve();
-  const Status removed = remove_bed(place);
+  const Status removed = remove_testbed(place);
   if (!served) return complain(served.error().message);
   return removed ? 0 : complain(removed.error().message);
 }
 
-/// A process of its own, which says through a pipe that the bed is up; what it complains of goes to stderr
-/// until then, to the log after.
+/// A process of its own, which says through a pipe that the testbed is up; what it complains of goes to
+/// stderr until then, to the log after.
 int carry_in_background(const Topology& topology, const Fd& lock) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return complain(os_error("pipe").message);
@@ -92,7 +92,7 @@ int carry_in_background(const Topology& topology, const Fd& lock) {
     reading = Fd();
     setsid();
     return carry(topology, lock, [&](const std::string& line) {
-      const std::string log = BedPlace{topology.name}.log();
+      const std::string log = TestbedPlace{topology.name}.log();
       const Fd file(open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
       const Fd nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
       dup2(nothing.get(), STDIN_FILENO);
@@ -112,11 +112,11 @@ int carry_in_background(const Topology& topology, const Fd& lock) {
 }
 
 int up(const Topology& topology, bool foreground) {
-  const auto removed = remove_dead_beds();
+  const auto removed = remove_dead_testbeds();
   if (!removed) return complain(removed.error().message);
   if (!removed.value().empty())
     fmt::print(stderr, "tw-wan: removed what was left of {}\n", fmt::join(removed.value(), ", "));
-  const auto lock = lock_bed(BedPlace{topology.name});
+  const auto lock = lock_testbed(TestbedPlace{topology.name});
   if (!lock) return complain(lock.error().message);
   if (!lock.value()) return complain(fmt::format("{0} is up already; next: tw-wan {0} down", topology.name));
   if (!foreground) return carry_in_background(topology, *lock.value());
@@ -126,18 +126,18 @@ int up(const Topology& topology, bool foreground) {
   });
 }
 
-/// Asks the box to end, and waits until the bed is gone. Without a box, removes what it left.
+/// Asks the box to end, and waits until the testbed is gone. Without a box, removes what it left.
 int down(const Topology& topology) {
-  const BedPlace place{topology.name};
+  const TestbedPlace place{topology.name};
   const bool there = access(place.folder().c_str(), F_OK) == 0 || !netns_names(place.netns_prefix()).empty();
   if (!there) return 0;
   (void)ask_box(topology, "down");
   constexpr int kTurns = 1000;
   for (int turn = 0; turn < kTurns; ++turn) {
-    const auto lock = lock_bed(place);
+    const auto lock = lock_testbed(place);
     if (!lock) return complain(lock.error().message);
     if (lock.value()) {
-      const auto removed = remove_bed(place);
+      const auto removed = remove_testbed(place);
       return removed ? 0 : complain(removed.error().message);
     }
     usleep(10'000);
@@ -157,8 +157,8 @@ std::optional<Host> find_host(const Topology& topology, const std::string& place
   return std::nullopt;
 }
 
-/// The hosts of the bed by name, for this process and its children.
-Status see_hosts(const BedPlace& place) {
+/// The hosts of the testbed by name, for this process and its children.
+Status see_hosts(const TestbedPlace& place) {
   if (unshare(CLONE_NEWNS) != 0 || mount("", "/", "none", MS_SLAVE | MS_REC, nullptr) != 0)
     return os_error("mount namespace");
   if (mount(place.hosts_file().c_str(), "/etc/hosts", "none", MS_BIND, nullptr) != 0)
@@ -167,7 +167,7 @@ Status see_hosts(const BedPlace& place) {
 }
 
 int exec(const Topology& topology, const std::string& where, std::vector<std::string> command) {
-  const BedPlace place{topology.name};
+  const TestbedPlace place{topology.name};
   const auto host = find_host(topology, where);
   if (!host) {
     std::vector<std::string> names;
@@ -243,14 +243,14 @@ void describe(CLI::App& app, Arguments& arguments) {
                   "  tw-wan hetero4 status\n"
                   "  tw-wan hetero4 down",
                   fmt::join(shipped_names(TW_WAN_TOPOLOGIES), ", ")));
-  auto* up = app.add_subcommand("up", "build the bed and carry its packets, in the background");
+  auto* up = app.add_subcommand("up", "build the testbed and carry its packets, in the background");
   up->add_flag("--foreground", arguments.foreground, "stay, until Ctrl-C or `down`");
   auto* exec = app.add_subcommand("exec", "run a command on a host: SITE, SITE/NUMBER or its name");
   exec->add_option("HOST", arguments.place)->required();
   exec->prefix_command();
   app.add_subcommand("status", "what the box carries, and whether it keeps up")
       ->add_flag("--json", arguments.json, "for programs");
-  auto* set = app.add_subcommand("set", "change a link while the bed is up");
+  auto* set = app.add_subcommand("set", "change a link while the testbed is up");
   set->add_option("PAIR", arguments.pair, "FROM:TO, two sites; `all`: all other sites")->required();
   set->add_option("KEY", arguments.key, "bandwidth, delay, rtt, jitter, loss or outage")->required();
   set->add_option("VALUE", arguments.value, "as in a topology file; rates are not divided by scale")

@@ -24,7 +24,7 @@ struct BoxState {
   double cpu_s = 0;
 };
 
-/// The bed as it is built: hosts, addresses, rates (null: no limit), and the links between sites.
+/// The testbed as it is built: hosts, addresses, rates (null: no limit), and the links between sites.
 std::string topology_json(const Topology& topology);
 
 std::string status_json(const Topology& topology, const BoxState& state);

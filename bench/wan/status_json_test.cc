@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 Topology two_sites() {
-  Topology topology{.name = "bed", .scale = 10};
+  Topology topology{.name = "testbed", .scale = 10};
   topology.sites = {{.name = "us", .hosts = 2, .nic_up_bit_s = 1e9}, {.name = "eu"}};
   topology.links.resize(4);
   topology.link(0, 1) = {.bit_s = 3e8, .delay = 50ms};

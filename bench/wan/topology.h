@@ -49,8 +49,8 @@ struct Host {
   bool operator==(const Host&) const = default;
 };
 
-/// A bed as it is built: rates and, where asked for, buffers are divided by `scale` already. Rates count the
-/// bytes of IP packets, headers included.
+/// A testbed as it is built: rates and, where asked for, buffers are divided by `scale` already. Rates count
+/// the bytes of IP packets, headers included.
 struct Topology {
   std::string name;
   std::string about;

@@ -50,7 +50,7 @@ bool store_word(std::string_view value, std::string& word) {
 }
 
 constexpr Field<TopEntry> kTop[] = {
-    {"about", "a text", "one line on what the bed is",
+    {"about", "a text", "one line on what the testbed is",
      [](std::string_view value, TopEntry& top) {
        top.topology.about = value;
        return true;

@@ -15,19 +15,19 @@ using testing::HasSubstr;
 const std::string kShipped = TW_SOURCE_DIR "/bench/wan/topologies";
 
 Topology parse(const std::string& text) {
-  auto topology = parse_topology(text, "bed.yaml");
+  auto topology = parse_topology(text, "testbed.yaml");
   EXPECT_TRUE(topology) << topology.error().message;
   return topology ? std::move(topology).value() : Topology{};
 }
 
 std::string complaint(const std::string& text) {
-  const auto topology = parse_topology(text, "bed.yaml");
+  const auto topology = parse_topology(text, "testbed.yaml");
   return topology ? "nothing" : topology.error().message;
 }
 
 TEST(TopologyFile, says_all_there_is_to_say) {
   const Topology topology = parse(R"(
-about: a bed
+about: a testbed
 mtu: 9000
 queue: 20ms
 congestion: reno
@@ -40,8 +40,8 @@ sites:
   - {name: us, hosts: 2, nic: 1gbit, egress: 800mbit, ingress: 700mbit, lan_rtt: 1ms}
   - {name: eu, nic_up: 100mbit, nic_down: 200mbit, rmem_max: 4KiB, wmem_max: 8KiB}
 )");
-  EXPECT_EQ(topology.name, "bed");
-  EXPECT_EQ(topology.about, "a bed");
+  EXPECT_EQ(topology.name, "testbed");
+  EXPECT_EQ(topology.about, "a testbed");
   EXPECT_EQ(topology.mtu, 9000);
   EXPECT_EQ(topology.queue, 20ms);
   EXPECT_EQ(topology.congestion, "reno");
@@ -91,20 +91,20 @@ TEST(TopologyFile, scale_divides_rates_and_where_asked_buffers) {
 
 TEST(TopologyFile, complaints_name_line_key_expectation_and_what_was_found) {
   EXPECT_EQ(complaint("sites:\n  - name: a\n    nic: 5"),
-            "bed.yaml:3: sites.nic: expected a rate from 8kbit to 100gbit, such as 500mbit, found \"5\"");
+            "testbed.yaml:3: sites.nic: expected a rate from 8kbit to 100gbit, such as 500mbit, found \"5\"");
   EXPECT_EQ(complaint("sites: [{name: a}]\nlinks: [{delay: 11s}]"),
-            "bed.yaml:2: links.delay: expected a time from 0ms to 10s, such as 51.5ms, found \"11s\"");
+            "testbed.yaml:2: links.delay: expected a time from 0ms to 10s, such as 51.5ms, found \"11s\"");
   EXPECT_EQ(complaint("sites: [{name: a}]\nlinks: [{from: b, delay: 1s}]"),
-            "bed.yaml:2: links: expected the name of a site (a), found \"b\"");
+            "testbed.yaml:2: links: expected the name of a site (a), found \"b\"");
   EXPECT_THAT(complaint("sites: [{name: a, speed: 3}]"),
-              HasSubstr("bed.yaml:1: sites.speed: no such key; there are name, hosts"));
+              HasSubstr("testbed.yaml:1: sites.speed: no such key; there are name, hosts"));
   EXPECT_THAT(complaint("sites: [{name: a}, {name: a}]"), HasSubstr("a name of its own for each site"));
   EXPECT_THAT(complaint("sites: [{name: all}]"), HasSubstr("not \"all\""));
   EXPECT_THAT(complaint("sites: [{name: a, hosts: 65}]"), HasSubstr("a number from 1 to 64, found \"65\""));
   EXPECT_THAT(complaint("sites: [{name: a, hosts: 64}, {name: b}]"), HasSubstr("at most 64 hosts in all"));
   EXPECT_THAT(complaint("sites: [{name: a, nic: [1, 2]}]"), HasSubstr("found a list or a map"));
   EXPECT_THAT(complaint("mtu: 1500\nmtu: 9000\nsites: [{name: a}]"),
-              HasSubstr("bed.yaml:2: mtu: given twice"));
+              HasSubstr("testbed.yaml:2: mtu: given twice"));
   EXPECT_THAT(complaint("sites: [{name: a}]\nlinks: [{loss: 60%}]"), HasSubstr("found \"60%\""));
   EXPECT_THAT(complaint("sites: [{name: a}, {name: b}]\nlinks: [{between: [a], rtt: 1ms}]"),
               HasSubstr("expected two sites"));
@@ -116,7 +116,7 @@ TEST(TopologyFile, what_is_no_topology_is_refused) {
   EXPECT_THAT(complaint("mtu: 1500"), HasSubstr("sites: expected a list of 1 to 32 sites"));
   EXPECT_THAT(complaint("sites: []"), HasSubstr("sites: expected a list"));
   EXPECT_THAT(complaint("sites: [a]"), HasSubstr("expected keys with values"));
-  EXPECT_THAT(complaint("sites: [{name: a}\nlinks"), HasSubstr("bed.yaml:"));
+  EXPECT_THAT(complaint("sites: [{name: a}\nlinks"), HasSubstr("testbed.yaml:"));
   EXPECT_THAT(complaint("scale: nan\nsites: [{name: a}]"), HasSubstr("scale: expected a number from 1"));
 }
 

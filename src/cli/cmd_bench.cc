@@ -78,9 +78,9 @@ Result<ReduceOptions> options_of(const BenchArguments& arguments) {
     options.trouble = trouble.value();
   }
   if (!arguments.versus.empty()) {
-    auto rivals = parse_rivals(arguments.versus);
-    if (!rivals) return rivals.error();
-    options.rivals = std::move(rivals).value();
+    auto baselines = parse_baselines(arguments.versus);
+    if (!baselines) return baselines.error();
+    options.baselines = std::move(baselines).value();
   }
   return options;
 }

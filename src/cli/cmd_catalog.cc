@@ -76,7 +76,7 @@ int list(const CatalogArguments& arguments) {
   if (arguments.csv && arguments.json) return complain("--csv, --json: give one of them", kUsage);
   const auto most = parse_count("--limit", arguments.limit, {.least = 1, .most = 1'000'000});
   if (!most) return complain(most.error().message, kUsage);
-  const auto market = market_at_hand(arguments.market);
+  const auto market = price_sources(arguments.market);
   if (!market) return complain(market.error().message, kUsage);
   const auto chosen = select(market.value().offers, query.value());
   if (!chosen) return complain(chosen.error().message, kUsage);

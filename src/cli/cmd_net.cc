@@ -8,7 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/credentials.h"
-#include "cli/market_at_hand.h"
+#include "cli/price_sources.h"
 #include "cli/terminal.h"
 #include "host/calendar.h"
 #include "measure/net_probe.h"

@@ -72,7 +72,7 @@ Result<MarketSpace> market_of(const PlanArguments& arguments, const Job& job,
                               const std::vector<PlannedGroup>& plan) {
   const auto workload = workload_of(job, arguments.job);
   if (!workload) return workload.error();
-  const auto at_hand = market_at_hand(arguments.market);
+  const auto at_hand = price_sources(arguments.market);
   if (!at_hand) return at_hand.error();
   const auto network = network_at_hand(arguments.profile);
   if (!network) return network.error();

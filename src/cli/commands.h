@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/market_at_hand.h"
 #include "cli/plan_replay.h"
+#include "cli/price_sources.h"
 #include "cli/sim_what_if.h"
 
 namespace CLI {

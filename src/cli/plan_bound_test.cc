@@ -12,32 +12,32 @@ namespace {
 /// Site k of provider p, and between any two of them what the profile says.
 Site site(std::size_t k) { return {"own", "place" + std::to_string(k), ""}; }
 
-struct Bed {
+struct Testbed {
   std::vector<PeerGroup> peers;
   NetworkProfile network;
   std::vector<Hand> hands;
 };
 
-Bed bed(Prng& random) {
-  Bed bed;
+Testbed testbed(Prng& random) {
+  Testbed testbed;
   const std::size_t groups = 1 + random.below(4);
   std::vector<double> cards;
   for (std::size_t g = 0; g < groups; ++g) {
-    bed.peers.push_back({static_cast<int>(1 + random.below(4)), "T4", site(g)});
+    testbed.peers.push_back({static_cast<int>(1 + random.below(4)), "T4", site(g)});
     cards.push_back(1e7 * (1 + random.below(100)));
-    bed.network.set(site(g), site(g),
-                    {.rtt_s = 0.001, .stream_bytes_per_s = cards[g], .path_bytes_per_s = cards[g]});
+    testbed.network.set(site(g), site(g),
+                        {.rtt_s = 0.001, .stream_bytes_per_s = cards[g], .path_bytes_per_s = cards[g]});
   }
-  if (count_of(bed.peers) < 2) bed.peers[0].count = 2;
+  if (count_of(testbed.peers) < 2) testbed.peers[0].count = 2;
   std::vector<std::vector<double>> pairs(groups, std::vector<double>(groups));
   for (std::size_t g = 0; g < groups; ++g) {
     for (std::size_t h = 0; h < groups; ++h) {
       pairs[g][h] = g == h ? 0 : 1e6 * (1 + random.below(100));
-      if (g != h) bed.network.set(site(g), site(h), {.rtt_s = 0.1, .stream_bytes_per_s = pairs[g][h]});
+      if (g != h) testbed.network.set(site(g), site(h), {.rtt_s = 0.1, .stream_bytes_per_s = pairs[g][h]});
     }
   }
   std::vector<std::size_t> group_of;
-  for (std::size_t g = 0; g < groups; ++g) group_of.insert(group_of.end(), bed.peers[g].count, g);
+  for (std::size_t g = 0; g < groups; ++g) group_of.insert(group_of.end(), testbed.peers[g].count, g);
   for (std::size_t i = 0; i < group_of.size(); ++i) {
     const double card = cards[group_of[i]];
     Hand hand{.peer = PeerId{i + 1}};
@@ -46,15 +46,15 @@ Bed bed(Prng& random) {
       if (group_of[i] != group_of[j])
         hand.line.slow.push_back({PeerId{j + 1}, pairs[group_of[i]][group_of[j]]});
     }
-    bed.hands.push_back(std::move(hand));
+    testbed.hands.push_back(std::move(hand));
   }
-  return bed;
+  return testbed;
 }
 
 TEST(PlanBound, is_that_of_averaging) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Prng random(seed);
-    const Bed b = bed(random);
+    const Testbed b = testbed(random);
     const Workload workload{.model = {.params_m = 100}, .bytes_per_param = 2, .streams = 1};
     const double planned = wire_seconds(workload, b.peers, b.network);
     EXPECT_NEAR(planned, bound_seconds(200'000'000, b.hands), 1e-6 * planned)

@@ -9,7 +9,7 @@
 #include "base/nearest_name.h"
 #include "base/number.h"
 #include "base/size.h"
-#include "measure/rivals.h"
+#include "measure/baselines.h"
 
 namespace tw::measure {
 namespace {
@@ -84,22 +84,22 @@ std::string to_string(const TroubleTime& trouble) {
                      to_seconds(trouble.lasts));
 }
 
-Result<std::vector<std::string>> parse_rivals(const std::string& text) {
-  std::vector<std::string> rivals;
+Result<std::vector<std::string>> parse_baselines(const std::string& text) {
+  std::vector<std::string> baselines;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    rivals.push_back(text.substr(begin, end - begin));
+    baselines.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
-  const std::vector<std::string> known(kRivals.begin(), kRivals.end());
-  for (const std::string& rival : rivals) {
-    if (std::find(known.begin(), known.end(), rival) != known.end()) continue;
-    const std::string meant = nearest_name(rival, known);
-    return Error{fmt::format("--vs {}: there is no {}; expected some of {}{}", text, rival,
+  const std::vector<std::string> known(kBaselines.begin(), kBaselines.end());
+  for (const std::string& baseline : baselines) {
+    if (std::find(known.begin(), known.end(), baseline) != known.end()) continue;
+    const std::string meant = nearest_name(baseline, known);
+    return Error{fmt::format("--vs {}: there is no {}; expected some of {}{}", text, baseline,
                              fmt::join(known, ","),
                              meant.empty() ? "" : fmt::format("; did you mean {}?", meant))};
   }
-  return rivals;
+  return baselines;
 }
 
 }  // namespace tw::measure

@@ -65,6 +65,6 @@ Result<TroubleTime> parse_trouble(const std::string& text, bool topology);
 std::string to_string(const TroubleTime& trouble);
 
 /// "gloo,openmpi".
-Result<std::vector<std::string>> parse_rivals(const std::string& text);
+Result<std::vector<std::string>> parse_baselines(const std::string& text);
 
 }  // namespace tw::measure

@@ -77,11 +77,11 @@ TEST(SiteUse, has_a_name) {
   EXPECT_TRUE(says(parse_site_use("on").error().message, "--sites on: expected auto, flat, tree"));
 }
 
-TEST(Rivals, are_a_list_of_known_names) {
-  EXPECT_EQ(parse_rivals("gloo,openmpi").value(), (std::vector<std::string>{"gloo", "openmpi"}));
-  EXPECT_TRUE(says(parse_rivals("glo").error().message, "did you mean gloo?"));
+TEST(Baselines, are_a_list_of_known_names) {
+  EXPECT_EQ(parse_baselines("gloo,openmpi").value(), (std::vector<std::string>{"gloo", "openmpi"}));
+  EXPECT_TRUE(says(parse_baselines("glo").error().message, "did you mean gloo?"));
   EXPECT_TRUE(
-      says(parse_rivals("gloo,").error().message, "expected some of gloo,gloo-ring,openmpi,butterfly"));
+      says(parse_baselines("gloo,").error().message, "expected some of gloo,gloo-ring,openmpi,butterfly"));
 }
 
 }  // namespace

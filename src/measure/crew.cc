@@ -164,7 +164,7 @@ Status Crew::launch(PeerId id, const std::string& join) {
                              "--codec", std::string(name_of(options_.codec)), "--rounds",
                              std::to_string(options_.all_rounds()), "--board", options_.folder + "/board",
                              "--out", options_.folder, "--listen", host.address + ":0"});
-  if (!host.site.empty()) words.insert(words.end(), {"--site", "bed:" + host.site + ":a"});
+  if (!host.site.empty()) words.insert(words.end(), {"--site", "testbed:" + host.site + ":a"});
   if (!join.empty()) words.insert(words.end(), {"--join", join});
   if (options_.tls) words.insert(words.end(), {"--token", "@" + token_path()});
   words.insert(words.end(), options_.more.begin(), options_.more.end());

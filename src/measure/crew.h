@@ -10,8 +10,8 @@
 #include "codec/codec.h"
 #include "launch/child.h"
 #include "measure/arguments.h"
-#include "measure/bed.h"
 #include "measure/board.h"
+#include "measure/testbed.h"
 #include "measure/times.h"
 #include "measure/trouble.h"
 

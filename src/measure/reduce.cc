@@ -9,11 +9,11 @@
 #include "average/bandwidth/bound.h"
 #include "average/reduction/geometry.h"
 #include "codec/codec.h"
-#include "measure/bed.h"
+#include "measure/baselines.h"
 #include "measure/crew.h"
 #include "measure/folder.h"
 #include "measure/pump.h"
-#include "measure/rivals.h"
+#include "measure/testbed.h"
 #include "measure/trouble.h"
 
 namespace tw::measure {
@@ -22,16 +22,16 @@ namespace {
 constexpr Duration kPumpTime = std::chrono::milliseconds(500);
 /// Rounds under trouble that count for nobody: all systems meet it there.
 constexpr Round kUnderDropped = 2;
-constexpr Round kRivalRoundsUnder = 4;
+constexpr Round kBaselineRoundsUnder = 4;
 
 /// What was measured, over all turns.
 struct Totals {
   std::vector<double> under_s, after_s;
-  std::map<std::string, RivalTimes> rivals_under;
+  std::map<std::string, BaselineTimes> baselines_under;
   std::vector<double> seconds, committed_s, cpu_s_per_gb, disturbed_s, pumped, pump_cpu;
   std::vector<double> call_s, sums_s, mean_s, commit_s, kernel_s_per_gb, peak_memory;
   std::map<PeerId, std::vector<double>> bytes_sent;
-  std::map<std::string, RivalTimes> rivals;
+  std::map<std::string, BaselineTimes> baselines;
   bool identical = true;
   std::string difference;
 };
@@ -64,12 +64,12 @@ void add(Totals& totals, const CrewOutcome& outcome) {
 /// Where the systems of a turn run.
 struct Ground {
   std::vector<Host> hosts;
-  const Bed* bed = nullptr;  ///< null: the loopback
+  const Testbed* testbed = nullptr;  ///< null: the loopback
 };
 
 Result<CrewOutcome> crew_turn(const ReduceOptions& options, const Ground& ground) {
   const Folder folder;
-  Trouble trouble(options.trouble.value_or(TroubleTime{}).kind, folder.path(), ground.bed);
+  Trouble trouble(options.trouble.value_or(TroubleTime{}).kind, folder.path(), ground.testbed);
   std::vector<std::string> more;
   if (options.streams != 0) more = {"--streams", std::to_string(options.streams)};
   more.insert(more.end(), {"--sites", std::string(kSiteUseNames[static_cast<std::size_t>(options.sites)])});
@@ -87,14 +87,14 @@ Result<CrewOutcome> crew_turn(const ReduceOptions& options, const Ground& ground
   return crew.run();
 }
 
-Status rival_turn(const std::string& rival, const ReduceOptions& options, const Ground& ground,
-                  RivalTimes& all) {
+Status baseline_turn(const std::string& baseline, const ReduceOptions& options, const Ground& ground,
+                     BaselineTimes& all) {
   const Folder folder;
-  auto times = run_rival(rival, {.hosts = ground.hosts,
-                                 .bytes = options.bytes,
-                                 .warm_up = static_cast<int>(options.warm_up),
-                                 .rounds = static_cast<int>(options.rounds),
-                                 .folder = folder.path()});
+  auto times = run_baseline(baseline, {.hosts = ground.hosts,
+                                       .bytes = options.bytes,
+                                       .warm_up = static_cast<int>(options.warm_up),
+                                       .rounds = static_cast<int>(options.rounds),
+                                       .folder = folder.path()});
   if (!times) return times.error();
   all.seconds.insert(all.seconds.end(), times.value().seconds.begin(), times.value().seconds.end());
   all.cpu_s.insert(all.cpu_s.end(), times.value().cpu_s.begin(), times.value().cpu_s.end());
@@ -102,14 +102,14 @@ Status rival_turn(const std::string& rival, const ReduceOptions& options, const 
 }
 
 /// The same under trouble that lasts from its start to its end. A stopped rank would stop all others.
-Status rival_turn_under_trouble(const std::string& rival, ReduceOptions options, const Ground& ground,
-                                RivalTimes& all) {
+Status baseline_turn_under_trouble(const std::string& baseline, ReduceOptions options, const Ground& ground,
+                                   BaselineTimes& all) {
   const Folder folder;
-  Trouble trouble(options.trouble->kind, folder.path(), ground.bed);
+  Trouble trouble(options.trouble->kind, folder.path(), ground.testbed);
   options.warm_up = std::min<Round>(options.warm_up, kUnderDropped);
-  options.rounds = std::min<Round>(options.rounds, kRivalRoundsUnder);
+  options.rounds = std::min<Round>(options.rounds, kBaselineRoundsUnder);
   const Status begun = trouble.begin();
-  const Status taken = begun ? rival_turn(rival, options, ground, all) : begun;
+  const Status taken = begun ? baseline_turn(baseline, options, ground, all) : begun;
   const Status ended = trouble.end();
   return taken ? ended : taken;
 }
@@ -124,10 +124,12 @@ Status take_turn(const ReduceOptions& options, const Ground& ground, Totals& tot
   const auto outcome = crew_turn(options, ground);
   if (!outcome) return outcome.error();
   add(totals, outcome.value());
-  for (const std::string& rival : options.rivals) {
-    if (const Status taken = rival_turn(rival, options, ground, totals.rivals[rival]); !taken) return taken;
+  for (const std::string& baseline : options.baselines) {
+    if (const Status taken = baseline_turn(baseline, options, ground, totals.baselines[baseline]); !taken)
+      return taken;
     if (!options.trouble || options.trouble->kind == TroubleKind::stop) continue;
-    const Status under = rival_turn_under_trouble(rival, options, ground, totals.rivals_under[rival]);
+    const Status under =
+        baseline_turn_under_trouble(baseline, options, ground, totals.baselines_under[baseline]);
     if (!under) return under;
   }
   return Unit{};
@@ -168,8 +170,9 @@ TroubleTimes trouble_times(const TroubleTime& trouble, const Totals& totals) {
                      .steady_s = steady(totals.under_s),
                      .under_s = totals.under_s,
                      .after_s = totals.after_s};
-  for (const auto& [rival, under] : totals.rivals_under)
-    times.rivals_slowdown[rival] = median(under.seconds) / median(totals.rivals.at(rival).seconds);
+  for (const auto& [baseline, under] : totals.baselines_under)
+    times.baselines_slowdown[baseline] =
+        median(under.seconds) / median(totals.baselines.at(baseline).seconds);
   return times;
 }
 
@@ -181,8 +184,8 @@ void fill(BenchResult& result, const ReduceOptions& options, const Totals& total
   }
   // Every all-reduce of fp32 has to move so much.
   const double gb = 2 * static_cast<double>(result.peers - 1) * static_cast<double>(options.bytes) / 1e9;
-  for (const auto& [rival, times] : totals.rivals)
-    result.rivals[rival] = times_over(times.seconds, median(times.cpu_s) / gb);
+  for (const auto& [baseline, times] : totals.baselines)
+    result.baselines[baseline] = times_over(times.seconds, median(times.cpu_s) / gb);
   result.round_s = totals.seconds;
   result.parts = {
       .call_s = median(totals.call_s),
@@ -225,19 +228,19 @@ Status on_loopback(const ReduceOptions& options, BenchResult& result, const Say&
   return Unit{};
 }
 
-Status on_bed(const ReduceOptions& options, BenchResult& result, const Say& say) {
-  const auto bed = Bed::up(options.topology, options.peers);
-  if (!bed) return bed.error();
-  const BedPlan& plan = bed.value().plan();
+Status on_testbed(const ReduceOptions& options, BenchResult& result, const Say& say) {
+  const auto testbed = Testbed::up(options.topology, options.peers);
+  if (!testbed) return testbed.error();
+  const TestbedPlan& plan = testbed.value().plan();
   result.topology = plan.name;
   result.scale = plan.scale;
   result.peers = plan.hosts.size();
   Totals totals;
-  const Ground ground{bed.value().hosts(), &bed.value()};
+  const Ground ground{testbed.value().hosts(), &testbed.value()};
   if (const Status taken = take_turns(options, ground, totals, say); !taken) return taken;
   fill(result, options, totals);
   result.bound_s = bound_seconds(wire_bytes(options), plan);
-  auto box = bed.value().box();
+  auto box = testbed.value().box();
   if (!box) return box.error();
   result.box = std::move(box).value();
   return Unit{};
@@ -246,8 +249,8 @@ Status on_bed(const ReduceOptions& options, BenchResult& result, const Say& say)
 }  // namespace
 
 Result<BenchResult> reduce(const ReduceOptions& options, const Say& say) {
-  for (const std::string& rival : options.rivals) {
-    if (const auto program = rival_program(rival); !program) return program.error();
+  for (const std::string& baseline : options.baselines) {
+    if (const auto program = baseline_program(baseline); !program) return program.error();
   }
   BenchResult result{.bytes = options.bytes,
                      .codec = std::string(name_of(options.codec)),
@@ -258,7 +261,7 @@ Result<BenchResult> reduce(const ReduceOptions& options, const Say& say) {
                      .tls = options.tls};
   sign(result);
   const Status measured =
-      options.topology.empty() ? on_loopback(options, result, say) : on_bed(options, result, say);
+      options.topology.empty() ? on_loopback(options, result, say) : on_testbed(options, result, say);
   if (!measured) return measured.error();
   return result;
 }

@@ -26,7 +26,7 @@ struct ReduceOptions {
   std::uint64_t streams = 0;  ///< 0: as many as help
   bool tls = false;           ///< of tradewind's peers; the others have none
   SiteUse sites = SiteUse::automatic;
-  std::vector<std::string> rivals;
+  std::vector<std::string> baselines;
   std::optional<Disturbance> disturbance;
   std::optional<TroubleTime> trouble;
 

@@ -56,8 +56,8 @@ std::string text_of(const TroubleTimes& trouble) {
     text += fmt::format(" {:.2f}", seconds);
   if (trouble.under_s.size() > kMostShown) text += fmt::format(" ... ({} rounds)", trouble.under_s.size());
   text += fmt::format(" s, in the end {:.2f} times", trouble.steady_s / trouble.before_s);
-  for (const auto& [rival, slowdown] : trouble.rivals_slowdown)
-    text += fmt::format("; {} {:.2f} times", rival, slowdown);
+  for (const auto& [baseline, slowdown] : trouble.baselines_slowdown)
+    text += fmt::format("; {} {:.2f} times", baseline, slowdown);
   text += "\nspeed after it, of that before:";
   for (const double seconds : trouble.after_s)
     text += fmt::format(" {:.0f}", 100 * trouble.before_s / seconds);
@@ -79,7 +79,7 @@ std::string render(const BenchResult& result) {
     text += fmt::format("{:<14}{:>10.4f}{:>40}\n", "bound", *result.bound_s, cpu);
   }
   text += row("tradewind", result.tradewind, result);
-  for (const auto& [name, times] : result.rivals) text += row(name, times, result);
+  for (const auto& [name, times] : result.baselines) text += row(name, times, result);
   text +=
       fmt::format("sent by a peer in a round: {:.2f} MB on average; {}\n", result.bytes_sent_per_peer / 1e6,
                   result.identical ? "identical on all peers" : "DIFFERENT: " + result.difference);

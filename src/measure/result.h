@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/bed.h"
+#include "measure/testbed.h"
 #include "measure/times.h"
 
 namespace tw::measure {
@@ -41,12 +41,12 @@ struct DisturbedTimes {
 
 /// Rounds before, under and after what --disturb did; of several turns, one after the other.
 struct TroubleTimes {
-  std::string what;                               ///< "--disturb link@20s"
-  double before_s = 0;                            ///< median
-  double steady_s = 0;                            ///< median of under_s without its first two
-  std::vector<double> under_s;                    ///< without a stopped peer
-  std::vector<double> after_s;                    ///< with all peers
-  std::map<std::string, double> rivals_slowdown;  ///< their median under it, divided by that before
+  std::string what;                                  ///< "--disturb link@20s"
+  double before_s = 0;                               ///< median
+  double steady_s = 0;                               ///< median of under_s without its first two
+  std::vector<double> under_s;                       ///< without a stopped peer
+  std::vector<double> after_s;                       ///< with all peers
+  std::map<std::string, double> baselines_slowdown;  ///< their median under it, divided by that before
 };
 
 /// What `tw bench reduce` tells.
@@ -70,7 +70,7 @@ struct BenchResult {
   std::vector<double> bytes_sent;  ///< by peer
   bool identical = false;
   std::string difference;
-  std::map<std::string, SystemTimes> rivals;
+  std::map<std::string, SystemTimes> baselines;
   std::optional<DisturbedTimes> disturbed;
   std::optional<TroubleTimes> trouble;
   std::optional<BoxReport> box;  ///< where there is one

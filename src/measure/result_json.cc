@@ -13,7 +13,7 @@ Json or_null(const std::optional<double>& value) { return value ? Json(*value) :
 Json json_of(const TroubleTimes& trouble) {
   return {{"what", trouble.what},         {"before_s", trouble.before_s},
           {"steady_s", trouble.steady_s}, {"under_s", trouble.under_s},
-          {"after_s", trouble.after_s},   {"vs_slowdown", trouble.rivals_slowdown}};
+          {"after_s", trouble.after_s},   {"vs_slowdown", trouble.baselines_slowdown}};
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ std::string to_json(const BenchResult& result) {
                {"identical", result.identical},
                {"vs", Json::object()}};
   if (result.bound_s) json["bound_share"] = *result.bound_s / result.tradewind.seconds;
-  for (const auto& [name, times] : result.rivals) {
+  for (const auto& [name, times] : result.baselines) {
     json["vs"][name] = {{"seconds", times.seconds},
                         {"fastest_s", times.fastest_s},
                         {"slowest_s", times.slowest_s},

@@ -2,7 +2,7 @@
 #include "measure/trouble.h"
 
 #include "base/check.h"
-#include "measure/bed.h"
+#include "measure/testbed.h"
 
 namespace tw::measure {
 namespace {
@@ -14,9 +14,9 @@ constexpr double kNarrow = 0.1;
 
 Status Trouble::begin() {
   if (kind_ == TroubleKind::link) {
-    TW_CHECK(bed_ != nullptr);
+    TW_CHECK(testbed_ != nullptr);
     narrow_ = true;
-    return bed_->limit_first_site(kNarrow);
+    return testbed_->limit_first_site(kNarrow);
   }
   for (int i = 0; kind_ == TroubleKind::busy && i < kLoops; ++i) {
     auto loop = Child::start({"/bin/sh", "-c", "while :; do :; done"}, folder_ + "/loop.log");
@@ -28,7 +28,7 @@ Status Trouble::begin() {
 
 Status Trouble::end() {
   loops_.clear();
-  return std::exchange(narrow_, false) ? bed_->limit_first_site(1) : Status(Unit{});
+  return std::exchange(narrow_, false) ? testbed_->limit_first_site(1) : Status(Unit{});
 }
 
 }  // namespace tw::measure

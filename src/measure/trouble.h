@@ -12,16 +12,16 @@
 
 namespace tw::measure {
 
-class Bed;
+class Testbed;
 
 /// The trouble of `--disturb` that strikes a whole machine or a link, from begin() until end(): two loops
-/// that would each use a core, or the links of the bed's first site at a tenth of their rate. A stopped peer
-/// is the crew's affair (crew.h). It ends with this object at the latest.
+/// that would each use a core, or the links of the testbed's first site at a tenth of their rate. A stopped
+/// peer is the crew's affair (crew.h). It ends with this object at the latest.
 class Trouble {
  public:
-  /// bed: needed for a link.
-  Trouble(TroubleKind kind, std::string folder, const Bed* bed)
-      : kind_(kind), folder_(std::move(folder)), bed_(bed) {}
+  /// testbed: needed for a link.
+  Trouble(TroubleKind kind, std::string folder, const Testbed* testbed)
+      : kind_(kind), folder_(std::move(folder)), testbed_(testbed) {}
 
   Trouble(const Trouble&) = delete;
   Trouble& operator=(const Trouble&) = delete;
@@ -37,7 +37,7 @@ class Trouble {
  private:
   TroubleKind kind_;
   std::string folder_;
-  const Bed* bed_;
+  const Testbed* testbed_;
   std::vector<Child> loops_;
   bool narrow_ = false;
 };

@@ -118,9 +118,10 @@ std::vector<Share> moved(const std::vector<Share>& before, const RangeSet& segme
       pieces.push_back({share.owner, range.first, range.count, share.sealed});
   }
   const std::vector<std::uint64_t> counts = whole(all.count(), parts_of(hands));
-  for (std::size_t heir = 0; heir < hands.size(); ++heir) {
-    const RangeSet part = all.take(counts[heir]);
-    for (const Range& range : part.ranges()) pieces.push_back({hands[heir].peer, range.first, range.count});
+  for (std::size_t successor = 0; successor < hands.size(); ++successor) {
+    const RangeSet part = all.take(counts[successor]);
+    for (const Range& range : part.ranges())
+      pieces.push_back({hands[successor].peer, range.first, range.count});
   }
   std::ranges::sort(pieces, {}, &Share::first);
   std::vector<Share> after;

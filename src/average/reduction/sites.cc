@@ -130,10 +130,10 @@ std::vector<Share> heirs_of(const Plan& before, const std::vector<SitePlan>& sit
         before.sites, [&](const SitePlan& site) { return is_member(site, share.owner); });
     const auto place = static_cast<std::size_t>(was_at - before.sites.begin());
     const bool stays = place < sites.size() && owns(sites[place], share.owner);
-    std::size_t heir = place;
-    while (heir >= sites.size() || sites[heir].shares.empty()) heir = turn++ % sites.size();
+    std::size_t successor = place;
+    while (successor >= sites.size() || sites[successor].shares.empty()) successor = turn++ % sites.size();
     for (std::uint64_t s = share.first; s < share.first + share.count; ++s) {
-      append(roots, {stays ? share.owner : owner_at(sites[heir].shares, s), s, 1, false});
+      append(roots, {stays ? share.owner : owner_at(sites[successor].shares, s), s, 1, false});
     }
   }
   return roots;

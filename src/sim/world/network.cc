@@ -24,9 +24,9 @@ Port& VirtualNetwork::attach(Process& process, Capacity capacity) {
   return *hosts_.back().port;
 }
 
-void VirtualNetwork::take_over(int heir, int former) {
-  host(heir).address = host(former).address;
-  tenants_[static_cast<std::size_t>(host(heir).address)] = heir;
+void VirtualNetwork::take_over(int successor, int former) {
+  host(successor).address = host(former).address;
+  tenants_[static_cast<std::size_t>(host(successor).address)] = successor;
 }
 
 void VirtualNetwork::set_quality(int a, int b, const Quality& quality) {

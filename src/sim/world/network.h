@@ -56,9 +56,9 @@ class VirtualNetwork {
   /// Numbers count from 0.
   Port& attach(Process& process, Capacity capacity);
 
-  /// The address of `former`, whose process is dead, becomes that of `heir`: a peer that dials it reaches
-  /// the heir.
-  void take_over(int heir, int former);
+  /// The address of `former`, whose process is dead, becomes that of `successor`: a peer that dials it
+  /// reaches the successor.
+  void take_over(int successor, int former);
 
   std::string address_of(int port) const { return "peer-" + std::to_string(host(port).address) + ":7000"; }
 

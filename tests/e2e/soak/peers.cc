@@ -25,9 +25,9 @@ std::string end_of(const std::string& text) {
 
 }  // namespace
 
-Peers::Peers(Options options, const Bed& bed, const Disks& disks)
+Peers::Peers(Options options, const Testbed& testbed, const Disks& disks)
     : options_(std::move(options)),
-      bed_(&bed),
+      testbed_(&testbed),
       disks_(&disks),
       history_(kSamplesOfAPeer * options_.members) {}
 
@@ -54,16 +54,16 @@ std::vector<std::string> Peers::words(std::uint64_t id, Place place) const {
                                     "--checkpoints",
                                     fmt::format("{}/checkpoints-{}", disks_->folder(place.host), id),
                                     "--listen",
-                                    bed_->listen_address(place.host, place.slot)};
+                                    testbed_->listen_address(place.host, place.slot)};
   for (std::size_t host = 0; host < options_.members && !places_.empty(); ++host) {
-    const std::string address = bed_->listen_address(host, 0);
+    const std::string address = testbed_->listen_address(host, 0);
     if (place.slot != 0 || host != place.host) words.insert(words.end(), {"--join", address});
   }
   return words;
 }
 
 std::vector<std::string> Peers::enter(std::uint64_t id, Place place, const SteppedClock& clock) const {
-  std::vector<std::string> words = bed_->enter(place.host);
+  std::vector<std::string> words = testbed_->enter(place.host);
   std::vector<std::string> more = clock.enter();
   if (has_time_namespace(id)) {
     const std::string offset_s = std::to_string(1000 * id + 77'777 * launches_);
@@ -108,7 +108,9 @@ bool Peers::can_step_clock(std::uint64_t id) const {
   return SteppedClock::kCanStep && !has_time_namespace(id);
 }
 
-bool Peers::has_time_namespace(std::uint64_t id) const { return id >= kFirstWithNamespace && bed_->is_up(); }
+bool Peers::has_time_namespace(std::uint64_t id) const {
+  return id >= kFirstWithNamespace && testbed_->is_up();
+}
 
 std::vector<std::uint64_t> Peers::ids() const {
   std::vector<std::uint64_t> ids;

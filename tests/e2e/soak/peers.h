@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "e2e/program.h"
-#include "e2e/soak/bed.h"
 #include "e2e/soak/disks.h"
 #include "e2e/soak/history_judge.h"
 #include "e2e/soak/line_judge.h"
 #include "e2e/soak/line_tail.h"
 #include "e2e/soak/stepped_clock.h"
+#include "e2e/soak/testbed.h"
 
 namespace tw::soak {
 
@@ -34,7 +34,7 @@ class Peers {
     std::size_t slot = 0;
   };
 
-  Peers(Options options, const Bed& bed, const Disks& disks);
+  Peers(Options options, const Testbed& testbed, const Disks& disks);
 
   /// Starts `tw bench peer`. The same words each time but for the very first peer of the run, which joins
   /// nobody.
@@ -118,7 +118,7 @@ class Peers {
   void look_at_ends();
 
   Options options_;
-  const Bed* bed_;
+  const Testbed* testbed_;
   const Disks* disks_;
   std::map<std::uint64_t, Place> places_;       ///< of all that ever ran
   std::map<std::string, EventLog> event_logs_;  ///< by path of the first file

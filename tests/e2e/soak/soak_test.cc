@@ -48,17 +48,17 @@ class Soak : public ProgramTest {
     seconds_ = number_from_environment("TW_SOAK_SECONDS", 60);
     seed_ = number_from_environment("TW_SOAK_SEED", std::random_device()());
     begin_ = std::chrono::steady_clock::now();
-    bed_.emplace(path(fmt::format("soak-{}.yaml", getpid())), kHosts);
+    testbed_.emplace(path(fmt::format("soak-{}.yaml", getpid())), kHosts);
     disks_.emplace(path("disks"), kHosts);
     peers_.emplace(
         Peers::Options{.folder = path(""), .token = first_line_of(path("run/token")), .members = kHosts},
-        *bed_, *disks_);
+        *testbed_, *disks_);
     troubles_.emplace(Troubles::Options{.seed = seed_,
                                         .without = names_from_environment("TW_SOAK_WITHOUT"),
                                         .long_lived = {std::begin(kLongLived), std::end(kLongLived)},
                                         .long_ones = seconds_ >= 600,
                                         .say = [this](const std::string& what) { say(what); }},
-                      *peers_, *bed_, *disks_);
+                      *peers_, *testbed_, *disks_);
   }
 
   void TearDown() override {
@@ -66,7 +66,7 @@ class Soak : public ProgramTest {
     troubles_.reset();
     peers_.reset();
     disks_.reset();
-    bed_.reset();  // its file is in the folder
+    testbed_.reset();  // its file is in the folder
     ProgramTest::TearDown();
   }
 
@@ -162,8 +162,8 @@ class Soak : public ProgramTest {
     for (const std::uint64_t id : kLongLived) {
       const std::size_t host = peers_->host_of(id);
       sieges.push_back(
-          std::make_unique<Strangers>(Strangers::Options{.target = bed_->listen_address(host, 0),
-                                                         .netns = bed_->netns((host + 2) % kHosts),
+          std::make_unique<Strangers>(Strangers::Options{.target = testbed_->listen_address(host, 0),
+                                                         .netns = testbed_->netns((host + 2) % kHosts),
                                                          .seed = mix(seed_, id)}));
     }
     return sieges;
@@ -172,11 +172,11 @@ class Soak : public ProgramTest {
   /// Each link has had all the streams that a long round trip asks for, and each watched peer a siege
   /// meanwhile: buffers are as large as they get.
   void stretch_lines() {
-    if (!bed_->is_up() || seconds_ < 600) return;
+    if (!testbed_->is_up() || seconds_ < 600) return;
     say("lines of all hosts: rtt 400ms, and strangers besiege the watched peers, for a while");
     const auto set_all = [&](const std::string& words) {
       for (std::size_t host = 0; host < kHosts; ++host)
-        EXPECT_TRUE(bed_->tell(fmt::format("set {}:all {}", Bed::site(host), words)));
+        EXPECT_TRUE(testbed_->tell(fmt::format("set {}:all {}", Testbed::site(host), words)));
     };
     set_all("rtt 400ms");
     {
@@ -230,7 +230,7 @@ class Soak : public ProgramTest {
 
   std::uint64_t seconds_ = 0, seed_ = 0;
   std::chrono::steady_clock::time_point begin_;
-  std::optional<Bed> bed_;
+  std::optional<Testbed> testbed_;
   std::optional<Disks> disks_;
   std::optional<Peers> peers_;
   std::optional<Troubles> troubles_;
@@ -241,7 +241,7 @@ class Soak : public ProgramTest {
 
 TEST_F(Soak, rounds_go_on_and_are_the_same_everywhere_whatever_is_done_to_the_peers) {
   say(fmt::format("seed {} (again: TW_SOAK_SEED={}), {} s on {}{}", seed_, seed_, seconds_,
-                  bed_->is_up() ? "network namespaces" : "the loopback, where lines stay as they are",
+                  testbed_->is_up() ? "network namespaces" : "the loopback, where lines stay as they are",
                   disks_->can_fill() ? "" : ", disks cannot be filled (no root)"));
   peers_->launch(1, {0, 0});
   ASSERT_TRUE(look_until([&] { return std::filesystem::exists(disks_->folder(0) + "/out/events-1.jsonl"); },

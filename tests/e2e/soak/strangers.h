@@ -14,9 +14,9 @@
 
 namespace tw::soak {
 
-/// Connections of nobody to one listening address, kept up from a host of the bed until the object goes: a
-/// third says nothing, a third a byte now and then, a third sends garbage and hangs up. A thread of its own,
-/// since a network namespace is one thread's.
+/// Connections of nobody to one listening address, kept up from a host of the testbed until the object goes:
+/// a third says nothing, a third a byte now and then, a third sends garbage and hangs up. A thread of its
+/// own, since a network namespace is one thread's.
 class Strangers {
  public:
   struct Options {

@@ -20,8 +20,8 @@ double between(Prng& prng, double least, double most) { return least + (most - l
 
 }  // namespace
 
-Troubles::Troubles(Options options, Peers& peers, const Bed& bed, const Disks& disks)
-    : options_(std::move(options)), peers_(&peers), bed_(&bed), disks_(&disks) {}
+Troubles::Troubles(Options options, Peers& peers, const Testbed& testbed, const Disks& disks)
+    : options_(std::move(options)), peers_(&peers), testbed_(&testbed), disks_(&disks) {}
 
 void Troubles::disturb() {
   constexpr int kDraws = 6;
@@ -161,7 +161,7 @@ bool Troubles::step_wall(Prng& prng) {
 }
 
 bool Troubles::join(Prng& prng) {
-  const std::size_t host = prng.below(bed_->hosts());
+  const std::size_t host = prng.below(testbed_->hosts());
   if (is_open(Kind::join) || is_bad(host)) return false;
   const std::uint64_t id = ++last_guest_;
   peers_->launch(id, {host, kGuestSlot});
@@ -176,7 +176,7 @@ bool Troubles::join(Prng& prng) {
           if (peers_->is_settled(id)) leaves ? peers_->dismiss(id) : peers_->kill(id);
           return !peers_->runs(id) && !peers_->is_leaving(id);
         }},
-       fmt::format("peer {} joins on host {}; it is to {} later", id, Bed::site(host),
+       fmt::format("peer {} joins on host {}; it is to {} later", id, Testbed::site(host),
                    leaves ? "leave" : "be killed"));
   return true;
 }
@@ -185,35 +185,35 @@ bool Troubles::join(Prng& prng) {
 // ------------------------------------------------------------------------------------------------------
 
 bool Troubles::cut(Prng& prng) {
-  const std::size_t host = prng.below(bed_->hosts());
-  if (!bed_->is_up() || has_line_trouble(host) || !may_lose(peers_at(host))) return false;
+  const std::size_t host = prng.below(testbed_->hosts());
+  if (!testbed_->is_up() || has_line_trouble(host) || !may_lose(peers_at(host))) return false;
   const bool is_long = options_.long_ones && prng.chance(0.15);
   const double seconds = is_long ? between(prng, 25, 45) : between(prng, 0.5, 9);
-  const std::string pair = Bed::site(host) + ":all";
-  if (!bed_->tell("set " + pair + " outage on")) return false;
+  const std::string pair = Testbed::site(host) + ":all";
+  if (!testbed_->tell("set " + pair + " outage on")) return false;
   open({Kind::cut,
         after(seconds),
         {host},
         {},
-        [this, pair] { return bed_->tell("set " + pair + " outage off"); }},
-       fmt::format("cut host {} off for {:.1f} s", Bed::site(host), seconds));
+        [this, pair] { return testbed_->tell("set " + pair + " outage off"); }},
+       fmt::format("cut host {} off for {:.1f} s", Testbed::site(host), seconds));
   return true;
 }
 
 bool Troubles::cut_pair(Prng& prng) {
-  const std::size_t one = prng.below(bed_->hosts());
-  const std::size_t other = (one + 1 + prng.below(bed_->hosts() - 1)) % bed_->hosts();
+  const std::size_t one = prng.below(testbed_->hosts());
+  const std::size_t other = (one + 1 + prng.below(testbed_->hosts() - 1)) % testbed_->hosts();
   auto both = peers_at(one);
   both.merge(peers_at(other));
-  if (!bed_->is_up() || has_line_trouble(one) || has_line_trouble(other) || !may_lose(both)) return false;
-  const std::string pair = Bed::site(one) + ":" + Bed::site(other);
+  if (!testbed_->is_up() || has_line_trouble(one) || has_line_trouble(other) || !may_lose(both)) return false;
+  const std::string pair = Testbed::site(one) + ":" + Testbed::site(other);
   const std::string way = prng.chance(0.5) ? " --one-way" : "";
-  if (!bed_->tell(fmt::format("set {} outage on{}", pair, way))) return false;
+  if (!testbed_->tell(fmt::format("set {} outage on{}", pair, way))) return false;
   open({Kind::cut_pair,
         after(between(prng, 0.5, 12)),
         {one, other},
         {},
-        [this, pair] { return bed_->tell("set " + pair + " outage off"); }},
+        [this, pair] { return testbed_->tell("set " + pair + " outage off"); }},
        fmt::format("cut {}{}", pair, way));
   return true;
 }
@@ -224,28 +224,28 @@ bool Troubles::slow_line(Prng& prng) {
       {"bandwidth 20mbit", "bandwidth 1gbit"},
       {"rtt 400ms", "rtt 20ms"},
       {"jitter 80ms", "jitter 0ms"}};
-  const std::size_t host = prng.below(bed_->hosts());
+  const std::size_t host = prng.below(testbed_->hosts());
   const auto slow = std::count_if(open_.begin(), open_.end(),
                                   [](const Trouble& trouble) { return trouble.kind == Kind::slow_line; });
-  if (!bed_->is_up() || has_line_trouble(host) || slow >= kMostSlow) return false;
+  if (!testbed_->is_up() || has_line_trouble(host) || slow >= kMostSlow) return false;
   const auto& [bad, good] = kChanges[prng.below(kChanges.size())];
-  const std::string pair = Bed::site(host) + ":all ";
-  if (!bed_->tell("set " + pair + bad)) return false;
+  const std::string pair = Testbed::site(host) + ":all ";
+  if (!testbed_->tell("set " + pair + bad)) return false;
   open({Kind::slow_line,
         after(between(prng, 2, 20)),
         {host},
         {},
-        [this, words = "set " + pair + good] { return bed_->tell(words); }},
-       fmt::format("lines of host {}: {}", Bed::site(host), bad));
+        [this, words = "set " + pair + good] { return testbed_->tell(words); }},
+       fmt::format("lines of host {}: {}", Testbed::site(host), bad));
   return true;
 }
 
 bool Troubles::besiege(Prng& prng) {
   if (strangers_) return false;
-  const std::size_t host = prng.below(bed_->hosts());
-  const std::size_t from = (host + 1 + prng.below(bed_->hosts() - 1)) % bed_->hosts();
+  const std::size_t host = prng.below(testbed_->hosts());
+  const std::size_t from = (host + 1 + prng.below(testbed_->hosts() - 1)) % testbed_->hosts();
   strangers_ = std::make_unique<Strangers>(Strangers::Options{
-      .target = bed_->listen_address(host, 0), .netns = bed_->netns(from), .seed = prng.next()});
+      .target = testbed_->listen_address(host, 0), .netns = testbed_->netns(from), .seed = prng.next()});
   open({Kind::siege,
         after(between(prng, 4, 20)),
         {},
@@ -255,12 +255,12 @@ bool Troubles::besiege(Prng& prng) {
           strangers_.reset();
           return true;
         }},
-       fmt::format("strangers besiege host {} from {}", Bed::site(host), Bed::site(from)));
+       fmt::format("strangers besiege host {} from {}", Testbed::site(host), Testbed::site(from)));
   return true;
 }
 
 bool Troubles::fill_disk(Prng& prng) {
-  const std::size_t host = prng.below(bed_->hosts());
+  const std::size_t host = prng.below(testbed_->hosts());
   if (!disks_->can_fill() || is_open(Kind::full_disk)) return false;
   const auto there = peers_at(host);
   const bool begun = std::all_of(there.begin(), there.end(), [&](auto id) { return peers_->is_settled(id); });
@@ -273,7 +273,7 @@ bool Troubles::fill_disk(Prng& prng) {
           disks_->free(host);
           return true;
         }},
-       fmt::format("the disk of host {} is full", Bed::site(host)));
+       fmt::format("the disk of host {} is full", Testbed::site(host)));
   return true;
 }
 

@@ -49,7 +49,7 @@ class Troubles {
     std::function<void(const std::string&)> say;
   };
 
-  Troubles(Options options, Peers& peers, const Bed& bed, const Disks& disks);
+  Troubles(Options options, Peers& peers, const Testbed& testbed, const Disks& disks);
 
   /// The next thing of the seed's list. What cannot be done now is passed over.
   void disturb();
@@ -112,7 +112,7 @@ class Troubles {
 
   Options options_;
   Peers* peers_;
-  const Bed* bed_;
+  const Testbed* testbed_;
   const Disks* disks_;
   std::vector<Trouble> open_;
   std::map<std::uint64_t, Round> trusted_from_;  ///< by peer that was out: a round that it must have decided

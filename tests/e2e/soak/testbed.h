@@ -9,13 +9,13 @@ namespace tw::soak {
 
 /// The hosts of a soak, one to a site: network namespaces joined by tw-wan where this process may have them,
 /// else the loopback, where lines cannot be changed. Removed with the object.
-class Bed {
+class Testbed {
  public:
   /// The topology is written to `file`.
-  Bed(std::string file, std::size_t hosts);
-  ~Bed();
-  Bed(const Bed&) = delete;
-  Bed& operator=(const Bed&) = delete;
+  Testbed(std::string file, std::size_t hosts);
+  ~Testbed();
+  Testbed(const Testbed&) = delete;
+  Testbed& operator=(const Testbed&) = delete;
 
   bool is_up() const { return is_up_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/rivals.h"
+#include "measure/baselines.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -19,15 +19,16 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr Duration kLookAtRivalEvery = std::chrono::milliseconds(5);
+constexpr Duration kLookAtBaselineEvery = std::chrono::milliseconds(5);
 
-Words task_words(const RivalTask& task) {
+Words task_words(const BaselineTask& task) {
   return {"--peers",  std::to_string(task.hosts.size()),          "--bytes", std::to_string(task.bytes),
           "--rounds", std::to_string(task.warm_up + task.rounds), "--board", task.folder + "/board"};
 }
 
 /// A command for each rank, with the words that lead to its host.
-std::vector<Words> rank_commands(const std::string& program, const RivalTask& task, const Words& algorithm) {
+std::vector<Words> rank_commands(const std::string& program, const BaselineTask& task,
+                                 const Words& algorithm) {
   Words more = task_words(task);
   more.insert(more.end(), algorithm.begin(), algorithm.end());
   std::vector<Words> commands;
@@ -43,7 +44,7 @@ std::vector<Words> rank_commands(const std::string& program, const RivalTask& ta
 }
 
 /// With what mpirun gets to a host: "agent ADDRESS COMMAND".
-Result<std::string> write_agent(const RivalTask& task) {
+Result<std::string> write_agent(const BaselineTask& task) {
   const std::string path = task.folder + "/agent";
   std::ofstream file(path);
   file << "#!/bin/sh\naddress=$1\nshift\ncase $address in\n";
@@ -56,9 +57,9 @@ Result<std::string> write_agent(const RivalTask& task) {
   return path;
 }
 
-/// One mpirun for all ranks; on a bed it runs on the first host. --bind-to none: with more ranks than cores;
-/// yield: ranks that wait leave the core to others.
-Result<std::vector<Words>> mpi_commands(const std::string& program, const RivalTask& task) {
+/// One mpirun for all ranks; on a testbed it runs on the first host. --bind-to none: with more ranks than
+/// cores; yield: ranks that wait leave the core to others.
+Result<std::vector<Words>> mpi_commands(const std::string& program, const BaselineTask& task) {
   const Host& first = task.hosts.front();
   Words words = first.enter;
   words.insert(words.end(),
@@ -83,17 +84,17 @@ Result<std::vector<Words>> mpi_commands(const std::string& program, const RivalT
   return std::vector<Words>{words};
 }
 
-Result<std::vector<Words>> commands_of(const std::string& rival, const std::string& program,
-                                       const RivalTask& task) {
-  if (rival == "openmpi") return mpi_commands(program, task);
-  if (rival == "butterfly") return rank_commands(program, task, {});
-  return rank_commands(program, task, {"--algorithm", rival == "gloo-ring" ? "ring_chunked" : "default"});
+Result<std::vector<Words>> commands_of(const std::string& baseline, const std::string& program,
+                                       const BaselineTask& task) {
+  if (baseline == "openmpi") return mpi_commands(program, task);
+  if (baseline == "butterfly") return rank_commands(program, task, {});
+  return rank_commands(program, task, {"--algorithm", baseline == "gloo-ring" ? "ring_chunked" : "default"});
 }
 
 Status until(std::vector<Child>& ranks, const std::string& what, const std::function<bool()>& holds) {
   bool failed = false;
   const auto fails = [](Child& rank) { return rank.ending().value_or(0) != 0; };
-  const Status in_time = wait_until(what, kLookAtRivalEvery, [&] {
+  const Status in_time = wait_until(what, kLookAtBaselineEvery, [&] {
     failed = std::any_of(ranks.begin(), ranks.end(), fails);
     return failed || holds();
   });
@@ -101,7 +102,7 @@ Status until(std::vector<Child>& ranks, const std::string& what, const std::func
   return in_time;
 }
 
-Status race(std::vector<Child>& ranks, const RivalTask& task, Board& board) {
+Status race(std::vector<Child>& ranks, const BaselineTask& task, Board& board) {
   for (int round = 1; round <= task.warm_up + task.rounds + 1; ++round) {  // the last: to end together
     const auto turn = static_cast<std::uint32_t>(round);
     const auto ready = [&] {
@@ -118,8 +119,8 @@ Status race(std::vector<Child>& ranks, const RivalTask& task, Board& board) {
   });
 }
 
-RivalTimes times_on(const Board& board, const RivalTask& task) {
-  RivalTimes times;
+BaselineTimes times_on(const Board& board, const BaselineTask& task) {
+  BaselineTimes times;
   for (int round = task.warm_up + 1; round <= task.warm_up + task.rounds; ++round) {
     Stamp all = board.of[0][round];
     for (std::size_t rank = 1; rank < task.hosts.size(); ++rank) {
@@ -134,21 +135,21 @@ RivalTimes times_on(const Board& board, const RivalTask& task) {
 
 }  // namespace
 
-Result<std::string> rival_program(const std::string& rival) {
-  const std::string name = rival == "openmpi"     ? "bench_mpi_reduce"
-                           : rival == "butterfly" ? "bench_butterfly_reduce"
-                                                  : "bench_gloo_reduce";
+Result<std::string> baseline_program(const std::string& baseline) {
+  const std::string name = baseline == "openmpi"     ? "bench_mpi_reduce"
+                           : baseline == "butterfly" ? "bench_butterfly_reduce"
+                                                     : "bench_gloo_reduce";
   const std::string path = std::filesystem::path(own_path()).parent_path() / "bench" / name;
   if (access(path.c_str(), X_OK) == 0) return path;
-  return Error{fmt::format("--vs {}: there is no {}; build it with: make bench", rival, path)};
+  return Error{fmt::format("--vs {}: there is no {}; build it with: make bench", baseline, path)};
 }
 
-Result<RivalTimes> run_rival(const std::string& rival, const RivalTask& task) {
-  const auto program = rival_program(rival);
+Result<BaselineTimes> run_baseline(const std::string& baseline, const BaselineTask& task) {
+  const auto program = baseline_program(baseline);
   if (!program) return program.error();
   auto board = map_board(task.folder + "/board");
   if (!board) return board.error();
-  const auto commands = commands_of(rival, program.value(), task);
+  const auto commands = commands_of(baseline, program.value(), task);
   if (!commands) return commands.error();
   const std::string output = task.folder + "/ranks.log";
   std::vector<Child> ranks;
@@ -159,7 +160,7 @@ Result<RivalTimes> run_rival(const std::string& rival, const RivalTask& task) {
   }
   if (const Status raced = race(ranks, task, *board.value()); !raced) {
     if (interrupted()) return raced.error();
-    return Error{fmt::format("{}: {}: {}", rival, raced.error().message, last_words(output))};
+    return Error{fmt::format("{}: {}: {}", baseline, raced.error().message, last_words(output))};
   }
   return times_on(*board.value(), task);
 }

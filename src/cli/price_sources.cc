@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/market_at_hand.h"
+#include "cli/price_sources.h"
 
 #include <fmt/format.h>
 
@@ -84,7 +84,7 @@ Status add_interruptions(const fs::path& folder, std::vector<Offer>& offers) {
   return Unit{};
 }
 
-Status add_catalog(const std::string& cloud, const FoundFile& file, MarketAtHand& market) {
+Status add_catalog(const std::string& cloud, const FoundFile& file, PriceSources& market) {
   const auto text = read_text("--catalog", file.path);
   if (!text) return text.error();
   auto read = read_skypilot(cloud, {{file.path, text.value(), file.as_of_unix_s}});
@@ -102,7 +102,7 @@ Status add_catalog(const std::string& cloud, const FoundFile& file, MarketAtHand
   return Unit{};
 }
 
-Status add_own(const std::string& file, MarketAtHand& market) {
+Status add_own(const std::string& file, PriceSources& market) {
   const auto text = read_text("--offers", file);
   if (!text) return text.error();
   const auto offers = read_offers({file, text.value(), written_unix_s(file)});
@@ -112,7 +112,7 @@ Status add_own(const std::string& file, MarketAtHand& market) {
   return Unit{};
 }
 
-void add_built_in(MarketAtHand& market, const std::set<std::string>& clouds) {
+void add_built_in(PriceSources& market, const std::set<std::string>& clouds) {
   int added = 0;
   for (const Offer& offer : built_in_offers()) {
     if (clouds.contains(offer.provider)) continue;
@@ -145,8 +145,8 @@ Result<std::string> read_text(const std::string& option, const std::string& file
   return text;
 }
 
-Result<MarketAtHand> market_at_hand(const MarketArguments& arguments) {
-  MarketAtHand market;
+Result<PriceSources> price_sources(const MarketArguments& arguments) {
+  PriceSources market;
   for (const std::string& file : arguments.offers)
     if (Status added = add_own(file, market); !added) return added.error();
   const auto found = find_catalogs(arguments.catalog);

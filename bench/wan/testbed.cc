@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wan/bed.h"
+#include "wan/testbed.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -28,16 +28,16 @@ bool is_file_at(const Fd& file, const std::string& path) {
   return fstat(file.get(), &held) == 0 && stat(path.c_str(), &there) == 0 && held.st_ino == there.st_ino;
 }
 
-std::set<std::string> all_beds() {
-  std::set<std::string> beds;
+std::set<std::string> all_testbeds() {
+  std::set<std::string> testbeds;
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator(kRunFolder, failed))
-    beds.insert(entry.path().filename().string());
+    testbeds.insert(entry.path().filename().string());
   for (const std::string& netns : netns_names(kNetnsPrefix)) {
     const std::size_t end = netns.find('.', kNetnsPrefix.size());
-    beds.insert(netns.substr(kNetnsPrefix.size(), end - kNetnsPrefix.size()));
+    testbeds.insert(netns.substr(kNetnsPrefix.size(), end - kNetnsPrefix.size()));
   }
-  return beds;
+  return testbeds;
 }
 
 /// A namespace may choose among what the host allows to all; the host's own choice is left alone.
@@ -67,7 +67,7 @@ Status set_limits(const Topology& topology, const Site& site) {
   return write_sysctl("ipv4/tcp_congestion_control", topology.congestion);
 }
 
-Result<Tun> build_host(const Topology& topology, const Host& host, const BedPlace& place) {
+Result<Tun> build_host(const Topology& topology, const Host& host, const TestbedPlace& place) {
   if (auto made = create_netns(place.netns(host)); !made) return made.error();
   const auto inside = open_netns(place.netns(host));
   if (!inside) return inside.error();
@@ -80,7 +80,7 @@ Result<Tun> build_host(const Topology& topology, const Host& host, const BedPlac
 }
 
 /// Names for `exec`: a site's name is its first host's.
-Status write_hosts_file(const Topology& topology, const BedPlace& place) {
+Status write_hosts_file(const Topology& topology, const TestbedPlace& place) {
   std::ofstream file(place.hosts_file());
   file << "127.0.0.1 localhost\n";
   for (const Host& host : topology.hosts()) {
@@ -95,7 +95,7 @@ Status write_hosts_file(const Topology& topology, const BedPlace& place) {
 
 }  // namespace
 
-Result<std::optional<Fd>> lock_bed(const BedPlace& place) {
+Result<std::optional<Fd>> lock_testbed(const TestbedPlace& place) {
   for (;;) {
     std::error_code failed;
     fs::create_directories(place.folder(), failed);
@@ -110,7 +110,7 @@ Result<std::optional<Fd>> lock_bed(const BedPlace& place) {
   }
 }
 
-Status remove_bed(const BedPlace& place) {
+Status remove_testbed(const TestbedPlace& place) {
   if (auto removed = remove_netns(netns_names(place.netns_prefix())); !removed) return removed;
   std::error_code failed;
   fs::remove_all(place.folder(), failed);
@@ -118,35 +118,35 @@ Status remove_bed(const BedPlace& place) {
   return Unit{};
 }
 
-Result<std::vector<std::string>> remove_dead_beds() {
+Result<std::vector<std::string>> remove_dead_testbeds() {
   std::vector<std::string> removed;
-  for (const std::string& bed : all_beds()) {
-    const BedPlace place{bed};
-    const auto lock = lock_bed(place);
+  for (const std::string& testbed : all_testbeds()) {
+    const TestbedPlace place{testbed};
+    const auto lock = lock_testbed(place);
     if (!lock) return lock.error();
     if (!lock.value()) continue;
-    if (auto done = remove_bed(place); !done) return done.error();
-    removed.push_back(bed);
+    if (auto done = remove_testbed(place); !done) return done.error();
+    removed.push_back(testbed);
   }
   return removed;
 }
 
-Result<Bed> build_bed(const Topology& topology, const BedPlace& place) {
+Result<Testbed> build_testbed(const Topology& topology, const TestbedPlace& place) {
   const auto outside = current_netns();
   if (!outside) return outside.error();
   if (auto allowed = allow_congestion(topology.congestion); !allowed) return allowed.error();
-  Bed bed{.tuns = {}, .kernel_nics = true};
+  Testbed testbed{.tuns = {}, .kernel_nics = true};
   for (const Host& host : topology.hosts()) {
     auto tun = build_host(topology, host, place);
     const double rate = topology.sites[host.site].nic_up_bit_s;
     // Kernels without tbf are fine: the box has queues of its own.
-    if (tun && rate != kUnlimited && !limit_nic(rate)) bed.kernel_nics = false;
+    if (tun && rate != kUnlimited && !limit_nic(rate)) testbed.kernel_nics = false;
     if (auto back = enter_netns(outside.value()); !back) return back.error();
     if (!tun) return tun.error();
-    bed.tuns.push_back(std::move(tun).value());
+    testbed.tuns.push_back(std::move(tun).value());
   }
   if (auto written = write_hosts_file(topology, place); !written) return written.error();
-  return bed;
+  return testbed;
 }
 
 }  // namespace tw::wan

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "base/result.h"
-#include "measure/bed.h"
+#include "measure/testbed.h"
 
 namespace tw::measure {
 
 /// The collectives that tradewind is compared with: programs of bench/, beside this one where it was built.
-inline constexpr std::array<const char*, 4> kRivals = {"gloo", "gloo-ring", "openmpi", "butterfly"};
+inline constexpr std::array<const char*, 4> kBaselines = {"gloo", "gloo-ring", "openmpi", "butterfly"};
 
-struct RivalTask {
+struct BaselineTask {
   std::vector<Host> hosts;  ///< a rank on each
   std::uint64_t bytes = 0;
   int warm_up = 0;
@@ -23,15 +23,15 @@ struct RivalTask {
 };
 
 /// Times of each round, from the first rank that begins to the last that has the sum, and CPU of all ranks.
-struct RivalTimes {
+struct BaselineTimes {
   std::vector<double> seconds;
   std::vector<double> cpu_s;
 };
 
 /// An error when a program is not there, with how to build it.
-Result<std::string> rival_program(const std::string& rival);
+Result<std::string> baseline_program(const std::string& baseline);
 
 /// Errors: what a rank printed last, or a sum that is wrong.
-Result<RivalTimes> run_rival(const std::string& rival, const RivalTask& task);
+Result<BaselineTimes> run_baseline(const std::string& baseline, const BaselineTask& task);
 
 }  // namespace tw::measure

@@ -19,14 +19,14 @@ struct Host {
   std::string site{};  ///< empty: one of its own
 };
 
-/// Between two sites of a bed.
+/// Between two sites of a testbed.
 struct SiteLink {
   std::string from, to;
   double bit_s = 0;  ///< its own rate, or that of a host where it has none
 };
 
-/// What `tw-wan TOPOLOGY show` tells of a bed, of its first hosts.
-struct BedPlan {
+/// What `tw-wan TOPOLOGY show` tells of a testbed, of its first hosts.
+struct TestbedPlan {
   std::string name;
   std::string about;
   double scale = 1;             ///< by which all its rates are divided
@@ -36,11 +36,11 @@ struct BedPlan {
   std::vector<Hand> fences;     ///< of their sites towards each other: what goes in and out of one together
 };
 
-/// The bed of a topology, with as many of its hosts as wanted, 0 for all. An error when it has fewer.
-Result<BedPlan> parse_bed(const std::string& show_json, std::size_t hosts);
+/// The testbed of a topology, with as many of its hosts as wanted, 0 for all. An error when it has fewer.
+Result<TestbedPlan> parse_testbed(const std::string& show_json, std::size_t hosts);
 
-/// The seconds below which no averaging of so many wire bytes a vector can come on this bed.
-double bound_seconds(std::uint64_t wire_bytes, const BedPlan& plan);
+/// The seconds below which no averaging of so many wire bytes a vector can come on this testbed.
+double bound_seconds(std::uint64_t wire_bytes, const TestbedPlan& plan);
 
 /// How the box fared that carries the packets.
 struct BoxReport {
@@ -50,19 +50,20 @@ struct BoxReport {
 
 Result<BoxReport> parse_box(const std::string& status_json);
 
-/// A bed of `tw-wan`, up as long as this object lives.
-class Bed {
+/// A testbed of `tw-wan`, up as long as this object lives.
+class Testbed {
  public:
   /// `topology`: a file, or the name of one that ships.
-  static Result<Bed> up(const std::string& topology, std::size_t hosts);
+  static Result<Testbed> up(const std::string& topology, std::size_t hosts);
 
-  Bed(Bed&& other) noexcept : topology_(std::exchange(other.topology_, {})), plan_(std::move(other.plan_)) {}
+  Testbed(Testbed&& other) noexcept
+      : topology_(std::exchange(other.topology_, {})), plan_(std::move(other.plan_)) {}
 
-  Bed(const Bed&) = delete;
-  Bed& operator=(Bed&&) = delete;
-  ~Bed();
+  Testbed(const Testbed&) = delete;
+  Testbed& operator=(Testbed&&) = delete;
+  ~Testbed();
 
-  const BedPlan& plan() const { return plan_; }
+  const TestbedPlan& plan() const { return plan_; }
 
   /// With enter.
   std::vector<Host> hosts() const;
@@ -73,10 +74,10 @@ class Bed {
   Status limit_first_site(double share) const;
 
  private:
-  Bed(std::string topology, BedPlan plan) : topology_(std::move(topology)), plan_(std::move(plan)) {}
+  Testbed(std::string topology, TestbedPlan plan) : topology_(std::move(topology)), plan_(std::move(plan)) {}
 
   std::string topology_;
-  BedPlan plan_;
+  TestbedPlan plan_;
 };
 
 }  // namespace tw::measure

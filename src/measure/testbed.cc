@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/bed.h"
+#include "measure/testbed.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 namespace tw::measure {
 namespace {
 
-constexpr Duration kLookAtBedEvery = std::chrono::milliseconds(5);
+constexpr Duration kLookAtTestbedEvery = std::chrono::milliseconds(5);
 
 std::string wan_program() { return std::filesystem::path(own_path()).parent_path() / "tw-wan"; }
 
@@ -31,45 +31,45 @@ Result<std::string> ask_wan(const std::string& topology, const std::vector<std::
   command.insert(command.end(), words.begin(), words.end());
   auto child = Child::start(command, output);
   if (!child) return child.error();
-  // Takes a second or two; an interrupt comes after it, so that no bed is left.
-  while (!child.value().ending()) std::this_thread::sleep_for(kLookAtBedEvery);
+  // Takes a second or two; an interrupt comes after it, so that no testbed is left.
+  while (!child.value().ending()) std::this_thread::sleep_for(kLookAtTestbedEvery);
   if (child.value().ending() != 0) return Error{"--wan: " + last_words(output)};
   return whole_file(output);
 }
 
 }  // namespace
 
-double bound_seconds(std::uint64_t wire_bytes, const BedPlan& plan) {
+double bound_seconds(std::uint64_t wire_bytes, const TestbedPlan& plan) {
   const double by_cards = tw::bound_seconds(wire_bytes, plan.cards);
   return plan.fences.size() < 2 ? by_cards : std::max(by_cards, tw::bound_seconds(wire_bytes, plan.fences));
 }
 
-Result<Bed> Bed::up(const std::string& topology, std::size_t hosts) {
+Result<Testbed> Testbed::up(const std::string& topology, std::size_t hosts) {
   const auto shown = ask_wan(topology, {"show"});
   if (!shown) return shown.error();
-  auto plan = parse_bed(shown.value(), hosts);
+  auto plan = parse_testbed(shown.value(), hosts);
   if (!plan) return plan.error();
   if (const auto built = ask_wan(topology, {"up"}); !built) return built.error();
-  return Bed(topology, std::move(plan).value());
+  return Testbed(topology, std::move(plan).value());
 }
 
-Bed::~Bed() {
+Testbed::~Testbed() {
   if (!topology_.empty()) (void)ask_wan(topology_, {"down"});
 }
 
-std::vector<Host> Bed::hosts() const {
+std::vector<Host> Testbed::hosts() const {
   std::vector<Host> hosts = plan_.hosts;
   for (Host& host : hosts) host.enter = {wan_program(), topology_, "exec", host.name};
   return hosts;
 }
 
-Result<BoxReport> Bed::box() const {
+Result<BoxReport> Testbed::box() const {
   const auto status = ask_wan(topology_, {"status", "--json"});
   if (!status) return status.error();
   return parse_box(status.value());
 }
 
-Status Bed::limit_first_site(double share) const {
+Status Testbed::limit_first_site(double share) const {
   for (const SiteLink& link : plan_.links) {
     const std::string rate = fmt::format("{:.0f}kbit", share * link.bit_s / 1000);
     const auto set = ask_wan(topology_, {"set", link.from + ":" + link.to, "bandwidth", rate});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "e2e/soak/bed.h"
+#include "e2e/soak/testbed.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ std::string program() { return std::filesystem::path(TW_PROGRAM).parent_path().s
 
 }  // namespace
 
-Bed::Bed(std::string file, std::size_t hosts) : file_(std::move(file)), hosts_(hosts) {
+Testbed::Testbed(std::string file, std::size_t hosts) : file_(std::move(file)), hosts_(hosts) {
   std::ofstream topology(file_);
   topology << "about: sites for a soak\nsites:\n";
   for (std::size_t host = 0; host < hosts; ++host)
@@ -28,27 +28,27 @@ Bed::Bed(std::string file, std::size_t hosts) : file_(std::move(file)), hosts_(h
   is_up_ = tell("up");
 }
 
-Bed::~Bed() {
+Testbed::~Testbed() {
   if (is_up_) tell("down");
 }
 
-std::string Bed::listen_address(std::size_t host, std::size_t slot) const {
+std::string Testbed::listen_address(std::size_t host, std::size_t slot) const {
   if (is_up_) return fmt::format("10.77.{}.1:{}", host + 1, 7100 + slot);
   const unsigned range = static_cast<unsigned>(getpid()) % kRanges;
   return fmt::format("127.0.0.1:{}", kFirstPort + range * kPortsOfAProcess + 10 * slot + host);
 }
 
-std::vector<std::string> Bed::enter(std::size_t host) const {
+std::vector<std::string> Testbed::enter(std::size_t host) const {
   if (!is_up_) return {};
   return {program(), file_, "exec", site(host)};
 }
 
-std::string Bed::netns(std::size_t host) const {
+std::string Testbed::netns(std::size_t host) const {
   if (!is_up_) return {};
   return fmt::format("tw-wan.{}.{}", std::filesystem::path(file_).stem().string(), site(host));
 }
 
-bool Bed::tell(const std::string& words) const {
+bool Testbed::tell(const std::string& words) const {
   return std::system(fmt::format("{} {} {} > {}.txt 2>&1", program(), file_, words, file_).c_str()) == 0;
 }
 

@@ -22,7 +22,7 @@ struct MarketArguments {
 
 void describe_market(CLI::App& command, MarketArguments& arguments);
 
-struct MarketAtHand {
+struct PriceSources {
   std::vector<Offer> offers;
   std::vector<std::string> sources;   ///< "FILE: 12 offers of 3 days ago"
   std::vector<std::string> left_out;  ///< rows of catalogs that are no offers, and why
@@ -30,7 +30,7 @@ struct MarketAtHand {
 
 /// Own offers; for each cloud the newest of its catalogs in ~/.sky/catalogs and in catalog_folder(); and the
 /// built-in prices for providers of which there is nothing else.
-Result<MarketAtHand> market_at_hand(const MarketArguments& arguments);
+Result<PriceSources> price_sources(const MarketArguments& arguments);
 
 /// The built-in network, and before it the rows of a file (--profile), unless its name is empty.
 Result<NetworkProfile> network_at_hand(const std::string& file);
