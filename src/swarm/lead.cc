@@ -407,7 +407,8 @@ void Lead::step(Instant now) {
   now_ = now;
   if (stage() == Stage::decided) return;
   if (stage() == Stage::preparing) ask_for_promises();
-  if (quorum_present_) {
+  const bool most_can_decide = quorum_present_ && !proposer_.lacks_mean();
+  if (most_can_decide) {
     no_quorum_since_ = kNever;
   } else if (no_quorum_since_ == kNever) {
     no_quorum_since_ = now;
@@ -431,6 +432,7 @@ Wait Lead::wait_for_majority() const {
   for (const Member& m : head_.members) {
     if (!counts(m.peer) || !seated(m.peer)) wait.peers.push_back(m.peer);
   }
+  if (wait.peers.empty()) wait.peers = {options_.self.peer};
   wait.round = head_.round;
   const Duration waited = no_quorum_since_ == kNever ? Duration{} : now_ - no_quorum_since_;
   wait.left = options_.patience - waited;
@@ -472,7 +474,8 @@ Wait Lead::wait_for_work() const {
 
 Wait Lead::waiting() const {
   if (resigned() || stage() == Stage::decided) return {};
-  if (!quorum_present_ && !minority_) return wait_for_majority();
+  const bool most_can_decide = quorum_present_ && !proposer_.lacks_mean();
+  if (!most_can_decide && !minority_) return wait_for_majority();
   if (stage() == Stage::open) return wait_for_work();
   Wait wait{Wait::Kind::votes, {}, head_.round + 1, ballot()};
   if (stage() == Stage::preparing) {
