@@ -421,6 +421,8 @@ void Lead::step(Instant now) {
   if (nobody_works()) {
     proposer_.resign();
   }  // a new ballot asks everybody once more
+  const bool is_of_few = stage() == Stage::proposed && proposed()->draft.minority && !finishes();
+  if (is_of_few && most_can_decide) proposer_.resign();  // a majority is back, and decides without a mark
   minority_ = no_quorum_since_ != kNever && now - no_quorum_since_ >= options_.patience;
   judge_complaints();
   give_up_on_hung_peers();

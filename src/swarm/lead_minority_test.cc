@@ -113,5 +113,15 @@ TEST(LeadMinority, gives_up_a_plan_whose_mean_is_lost_when_its_patience_ends) {
   EXPECT_TRUE(council.lead.committed()->minority);
 }
 
+TEST(LeadMinority, ends_with_the_minority) {
+  Council council;
+  for (const std::uint64_t id : {2, 3}) council.lose(id);
+  council.after(11s);
+  EXPECT_TRUE(council.work_until_called().draft.minority);
+  council.link(2);
+  council.after(100ms);
+  EXPECT_TRUE(council.lead.resigned()) << "a majority is here, and decides without a mark";
+}
+
 }  // namespace
 }  // namespace tw
