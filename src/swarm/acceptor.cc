@@ -33,6 +33,7 @@ Acceptor::Answer Acceptor::answer(const std::vector<Member>& members, const Memb
 void Acceptor::promise(Ballot ballot) { promised_ = std::max(promised_, ballot); }
 
 Promise Acceptor::word(Ballot ballot, Progress progress) const {
+  if (accepted_) progress.called = keeps_accepted_;
   return {ballot, std::move(progress), plan_, accepted_};
 }
 
@@ -56,6 +57,7 @@ void Acceptor::complete(const Digest& mean) {
 std::optional<Vote> Acceptor::vote() {
   if (stage_ != Stage::complete || plan_->ballot < promised_) return std::nullopt;
   accepted_ = Accepted{*plan_, *mean_};
+  keeps_accepted_ = true;
   return Vote{plan_->draft.round, plan_->ballot, plan_->version, *mean_};
 }
 
@@ -69,6 +71,7 @@ std::optional<Record> Acceptor::expected() const {
 void Acceptor::begin_round(bool again) {
   if (!again) *this = Acceptor();
   mean_.reset();
+  keeps_accepted_ = false;
   if (plan_) enter(Stage::again);
 }
 

@@ -48,7 +48,8 @@ class Acceptor {
   /// Prepare: from now on no lower ballot is followed.
   void promise(Ballot ballot);
 
-  /// The answer to the Prepare of this ballot, once it is promised.
+  /// The answer to the Prepare of this ballot, once it is promised. It says in progress.called whether the
+  /// mean that was voted for is still here.
   Promise word(Ballot ballot, Progress progress) const;
 
   /// A plan of a leader that is followed: true when it replaces the present one.
@@ -85,7 +86,8 @@ class Acceptor {
   std::optional<Plan> plan_;
   std::optional<Digest> mean_;  // of plan_
   std::optional<Accepted> accepted_;
-  std::optional<Ballot> led_;  // highest that was led, or that others were found to follow
+  bool keeps_accepted_ = false;  // the mean of accepted_ is here; not so once the state was taken anew
+  std::optional<Ballot> led_;    // highest that was led, or that others were found to follow
 };
 
 }  // namespace tw::swarm

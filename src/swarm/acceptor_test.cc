@@ -143,6 +143,21 @@ TEST(Acceptor, that_starts_over_keeps_its_word_and_takes_its_plan_once_more) {
   EXPECT_EQ((Vote{7, 2, 2, kMean}), votes(acceptor));
 }
 
+TEST(Acceptor, says_in_its_promise_whether_the_mean_that_it_voted_for_is_still_here) {
+  Acceptor acceptor;
+  acceptor.take(plan(0, 1));
+  EXPECT_FALSE(acceptor.word(1, {}).progress.called) << "it says what it is told, before it has voted";
+  votes(acceptor);
+  EXPECT_TRUE(acceptor.word(1, {}).progress.called);
+  acceptor.begin_round(true);
+  acceptor.take(plan(0, 1));
+  Progress averages;
+  averages.called = true;
+  EXPECT_FALSE(acceptor.word(1, averages).progress.called) << "the plan is here once more, its mean is not";
+  votes(acceptor);
+  EXPECT_TRUE(acceptor.word(1, {}).progress.called);
+}
+
 TEST(Acceptor, knows_nothing_of_another_round) {
   Acceptor acceptor;
   acceptor.bid(members({1, 2, 3}), member(1), true);

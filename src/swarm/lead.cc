@@ -26,27 +26,17 @@ Lead::Lead(Options options, const Record& head, Ballot ballot, Instant now)
       proposer_(head, ballot),
       now_(now),
       book_(options_.lease),
-      live_({{options_.self.peer, options_.self.incarnation}}) {
+      status_(options_.self, head.members, ballot > 0) {
   TW_CHECK(ballot_owner(head_.members, ballot).is(options_.self));
-  for (const Member& m : head_.members) seats_.emplace(m.peer, m.incarnation);
-  recount();
+  proposer_.set_here(status_.counted());
 }
 
 void Lead::set_live(Instant now, const Live& live) {
   now_ = now;
-  std::vector<PeerId> gone;
-  for (const auto& [peer, incarnation] : live_) {
-    const auto still = live.find(peer);
-    if (still == live.end() || still->second != incarnation) gone.push_back(peer);
-  }
-  live_ = live;
-  recount();
+  const std::vector<PeerId> gone = status_.set_live(live, [&](PeerId peer) { return has_a_part(peer); });
+  proposer_.set_here(status_.counted());
   for (PeerId peer : gone) {
-    const bool took_part = seen_.contains(peer) || proposer_.has_promised(peer);
-    // Should it come back, what it has was given to others.
-    if ((took_part || has_a_part(peer)) && unlinked_.insert(peer).second) recount();
     forget_complaints_of(peer);
-    std::erase_if(candidates_, [&](const Member& m) { return m.peer == peer; });
     out(peer);
   }
   advance();
@@ -54,65 +44,72 @@ void Lead::set_live(Instant now, const Live& live) {
 
 void Lead::on_progress(const Member& from, const Progress& progress) {
   const PeerId peer = from.peer;
-  if (progress.round != head_.round + 1 || !live_.contains(peer) || stage() == Stage::decided) return;
+  if (progress.round != head_.round + 1 || !status_.is_reachable(peer) || stage() == Stage::decided) return;
   if (progress.ballot > ballot()) return proposer_.outbid_by(progress.ballot);
-  if (!has_room_for(peer)) return;
-  note(peer, progress);
+  if (!status_.has_room_for(peer)) return;
+  const bool newcomer = status_.told(from, {progress.parameters, progress.leaving, progress.line});
   const bool missed_call = stage() == Stage::proposed && !progress.called && counts(peer) &&
                            std::find(proposed()->participants.begin(), proposed()->participants.end(),
                                      peer) != proposed()->participants.end();
   if (missed_call) send(peer, *proposed());  // it came before the record that this round builds on
-  if (!seated(peer)) {
-    if (!is_member(candidates_, peer)) {
-      candidates_.push_back(from);
-      if (ballot() == 0 && !seats_.contains(peer)) early_.insert(peer);
-      recount(peer);
-      if (stage() == Stage::proposed) take_in(peer);
-    }
-    if (came_early(peer)) follow_work(peer, progress);
-  } else if (stage() != Stage::preparing) {
+  if (newcomer && stage() == Stage::proposed) take_in(peer);
+  if (may_follow_work_of(peer)) {
     follow_work(peer, progress);
-  } else {
+  } else if (status_.is_seated(peer)) {
     proposer_.refresh(peer, progress);
   }
   advance();
 }
 
-void Lead::note(PeerId peer, const Progress& progress) {
-  const auto [entry, first] = seen_.try_emplace(peer);
-  Seen now{progress.parameters, progress.leaving, progress.line};
-  const Digest before = std::exchange(entry->second, std::move(now)).parameters;
-  if (first || before != progress.parameters) recount(peer);
+bool Lead::may_follow_work_of(PeerId peer) const {
+  if (!status_.is_seated(peer)) return status_.of(peer) == PeerStatus::Status::early;
+  return stage() != Stage::preparing;
 }
 
 // A joiner that has come to the head while the round is averaged gets this mean, too: if it had to fetch it
 // afterwards, it might come too late for every round.
 void Lead::take_in(PeerId joiner) {
-  if (finishes() || resigned() || !counts(joiner) || seen_.at(joiner).leaving) return;
-  if (seen_.at(joiner).parameters != proposed()->draft.parameters) return;
+  if (finishes() || resigned() || !counts(joiner) || status_.leaves(joiner)) return;
+  if (status_.word(joiner)->parameters != proposed()->draft.parameters) return;
   if (rarely(options_.rarely, "lead.take_nobody_in")) return;
   Plan plan = *proposed();
   plan.participants.push_back(joiner);
   options_.shares.mend(plan, options_.segments, hands(plan));
-  plan.draft.members = next_members();
+  plan.draft.members = status_.next_members();
   propose_again(std::move(plan));
 }
 
 void Lead::on_promise(PeerId from, const Promise& promise) {
-  const auto here = live_.find(from);
-  if (here == live_.end()) return;
-  const Proposer::Heard heard = proposer_.on_promise({from, {}, here->second, {}}, promise);
+  if (!status_.is_reachable(from)) return;
+  const Proposer::Heard heard = proposer_.on_promise({from, {}, status_.incarnation(from), {}}, promise);
   if (heard == Proposer::Heard::nothing || heard == Proposer::Heard::outbid) return;
-  if (promise.progress.parameters != Digest{}) note(from, promise.progress);
+  const Progress& told = promise.progress;
+  if (told.parameters != Digest{}) status_.note(from, {told.parameters, told.leaving, told.line});
   if (heard == Proposer::Heard::late) return;
-  recount(from);
+  status_.promised(from);
   advance();
+}
+
+// In the plan under way, or as a member.
+bool Lead::has_a_part(PeerId peer) const {
+  if (stage() != Stage::proposed) return false;
+  return status_.has_seat(peer) ||
+         std::ranges::find(proposed()->participants, peer) != proposed()->participants.end();
+}
+
+std::size_t Lead::notes() const {
+  std::size_t notes = status_.notes() + paces_.size() + promises().size() + slow_.size();
+  for (const auto& [reporter, complaints] : complaints_) {
+    notes += 1 + complaints.unreachable.size();
+    for (const auto& [kind, suspects] : complaints.owes) notes += suspects.size();
+  }
+  return notes;
 }
 
 void Lead::ask_for_promises() {
   if (now_ < next_ask_) return;
   next_ask_ = now_ + kAskAgain;
-  for (PeerId peer : present()) {
+  for (PeerId peer : status_.present()) {
     if (!proposer_.has_promised(peer)) send(peer, Prepare{head_.round + 1, ballot()});
   }
 }
@@ -127,7 +124,7 @@ void Lead::begin_when_promised() {
   if (const auto own = promises().find(options_.self.peer); own != promises().end() && own->second.plan)
     called_ = own->second.plan->sites.empty() ? own->second.plan : std::nullopt;
   bool slots_stay_open = !was_called;
-  for (PeerId peer : present())
+  for (PeerId peer : status_.present())
     slots_stay_open = book_.adopt(peer, promises().at(peer).progress) && slots_stay_open;
   if (!slots_stay_open) book_.close_slots();
   short_ = was_called && leaves_over();
@@ -136,7 +133,7 @@ void Lead::begin_when_promised() {
 
 void Lead::finish() {
   Plan plan = proposer_.bound()->plan;
-  for (PeerId peer : present()) {
+  for (PeerId peer : status_.present()) {
     const bool named =
         std::find(plan.participants.begin(), plan.participants.end(), peer) != plan.participants.end();
     if (!named) plan.participants.push_back(peer);
@@ -170,7 +167,7 @@ void Lead::advance() {
     leave_over_where_slots_ran_out();
     if (!short_) feed();
     const bool ready = book_.nearly_done() && (short_ || !book_.has_free());
-    if (ready && may_decide() && !book_.contributions(workers()).empty()) call();
+    if (ready && may_decide() && !book_.contributions(status_.workers()).empty()) call();
   }
   if (stage() == Stage::proposed && !resigned()) commit_when_agreed();
 }
@@ -179,7 +176,7 @@ void Lead::advance() {
 // vector, would take longer than all that is left of this one.
 bool Lead::leaves_over() const {
   Record rest;
-  const std::vector<Contribution> all = book_.contributions(workers());
+  const std::vector<Contribution> all = book_.contributions(status_.workers());
   for (const Contribution& c : all) rest.samples += c.samples;
   if (slots_ran_out()) rest.contributors = all;
   rest.last = is_last();
@@ -188,7 +185,7 @@ bool Lead::leaves_over() const {
 
 // Nobody can compute what is free.
 bool Lead::slots_ran_out() const {
-  return std::ranges::none_of(eligible(), [&](PeerId peer) { return book_.has_slot(peer); });
+  return std::ranges::none_of(status_.eligible(), [&](PeerId peer) { return book_.has_slot(peer); });
 }
 
 // The round ends without what nobody can compute, whatever it lacks.
@@ -198,11 +195,12 @@ void Lead::leave_over_where_slots_ran_out() {
   tell_of_reissue(book_.free(), {});
 }
 
-bool Lead::may_decide() const { return (minority_ || quorum_present_) && !owners().empty(); }
+bool Lead::may_decide() const { return (minority_ || status_.has_quorum()) && !status_.owners().empty(); }
 
 void Lead::feed() {
-  const std::set<PeerId>& peers = eligible();
-  if (present().size() + candidates_.size() < options_.wait_for || !held_back_for_.empty()) return;
+  const std::set<PeerId>& peers = status_.eligible();
+  if (status_.present().size() + status_.candidates().size() < options_.wait_for || !held_back_for_.empty())
+    return;
   std::vector<LeaseBook::Grant> grants = book_.feed(peers, options_.rarely);
   for (LeaseBook::Grant& grant : grants) {
     Pace& pace = paces_[grant.peer];
@@ -217,69 +215,31 @@ void Lead::feed() {
   }
 }
 
-bool Lead::is_next(const Member& member) const {
-  const Digest& own = seen_.at(options_.self.peer).parameters;
-  const auto seen = seen_.find(member.peer);
-  const bool fits = seen == seen_.end() || (!seen->second.leaving && seen->second.parameters == own);
-  return counts(member.peer) && fits;
-}
-
-std::vector<Member> Lead::next_members() const {
-  std::vector<Member> next;
-  std::ranges::copy_if(head_.members, std::back_inserter(next),
-                       [&](const Member& m) { return seated(m.peer) && is_next(m); });
-  std::ranges::copy_if(candidates_, std::back_inserter(next), [&](const Member& m) { return is_next(m); });
-  return next;
-}
-
 bool Lead::nobody_stays() const {
-  if (stage() != Stage::open || !seen_.contains(options_.self.peer)) return false;
-  return std::ranges::none_of(head_.members, [&](const Member& m) { return seated(m.peer) && is_next(m); }) &&
-         std::ranges::none_of(candidates_, [&](const Member& m) { return is_next(m); });
+  return stage() == Stage::open && status_.word(options_.self.peer) != nullptr &&
+         status_.next_members().empty();
 }
 
 /// Microbatches are left and all who could do them, or could reduce a share, are out of this round or do none
 /// of its work.
 bool Lead::nobody_works() const {
   if (stage() != Stage::open) return false;
-  const auto would = [&](PeerId peer) { return !seen_.contains(peer) || !seen_.at(peer).leaving; };
-  const bool all_given = !book_.has_free() || std::ranges::any_of(eligible(), would);
-  if (all_given && !owners().empty()) return false;
-  return std::any_of(head_.members.begin(), head_.members.end(), [&](const Member& m) {
-    return seated(m.peer) && would(m.peer) && (!counts(m.peer) || refused_.contains(m.peer));
+  const auto would = [&](PeerId peer) { return !status_.leaves(peer); };
+  const bool all_given = !book_.has_free() || std::ranges::any_of(status_.eligible(), would);
+  if (all_given && !status_.owners().empty()) return false;
+  return std::ranges::any_of(head_.members, [&](const Member& m) {
+    const bool idles = !counts(m.peer) || status_.of(m.peer) == PeerStatus::Status::refused;
+    return status_.is_seated(m.peer) && would(m.peer) && idles;
   });
-}
-
-/// Members that are here, but out of this round.
-std::vector<PeerId> Lead::uncounted() const {
-  std::vector<PeerId> peers;
-  for (const Member& m : head_.members) {
-    if (seated(m.peer) && !counts(m.peer)) peers.push_back(m.peer);
-  }
-  return peers;
-}
-
-std::vector<PeerId> Lead::participants() const {
-  const Digest& own = seen_.at(options_.self.peer).parameters;
-  std::vector<PeerId> peers;
-  const auto consider = [&](PeerId peer) {
-    const auto seen = seen_.find(peer);
-    if (counts(peer) && (seen == seen_.end() || seen->second.parameters == own)) peers.push_back(peer);
-  };
-  for (const Member& m : head_.members) {
-    if (seated(m.peer)) consider(m.peer);
-  }
-  for (const Member& m : candidates_) consider(m.peer);
-  return peers;
 }
 
 Record Lead::draft() const {
   Record record = record_after(head_, options_.lease);
   record.parent = digest_of(head_);
-  record.members = next_members();
-  record.contributors = book_.contributions(workers());
+  record.members = status_.next_members();
+  record.contributors = book_.contributions(status_.workers());
   for (const Contribution& c : record.contributors) record.samples += c.samples;
-  record.parameters = seen_.at(options_.self.peer).parameters;
+  record.parameters = status_.word(options_.self.peer)->parameters;
   record.minority = minority_;
   record.last = is_last();
   return record;
@@ -289,7 +249,7 @@ void Lead::call() {
   Plan plan;
   plan.draft = draft();
   if (plan.draft.members.empty()) return;  // step() sees who could go on
-  plan.participants = participants();
+  plan.participants = status_.participants();
   if (proposed()) called_ = proposed();
   if (!called_) {
     plan.shares = options_.shares.cut(options_.segments, hands(plan), options_.shares_before);
@@ -306,14 +266,13 @@ void Lead::call() {
 }
 
 std::vector<Hand> Lead::hands(const Plan& plan) const {
-  const std::vector<PeerId> owning = owners();
+  const std::vector<PeerId> owning = status_.owners();
   std::vector<Hand> hands;
   for (PeerId peer : plan.participants) {
     Hand hand{peer, std::find(owning.begin(), owning.end(), peer) != owning.end(), 0};
     for (const Contribution& c : plan.draft.contributors) hand.contributions += c.peer == peer ? 1 : 0;
-    const auto seen = seen_.find(peer);
-    if (seen != seen_.end()) hand.line = seen->second.line;
-    hand.site = site_of(peer);
+    if (const PeerStatus::Word* told = status_.word(peer)) hand.line = told->line;
+    if (const Member* process = status_.process(peer)) hand.site = process->site;
     hands.push_back(std::move(hand));
   }
   return hands;
@@ -321,22 +280,13 @@ std::vector<Hand> Lead::hands(const Plan& plan) const {
 
 // The shares of before, where those of owners that own no more have new ones.
 std::vector<Share> Lead::reowned(const std::vector<Share>& before, const Plan& plan) const {
-  const std::vector<PeerId> owning = owners();
+  const std::vector<PeerId> owning = status_.owners();
   RangeSet gone;
   for (const Share& share : before) {
     if (std::find(owning.begin(), owning.end(), share.owner) == owning.end())
       gone.add(Range{share.first, share.count});
   }
   return options_.shares.move(before, gone, hands(plan));
-}
-
-std::string Lead::site_of(PeerId peer) const {
-  for (const std::vector<Member>* known : {&head_.members, &candidates_}) {
-    for (const Member& m : *known) {
-      if (m.peer == peer && live_.contains(peer) && live_.at(peer) == m.incarnation) return m.site;
-    }
-  }
-  return {};
 }
 
 void Lead::propose(Plan plan) {
@@ -356,8 +306,8 @@ void Lead::propose_again(Plan plan) {
 }
 
 void Lead::on_vote(PeerId from, const Vote& vote) {
-  const auto here = live_.find(from);
-  if (here == live_.end() || !proposer_.on_vote({from, {}, here->second, {}}, vote)) return;
+  if (!status_.is_reachable(from)) return;
+  if (!proposer_.on_vote({from, {}, status_.incarnation(from), {}}, vote)) return;
   if (proposer_.votes() == 1 && rarely(options_.rarely, "lead.propose_again"))
     return propose_again(Plan(*proposed()));
   commit_when_agreed();
@@ -381,7 +331,7 @@ void Lead::commit_when_agreed() {
 }
 
 void Lead::mark_plan_of_few() {
-  if (enough_live()) proposer_.resign();  // there are enough, but this plan does not name them
+  if (status_.would_have_quorum()) proposer_.resign();  // there are enough, but this plan does not name them
   if (minority_ && !resigned()) propose_without_majority();
 }
 
@@ -391,8 +341,9 @@ void Lead::mark_plan_of_few() {
 void Lead::propose_without_majority() {
   Plan plan = *proposed();
   plan.draft.minority = true;
-  const bool knows_the_state = seen_.contains(options_.self.peer);
-  if (std::vector<Member> here = knows_the_state ? next_members() : std::vector<Member>{}; !here.empty()) {
+  const bool knows_the_state = status_.word(options_.self.peer) != nullptr;
+  if (std::vector<Member> here = knows_the_state ? status_.next_members() : std::vector<Member>{};
+      !here.empty()) {
     for (const Member& m : here) {
       if (std::ranges::find(plan.participants, m.peer) == plan.participants.end())
         plan.participants.push_back(m.peer);
@@ -407,19 +358,22 @@ void Lead::step(Instant now) {
   now_ = now;
   if (stage() == Stage::decided) return;
   if (stage() == Stage::preparing) ask_for_promises();
-  if (quorum_present_) {
+  const bool most_can_decide = status_.has_quorum() && !proposer_.lacks_mean();
+  if (most_can_decide) {
     no_quorum_since_ = kNever;
   } else if (no_quorum_since_ == kNever) {
     no_quorum_since_ = now;
   }
-  if (!quorum_present_ && enough_live()) {
+  if (!status_.has_quorum() && status_.would_have_quorum()) {
     proposer_.resign();
   }  // they are back: a new ballot asks what they have
-  if (nobody_stays() && !uncounted().empty())
+  if (nobody_stays() && !status_.uncounted().empty())
     proposer_.resign();  // the run is theirs: a new ballot counts them
   if (nobody_works()) {
     proposer_.resign();
   }  // a new ballot asks everybody once more
+  const bool is_of_few = stage() == Stage::proposed && proposed()->draft.minority && !finishes();
+  if (is_of_few && most_can_decide) proposer_.resign();  // a majority is back, and decides without a mark
   minority_ = no_quorum_since_ != kNever && now - no_quorum_since_ >= options_.patience;
   judge_complaints();
   give_up_on_hung_peers();
@@ -429,8 +383,9 @@ void Lead::step(Instant now) {
 Wait Lead::wait_for_majority() const {
   Wait wait{Wait::Kind::majority};
   for (const Member& m : head_.members) {
-    if (!counts(m.peer) || !seated(m.peer)) wait.peers.push_back(m.peer);
+    if (!counts(m.peer) || !status_.is_seated(m.peer)) wait.peers.push_back(m.peer);
   }
+  if (wait.peers.empty()) wait.peers = {options_.self.peer};
   wait.round = head_.round;
   const Duration waited = no_quorum_since_ == kNever ? Duration{} : now_ - no_quorum_since_;
   wait.left = options_.patience - waited;
@@ -438,7 +393,7 @@ Wait Lead::wait_for_majority() const {
 }
 
 Wait Lead::wait_for_work() const {
-  const std::size_t here = present().size() + candidates_.size();
+  const std::size_t here = status_.present().size() + status_.candidates().size();
   const auto others = [&](auto&& among) {
     std::vector<PeerId> peers(among.begin(), among.end());
     std::erase(peers, options_.self.peer);
@@ -446,25 +401,25 @@ Wait Lead::wait_for_work() const {
   };
   Wait wait{Wait::Kind::gradients, book_.holders(), head_.round + 1};
   if (nobody_stays()) {
-    wait.peers = uncounted();
+    wait.peers = status_.uncounted();
     wait.kind = Wait::Kind::successor;
     if (!wait.peers.empty()) return wait;
     wait.kind = Wait::Kind::heir;
-    for (const auto& [peer, seen] : seen_) {
-      if (seen.leaving) wait.peers.push_back(peer);
+    for (const auto& [peer, word] : status_.words()) {
+      if (word.leaving) wait.peers.push_back(peer);
     }
   } else if (here < options_.wait_for) {
     wait.kind = Wait::Kind::company;
-    wait.peers = others(present());
+    wait.peers = others(status_.present());
     wait.done = here;
     wait.total = options_.wait_for;
   } else if (!held_back_for_.empty() && book_.has_free()) {
     wait.kind = Wait::Kind::held_back;
     wait.peers = held_back_for_;
   } else if (wait.peers.empty()) {
-    wait.peers = others(eligible());
+    wait.peers = others(status_.eligible());
     wait.kind = book_.has_free() && !wait.peers.empty() ? Wait::Kind::requests : Wait::Kind::readiness;
-    if (wait.peers.empty()) wait.peers = others(present());
+    if (wait.peers.empty()) wait.peers = others(status_.present());
   }
   if (wait.peers.empty()) wait.peers = {options_.self.peer};
   return wait;
@@ -472,12 +427,13 @@ Wait Lead::wait_for_work() const {
 
 Wait Lead::waiting() const {
   if (resigned() || stage() == Stage::decided) return {};
-  if (!quorum_present_ && !minority_) return wait_for_majority();
+  const bool most_can_decide = status_.has_quorum() && !proposer_.lacks_mean();
+  if (!most_can_decide && !minority_) return wait_for_majority();
   if (stage() == Stage::open) return wait_for_work();
   Wait wait{Wait::Kind::votes, {}, head_.round + 1, ballot()};
   if (stage() == Stage::preparing) {
     wait.kind = Wait::Kind::promises;
-    std::ranges::copy_if(present(), std::back_inserter(wait.peers),
+    std::ranges::copy_if(status_.present(), std::back_inserter(wait.peers),
                          [&](PeerId peer) { return !proposer_.has_promised(peer); });
   } else {
     std::ranges::copy_if(proposed()->participants, std::back_inserter(wait.peers),

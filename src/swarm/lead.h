@@ -10,6 +10,7 @@
 #include "base/rarely.h"
 #include "base/time.h"
 #include "swarm/lease_book.h"
+#include "swarm/peer_status.h"
 #include "swarm/proposer.h"
 #include "swarm/share_rules.h"
 #include "swarm/wait.h"
@@ -42,7 +43,7 @@ class Lead {
 
   /// The peers that can be reached now, this one included, by incarnation. Members that were there and are no
   /// more are out of the round; a process that came back under the id of a member is none.
-  using Live = std::map<PeerId, std::uint64_t>;
+  using Live = swarm::PeerStatus::Live;
   void set_live(Instant now, const Live& live);
 
   /// From members, and from peers that want to become members.
@@ -72,8 +73,7 @@ class Lead {
 
   std::vector<Event> take_events() { return std::exchange(events_, {}); }
 
-  /// How many processes that are no members can work for, or join in, one round: others wait for the next.
-  static constexpr std::size_t kMostNewcomers = 1024;
+  static constexpr std::size_t kMostNewcomers = swarm::PeerStatus::kMostNewcomers;
 
   /// What is kept of peers, in entries of a few words.
   std::size_t notes() const;
@@ -82,6 +82,7 @@ class Lead {
   Wait waiting() const;
 
  private:
+  using PeerStatus = swarm::PeerStatus;
   using Proposer = swarm::Proposer;
   using Stage = Proposer::Stage;  // open: microbatches are leased; proposed: the plan is called
 
@@ -96,12 +97,6 @@ class Lead {
     Instant last{};
     bool contributes = false;  ///< slow_contribution
     RangeSet missing;
-  };
-
-  struct Seen {
-    Digest parameters;
-    bool leaving = false;
-    Line line{};
   };
 
   /// What is leased to a peer, as far as it moves.
@@ -122,27 +117,12 @@ class Lead {
   // The plan of another leader is finished.
   bool finishes() const { return proposer_.bound().has_value(); }
 
-  bool counts(PeerId peer) const;  // live and not left out of this round
-  bool seated(PeerId peer) const;  // live, and the very process that the head names
+  bool counts(PeerId peer) const { return status_.counts(peer); }
 
-  const std::vector<PeerId>& present() const { return present_; }
-
-  const std::set<PeerId>& eligible() const { return eligible_; }
-
-  bool is_eligible(PeerId peer) const;
-  bool came_early(PeerId peer) const;
-  std::vector<PeerId> owners() const;  // who can reduce a share
+  bool may_follow_work_of(PeerId peer) const;
   std::vector<Hand> hands(const Plan& plan) const;
   std::vector<Share> reowned(const std::vector<Share>& before, const Plan& plan) const;
-  std::string site_of(PeerId peer) const;
-  std::vector<PeerId> workers() const;  // whose gradients can be in this round, in the order of the mean
-  void recount();
-  void recount(PeerId peer);
   bool is_first_bid() const;
-  bool has_quorum(const std::set<PeerId>& peers) const;
-
-  bool enough_live() const { return enough_live_; }
-
   void ask_for_promises();
   void begin_when_promised();
   void finish();
@@ -159,14 +139,10 @@ class Lead {
   void propose(Plan plan);
   void propose_again(Plan plan);
   Record draft() const;
-  bool is_next(const Member& member) const;
-  std::vector<Member> next_members() const;
   bool nobody_stays() const;
   bool nobody_works() const;
-  std::vector<PeerId> uncounted() const;
   Wait wait_for_majority() const;
   Wait wait_for_work() const;
-  std::vector<PeerId> participants() const;
   void commit_when_agreed();
   void mark_plan_of_few();
   void propose_without_majority();
@@ -177,8 +153,6 @@ class Lead {
   void give_out_again(PeerId peer);
   void tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> lost);
   void take_in(PeerId joiner);
-  void note(PeerId peer, const Progress& progress);
-  bool has_room_for(PeerId newcomer) const;
   bool has_a_part(PeerId peer) const;
   void forget_complaints_of(PeerId peer);
   void follow_work(PeerId peer, const Progress& progress);
@@ -206,19 +180,8 @@ class Lead {
   Proposer proposer_;
   Instant now_;
   LeaseBook book_;
-  Live seats_;  // the members of head_
-  Live live_;
-  std::set<PeerId> left_out_;    // alive, but not in this round any more
-  std::set<PeerId> refused_;     // counts, but its gradients do not
-  std::set<PeerId> unlinked_;    // their links were gone since this ballot began
-  std::vector<PeerId> present_;  // recount(): members that are seated and count
-  std::set<PeerId> eligible_;    // recount(): those to whom leases may go
-  bool quorum_present_ = false;  // recount()
-  bool enough_live_ = false;     // recount(): with those who are out of the round
-  std::map<PeerId, Seen> seen_;
+  PeerStatus status_;
   std::map<PeerId, Pace> paces_;
-  std::set<PeerId> early_;          // candidates that may work for this round
-  std::vector<Member> candidates_;  // not members yet, at the head of the history
   std::vector<PeerId> held_back_for_;
   std::optional<Plan> called_;  // the plan before, if there was one in this round
   std::map<PeerId, Complaints> complaints_;

@@ -88,9 +88,9 @@ void Lead::lease_again(PeerId peer, const Progress& progress) {
 // Its links answer, but its gradients do not come: the others would wait for ever.
 void Lead::give_up_on_hung_peers() {
   if (stage() != Stage::open) return;
-  const bool alone = present().size() < 2;
+  const bool alone = status_.present().size() < 2;
   for (const auto& [peer, pace] : paces_) {
-    if (alone && seated(peer)) continue;
+    if (alone && status_.is_seated(peer)) continue;
     const bool recalled = book_.is_recalled(peer);
     const bool waited_for = recalled || (book_.holds(peer) && !book_.has_free());
     if (!waited_for || !counts(peer)) continue;
@@ -112,8 +112,8 @@ Duration Lead::hung_after(PeerId peer) const {
 
 void Lead::leave_out(PeerId peer, const std::string& why) {
   if (!counts(peer)) return;
-  left_out_.insert(peer);
-  recount();
+  status_.exclude(peer);
+  proposer_.set_here(status_.counted());
   events_.push_back({now_, Phase::lost, head_.round + 1, peer, why});
   out(peer);
   advance();
@@ -150,8 +150,7 @@ void Lead::out(PeerId peer) {
 // What it sends is worth nothing, but it is here: it does not contribute to this round nor reduce a share,
 // but gets the mean and votes.
 void Lead::refuse_work_of(PeerId peer, const std::string& why) {
-  if (!counts(peer) || finishes() || resigned() || !refused_.insert(peer).second) return;
-  recount();
+  if (!counts(peer) || finishes() || resigned() || !status_.refuse(peer)) return;
   events_.push_back({now_, Phase::lost, head_.round + 1, peer, why});
   give_out_again(peer);
   advance();
@@ -167,7 +166,7 @@ void Lead::give_out_again(PeerId peer) {
   if (stage() == Stage::proposed) {
     book_.close_slots();
     proposer_.reopen();
-    short_ = refused_.empty() && leaves_over();
+    short_ = !status_.has_refused() && leaves_over();
   }
   if (!again.empty()) tell_of_reissue(again, peer);
 }
@@ -182,7 +181,8 @@ void Lead::tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> l
 void Lead::on_report(PeerId from, const Report& report) {
   if (report.round != head_.round + 1 || !counts(from) || !counts(report.suspect)) return;
   if (stage() == Stage::preparing || stage() == Stage::decided) return;
-  if (!seated(from) && from != report.suspect) return;  // what a joiner misses, the members miss too
+  if (!status_.is_seated(from) && from != report.suspect)
+    return;  // what a joiner misses, the members miss too
   switch (report.complaint) {
     case Complaint::not_finite:
       refuse_work_of(report.suspect, "its gradient is not finite");
@@ -215,7 +215,7 @@ void Lead::on_report(PeerId from, const Report& report) {
 Duration Lead::expected_reduce(const Plan& plan) const {
   std::set<PeerId> senders;
   for (const Contribution& c : plan.draft.contributors) senders.insert(c.peer);
-  const std::size_t members = std::max<std::size_t>(1, present().size());
+  const std::size_t members = std::max<std::size_t>(1, status_.present().size());
   const Duration more = options_.expected_reduce *
                         static_cast<std::int64_t>(std::max(senders.size(), members)) /
                         static_cast<std::int64_t>(members);
@@ -312,12 +312,13 @@ std::optional<PeerId> Lead::missing_vote() const {
   if (now_ - proposed_at_ < 2 * (kStallFloor + expected_reduce() * 3 / 2)) return std::nullopt;
   const auto misses = [&](PeerId peer) { return counts(peer) && !proposer_.has_vote(peer); };
   std::set<PeerId> others;  // some may have come after the call: with them another ballot succeeds
-  for (PeerId peer : present()) others.insert(peer);
+  for (PeerId peer : status_.present()) others.insert(peer);
   for (PeerId peer : proposed()->participants) {
     if (misses(peer)) others.erase(peer);
   }
   for (PeerId peer : proposed()->participants) {
-    if (misses(peer) && (has_quorum(others) || (!seated(peer) && proposer_.votes() > 0))) return peer;
+    if (misses(peer) && (status_.is_quorum(others) || (!status_.is_seated(peer) && proposer_.votes() > 0)))
+      return peer;
   }
   return std::nullopt;
 }
@@ -326,14 +327,14 @@ std::optional<PeerId> Lead::missing_vote() const {
 // finished, whoever else has the mean serves them.
 void Lead::give_up_segments_of(PeerId suspect) {
   std::set<PeerId> others;
-  for (PeerId peer : present()) others.insert(peer);
+  for (PeerId peer : status_.present()) others.insert(peer);
   others.erase(suspect);
   std::set<PeerId> keepers = proposer_.voters();
   keepers.erase(suspect);
-  if (finishes() && !has_quorum(others) && !keepers.empty()) return serve_sealed(*proposed(), keepers);
+  if (finishes() && !status_.is_quorum(others) && !keepers.empty()) return serve_sealed(*proposed(), keepers);
   const std::string why =
       proposer_.votes() == 0 ? "no segment came from it" : "no segment or vote came from it";
-  if (has_quorum(others) || refused_.contains(suspect)) {
+  if (status_.is_quorum(others) || status_.of(suspect) == PeerStatus::Status::refused) {
     leave_out(suspect, why);
   } else {
     refuse_work_of(suspect, why);

@@ -90,5 +90,38 @@ TEST(LeadMinority, counts_no_promise_of_a_process_that_took_the_id_of_a_member) 
   EXPECT_FALSE(council.leased.empty());
 }
 
+// The leader is gone, 2 voted for its plan and then took the state of the same head anew.
+TEST(LeadMinority, gives_up_a_plan_whose_mean_is_lost_when_its_patience_ends) {
+  Council council({.leader = 2, .ballot = 1});
+  council.lose(1);
+  const Accepted accepted = Replaced().accepted();
+  council.lost_its_mean.insert(2);
+  council.promise(2, accepted.plan, accepted);
+  council.promise(3);
+  council.after(9s);
+  EXPECT_EQ(0U, council.last_plan.version) << "1 may have the mean, or have decided";
+  EXPECT_EQ(Wait::Kind::majority, council.lead.waiting().kind);
+  EXPECT_THAT(council.lead.waiting().peers, ElementsAre(PeerId{1}));
+  council.after(2s);
+  const Plan plan = council.work_until_called();
+  EXPECT_TRUE(plan.draft.minority) << "what 1 may have decided goes before it";
+  EXPECT_TRUE(covers_the_batch(plan.draft, 16));
+  council.after(100ms);
+  EXPECT_FALSE(council.lead.resigned());
+  for (const std::uint64_t id : {2, 3}) council.vote(id);
+  ASSERT_TRUE(council.lead.committed());
+  EXPECT_TRUE(council.lead.committed()->minority);
+}
+
+TEST(LeadMinority, ends_with_the_minority) {
+  Council council;
+  for (const std::uint64_t id : {2, 3}) council.lose(id);
+  council.after(11s);
+  EXPECT_TRUE(council.work_until_called().draft.minority);
+  council.link(2);
+  council.after(100ms);
+  EXPECT_TRUE(council.lead.resigned()) << "a majority is here, and decides without a mark";
+}
+
 }  // namespace
 }  // namespace tw

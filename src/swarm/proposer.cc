@@ -37,6 +37,11 @@ bool finishes(const Record& draft, const Record& voted_for) {
          draft.contributors == voted_for.contributors;
 }
 
+bool voted_for_mean_of(const Promise& promise, const Accepted& accepted) {
+  return promise.accepted && promise.accepted->mean == accepted.mean &&
+         contribution_set(promise.accepted->plan.draft) == contribution_set(accepted.plan.draft);
+}
+
 }  // namespace
 
 Proposer::Proposer(const Record& head, Ballot ballot)
@@ -76,8 +81,11 @@ Proposer::Heard Proposer::on_promise(const Member& from, const Promise& promise)
 }
 
 void Proposer::refresh(PeerId from, const Progress& progress) {
-  if (const auto promise = promises_.find(from); promise != promises_.end())
-    promise->second.progress = progress;
+  const auto promise = promises_.find(from);
+  if (promise == promises_.end()) return;
+  const bool keeps_mean = promise->second.progress.called && progress.called;
+  promise->second.progress = progress;
+  promise->second.progress.called = keeps_mean;
 }
 
 Proposer::Start Proposer::begin(bool minority) {
@@ -95,9 +103,15 @@ Proposer::Start Proposer::begin(bool minority) {
     return Start::open;
   }
   keepers_ = keepers_of(*newest);
-  if (keepers_.empty()) {
+  if (keepers_.empty() && !votes_were_lost(*newest)) {
     resign();
     return Start::stuck;
+  }
+  if (keepers_.empty() && !minority) return Start::lost;
+  if (keepers_.empty()) {
+    gave_up_ = true;
+    enter(Stage::open);
+    return Start::open;
   }
   bound_ = *newest;
   enter(Stage::bound);
@@ -114,15 +128,26 @@ const Accepted* Proposer::newest_accepted() const {
   return newest;
 }
 
+bool Proposer::lacks_mean() const {
+  const Accepted* newest = newest_accepted();
+  const bool lost = newest != nullptr && keepers_of(*newest).empty() && votes_were_lost(*newest);
+  return gave_up_ || (stage_ == Stage::preparing && lost);
+}
+
 std::set<PeerId> Proposer::keepers_of(const Accepted& accepted) const {
   std::set<PeerId> keepers;
   for (const auto& [peer, promise] : promises_) {
-    if (promise.accepted && promise.accepted->mean == accepted.mean && here_.contains(peer) &&
-        contribution_set(promise.accepted->plan.draft) == contribution_set(accepted.plan.draft)) {
-      keepers.insert(peer);
-    }
+    const bool keeps = here_.contains(peer) && promise.progress.called;
+    if (keeps && voted_for_mean_of(promise, accepted)) keepers.insert(peer);
   }
   return keepers;
+}
+
+bool Proposer::votes_were_lost(const Accepted& accepted) const {
+  return std::ranges::any_of(promises_, [&](const auto& word) {
+    return here_.contains(word.first) && !word.second.progress.called &&
+           voted_for_mean_of(word.second, accepted);
+  });
 }
 
 // ---- plans

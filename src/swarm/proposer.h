@@ -68,12 +68,17 @@ class Proposer {
     waits,  ///< for promises
     open,   ///< nobody that promised has voted for anything
     bound,  ///< to the newest plan that was voted for; keepers() have its mean
-    stuck,  ///< nobody that has this mean is here: the ballot has resigned
+    stuck,  ///< nobody that voted for it is here: the ballot has resigned
+    lost,   ///< those that voted for it are here, and have lost its mean: it waits for one that has it
   };
 
   /// preparing -> open or bound, once all members that are here have promised and are a majority. `minority`:
-  /// few may do, and the record says so.
+  /// few may do, and a plan whose mean is lost may be given up; the record says so.
   Start begin(bool minority);
+
+  /// The newest plan that was voted for cannot be finished: nobody that is here has its mean. Without it this
+  /// ballot decides as few do, since the plan may be decided elsewhere.
+  bool lacks_mean() const;
 
   /// The plan that has to be finished, if any: contributions stay as they are, and
   /// members too, unless few decide.
@@ -141,6 +146,7 @@ class Proposer {
   };
 
   bool is_here(const Member& process) const;
+  bool votes_were_lost(const Accepted& accepted) const;
   bool has_quorum(const std::set<PeerId>& peers) const;
   const Accepted* newest_accepted() const;
   std::set<PeerId> keepers_of(const Accepted& accepted) const;
@@ -160,6 +166,7 @@ class Proposer {
   std::optional<Record> decision_;
   Ballot outbid_ = 0;
   bool resigned_ = false;
+  bool gave_up_ = false;  // a plan that was voted for
 };
 
 }  // namespace tw::swarm

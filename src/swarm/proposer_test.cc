@@ -49,7 +49,9 @@ struct Bid {
   }
 
   Heard promise(const Member& from, std::optional<Accepted> accepted = {}) {
-    return proposer.on_promise(from, {proposer.ballot(), {}, {}, std::move(accepted)});
+    Progress progress;
+    progress.called = accepted.has_value();
+    return proposer.on_promise(from, {proposer.ballot(), progress, {}, std::move(accepted)});
   }
 
   bool vote(const Member& from, const Digest& mean = kMean) {
@@ -143,6 +145,33 @@ TEST(Proposer, resigns_when_nobody_is_here_that_has_the_mean_it_must_finish) {
   bid.here({2, 3});
   EXPECT_EQ(Start::stuck, bid.proposer.begin(false));
   EXPECT_TRUE(bid.proposer.resigned());
+}
+
+TEST(Proposer, waits_for_a_mean_that_those_who_voted_for_it_have_lost) {
+  Bid bid(1);
+  const Promise lost = {1, {}, {}, accepted(0, 1, 6)};
+  bid.proposer.on_promise(member(2), lost);
+  bid.promise(member(3));
+  bid.here({2, 3});
+  EXPECT_EQ(Start::lost, bid.proposer.begin(false));
+  EXPECT_TRUE(bid.proposer.lacks_mean());
+  EXPECT_FALSE(bid.proposer.resigned()) << "another ballot would find the same";
+  bid.here({1, 2, 3});
+  bid.promise(member(1), accepted(0, 1, 6));
+  EXPECT_EQ(Start::bound, bid.proposer.begin(false));
+  EXPECT_EQ((std::set<PeerId>{PeerId{1}}), bid.proposer.keepers());
+}
+
+TEST(Proposer, learns_from_later_words_that_a_mean_was_lost_but_not_that_it_is_back) {
+  Bid bid(1);
+  bid.promise(member(2), accepted(0, 1, 6));
+  bid.promise(member(3));
+  bid.proposer.refresh(PeerId{2}, {});
+  Progress averages;
+  averages.called = true;
+  bid.proposer.refresh(PeerId{2}, averages);
+  bid.here({2, 3});
+  EXPECT_EQ(Start::lost, bid.proposer.begin(false));
 }
 
 TEST(Proposer, counts_votes_for_its_last_plan_only) {

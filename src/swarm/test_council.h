@@ -124,7 +124,9 @@ class Council {
   }
 
   void promise(std::uint64_t id, std::optional<Plan> plan = {}, std::optional<Accepted> accepted = {}) {
-    lead.on_promise(PeerId{id}, {lead.ballot(), standing_of(id), std::move(plan), std::move(accepted)});
+    Progress progress = standing_of(id);
+    progress.called = accepted && !lost_its_mean.contains(id);
+    lead.on_promise(PeerId{id}, {lead.ballot(), progress, std::move(plan), std::move(accepted)});
     carry();
   }
 
@@ -162,7 +164,8 @@ class Council {
   Lead::Live live{};
   std::set<std::uint64_t> leaving{};
   std::set<std::uint64_t> candidates{};
-  std::set<std::uint64_t> deaf{};  ///< to recalls
+  std::set<std::uint64_t> deaf{};           ///< to recalls
+  std::set<std::uint64_t> lost_its_mean{};  ///< it voted, and took its state anew
   std::map<std::uint64_t, Digest> parameters{};
   std::map<std::uint64_t, Line> lines{};
   std::map<std::uint64_t, Work> works{};

@@ -34,7 +34,8 @@ struct Progress {
   bool wants_more = false;
   bool gave_back = false;  ///< what is leased to me beyond held and done will not be done here
   bool leaving = false;
-  bool called = false;  ///< a plan of this round is here
+  bool called =
+      false;  ///< a plan of this round is here; in a Promise that tells of a vote: its mean still is
   Line line;
 
   static void fields(auto& self, auto&& field) {

@@ -56,6 +56,7 @@ std::string key_of(const Local& local) {
   std::string key =
       fmt::format("{} {} {} ", local.process, to_string(local.history.digest()), acceptor.promised());
   key += text_of(acceptor.accepted());
+  if (acceptor.accepted() && !acceptor.word(0, {}).progress.called) key += " has lost its mean";
   const bool is_over = acceptor.plan() && acceptor.plan()->ballot < acceptor.promised() && !vote_of(acceptor);
   if (acceptor.plan() && !is_over)
     key += fmt::format(" {} ", static_cast<int>(acceptor.stage())) + text_of(*acceptor.plan());
@@ -144,6 +145,7 @@ NoteId Cast::intern(std::size_t from, Message message) {
   } else if (const auto* promise = std::get_if<Promise>(&message)) {
     note.round = promise->progress.round, note.ballot = promise->ballot;
     key += text_of(promise->accepted);  // no proposer asks for the plan
+    key += promise->progress.called ? " " : " lost ";
   } else if (const auto* vote = std::get_if<Vote>(&message)) {
     note.round = vote->round, note.ballot = vote->ballot, note.version = vote->version;
     note.content = vote->mean;

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/ids.h"
+#include "wire/messages.h"
+
+namespace tw::swarm {
+
+/// Where each peer stands in one round under one ballot, as its leader sees it: who counts, who votes, who
+/// works, who is in the next record. A value that knows neither clock nor socket; one thread.
+class PeerStatus {
+ public:
+  enum class Status : std::uint8_t {
+    absent,     ///< it cannot be reached, and had no part in this ballot
+    linked,     ///< no member; it has not said that it stands at the head
+    candidate,  ///< no member yet, at the head: it gets the mean, and is in the next record
+    early,      ///< the same, and it works for this round; it neither votes nor reduces
+    member,     ///< the very process that the head names: it votes, works and reduces
+    refused,    ///< member or not: it gets the mean, and what it computes does not count
+    excluded,   ///< out of this ballot for good, whether it can be reached or not
+  };
+
+  /// The peers that can be reached, with their incarnations.
+  using Live = std::map<PeerId, std::uint64_t>;
+
+  /// What a peer said last of itself. A peer that leaves keeps its part in this round.
+  struct Word {
+    Digest parameters;
+    bool leaving = false;
+    Line line{};
+  };
+
+  /// `members`: of the head; `self` leads. asks_first: under this ballot a member works once it has promised.
+  PeerStatus(const Member& self, std::vector<Member> members, bool asks_first);
+
+  Status of(PeerId peer) const;
+
+  // ---- what happens to peers
+  /// Returns those that are gone, or came back as another process. One that had a part, in what it said or by
+  /// `has_a_part`, is excluded: should it come back, what it had was given to others.
+  std::vector<PeerId> set_live(const Live& live, const std::function<bool(PeerId)>& has_a_part);
+
+  /// A peer that can be reached stands at the head. True when it was not known to want to become a member.
+  bool told(const Member& from, const Word& word);
+
+  /// What a peer says of itself in its promise.
+  void note(PeerId peer, const Word& word);
+
+  /// A member follows this ballot.
+  void promised(PeerId peer);
+
+  /// It counts: what it computes does not count any more. False when it is refused already.
+  bool refuse(PeerId peer);
+
+  /// It counts: it is out.
+  void exclude(PeerId peer);
+
+  // ---- answers
+  bool is_reachable(PeerId peer) const { return live_.contains(peer); }
+
+  /// That of the process which can be reached under this id.
+  std::uint64_t incarnation(PeerId peer) const;
+
+  /// It can be reached, and is neither absent nor excluded.
+  bool counts(PeerId peer) const;
+
+  /// It can be reached, and is the very process that the head names; it may be excluded.
+  bool is_seated(PeerId peer) const;
+
+  /// The head names this id.
+  bool has_seat(PeerId peer) const { return seats_.contains(peer); }
+
+  /// The process that can be reached, if it is a member or a candidate.
+  const Member* process(PeerId peer) const;
+
+  /// What it said; nothing when it has said nothing.
+  const Word* word(PeerId peer) const;
+
+  bool leaves(PeerId peer) const;
+
+  /// Under this ballot the work of some peer was refused, wherever that peer is now.
+  bool has_refused() const { return refusals_ > 0; }
+
+  /// Those that count, by incarnation.
+  Live counted() const;
+
+  /// Members that count, in their order. They vote.
+  const std::vector<PeerId>& present() const { return present_; }
+
+  bool has_quorum() const { return has_quorum_; }
+
+  /// The same with those that are excluded: a new ballot would count them.
+  bool would_have_quorum() const { return would_have_quorum_; }
+
+  bool is_quorum(const std::set<PeerId>& peers) const;
+
+  /// They get leases: they have the parameters of the leader.
+  const std::set<PeerId>& eligible() const { return eligible_; }
+
+  /// Their gradients can be in this round, in the order of the mean.
+  std::vector<PeerId> workers() const;
+
+  /// They can reduce a share.
+  std::vector<PeerId> owners() const;
+
+  /// They get the mean. The leader has told of itself.
+  std::vector<PeerId> participants() const;
+
+  /// Members of the next record. The leader has told of itself.
+  std::vector<Member> next_members() const;
+
+  /// Seated, but excluded.
+  std::vector<PeerId> uncounted() const;
+
+  /// Not members, at the head, the excluded among them.
+  const std::vector<Member>& candidates() const { return candidates_; }
+
+  const std::vector<Member>& members() const { return members_; }
+
+  const std::map<PeerId, Word>& words() const { return words_; }
+
+  /// So many processes that are no members can work for, or join in, one round: others wait for the next.
+  static constexpr std::size_t kMostNewcomers = 1024;
+
+  bool has_room_for(PeerId newcomer) const;
+
+  /// What is kept of peers, in entries of a few words.
+  std::size_t notes() const;
+
+ private:
+  void enter(PeerId peer, Status next);
+  bool is_eligible(PeerId peer) const;
+  bool fits(PeerId peer) const;
+  bool is_next(PeerId peer) const;
+  void count();
+  void count(PeerId peer);
+
+  PeerId self_;
+  std::vector<Member> members_;
+  bool asks_first_;
+  Live seats_;  // members_
+  Live live_;
+  std::map<PeerId, Status> status_;  // without those that are absent
+  std::map<PeerId, Word> words_;
+  std::set<PeerId> promised_;
+  std::size_t refusals_ = 0;
+  std::vector<Member> candidates_;  // in the order in which they came
+  std::vector<PeerId> present_;     // count()
+  std::set<PeerId> eligible_;       // count()
+  bool has_quorum_ = false;         // count()
+  bool would_have_quorum_ = false;  // count()
+};
+
+}  // namespace tw::swarm
