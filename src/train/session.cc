@@ -15,9 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kTimer = 250ms;
-/// The process before this one under the same id may be gone without a word: until that is noticed, its id is
-/// taken.
-constexpr Duration kTakenForGood = 10s;
 
 Geometry geometry_of(std::uint64_t parameters, std::uint64_t segment_length) {
   return {parameters, segment_length != 0 ? segment_length : usual_segment_length(parameters)};
@@ -39,6 +36,10 @@ Cause cause_of(Rejection::Code code) {
       return Cause::credential;
   }
   return Cause::none;
+}
+
+PeerSearch::Options search_options(const SessionOptions& options) {
+  return {options.self, options.join, options.past == Past::begun, options.run.patience};
 }
 
 Member caller_of(const Hello& hello) { return {hello.peer, hello.address, hello.incarnation, hello.site}; }
@@ -71,7 +72,8 @@ Session::Machine::Machine(Doors doors, SessionOptions options, Trainer& trainer,
       observer_(observer),
       state_(std::make_shared<TrainState>(trainer, options_.run)),
       geometry_(geometry_of(trainer.parameter_count(), options_.segment_length)),
-      run_(run_digest(options_.run, trainer.parameter_count())) {
+      run_(run_digest(options_.run, trainer.parameter_count())),
+      search_(search_options(options_)) {
   donor_ = Donor({.rarely = options_.rarely});
   const CheckpointOptions& keep = options_.run.checkpoint;
   if (keep.folder.empty()) return;
@@ -180,7 +182,7 @@ Result<PeerId> Session::Machine::admit(const Frame& hello) {
 }
 
 void Session::Machine::on_open(PeerId peer, const Frame& hello) {
-  if (finished_) return;
+  if (finished()) return;
   if (reduction_) reduction_->on_new_link(peer);
   const Hello greeting = std::get<Hello>(decode(hello).value());
   const Member caller = caller_of(greeting);
@@ -190,7 +192,7 @@ void Session::Machine::on_open(PeerId peer, const Frame& hello) {
 }
 
 void Session::Machine::on_close(PeerId peer, const std::string& why) {
-  if (finished_) return;
+  if (finished()) return;
   link_is_gone(peer, why);
   pump();
 }
@@ -214,36 +216,19 @@ void Session::Machine::forget_bulk_of(PeerId stranger) {
   if (reduction_) reduction_->on_lost_link(stranger);
 }
 
-bool Session::Machine::ends_the_joining(const std::string& address, const std::string& why) {
-  const std::optional<Rejection> rejection = rejection_in(why);
-  if (!rejection || swarm_->standing() != Standing::fresh) return false;
-  if (std::find(options_.join.begin(), options_.join.end(), address) == options_.join.end()) return false;
-  switch (rejection->code) {
-    case Rejection::Code::taken:
-      if (rejection->peer != options_.self) return false;  // this peer turned away the twin of another one
-      if (taken_since_ == kNever) taken_since_ = doors_.clock.now();
-      return doors_.clock.now() - taken_since_ >= kTakenForGood;
-    case Rejection::Code::self:
-      return options_.join.size() == 1;
-    case Rejection::Code::credential:
-      // Anybody may say so who answers at an address; all of them together are believed.
-      objecting_.insert(address);
-      return std::all_of(options_.join.begin(), options_.join.end(),
-                         [this](const auto& asked) { return objecting_.contains(asked); }) &&
-             swarm_->roster().open_peers().empty();
-    default:
-      return swarm_->roster().open_peers().empty();
-  }
+PeerSearch::Situation Session::Machine::situation() const {
+  const Roster& roster = swarm_->roster();
+  return {swarm_->standing(), !roster.open_peers().empty(), !roster.following().empty(), restoring_};
 }
 
 void Session::Machine::on_refused(const std::string& address, const std::string& why) {
-  if (finished_) return;
+  if (finished()) return;
   const bool nobody_there = why.starts_with("cannot connect");
   const bool told = !nobody_there || swarm_->standing() == Standing::fresh;
   const std::optional<Rejection> rejection = rejection_in(why);
-  const bool asked_for = std::ranges::find(options_.join, address) != options_.join.end();
   if (told && !why.starts_with(kLinkedAlready))
-    refuse(asked_for ? Cause::none : Cause::dial, std::nullopt, rejection ? rejection->words : why);
+    refuse(search_.asks(address) ? Cause::none : Cause::dial, std::nullopt,
+           rejection ? rejection->words : why);
   swarm_->on_refused(doors_.clock.now(), address);
   if (why.starts_with(kLinkedAlready)) {
     swarm_->on_linked_there(address);
@@ -253,12 +238,16 @@ void Session::Machine::on_refused(const std::string& address, const std::string&
     const std::string cause = why.starts_with(before_cause) ? why.substr(before_cause.size()) : why;
     waits_.on_refused(doors_.clock.now(), address, rejection ? rejection->words : cause);
   }
-  if (nobody_there)
-    last_rejection_ = why + "; is a peer running there, and does a firewall let it be reached?";
-  if (rejection && rejection->code == Rejection::Code::self) swarm_->is_own(address);
-  if (rejection) last_rejection_ = address + " answers: " + rejection->words;
-  if (ends_the_joining(address, why)) end("cannot join " + address + ": " + rejection->words, true);
+  if (nobody_there) search_.found_nobody(why);
+  if (rejection) was_rejected(address, *rejection);
   pump();
+}
+
+void Session::Machine::was_rejected(const std::string& address, const Rejection& rejection) {
+  if (rejection.code == Rejection::Code::self) swarm_->is_own(address);
+  search_.was_rejected(address, rejection);
+  if (search_.is_final(doors_.clock.now(), address, rejection, situation()))
+    end("cannot join " + address + ": " + rejection.words, true);
 }
 
 // On a new link everything is sent again, so that a peer which sends sense by then makes up for it.
@@ -269,7 +258,7 @@ void Session::Machine::hang_up_on(PeerId from, const std::string& nonsense) {
 }
 
 void Session::Machine::on_message(PeerId from, Frame frame) {
-  if (finished_) return;  // what comes now changes nothing that anybody was told
+  if (finished()) return;  // what comes now changes nothing that anybody was told
   const Instant now = doors_.clock.now();
   Result<Message> decoded = decode(frame);
   if (!decoded.ok()) {
@@ -332,12 +321,12 @@ std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
 // -------------------------------------------------------------------------------------------------
 
 void Session::Machine::pump() {
-  if (finished_) return;
+  if (finished()) return;
   for (std::vector<Decision> decisions = swarm_->take_decisions(); !decisions.empty();
        decisions = swarm_->take_decisions()) {
     for (const Decision& decision : decisions) {
       std::visit([&](const auto& d) { act(d); }, decision);
-      if (finished_) return flush();
+      if (finished()) return flush();
     }
   }
   open_round();
@@ -379,7 +368,7 @@ void Session::Machine::arm() {
 }
 
 void Session::Machine::on_timer() {
-  if (finished_) return;
+  if (finished()) return;
   const Instant now = doors_.clock.now();
   swarm_->measured(meter_.line());
   swarm_->step(now);
@@ -395,44 +384,22 @@ void Session::Machine::on_timer() {
   pump();
 }
 
-Duration Session::Machine::gives_up_after() const {
-  if (options_.past != Past::begun) return kGiveUpJoining;
-  return std::max<Duration>(kGiveUpJoining, options_.run.patience);
-}
-
 void Session::Machine::give_up_when_nobody_has_the_state(Instant now) {
-  const Standing standing = swarm_->standing();
-  const bool outside =
-      standing == Standing::syncing || (standing == Standing::fresh && !options_.join.empty());
-  const bool hopeless = outside && !restoring_ && swarm_->roster().following().empty() &&
-                        (standing == Standing::syncing || swarm_->roster().open_peers().empty());
-  if (!hopeless) {
-    hopeless_since_ = kNever;
-    last_rejection_.clear();
-    return;
-  }
-  if (hopeless_since_ == kNever) hopeless_since_ = now;
-  const Duration limit = gives_up_after();
-  if (now - hopeless_since_ < limit) return;
-  const std::string where = options_.join.empty() ? std::string() : " at " + options_.join.front();
-  const std::string what = "nobody who has the state of the run can be reached" + where + " for " +
-                           std::to_string(limit / 1s) + " s";
-  end(what + (last_rejection_.empty() ? "; is a peer running there?" : ": " + last_rejection_), true);
+  if (const std::optional<std::string> why = search_.gives_up(now, situation())) end(*why, true);
 }
 
 void Session::Machine::go_on_alone_when_nobody_comes(Instant now) {
-  if (finished_) return;
+  if (finished()) return;
+  ReturnWait& returning = search_.return_wait();
   const bool fresh = swarm_->standing() == Standing::fresh;
-  if (return_.stage() == ReturnWait::Stage::waiting && !fresh) return_.end();
-  if (return_.is_over(now)) {
-    ReturnWait::Rest rest = return_.give_up();
+  if (returning.stage() == ReturnWait::Stage::waiting && !fresh) returning.end();
+  if (returning.is_over(now)) {
+    ReturnWait::Rest rest = returning.give_up();
     if (rest.checkpoint) return resume(std::move(*rest.checkpoint));
     if (!rest.trouble.empty()) return end(rest.trouble, true);
     swarm_->go_on_alone(now);
   }
-  const bool orphaned = options_.join.empty() && swarm_->is_orphaned();
-  orphaned_since_ = orphaned ? std::min(orphaned_since_, now) : kNever;
-  if (orphaned && now - orphaned_since_ >= options_.run.patience) begin_anew_from_tip();
+  if (search_.is_alone_for_good(now, swarm_->is_orphaned())) begin_anew_from_tip();
 }
 
 void Session::Machine::act(const Dial& dial) { doors_.network.connect(dial.address); }
@@ -445,18 +412,15 @@ void Session::Machine::act(const Hangup& hangup) {
 void Session::Machine::act(const Ended& ended) { end(ended.why, ended.failed); }
 
 void Session::Machine::end(const std::string& why, bool failed) {
-  if (finished_) return;
+  if (finished()) return;
   flush();
   probe_.end();
-  finished_ = true;
-  ended_ = why;
-  if (failed) failure_ = why;
+  departure_.end(why, failed);
 }
 
 void Session::Machine::leave() {
-  if (finished_) return;
-  if (leaving_) return end("left at once", false);
-  leaving_ = true;
+  if (finished()) return;
+  if (!departure_.ask_to_leave()) return end("left at once", false);
   swarm_->leave(doors_.clock.now());
   pump();
 }
@@ -494,11 +458,11 @@ SessionView Session::Machine::view() const {
     view.samples = swarm_->head()->samples_total();
     view.leader = swarm_->leader().value_or(PeerId{});
   }
-  if (swarm_ && !finished_) view.waiting = waiting();
-  if (swarm_ && !finished_) view.held_bytes = held_bytes();
-  view.finished = finished_;
-  view.ended = ended_;
-  view.failure = failure_;
+  if (swarm_ && !finished()) view.waiting = waiting();
+  if (swarm_ && !finished()) view.held_bytes = held_bytes();
+  view.finished = finished();
+  view.ended = departure_.reason();
+  if (departure_.failed()) view.failure = departure_.reason();
   return view;
 }
 

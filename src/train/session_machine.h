@@ -21,15 +21,13 @@
 #include "sync/ground.h"
 #include "train/alarm.h"
 #include "train/counted_time.h"
-#include "train/return_wait.h"
+#include "train/departure.h"
+#include "train/peer_search.h"
 #include "train/session.h"
 #include "train/state.h"
 #include "train/waits.h"
 
 namespace tw {
-
-/// A joiner that reaches nobody for so long gives up.
-inline constexpr Duration kGiveUpJoining = std::chrono::seconds(30);
 
 /// What a session is made of: the step machines (swarm, reduction, donor, fetch), the train state, and the
 /// doors. session.cc: beginning, network, time. session_rounds.cc: work, averaging, updates. session_sync.cc:
@@ -42,7 +40,7 @@ class Session::Machine final : public NetworkEvents {
   void leave();
   SessionView view() const;
 
-  bool finished() const { return finished_; }
+  bool finished() const { return departure_.ended(); }
 
   std::vector<Member> members() const;
 
@@ -68,8 +66,8 @@ class Session::Machine final : public NetworkEvents {
   void flush();
   void arm();
   void on_timer();
-  bool ends_the_joining(const std::string& address, const std::string& why);
-  Duration gives_up_after() const;
+  void was_rejected(const std::string& address, const Rejection& rejection);
+  PeerSearch::Situation situation() const;
   void give_up_when_nobody_has_the_state(Instant now);
   void go_on_alone_when_nobody_comes(Instant now);
   void act(const Dial& dial);
@@ -215,21 +213,9 @@ class Session::Machine final : public NetworkEvents {
 
   // time and end
   Alarm alarm_{doors_.clock, [this] { on_timer(); }};
-  Instant hopeless_since_ = kNever;
-  std::string last_rejection_;  // since somebody was reached last
-  std::set<std::string>
-      objecting_;  // addresses of options_.join that answered with an objection to the token
-  Instant taken_since_ = kNever;
-  Instant orphaned_since_ = kNever;
-  ReturnWait return_;
+  PeerSearch search_;
   Waits waits_;
-  int last_jobs_ = 0;  // evaluation and checkpoint of the last record
-  bool last_applied_ = false;
-  Instant last_applied_at_ = kNever;
-  bool leaving_ = false;
-  bool finished_ = false;
-  std::string ended_;
-  std::string failure_;
+  Departure departure_;
 };
 
 }  // namespace tw

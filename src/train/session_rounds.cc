@@ -24,8 +24,6 @@ constexpr int kStallRoundTrips = 3;
 constexpr double kTooSlow = 1.5;
 constexpr double kJudgedAfter = 0.75;
 constexpr double kSlowFloor_s = 1;
-/// After the last round: how long a member that has not said that it has it is waited for.
-constexpr Duration kLinger = 3s;
 /// A round that counts on a contribution beyond the norm cap under so many ballots has too few other ones.
 constexpr std::size_t kMostBallotsBeyondCap = 3;
 
@@ -172,7 +170,7 @@ void Session::Machine::report_averaging() {
   if (!reduction_ || !reduction_->plan()) return;
   for (const Reduction::Unfit& unfit : reduction_->take_unfit()) {
     if (unfit.peer == options_.self) own_contribution_is_unfit(unfit);
-    if (finished_) return;
+    if (finished()) return;
     swarm_->complain(doors_.clock.now(), unfit.peer, unfit.why);
   }
   const Instant now = doors_.clock.now();
@@ -281,7 +279,6 @@ void Session::Machine::act(const Committed& committed) {
   swarm_->measured(meter_.line());
   tip_ = Tip{record, {}};
   ++updates_under_way_;
-  last_jobs_ = 0;
   compute<Digest>(
       {.kind = Wait::Kind::applying, .round = record.round}, 0,
       [made, mean, round = record.round, geometry = geometry_](TrainState& state) {
@@ -301,7 +298,7 @@ void Session::Machine::on_update(const Record& record, const Digest& parameters,
   doors_.events.emit(event);
   if (observer_ != nullptr) observer_->on_applied(record, parameters, false);
   swarm_->applied(doors_.clock.now(), record.round, parameters);
-  if (record.last) last_applied_ = true;
+  if (record.last && !finished()) departure_.stand_at(true);
   if (round_ == record.round + 1) {
     began_at_ = doors_.clock.now();
     emit(Phase::accumulate, round_);
@@ -316,7 +313,7 @@ void Session::Machine::after_update(const Record& record) {
   const bool first =
       !record.members.empty() && record.members.front().is({options_.self, address_, options_.incarnation});
   if (first && (due || record.last)) {
-    if (record.last) ++last_jobs_;
+    if (record.last) departure_.begin_last_job();
     swarm_->set_busy(doors_.clock.now(), true);  // the others do this peer's part meanwhile
     compute<Evaluation>(
         {.kind = Wait::Kind::evaluating, .round = record.round}, 0,
@@ -330,7 +327,7 @@ void Session::Machine::after_update(const Record& record) {
           if (had_data) emit(Phase::evaluate, record.round, {}, std::move(numbers));
           const std::optional<double> goal = options_.run.evaluation.stop_accuracy;
           if (goal && evaluation.accuracy && *evaluation.accuracy >= *goal) swarm_->end_run();
-          if (record.last) --last_jobs_;
+          if (record.last) departure_.finish_last_job();
           finish_when_done();
         });
   }
@@ -340,11 +337,11 @@ void Session::Machine::after_update(const Record& record) {
 }
 
 void Session::Machine::finish_when_done() {
-  if (finished_ || !last_applied_ || last_jobs_ > 0 || updates_under_way_ > 0 || catching_up_) return;
-  const Instant now = doors_.clock.now();
-  if (last_applied_at_ == kNever) last_applied_at_ = now;
+  if (!departure_.at_the_end() || departure_.has_last_jobs() || updates_under_way_ > 0 || catching_up_)
+    return;
   // A member that missed the last decision can get it from nobody once all have gone.
-  if (swarm_->not_at_the_end().empty() || now - last_applied_at_ > kLinger) end("the run is complete", false);
+  if (departure_.linger(doors_.clock.now(), !swarm_->not_at_the_end().empty()))
+    end("the run is complete", false);
 }
 
 double Session::Machine::own_samples(const Record& record) const {
