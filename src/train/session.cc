@@ -38,6 +38,11 @@ Cause cause_of(Rejection::Code code) {
   return Cause::none;
 }
 
+Averager::Options averaging(const SessionOptions& options, const Geometry& geometry) {
+  const RunOptions& run = options.run;
+  return {options.self, geometry, run.codec, run.dithers(), run.norm_cap, options.probe_from, options.rarely};
+}
+
 PeerSearch::Options search_options(const SessionOptions& options) {
   return {options.self, options.join, options.past == Past::begun, options.run.patience};
 }
@@ -73,6 +78,7 @@ Session::Machine::Machine(Doors doors, SessionOptions options, Trainer& trainer,
       state_(std::make_shared<TrainState>(trainer, options_.run)),
       geometry_(geometry_of(trainer.parameter_count(), options_.segment_length)),
       run_(run_digest(options_.run, trainer.parameter_count())),
+      averager_(averaging(options_, geometry_)),
       search_(search_options(options_)) {
   donor_ = Donor({.rarely = options_.rarely});
   const CheckpointOptions& keep = options_.run.checkpoint;
@@ -183,7 +189,7 @@ Result<PeerId> Session::Machine::admit(const Frame& hello) {
 
 void Session::Machine::on_open(PeerId peer, const Frame& hello) {
   if (finished()) return;
-  if (reduction_) reduction_->on_new_link(peer);
+  averager_.on_new_link(peer);
   const Hello greeting = std::get<Hello>(decode(hello).value());
   const Member caller = caller_of(greeting);
   waits_.on_answer(caller.address);
@@ -204,16 +210,7 @@ void Session::Machine::link_is_gone(PeerId peer, const std::string& why) {
 
 void Session::Machine::forget_link(PeerId peer) {
   donor_.on_close(peer);
-  meter_.on_close(peer);
-  last_bulk_.erase(peer);
-  if (!swarm_->head() || !is_member(swarm_->head()->members, peer)) forget_bulk_of(peer);
-}
-
-// The bulk of a peer that is no member is sent again on a new link.
-void Session::Machine::forget_bulk_of(PeerId stranger) {
-  early_bytes_.erase(stranger);
-  std::erase_if(early_bulk_, [&](const auto& entry) { return entry.first == stranger; });
-  if (reduction_) reduction_->on_lost_link(stranger);
+  averager_.on_close(peer, swarm_->head() && is_member(swarm_->head()->members, peer));
 }
 
 PeerSearch::Situation Session::Machine::situation() const {
@@ -267,16 +264,16 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
   }
   swarm_->on_sign_of_life(now, from);
   if (!frame.payload.empty()) {
-    if (const std::optional<Tally> tally = meter_.arrived(now, from, frame.payload.size()))
+    if (const std::optional<Tally> tally = averager_.on_bytes(now, from, frame.payload.size()))
       doors_.network.send(from, encode(*tally));
   }
   Message& message = decoded.value();
   if (std::holds_alternative<Scatter>(message) || std::holds_alternative<Gather>(message)) {
-    take_bulk(from, message);
+    const std::optional<Averager::Refused> refused = averager_.on_bulk(now, from, message);
+    report_probe();
+    if (refused) refuse_bulk(*refused);
   } else if (const auto* tally = std::get_if<Tally>(&message)) {
-    meter_.on_tally(now, from, *tally, swarm_->round_trip(from));
-    probe_.on_tally(from, *tally, swarm_->round_trip(from));
-    if (probe_.aims_at(from)) doors_.network.pull(from);
+    if (averager_.on_tally(now, from, *tally, swarm_->round_trip(from))) doors_.network.pull(from);
   } else if (const auto* ask = std::get_if<ObjectAsk>(&message)) {
     const bool here = tip_ && !catching_up_ && swarm_->head();
     donor_.on_ask(from, *ask, here ? &tip_->record : nullptr);
@@ -291,7 +288,7 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
   } else if (auto* chunk = std::get_if<Chunk>(&message)) {
     fetch_->on_chunk(now, from, std::move(*chunk));
   } else if (std::holds_alternative<Padding>(message)) {
-    last_bulk_[from] = now;  // the rest is the meter's
+    averager_.on_padding(now, from);
   } else {
     swarm_->on_message(now, from, message);
   }
@@ -299,21 +296,17 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
 }
 
 std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
-  std::optional<Message> message;
-  if (reduction_) message = reduction_->next_bulk(to);
-  if (message) end_probe();
+  std::optional<Message> message = averager_.next_segment(to);
+  report_probe();
   if (!message && averaging_has_the_lines()) {
     chunks_wait_ = true;
   } else if (!message) {
     message = donor_.next_bulk(to);
   }
   const Instant now = doors_.clock.now();
-  if (!message) message = probe_.next_bulk(now, to);
-  if (!message) {
-    if (!probe_.holds_back(now, to)) meter_.ran_dry(to);
-    return std::nullopt;
-  }
-  meter_.handed(now, to);
+  if (!message) message = averager_.next_padding(now, to);
+  if (!message) return std::nullopt;
+  averager_.handed(now, to);
   return encode(*message);
 }
 
@@ -353,30 +346,27 @@ void Session::Machine::flush() {
   send_all(swarm_->take_messages());
   send_all(donor_.take_messages());
   send_all(fetch_->take_messages());
-  if (reduction_) {
-    for (PeerId peer : reduction_->take_wakeups()) doors_.network.pull(peer);
-  }
+  for (PeerId peer : averager_.take_wakeups()) doors_.network.pull(peer);
   for (PeerId peer : donor_.take_wakeups()) doors_.network.pull(peer);
 }
 
 void Session::Machine::arm() {
   const Instant now = doors_.clock.now();
   Instant next = std::min(swarm_->next_step(), fetch_->next_step());
-  if (chunks_wait_) next = std::min(next, chunks_wait_until_);
-  next = std::clamp(next, now, now + (probe_.is_under_way() ? Probe::kNudge : kTimer));
-  alarm_.set_by(next);
+  if (chunks_wait_) next = std::min(next, averager_.has_lines_until());
+  next = std::min(next, averager_.next_step(now));
+  alarm_.set_by(std::clamp(next, now, now + kTimer));
 }
 
 void Session::Machine::on_timer() {
   if (finished()) return;
   const Instant now = doors_.clock.now();
-  swarm_->measured(meter_.line());
+  swarm_->measured(averager_.line());
   swarm_->step(now);
   fetch_->step(now);
-  for (const PeerId target : probe_.to_be_nudged(now)) doors_.network.pull(target);
-  if (probe_.is_under_way() && probe_.is_over(now)) end_probe();
-  complain_about_stalls();
-  complain_about_slowness();
+  for (const PeerId target : averager_.step(now)) doors_.network.pull(target);
+  report_probe();
+  complain();
   watch_waits();
   finish_when_done();
   give_up_when_nobody_has_the_state(now);
@@ -414,7 +404,7 @@ void Session::Machine::act(const Ended& ended) { end(ended.why, ended.failed); }
 void Session::Machine::end(const std::string& why, bool failed) {
   if (finished()) return;
   flush();
-  probe_.end();
+  averager_.stop_probe();
   departure_.end(why, failed);
 }
 
@@ -442,9 +432,7 @@ void Session::Machine::refuse(Cause cause, std::optional<PeerId> peer, std::stri
 }
 
 std::uint64_t Session::Machine::held_bytes() const {
-  std::uint64_t bytes = reduction_ ? reduction_->held_bytes() : 0;
-  for (const auto& [peer, early] : early_bytes_) bytes += early;
-  return bytes + donor_.held_bytes() + fetch_->held_bytes() + swarm_->held_bytes();
+  return averager_.held_bytes() + donor_.held_bytes() + fetch_->held_bytes() + swarm_->held_bytes();
 }
 
 std::vector<Member> Session::Machine::members() const {

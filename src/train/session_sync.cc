@@ -11,10 +11,6 @@ namespace {
 constexpr Round kReplayAtMost = 8;
 /// It lost ground so often though the others waited for it: it would load their lines for ever.
 constexpr std::uint32_t kLostForGood = 100;
-/// Chunks wait for averaging for so many times what it should take, and no longer than this part of the time
-/// before it.
-constexpr int kGivesWay = 2;
-constexpr int kAccumulatesLonger = 4;
 
 }  // namespace
 
@@ -42,11 +38,8 @@ void Session::Machine::act(const CatchUp& catch_up) {
 
 // What was averaged of it belongs to a history that this peer does not go on with.
 void Session::Machine::leave_round() {
-  reduction_.reset();
-  early_bulk_.clear();
-  early_bytes_.clear();
+  averager_.abandon();
   round_ = 0;
-  called_at_ = kNever;
 }
 
 bool Session::Machine::has_history() const { return tip_ && tip_->record.run == run_; }
@@ -217,18 +210,8 @@ void Session::Machine::freeze_beside_work() {
        }});
 }
 
-// Chunks and segments would share the lines equally: where many join few members, segments came so late that
-// a peer was taken to have stalled. A joiner loses a fifth of the time at most, so that it still gets its
-// state before the means that follow it are forgotten.
-void Session::Machine::give_way_to_averaging() {
-  const Duration expected = from_seconds(reduction_->plan()->expected_s);
-  const Duration until_call = std::max(Duration{}, called_at_ - began_at_);
-  chunks_wait_until_ =
-      std::min(planned_at_ + kGivesWay * expected, called_at_ + until_call / kAccumulatesLonger);
-}
-
 bool Session::Machine::averaging_has_the_lines() const {
-  return reduction_ && reduction_->plan() && doors_.clock.now() < chunks_wait_until_;
+  return doors_.clock.now() < averager_.has_lines_until();
 }
 
 void Session::Machine::let_chunks_go() {

@@ -19,10 +19,10 @@ Wait Session::Machine::waiting() const {
     return others;
   if (catching_up_) return wait_for_state();
   const Wait own = own_work();
-  const bool averages = reduction_ && reduction_->plan();
+  const bool averages = averager_.plan(step()) != nullptr;
   const bool works = own.kind != Wait::Kind::nothing;
   if (works && (!averages || own.kind == Wait::Kind::computing)) return own;
-  if (averages && !reduction_->complete()) {
+  if (averages && !averager_.complete(step())) {
     if (Wait wait = wait_for_segments(); !wait.peers.empty()) return wait;
   }
   if (departure_.at_the_end()) {
@@ -64,7 +64,7 @@ Wait Session::Machine::wait_for_state() const {
 
 Wait Session::Machine::wait_for_segments() const {
   Wait wait{Wait::Kind::segments, {}, round_};
-  for (const Reduction::Debt& debt : reduction_->debts()) {
+  for (const Reduction::Debt& debt : averager_.debts(step())) {
     wait.done += debt.here;
     wait.total += debt.all;
     const bool named = std::ranges::find(wait.peers, debt.peer) != wait.peers.end();
