@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "average/reduction/reduction.h"
+#include "average/averager.h"
 #include "swarm/swarm.h"
 #include "sync/donor.h"
 #include "sync/fetch.h"
@@ -30,7 +30,7 @@ std::uint64_t reduction_bytes(const HeldSizes& s) {
 }
 
 std::uint64_t early_bytes(const HeldSizes& s) {
-  return s.peers * kEarlyBulkVectors * (s.vector_bytes + s.segments * kEarlyBulkOverhead);
+  return s.peers * Averager::kEarlyVectors * (s.vector_bytes + s.segments * Averager::kEarlyOverhead);
 }
 
 std::uint64_t donor_bytes(const HeldSizes& s) {

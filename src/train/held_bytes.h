@@ -2,19 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
-
-#include "base/ids.h"
-#include "wire/messages.h"
 
 namespace tw {
-
-/// Bulk messages of the next round that come before its record does: of each sender at most so many encoded
-/// vectors, cut into whole segments, are kept.
-inline constexpr std::uint64_t kEarlyBulkVectors = 2;
-
-/// What one of them takes beside its payload.
-inline constexpr std::uint64_t kEarlyBulkOverhead = sizeof(std::pair<PeerId, Message>);
 
 /// What decides how much a session may hold for others.
 struct HeldSizes {
@@ -27,7 +16,7 @@ struct HeldSizes {
 };
 
 /// The most that SessionView::held_bytes may be, whatever those peers send: the sum of what the caps of
-/// Reduction, Donor, Fetch, Swarm and the early bulk allow.
+/// Averager, Donor, Fetch and Swarm allow.
 std::uint64_t held_bytes_limit(const HeldSizes& sizes);
 
 }  // namespace tw

@@ -15,9 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kTimer = 250ms;
-/// The process before this one under the same id may be gone without a word: until that is noticed, its id is
-/// taken.
-constexpr Duration kTakenForGood = 10s;
 
 Geometry geometry_of(std::uint64_t parameters, std::uint64_t segment_length) {
   return {parameters, segment_length != 0 ? segment_length : usual_segment_length(parameters)};
@@ -39,6 +36,15 @@ Cause cause_of(Rejection::Code code) {
       return Cause::credential;
   }
   return Cause::none;
+}
+
+Averager::Options averaging(const SessionOptions& options, const Geometry& geometry) {
+  const RunOptions& run = options.run;
+  return {options.self, geometry, run.codec, run.dithers(), run.norm_cap, options.probe_from, options.rarely};
+}
+
+PeerSearch::Options search_options(const SessionOptions& options) {
+  return {options.self, options.join, options.past == Past::begun, options.run.patience};
 }
 
 Member caller_of(const Hello& hello) { return {hello.peer, hello.address, hello.incarnation, hello.site}; }
@@ -71,7 +77,9 @@ Session::Machine::Machine(Doors doors, SessionOptions options, Trainer& trainer,
       observer_(observer),
       state_(std::make_shared<TrainState>(trainer, options_.run)),
       geometry_(geometry_of(trainer.parameter_count(), options_.segment_length)),
-      run_(run_digest(options_.run, trainer.parameter_count())) {
+      run_(run_digest(options_.run, trainer.parameter_count())),
+      averager_(averaging(options_, geometry_)),
+      search_(search_options(options_)) {
   donor_ = Donor({.rarely = options_.rarely});
   const CheckpointOptions& keep = options_.run.checkpoint;
   if (keep.folder.empty()) return;
@@ -180,8 +188,8 @@ Result<PeerId> Session::Machine::admit(const Frame& hello) {
 }
 
 void Session::Machine::on_open(PeerId peer, const Frame& hello) {
-  if (finished_) return;
-  if (reduction_) reduction_->on_new_link(peer);
+  if (finished()) return;
+  averager_.on_new_link(peer);
   const Hello greeting = std::get<Hello>(decode(hello).value());
   const Member caller = caller_of(greeting);
   waits_.on_answer(caller.address);
@@ -190,7 +198,7 @@ void Session::Machine::on_open(PeerId peer, const Frame& hello) {
 }
 
 void Session::Machine::on_close(PeerId peer, const std::string& why) {
-  if (finished_) return;
+  if (finished()) return;
   link_is_gone(peer, why);
   pump();
 }
@@ -202,48 +210,22 @@ void Session::Machine::link_is_gone(PeerId peer, const std::string& why) {
 
 void Session::Machine::forget_link(PeerId peer) {
   donor_.on_close(peer);
-  meter_.on_close(peer);
-  last_bulk_.erase(peer);
-  if (!swarm_->head() || !is_member(swarm_->head()->members, peer)) forget_bulk_of(peer);
+  averager_.on_close(peer, swarm_->head() && is_member(swarm_->head()->members, peer));
 }
 
-// The bulk of a peer that is no member is sent again on a new link.
-void Session::Machine::forget_bulk_of(PeerId stranger) {
-  early_bytes_.erase(stranger);
-  std::erase_if(early_bulk_, [&](const auto& entry) { return entry.first == stranger; });
-  if (reduction_) reduction_->on_lost_link(stranger);
-}
-
-bool Session::Machine::ends_the_joining(const std::string& address, const std::string& why) {
-  const std::optional<Rejection> rejection = rejection_in(why);
-  if (!rejection || swarm_->standing() != Standing::fresh) return false;
-  if (std::find(options_.join.begin(), options_.join.end(), address) == options_.join.end()) return false;
-  switch (rejection->code) {
-    case Rejection::Code::taken:
-      if (rejection->peer != options_.self) return false;  // this peer turned away the twin of another one
-      if (taken_since_ == kNever) taken_since_ = doors_.clock.now();
-      return doors_.clock.now() - taken_since_ >= kTakenForGood;
-    case Rejection::Code::self:
-      return options_.join.size() == 1;
-    case Rejection::Code::credential:
-      // Anybody may say so who answers at an address; all of them together are believed.
-      objecting_.insert(address);
-      return std::all_of(options_.join.begin(), options_.join.end(),
-                         [this](const auto& asked) { return objecting_.contains(asked); }) &&
-             swarm_->roster().open_peers().empty();
-    default:
-      return swarm_->roster().open_peers().empty();
-  }
+PeerSearch::Situation Session::Machine::situation() const {
+  const Roster& roster = swarm_->roster();
+  return {swarm_->standing(), !roster.open_peers().empty(), !roster.following().empty(), restoring_};
 }
 
 void Session::Machine::on_refused(const std::string& address, const std::string& why) {
-  if (finished_) return;
+  if (finished()) return;
   const bool nobody_there = why.starts_with("cannot connect");
   const bool told = !nobody_there || swarm_->standing() == Standing::fresh;
   const std::optional<Rejection> rejection = rejection_in(why);
-  const bool asked_for = std::ranges::find(options_.join, address) != options_.join.end();
   if (told && !why.starts_with(kLinkedAlready))
-    refuse(asked_for ? Cause::none : Cause::dial, std::nullopt, rejection ? rejection->words : why);
+    refuse(search_.asks(address) ? Cause::none : Cause::dial, std::nullopt,
+           rejection ? rejection->words : why);
   swarm_->on_refused(doors_.clock.now(), address);
   if (why.starts_with(kLinkedAlready)) {
     swarm_->on_linked_there(address);
@@ -253,12 +235,16 @@ void Session::Machine::on_refused(const std::string& address, const std::string&
     const std::string cause = why.starts_with(before_cause) ? why.substr(before_cause.size()) : why;
     waits_.on_refused(doors_.clock.now(), address, rejection ? rejection->words : cause);
   }
-  if (nobody_there)
-    last_rejection_ = why + "; is a peer running there, and does a firewall let it be reached?";
-  if (rejection && rejection->code == Rejection::Code::self) swarm_->is_own(address);
-  if (rejection) last_rejection_ = address + " answers: " + rejection->words;
-  if (ends_the_joining(address, why)) end("cannot join " + address + ": " + rejection->words, true);
+  if (nobody_there) search_.found_nobody(why);
+  if (rejection) was_rejected(address, *rejection);
   pump();
+}
+
+void Session::Machine::was_rejected(const std::string& address, const Rejection& rejection) {
+  if (rejection.code == Rejection::Code::self) swarm_->is_own(address);
+  search_.was_rejected(address, rejection);
+  if (search_.is_final(doors_.clock.now(), address, rejection, situation()))
+    end("cannot join " + address + ": " + rejection.words, true);
 }
 
 // On a new link everything is sent again, so that a peer which sends sense by then makes up for it.
@@ -269,7 +255,7 @@ void Session::Machine::hang_up_on(PeerId from, const std::string& nonsense) {
 }
 
 void Session::Machine::on_message(PeerId from, Frame frame) {
-  if (finished_) return;  // what comes now changes nothing that anybody was told
+  if (finished()) return;  // what comes now changes nothing that anybody was told
   const Instant now = doors_.clock.now();
   Result<Message> decoded = decode(frame);
   if (!decoded.ok()) {
@@ -278,16 +264,16 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
   }
   swarm_->on_sign_of_life(now, from);
   if (!frame.payload.empty()) {
-    if (const std::optional<Tally> tally = meter_.arrived(now, from, frame.payload.size()))
+    if (const std::optional<Tally> tally = averager_.on_bytes(now, from, frame.payload.size()))
       doors_.network.send(from, encode(*tally));
   }
   Message& message = decoded.value();
   if (std::holds_alternative<Scatter>(message) || std::holds_alternative<Gather>(message)) {
-    take_bulk(from, message);
+    const std::optional<Averager::Refused> refused = averager_.on_bulk(now, from, message);
+    report_probe();
+    if (refused) refuse_bulk(*refused);
   } else if (const auto* tally = std::get_if<Tally>(&message)) {
-    meter_.on_tally(now, from, *tally, swarm_->round_trip(from));
-    probe_.on_tally(from, *tally, swarm_->round_trip(from));
-    if (probe_.aims_at(from)) doors_.network.pull(from);
+    if (averager_.on_tally(now, from, *tally, swarm_->round_trip(from))) doors_.network.pull(from);
   } else if (const auto* ask = std::get_if<ObjectAsk>(&message)) {
     const bool here = tip_ && !catching_up_ && swarm_->head();
     donor_.on_ask(from, *ask, here ? &tip_->record : nullptr);
@@ -302,7 +288,7 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
   } else if (auto* chunk = std::get_if<Chunk>(&message)) {
     fetch_->on_chunk(now, from, std::move(*chunk));
   } else if (std::holds_alternative<Padding>(message)) {
-    last_bulk_[from] = now;  // the rest is the meter's
+    averager_.on_padding(now, from);
   } else {
     swarm_->on_message(now, from, message);
   }
@@ -310,21 +296,17 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
 }
 
 std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
-  std::optional<Message> message;
-  if (reduction_) message = reduction_->next_bulk(to);
-  if (message) end_probe();
+  std::optional<Message> message = averager_.next_segment(to);
+  report_probe();
   if (!message && averaging_has_the_lines()) {
     chunks_wait_ = true;
   } else if (!message) {
     message = donor_.next_bulk(to);
   }
   const Instant now = doors_.clock.now();
-  if (!message) message = probe_.next_bulk(now, to);
-  if (!message) {
-    if (!probe_.holds_back(now, to)) meter_.ran_dry(to);
-    return std::nullopt;
-  }
-  meter_.handed(now, to);
+  if (!message) message = averager_.next_padding(now, to);
+  if (!message) return std::nullopt;
+  averager_.handed(now, to);
   return encode(*message);
 }
 
@@ -332,12 +314,12 @@ std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
 // -------------------------------------------------------------------------------------------------
 
 void Session::Machine::pump() {
-  if (finished_) return;
+  if (finished()) return;
   for (std::vector<Decision> decisions = swarm_->take_decisions(); !decisions.empty();
        decisions = swarm_->take_decisions()) {
     for (const Decision& decision : decisions) {
       std::visit([&](const auto& d) { act(d); }, decision);
-      if (finished_) return flush();
+      if (finished()) return flush();
     }
   }
   open_round();
@@ -364,30 +346,27 @@ void Session::Machine::flush() {
   send_all(swarm_->take_messages());
   send_all(donor_.take_messages());
   send_all(fetch_->take_messages());
-  if (reduction_) {
-    for (PeerId peer : reduction_->take_wakeups()) doors_.network.pull(peer);
-  }
+  for (PeerId peer : averager_.take_wakeups()) doors_.network.pull(peer);
   for (PeerId peer : donor_.take_wakeups()) doors_.network.pull(peer);
 }
 
 void Session::Machine::arm() {
   const Instant now = doors_.clock.now();
   Instant next = std::min(swarm_->next_step(), fetch_->next_step());
-  if (chunks_wait_) next = std::min(next, chunks_wait_until_);
-  next = std::clamp(next, now, now + (probe_.is_under_way() ? Probe::kNudge : kTimer));
-  alarm_.set_by(next);
+  if (chunks_wait_) next = std::min(next, averager_.has_lines_until());
+  next = std::min(next, averager_.next_step(now));
+  alarm_.set_by(std::clamp(next, now, now + kTimer));
 }
 
 void Session::Machine::on_timer() {
-  if (finished_) return;
+  if (finished()) return;
   const Instant now = doors_.clock.now();
-  swarm_->measured(meter_.line());
+  swarm_->measured(averager_.line());
   swarm_->step(now);
   fetch_->step(now);
-  for (const PeerId target : probe_.to_be_nudged(now)) doors_.network.pull(target);
-  if (probe_.is_under_way() && probe_.is_over(now)) end_probe();
-  complain_about_stalls();
-  complain_about_slowness();
+  for (const PeerId target : averager_.step(now)) doors_.network.pull(target);
+  report_probe();
+  complain();
   watch_waits();
   finish_when_done();
   give_up_when_nobody_has_the_state(now);
@@ -395,44 +374,22 @@ void Session::Machine::on_timer() {
   pump();
 }
 
-Duration Session::Machine::gives_up_after() const {
-  if (options_.past != Past::begun) return kGiveUpJoining;
-  return std::max<Duration>(kGiveUpJoining, options_.run.patience);
-}
-
 void Session::Machine::give_up_when_nobody_has_the_state(Instant now) {
-  const Standing standing = swarm_->standing();
-  const bool outside =
-      standing == Standing::syncing || (standing == Standing::fresh && !options_.join.empty());
-  const bool hopeless = outside && !restoring_ && swarm_->roster().following().empty() &&
-                        (standing == Standing::syncing || swarm_->roster().open_peers().empty());
-  if (!hopeless) {
-    hopeless_since_ = kNever;
-    last_rejection_.clear();
-    return;
-  }
-  if (hopeless_since_ == kNever) hopeless_since_ = now;
-  const Duration limit = gives_up_after();
-  if (now - hopeless_since_ < limit) return;
-  const std::string where = options_.join.empty() ? std::string() : " at " + options_.join.front();
-  const std::string what = "nobody who has the state of the run can be reached" + where + " for " +
-                           std::to_string(limit / 1s) + " s";
-  end(what + (last_rejection_.empty() ? "; is a peer running there?" : ": " + last_rejection_), true);
+  if (const std::optional<std::string> why = search_.gives_up(now, situation())) end(*why, true);
 }
 
 void Session::Machine::go_on_alone_when_nobody_comes(Instant now) {
-  if (finished_) return;
+  if (finished()) return;
+  ReturnWait& returning = search_.return_wait();
   const bool fresh = swarm_->standing() == Standing::fresh;
-  if (return_.stage() == ReturnWait::Stage::waiting && !fresh) return_.end();
-  if (return_.is_over(now)) {
-    ReturnWait::Rest rest = return_.give_up();
+  if (returning.stage() == ReturnWait::Stage::waiting && !fresh) returning.end();
+  if (returning.is_over(now)) {
+    ReturnWait::Rest rest = returning.give_up();
     if (rest.checkpoint) return resume(std::move(*rest.checkpoint));
     if (!rest.trouble.empty()) return end(rest.trouble, true);
     swarm_->go_on_alone(now);
   }
-  const bool orphaned = options_.join.empty() && swarm_->is_orphaned();
-  orphaned_since_ = orphaned ? std::min(orphaned_since_, now) : kNever;
-  if (orphaned && now - orphaned_since_ >= options_.run.patience) begin_anew_from_tip();
+  if (search_.is_alone_for_good(now, swarm_->is_orphaned())) begin_anew_from_tip();
 }
 
 void Session::Machine::act(const Dial& dial) { doors_.network.connect(dial.address); }
@@ -445,18 +402,15 @@ void Session::Machine::act(const Hangup& hangup) {
 void Session::Machine::act(const Ended& ended) { end(ended.why, ended.failed); }
 
 void Session::Machine::end(const std::string& why, bool failed) {
-  if (finished_) return;
+  if (finished()) return;
   flush();
-  probe_.end();
-  finished_ = true;
-  ended_ = why;
-  if (failed) failure_ = why;
+  averager_.stop_probe();
+  departure_.end(why, failed);
 }
 
 void Session::Machine::leave() {
-  if (finished_) return;
-  if (leaving_) return end("left at once", false);
-  leaving_ = true;
+  if (finished()) return;
+  if (!departure_.ask_to_leave()) return end("left at once", false);
   swarm_->leave(doors_.clock.now());
   pump();
 }
@@ -478,9 +432,7 @@ void Session::Machine::refuse(Cause cause, std::optional<PeerId> peer, std::stri
 }
 
 std::uint64_t Session::Machine::held_bytes() const {
-  std::uint64_t bytes = reduction_ ? reduction_->held_bytes() : 0;
-  for (const auto& [peer, early] : early_bytes_) bytes += early;
-  return bytes + donor_.held_bytes() + fetch_->held_bytes() + swarm_->held_bytes();
+  return averager_.held_bytes() + donor_.held_bytes() + fetch_->held_bytes() + swarm_->held_bytes();
 }
 
 std::vector<Member> Session::Machine::members() const {
@@ -494,11 +446,11 @@ SessionView Session::Machine::view() const {
     view.samples = swarm_->head()->samples_total();
     view.leader = swarm_->leader().value_or(PeerId{});
   }
-  if (swarm_ && !finished_) view.waiting = waiting();
-  if (swarm_ && !finished_) view.held_bytes = held_bytes();
-  view.finished = finished_;
-  view.ended = ended_;
-  view.failure = failure_;
+  if (swarm_ && !finished()) view.waiting = waiting();
+  if (swarm_ && !finished()) view.held_bytes = held_bytes();
+  view.finished = finished();
+  view.ended = departure_.reason();
+  if (departure_.failed()) view.failure = departure_.reason();
   return view;
 }
 

@@ -11,9 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "average/bandwidth/line_meter.h"
-#include "average/bandwidth/probe.h"
-#include "average/reduction/reduction.h"
+#include "average/averager.h"
 #include "swarm/swarm.h"
 #include "sync/checkpoint.h"
 #include "sync/donor.h"
@@ -21,15 +19,13 @@
 #include "sync/ground.h"
 #include "train/alarm.h"
 #include "train/counted_time.h"
-#include "train/return_wait.h"
+#include "train/departure.h"
+#include "train/peer_search.h"
 #include "train/session.h"
 #include "train/state.h"
 #include "train/waits.h"
 
 namespace tw {
-
-/// A joiner that reaches nobody for so long gives up.
-inline constexpr Duration kGiveUpJoining = std::chrono::seconds(30);
 
 /// What a session is made of: the step machines (swarm, reduction, donor, fetch), the train state, and the
 /// doors. session.cc: beginning, network, time. session_rounds.cc: work, averaging, updates. session_sync.cc:
@@ -42,7 +38,7 @@ class Session::Machine final : public NetworkEvents {
   void leave();
   SessionView view() const;
 
-  bool finished() const { return finished_; }
+  bool finished() const { return departure_.ended(); }
 
   std::vector<Member> members() const;
 
@@ -68,8 +64,8 @@ class Session::Machine final : public NetworkEvents {
   void flush();
   void arm();
   void on_timer();
-  bool ends_the_joining(const std::string& address, const std::string& why);
-  Duration gives_up_after() const;
+  void was_rejected(const std::string& address, const Rejection& rejection);
+  PeerSearch::Situation situation() const;
   void give_up_when_nobody_has_the_state(Instant now);
   void go_on_alone_when_nobody_comes(Instant now);
   void act(const Dial& dial);
@@ -84,6 +80,8 @@ class Session::Machine final : public NetworkEvents {
   void refuse(Cause cause, std::optional<PeerId> peer, std::string why);
   std::uint64_t held_bytes() const;
 
+  StepId step() const { return {round_}; }
+
   // ---- session_waits.cc
   Wait waiting() const;
   Wait own_work() const;
@@ -97,17 +95,14 @@ class Session::Machine final : public NetworkEvents {
   void start_work();
   void contribute_what_is_done();
   void begin_to_probe();
-  void end_probe();
+  void report_probe();
   void link_is_gone(PeerId peer, const std::string& why);
   void forget_link(PeerId peer);
-  void forget_bulk_of(PeerId stranger);
   void hang_up_on(PeerId from, const std::string& nonsense);
-  void take_bulk(PeerId from, const Message& message);
-  void keep_early(PeerId from, const Message& message, const Blob& payload);
+  void refuse_bulk(const Averager::Refused& refused);
   void report_averaging();
   void own_contribution_is_unfit(const Reduction::Unfit& unfit);
-  void complain_about_stalls();
-  void complain_about_slowness();
+  void complain();
   void on_update(const Record& record, const Digest& parameters, Duration took);
   void after_update(const Record& record);
   void finish_when_done();
@@ -124,7 +119,6 @@ class Session::Machine final : public NetworkEvents {
   void go_on_from(Tip tip);
   Wait freezing(const Record& record) const;
   void serve_images();
-  void give_way_to_averaging();
   bool averaging_has_the_lines() const;
   void let_chunks_go();
   void freeze_beside_work();
@@ -174,33 +168,17 @@ class Session::Machine final : public NetworkEvents {
 
   // the round under way
   Round round_ = 0;  // 0: none
-  std::unique_ptr<Reduction> reduction_;
-  std::vector<std::pair<PeerId, Message>> early_bulk_;  // of the round after
-  std::map<PeerId, std::uint64_t> early_bytes_;
-  std::map<std::uint32_t, bool> contributed_;
+  Averager averager_;
   bool computing_ = false;
   double loss_sum_ = 0;
   std::uint64_t loss_samples_ = 0;
   double samples_per_s_ = 0;
   Instant began_at_{};
-  Instant called_at_ = kNever;
   Instant worked_until_{};  // the last own microbatch of the round was done
-  Instant planned_at_ = kNever;
-  bool told_scatter_ = false;
-  bool told_gather_ = false;
-  std::pair<Ballot, std::uint32_t> voted_{};
-  std::set<Ballot> ballots_beyond_cap_;  // whose plans counted on an own contribution beyond the norm cap
-  std::map<PeerId, Instant> last_bulk_;
-  std::map<PeerId, Instant> complained_;
-  Instant slowness_told_at_{};
-  LineMeter meter_;
-  Probe probe_;
-  bool probed_ = false;
 
   // sync
   Donor donor_;
   std::optional<Fetch> fetch_;
-  Instant chunks_wait_until_{};  // for averaging
   bool chunks_wait_ = false;
   bool freezing_ = false;
   bool catching_up_ = false;
@@ -215,21 +193,9 @@ class Session::Machine final : public NetworkEvents {
 
   // time and end
   Alarm alarm_{doors_.clock, [this] { on_timer(); }};
-  Instant hopeless_since_ = kNever;
-  std::string last_rejection_;  // since somebody was reached last
-  std::set<std::string>
-      objecting_;  // addresses of options_.join that answered with an objection to the token
-  Instant taken_since_ = kNever;
-  Instant orphaned_since_ = kNever;
-  ReturnWait return_;
+  PeerSearch search_;
   Waits waits_;
-  int last_jobs_ = 0;  // evaluation and checkpoint of the last record
-  bool last_applied_ = false;
-  Instant last_applied_at_ = kNever;
-  bool leaving_ = false;
-  bool finished_ = false;
-  std::string ended_;
-  std::string failure_;
+  Departure departure_;
 };
 
 }  // namespace tw

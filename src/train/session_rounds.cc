@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "train/held_bytes.h"
 #include "train/session_machine.h"
 #include "wire/frame.h"
 
@@ -14,18 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Where nothing came from anybody for so long, whoever owes segments is asked to send its part again: it may
-/// believe that all of it arrived.
-constexpr Duration kAskAgainAfter = 8s;
-constexpr Duration kStallFloor = 500ms;  // docs/protocol.md
-constexpr int kStallRoundTrips = 3;
-/// A peer is slow when it would take so many times what the plan should. Not judged before most of its time
-/// is over: results lag behind contributions.
-constexpr double kTooSlow = 1.5;
-constexpr double kJudgedAfter = 0.75;
-constexpr double kSlowFloor_s = 1;
-/// After the last round: how long a member that has not said that it has it is waited for.
-constexpr Duration kLinger = 3s;
 /// A round that counts on a contribution beyond the norm cap under so many ballots has too few other ones.
 constexpr std::size_t kMostBallotsBeyondCap = 3;
 
@@ -40,21 +27,13 @@ void Session::Machine::open_round() {
     if (observer_ != nullptr) observer_->on_commit(*head);
     if (observer_ != nullptr) observer_->on_applied(*head, tip_->parameters, false);
   }
-  reduction_ = std::make_unique<Reduction>(Reduction::Options{options_.self, round_, geometry_,
-                                                              options_.run.codec, options_.run.dithers(),
-                                                              options_.run.norm_cap, options_.rarely});
-  ballots_beyond_cap_.clear();
-  contributed_.clear();
   loss_sum_ = 0;
   loss_samples_ = 0;
-  called_at_ = planned_at_ = kNever;
-  told_scatter_ = told_gather_ = false;
-  voted_ = {};
   began_at_ = doors_.clock.now();
   if (tip_ && updates_under_way_ == 0) emit(Phase::accumulate, round_);
-  const auto early = std::exchange(early_bulk_, {});
-  early_bytes_.clear();
-  for (const auto& [from, message] : early) take_bulk(from, message);
+  const std::vector<Averager::Refused> refused = averager_.open(began_at_, step());
+  report_probe();
+  for (const Averager::Refused& one : refused) refuse_bulk(one);
 }
 
 // ---- work
@@ -86,14 +65,11 @@ void Session::Machine::start_work() {
 }
 
 void Session::Machine::contribute_what_is_done() {
-  if (!reduction_ || !reduction_->plan()) return;
-  for (const Contribution& c : reduction_->plan()->draft.contributors) {
-    if (c.peer != options_.self || contributed_[c.slot] || !swarm_->has_done_just(c.slot, c.microbatches))
-      continue;
-    contributed_[c.slot] = true;
-    swarm_->close_slot(c.slot);
-    const auto& sum = state_->slot(c.slot).sum;
-    reduction_->contribute(c.slot, {*sum, sum}, c.samples, state_->carried(c.slot));
+  for (const Contribution& due : averager_.due(step())) {
+    if (!swarm_->has_done_just(due.slot, due.microbatches)) continue;
+    swarm_->close_slot(due.slot);
+    const auto& sum = state_->slot(due.slot).sum;
+    averager_.contribute(step(), due, {*sum, sum}, state_->carried(due.slot));
   }
 }
 
@@ -102,12 +78,10 @@ void Session::Machine::contribute_what_is_done() {
 
 void Session::Machine::act(const Reduce& reduce) {
   open_round();
-  if (!reduction_ || !reduction_->adopt(reduce.plan)) return;
-  planned_at_ = doors_.clock.now();
-  if (called_at_ == kNever) called_at_ = planned_at_;
-  give_way_to_averaging();
+  const Instant now = doors_.clock.now();
+  if (!averager_.adopt(now, reduce.plan, began_at_)) return;
   emit(Phase::call, round_, {},
-       {{"calc_s", to_seconds(planned_at_ - began_at_)},
+       {{"calc_s", to_seconds(now - began_at_)},
         {"members", static_cast<double>(reduce.plan.participants.size())},
         {"contributions", static_cast<double>(reduce.plan.draft.contributors.size())},
         {"ballot", reduce.plan.ballot},
@@ -115,78 +89,38 @@ void Session::Machine::act(const Reduce& reduce) {
   contribute_what_is_done();
 }
 
-void Session::Machine::act(const SendAgain& again) {
-  if (reduction_) reduction_->on_new_link(again.peer);
-}
+void Session::Machine::act(const SendAgain& again) { averager_.on_new_link(again.peer); }
 
-// A peer that comes later, or resumes, is measured by its usual traffic.
 void Session::Machine::begin_to_probe() {
-  const Codec codec = codec_of_mean(options_.run.codec);
-  const Probe::Sizes sizes{encoded_bytes(codec, geometry_), encoded_bytes(codec, geometry_.segment_length)};
-  if (std::exchange(probed_, true) || round_ != 1 || sizes.vector_bytes < options_.probe_from) return;
-  const std::vector<PeerId> targets = Probe::targets(options_.self, swarm_->head()->members);
-  probe_.begin(doors_.clock.now(), targets, sizes);
+  const std::vector<PeerId> targets = averager_.begin_probe(doors_.clock.now(), swarm_->head()->members);
   for (const PeerId target : targets) doors_.network.pull(target);
 }
 
-void Session::Machine::end_probe() {
-  if (!probe_.is_under_way()) return;
-  probe_.end();
-  const Line line = meter_.line();
+void Session::Machine::report_probe() {
+  const std::optional<Line> line = averager_.take_probed();
+  if (!line) return;
   emit(Phase::probe, round_, {},
-       {{"up_mbit_s", line.up_bytes_per_s * 8e-6}, {"down_mbit_s", line.down_bytes_per_s * 8e-6}});
+       {{"up_mbit_s", line->up_bytes_per_s * 8e-6}, {"down_mbit_s", line->down_bytes_per_s * 8e-6}});
 }
 
-void Session::Machine::take_bulk(PeerId from, const Message& message) {
-  const auto* scatter = std::get_if<Scatter>(&message);
-  const auto* gather = std::get_if<Gather>(&message);
-  const Round round = scatter != nullptr ? scatter->round : gather->round;
-  if (round == round_ + 1) {  // before its record, that of round 0 too, is here
-    return keep_early(from, message, scatter != nullptr ? scatter->payload : gather->payload);
-  }
-  if (round != round_ || !reduction_) return;  // late: that round is decided
-  end_probe();
-  const Status fits = scatter != nullptr ? reduction_->fits(*scatter) : reduction_->fits(*gather);
-  if (!fits.ok()) return hang_up_on(from, fits.error().message);
-  const Status taken =
-      scatter != nullptr ? reduction_->on_scatter(from, *scatter) : reduction_->on_gather(from, *gather);
-  if (taken.ok()) {
-    last_bulk_[from] = doors_.clock.now();
-  } else {
-    refuse(Cause::message, from, taken.error().message);
-  }
-}
-
-void Session::Machine::keep_early(PeerId from, const Message& message, const Blob& payload) {
-  const std::uint64_t vector = encoded_bytes(codec_of_mean(options_.run.codec), geometry_);
-  const std::uint64_t bound = kEarlyBulkVectors * (vector + geometry_.segments() * kEarlyBulkOverhead);
-  std::uint64_t& kept = early_bytes_[from];
-  const std::uint64_t bytes = kEarlyBulkOverhead + payload.size();
-  if (kept + bytes > bound) return;
-  kept += bytes;
-  last_bulk_[from] = doors_.clock.now();
-  early_bulk_.emplace_back(from, message);
+void Session::Machine::refuse_bulk(const Averager::Refused& refused) {
+  if (refused.nonsense) return hang_up_on(refused.from, refused.why);
+  refuse(Cause::message, refused.from, refused.why);
 }
 
 void Session::Machine::report_averaging() {
-  if (!reduction_ || !reduction_->plan()) return;
-  for (const Reduction::Unfit& unfit : reduction_->take_unfit()) {
+  for (const Reduction::Unfit& unfit : averager_.take_unfit(step())) {
     if (unfit.peer == options_.self) own_contribution_is_unfit(unfit);
-    if (finished_) return;
+    if (finished()) return;
     swarm_->complain(doors_.clock.now(), unfit.peer, unfit.why);
   }
   const Instant now = doors_.clock.now();
-  if (!told_scatter_ && reduction_->scattered()) {
-    told_scatter_ = true;
-    emit(Phase::scatter, round_, {}, {{"since_call_s", to_seconds(now - called_at_)}});
-  }
-  if (!reduction_->complete()) return;
-  const std::pair<Ballot, std::uint32_t> plan = {reduction_->plan()->ballot, reduction_->plan()->version};
-  if (plan == voted_) return;
-  voted_ = plan;
-  if (!told_gather_) emit(Phase::gather, round_, {}, {{"since_call_s", to_seconds(now - called_at_)}});
-  told_gather_ = true;
-  swarm_->completed(now, reduction_->mean_digest());
+  const Averager::News news = averager_.take_news(step());
+  const double since_call_s = to_seconds(now - averager_.called_at(step()));
+  if (news.scattered) emit(Phase::scatter, round_, {}, {{"since_call_s", since_call_s}});
+  if (news.gathered) emit(Phase::gather, round_, {}, {{"since_call_s", since_call_s}});
+  if (!news.mean) return;
+  swarm_->completed(now, *news.mean);
   pump();
 }
 
@@ -200,8 +134,7 @@ void Session::Machine::own_contribution_is_unfit(const Reduction::Unfit& unfit) 
   const std::string what = fmt::format(
       "the gradient of round {} has a norm of at least {:.6g} per sample, beyond training.norm_cap {:g}",
       round_, unfit.norm, options_.run.norm_cap);
-  ballots_beyond_cap_.insert(reduction_->plan()->ballot);
-  if (ballots_beyond_cap_.size() < kMostBallotsBeyondCap) {
+  if (averager_.ballots_beyond_cap(step()) < kMostBallotsBeyondCap) {
     return emit(Phase::refuse, round_, what + ": the round goes on without it");
   }
   end(what +
@@ -210,36 +143,14 @@ void Session::Machine::own_contribution_is_unfit(const Reduction::Unfit& unfit) 
       true);
 }
 
-void Session::Machine::complain_about_stalls() {
-  if (!reduction_ || !reduction_->plan() || reduction_->complete()) return;
+void Session::Machine::complain() {
   const Instant now = doors_.clock.now();
-  // As long as anything comes, the line is busy, and whose segments come later has not stalled.
-  Instant since = planned_at_;
-  for (const auto& [peer, last] : last_bulk_) since = std::max(since, last);
-  for (const auto& [peer, complaint] : reduction_->owing()) {
-    const Duration limit = std::max<Duration>(kStallFloor, kStallRoundTrips * swarm_->round_trip(peer));
-    if (now - since < limit || now - complained_[peer] < kStallFloor) continue;
-    complained_[peer] = now;
-    swarm_->complain(now, peer, complaint);
-    if (now - since >= kAskAgainAfter)
-      doors_.network.send(peer, encode(Report{round_, peer, Complaint::send_again}));
-  }
-}
-
-// Names peers that still send, but so slowly that they would hold up the round: others can reduce the rest.
-void Session::Machine::complain_about_slowness() {
-  if (!reduction_ || !reduction_->plan() || reduction_->complete()) return;
-  const Instant now = doors_.clock.now();
-  const double expected_s = reduction_->plan()->expected_s;
-  const double elapsed_s = to_seconds(now - planned_at_);
-  const bool early = expected_s <= 0 || elapsed_s < std::max(kSlowFloor_s, kJudgedAfter * expected_s);
-  if (early || now - slowness_told_at_ < kStallFloor) return;
-  slowness_told_at_ = now;
-  for (const Reduction::Debt& debt : reduction_->debts()) {
-    const double part = static_cast<double>(debt.here) / static_cast<double>(debt.all);
-    if (debt.here == debt.all || elapsed_s <= kTooSlow * expected_s * part) continue;
-    const Complaint complaint = debt.contributes ? Complaint::slow_contribution : Complaint::slow_mean;
-    swarm_->complain(now, debt.peer, complaint, reduction_->missing_of(debt.peer));
+  const auto round_trip = [this](PeerId peer) { return swarm_->round_trip(peer); };
+  for (const Averager::Objection& objection : averager_.objections(now, step(), round_trip)) {
+    swarm_->complain(now, objection.suspect, objection.why, objection.missing);
+    if (objection.send_again)
+      doors_.network.send(objection.suspect,
+                          encode(Report{round_, objection.suspect, Complaint::send_again}));
   }
 }
 
@@ -248,14 +159,14 @@ void Session::Machine::complain_about_slowness() {
 
 void Session::Machine::act(const Committed& committed) {
   const Record& record = committed.record;
-  TW_CHECK(reduction_ && reduction_->complete());
+  TW_CHECK(averager_.complete(step()));
   // A leader that is alone decides as soon as it has told what it leaves over.
   for (const Event& event : swarm_->take_events_until(record.round)) doors_.events.emit(event);
   const Instant now = doors_.clock.now();
   const double own = own_samples(record);
   // The call comes while the last microbatches are under way: until they are done it is calculation.
-  const Instant averaging_since =
-      std::max({called_at_ == kNever ? now : called_at_, worked_until_, began_at_});
+  const Instant called_at = averager_.called_at(step());
+  const Instant averaging_since = std::max({called_at == kNever ? now : called_at, worked_until_, began_at_});
   std::vector<std::pair<std::string, double>> numbers = {
       {"samples", own},
       {"samples_total", static_cast<double>(record.samples_total())},
@@ -272,21 +183,16 @@ void Session::Machine::act(const Committed& committed) {
   doors_.events.emit(event);
   if (observer_ != nullptr) observer_->on_commit(record);
 
-  const std::vector<Blob> mean = reduction_->mean_segments();
-  donor_.keep_mean(record, mean);
-  std::vector<Contribution> made = record.contributors;
-  std::erase_if(made, [&](const Contribution& c) { return !reduction_->made(c); });
-  reduction_.reset();
-  meter_.end_round();
-  swarm_->measured(meter_.line());
+  const Averager::Mean mean = averager_.finish(step(), record.contributors);
+  donor_.keep_mean(record, mean.segments);
+  swarm_->measured(averager_.line());
   tip_ = Tip{record, {}};
   ++updates_under_way_;
-  last_jobs_ = 0;
   compute<Digest>(
       {.kind = Wait::Kind::applying, .round = record.round}, 0,
-      [made, mean, round = record.round, geometry = geometry_](TrainState& state) {
-        state.keep_losses(round, geometry, made);
-        return state.apply(round, geometry, mean);
+      [mean, round = record.round, geometry = geometry_](TrainState& state) {
+        state.keep_losses(round, geometry, mean.own);
+        return state.apply(round, geometry, mean.segments);
       },
       [this, record](Digest parameters, Duration took) { on_update(record, parameters, took); });
   after_update(record);
@@ -301,7 +207,7 @@ void Session::Machine::on_update(const Record& record, const Digest& parameters,
   doors_.events.emit(event);
   if (observer_ != nullptr) observer_->on_applied(record, parameters, false);
   swarm_->applied(doors_.clock.now(), record.round, parameters);
-  if (record.last) last_applied_ = true;
+  if (record.last && !finished()) departure_.stand_at(true);
   if (round_ == record.round + 1) {
     began_at_ = doors_.clock.now();
     emit(Phase::accumulate, round_);
@@ -316,7 +222,7 @@ void Session::Machine::after_update(const Record& record) {
   const bool first =
       !record.members.empty() && record.members.front().is({options_.self, address_, options_.incarnation});
   if (first && (due || record.last)) {
-    if (record.last) ++last_jobs_;
+    if (record.last) departure_.begin_last_job();
     swarm_->set_busy(doors_.clock.now(), true);  // the others do this peer's part meanwhile
     compute<Evaluation>(
         {.kind = Wait::Kind::evaluating, .round = record.round}, 0,
@@ -330,7 +236,7 @@ void Session::Machine::after_update(const Record& record) {
           if (had_data) emit(Phase::evaluate, record.round, {}, std::move(numbers));
           const std::optional<double> goal = options_.run.evaluation.stop_accuracy;
           if (goal && evaluation.accuracy && *evaluation.accuracy >= *goal) swarm_->end_run();
-          if (record.last) --last_jobs_;
+          if (record.last) departure_.finish_last_job();
           finish_when_done();
         });
   }
@@ -340,11 +246,11 @@ void Session::Machine::after_update(const Record& record) {
 }
 
 void Session::Machine::finish_when_done() {
-  if (finished_ || !last_applied_ || last_jobs_ > 0 || updates_under_way_ > 0 || catching_up_) return;
-  const Instant now = doors_.clock.now();
-  if (last_applied_at_ == kNever) last_applied_at_ = now;
+  if (!departure_.at_the_end() || departure_.has_last_jobs() || updates_under_way_ > 0 || catching_up_)
+    return;
   // A member that missed the last decision can get it from nobody once all have gone.
-  if (swarm_->not_at_the_end().empty() || now - last_applied_at_ > kLinger) end("the run is complete", false);
+  if (departure_.linger(doors_.clock.now(), !swarm_->not_at_the_end().empty()))
+    end("the run is complete", false);
 }
 
 double Session::Machine::own_samples(const Record& record) const {

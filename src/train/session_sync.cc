@@ -11,10 +11,6 @@ namespace {
 constexpr Round kReplayAtMost = 8;
 /// It lost ground so often though the others waited for it: it would load their lines for ever.
 constexpr std::uint32_t kLostForGood = 100;
-/// Chunks wait for averaging for so many times what it should take, and no longer than this part of the time
-/// before it.
-constexpr int kGivesWay = 2;
-constexpr int kAccumulatesLonger = 4;
 
 }  // namespace
 
@@ -30,22 +26,20 @@ std::vector<PeerId> Session::Machine::sources() const {
 void Session::Machine::act(const CatchUp& catch_up) {
   emit(Phase::restore, round_, catch_up.why);
   leave_round();
-  if (return_.stage() == ReturnWait::Stage::waiting) return_.end();
+  ReturnWait& returning = search_.return_wait();
+  if (returning.stage() == ReturnWait::Stage::waiting) returning.end();
   catching_up_ = true;
   tip_is_restored_ = wants_other_state_ = false;
   caught_up_since_ = doors_.clock.now();
-  last_applied_at_ = kNever;  // if that record was the last one, it may not be so in the history that goes on
+  departure_.catch_up();
   ground_.step_back();
   if (updates_under_way_ == 0) begin_catch_up();
 }
 
 // What was averaged of it belongs to a history that this peer does not go on with.
 void Session::Machine::leave_round() {
-  reduction_.reset();
-  early_bulk_.clear();
-  early_bytes_.clear();
+  averager_.abandon();
   round_ = 0;
-  called_at_ = kNever;
 }
 
 bool Session::Machine::has_history() const { return tip_ && tip_->record.run == run_; }
@@ -111,7 +105,8 @@ void Session::Machine::restore(StateImage image, const std::string& from, Number
         restoring_ = false;
         if (!parameters.ok()) {
           emit(Phase::refuse, shared->record.round, parameters.error().message);
-          if (return_.stage() == ReturnWait::Stage::resuming) return end(parameters.error().message, true);
+          if (search_.return_wait().stage() == ReturnWait::Stage::resuming)
+            return end(parameters.error().message, true);
           fetch_->want_state(doors_.clock.now(), sources());
           return;
         }
@@ -152,8 +147,8 @@ void Session::Machine::replay(FetchedMean mean) {
 }
 
 void Session::Machine::go_on_from(Tip tip) {
-  if (return_.stage() == ReturnWait::Stage::resuming) {
-    return_.end();
+  if (search_.return_wait().stage() == ReturnWait::Stage::resuming) {
+    search_.return_wait().end();
     if (swarm_->standing() == Standing::syncing) return;  // others were found meanwhile: theirs will be here
   }
   tip_ = std::move(tip);
@@ -168,7 +163,7 @@ void Session::Machine::go_on_from(Tip tip) {
   }
   catching_up_ = false;
   ground_.stand_at_head();
-  last_applied_ = record.last;
+  if (!finished()) departure_.stand_at(record.last);
   swarm_->begin(doors_.clock.now(), record, tip_->parameters);
 }
 
@@ -215,18 +210,8 @@ void Session::Machine::freeze_beside_work() {
        }});
 }
 
-// Chunks and segments would share the lines equally: where many join few members, segments came so late that
-// a peer was taken to have stalled. A joiner loses a fifth of the time at most, so that it still gets its
-// state before the means that follow it are forgotten.
-void Session::Machine::give_way_to_averaging() {
-  const Duration expected = from_seconds(reduction_->plan()->expected_s);
-  const Duration until_call = std::max(Duration{}, called_at_ - began_at_);
-  chunks_wait_until_ =
-      std::min(planned_at_ + kGivesWay * expected, called_at_ + until_call / kAccumulatesLonger);
-}
-
 bool Session::Machine::averaging_has_the_lines() const {
-  return reduction_ && reduction_->plan() && doors_.clock.now() < chunks_wait_until_;
+  return doors_.clock.now() < averager_.has_lines_until();
 }
 
 void Session::Machine::let_chunks_go() {
@@ -239,7 +224,7 @@ void Session::Machine::let_chunks_go() {
 // ----------------------------------------------------------------------------------------------
 
 void Session::Machine::save_checkpoint(const Record& record) {
-  if (record.last) ++last_jobs_;
+  if (record.last) departure_.begin_last_job();
   using Shared = std::shared_ptr<const StateImage>;  // owners: both halves of the disk job
   compute<Shared>(
       freezing(record), 0,
@@ -257,7 +242,7 @@ void Session::Machine::save_checkpoint(const Record& record) {
                               waits_.disk().finished(doors_.clock.now(), took);
                               const std::string why = (*saved)->ok() ? "" : (*saved)->error().message;
                               emit(Phase::checkpoint, record.round, why, {{"took_s", to_seconds(took)}});
-                              if (record.last) --last_jobs_;
+                              if (record.last) departure_.finish_last_job();
                               finish_when_done();
                               pump();
                             }});
@@ -266,7 +251,7 @@ void Session::Machine::save_checkpoint(const Record& record) {
 
 void Session::Machine::consider_the_past() {
   if (options_.past == Past::begun) {
-    return_.begin(doors_.clock.now(), options_.run.patience, options_.past_found);
+    search_.return_wait().begin(doors_.clock.now(), options_.run.patience, options_.past_found);
   }
   if (checkpoints_) return load_checkpoint();
   wait_for_others({});
@@ -282,11 +267,11 @@ void Session::Machine::load_checkpoint() {
        [this, alive = std::weak_ptr<int>(alive_), loaded](Duration took) {
          if (alive.expired()) return;
          waits_.disk().finished(doors_.clock.now(), took);
-         if (finished_) return;
+         if (finished()) return;
          Loaded& result = **loaded;
          if (!result.ok()) {
            if (options_.past == Past::over) return end(result.error().message, true);
-           return_.keep_trouble(result.error().message);
+           search_.return_wait().keep_trouble(result.error().message);
            wait_for_others("its checkpoints are here");
          } else if (result.value()) {
            take_checkpoint(std::move(*result.value()));
@@ -306,25 +291,26 @@ void Session::Machine::take_checkpoint(LoadedCheckpoint loaded) {
   std::vector<Member> others = record.members;
   std::erase_if(others, [this](const Member& member) { return member.address == address_; });
   swarm_->seek(others);
-  const bool waited = options_.past == Past::begun && return_.stage() == ReturnWait::Stage::off;
+  const bool waited = options_.past == Past::begun && search_.return_wait().stage() == ReturnWait::Stage::off;
   if (waited || options_.past == Past::over) return resume(std::move(loaded.image));
-  return_.keep(std::move(loaded.image));
+  search_.return_wait().keep(std::move(loaded.image));
   wait_for_others("its checkpoints are in " + options_.run.checkpoint.folder);
 }
 
 /// found: what else than the options says that the run had begun; empty: nothing.
 void Session::Machine::wait_for_others(std::string found) {
   const Instant now = doors_.clock.now();
-  if (return_.stage() == ReturnWait::Stage::off && options_.past == Past::unknown && !found.empty())
-    return_.begin(now, options_.run.patience, std::move(found));
-  if (return_.stage() == ReturnWait::Stage::waiting)
-    emit(Phase::wait, 0, text_of(return_.waiting(now)), {{"seconds", 0}});
+  ReturnWait& returning = search_.return_wait();
+  if (returning.stage() == ReturnWait::Stage::off && options_.past == Past::unknown && !found.empty())
+    returning.begin(now, options_.run.patience, std::move(found));
+  if (returning.stage() == ReturnWait::Stage::waiting)
+    emit(Phase::wait, 0, text_of(returning.waiting(now)), {{"seconds", 0}});
 }
 
 void Session::Machine::resume(StateImage checkpoint) {
   checkpoint.record =
       restarted(checkpoint.record, {{options_.self, address_, options_.incarnation, options_.site}});
-  return_.resume();
+  search_.return_wait().resume();
   catching_up_ = true;
   caught_up_since_ = doors_.clock.now();
   restore(std::move(checkpoint), "checkpoint", {});

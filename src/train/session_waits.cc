@@ -8,23 +8,24 @@ namespace tw {
 // A checkpoint is written beside everything else: only after the last round is it waited for.
 Wait Session::Machine::own_work() const {
   Wait wait = waits_.compute().current();
-  const bool disk_counts = last_jobs_ > 0 || !swarm_->head();
+  const bool disk_counts = departure_.has_last_jobs() || !swarm_->head();
   if (wait.kind == Wait::Kind::nothing && disk_counts) wait = waits_.disk().current();
   return wait;
 }
 
 // Its own work comes first, but for what it does while others average.
 Wait Session::Machine::waiting() const {
-  if (Wait others = return_.waiting(doors_.clock.now()); others.kind != Wait::Kind::nothing) return others;
+  if (Wait others = search_.return_wait().waiting(doors_.clock.now()); others.kind != Wait::Kind::nothing)
+    return others;
   if (catching_up_) return wait_for_state();
   const Wait own = own_work();
-  const bool averages = reduction_ && reduction_->plan();
+  const bool averages = averager_.plan(step()) != nullptr;
   const bool works = own.kind != Wait::Kind::nothing;
   if (works && (!averages || own.kind == Wait::Kind::computing)) return own;
-  if (averages && !reduction_->complete()) {
+  if (averages && !averager_.complete(step())) {
     if (Wait wait = wait_for_segments(); !wait.peers.empty()) return wait;
   }
-  if (last_applied_) {
+  if (departure_.at_the_end()) {
     const std::vector<PeerId> missing = swarm_->not_at_the_end();
     return missing.empty() ? Wait{} : Wait{Wait::Kind::last_round, missing};
   }
@@ -63,7 +64,7 @@ Wait Session::Machine::wait_for_state() const {
 
 Wait Session::Machine::wait_for_segments() const {
   Wait wait{Wait::Kind::segments, {}, round_};
-  for (const Reduction::Debt& debt : reduction_->debts()) {
+  for (const Reduction::Debt& debt : averager_.debts(step())) {
     wait.done += debt.here;
     wait.total += debt.all;
     const bool named = std::ranges::find(wait.peers, debt.peer) != wait.peers.end();
@@ -86,7 +87,7 @@ Wait Session::Machine::with_addresses(Wait wait) const {
       if (!wait.unanswered) wait.unanswered = waits_.unanswered(doors_.clock.now(), address);
     }
   }
-  if (hopeless_since_ != kNever) wait.left = gives_up_after() - (doors_.clock.now() - hopeless_since_);
+  if (const std::optional<Duration> left = search_.left(doors_.clock.now())) wait.left = left;
   return wait;
 }
 

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "average/averager.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Where nothing came from anybody for so long, whoever owes segments is asked to send its part again.
+constexpr Duration kAskAgainAfter = 8s;
+constexpr Duration kStallFloor = 500ms;  // docs/protocol.md
+constexpr int kStallRoundTrips = 3;
+/// A peer is slow when it would take so many times what the plan should. Not judged before most of its time
+/// is over: results lag behind contributions.
+constexpr double kTooSlow = 1.5;
+constexpr double kJudgedAfter = 0.75;
+constexpr double kSlowFloor_s = 1;
+/// Chunks wait for averaging for so many times what it should take, and no longer than this part of the time
+/// before it.
+constexpr int kGivesWay = 2;
+constexpr int kAccumulatesLonger = 4;
+
+std::pair<Ballot, std::uint32_t> version_of(const Plan& plan) { return {plan.ballot, plan.version}; }
+
+}  // namespace
+
+// ---- steps
+// ----------------------------------------------------------------------------------------------------
+
+const Averager::Step* Averager::find(StepId step) const {
+  const auto found = steps_.find(step);
+  return found == steps_.end() ? nullptr : &found->second;
+}
+
+Averager::Step* Averager::find(StepId step) {
+  const auto found = steps_.find(step);
+  return found == steps_.end() ? nullptr : &found->second;
+}
+
+std::vector<Averager::Refused> Averager::open(Instant now, StepId step) {
+  TW_CHECK(step.round > 0 && !is_open(step));
+  std::erase_if(steps_, [&](const auto& entry) { return entry.first.round != step.round; });
+  newest_ = step.round;
+  steps_.try_emplace(step, Reduction::Options{options_.self, step.round, options_.geometry, options_.codec,
+                                              options_.stochastic, options_.norm_cap, options_.rarely});
+  const auto early = std::exchange(early_, {});
+  early_bytes_.clear();
+  std::vector<Refused> refused;
+  for (const auto& [from, message] : early) {
+    if (std::optional<Refused> one = on_bulk(now, from, message)) refused.push_back(*std::move(one));
+  }
+  return refused;
+}
+
+void Averager::abandon() {
+  steps_.clear();
+  early_.clear();
+  early_bytes_.clear();
+  newest_ = 0;
+}
+
+// Chunks and segments would share the lines equally: where many join few members, segments came so late that
+// a peer was taken to have stalled. A joiner loses a fifth of the time at most, so that it still gets its
+// state before the means that follow it are forgotten.
+bool Averager::adopt(Instant now, const Plan& plan, Instant worked_since) {
+  Step* step = find({plan.draft.round});
+  if (step == nullptr || !step->reduction.adopt(plan)) return false;
+  step->planned_at = now;
+  step->called_at = std::min(step->called_at, now);
+  const Duration until_call = std::max(Duration{}, step->called_at - worked_since);
+  step->lines_until = std::min(now + kGivesWay * from_seconds(plan.expected_s),
+                               step->called_at + until_call / kAccumulatesLonger);
+  return true;
+}
+
+const Plan* Averager::plan(StepId step) const {
+  const Step* found = find(step);
+  return found != nullptr && found->reduction.plan() ? &*found->reduction.plan() : nullptr;
+}
+
+Instant Averager::called_at(StepId step) const {
+  const Step* found = find(step);
+  return found != nullptr ? found->called_at : kNever;
+}
+
+Instant Averager::planned_at(StepId step) const {
+  const Step* found = find(step);
+  return found != nullptr ? found->planned_at : kNever;
+}
+
+std::vector<Contribution> Averager::due(StepId step) const {
+  std::vector<Contribution> due;
+  const Plan* called = plan(step);
+  if (called == nullptr) return due;
+  const auto& contributed = find(step)->contributed;
+  std::ranges::copy_if(called->draft.contributors, std::back_inserter(due), [&](const Contribution& c) {
+    return c.peer == options_.self && !contributed.contains(c.slot);
+  });
+  return due;
+}
+
+void Averager::contribute(StepId step, const Contribution& due, const GradientSum& gradient_sum,
+                          std::span<const float> residual) {
+  Step* found = find(step);
+  TW_CHECK(found != nullptr && due.peer == options_.self && found->contributed.insert(due.slot).second);
+  found->reduction.contribute(due.slot, gradient_sum, due.samples, residual);
+}
+
+std::vector<Reduction::Unfit> Averager::take_unfit(StepId step) {
+  Step* found = find(step);
+  if (found == nullptr || !found->reduction.plan()) return {};
+  std::vector<Reduction::Unfit> unfit = found->reduction.take_unfit();
+  for (const Reduction::Unfit& one : unfit) {
+    if (one.peer == options_.self && one.why == Complaint::too_large)
+      found->beyond_cap.insert(found->reduction.plan()->ballot);
+  }
+  return unfit;
+}
+
+std::size_t Averager::ballots_beyond_cap(StepId step) const {
+  const Step* found = find(step);
+  return found != nullptr ? found->beyond_cap.size() : 0;
+}
+
+Averager::News Averager::take_news(StepId step) {
+  News news;
+  Step* found = find(step);
+  if (found == nullptr || !found->reduction.plan()) return news;
+  if (found->reduction.scattered()) news.scattered = !std::exchange(found->told_scattered, true);
+  if (!found->reduction.complete()) return news;
+  const auto version = version_of(*found->reduction.plan());
+  if (std::exchange(found->told_mean, version) == version) return news;
+  news.gathered = !std::exchange(found->told_gathered, true);
+  news.mean = found->reduction.mean_digest();
+  return news;
+}
+
+bool Averager::complete(StepId step) const {
+  const Step* found = find(step);
+  return found != nullptr && found->reduction.complete();
+}
+
+Averager::Mean Averager::finish(StepId step, const std::vector<Contribution>& contributions) {
+  TW_CHECK(complete(step));
+  const Reduction& reduction = find(step)->reduction;
+  Mean mean{reduction.mean_segments(), contributions};
+  std::erase_if(mean.own, [&](const Contribution& c) { return !reduction.made(c); });
+  steps_.erase(step);
+  meter_.end_round();
+  return mean;
+}
+
+// ---- who holds it up
+// ------------------------------------------------------------------------------------------
+
+std::vector<Reduction::Debt> Averager::debts(StepId step) const {
+  const Step* found = find(step);
+  return found != nullptr ? found->reduction.debts() : std::vector<Reduction::Debt>{};
+}
+
+std::vector<Averager::Objection> Averager::objections(Instant now, StepId step,
+                                                      const RoundTrips& round_trip) {
+  std::vector<Objection> objections;
+  const Step* found = find(step);
+  if (found == nullptr || !found->reduction.plan() || found->reduction.complete()) return objections;
+  add_stalls(now, *found, round_trip, objections);
+  add_slow(now, *found, objections);
+  return objections;
+}
+
+void Averager::add_stalls(Instant now, const Step& step, const RoundTrips& round_trip,
+                          std::vector<Objection>& to) {
+  // As long as anything comes, the line is busy, and whose segments come later has not stalled.
+  Instant since = step.planned_at;
+  for (const auto& [peer, last] : last_bulk_) since = std::max(since, last);
+  for (const auto& [peer, complaint] : step.reduction.owing()) {
+    const Duration limit = std::max<Duration>(kStallFloor, kStallRoundTrips * round_trip(peer));
+    if (now - since < limit || now - complained_[peer] < kStallFloor) continue;
+    complained_[peer] = now;
+    to.push_back({peer, complaint, {}, now - since >= kAskAgainAfter});
+  }
+}
+
+// Names peers that still send, but so slowly that they would hold up the round: others can reduce the rest.
+void Averager::add_slow(Instant now, const Step& step, std::vector<Objection>& to) {
+  const double expected_s = step.reduction.plan()->expected_s;
+  const double elapsed_s = to_seconds(now - step.planned_at);
+  const bool early = expected_s <= 0 || elapsed_s < std::max(kSlowFloor_s, kJudgedAfter * expected_s);
+  if (early || now - slowness_told_at_ < kStallFloor) return;
+  slowness_told_at_ = now;
+  for (const Reduction::Debt& debt : step.reduction.debts()) {
+    const double part = static_cast<double>(debt.here) / static_cast<double>(debt.all);
+    if (debt.here == debt.all || elapsed_s <= kTooSlow * expected_s * part) continue;
+    const Complaint complaint = debt.contributes ? Complaint::slow_contribution : Complaint::slow_mean;
+    to.push_back({debt.peer, complaint, step.reduction.missing_of(debt.peer)});
+  }
+}
+
+// ---- messages
+// -------------------------------------------------------------------------------------------------
+
+std::optional<Averager::Refused> Averager::on_bulk(Instant now, PeerId from, const Message& message) {
+  const auto* scatter = std::get_if<Scatter>(&message);
+  const auto* gather = std::get_if<Gather>(&message);
+  TW_CHECK(scatter != nullptr || gather != nullptr);
+  const Round round = scatter != nullptr ? scatter->round : gather->round;
+  if (round == newest_ + 1) {  // before its record, that of round 0 too, is here
+    keep_early(now, from, message);
+    return std::nullopt;
+  }
+  Step* step = find({round});
+  if (step == nullptr) return std::nullopt;  // late: that round is decided
+  end_probe();
+  Reduction& reduction = step->reduction;
+  const Status fits = scatter != nullptr ? reduction.fits(*scatter) : reduction.fits(*gather);
+  if (!fits.ok()) return Refused{from, true, fits.error().message};
+  const Status taken =
+      scatter != nullptr ? reduction.on_scatter(from, *scatter) : reduction.on_gather(from, *gather);
+  if (!taken.ok()) return Refused{from, false, taken.error().message};
+  last_bulk_[from] = now;
+  return std::nullopt;
+}
+
+void Averager::keep_early(Instant now, PeerId from, const Message& message) {
+  const auto* scatter = std::get_if<Scatter>(&message);
+  const Blob& payload = scatter != nullptr ? scatter->payload : std::get<Gather>(message).payload;
+  const std::uint64_t vector = encoded_bytes(codec_of_mean(options_.codec), options_.geometry);
+  const std::uint64_t bound = kEarlyVectors * (vector + options_.geometry.segments() * kEarlyOverhead);
+  std::uint64_t& kept = early_bytes_[from];
+  const std::uint64_t bytes = kEarlyOverhead + payload.size();
+  if (kept + bytes > bound) return;
+  kept += bytes;
+  last_bulk_[from] = now;
+  early_.emplace_back(from, message);
+}
+
+bool Averager::on_tally(Instant now, PeerId from, const Tally& tally, Duration round_trip) {
+  meter_.on_tally(now, from, tally, round_trip);
+  probe_.on_tally(from, tally, round_trip);
+  return probe_.aims_at(from);
+}
+
+void Averager::on_new_link(PeerId peer) {
+  for (auto& [id, step] : steps_) step.reduction.on_new_link(peer);
+}
+
+void Averager::on_close(PeerId peer, bool member) {
+  meter_.on_close(peer);
+  last_bulk_.erase(peer);
+  if (member) return;
+  early_bytes_.erase(peer);
+  std::erase_if(early_, [&](const auto& entry) { return entry.first == peer; });
+  for (auto& [id, step] : steps_) step.reduction.on_lost_link(peer);
+}
+
+// ---- lines
+// ----------------------------------------------------------------------------------------------------
+
+std::optional<Message> Averager::next_segment(PeerId to) {
+  for (auto& [id, step] : steps_) {
+    std::optional<Message> message = step.reduction.next_bulk(to);
+    if (message) end_probe();
+    if (message) return message;
+  }
+  return std::nullopt;
+}
+
+std::optional<Message> Averager::next_padding(Instant now, PeerId to) {
+  std::optional<Message> message = probe_.next_bulk(now, to);
+  if (!message && !probe_.holds_back(now, to)) meter_.ran_dry(to);
+  return message;
+}
+
+Instant Averager::has_lines_until() const {
+  Instant until{};
+  for (const auto& [id, step] : steps_) until = std::max(until, step.lines_until);
+  return until;
+}
+
+// A peer that comes later, or resumes, is measured by its usual traffic.
+std::vector<PeerId> Averager::begin_probe(Instant now, const std::vector<Member>& members) {
+  const Codec codec = codec_of_mean(options_.codec);
+  const Probe::Sizes sizes{encoded_bytes(codec, options_.geometry),
+                           encoded_bytes(codec, options_.geometry.segment_length)};
+  if (!std::exchange(may_probe_, false) || newest_ != 1 || sizes.vector_bytes < options_.probe_from)
+    return {};
+  std::vector<PeerId> targets = Probe::targets(options_.self, members);
+  probe_.begin(now, targets, sizes);
+  return targets;
+}
+
+std::vector<PeerId> Averager::step(Instant now) {
+  std::vector<PeerId> targets = probe_.to_be_nudged(now);
+  if (probe_.is_over(now)) end_probe();
+  return targets;
+}
+
+void Averager::end_probe() {
+  if (!probe_.is_under_way()) return;
+  probe_.end();
+  probed_ = meter_.line();
+}
+
+std::optional<Line> Averager::take_probed() { return std::exchange(probed_, std::nullopt); }
+
+std::vector<PeerId> Averager::take_wakeups() {
+  std::vector<PeerId> peers;
+  for (auto& [id, step] : steps_) std::ranges::copy(step.reduction.take_wakeups(), std::back_inserter(peers));
+  return peers;
+}
+
+std::uint64_t Averager::held_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [id, step] : steps_) bytes += step.reduction.held_bytes();
+  for (const auto& [peer, early] : early_bytes_) bytes += early;
+  return bytes;
+}
+
+}  // namespace tw

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "average/bandwidth/line_meter.h"
+#include "average/bandwidth/probe.h"
+#include "average/reduction/reduction.h"
+#include "base/ids.h"
+#include "base/rarely.h"
+#include "wire/messages.h"
+
+namespace tw {
+
+/// One peer's side of all averaging: a Reduction for each step under way, the bulk messages that come before
+/// their step is open, what the lines carry, and who holds a step up. A step machine; it knows neither clock
+/// nor socket. Loop thread only.
+///
+/// Memory, whatever a remote sends: the Reductions, and of each sender kEarlyVectors encoded vectors.
+class Averager {
+ public:
+  struct Options {
+    PeerId self;
+    Geometry geometry;
+    Codec codec = Codec::fp32;
+    bool stochastic = false;       ///< Reduction::Options
+    double norm_cap = 0;           ///< Reduction::Options
+    std::uint64_t probe_from = 0;  ///< lines are probed for encoded means of so many bytes
+    Rarely rarely{};
+  };
+
+  /// Bulk messages of the next round that come before its record does: of each sender at most so many encoded
+  /// vectors, cut into whole segments, are kept.
+  static constexpr std::uint64_t kEarlyVectors = 2;
+  /// What one of them takes beside its payload.
+  static constexpr std::uint64_t kEarlyOverhead = sizeof(std::pair<PeerId, Message>);
+
+  /// A bulk message that was not taken.
+  struct Refused {
+    PeerId from;
+    bool nonsense = false;  ///< its sender averages another vector: its link is of no use
+    std::string why;
+  };
+
+  explicit Averager(Options options) : options_(std::move(options)) {}
+
+  // ---- steps
+
+  /// Averaging of this step may begin; those of other rounds are over. Takes what came early: returns what
+  /// of it was refused.
+  std::vector<Refused> open(Instant now, StepId step);
+
+  /// None of its steps is of use any more, nor is anything that came early.
+  void abandon();
+
+  bool is_open(StepId step) const { return steps_.contains(step); }
+
+  /// worked_since: this peer works for the step since then. False unless the plan is a newer one of an open
+  /// step (Reduction::adopt).
+  bool adopt(Instant now, const Plan& plan, Instant worked_since);
+
+  /// The plan of this step; null before there is one.
+  const Plan* plan(StepId step) const;
+
+  /// First and latest plan of the step came then; kNever before that.
+  Instant called_at(StepId step) const;
+  Instant planned_at(StepId step) const;
+
+  /// Own contributions of the plan that were not handed in.
+  std::vector<Contribution> due(StepId step) const;
+
+  /// Hands one of them in; residual: Reduction::contribute. Values stay valid and unchanged until the step is
+  /// over.
+  void contribute(StepId step, const Contribution& due, const GradientSum& gradient_sum,
+                  std::span<const float> residual);
+
+  /// Those that can enter no mean. Own ones count in ballots_beyond_cap().
+  std::vector<Reduction::Unfit> take_unfit(StepId step);
+
+  /// Ballots of the step whose plans counted on an own contribution beyond the norm cap.
+  std::size_t ballots_beyond_cap(StepId step) const;
+
+  /// What is new since the last call.
+  struct News {
+    bool scattered = false;      ///< once for each step: Reduction::scattered()
+    bool gathered = false;       ///< once for each step: the mean is whole
+    std::optional<Digest> mean;  ///< of the whole mean, once for each plan
+  };
+
+  News take_news(StepId step);
+
+  bool complete(StepId step) const;
+
+  /// The mean of a step that is complete, which is over now; own: those of the contributions that were made
+  /// here.
+  struct Mean {
+    std::vector<Blob> segments;
+    std::vector<Contribution> own;
+  };
+
+  Mean finish(StepId step, const std::vector<Contribution>& contributions);
+
+  // ---- who holds it up
+
+  std::vector<Reduction::Debt> debts(StepId step) const;
+
+  struct Objection {
+    PeerId suspect;
+    Complaint why{};
+    RangeSet missing{};       ///< of the share of a slow one
+    bool send_again = false;  ///< ask it for its part once more: it may believe that all of it arrived
+  };
+
+  using RoundTrips = std::function<Duration(PeerId)>;
+
+  /// To be called with every tick: peers from which nothing comes, and those that are too slow for the plan.
+  std::vector<Objection> objections(Instant now, StepId step, const RoundTrips& round_trip);
+
+  // ---- messages
+
+  /// A Scatter or a Gather.
+  std::optional<Refused> on_bulk(Instant now, PeerId from, const Message& message);
+
+  /// Bulk that means nothing.
+  void on_padding(Instant now, PeerId from) { last_bulk_[from] = now; }
+
+  /// Any bulk message of so many bytes; what its sender is to be told.
+  std::optional<Tally> on_bytes(Instant now, PeerId from, std::uint64_t bytes) {
+    return meter_.arrived(now, from, bytes);
+  }
+
+  /// True: there may be more for it.
+  bool on_tally(Instant now, PeerId from, const Tally& tally, Duration round_trip);
+
+  void on_new_link(PeerId peer);
+
+  /// member: of the last record. What others sent is dropped: they send it again on a new link.
+  void on_close(PeerId peer, bool member);
+
+  // ---- lines
+
+  /// The next segment for this peer. It ends the probe.
+  std::optional<Message> next_segment(PeerId to);
+
+  /// Where nothing else is for it: what the probe sends.
+  std::optional<Message> next_padding(Instant now, PeerId to);
+
+  /// A bulk message for it is on its way.
+  void handed(Instant now, PeerId to) { meter_.handed(now, to); }
+
+  /// Until then segments go before everything else that is bulk; the past where nothing is averaged.
+  Instant has_lines_until() const;
+
+  /// Probes the lines to some of these members, in the first round and where vectors are long. Returns whom.
+  std::vector<PeerId> begin_probe(Instant now, const std::vector<Member>& members);
+
+  /// Without taking note of what it found.
+  void stop_probe() { probe_.end(); }
+
+  /// To be called with every tick. Peers for which there is padding.
+  std::vector<PeerId> step(Instant now);
+
+  Instant next_step(Instant now) const { return probe_.is_under_way() ? now + Probe::kNudge : kNever; }
+
+  /// What a probe that ended since the last call found.
+  std::optional<Line> take_probed();
+
+  /// What the own line carries.
+  Line line() const { return meter_.line(); }
+
+  /// Peers for which next_segment has something since the last call.
+  std::vector<PeerId> take_wakeups();
+
+  /// Bytes of others.
+  std::uint64_t held_bytes() const;
+
+ private:
+  struct Step {
+    explicit Step(const Reduction::Options& options) : reduction(options) {}
+
+    Reduction reduction;
+    std::set<std::uint32_t> contributed{};  ///< slots
+    std::set<Ballot> beyond_cap{};
+    Instant called_at = kNever;
+    Instant planned_at = kNever;
+    Instant lines_until{};
+    bool told_scattered = false;
+    bool told_gathered = false;
+    std::pair<Ballot, std::uint32_t> told_mean{};  ///< of this plan
+  };
+
+  const Step* find(StepId step) const;
+  Step* find(StepId step);
+  void keep_early(Instant now, PeerId from, const Message& message);
+  void add_stalls(Instant now, const Step& step, const RoundTrips& round_trip, std::vector<Objection>& to);
+  void add_slow(Instant now, const Step& step, std::vector<Objection>& to);
+  void end_probe();
+
+  Options options_;
+  std::map<StepId, Step> steps_;
+  Round newest_ = 0;                               ///< round that was opened last; 0: none
+  std::vector<std::pair<PeerId, Message>> early_;  ///< of the round after that
+  std::map<PeerId, std::uint64_t> early_bytes_;
+  std::map<PeerId, Instant> last_bulk_;
+  std::map<PeerId, Instant> complained_;
+  Instant slowness_told_at_{};
+  LineMeter meter_;
+  Probe probe_;
+  bool may_probe_ = true;
+  std::optional<Line> probed_;
+};
+
+}  // namespace tw

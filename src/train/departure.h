@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/time.h"
+
+namespace tw {
+
+/// How a peer's part in its run comes to an end: because it was told to leave, because the last round of the
+/// run is here, or because it cannot go on. Loop thread only; times are those of CountedTime.
+class Departure {
+ public:
+  enum class Stage {
+    running,
+    draining,    ///< told to leave: hands in what is done, and goes after the round
+    last_round,  ///< the update of the last round is applied; its evaluation and checkpoint may be under way
+    lingering,   ///< own work is done: members that lack the last record can still get it here
+    ended,       ///< for a reason; final
+  };
+
+  /// How long a member that has not said that it has the last record is waited for.
+  static constexpr Duration kLinger = std::chrono::seconds(3);
+
+  Stage stage() const { return stage_; }
+
+  bool ended() const { return stage_ == Stage::ended; }
+
+  /// The last round is applied, and nothing has gone before it since.
+  bool at_the_end() const { return stage_ == Stage::last_round || stage_ == Stage::lingering; }
+
+  /// The user wants to leave, for the first time (true) or once more. Not after the end.
+  bool ask_to_leave();
+
+  /// The state after a record is here; last: that record ends the run. Not after the end.
+  void stand_at(bool last);
+
+  /// Other peers are ahead: the last round here may not be that of the history that goes on. Not after the
+  /// end.
+  void catch_up() { stand_at(false); }
+
+  /// An evaluation or a checkpoint of the last round, which is waited for.
+  void begin_last_job() { ++last_jobs_; }
+
+  void finish_last_job();
+
+  bool has_last_jobs() const { return last_jobs_ > 0; }
+
+  /// Own work is done; missing: members that have not said that they have the last record. True once nobody
+  /// is waited for any more. Only at_the_end(), without last jobs.
+  bool linger(Instant now, bool missing);
+
+  /// failed: it cannot go on. Once.
+  void end(std::string reason, bool failed);
+
+  /// Empty before the end.
+  const std::string& reason() const { return reason_; }
+
+  bool failed() const { return failed_; }
+
+ private:
+  void go_to(Stage next);
+
+  Stage stage_ = Stage::running;
+  bool asked_ = false;
+  int last_jobs_ = 0;
+  Instant lingers_since_{};
+  std::string reason_;
+  bool failed_ = false;
+};
+
+}  // namespace tw
