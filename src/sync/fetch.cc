@@ -120,7 +120,7 @@ void Fetch::on_gone(Instant now, PeerId from, const ObjectGone& gone) {
   const bool withdrawn = source->offer && gone.object == source->offer->object;
   if (!declined && !withdrawn) return;
   source->answered = true;
-  Sources::drop_offer(*source, object_);
+  sources_.drop_offer(from, object_);
   reconsider(now);
 }
 
@@ -164,18 +164,20 @@ void Fetch::ask_for_chunks(Instant now) {
 void Fetch::on_chunk(Instant now, PeerId from, Chunk chunk) {
   Sources::Source* const source = sources_.find(from);
   if (stage_ != Stage::fetching || source == nullptr) return;
-  sources_.hear_chunk(now);
-  if (!source->serves(object_) || chunk.object != object_.offer().object) return;
+  if (!source->serves(object_) || chunk.object != object_.offer().object) {
+    sources_.on_useless_chunk(now, from);
+    return;
+  }
   if (!object_.fits(chunk)) {
     refuse(from, fmt::format("sent a chunk {} of round {} that is not what it offered", chunk.index,
                              chunk.object.round));
-    Sources::drop_offer(*source, object_);
+    sources_.drop_offer(from, object_);
     reconsider(now);
     return;
   }
   const std::uint32_t index = chunk.index;
   const bool is_new = object_.add(std::move(chunk));
-  sources_.on_chunk(now, *source, index, is_new);
+  sources_.on_chunk(now, from, index, is_new);
   if (object_.complete()) {
     stage_ = Stage::complete;
   } else {

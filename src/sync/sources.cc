@@ -26,6 +26,10 @@ constexpr int kMostDoublings = 4;
 /// While others send, a source of which nothing comes is given up after so many windows of chunks.
 constexpr std::size_t kWindowsOfOthers = 2;
 
+/// So many windows of chunks that are not wanted any more may still come from a source: with the usual
+/// window, as many asks as a donor keeps (Donor::Options::max_chunk_asks).
+constexpr std::size_t kUselessWindows = 4;
+
 Digest digest_of_offer(const ObjectOffer& offer) {
   const Frame frame = encode(Message(offer));
   return digest_of(frame.head.bytes());
@@ -47,6 +51,7 @@ Sources::Sources(std::size_t window, Rarely rarely) : window_(window), rarely_(s
 }
 
 void Sources::clear() {
+  forget_asks();
   sources_.clear();
   typical_.reset();
 }
@@ -57,6 +62,9 @@ std::vector<PeerId> Sources::set(const std::vector<PeerId>& peers, PartialObject
     if (!stays) release_asks(it->second, object);
     it = stays ? std::next(it) : sources_.erase(it);
   }
+  std::erase_if(useless_, [&](const auto& entry) {
+    return std::find(peers.begin(), peers.end(), entry.first) == peers.end();
+  });
   std::vector<PeerId> added;
   for (const PeerId peer : peers) {
     if (sources_.try_emplace(peer).second) added.push_back(peer);
@@ -84,7 +92,11 @@ void Sources::keep_offer(Source& source, ObjectOffer offer) {
   source.offer = std::move(offer);
 }
 
-void Sources::drop_offer(Source& source, PartialObject& object) {
+void Sources::drop_offer(PeerId peer, PartialObject& object) {
+  Source* const found = find(peer);
+  TW_CHECK(found != nullptr);
+  Source& source = *found;
+  expect_useless(peer, source.asked.size() + source.owed.size());
   release_asks(source, object);
   source.owed.clear();
   source.offer.reset();
@@ -128,6 +140,7 @@ const Sources::Source& Sources::best() const {
 
 void Sources::forget_asks() {
   for (auto& [peer, source] : sources_) {
+    expect_useless(peer, source.asked.size() + source.owed.size());
     source.asked.clear();
     source.owed.clear();
     source.times_given_up = 0;
@@ -177,6 +190,7 @@ std::vector<std::uint32_t> Sources::relieve_slowest(Instant now, Source& idle) {
     const std::uint32_t last = std::prev(asked.end())->first;
     if (idle.owed.contains(last)) break;
     asked.erase(last);
+    expect_useless(slowest->first, 1);
     ask_for_chunk(now, idle, last);
     moved.push_back(last);
   }
@@ -190,7 +204,7 @@ void Sources::release_asks(Source& source, PartialObject& object) {
 
 // What it was asked for may still come: to ask it for the same once more would put a second copy on a line
 // that is slow already. It is asked again when it was avoided for a while and nothing came from anybody: as
-// long as chunks come, be they of an object that is not wanted any more, the line of this peer is busy.
+// long as chunks come that were asked for, be they of an object that is not wanted now, its line is busy.
 void Sources::give_up(Instant now, Source& source, PartialObject& object) {
   for (const auto& [index, at] : source.asked) source.owed.insert(index);
   release_asks(source, object);
@@ -199,7 +213,26 @@ void Sources::give_up(Instant now, Source& source, PartialObject& object) {
   source.times_given_up = std::min(source.times_given_up + 1, kMostDoublings);
 }
 
-void Sources::on_chunk(Instant now, Source& source, std::uint32_t index, bool is_new) {
+void Sources::expect_useless(PeerId from, std::size_t chunks) {
+  std::size_t& expected = useless_[from];
+  expected = std::min(expected + chunks, kUselessWindows * window_);
+}
+
+bool Sources::on_useless_chunk(Instant now, PeerId from) {
+  const auto expected = useless_.find(from);
+  if (expected == useless_.end() || expected->second == 0) return false;
+  --expected->second;
+  last_chunk_ = now;
+  return true;
+}
+
+void Sources::on_chunk(Instant now, PeerId from, std::uint32_t index, bool is_new) {
+  Source* const found = find(from);
+  TW_CHECK(found != nullptr);
+  Source& source = *found;
+  const bool asked_for = source.asked.contains(index) || source.owed.contains(index);
+  if (!asked_for && !on_useless_chunk(now, from) && !is_new) return;
+  last_chunk_ = now;
   source.quiet_since = now;
   source.pieces_then = pieces_;
   source.avoided_until.reset();
@@ -211,7 +244,9 @@ void Sources::on_chunk(Instant now, Source& source, std::uint32_t index, bool is
   }
   if (!is_new) return;
   ++pieces_;
-  for (auto& [peer, other] : sources_) other.asked.erase(index);
+  for (auto& [peer, other] : sources_) {
+    if (other.asked.erase(index) > 0 && peer != from) expect_useless(peer, 1);
+  }
 }
 
 Duration Sources::chunk_patience() const {
@@ -222,8 +257,8 @@ Duration Sources::patience_with(const Source& source) const {
   return chunk_patience() * (1 << source.times_given_up);
 }
 
-// It is no silence as long as chunks come from others, be they of an object that is not wanted any more: the
-// line of this peer may be what they all wait for.
+// It is no silence as long as chunks come that were asked of others, be they of an object that is not wanted
+// any more: the line of this peer may be what they all wait for.
 Instant Sources::given_up_at(const Source& source) const {
   const bool others_send = pieces_ - source.pieces_then >= kWindowsOfOthers * window_;
   const Instant quiet_since = others_send ? source.quiet_since : std::max(source.quiet_since, last_chunk_);
@@ -234,7 +269,10 @@ void Sources::give_up_on_quiet(Instant now, PartialObject& object) {
   for (auto& [peer, source] : sources_) {
     if (source.avoided_until && now >= *source.avoided_until) {
       source.avoided_until.reset();
-      if (last_chunk_ <= source.given_up_last) source.owed.clear();
+      if (last_chunk_ <= source.given_up_last) {
+        expect_useless(peer, source.owed.size());
+        source.owed.clear();
+      }
     }
     if (source.avoided_until || (source.asked.empty() && source.owed.empty())) continue;
     if (now < given_up_at(source) && !rarely(rarely_, "fetch.timeout")) continue;

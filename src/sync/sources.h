@@ -46,7 +46,7 @@ class Sources {
   /// window: chunk asks under way for each source.
   Sources(std::size_t window, Rarely rarely);
 
-  /// Forgets all sources, and how long a chunk takes.
+  /// Forgets all sources and how long a chunk takes, but not how many chunks may still come.
   void clear();
 
   /// These alone are the sources from now on. Returns those that are new: they are to be asked for the
@@ -63,7 +63,7 @@ class Sources {
   static void keep_offer(Source& source, ObjectOffer offer);
 
   /// This source has no offer any more. What it was asked for is free.
-  static void drop_offer(Source& source, PartialObject& object);
+  void drop_offer(PeerId peer, PartialObject& object);
 
   bool all_answered() const;  ///< false without any source
   bool anybody_offers() const;
@@ -80,11 +80,12 @@ class Sources {
   /// sources are asked for what the slowest one has not sent yet.
   Outbox ask_for_chunks(Instant now, PartialObject& object);
 
-  /// A chunk of anything came, from anybody.
-  void hear_chunk(Instant now) { last_chunk_ = now; }
-
   /// A right chunk came from a source that serves. is_new: it was not here before.
-  void on_chunk(Instant now, Source& source, std::uint32_t index, bool is_new);
+  void on_chunk(Instant now, PeerId from, std::uint32_t index, bool is_new);
+
+  /// A chunk came that is of no use. It shows that the line of this peer is busy if the peer was asked for it
+  /// earlier; false when it was not: then it shows nothing.
+  bool on_useless_chunk(Instant now, PeerId from);
 
   /// Sources that were silent for too long are given up for a while: others are asked for their chunks.
   void give_up_on_quiet(Instant now, PartialObject& object);
@@ -105,6 +106,7 @@ class Sources {
  private:
   void ask_for_chunk(Instant now, Source& source, std::uint32_t index);
   std::vector<std::uint32_t> relieve_slowest(Instant now, Source& idle);
+  void expect_useless(PeerId from, std::size_t chunks);
   void give_up(Instant now, Source& source, PartialObject& object);
   Duration chunk_patience() const;
   Duration patience_with(const Source& source) const;
@@ -114,9 +116,11 @@ class Sources {
   std::size_t window_;
   Rarely rarely_;
   std::map<PeerId, Source> sources_;
+  std::map<PeerId, std::size_t>
+      useless_;                      ///< chunks that a peer was asked for and that are not wanted of it now
   std::uint64_t pieces_ = 0;         ///< of all objects
   std::optional<Duration> typical_;  ///< from ask to chunk
-  Instant last_chunk_{};             ///< of anything, from anybody
+  Instant last_chunk_{};             ///< that somebody was asked for, of any object
 };
 
 }  // namespace tw
