@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -13,21 +12,13 @@
 #include "base/rarely.h"
 #include "base/time.h"
 #include "sync/image.h"
+#include "sync/partial_object.h"
+#include "sync/sources.h"
 #include "wire/messages.h"
 #include "wire/outbox.h"
 #include "wire/rank.h"
 
 namespace tw {
-
-/// How an object must be cut for this peer to take it: chunks of chunk_bytes, the last one may be shorter.
-struct ChunkLayout {
-  std::uint64_t bytes = 0;
-  std::uint64_t chunk_bytes = 0;
-
-  std::uint64_t count() const { return (bytes + chunk_bytes - 1) / chunk_bytes; }
-
-  std::uint64_t size(std::uint64_t index) const { return std::min(chunk_bytes, bytes - index * chunk_bytes); }
-};
 
 /// A committed round that was missed: its record and its encoded mean, a segment each.
 struct FetchedMean {
@@ -50,7 +41,8 @@ struct BadSource {
 };
 
 /// The joiner's side: fetches one object at a time, a state or the mean of one round, from all peers that
-/// offer it byte for byte alike. A step machine.
+/// offer it byte for byte alike. A step machine. What is asked of each of them, and how long it is waited
+/// for, is in sync/sources.h; the object and its chunks are in sync/partial_object.h.
 ///
 /// Choice among different offers: the record that goes before all others (wire/rank.h), then the content that
 /// most peers offer. It is made when all have answered, or half a second after the first offer, and made
@@ -116,7 +108,7 @@ class Fetch {
   FetchProgress progress() const;
 
   /// Chunks that were of use, ever.
-  std::uint64_t pieces() const { return pieces_; }
+  std::uint64_t pieces() const { return sources_.pieces(); }
 
   /// Bytes of the object under way and of the offers.
   std::uint64_t held_bytes() const;
@@ -127,25 +119,6 @@ class Fetch {
  private:
   enum class Stage { idle, asking, fetching, complete, gone };
 
-  struct Source {
-    bool answered = false;
-    std::optional<ObjectOffer> offer;  ///< the one that counts; nothing when it has none or broke its word
-    Digest content;                    ///< of the whole offer
-    std::uint64_t offer_bytes = 0;     ///< in memory
-    std::map<std::uint32_t, Instant> asked;  ///< chunks under way, no other source was asked for them
-    std::set<std::uint32_t> owed;            ///< asked for and given up; they come if the line is merely slow
-    int times_given_up = 0;                  ///< since its last chunk
-    Instant given_up_last{};
-    Instant quiet_since{};                 ///< last chunk, or first ask since there were none under way
-    std::uint64_t pieces_then = 0;         ///< of all sources, at quiet_since
-    std::optional<Instant> avoided_until;  ///< did not answer in time
-
-    void heard(Instant now, std::uint64_t pieces) {
-      quiet_since = now;
-      pieces_then = pieces;
-    }
-  };
-
   const ChunkLayout& layout() const;
   void begin(Instant now, ObjectId wanted, const std::vector<PeerId>& sources);
   void ask(PeerId peer);
@@ -155,19 +128,7 @@ class Fetch {
   void reconsider(Instant now);
   void decide_without_offers(Instant now);
   void choose(Instant now);
-  bool serves(const Source& source) const;
   void ask_for_chunks(Instant now);
-  void ask_for_chunk(Instant now, PeerId peer, Source& source, std::uint32_t index);
-  void relieve_slowest(Instant now, PeerId peer, Source& idle);
-  std::optional<std::uint32_t> next_chunk_for(const Source& source) const;
-  void release_asks(Source& source);
-  void give_up(Instant now, Source& source);
-  void drop_offer(Source& source);
-  void store(Instant now, Source& source, Chunk chunk);
-  void give_up_on_quiet(Instant now);
-  Duration chunk_patience() const;
-  Duration patience_with(const Source& source) const;
-  Instant given_up_at(const Source& source) const;
 
   Options options_;
   Stage stage_ = Stage::idle;
@@ -176,19 +137,10 @@ class Fetch {
   Digest before_floor_;  ///< its parent
   Digest parent_;        ///< of the record whose mean is wanted
   Digest here_;          ///< the record whose state is not wanted; zero: none
-  std::map<PeerId, Source> sources_;
+  Sources sources_;
+  PartialObject object_;
   Instant choose_at_ = kNever;     ///< even if some have not answered
   Instant ask_again_at_ = kNever;  ///< for a state that nobody had
-
-  std::optional<ObjectOffer> chosen_;
-  Digest chosen_content_;
-  Instant chosen_at_{};
-  std::vector<Blob> chunks_;  ///< empty: not here yet
-  std::uint64_t done_ = 0;
-  std::uint64_t pieces_ = 0;         ///< of all objects
-  std::set<std::uint32_t> unasked_;  ///< neither here nor under way
-  std::optional<Duration> typical_;  ///< from ask to chunk
-  Instant last_chunk_{};             ///< of anything, from anybody
 
   Outbox outbox_;
   std::set<PeerId> told_;  ///< were asked for something: to be told when it is over

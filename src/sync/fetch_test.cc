@@ -239,6 +239,7 @@ TEST(Fetch, asks_nobody_for_second_copies_as_long_as_its_line_is_busy_with_what_
   Joiner j;
   Fetch::Options hasty = options();
   hasty.rarely = [](std::string_view site) { return site == "fetch.timeout"; };
+  hasty.window = 12;
   j.fetch = Fetch(hasty);
   const StateImage before = j.image(4), image = j.image(5);
   for (const StateImage& wanted : {before, image}) {
@@ -250,10 +251,28 @@ TEST(Fetch, asks_nobody_for_second_copies_as_long_as_its_line_is_busy_with_what_
     j.after(4s);
     j.chunk(kAnna, before, i);
   }
-  EXPECT_EQ(j.chunk_asks[kAnna].size(), 4U);
+  EXPECT_EQ(j.chunk_asks[kAnna].size(), 12U);
   while (j.answer(kAnna, image)) {
   }
   EXPECT_TRUE(j.fetch.take_state());
+}
+
+TEST(Fetch, gives_up_a_source_that_sends_chunks_nobody_asked_for) {
+  for (const Round sent : {4, 5}) {  // of another object; of this one, the same chunk again and again
+    SCOPED_TRACE(sent);
+    Joiner j;
+    const StateImage image = j.image(5);
+    j.want_state({kAnna});
+    j.offer(kAnna, offer_of(image));
+    j.answer(kAnna, image);
+    bool given_up = false;
+    for (int i = 0; i < 10; ++i) {
+      j.after(500ms);
+      given_up = given_up || j.fetch.waiting_for().empty();
+      j.chunk(kAnna, j.image(sent), 0);
+    }
+    EXPECT_TRUE(given_up);
+  }
 }
 
 TEST(Fetch, waits_twice_as_long_each_time_for_a_source_that_stays_silent) {

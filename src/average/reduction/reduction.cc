@@ -13,23 +13,13 @@
 #include "wire/frame.h"
 
 namespace tw {
-namespace {
-
-ReceivedResults::Origin origin_of(const Gather& gather) {
-  return {{gather.ballot, gather.version}, gather.set};
-}
-
-}  // namespace
 
 Reduction::Reduction(Options options)
     : options_(std::move(options)),
       kept_(geometry().segments()),
       partials_(geometry().segments()),
-      received_partials_(geometry().segments()),
-      encoded_(geometry().segments()),
-      digests_(geometry().segments()),
-      received_(geometry().segments()) {
-  TW_CHECK(geometry().length > 0);
+      mean_(geometry(), mean_codec()),
+      early_(geometry().segments()) {
   TW_CHECK(encoded_bytes(options_.codec, geometry().segment_length) <= kMaxPayloadBytes);
   TW_CHECK(encoded_bytes(mean_codec(), geometry().segment_length) <= kMaxPayloadBytes);
 }
@@ -61,7 +51,7 @@ bool Reduction::adopt(const Plan& plan) {
   std::optional<Layout> layout = Layout::of(plan, geometry().segments(), options_.self);
   if (!layout) return false;
   const std::uint64_t set = contribution_set(plan.draft);
-  const bool changed = !plan_ || set != set_;
+  const bool changed = !plan_ || set != mean_.set();
   lay_out(plan, std::move(*layout));
   if (changed) change_set(set);
   restore_results();
@@ -74,8 +64,7 @@ bool Reduction::adopt(const Plan& plan) {
 
 void Reduction::lay_out(const Plan& plan, Layout layout) {
   layout_ = std::move(layout);
-  for (const Contribution& c : plan.draft.contributors) known_.insert(c.peer);
-  known_.insert(plan.participants.begin(), plan.participants.end());
+  early_.know(plan);
   const std::set<PeerId> participants(plan.participants.begin(), plan.participants.end());
   std::erase_if(outgoing_, [&](const auto& entry) { return !participants.contains(entry.first); });
   for (const PeerId peer : plan.participants) {
@@ -104,36 +93,23 @@ void Reduction::change_own_set(std::uint64_t set) {
 }
 
 void Reduction::change_set(std::uint64_t set) {
-  std::optional<Voted> leaving;
-  if (complete()) leaving = Voted{set_, encoded_};
-  set_ = set;
-  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    if (encoded_[s].empty()) continue;
-    encoded_[s] = Blob();
-    --results_here_;
-  }
+  mean_.change_set(set);
   for (auto& [peer, outgoing] : outgoing_) outgoing.forget_results();
-  if (voted_ && voted_->set == set_) restore(options_.self, voted_->segments);
-  if (leaving) voted_ = std::move(leaving);
 }
 
 void Reduction::restore_results() {
-  for (const auto& [peer, latest] : received_.by_sender()) {
-    if (latest.set == set_ && known_.contains(peer)) restore(peer, latest.segments);
-  }
-}
-
-void Reduction::restore(PeerId from, const std::vector<Blob>& results) {
-  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    if (results[s].empty() || !encoded_[s].empty()) continue;
-    if (!take_result(s, results[s])) report({from});
+  for (const EarlyResults::Mean& mean : early_.means_of(mean_.set())) {
+    for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+      if (mean.segments[s].empty() || mean_.has(s)) continue;
+      if (!mean_.take(s, mean.segments[s])) report({mean.from});
+    }
   }
 }
 
 void Reduction::requeue() {
   for (auto& [peer, outgoing] : outgoing_) outgoing.withdraw();
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    if (!encoded_[s].empty()) offer_result(s);
+    if (mean_.has(s)) offer_result(s);
     if (!partials_[s].empty()) offer_partial(s);
   }
   for (const Group& group : layout_.groups()) {
@@ -217,11 +193,11 @@ Status Reduction::on_gather(PeerId from, const Gather& gather) {
   if (Status sound = check(from, gather.round, segment); !sound) return sound;
   if (Status sound = fits(gather); !sound) return sound;
   if (gather.of_site) return take_partial(from, gather);
-  if (!received_.put(from, origin_of(gather), segment, gather.payload)) {
+  if (!early_.put(from, gather)) {
     return Error{fmt::format("mean of segment {} from peer {}: sent twice", segment, from.value)};
   }
-  if (!plan_ || !known_.contains(from) || gather.set != set_ || !encoded_[segment].empty()) return Unit{};
-  if (!take_result(segment, gather.payload)) {
+  if (!plan_ || !early_.knows(from) || gather.set != mean_.set() || mean_.has(segment)) return Unit{};
+  if (!mean_.take(segment, gather.payload)) {
     report({from});
     return Error{fmt::format("mean of segment {} from peer {}: holds NaN or infinity", segment, from.value)};
   }
@@ -237,9 +213,7 @@ Status Reduction::take_partial(PeerId from, const Gather& gather) {
     report({from});
     return Error{name() + ": holds NaN or infinity"};
   }
-  if (!received_partials_.put(from, origin_of(gather), gather.segment, gather.payload)) {
-    return Error{name() + ": sent twice"};
-  }
+  if (!early_.put(from, gather)) return Error{name() + ": sent twice"};
   if (plan_) seal_and_offer(gather.segment);
   return Unit{};
 }
@@ -360,9 +334,9 @@ void Reduction::seal_ready() {
 }
 
 void Reduction::seal_and_offer(std::uint64_t segment) {
-  const bool had_partial = !partials_[segment].empty(), had_mean = !encoded_[segment].empty();
+  const bool had_partial = !partials_[segment].empty(), had_mean = mean_.has(segment);
   seal_if_ready(segment);
-  if (!had_mean && !encoded_[segment].empty()) offer_result(segment);
+  if (!had_mean && mean_.has(segment)) offer_result(segment);
   if (!had_partial && !partials_[segment].empty()) offer_partial(segment);
 }
 
@@ -372,14 +346,14 @@ void Reduction::seal_if_ready(std::uint64_t segment) {
 }
 
 bool Reduction::lacks_mean(std::uint64_t segment) const {
-  return layout_.is_root(segment) && encoded_[segment].empty();
+  return layout_.is_root(segment) && !mean_.has(segment);
 }
 
 // It is this peer's to make, and wanted.
 bool Reduction::lacks_partial(std::uint64_t segment) const {
   if (layout_.own_group() == nullptr || !layout_.owns(segment) || !partials_[segment].empty()) return false;
   if (layout_.closed(*layout_.site(), segment)) return false;
-  return !layout_.is_root(segment) || encoded_[segment].empty();
+  return !layout_.is_root(segment) || !mean_.has(segment);
 }
 
 void Reduction::add_contributions(std::uint64_t segment) {
@@ -391,7 +365,7 @@ void Reduction::add_contributions(std::uint64_t segment) {
     if (terms.back().encoded.empty()) return;
   }
   if (layout_.is_root(segment) && layout_.groups().size() == 1) {
-    return result_is_here(segment, add(options_.codec, segment, terms));
+    return put_result(segment, add(options_.codec, segment, terms));
   }
   partials_[segment] = add(options_.codec, segment, terms).encoded;
   partial_bytes_ += partials_[segment].size();
@@ -403,18 +377,13 @@ void Reduction::add_partials(std::uint64_t segment) {
     terms.push_back({group.weight, partial_of(group, segment)});
     if (terms.back().encoded.empty()) return;
   }
-  if (!terms.empty()) result_is_here(segment, add(mean_codec(), segment, terms));
+  if (!terms.empty()) put_result(segment, add(mean_codec(), segment, terms));
 }
 
 // Empty when it is not here.
 Blob Reduction::partial_of(const Group& group, std::uint64_t segment) const {
   if (&group == layout_.own_group() && !partials_[segment].empty()) return partials_[segment];
-  for (const auto& [peer, latest] : received_partials_.by_sender()) {
-    if (latest.set == group.set && !latest.segments[segment].empty() && known_.contains(peer)) {
-      return latest.segments[segment];
-    }
-  }
-  return {};
+  return early_.partial(group.set, segment);
 }
 
 // Terms in this codec become a segment of their mean.
@@ -433,17 +402,8 @@ Reduction::Sum Reduction::add(Codec codec, std::uint64_t segment, const std::vec
   return {Blob(std::move(encoded)), decoded};
 }
 
-bool Reduction::take_result(std::uint64_t segment, const Blob& encoded) {
-  const auto decoded = digest_of_decoded(mean_codec(), encoded.bytes(), geometry().size(segment));
-  if (decoded) result_is_here(segment, {encoded, *decoded});
-  return decoded.has_value();
-}
-
-void Reduction::result_is_here(std::uint64_t segment, Sum result) {
-  encoded_[segment] = std::move(result.encoded);
-  ++results_here_;
-  digests_[segment] = result.decoded;
-  if (results_here_ == geometry().segments()) mean_digest_ = digest_of_segments(digests_);
+void Reduction::put_result(std::uint64_t segment, Sum result) {
+  mean_.put(segment, std::move(result.encoded), result.decoded);
 }
 
 void Reduction::offer_result(std::uint64_t segment) {
@@ -470,7 +430,8 @@ std::optional<Message> Reduction::next_bulk(PeerId to) {
     if (auto contribution = next_contribution(outgoing)) return contribution;
   }
   if (const auto segment = outgoing.take_result()) {
-    return Gather{options_.round, plan_->ballot, plan_->version, set_, *segment, encoded_[*segment], false};
+    return Gather{options_.round, plan_->ballot,      plan_->version, mean_.set(),
+                  *segment,       mean_.at(*segment), false};
   }
   if (const auto segment = outgoing.take_partial()) {
     return Gather{options_.round,      plan_->ballot, plan_->version, own_set_, *segment,
@@ -496,10 +457,9 @@ void Reduction::on_new_link(PeerId peer) {
 }
 
 void Reduction::on_lost_link(PeerId peer) {
-  if (known_.contains(peer)) return;
+  if (early_.knows(peer)) return;
   kept_.drop(peer);
-  received_.drop(peer);
-  received_partials_.drop(peer);
+  early_.drop(peer);
   unfit_.erase(peer);
 }
 
@@ -520,19 +480,17 @@ bool Reduction::scattered() const {
 }
 
 std::uint64_t Reduction::held_bytes() const {
-  const std::uint64_t vector = encoded_bytes(mean_codec(), geometry());
-  return kept_.held_bytes() + received_partials_.held_bytes() + received_.held_bytes() + partial_bytes_ +
-         (results_here_ > 0 ? vector : 0) + (voted_ ? vector : 0);
+  return kept_.held_bytes() + partial_bytes_ + early_.held_bytes() + mean_.held_bytes();
 }
 
 Digest Reduction::mean_digest() const {
   TW_CHECK(complete());
-  return mean_digest_;
+  return mean_.digest();
 }
 
 std::vector<Blob> Reduction::mean_segments() const {
   TW_CHECK(complete());
-  return encoded_;
+  return mean_.segments();
 }
 
 std::map<PeerId, Complaint> Reduction::owing() const {
@@ -549,7 +507,7 @@ std::map<PeerId, Complaint> Reduction::owing() const {
         if (!is_here(input, s)) owes(input.peer, Complaint::owes_contribution);
       }
     }
-    if (!encoded_[s].empty()) continue;
+    if (mean_.has(s)) continue;
     if (!layout_.is_root(s)) {
       const std::optional<PeerId> owner = layout_.owner(*layout_.site(), s);
       const bool from_root = layout_.owns(s) || owner == layout_.root(s);
@@ -574,7 +532,7 @@ std::vector<Reduction::Debt> Reduction::debts() const {
     debt.here += here ? 1 : 0;
   };
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    const bool sealed = !encoded_[s].empty();
+    const bool sealed = mean_.has(s);
     const bool from_root = layout_.owns(s) || layout_.owner(*layout_.site(), s) == layout_.root(s);
     if (!layout_.is_root(s) && from_root) count(results, Debt{layout_.root(s)}, sealed);
     if (layout_.own_group() == nullptr || !layout_.owns(s)) continue;
@@ -592,7 +550,7 @@ std::vector<Reduction::Debt> Reduction::debts() const {
 RangeSet Reduction::missing_of(PeerId root) const {
   RangeSet missing;
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    if (layout_.root(s) == root && encoded_[s].empty()) missing.add(Range{s, 1});
+    if (layout_.root(s) == root && !mean_.has(s)) missing.add(Range{s, 1});
   }
   return missing;
 }

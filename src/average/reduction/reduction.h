@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "average/reduction/arrivals.h"
+#include "average/reduction/early_results.h"
 #include "average/reduction/geometry.h"
 #include "average/reduction/gradient_sum.h"
 #include "average/reduction/layout.h"
+#include "average/reduction/mean_segments.h"
 #include "average/reduction/outgoing.h"
 #include "average/reduction/residual.h"
 #include "base/digest.h"
@@ -116,7 +118,7 @@ class Reduction {
   bool scattered() const;
 
   /// Every segment of the mean is here, for the present plan.
-  bool complete() const { return plan_ && results_here_ == geometry().segments(); }
+  bool complete() const { return plan_ && mean_.complete(); }
 
   /// Valid once complete: the encoded segments of the mean, and the digest of the decoded ones.
   std::vector<Blob> mean_segments() const;
@@ -168,12 +170,6 @@ class Reduction {
     Digest decoded;
   };
 
-  /// A whole mean that this peer had, and may have voted for.
-  struct Voted {
-    std::uint64_t set = 0;
-    std::vector<Blob> segments;
-  };
-
   const Geometry& geometry() const { return options_.geometry; }
 
   Codec mean_codec() const { return codec_of_mean(options_.codec); }
@@ -183,7 +179,6 @@ class Reduction {
   void change_set(std::uint64_t set);
   void change_own_set(std::uint64_t set);
   void restore_results();
-  void restore(PeerId from, const std::vector<Blob>& results);
   void requeue();
   std::optional<Message> next_contribution(Outgoing& outgoing);
 
@@ -213,16 +208,13 @@ class Reduction {
   void seal_if_ready(std::uint64_t segment);
   void seal_ready();
   void seal_and_offer(std::uint64_t segment);
-  bool take_result(std::uint64_t segment, const Blob& encoded);
-  void result_is_here(std::uint64_t segment, Sum result);
+  void put_result(std::uint64_t segment, Sum result);
   void offer_result(std::uint64_t segment);
   void offer_partial(std::uint64_t segment);
 
   Options options_;
   std::optional<Plan> plan_;
-  Layout layout_;           ///< of the present plan
-  std::uint64_t set_ = 0;   ///< contribution_set of the present plan
-  std::set<PeerId> known_;  ///< whoever had a part in this plan or an earlier one
+  Layout layout_;  ///< of the present plan
 
   std::array<std::optional<OwnSlot>, kMaxSlots> own_;
   KeptContributions kept_;
@@ -231,14 +223,9 @@ class Reduction {
   std::uint64_t own_set_ = 0;   ///< of the own group
   std::vector<Blob> partials_;  ///< of the own group, by segment; empty where it is the mean, or not made
   std::uint64_t partial_bytes_ = 0;
-  ReceivedResults received_partials_;
 
-  std::vector<Blob> encoded_;    ///< by segment; empty where there is no result for the present set
-  std::vector<Digest> digests_;  ///< of the decoded segments that are here
-  std::uint64_t results_here_ = 0;
-  Digest mean_digest_;  ///< valid once complete
-  ReceivedResults received_;
-  std::optional<Voted> voted_;  ///< the last mean that was complete before its set changed
+  MeanSegments mean_;  ///< of the contributions of the present plan
+  EarlyResults early_;
 
   std::map<PeerId, Outgoing> outgoing_;  ///< every other participant
   std::size_t to_scatter_ = 0;           ///< own pieces in outgoing_

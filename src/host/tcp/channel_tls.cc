@@ -123,10 +123,10 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
   }
 
   void end_sending() override {
-    ending_ = true;
+    end_after_what_leaves();
     if (stage_ == Stage::verdict || stage_ == Stage::open) SSL_shutdown(ssl_.get());
     send();
-    if (!sending_) shut_down();
+    if (!sending()) shut_down();
   }
 
   void close() override {
@@ -156,6 +156,21 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     closed,
   };
 
+  /// What this side does with the bytes that leave.
+  enum class Outgoing {
+    idle,
+    sending,
+    ending,        ///< nothing is with the kernel; no byte will follow those that wait
+    sending_last,  ///< no byte will follow those that wait or are with the kernel
+  };
+
+  /// What this side does about the bytes that arrive.
+  enum class Incoming {
+    idle,
+    wanted,  ///< OpenSSL needs some
+    receiving,
+  };
+
   struct Reading {
     std::span<const asio::mutable_buffer> to;
     Done done;
@@ -169,14 +184,14 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
 
   /// Everything that can be done now; then waits for what is missing.
   void go_on() {
-    starved_ = stage_ == Stage::parting;
+    if (incoming_ == Incoming::wanted) incoming_ = Incoming::idle;
     if (stage_ == Stage::handshake) shake_hands();
     if (stage_ == Stage::verdict || stage_ == Stage::open) encrypt();
     if (stage_ == Stage::verdict) hear_verdict();
     if (stage_ == Stage::open && reading_) decrypt();
     send();
     if (stage_ == Stage::failed) return answer(failure_);
-    if (starved_ || stage_ == Stage::parting) receive();
+    if (incoming_ == Incoming::wanted || stage_ == Stage::parting) receive();
   }
 
   void shake_hands() {
@@ -229,7 +244,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
   void check(int result) {
     const int error = SSL_get_error(ssl_.get(), result);
     if (error == SSL_ERROR_WANT_READ) {
-      starved_ = true;
+      if (incoming_ == Incoming::idle) incoming_ = Incoming::wanted;
       if (!received_) return;
       if (*received_ == asio::error::eof && stage_ != Stage::handshake)
         return fail(asio::error::connection_aborted, "connection cut off");
@@ -262,7 +277,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
 
   void start_parting(std::string why) {
     stage_ = Stage::parting;
-    ending_ = true;
+    end_after_what_leaves();
     why_ = std::move(why);
     loop_.at(loop_.now() + kFarewell, [channel = weak_from_this()] {
       const auto self = channel.lock();
@@ -302,7 +317,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
 
   /// Full records where there are bytes for them: from the buffers themselves, or gathered from small ones.
   void encrypt() {
-    if (!writing_ || writing_->taken > 0 || sending_) return;
+    if (!writing_ || writing_->taken > 0 || sending()) return;
     std::array<std::byte, kRecordBytes> gathered;
     std::size_t have = 0;
     for (const asio::const_buffer& buffer : writing_->from) {
@@ -337,9 +352,13 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
       fail(asio::error::connection_aborted, last_trouble());
   }
 
+  bool sending() const { return outgoing_ == Outgoing::sending || outgoing_ == Outgoing::sending_last; }
+
+  void end_after_what_leaves() { outgoing_ = sending() ? Outgoing::sending_last : Outgoing::ending; }
+
   void send() {
-    if (sending_ || stage_ == Stage::closed || wire_.leaving.empty()) return;
-    sending_ = true;
+    if (sending() || stage_ == Stage::closed || wire_.leaving.empty()) return;
+    outgoing_ = outgoing_ == Outgoing::ending ? Outgoing::sending_last : Outgoing::sending;
     departing_.swap(wire_.leaving);
     wire_.leaving.clear();
     departed_ = 0;
@@ -358,14 +377,14 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     if (stage_ == Stage::closed) return;
     departed_ += bytes;
     if (!error && departed_ < departing_.size()) return send_rest();
-    sending_ = false;
+    outgoing_ = outgoing_ == Outgoing::sending_last ? Outgoing::ending : Outgoing::idle;
     if (error) {
       // What the other side said before it ended may still be here, and say why.
-      if (!received_ && receiving_) return;
+      if (!received_ && incoming_ == Incoming::receiving) return;
       if (stage_ != Stage::failed) fail(error, why_);
       return answer(failure_);
     }
-    if (wire_.leaving.empty() && ending_) shut_down();
+    if (wire_.leaving.empty() && outgoing_ == Outgoing::ending) shut_down();
     if (writing_ && writing_->taken > 0) {
       const Writing written = *std::exchange(writing_, std::nullopt);
       written.done({}, written.taken);
@@ -379,7 +398,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
   }
 
   void receive() {
-    if (receiving_ || received_) {
+    if (incoming_ == Incoming::receiving || received_) {
       if (received_ && stage_ == Stage::parting) end_parting();
       return;
     }
@@ -390,7 +409,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
       std::memmove(wire_.arrived.data(), &wire_.arrived[wire_.begin], wire_.end - wire_.begin);
       wire_.end -= std::exchange(wire_.begin, 0);
     }
-    receiving_ = true;
+    incoming_ = Incoming::receiving;
     const auto room = asio::buffer(&wire_.arrived[wire_.end], wire_.arrived.size() - wire_.end);
     socket_.async_read_some(room,
                             [self = shared_from_this()](const std::error_code& error, std::size_t bytes) {
@@ -399,7 +418,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
   }
 
   void on_received(const std::error_code& error, std::size_t bytes) {
-    receiving_ = false;
+    incoming_ = Incoming::idle;
     if (stage_ == Stage::closed) return;
     wire_.end += bytes;
     if (error) received_ = error;
@@ -432,11 +451,9 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
   std::optional<Writing> writing_;
   std::vector<std::byte> departing_;  // with the kernel from departed_ on
   std::size_t departed_ = 0;
-  bool sending_ = false;
-  bool receiving_ = false;
-  bool starved_ = false;                     // OpenSSL wants bytes that have not arrived
+  Outgoing outgoing_ = Outgoing::idle;
+  Incoming incoming_ = Incoming::idle;
   std::optional<std::error_code> received_;  // the end of what arrives
-  bool ending_ = false;                      // no byte will be sent after those that are under way
   std::uint64_t key_used_ = 0;               // bytes since the last change of the key
 };
 

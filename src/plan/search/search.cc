@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "base/check.h"
 #include "plan/search/search_machines.h"
 #include "plan/search/search_relaxation.h"
 
@@ -25,6 +26,72 @@ constexpr std::size_t kSitesOfStep = 256;  ///< a bound over more sites counts a
 constexpr double kTolerance = 1e-4;        ///< of the first pass
 constexpr double kFloatTolerance = 1e-12;  ///< of the second: sums differ by their order
 
+/// The best plan of each combination of sites so far, and how much better one that is not found yet can be.
+class Findings {
+ public:
+  explicit Findings(const Space& space) : space_(space) {}
+
+  /// Within a pass nothing counts that is better by less than this part of the best value.
+  void begin_pass(double tolerance) {
+    tolerance_ = tolerance;
+    left_open_ = kNotAllowed;
+  }
+
+  double tolerance() const { return tolerance_; }
+
+  /// Infinite as long as nothing is found.
+  double best_value() const { return best_value_; }
+
+  double threshold() const {
+    return std::isinf(best_value_) ? best_value_ : best_value_ - tolerance_ * std::abs(best_value_);
+  }
+
+  /// Nothing of such a value is needed.
+  bool hopeless(double bound) const { return !(bound < threshold()); }
+
+  /// Plans of no lesser value than this are not looked at.
+  void leave_open(double bound) { left_open_ = std::min(left_open_, bound); }
+
+  /// No plan has a lesser value, once a pass is over.
+  double bound() const { return std::min(threshold(), left_open_); }
+
+  void note(Selection selection) {
+    best_value_ = std::min(best_value_, selection.value);
+    std::vector<bool> sites(space_.sites);
+    for (std::size_t i = 0; i < selection.counts.size(); ++i)
+      if (selection.counts[i] > 0) sites[space_.choices[i].site] = true;
+    const auto known = best_of_.find(sites);
+    if (known == best_of_.end() || selection.value < known->second.value)
+      best_of_[sites] = std::move(selection);
+  }
+
+  bool empty() const { return best_of_.empty(); }
+
+  const Selection& best() const {
+    TW_CHECK(!empty());
+    return std::min_element(best_of_.begin(), best_of_.end(),
+                            [](const auto& a, const auto& b) { return a.second.value < b.second.value; })
+        ->second;
+  }
+
+  /// The best and its runners-up.
+  std::vector<Selection> best_first() const {
+    std::vector<Selection> best;
+    for (const auto& [sites, found] : best_of_) best.push_back(found);
+    std::stable_sort(best.begin(), best.end(),
+                     [](const Selection& a, const Selection& b) { return a.value < b.value; });
+    if (best.size() > kRunnersUp) best.resize(kRunnersUp);
+    return best;
+  }
+
+ private:
+  const Space& space_;
+  std::map<std::vector<bool>, Selection> best_of_;  ///< by combination of sites
+  double best_value_ = kNotAllowed;
+  double left_open_ = kNotAllowed;  ///< what was not looked at has no lesser value
+  double tolerance_ = 0;
+};
+
 class Search {
  public:
   Search(const Space& space, const Objective& objective, Effort effort)
@@ -34,7 +101,8 @@ class Search {
         relaxation_(space),
         machines_(space, relaxation_, objective),
         most_sites_(space.most_sites > 0 ? std::min(space.most_sites, space.sites) : space.sites),
-        plan_{std::vector<int>(space.sites), std::vector<bool>(space.sites, true), 0, 0} {
+        plan_{std::vector<int>(space.sites), std::vector<bool>(space.sites, true), 0, 0},
+        found_(space) {
     machines_.most_steps = effort.steps;
     for (std::size_t site = 0; site < space.sites; ++site)
       if (machines_.room_at(site) > 0) useful_.push_back(site);
@@ -49,15 +117,12 @@ class Search {
     }
     SearchResult result;
     pass(kTolerance);
-    result.bound = std::min(threshold(), left_open_);
+    result.bound = found_.bound();
     if (effort_.exact && !spent()) pass(kFloatTolerance);
     result.exact = effort_.exact && !spent();
-    if (result.exact) result.bound = best_value_;
+    if (result.exact) result.bound = found_.best_value();
     result.steps = machines_.steps;
-    for (auto& [sites, found] : found_) result.best.push_back(found);
-    std::stable_sort(result.best.begin(), result.best.end(),
-                     [](const Selection& a, const Selection& b) { return a.value < b.value; });
-    if (result.best.size() > kRunnersUp) result.best.resize(kRunnersUp);
+    result.best = found_.best_first();
     return result;
   }
 
@@ -75,15 +140,6 @@ class Search {
 
   bool spent() const { return machines_.steps >= effort_.steps; }
 
-  double threshold() const {
-    return std::isinf(best_value_) ? best_value_ : best_value_ - tolerance_ * std::abs(best_value_);
-  }
-
-  /// Nothing of such a value is needed.
-  bool hopeless(double bound) const { return !(bound < threshold()); }
-
-  void leave_open(double bound) { left_open_ = std::min(left_open_, bound); }
-
   Averaging averaging(const std::vector<SitePeers>& sites) {
     std::vector<int> peers(space_.sites);
     int all = 0;
@@ -100,7 +156,7 @@ class Search {
     plan_.apart = sites_missing();
     const int had = std::accumulate(plan_.peers.begin(), plan_.peers.end(), 0);
     const Averaging round = had + more > 1 ? space_.least(plan_) : Averaging{};
-    return std::max(known, relaxation_.least_value(objective_, sums, round, threshold()));
+    return std::max(known, relaxation_.least_value(objective_, sums, round, found_.threshold()));
   }
 
   void try_single_sites() {
@@ -110,7 +166,7 @@ class Search {
         const std::vector<SitePeers> here{{site, n}};
         if (auto found = machines_.rounded(here, averaging(here), best)) {
           best = found->value;
-          note(std::move(*found));
+          found_.note(std::move(*found));
         }
       }
     }
@@ -158,27 +214,25 @@ class Search {
         sites.push_back({next->second, 1});
       if (here + static_cast<int>(sites.size()) - 1 > space_.most_peers || sites.size() > most_sites_)
         continue;
-      if (auto found = machines_.rounded(sites, averaging(sites), best_value_)) note(std::move(*found));
+      if (auto found = machines_.rounded(sites, averaging(sites), found_.best_value()))
+        found_.note(std::move(*found));
     }
   }
 
   /// Peers of the best plan move to other sites, one or all of a site, as long as that helps.
   void improve() {
     while (!found_.empty() && !spent()) {
-      const auto best = std::min_element(found_.begin(), found_.end(), [](const auto& a, const auto& b) {
-        return a.second.value < b.second.value;
-      });
+      const Selection& best = found_.best();
       std::vector<int> peers(space_.sites);
-      for (std::size_t i = 0; i < space_.choices.size(); ++i)
-        peers[space_.choices[i].site] += best->second.counts[i];
-      const double before = best_value_;
+      for (std::size_t i = 0; i < space_.choices.size(); ++i) peers[space_.choices[i].site] += best.counts[i];
+      const double before = found_.best_value();
       for (std::size_t from = 0; from < peers.size(); ++from) {
         if (peers[from] == 0) continue;
         for (std::size_t to : useful_)
           for (int some : {1, peers[from]})
             if (to != from) try_move(peers, from, to, some);
       }
-      if (best_value_ == before) return;
+      if (found_.best_value() == before) return;
     }
   }
 
@@ -191,7 +245,8 @@ class Search {
       if (here > 0) sites.push_back({site, here});
     }
     if (sites.size() > most_sites_) return;
-    if (auto found = machines_.rounded(sites, averaging(sites), best_value_)) note(std::move(*found));
+    if (auto found = machines_.rounded(sites, averaging(sites), found_.best_value()))
+      found_.note(std::move(*found));
   }
 
   /// What they have by now and so many more peers can bring.
@@ -243,7 +298,7 @@ class Search {
   void drop_hopeless_sites() {
     const auto helps = [&](std::size_t site) {
       return std::any_of(totals_.begin(), totals_.end(), [&](const auto& total) {
-        return !hopeless(total.first) && !hopeless(bound_with(site, total.second, total.first));
+        return !found_.hopeless(total.first) && !found_.hopeless(bound_with(site, total.second, total.first));
       });
     };
     const std::size_t before = useful_.size();
@@ -263,12 +318,11 @@ class Search {
   }
 
   void pass(double tolerance) {
-    tolerance_ = tolerance;
-    left_open_ = kNotAllowed;
+    found_.begin_pass(tolerance);
     drop_hopeless_sites();
     for (const auto& [bound, n] : totals_) {
-      if (hopeless(bound)) return;
-      if (spent()) return leave_open(bound);
+      if (found_.hopeless(bound)) return;
+      if (spent()) return found_.leave_open(bound);
       try_total(n, bound);
     }
   }
@@ -279,7 +333,7 @@ class Search {
     for (std::size_t site : useful_) mains.emplace_back(bound_with(site, n, known), site);
     std::sort(mains.begin(), mains.end());
     for (const auto& [bound, site] : mains) {
-      if (hopeless(bound)) break;
+      if (found_.hopeless(bound)) break;
       try_main(site, n, bound);
     }
   }
@@ -287,7 +341,7 @@ class Search {
   void try_main(std::size_t site, int n, double known) {
     const int sites = static_cast<int>(most_sites_);
     for (int here = std::min(n, machines_.room_at(site)); here * sites >= n; --here) {
-      if (spent()) return leave_open(known);
+      if (spent()) return found_.leave_open(known);
       main_ = site;
       task_ = {{site, here}};
       if (!can_spread(n - here)) continue;
@@ -300,7 +354,7 @@ class Search {
         relaxation_.add(sums, machines_.gains_at(site), here);
         plan_.open[site] = false;
         // Most main sites end here, before their neighbours are ranked.
-        if (const double rough = bound(sums, everywhere_, n - here, known); !hopeless(rough))
+        if (const double rough = bound(sums, everywhere_, n - here, known); !found_.hopeless(rough))
           try_more(sums, 0, n - here, rough);
         plan_.open[site] = true;
       }
@@ -349,9 +403,9 @@ class Search {
     for (; at < all.order.size() && all.room[at] >= more; ++at) {
       open_from(all, at);
       known = bound(fixed, all.gains(at), more, known);
-      if (hopeless(known)) break;
+      if (found_.hopeless(known)) break;
       if (spent()) {
-        leave_open(known);
+        found_.leave_open(known);
         break;
       }
       try_site(fixed, at, more, known);
@@ -375,11 +429,11 @@ class Search {
       plan_.peers[site] = 1;
       known = bound(sums, all.gains(at), more - 1, known);
       plan_.peers[site] = 0;
-      if (hopeless(known)) return;
+      if (found_.hopeless(known)) return;
     }
     for (int here = most; here >= (last ? more : 1); --here) {
       if (spent()) {
-        leave_open(known);
+        found_.leave_open(known);
         break;
       }
       Relaxation::Sums sums = fixed;
@@ -403,21 +457,13 @@ class Search {
     Relaxation::Sums sums = relaxation_.none();
     for (const SitePeers& here : task_) relaxation_.add(sums, machines_.gains_at(here.site), here.peers);
     ++machines_.steps;
-    known = std::max(known, relaxation_.least_value(objective_, sums, round, threshold()));
-    if (hopeless(known)) return;
-    if (auto found = machines_.rounded(task_, round, best_value_)) note(std::move(*found));
-    if (hopeless(known)) return;
-    if (auto found = machines_.best(task_, round, best_value_, tolerance_)) note(std::move(*found));
-    if (machines_.gave_up) leave_open(known);
-  }
-
-  void note(Selection selection) {
-    best_value_ = std::min(best_value_, selection.value);
-    std::vector<bool> sites(space_.sites);
-    for (std::size_t i = 0; i < selection.counts.size(); ++i)
-      if (selection.counts[i] > 0) sites[space_.choices[i].site] = true;
-    const auto known = found_.find(sites);
-    if (known == found_.end() || selection.value < known->second.value) found_[sites] = std::move(selection);
+    known = std::max(known, relaxation_.least_value(objective_, sums, round, found_.threshold()));
+    if (found_.hopeless(known)) return;
+    if (auto found = machines_.rounded(task_, round, found_.best_value())) found_.note(std::move(*found));
+    if (found_.hopeless(known)) return;
+    if (auto found = machines_.best(task_, round, found_.best_value(), found_.tolerance()))
+      found_.note(std::move(*found));
+    if (machines_.gave_up) found_.leave_open(known);
   }
 
   const Space& space_;
@@ -427,19 +473,16 @@ class Search {
   MachineSearch machines_;
   std::size_t most_sites_;
   int most_peers_ = 0;
-  int most_domains_ = 1;                          ///< of a site
-  int useful_room_ = 0;                           ///< peers for which there is room at useful sites
-  std::vector<std::size_t> useful_;               ///< sites
-  Gains everywhere_;                              ///< of these
-  std::vector<std::pair<double, int>> totals_;    ///< numbers of peers by what they can reach
-  std::vector<std::optional<Neighbours>> from_;   ///< by the site with most peers
-  PartialPlan plan_;                              ///< in work
-  std::vector<SitePeers> task_;                   ///< its fixed peers
-  std::size_t main_ = 0;                          ///< the site with most of them
-  std::map<std::vector<bool>, Selection> found_;  ///< the best of each combination of sites
-  double best_value_ = kNotAllowed;
-  double left_open_ = kNotAllowed;  ///< what was not looked at has no lesser value
-  double tolerance_ = 0;
+  int most_domains_ = 1;                         ///< of a site
+  int useful_room_ = 0;                          ///< peers for which there is room at useful sites
+  std::vector<std::size_t> useful_;              ///< sites
+  Gains everywhere_;                             ///< of these
+  std::vector<std::pair<double, int>> totals_;   ///< numbers of peers by what they can reach
+  std::vector<std::optional<Neighbours>> from_;  ///< by the site with most peers
+  PartialPlan plan_;                             ///< in work
+  std::vector<SitePeers> task_;                  ///< its fixed peers
+  std::size_t main_ = 0;                         ///< the site with most of them
+  Findings found_;
 };
 
 }  // namespace

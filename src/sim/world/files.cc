@@ -41,13 +41,13 @@ Status VirtualFiles::write(const std::string& path, std::span<const std::span<co
 }
 
 Status VirtualFiles::put(const std::string& path, std::vector<std::byte> content) {
-  if (full_ || tear_) {
+  if (lasts(DiskFault::full) || power_ == Power::going) {
     leave_part(path, std::move(content));
-    if (!std::exchange(tear_, false)) return Error{path + ": no space left on device"};
-    torn_ = true;
+    if (power_ != Power::going) return Error{path + ": no space left on device"};
+    power_ = Power::gone;
     return broken(path);
   }
-  const File file{Blob(std::move(content)), !no_fsync_};
+  const File file{Blob(std::move(content)), !lasts(DiskFault::lost_fsync)};
   if (durable_.contains(path) && file.synced) durable_[path] = file;
   seen_[path] = file;
   return Unit{};
@@ -65,11 +65,11 @@ Status VirtualFiles::rename(const std::string& from, const std::string& to) {
   const auto found = seen_.find(from);
   if (found == seen_.end()) return no_such(from);
   if (!folders_.contains(folder_of(to))) return no_such(folder_of(to));
-  if (no_rename_) undone_.push_back(seen_);
+  if (lasts(DiskFault::rename_lost)) undone_.push_back(seen_);
   File file = std::move(found->second);
   seen_.erase(found);
   seen_[to] = std::move(file);
-  if (no_rename_) return Unit{};
+  if (lasts(DiskFault::rename_lost)) return Unit{};
   undone_.clear();
   make_names_durable(folder_of(to));
   make_names_durable(folder_of(from));
@@ -79,7 +79,7 @@ Status VirtualFiles::rename(const std::string& from, const std::string& to) {
 Status VirtualFiles::remove(const std::string& path) {
   if (auto failed = begin(Operation::remove, path)) return *failed;
   if (!seen_.contains(path)) return no_such(path);
-  if (no_rename_) undone_.push_back(seen_);
+  if (lasts(DiskFault::rename_lost)) undone_.push_back(seen_);
   seen_.erase(path);
   return Unit{};
 }
@@ -108,7 +108,8 @@ void VirtualFiles::arm(DiskFault fault, int operations_from_now, std::uint64_t s
 void VirtualFiles::mend() {
   armed_.clear();
   errors_ = 0;
-  full_ = torn_ = tear_ = no_fsync_ = no_rename_ = false;
+  power_ = Power::on;
+  lasting_.clear();
 }
 
 VirtualFiles VirtualFiles::without_faults() const {
@@ -130,7 +131,7 @@ std::optional<Error> VirtualFiles::begin(Operation operation, const std::string&
     }
   }
   for (Armed& armed : now) strike(std::move(armed));
-  if (torn_ || errors_ > 0) {
+  if (power_ == Power::gone || errors_ > 0) {
     errors_ = std::max(0, errors_ - 1);
     return broken(path);
   }
@@ -156,22 +157,18 @@ void VirtualFiles::strike(Armed armed) {
   chance_ = armed.random;
   switch (armed.fault) {
     case DiskFault::full:
-      full_ = true;
+    case DiskFault::lost_fsync:
+    case DiskFault::rename_lost:
+      lasting_.insert(armed.fault);
       break;
     case DiskFault::error:
       errors_ = 1 + static_cast<int>(chance_.below(3));
       break;
     case DiskFault::torn_write:
-      tear_ = true;
-      break;
-    case DiskFault::lost_fsync:
-      no_fsync_ = true;
+      if (power_ == Power::on) power_ = Power::going;
       break;
     case DiskFault::bit_flip:
       flip_bit(chance_);
-      break;
-    case DiskFault::rename_lost:
-      no_rename_ = true;
       break;
   }
   if (armed.struck) armed.struck();
@@ -205,7 +202,7 @@ void VirtualFiles::crash(Prng& random) {
   seen_ = after;
   durable_ = std::move(after);
   undone_.clear();
-  torn_ = tear_ = false;
+  power_ = Power::on;
 }
 
 // A journal: some of the first changes of names are there, none of those after the first that is lost.

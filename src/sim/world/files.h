@@ -66,6 +66,9 @@ class VirtualFiles final : public Files {
   };
 
   enum class Operation : std::uint8_t { read, write, rename, remove, other };
+  enum class Power : std::uint8_t { on, going, gone };  ///< going: the next write is torn
+
+  bool lasts(DiskFault fault) const { return lasting_.contains(fault); }
 
   static bool concerns(DiskFault fault, Operation operation);
   std::optional<Error> begin(Operation operation, const std::string& path);
@@ -86,7 +89,8 @@ class VirtualFiles final : public Files {
   std::vector<Armed> armed_;
   Prng chance_{0};  ///< of the fault that struck last
   int errors_ = 0;  ///< operations that will fail yet
-  bool full_ = false, torn_ = false, tear_ = false, no_fsync_ = false, no_rename_ = false;
+  Power power_ = Power::on;
+  std::set<DiskFault> lasting_;   ///< of those marked *, but torn_write, which is power_
   std::vector<Contents> undone_;  ///< what was there before each rename or removal that may be lost
 };
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "average/reduction/early_results.h"
+
+#include "base/check.h"
+
+namespace tw {
+
+void EarlyResults::know(const Plan& plan) {
+  for (const Contribution& c : plan.draft.contributors) known_.insert(c.peer);
+  known_.insert(plan.participants.begin(), plan.participants.end());
+}
+
+bool EarlyResults::put(PeerId from, const Gather& gather) {
+  const ReceivedResults::Origin origin{{gather.ballot, gather.version}, gather.set};
+  return (gather.of_site ? partials_ : means_).put(from, origin, gather.segment, gather.payload);
+}
+
+std::vector<EarlyResults::Mean> EarlyResults::means_of(std::uint64_t set) const {
+  std::vector<Mean> means;
+  for (const auto& [peer, latest] : means_.by_sender()) {
+    if (latest.set == set && knows(peer)) means.push_back({peer, latest.segments});
+  }
+  return means;
+}
+
+Blob EarlyResults::partial(std::uint64_t set, std::uint64_t segment) const {
+  for (const auto& [peer, latest] : partials_.by_sender()) {
+    TW_CHECK(segment < latest.segments.size());
+    if (latest.set == set && !latest.segments[segment].empty() && knows(peer))
+      return latest.segments[segment];
+  }
+  return {};
+}
+
+void EarlyResults::drop(PeerId sender) {
+  TW_CHECK(!knows(sender));
+  means_.drop(sender);
+  partials_.drop(sender);
+}
+
+}  // namespace tw

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/ids.h"
+#include "base/rarely.h"
+#include "base/time.h"
+#include "sync/partial_object.h"
+#include "wire/messages.h"
+#include "wire/outbox.h"
+
+namespace tw {
+
+/// The peers that one object is fetched from: what each has answered, which chunks it is asked for, and how
+/// long to wait for them. Chunks are shared out by speed alone: each source has a window of asks under way.
+///
+/// Silence of a source is what counts, not the age of an ask: a slow line with a full window is no reason to
+/// load another one with the same chunks.
+///
+/// Memory, whatever a remote sends: one offer for each source, and two windows of chunk numbers.
+class Sources {
+ public:
+  struct Source {
+    bool answered = false;
+    std::optional<ObjectOffer> offer;  ///< the one that counts; nothing when it has none or broke its word
+    Digest content;                    ///< of the whole offer
+    std::uint64_t offer_bytes = 0;     ///< in memory
+    std::map<std::uint32_t, Instant> asked;  ///< chunks under way, no other source was asked for them
+    std::set<std::uint32_t> owed;            ///< asked for and given up; they come if the line is merely slow
+    int times_given_up = 0;                  ///< since its last chunk
+    Instant given_up_last{};
+    Instant quiet_since{};                 ///< last chunk, or first ask since there were none under way
+    std::uint64_t pieces_then = 0;         ///< of all sources, at quiet_since
+    std::optional<Instant> avoided_until;  ///< did not answer in time
+
+    bool serves(const PartialObject& object) const { return offer && object.is(content); }
+  };
+
+  /// window: chunk asks under way for each source.
+  Sources(std::size_t window, Rarely rarely);
+
+  /// Forgets all sources and how long a chunk takes, but not how many chunks may still come.
+  void clear();
+
+  /// These alone are the sources from now on. Returns those that are new: they are to be asked for the
+  /// object.
+  std::vector<PeerId> set(const std::vector<PeerId>& peers, PartialObject& object);
+
+  /// All sources are as if they were new. Returns them. For an object that has not begun.
+  std::vector<PeerId> start_over();
+
+  /// Null when this peer is no source.
+  Source* find(PeerId peer);
+
+  /// This source has the object to offer.
+  static void keep_offer(Source& source, ObjectOffer offer);
+
+  /// This source has no offer any more. What it was asked for is free.
+  void drop_offer(PeerId peer, PartialObject& object);
+
+  bool all_answered() const;  ///< false without any source
+  bool anybody_offers() const;
+  bool anybody_serves(const PartialObject& object) const;
+
+  /// A source whose offer is chosen: of the record that goes before all others (wire/rank.h), and then what
+  /// most peers offer byte for byte alike. Somebody must offer.
+  const Source& best() const;
+
+  /// Another object is fetched from now on: nothing is asked, owed or held against anybody.
+  void forget_asks();
+
+  /// Fills the window of each source that serves the object with asks for its free chunks. Near the end, idle
+  /// sources are asked for what the slowest one has not sent yet.
+  Outbox ask_for_chunks(Instant now, PartialObject& object);
+
+  /// A right chunk came from a source that serves. is_new: it was not here before.
+  void on_chunk(Instant now, PeerId from, std::uint32_t index, bool is_new);
+
+  /// A chunk came that is of no use. It shows that the line of this peer is busy if the peer was asked for it
+  /// earlier; false when it was not: then it shows nothing.
+  bool on_useless_chunk(Instant now, PeerId from);
+
+  /// Sources that were silent for too long are given up for a while: others are asked for their chunks.
+  void give_up_on_quiet(Instant now, PartialObject& object);
+
+  /// When the next source is given up, or not avoided any more.
+  Instant next_step() const;
+
+  /// The peers that have not answered yet, and those that chunks are asked of.
+  std::vector<PeerId> unanswered() const;
+  std::vector<PeerId> sending() const;
+
+  /// Chunks that were of use, ever.
+  std::uint64_t pieces() const { return pieces_; }
+
+  /// Bytes of all offers.
+  std::uint64_t held_bytes() const;
+
+ private:
+  void ask_for_chunk(Instant now, Source& source, std::uint32_t index);
+  std::vector<std::uint32_t> relieve_slowest(Instant now, Source& idle);
+  void expect_useless(PeerId from, std::size_t chunks);
+  void give_up(Instant now, Source& source, PartialObject& object);
+  Duration chunk_patience() const;
+  Duration patience_with(const Source& source) const;
+  Instant given_up_at(const Source& source) const;
+  static void release_asks(Source& source, PartialObject& object);
+
+  std::size_t window_;
+  Rarely rarely_;
+  std::map<PeerId, Source> sources_;
+  std::map<PeerId, std::size_t>
+      useless_;                      ///< chunks that a peer was asked for and that are not wanted of it now
+  std::uint64_t pieces_ = 0;         ///< of all objects
+  std::optional<Duration> typical_;  ///< from ask to chunk
+  Instant last_chunk_{};             ///< that somebody was asked for, of any object
+};
+
+}  // namespace tw
