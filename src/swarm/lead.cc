@@ -26,7 +26,8 @@ Lead::Lead(Options options, const Record& head, Ballot ballot, Instant now)
       proposer_(head, ballot),
       now_(now),
       book_(options_.lease),
-      status_(options_.self, head.members, ballot > 0) {
+      status_(options_.self, head.members, ballot > 0),
+      stragglers_(options_.segments) {
   TW_CHECK(ballot_owner(head_.members, ballot).is(options_.self));
   proposer_.set_here(status_.counted());
 }
@@ -36,7 +37,7 @@ void Lead::set_live(Instant now, const Live& live) {
   const std::vector<PeerId> gone = status_.set_live(live, [&](PeerId peer) { return has_a_part(peer); });
   proposer_.set_here(status_.counted());
   for (PeerId peer : gone) {
-    forget_complaints_of(peer);
+    stragglers_.forget(peer);
     out(peer);
   }
   advance();
@@ -98,12 +99,7 @@ bool Lead::has_a_part(PeerId peer) const {
 }
 
 std::size_t Lead::notes() const {
-  std::size_t notes = status_.notes() + paces_.size() + promises().size() + slow_.size();
-  for (const auto& [reporter, complaints] : complaints_) {
-    notes += 1 + complaints.unreachable.size();
-    for (const auto& [kind, suspects] : complaints.owes) notes += suspects.size();
-  }
-  return notes;
+  return status_.notes() + paces_.size() + promises().size() + stragglers_.notes();
 }
 
 void Lead::ask_for_promises() {
@@ -289,21 +285,16 @@ std::vector<Share> Lead::reowned(const std::vector<Share>& before, const Plan& p
   return options_.shares.move(before, gone, hands(plan));
 }
 
-void Lead::propose(Plan plan) {
+void Lead::propose(Plan plan, bool again) {
   continue_lineage(plan.draft, head_);
   plan.expected_s = to_seconds(expected_reduce(plan));
-  slow_.clear();
-  planned_at_ = proposed_at_ = now_;
+  stragglers_.planned(now_, again);
   const Plan& numbered = proposer_.propose(std::move(plan));
   for (PeerId peer : numbered.participants) send(peer, numbered);
 }
 
 // What was owed is due as before.
-void Lead::propose_again(Plan plan) {
-  const Instant since = planned_at_;
-  propose(std::move(plan));
-  planned_at_ = since;
-}
+void Lead::propose_again(Plan plan) { propose(std::move(plan), true); }
 
 void Lead::on_vote(PeerId from, const Vote& vote) {
   if (!status_.is_reachable(from)) return;
@@ -375,7 +366,7 @@ void Lead::step(Instant now) {
   const bool is_of_few = stage() == Stage::proposed && proposed()->draft.minority && !finishes();
   if (is_of_few && most_can_decide) proposer_.resign();  // a majority is back, and decides without a mark
   minority_ = no_quorum_since_ != kNever && now - no_quorum_since_ >= options_.patience;
-  judge_complaints();
+  if (const auto verdict = stragglers_.judge(now, status_, proposer_)) carry_out(*verdict);
   give_up_on_hung_peers();
   advance();
 }

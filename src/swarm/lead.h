@@ -13,6 +13,7 @@
 #include "swarm/peer_status.h"
 #include "swarm/proposer.h"
 #include "swarm/share_rules.h"
+#include "swarm/straggler_policy.h"
 #include "swarm/wait.h"
 #include "wire/outbox.h"
 #include "world/events.h"
@@ -84,20 +85,8 @@ class Lead {
  private:
   using PeerStatus = swarm::PeerStatus;
   using Proposer = swarm::Proposer;
+  using StragglerPolicy = swarm::StragglerPolicy;
   using Stage = Proposer::Stage;  // open: microbatches are leased; proposed: the plan is called
-
-  struct Complaints {
-    std::map<PeerId, Instant> unreachable;                // by suspect: since when
-    std::map<Complaint, std::map<PeerId, Instant>> owes;  // kind, by suspect: when last
-  };
-
-  /// What one reporter said last of a suspect that is slow.
-  struct Slow {
-    Instant since{};
-    Instant last{};
-    bool contributes = false;  ///< slow_contribution
-    RangeSet missing;
-  };
 
   /// What is leased to a peer, as far as it moves.
   struct Pace {
@@ -136,7 +125,7 @@ class Lead {
   bool may_decide() const;
   void feed();
   void call();
-  void propose(Plan plan);
+  void propose(Plan plan, bool again = false);
   void propose_again(Plan plan);
   Record draft() const;
   bool nobody_stays() const;
@@ -149,29 +138,20 @@ class Lead {
   void leave_out(PeerId peer, const std::string& why);
   void out(PeerId peer);
   void refuse_work_of(PeerId peer, const std::string& why);
-  void give_up_segments_of(PeerId suspect);
+  void carry_out(const StragglerPolicy::Verdict& verdict);
   void give_out_again(PeerId peer);
   void tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> lost);
   void take_in(PeerId joiner);
   bool has_a_part(PeerId peer) const;
-  void forget_complaints_of(PeerId peer);
   void follow_work(PeerId peer, const Progress& progress);
   void recall_again(PeerId peer);
   void lease_again(PeerId peer, const Progress& progress);
   void give_up_on_hung_peers();
-  Duration hung_after(PeerId peer) const;
+  std::vector<swarm::Awaited> awaited() const;
   void serve_sealed(Plan plan, const std::set<PeerId>& keepers);
 
-  Duration expected_reduce() const { return from_seconds(proposed()->expected_s); }
-
   Duration expected_reduce(const Plan& plan) const;
-  std::optional<PeerId> stalled() const;
-  std::optional<PeerId> missing_vote() const;
-  void judge_complaints();
-  void note_slow(PeerId from, const Report& report);
-  std::optional<PeerId> slowest() const;
-  RangeSet lacking_of(PeerId slow) const;
-  void relieve(PeerId slow);
+  void relieve(PeerId slow, const RangeSet& moves);
 
   void send(PeerId to, Message message) { messages_.push_back({to, std::move(message)}); }
 
@@ -184,10 +164,7 @@ class Lead {
   std::map<PeerId, Pace> paces_;
   std::vector<PeerId> held_back_for_;
   std::optional<Plan> called_;  // the plan before, if there was one in this round
-  std::map<PeerId, Complaints> complaints_;
-  std::map<std::pair<PeerId, PeerId>, Slow> slow_;  // by suspect and reporter
-  Instant planned_at_{};                            // the contributions and shares of proposed()
-  Instant proposed_at_{};                           // proposed()
+  StragglerPolicy stragglers_;
   Instant next_ask_{};
   Instant no_quorum_since_ = kNever;
   bool minority_ = false;
