@@ -9,7 +9,7 @@
 
 #include "base/rarely.h"
 #include "base/time.h"
-#include "swarm/lease_book.h"
+#include "swarm/leasing.h"
 #include "swarm/peer_status.h"
 #include "swarm/proposer.h"
 #include "swarm/share_rules.h"
@@ -54,10 +54,10 @@ class Lead {
   void on_report(PeerId from, const Report& report);
 
   /// No leases before these stand at the head of the history (Holdback).
-  void hold_back_for(std::vector<PeerId> joiners) { held_back_for_ = std::move(joiners); }
+  void hold_back_for(std::vector<PeerId> joiners) { leasing_.hold_back_for(std::move(joiners)); }
 
   /// This round is the last one.
-  void end_run() { end_run_ = true; }
+  void end_run();
 
   void step(Instant now);
 
@@ -83,19 +83,11 @@ class Lead {
   Wait waiting() const;
 
  private:
+  using Leasing = swarm::Leasing;
   using PeerStatus = swarm::PeerStatus;
   using Proposer = swarm::Proposer;
   using StragglerPolicy = swarm::StragglerPolicy;
   using Stage = Proposer::Stage;  // open: microbatches are leased; proposed: the plan is called
-
-  /// What is leased to a peer, as far as it moves.
-  struct Pace {
-    std::uint64_t done = 0;
-    Instant since{};  ///< the last microbatch was done, or the first one leased
-    Instant leased_at{};
-    Instant recalled_at{};
-    Instant asked_at{};  ///< once more
-  };
 
   Stage stage() const { return proposer_.stage(); }
 
@@ -116,14 +108,8 @@ class Lead {
   void begin_when_promised();
   void finish();
   void advance();
-  bool leaves_over() const;
-  bool slots_ran_out() const;
-  void leave_over_where_slots_ran_out();
-
-  bool is_last() const { return end_run_ || head_.round + 1 >= options_.rounds; }
 
   bool may_decide() const;
-  void feed();
   void call();
   void propose(Plan plan, bool again = false);
   void propose_again(Plan plan);
@@ -144,10 +130,8 @@ class Lead {
   void take_in(PeerId joiner);
   bool has_a_part(PeerId peer) const;
   void follow_work(PeerId peer, const Progress& progress);
-  void recall_again(PeerId peer);
-  void lease_again(PeerId peer, const Progress& progress);
+  void send_leases();
   void give_up_on_hung_peers();
-  std::vector<swarm::Awaited> awaited() const;
   void serve_sealed(Plan plan, const std::set<PeerId>& keepers);
 
   Duration expected_reduce(const Plan& plan) const;
@@ -159,18 +143,15 @@ class Lead {
   Record head_;
   Proposer proposer_;
   Instant now_;
-  LeaseBook book_;
+  Leasing leasing_;
   PeerStatus status_;
-  std::map<PeerId, Pace> paces_;
-  std::vector<PeerId> held_back_for_;
   std::optional<Plan> called_;  // the plan before, if there was one in this round
   StragglerPolicy stragglers_;
   Instant next_ask_{};
   Instant no_quorum_since_ = kNever;
   bool minority_ = false;
-  bool short_ = false;     // leasing: what is free is left to the next round
   bool relieved_ = false;  // a share of proposed() was moved: its owner may not have what others have sealed
-  bool end_run_ = false;
+  bool last_ = false;      // the run ends with this round
   Outbox messages_;
   std::vector<Event> events_;
 };

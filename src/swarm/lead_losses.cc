@@ -6,12 +6,6 @@
 namespace tw {
 namespace {
 
-using namespace std::chrono_literals;
-
-/// After so long a peer that says it stands idle is sent its lease again, and one that does not give back
-/// what it was asked for is asked again.
-constexpr Duration kTellAgain = 1s;
-
 bool plays_a_part(const Plan& plan, PeerId peer) {
   const auto owns = [&](const Share& s) { return s.owner == peer && s.count > 0; };
   const auto owns_in = [&](const SitePlan& site) { return std::ranges::any_of(site.shares, owns); };
@@ -25,63 +19,14 @@ bool plays_a_part(const Plan& plan, PeerId peer) {
 // ---- work that does not come
 
 void Lead::follow_work(PeerId peer, const Progress& progress) {
-  Progress told = progress;
-  if (stage() == Stage::proposed)
-    told.gave_back = false;  // the plan counts on it: the peer will do it after all
-  book_.report(peer, told);
-  std::uint64_t done = 0;
-  for (const SlotProgress& slot : progress.slots) done += slot.done.count();
-  Pace& pace = paces_[peer];
-  if (done != pace.done || !book_.holds(peer)) pace.since = now_;
-  pace.done = done;
-  if (stage() != Stage::open) return;
-  if (book_.is_recalled(peer)) {
-    recall_again(peer);
-  } else {
-    lease_again(peer, progress);
-  }
-}
-
-// Its answer does not come: the question, or the answer, was lost.
-void Lead::recall_again(PeerId peer) {
-  Pace& pace = paces_[peer];
-  if (now_ - std::max(pace.recalled_at, pace.asked_at) < kTellAgain) return;
-  pace.asked_at = now_;
-  send(peer, Recall{head_.round + 1, ballot()});
-}
-
-// It stands idle although something is leased to it: the lease did not reach it in this form.
-void Lead::lease_again(PeerId peer, const Progress& progress) {
-  const bool idle =
-      progress.wants_more && std::all_of(progress.slots.begin(), progress.slots.end(),
-                                         [](const SlotProgress& slot) { return slot.held.empty(); });
-  Pace& pace = paces_[peer];
-  if (!idle || !counts(peer)) return;
-  if (now_ - pace.leased_at < kTellAgain && !rarely(options_.rarely, "lead.lease_again")) return;
-  SlotProgress open = book_.open_slot(peer);
-  if (open.held.empty()) return;
-  pace.leased_at = now_;
-  send(peer, Lease{head_.round + 1, ballot(), open.slot, std::move(open.held)});
-}
-
-// Microbatches that nothing else can go on without.
-std::vector<swarm::Awaited> Lead::awaited() const {
-  std::vector<swarm::Awaited> awaited;
-  for (const auto& [peer, pace] : paces_) {
-    const bool recalled = book_.is_recalled(peer);
-    if (!recalled && (!book_.holds(peer) || book_.has_free())) continue;
-    const double speed = book_.samples_per_s(peer);
-    std::optional<Duration> usual;
-    if (speed > 0) usual = from_seconds(static_cast<double>(options_.lease.microbatch) / speed);
-    awaited.push_back({peer, now_ - (recalled ? pace.recalled_at : pace.since), usual});
-  }
-  return awaited;
+  leasing_.on_progress(now_, status_, peer, progress, stage() != Stage::open);
+  send_leases();
 }
 
 // Its links answer, but its gradients do not come: the others would wait for ever.
 void Lead::give_up_on_hung_peers() {
   if (stage() != Stage::open) return;
-  if (const auto verdict = StragglerPolicy::judge_work(status_, awaited())) carry_out(*verdict);
+  if (const auto verdict = StragglerPolicy::judge_work(status_, leasing_.awaited(now_))) carry_out(*verdict);
 }
 
 // ---- who is left out
@@ -121,17 +66,11 @@ void Lead::refuse_work_of(PeerId peer, const std::string& why) {
   advance();
 }
 
-// Others compute refused work again: it must not wait in the next round for ever.
 void Lead::give_out_again(PeerId peer) {
-  RangeSet again = book_.forget(peer);
-  for (PeerId other : book_.peers()) {
-    if (!counts(other))
-      again.add(book_.forget(other));  // lost before, but counted as long as the mean was there
-  }
+  const RangeSet again = leasing_.forget(status_, peer);
   if (stage() == Stage::proposed) {
-    book_.close_slots();
     proposer_.reopen();
-    short_ = !status_.has_refused() && leaves_over();
+    leasing_.reopen(status_);
   }
   if (!again.empty()) tell_of_reissue(again, peer);
 }
@@ -139,7 +78,7 @@ void Lead::give_out_again(PeerId peer) {
 void Lead::tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> lost) {
   Event event{now_, Phase::reissue, head_.round + 1, lost, to_string(microbatches)};
   event.numbers = {{"microbatches", static_cast<double>(microbatches.count())}};
-  if (short_) event.numbers.emplace_back("next_round", 1);
+  if (leasing_.leaves_rest()) event.numbers.emplace_back("next_round", 1);
   events_.push_back(std::move(event));
 }
 
