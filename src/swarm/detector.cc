@@ -4,15 +4,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "swarm/straggler_policy.h"
+
 namespace tw {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kSilenceFloor = 2s;  // docs/protocol.md
-constexpr Duration kHurriedFloor = 1s;
-constexpr int kSilenceRoundTrips = 6;
-constexpr int kSilenceIntervals = 4;
 constexpr Duration kLongestInterval = 32s;  // Cadence; a peer that says more is not believed
 constexpr Duration kInterval = 250ms;
 /// Beyond this a sample is a mistake of the other side, not a path on this planet.
@@ -23,8 +21,7 @@ constexpr Duration kStopped = 1s;
 }  // namespace
 
 Duration Detector::limit(const Pulse& pulse) const {
-  const Duration floor = hurries_ ? kHurriedFloor : kSilenceFloor;
-  return std::max<Duration>({floor, kSilenceRoundTrips * pulse.rtt, kSilenceIntervals * pulse.within});
+  return swarm::silence_limit(pulse.rtt, pulse.within, hurries_);
 }
 
 void Detector::hurry(bool hurries) {

@@ -25,10 +25,17 @@ Lead::Lead(Options options, const Record& head, Ballot ballot, Instant now)
       head_(head),
       proposer_(head, ballot),
       now_(now),
-      book_(options_.lease),
-      status_(options_.self, head.members, ballot > 0) {
+      leasing_(rules_of(options_.lease), {head.round + 1, ballot, options_.wait_for, options_.rarely}),
+      status_(options_.self, head.members, ballot > 0),
+      stragglers_(options_.segments) {
   TW_CHECK(ballot_owner(head_.members, ballot).is(options_.self));
   proposer_.set_here(status_.counted());
+  if (head_.round + 1 >= options_.rounds) end_run();
+}
+
+void Lead::end_run() {
+  last_ = true;
+  leasing_.end_run();
 }
 
 void Lead::set_live(Instant now, const Live& live) {
@@ -36,7 +43,7 @@ void Lead::set_live(Instant now, const Live& live) {
   const std::vector<PeerId> gone = status_.set_live(live, [&](PeerId peer) { return has_a_part(peer); });
   proposer_.set_here(status_.counted());
   for (PeerId peer : gone) {
-    forget_complaints_of(peer);
+    stragglers_.forget(peer);
     out(peer);
   }
   advance();
@@ -98,12 +105,7 @@ bool Lead::has_a_part(PeerId peer) const {
 }
 
 std::size_t Lead::notes() const {
-  std::size_t notes = status_.notes() + paces_.size() + promises().size() + slow_.size();
-  for (const auto& [reporter, complaints] : complaints_) {
-    notes += 1 + complaints.unreachable.size();
-    for (const auto& [kind, suspects] : complaints.owes) notes += suspects.size();
-  }
-  return notes;
+  return status_.notes() + leasing_.notes() + promises().size() + stragglers_.notes();
 }
 
 void Lead::ask_for_promises() {
@@ -123,12 +125,7 @@ void Lead::begin_when_promised() {
   // What contributors sent by the plan of the former leader stays of use.
   if (const auto own = promises().find(options_.self.peer); own != promises().end() && own->second.plan)
     called_ = own->second.plan->sites.empty() ? own->second.plan : std::nullopt;
-  bool slots_stay_open = !was_called;
-  for (PeerId peer : status_.present())
-    slots_stay_open = book_.adopt(peer, promises().at(peer).progress) && slots_stay_open;
-  if (!slots_stay_open) book_.close_slots();
-  short_ = was_called && leaves_over();
-  if (short_) tell_of_reissue(book_.free(), {});
+  if (leasing_.take_over(status_, promises(), was_called)) tell_of_reissue(leasing_.free(), {});
 }
 
 void Lead::finish() {
@@ -163,57 +160,18 @@ void Lead::advance() {
   if (resigned()) return;
   if (stage() == Stage::preparing) begin_when_promised();
   if (stage() == Stage::open) {
-    short_ = short_ && leaves_over();
-    leave_over_where_slots_ran_out();
-    if (!short_) feed();
-    const bool ready = book_.nearly_done() && (short_ || !book_.has_free());
-    if (ready && may_decide() && !book_.contributions(status_.workers()).empty()) call();
+    if (leasing_.advance(now_, status_)) tell_of_reissue(leasing_.free(), {});
+    send_leases();
+    if (leasing_.is_complete() && may_decide() && !leasing_.contributions(status_).empty()) call();
   }
   if (stage() == Stage::proposed && !resigned()) commit_when_agreed();
 }
 
-// What is lost after the call is left to the next round: to compute it again, and to send it as a further
-// vector, would take longer than all that is left of this one.
-bool Lead::leaves_over() const {
-  Record rest;
-  const std::vector<Contribution> all = book_.contributions(status_.workers());
-  for (const Contribution& c : all) rest.samples += c.samples;
-  if (slots_ran_out()) rest.contributors = all;
-  rest.last = is_last();
-  return book_.nearly_done() && may_leave_over(rest, options_.lease);
-}
-
-// Nobody can compute what is free.
-bool Lead::slots_ran_out() const {
-  return std::ranges::none_of(status_.eligible(), [&](PeerId peer) { return book_.has_slot(peer); });
-}
-
-// The round ends without what nobody can compute, whatever it lacks.
-void Lead::leave_over_where_slots_ran_out() {
-  if (short_ || !book_.has_free() || !slots_ran_out() || !leaves_over()) return;
-  short_ = true;
-  tell_of_reissue(book_.free(), {});
+void Lead::send_leases() {
+  for (Envelope& envelope : leasing_.take_messages()) messages_.push_back(std::move(envelope));
 }
 
 bool Lead::may_decide() const { return (minority_ || status_.has_quorum()) && !status_.owners().empty(); }
-
-void Lead::feed() {
-  const std::set<PeerId>& peers = status_.eligible();
-  if (status_.present().size() + status_.candidates().size() < options_.wait_for || !held_back_for_.empty())
-    return;
-  std::vector<LeaseBook::Grant> grants = book_.feed(peers, options_.rarely);
-  for (LeaseBook::Grant& grant : grants) {
-    Pace& pace = paces_[grant.peer];
-    if (pace.leased_at == Instant{}) pace.since = now_;
-    pace.leased_at = now_;
-    send(grant.peer, Lease{head_.round + 1, ballot(), grant.slot, std::move(grant.microbatches)});
-  }
-  const bool at_will = !grants.empty() && rarely(options_.rarely, "lead.recall");
-  if (const auto slow = book_.worth_recalling(peers, at_will)) {
-    paces_[*slow].recalled_at = now_;
-    send(*slow, Recall{head_.round + 1, ballot()});
-  }
-}
 
 bool Lead::nobody_stays() const {
   return stage() == Stage::open && status_.word(options_.self.peer) != nullptr &&
@@ -225,7 +183,7 @@ bool Lead::nobody_stays() const {
 bool Lead::nobody_works() const {
   if (stage() != Stage::open) return false;
   const auto would = [&](PeerId peer) { return !status_.leaves(peer); };
-  const bool all_given = !book_.has_free() || std::ranges::any_of(status_.eligible(), would);
+  const bool all_given = !leasing_.has_free() || std::ranges::any_of(status_.eligible(), would);
   if (all_given && !status_.owners().empty()) return false;
   return std::ranges::any_of(head_.members, [&](const Member& m) {
     const bool idles = !counts(m.peer) || status_.of(m.peer) == PeerStatus::Status::refused;
@@ -237,11 +195,11 @@ Record Lead::draft() const {
   Record record = record_after(head_, options_.lease);
   record.parent = digest_of(head_);
   record.members = status_.next_members();
-  record.contributors = book_.contributions(status_.workers());
+  record.contributors = leasing_.contributions(status_);
   for (const Contribution& c : record.contributors) record.samples += c.samples;
   record.parameters = status_.word(options_.self.peer)->parameters;
   record.minority = minority_;
-  record.last = is_last();
+  record.last = last_;
   return record;
 }
 
@@ -289,21 +247,16 @@ std::vector<Share> Lead::reowned(const std::vector<Share>& before, const Plan& p
   return options_.shares.move(before, gone, hands(plan));
 }
 
-void Lead::propose(Plan plan) {
+void Lead::propose(Plan plan, bool again) {
   continue_lineage(plan.draft, head_);
   plan.expected_s = to_seconds(expected_reduce(plan));
-  slow_.clear();
-  planned_at_ = proposed_at_ = now_;
+  stragglers_.planned(now_, again);
   const Plan& numbered = proposer_.propose(std::move(plan));
   for (PeerId peer : numbered.participants) send(peer, numbered);
 }
 
 // What was owed is due as before.
-void Lead::propose_again(Plan plan) {
-  const Instant since = planned_at_;
-  propose(std::move(plan));
-  planned_at_ = since;
-}
+void Lead::propose_again(Plan plan) { propose(std::move(plan), true); }
 
 void Lead::on_vote(PeerId from, const Vote& vote) {
   if (!status_.is_reachable(from)) return;
@@ -375,7 +328,7 @@ void Lead::step(Instant now) {
   const bool is_of_few = stage() == Stage::proposed && proposed()->draft.minority && !finishes();
   if (is_of_few && most_can_decide) proposer_.resign();  // a majority is back, and decides without a mark
   minority_ = no_quorum_since_ != kNever && now - no_quorum_since_ >= options_.patience;
-  judge_complaints();
+  if (const auto verdict = stragglers_.judge(now, status_, proposer_)) carry_out(*verdict);
   give_up_on_hung_peers();
   advance();
 }
@@ -399,7 +352,7 @@ Wait Lead::wait_for_work() const {
     std::erase(peers, options_.self.peer);
     return peers;
   };
-  Wait wait{Wait::Kind::gradients, book_.holders(), head_.round + 1};
+  Wait wait{Wait::Kind::gradients, leasing_.holders(), head_.round + 1};
   if (nobody_stays()) {
     wait.peers = status_.uncounted();
     wait.kind = Wait::Kind::successor;
@@ -408,17 +361,17 @@ Wait Lead::wait_for_work() const {
     for (const auto& [peer, word] : status_.words()) {
       if (word.leaving) wait.peers.push_back(peer);
     }
-  } else if (here < options_.wait_for) {
+  } else if (!leasing_.has_company(status_)) {
     wait.kind = Wait::Kind::company;
     wait.peers = others(status_.present());
     wait.done = here;
     wait.total = options_.wait_for;
-  } else if (!held_back_for_.empty() && book_.has_free()) {
+  } else if (!leasing_.held_back_for().empty() && leasing_.has_free()) {
     wait.kind = Wait::Kind::held_back;
-    wait.peers = held_back_for_;
+    wait.peers = leasing_.held_back_for();
   } else if (wait.peers.empty()) {
     wait.peers = others(status_.eligible());
-    wait.kind = book_.has_free() && !wait.peers.empty() ? Wait::Kind::requests : Wait::Kind::readiness;
+    wait.kind = leasing_.has_free() && !wait.peers.empty() ? Wait::Kind::requests : Wait::Kind::readiness;
     if (wait.peers.empty()) wait.peers = others(status_.present());
   }
   if (wait.peers.empty()) wait.peers = {options_.self.peer};

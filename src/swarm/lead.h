@@ -9,10 +9,11 @@
 
 #include "base/rarely.h"
 #include "base/time.h"
-#include "swarm/lease_book.h"
+#include "swarm/leasing.h"
 #include "swarm/peer_status.h"
 #include "swarm/proposer.h"
 #include "swarm/share_rules.h"
+#include "swarm/straggler_policy.h"
 #include "swarm/wait.h"
 #include "wire/outbox.h"
 #include "world/events.h"
@@ -53,10 +54,10 @@ class Lead {
   void on_report(PeerId from, const Report& report);
 
   /// No leases before these stand at the head of the history (Holdback).
-  void hold_back_for(std::vector<PeerId> joiners) { held_back_for_ = std::move(joiners); }
+  void hold_back_for(std::vector<PeerId> joiners) { leasing_.hold_back_for(std::move(joiners)); }
 
   /// This round is the last one.
-  void end_run() { end_run_ = true; }
+  void end_run();
 
   void step(Instant now);
 
@@ -82,31 +83,11 @@ class Lead {
   Wait waiting() const;
 
  private:
+  using Leasing = swarm::Leasing;
   using PeerStatus = swarm::PeerStatus;
   using Proposer = swarm::Proposer;
+  using StragglerPolicy = swarm::StragglerPolicy;
   using Stage = Proposer::Stage;  // open: microbatches are leased; proposed: the plan is called
-
-  struct Complaints {
-    std::map<PeerId, Instant> unreachable;                // by suspect: since when
-    std::map<Complaint, std::map<PeerId, Instant>> owes;  // kind, by suspect: when last
-  };
-
-  /// What one reporter said last of a suspect that is slow.
-  struct Slow {
-    Instant since{};
-    Instant last{};
-    bool contributes = false;  ///< slow_contribution
-    RangeSet missing;
-  };
-
-  /// What is leased to a peer, as far as it moves.
-  struct Pace {
-    std::uint64_t done = 0;
-    Instant since{};  ///< the last microbatch was done, or the first one leased
-    Instant leased_at{};
-    Instant recalled_at{};
-    Instant asked_at{};  ///< once more
-  };
 
   Stage stage() const { return proposer_.stage(); }
 
@@ -127,16 +108,10 @@ class Lead {
   void begin_when_promised();
   void finish();
   void advance();
-  bool leaves_over() const;
-  bool slots_ran_out() const;
-  void leave_over_where_slots_ran_out();
-
-  bool is_last() const { return end_run_ || head_.round + 1 >= options_.rounds; }
 
   bool may_decide() const;
-  void feed();
   void call();
-  void propose(Plan plan);
+  void propose(Plan plan, bool again = false);
   void propose_again(Plan plan);
   Record draft() const;
   bool nobody_stays() const;
@@ -149,29 +124,18 @@ class Lead {
   void leave_out(PeerId peer, const std::string& why);
   void out(PeerId peer);
   void refuse_work_of(PeerId peer, const std::string& why);
-  void give_up_segments_of(PeerId suspect);
+  void carry_out(const StragglerPolicy::Verdict& verdict);
   void give_out_again(PeerId peer);
   void tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> lost);
   void take_in(PeerId joiner);
   bool has_a_part(PeerId peer) const;
-  void forget_complaints_of(PeerId peer);
   void follow_work(PeerId peer, const Progress& progress);
-  void recall_again(PeerId peer);
-  void lease_again(PeerId peer, const Progress& progress);
+  void send_leases();
   void give_up_on_hung_peers();
-  Duration hung_after(PeerId peer) const;
   void serve_sealed(Plan plan, const std::set<PeerId>& keepers);
 
-  Duration expected_reduce() const { return from_seconds(proposed()->expected_s); }
-
   Duration expected_reduce(const Plan& plan) const;
-  std::optional<PeerId> stalled() const;
-  std::optional<PeerId> missing_vote() const;
-  void judge_complaints();
-  void note_slow(PeerId from, const Report& report);
-  std::optional<PeerId> slowest() const;
-  RangeSet lacking_of(PeerId slow) const;
-  void relieve(PeerId slow);
+  void relieve(PeerId slow, const RangeSet& moves);
 
   void send(PeerId to, Message message) { messages_.push_back({to, std::move(message)}); }
 
@@ -179,21 +143,15 @@ class Lead {
   Record head_;
   Proposer proposer_;
   Instant now_;
-  LeaseBook book_;
+  Leasing leasing_;
   PeerStatus status_;
-  std::map<PeerId, Pace> paces_;
-  std::vector<PeerId> held_back_for_;
   std::optional<Plan> called_;  // the plan before, if there was one in this round
-  std::map<PeerId, Complaints> complaints_;
-  std::map<std::pair<PeerId, PeerId>, Slow> slow_;  // by suspect and reporter
-  Instant planned_at_{};                            // the contributions and shares of proposed()
-  Instant proposed_at_{};                           // proposed()
+  StragglerPolicy stragglers_;
   Instant next_ask_{};
   Instant no_quorum_since_ = kNever;
   bool minority_ = false;
-  bool short_ = false;     // leasing: what is free is left to the next round
   bool relieved_ = false;  // a share of proposed() was moved: its owner may not have what others have sealed
-  bool end_run_ = false;
+  bool last_ = false;      // the run ends with this round
   Outbox messages_;
   std::vector<Event> events_;
 };

@@ -9,7 +9,9 @@
 
 namespace tw {
 
-LeaseBook::LeaseBook(Options options) : options_(options), free_(Range{0, options.microbatches()}) {}
+LeaseBook::LeaseBook(LeaseRules rules) : rules_(std::move(rules)), free_(Range{0, rules_.microbatches}) {
+  TW_CHECK(rules_.samples && rules_.grant && rules_.may_leave_over);
+}
 
 std::uint64_t LeaseBook::Account::held() const {
   std::uint64_t n = 0;
@@ -86,8 +88,7 @@ RangeSet LeaseBook::forget(PeerId peer) {
 std::uint64_t LeaseBook::grant_size(const Account& account, double speed_of_all, std::size_t peers) const {
   const double part =
       speed_of_all > 0 ? account.samples_per_s / speed_of_all : 1.0 / static_cast<double>(peers);
-  const auto half = static_cast<std::uint64_t>(part * static_cast<double>(free_.count()) / 2);
-  return std::max<std::uint64_t>(1, half);
+  return rules_.grant(part, free_.count());
 }
 
 double LeaseBook::speed_of(const std::set<PeerId>& peers) const {
@@ -174,13 +175,6 @@ void LeaseBook::close_slots() {
 bool LeaseBook::has_slot(PeerId peer) const {
   const auto found = accounts_.find(peer);
   return found == accounts_.end() || found->second.open < kMostSlots;
-}
-
-std::uint64_t LeaseBook::samples(const RangeSet& microbatches) const {
-  const std::uint64_t full = microbatches.count() * options_.microbatch;
-  const std::uint64_t rest = options_.target_batch_size % options_.microbatch;
-  const std::uint64_t last = options_.target_batch_size / options_.microbatch;
-  return rest != 0 && microbatches.contains(last) ? full - options_.microbatch + rest : full;
 }
 
 std::vector<PeerId> LeaseBook::peers() const {

@@ -10,24 +10,18 @@
 #include "base/ids.h"
 #include "base/range_set.h"
 #include "base/rarely.h"
+#include "swarm/lease_rules.h"
 #include "wire/messages.h"
 
 namespace tw {
 
 /// The leader's account of one round's microbatches: each is free, held or done, and held or done by exactly
-/// one peer. Leases are cut by guided self-scheduling: each grant is half of a peer's fair part of what is
-/// left, so that grants shrink towards the end and peers of any speed finish together.
+/// one peer. How many there are, and how leases are cut, is the affair of LeaseRules.
 class LeaseBook {
  public:
-  struct Options {
-    std::uint64_t target_batch_size = 0;
-    std::uint64_t microbatch = 0;
-    bool exact_batches = false;  ///< RunOptions::exact_batches
+  using Options = TargetBatch;
 
-    std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
-  };
-
-  explicit LeaseBook(Options options);
+  explicit LeaseBook(LeaseRules rules);
 
   /// What a peer says of itself. Adds what is done; when it gave back, what it no longer holds becomes free.
   void report(PeerId peer, const Progress& progress);
@@ -68,7 +62,7 @@ class LeaseBook {
   /// A round has kMostSlots for each peer.
   bool has_slot(PeerId peer) const;
 
-  std::uint64_t samples(const RangeSet& microbatches) const;
+  std::uint64_t samples(const RangeSet& microbatches) const { return rules_.samples(microbatches); }
 
   bool has_free() const { return !free_.empty(); }
 
@@ -106,7 +100,7 @@ class LeaseBook {
   double speed_of(const std::set<PeerId>& peers) const;  // 0 while that of one is not known
   std::uint64_t grant_size(const Account& account, double speed_of_all, std::size_t peers) const;
 
-  Options options_;
+  LeaseRules rules_;
   RangeSet free_;
   std::map<PeerId, Account> accounts_;
 };

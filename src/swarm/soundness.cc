@@ -21,14 +21,13 @@ std::string fault_of(const Record& draft, const Record& head, const LeaseBook::O
     return "a record that miscounts what a majority decided";
   if (counted.had_company != draft.had_company || counted.restarts != draft.restarts)
     return "a record that says of its history what is not so";
-  const LeaseBook book(lease);
   const std::uint64_t total = lease.microbatches();
   std::vector<Range> all;
   for (const Contribution& c : draft.contributors) {
     const std::vector<Range>& ranges = c.microbatches.ranges();
     const bool within = !ranges.empty() && ranges.back().first < total && ranges.back().end() <= total;
     if (c.slot >= kMostSlots || !within) return "a contribution of microbatches that the round does not have";
-    if (c.samples != book.samples(c.microbatches))
+    if (c.samples != lease.samples(c.microbatches))
       return "a contribution that claims other samples than its own";
     all.insert(all.end(), ranges.begin(), ranges.end());
   }
@@ -40,7 +39,7 @@ std::string fault_of(const Record& draft, const Record& head, const LeaseBook::O
     next = range.end();
     done.add(range);
   }
-  if (draft.samples != book.samples(done)) return "a plan of other samples than those of its contributions";
+  if (draft.samples != lease.samples(done)) return "a plan of other samples than those of its contributions";
   return may_leave_over(draft, lease) ? std::string() : "a plan that lacks microbatches of the round";
 }
 

@@ -8,6 +8,7 @@
 #include "base/prng.h"
 #include "swarm/batch.h"
 #include "swarm/quorum.h"
+#include "swarm/straggler_policy.h"
 #include "wire/frame.h"
 
 namespace tw {
@@ -23,8 +24,6 @@ constexpr Duration kStopped = 1s;
 constexpr std::size_t kSomePeers = 8;
 /// Where links are many, each peer tells another one of some of its links once in so many ticks.
 constexpr std::uint64_t kGossipTicks = 16;
-constexpr double kOverdue = 1.5;
-constexpr Duration kOverdueFloor = 500ms;
 /// At most so many peers are remembered as gone, and all members beside them.
 constexpr std::size_t kMostLost = 4096;
 /// Before any round was averaged.
@@ -150,7 +149,7 @@ void Swarm::step(Instant now) {
 // The round is being averaged, and takes much longer than it should.
 bool Swarm::is_overdue() const {
   if (called_at_ == kNever || !acceptor_.averages()) return false;
-  return now_ - called_at_ > kOverdueFloor + from_seconds(kOverdue * acceptor_.plan()->expected_s);
+  return now_ - called_at_ > swarm::overdue_after(from_seconds(acceptor_.plan()->expected_s));
 }
 
 void Swarm::tick() {

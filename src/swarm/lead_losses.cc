@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "swarm/lead.h"
+
+namespace tw {
+namespace {
+
+bool plays_a_part(const Plan& plan, PeerId peer) {
+  const auto owns = [&](const Share& s) { return s.owner == peer && s.count > 0; };
+  const auto owns_in = [&](const SitePlan& site) { return std::ranges::any_of(site.shares, owns); };
+  const auto contributes = [&](const Contribution& c) { return c.peer == peer; };
+  return std::ranges::any_of(plan.shares, owns) || std::ranges::any_of(plan.sites, owns_in) ||
+         std::ranges::any_of(plan.draft.contributors, contributes);
+}
+
+}  // namespace
+
+// ---- work that does not come
+
+void Lead::follow_work(PeerId peer, const Progress& progress) {
+  leasing_.on_progress(now_, status_, peer, progress, stage() != Stage::open);
+  send_leases();
+}
+
+// Its links answer, but its gradients do not come: the others would wait for ever.
+void Lead::give_up_on_hung_peers() {
+  if (stage() != Stage::open) return;
+  if (const auto verdict = StragglerPolicy::judge_work(status_, leasing_.awaited(now_))) carry_out(*verdict);
+}
+
+// ---- who is left out
+
+void Lead::leave_out(PeerId peer, const std::string& why) {
+  if (!counts(peer)) return;
+  status_.exclude(peer);
+  proposer_.set_here(status_.counted());
+  events_.push_back({now_, Phase::lost, head_.round + 1, peer, why});
+  out(peer);
+  advance();
+}
+
+void Lead::out(PeerId peer) {
+  stragglers_.forget_words_of(peer);
+  if (resigned()) return;
+  if (stage() == Stage::preparing || stage() == Stage::decided) return;
+  if (stage() == Stage::proposed && !plays_a_part(*proposed(), peer)) return;
+  if (stage() == Stage::proposed && !proposer_.voters().empty()) {
+    // Somebody has the whole mean, so the contribution of the lost peer is in it everywhere: it counts.
+    serve_sealed(*proposed(), proposer_.voters());
+    return;
+  }
+  if (finishes()) {
+    proposer_.resign();
+    return;
+  }
+  give_out_again(peer);
+}
+
+// What it sends is worth nothing, but it is here: it does not contribute to this round nor reduce a share,
+// but gets the mean and votes.
+void Lead::refuse_work_of(PeerId peer, const std::string& why) {
+  if (!counts(peer) || finishes() || resigned() || !status_.refuse(peer)) return;
+  events_.push_back({now_, Phase::lost, head_.round + 1, peer, why});
+  give_out_again(peer);
+  advance();
+}
+
+void Lead::give_out_again(PeerId peer) {
+  const RangeSet again = leasing_.forget(status_, peer);
+  if (stage() == Stage::proposed) {
+    proposer_.reopen();
+    leasing_.reopen(status_);
+  }
+  if (!again.empty()) tell_of_reissue(again, peer);
+}
+
+void Lead::tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> lost) {
+  Event event{now_, Phase::reissue, head_.round + 1, lost, to_string(microbatches)};
+  event.numbers = {{"microbatches", static_cast<double>(microbatches.count())}};
+  if (leasing_.leaves_rest()) event.numbers.emplace_back("next_round", 1);
+  events_.push_back(std::move(event));
+}
+
+void Lead::on_report(PeerId from, const Report& report) {
+  if (report.round != head_.round + 1 || !counts(from) || !counts(report.suspect)) return;
+  if (stage() == Stage::preparing || stage() == Stage::decided) return;
+  if (!status_.is_seated(from) && from != report.suspect)
+    return;  // what a joiner misses, the members miss too
+  if (const auto verdict = stragglers_.on_report(now_, from, report)) carry_out(*verdict);
+}
+
+void Lead::carry_out(const StragglerPolicy::Verdict& verdict) {
+  using Sentence = StragglerPolicy::Sentence;
+  switch (verdict.sentence) {
+    case Sentence::exclude:
+      return leave_out(verdict.peer, verdict.why);
+    case Sentence::refuse:
+      return refuse_work_of(verdict.peer, verdict.why);
+    case Sentence::replace: {
+      std::set<PeerId> keepers = proposer_.voters();
+      keepers.erase(verdict.peer);
+      return serve_sealed(*proposed(), keepers);
+    }
+    case Sentence::relieve:
+      return relieve(verdict.peer, verdict.segments);
+  }
+}
+
+Duration Lead::expected_reduce(const Plan& plan) const {
+  std::set<PeerId> senders;
+  for (const Contribution& c : plan.draft.contributors) senders.insert(c.peer);
+  const std::size_t members = std::max<std::size_t>(1, status_.present().size());
+  const Duration demanded = from_seconds(options_.shares.seconds(plan, hands(plan)));
+  return swarm::expected_reduce(options_.expected_reduce, demanded, senders.size(), members);
+}
+
+// ---- who is slow
+
+// It goes on to send what it owes; what others lack of its share is reduced by others. Once somebody has the
+// whole mean, it comes from there: a contribution may be nowhere else any more.
+void Lead::relieve(PeerId slow, const RangeSet& moves) {
+  const std::set<PeerId> keepers = proposer_.voters();
+  std::vector<Hand> hands = this->hands(*proposed());
+  for (Hand& hand : hands) {
+    hand.owns = hand.owns && hand.peer != slow && (keepers.empty() || keepers.contains(hand.peer));
+  }
+  if (moves.empty() || std::ranges::none_of(hands, &Hand::owns)) return;
+  Plan plan = *proposed();
+  plan.shares = options_.shares.move(plan.shares, moves, hands);
+  for (Share& share : plan.shares) share.sealed = share.sealed || keepers.contains(share.owner);
+  relieved_ = true;
+  Event event{now_, Phase::wait, head_.round + 1, slow, text_of({Wait::Kind::relief, {slow}})};
+  event.numbers = {{"segments", static_cast<double>(moves.count())}};
+  events_.push_back(std::move(event));
+  propose_again(std::move(plan));
+}
+
+}  // namespace tw

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/range_set.h"
+#include "wire/record.h"
+
+namespace tw {
+
+/// A round that has this many samples, in microbatches of one size; the last one may be smaller.
+struct TargetBatch {
+  std::uint64_t target_batch_size = 0;  ///< samples
+  std::uint64_t microbatch = 0;         ///< samples
+  bool exact_batches = false;           ///< RunOptions::exact_batches
+
+  std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
+
+  std::uint64_t samples(const RangeSet& of) const;
+};
+
+/// The policy of a Leasing: how much work a round has, how it is cut, and when it may end.
+struct LeaseRules {
+  std::uint64_t microbatches = 0;  ///< of one round
+  std::uint64_t microbatch = 0;    ///< samples of one
+  std::function<std::uint64_t(const RangeSet& microbatches)> samples;
+  /// Microbatches for a peer that asks: `part` of the speed of all is its own, so many are `free`.
+  std::function<std::uint64_t(double part, std::uint64_t free)> grant;
+  /// Whether a round with these samples and contributors may end, and leave the rest to the next one.
+  std::function<bool(const Record& record)> may_leave_over;
+};
+
+/// A round ends with a target batch. Leases are cut by guided self-scheduling: each grant is half of a peer's
+/// fair part of what is free, so that grants shrink towards the end and peers of any speed finish together.
+LeaseRules rules_of(const TargetBatch& batch);
+
+}  // namespace tw

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/straggler_policy.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace tw::swarm {
+namespace {
+
+using namespace std::chrono_literals;
+using Sentence = StragglerPolicy::Sentence;
+using Verdict = StragglerPolicy::Verdict;
+
+// ---- silent
+
+constexpr Duration kSilent = 2s;  // docs/protocol.md
+constexpr Duration kSilentInHurry = 1s;
+constexpr double kSilentRoundTrips = 6;
+constexpr double kSilentIntervals = 4;
+
+// ---- slow
+
+constexpr double kOverdueTimes = 1.5;
+constexpr Duration kOverdueFloor = 500ms;
+
+/// Age of a plan before anybody in it counts as stalled: rounds can be much shorter than a pause of the
+/// scheduler. With 0.5 s a round in which the leader was stopped took 4.0 s instead of 4.7 (equal4; a plan of
+/// 1.7 s), one in which another peer was stopped as long as before: silent peers are found by their silence.
+constexpr Duration kStallFloor = 2s;
+constexpr double kStallTimes = 1.5;
+constexpr int kVoteTimes = 2;  // of what a stall takes
+
+constexpr int kDemandTimes = 3;
+/// Guesses of what more senders do to a round stop here.
+constexpr Duration kMoreAtMost = 10s;
+/// How long a complaint stands before it is judged: a closed link reaches everybody within a round trip or
+/// two.
+constexpr Duration kGrace = 500ms;
+
+// ---- hung
+
+/// A peer is given up for this round when its next microbatch takes so long: so many times its usual time,
+/// and not less than the floor; or, before any was measured (models are compiled at the first one), this.
+constexpr double kHungTimes = 10;
+constexpr Duration kHungFloor = 10s;
+constexpr Duration kHungCeiling = 600s;
+constexpr Duration kHungAtFirst = 120s;
+
+/// A peer that owes the later ones may itself wait for one that owes an earlier one.
+constexpr Complaint kDebts[] = {Complaint::owes_contribution, Complaint::owes_partial, Complaint::owes_mean,
+                                Complaint::owes_copy};
+
+/// Up to a century, whatever a remote expects.
+Duration multiple(Duration expected, double factor) {
+  constexpr double kCentury = 3.2e18;
+  return Duration{
+      static_cast<Duration::rep>(std::min(factor * static_cast<double>(expected.count()), kCentury))};
+}
+
+// Where the majority hangs on it, its vote is needed more than its segments. When a plan of another leader is
+// finished, whoever else has the mean serves them.
+Verdict sentence_of(PeerId stalled, const PeerStatus& peers, const Proposer& proposer) {
+  std::set<PeerId> others(peers.present().begin(), peers.present().end());
+  others.erase(stalled);
+  std::set<PeerId> keepers = proposer.voters();
+  keepers.erase(stalled);
+  if (proposer.bound() && !peers.is_quorum(others) && !keepers.empty()) return {Sentence::replace, stalled};
+  const std::string why =
+      proposer.votes() == 0 ? "no segment came from it" : "no segment or vote came from it";
+  const bool is_refused = peers.of(stalled) == PeerStatus::Status::refused;
+  return {peers.is_quorum(others) || is_refused ? Sentence::exclude : Sentence::refuse, stalled, why};
+}
+
+}  // namespace
+
+// ---- deadlines
+
+Duration Deadline::sum() const { return floor + multiple(expected, factor); }
+
+Duration Deadline::longer() const { return std::max(floor, multiple(expected, factor)); }
+
+Duration silence_limit(Duration round_trip, Duration within, bool hurried) {
+  const Duration floor = hurried ? kSilentInHurry : kSilent;
+  return std::max(Deadline{round_trip, kSilentRoundTrips, floor}.longer(),
+                  Deadline{within, kSilentIntervals, floor}.longer());
+}
+
+Duration overdue_after(Duration expected_reduce) {
+  return Deadline{expected_reduce, kOverdueTimes, kOverdueFloor}.sum();
+}
+
+Duration stalled_after(Duration expected_reduce) {
+  return Deadline{expected_reduce, kStallTimes, kStallFloor}.sum();
+}
+
+Duration vote_missing_after(Duration expected_reduce) {
+  return Deadline{expected_reduce, kVoteTimes * kStallTimes, kVoteTimes * kStallFloor}.sum();
+}
+
+Duration hung_after(std::optional<Duration> usual) {
+  if (!usual) return kHungAtFirst;
+  return std::min<Duration>(Deadline{*usual, kHungTimes, kHungFloor}.longer(), kHungCeiling);
+}
+
+Duration expected_reduce(Duration usual, Duration demanded, std::size_t senders, std::size_t members) {
+  TW_CHECK(members > 0);
+  const Duration more =
+      usual * static_cast<std::int64_t>(std::max(senders, members)) / static_cast<std::int64_t>(members);
+  const Duration with_joiners = std::max(usual, std::min<Duration>(more, kMoreAtMost));
+  return std::max(with_joiners, std::min<Duration>(demanded, kDemandTimes * with_joiners));
+}
+
+// ---- what is said
+
+std::optional<Verdict> StragglerPolicy::on_report(Instant now, PeerId from, const Report& report) {
+  const PeerId suspect = report.suspect;
+  switch (report.complaint) {
+    case Complaint::not_finite:
+      return Verdict{Sentence::refuse, suspect, "its gradient is not finite"};
+    case Complaint::too_large:
+      return Verdict{Sentence::refuse, suspect, "its gradient is beyond the norm cap"};
+    case Complaint::unreachable:
+      complaints_[from].unreachable.try_emplace(suspect, now);
+      break;
+    case Complaint::owes_contribution:
+      if (from == suspect) return Verdict{Sentence::refuse, from, "it has not done what is counted on"};
+      [[fallthrough]];
+    case Complaint::owes_partial:
+    case Complaint::owes_mean:
+    case Complaint::owes_copy:
+      complaints_[from].owes[report.complaint].insert_or_assign(suspect, now);
+      break;
+    case Complaint::slow_contribution:
+    case Complaint::slow_mean:
+      note_slow(now, from, report);
+      break;
+    case Complaint::send_again:  // not for the leader
+      break;
+  }
+  return std::nullopt;
+}
+
+void StragglerPolicy::note_slow(Instant now, PeerId from, const Report& report) {
+  if (report.missing.ranges().size() > segments_) return;
+  const auto [entry, first] = slow_.try_emplace({report.suspect, from});
+  Slow& slow = entry->second;
+  if (first) slow.since = now;
+  slow.last = now;
+  slow.contributes = report.complaint == Complaint::slow_contribution;
+  slow.missing = report.missing;
+}
+
+void StragglerPolicy::planned(Instant now, bool again) {
+  TW_CHECK(now >= proposed_at_);
+  TW_CHECK(!again || planned_at_ != Instant{});
+  slow_.clear();
+  proposed_at_ = now;
+  if (!again) planned_at_ = now;
+}
+
+void StragglerPolicy::forget(PeerId peer) {
+  complaints_.erase(peer);
+  for (auto& [reporter, complaints] : complaints_) {
+    complaints.unreachable.erase(peer);
+    for (auto& [kind, suspects] : complaints.owes) suspects.erase(peer);
+  }
+  std::erase_if(slow_,
+                [&](const auto& entry) { return entry.first.first == peer || entry.first.second == peer; });
+}
+
+void StragglerPolicy::forget_words_of(PeerId peer) { complaints_.erase(peer); }
+
+std::size_t StragglerPolicy::notes() const {
+  std::size_t notes = slow_.size();
+  for (const auto& [reporter, complaints] : complaints_) {
+    notes += 1 + complaints.unreachable.size();
+    for (const auto& [kind, suspects] : complaints.owes) notes += suspects.size();
+  }
+  return notes;
+}
+
+// ---- judgement
+
+std::optional<Verdict> StragglerPolicy::judge(Instant now, const PeerStatus& peers,
+                                              const Proposer& proposer) {
+  if (const std::optional<PeerId> suspect = unreachable(now, peers))
+    return Verdict{Sentence::exclude, *suspect, "no link between it and others"};
+  if (proposer.stage() != Proposer::Stage::proposed) return std::nullopt;
+  if (const std::optional<PeerId> suspect = stalled(now, peers, proposer))
+    return sentence_of(*suspect, peers, proposer);
+  if (proposer.bound() || proposer.resigned()) return std::nullopt;
+  const std::optional<PeerId> slow = slowest(now, peers);
+  if (!slow) return std::nullopt;
+  RangeSet lacking = lacking_of(*slow, proposer.plan()->shares);
+  std::erase_if(slow_, [&](const auto& entry) { return entry.first.first == *slow; });
+  return Verdict{Sentence::relieve, *slow, {}, std::move(lacking)};
+}
+
+// Where two accuse each other, the younger one goes.
+std::optional<PeerId> StragglerPolicy::unreachable(Instant now, const PeerStatus& peers) const {
+  const auto position = [&](PeerId peer) {
+    return std::ranges::find(peers.members(), peer, &Member::peer) - peers.members().begin();
+  };
+  std::map<PeerId, int> accusers;
+  for (const auto& [reporter, complaints] : complaints_) {
+    for (const auto& [suspect, since] : complaints.unreachable) {
+      if (now - since >= kGrace && peers.counts(suspect) && peers.counts(reporter)) ++accusers[suspect];
+    }
+  }
+  if (accusers.empty()) return std::nullopt;
+  return std::ranges::max_element(accusers,
+                                  [&](const auto& a, const auto& b) {
+                                    return std::pair(a.second, position(a.first)) <
+                                           std::pair(b.second, position(b.first));
+                                  })
+      ->first;
+}
+
+std::optional<PeerId> StragglerPolicy::stalled(Instant now, const PeerStatus& peers,
+                                               const Proposer& proposer) const {
+  if (now - planned_at_ < stalled_after(from_seconds(proposer.plan()->expected_s))) return std::nullopt;
+  if (const std::optional<PeerId> late = missing_vote(now, peers, proposer))
+    return late;  // what it accuses others of did not help
+  const auto stands = [&](const auto& entry) {
+    return now - entry.second < 2 * kGrace && peers.counts(entry.first);
+  };
+  for (const Complaint kind : kDebts) {
+    for (const auto& [reporter, complaints] : complaints_) {
+      const auto debts = complaints.owes.find(kind);
+      if (!peers.counts(reporter) || debts == complaints.owes.end()) continue;
+      const auto found = std::ranges::find_if(debts->second, stands);
+      if (found != debts->second.end()) return found->first;
+    }
+  }
+  return std::nullopt;
+}
+
+// Nobody misses anything from it and most have the mean: what keeps it from having it is its own affair.
+std::optional<PeerId> StragglerPolicy::missing_vote(Instant now, const PeerStatus& peers,
+                                                    const Proposer& proposer) const {
+  const Plan& plan = *proposer.plan();
+  if (now - proposed_at_ < vote_missing_after(from_seconds(plan.expected_s))) return std::nullopt;
+  const auto misses = [&](PeerId peer) { return peers.counts(peer) && !proposer.has_vote(peer); };
+  // Some may have come after the call: with them another ballot succeeds.
+  std::set<PeerId> others(peers.present().begin(), peers.present().end());
+  for (PeerId peer : plan.participants) {
+    if (misses(peer)) others.erase(peer);
+  }
+  for (PeerId peer : plan.participants) {
+    const bool can_do_without = peers.is_quorum(others) || (!peers.is_seated(peer) && proposer.votes() > 0);
+    if (misses(peer) && can_do_without) return peer;
+  }
+  return std::nullopt;
+}
+
+// A peer with slow contributions makes others slow with their part of the mean.
+std::optional<PeerId> StragglerPolicy::slowest(Instant now, const PeerStatus& peers) const {
+  std::optional<PeerId> slow_mean;
+  for (const auto& [who, slow] : slow_) {
+    const auto [suspect, reporter] = who;
+    if (!peers.counts(suspect) || !peers.counts(reporter) || now - slow.last >= 2 * kGrace) continue;
+    // Others may still complain; and what is not said again was said of an earlier plan.
+    if (slow.last - slow.since < kGrace * 3 / 4) continue;
+    if (slow.contributes) return suspect;
+    if (!slow_mean) slow_mean = suspect;
+  }
+  return slow_mean;
+}
+
+// The part of its share that some peer lacks.
+RangeSet StragglerPolicy::lacking_of(PeerId slow, const std::vector<Share>& shares) const {
+  RangeSet missing, lacking;
+  for (const auto& [who, word] : slow_) {
+    if (who.first == slow) missing.add(word.missing);
+  }
+  for (const Share& share : shares) {
+    if (share.owner != slow) continue;
+    RangeSet rest{Range{share.first, share.count}};
+    rest.remove(missing);
+    RangeSet part{Range{share.first, share.count}};
+    part.remove(rest);
+    lacking.add(part);
+  }
+  return lacking;
+}
+
+std::optional<Verdict> StragglerPolicy::judge_work(const PeerStatus& peers,
+                                                   const std::vector<Awaited>& awaited) {
+  const bool alone = peers.present().size() < 2;
+  for (const Awaited& a : awaited) {
+    if ((alone && peers.is_seated(a.peer)) || !peers.counts(a.peer)) continue;
+    if (a.waited < hung_after(a.usual)) continue;
+    const std::string why = "no gradient came from it for " + std::to_string(a.waited / 1s) + " s";
+    return Verdict{Sentence::exclude, a.peer, why};
+  }
+  return std::nullopt;
+}
+
+}  // namespace tw::swarm
