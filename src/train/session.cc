@@ -5,6 +5,7 @@
 
 #include "average/division.h"
 #include "swarm/quorum.h"
+#include "train/engine_learner.h"
 #include "train/session_machine.h"
 #include "wire/frame.h"
 #include "wire/rejection.h"
@@ -38,6 +39,12 @@ Cause cause_of(Rejection::Code code) {
   return Cause::none;
 }
 
+std::unique_ptr<Learner> learner_of(Trainer& trainer, const SessionOptions& options, const Doors& doors) {
+  const EngineLearner::Options engine{
+      options.run, geometry_of(trainer.parameter_count(), options.segment_length), options.chunk_bytes};
+  return std::make_unique<EngineLearner>(trainer, engine, doors.compute, doors.disk);
+}
+
 Averager::Options averaging(const SessionOptions& options, const Geometry& geometry) {
   const RunOptions& run = options.run;
   return {options.self, geometry, run.codec, run.dithers(), run.norm_cap, options.probe_from, options.rarely};
@@ -52,7 +59,11 @@ Member caller_of(const Hello& hello) { return {hello.peer, hello.address, hello.
 }  // namespace
 
 Session::Session(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer)
-    : machine_(std::make_unique<Machine>(doors, std::move(options), trainer, observer)) {}
+    : Session(doors, options, learner_of(trainer, options, doors), observer) {}
+
+Session::Session(Doors doors, SessionOptions options, std::unique_ptr<Learner> learner,
+                 SessionObserver* observer)
+    : machine_(std::make_unique<Machine>(doors, std::move(options), std::move(learner), observer)) {}
 
 Session::~Session() = default;
 
@@ -69,15 +80,16 @@ std::vector<Member> Session::members() const { return machine_->members(); }
 // ---- beginning
 // ------------------------------------------------------------------------------------------------
 
-Session::Machine::Machine(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer)
+Session::Machine::Machine(Doors doors, SessionOptions options, std::unique_ptr<Learner> learner,
+                          SessionObserver* observer)
     : time_(doors.clock),
       events_(doors.clock, doors.events),
       doors_{time_, doors.network, doors.files, doors.compute, doors.disk, events_},
       options_(std::move(options)),
       observer_(observer),
-      state_(std::make_shared<TrainState>(trainer, options_.run)),
-      geometry_(geometry_of(trainer.parameter_count(), options_.segment_length)),
-      run_(run_digest(options_.run, trainer.parameter_count())),
+      worker_(std::move(learner), {doors_.clock, waits_, [this] { pump(); }}),
+      geometry_(geometry_of(worker_.size().parameters, options_.segment_length)),
+      run_(run_digest(options_.run, worker_.size().parameters)),
       averager_(averaging(options_, geometry_)),
       search_(search_options(options_)) {
   donor_ = Donor({.rarely = options_.rarely});
@@ -116,7 +128,7 @@ Result<std::string> Session::Machine::start() {
 
   const std::uint64_t mean_bytes = encoded_bytes(codec_of_mean(run.codec), geometry_);
   const std::uint64_t segment_bytes = encoded_bytes(codec_of_mean(run.codec), geometry_.segment_length);
-  Fetch::Options fetch{run_, {state_->bytes(), options_.chunk_bytes}, {mean_bytes, segment_bytes}};
+  Fetch::Options fetch{run_, {worker_.size().state_bytes, options_.chunk_bytes}, {mean_bytes, segment_bytes}};
   fetch.rarely = options_.rarely;
   fetch_.emplace(std::move(fetch));
 
@@ -134,13 +146,11 @@ Result<std::string> Session::Machine::start() {
 }
 
 void Session::Machine::begin_history() {
-  compute<Digest>(
-      {Wait::Kind::initialising}, 0, [](TrainState& state) { return state.initialise(); },
-      [this](Digest parameters, Duration) {
-        Record nothing;
-        if (!tip_) tip_ = Tip{nothing, parameters};
-        swarm_->fresh(doors_.clock.now(), parameters);
-      });
+  worker_.initialise([this](const Digest& parameters) {
+    Record nothing;
+    if (!tip_) tip_ = Tip{nothing, parameters};
+    swarm_->fresh(doors_.clock.now(), parameters);
+  });
 }
 
 // ---- network
@@ -215,7 +225,8 @@ void Session::Machine::forget_link(PeerId peer) {
 
 PeerSearch::Situation Session::Machine::situation() const {
   const Roster& roster = swarm_->roster();
-  return {swarm_->standing(), !roster.open_peers().empty(), !roster.following().empty(), restoring_};
+  return {swarm_->standing(), !roster.open_peers().empty(), !roster.following().empty(),
+          worker_.is_taking_over()};
 }
 
 void Session::Machine::on_refused(const std::string& address, const std::string& why) {

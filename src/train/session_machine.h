@@ -22,8 +22,8 @@
 #include "train/departure.h"
 #include "train/peer_search.h"
 #include "train/session.h"
-#include "train/state.h"
 #include "train/waits.h"
+#include "train/worker.h"
 
 namespace tw {
 
@@ -32,7 +32,7 @@ namespace tw {
 /// taking and giving state, checkpoints. session_waits.cc: what it waits for.
 class Session::Machine final : public NetworkEvents {
  public:
-  Machine(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer);
+  Machine(Doors doors, SessionOptions options, std::unique_ptr<Learner> learner, SessionObserver* observer);
 
   Result<std::string> start();
   void leave();
@@ -105,6 +105,7 @@ class Session::Machine final : public NetworkEvents {
   void complain();
   void on_update(const Record& record, const Digest& parameters, Duration took);
   void after_update(const Record& record);
+  void on_evaluation(const Record& record, const Evaluation& evaluation, Duration took);
   void finish_when_done();
   double own_samples(const Record& record) const;
 
@@ -117,11 +118,9 @@ class Session::Machine final : public NetworkEvents {
   void restore(StateImage image, const std::string& from, Numbers parts);
   void replay(FetchedMean mean);
   void go_on_from(Tip tip);
-  Wait freezing(const Record& record) const;
   void serve_images();
   bool averaging_has_the_lines() const;
   void let_chunks_go();
-  void freeze_beside_work();
   void save_checkpoint(const Record& record);
   void consider_the_past();
   void load_checkpoint();
@@ -132,34 +131,14 @@ class Session::Machine final : public NetworkEvents {
   void go_on_from_tip();
   std::vector<PeerId> sources() const;
 
-  /// Runs on the compute thread with the train state, then `done` on the loop thread, unless the session is
-  /// gone. what: for whoever asks meanwhile what this peer does.
-  template <class R>
-  void compute(Wait what, double weight, std::function<R(TrainState&)> run,
-               std::function<void(R, Duration)> done) {
-    const auto result = std::make_shared<std::optional<R>>();  // owners: both halves of the job
-    waits_.compute().submitted(doors_.clock.now(), std::move(what));
-    doors_.compute.submit(
-        {[state = state_, meter = waits_.compute().meter(), run = std::move(run), result] {
-           meter->begin(0);
-           result->emplace(run(*state));
-         },
-         [this, alive = std::weak_ptr<int>(alive_), result, done = std::move(done)](Duration took) {
-           if (alive.expired()) return;
-           waits_.compute().finished(doors_.clock.now(), took);
-           done(std::move(**result), took);
-           pump();
-         },
-         weight});
-  }
-
   CountedTime time_;
   StampedEvents events_;
   Doors doors_;  ///< with time_ and events_
   SessionOptions options_;
   SessionObserver* observer_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owners: this; callbacks hold it weakly
-  std::shared_ptr<TrainState> state_;                      // owners: this and the job that runs
+  Waits waits_;
+  Worker worker_;
   Geometry geometry_;
   Digest run_;
   std::string address_;
@@ -169,12 +148,7 @@ class Session::Machine final : public NetworkEvents {
   // the round under way
   Round round_ = 0;  // 0: none
   Averager averager_;
-  bool computing_ = false;
-  double loss_sum_ = 0;
-  std::uint64_t loss_samples_ = 0;
-  double samples_per_s_ = 0;
   Instant began_at_{};
-  Instant worked_until_{};  // the last own microbatch of the round was done
 
   // sync
   Donor donor_;
@@ -182,11 +156,9 @@ class Session::Machine final : public NetworkEvents {
   bool chunks_wait_ = false;
   bool freezing_ = false;
   bool catching_up_ = false;
-  bool restoring_ = false;
   bool tip_is_restored_ = false;  // while catching up: the state here is just that of tip_
   bool wants_other_state_ = false;
   bool told_sources_done_ = true;
-  int updates_under_way_ = 0;
   Instant caught_up_since_{};
   Ground ground_;
   std::shared_ptr<CheckpointStore> checkpoints_;  // owners: this and the disk job under way
@@ -194,7 +166,6 @@ class Session::Machine final : public NetworkEvents {
   // time and end
   Alarm alarm_{doors_.clock, [this] { on_timer(); }};
   PeerSearch search_;
-  Waits waits_;
   Departure departure_;
 };
 

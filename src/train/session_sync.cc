@@ -33,7 +33,7 @@ void Session::Machine::act(const CatchUp& catch_up) {
   caught_up_since_ = doors_.clock.now();
   departure_.catch_up();
   ground_.step_back();
-  if (updates_under_way_ == 0) begin_catch_up();
+  if (worker_.updates_under_way() == 0) begin_catch_up();
 }
 
 // What was averaged of it belongs to a history that this peer does not go on with.
@@ -95,55 +95,44 @@ void Session::Machine::want_state_again() {
 }
 
 void Session::Machine::restore(StateImage image, const std::string& from, Numbers parts) {
-  restoring_ = true;
   tip_is_restored_ = wants_other_state_ = false;
-  const auto shared = std::make_shared<const StateImage>(std::move(image));  // owners: both halves of the job
-  compute<Result<Digest>>(
-      {.kind = Wait::Kind::restoring, .round = shared->record.round, .total = shared->bytes()}, 0,
-      [shared](TrainState& state) { return state.restore(*shared); },
-      [this, shared, from, parts = std::move(parts)](const Result<Digest>& parameters, Duration) {
-        restoring_ = false;
-        if (!parameters.ok()) {
-          emit(Phase::refuse, shared->record.round, parameters.error().message);
-          if (search_.return_wait().stage() == ReturnWait::Stage::resuming)
-            return end(parameters.error().message, true);
-          fetch_->want_state(doors_.clock.now(), sources());
-          return;
-        }
-        Event event{doors_.clock.now(), Phase::restore, shared->record.round};
-        event.why = "from " + from;
-        event.digest = to_string(parameters.value());
-        event.numbers = {{"bytes", static_cast<double>(shared->bytes())},
-                         {"took_s", to_seconds(doors_.clock.now() - caught_up_since_)}};
-        event.numbers.insert(event.numbers.end(), parts.begin(), parts.end());
-        doors_.events.emit(event);
-        if (observer_ != nullptr) observer_->on_applied(shared->record, parameters.value(), true);
-        go_on_from({shared->record, parameters.value()});
-      });
+  const auto shared =
+      std::make_shared<const StateImage>(std::move(image));  // owners: the job, and its `done`
+  worker_.restore(shared, [this, shared, from, parts = std::move(parts)](const Result<Digest>& parameters) {
+    if (!parameters.ok()) {
+      emit(Phase::refuse, shared->record.round, parameters.error().message);
+      if (search_.return_wait().stage() == ReturnWait::Stage::resuming)
+        return end(parameters.error().message, true);
+      fetch_->want_state(doors_.clock.now(), sources());
+      return;
+    }
+    Event event{doors_.clock.now(), Phase::restore, shared->record.round};
+    event.why = "from " + from;
+    event.digest = to_string(parameters.value());
+    event.numbers = {{"bytes", static_cast<double>(shared->bytes())},
+                     {"took_s", to_seconds(doors_.clock.now() - caught_up_since_)}};
+    event.numbers.insert(event.numbers.end(), parts.begin(), parts.end());
+    doors_.events.emit(event);
+    if (observer_ != nullptr) observer_->on_applied(shared->record, parameters.value(), true);
+    go_on_from({shared->record, parameters.value()});
+  });
 }
 
 void Session::Machine::replay(FetchedMean mean) {
-  restoring_ = true;
   tip_is_restored_ = wants_other_state_ = false;
-  const auto shared = std::make_shared<const FetchedMean>(std::move(mean));  // owners: both halves of the job
-  compute<Result<Digest>>(
-      {.kind = Wait::Kind::applying, .round = shared->record.round}, 0,
-      [shared, geometry = geometry_](TrainState& state) {
-        return state.apply_missed(shared->record, geometry, shared->segments);
-      },
-      [this, shared](const Result<Digest>& parameters, Duration) {
-        restoring_ = false;
-        if (!parameters.ok()) {
-          emit(Phase::refuse, shared->record.round, parameters.error().message);
-          fetch_->want_state(doors_.clock.now(), sources());
-          return;
-        }
-        Event event{doors_.clock.now(), Phase::apply, shared->record.round};
-        event.digest = to_string(parameters.value());
-        doors_.events.emit(event);
-        if (observer_ != nullptr) observer_->on_applied(shared->record, parameters.value(), false);
-        go_on_from({shared->record, parameters.value()});
-      });
+  worker_.replay({.record = mean.record, .mean = std::move(mean.segments), .missed = true},
+                 [this, record = mean.record](const Result<Digest>& parameters) {
+                   if (!parameters.ok()) {
+                     emit(Phase::refuse, record.round, parameters.error().message);
+                     fetch_->want_state(doors_.clock.now(), sources());
+                     return;
+                   }
+                   Event event{doors_.clock.now(), Phase::apply, record.round};
+                   event.digest = to_string(parameters.value());
+                   doors_.events.emit(event);
+                   if (observer_ != nullptr) observer_->on_applied(record, parameters.value(), false);
+                   go_on_from({record, parameters.value()});
+                 });
 }
 
 void Session::Machine::go_on_from(Tip tip) {
@@ -170,44 +159,13 @@ void Session::Machine::go_on_from(Tip tip) {
 // ---- giving
 // ---------------------------------------------------------------------------------------------------
 
-Wait Session::Machine::freezing(const Record& record) const {
-  return {.kind = Wait::Kind::freezing, .round = record.round, .total = state_->bytes()};
-}
-
 void Session::Machine::serve_images() {
   if (!donor_.wants_image() || freezing_ || catching_up_ || !tip_ || !swarm_->head()) return;
   freezing_ = true;
-  const bool stands_still = updates_under_way_ == 0 && !restoring_;
-  if (stands_still && waits_.disk().current().kind == Wait::Kind::nothing) return freeze_beside_work();
-  // owners: donor, until nobody follows any more, and whoever is served from it
-  using Shared = std::shared_ptr<const StateImage>;
-  compute<Shared>(
-      freezing(tip_->record), 0,
-      // owners: donor and its followers
-      [record = tip_->record, bytes = options_.chunk_bytes](TrainState& state) {
-        return std::make_shared<const StateImage>(state.freeze(record, bytes));  // owners: as above
-      },
-      [this](const Shared& image, Duration) {
-        freezing_ = false;
-        if (!catching_up_) donor_.give(image);
-      });
-}
-
-// A microbatch or an evaluation may be under way for long: the joiner does not wait for it.
-void Session::Machine::freeze_beside_work() {
-  const auto image = std::make_shared<std::optional<StateImage>>();  // owners: both halves of the job
-  waits_.disk().submitted(doors_.clock.now(), freezing(tip_->record));
-  doors_.disk.submit(
-      {[state = state_, record = tip_->record, bytes = options_.chunk_bytes, version = state_->version(),
-        image] { *image = state->freeze(record, bytes, version); },
-       [this, alive = std::weak_ptr<int>(alive_), image](Duration took) {
-         if (alive.expired()) return;
-         waits_.disk().finished(doors_.clock.now(), took);
-         freezing_ = false;
-         // owners: as above
-         if (*image && !catching_up_) donor_.give(std::make_shared<const StateImage>(*std::move(*image)));
-         pump();
-       }});
+  worker_.freeze_soon(tip_->record, [this](const Learner::Image& image) {
+    freezing_ = false;
+    if (image && !catching_up_) donor_.give(image);
+  });
 }
 
 bool Session::Machine::averaging_has_the_lines() const {
@@ -225,28 +183,21 @@ void Session::Machine::let_chunks_go() {
 
 void Session::Machine::save_checkpoint(const Record& record) {
   if (record.last) departure_.begin_last_job();
-  using Shared = std::shared_ptr<const StateImage>;  // owners: both halves of the disk job
-  compute<Shared>(
-      freezing(record), 0,
-      [record, bytes = options_.chunk_bytes](TrainState& state) {
-        return std::make_shared<const StateImage>(
-            state.freeze(record, bytes));  // owners: both halves of the disk job
-      },
-      [this, record](const Shared& image, Duration) {
-        const auto saved = std::make_shared<std::optional<Status>>();  // owners: both halves of the disk job
-        waits_.disk().submitted(doors_.clock.now(),
-                                {.kind = Wait::Kind::saving, .round = record.round, .total = image->bytes()});
-        doors_.disk.submit({[store = checkpoints_, image, saved] { saved->emplace(store->save(*image)); },
-                            [this, alive = std::weak_ptr<int>(alive_), record, saved](Duration took) {
-                              if (alive.expired()) return;
-                              waits_.disk().finished(doors_.clock.now(), took);
-                              const std::string why = (*saved)->ok() ? "" : (*saved)->error().message;
-                              emit(Phase::checkpoint, record.round, why, {{"took_s", to_seconds(took)}});
-                              if (record.last) departure_.finish_last_job();
-                              finish_when_done();
-                              pump();
-                            }});
-      });
+  worker_.freeze(record, [this, record](const Learner::Image& image) {
+    const auto saved = std::make_shared<std::optional<Status>>();  // owners: both halves of the disk job
+    waits_.disk().submitted(doors_.clock.now(),
+                            {.kind = Wait::Kind::saving, .round = record.round, .total = image->bytes()});
+    doors_.disk.submit({[store = checkpoints_, image, saved] { saved->emplace(store->save(*image)); },
+                        [this, alive = std::weak_ptr<int>(alive_), record, saved](Duration took) {
+                          if (alive.expired()) return;
+                          waits_.disk().finished(doors_.clock.now(), took);
+                          const std::string why = (*saved)->ok() ? "" : (*saved)->error().message;
+                          emit(Phase::checkpoint, record.round, why, {{"took_s", to_seconds(took)}});
+                          if (record.last) departure_.finish_last_job();
+                          finish_when_done();
+                          pump();
+                        }});
+  });
 }
 
 void Session::Machine::consider_the_past() {
@@ -319,11 +270,11 @@ void Session::Machine::resume(StateImage checkpoint) {
 // The state is here, and nobody is left who could decide what comes after it. It waits for the microbatch
 // under way, so that all of it is one step: no decision of the round that it leaves comes between.
 void Session::Machine::begin_anew_from_tip() {
-  const bool has_state = tip_ && !catching_up_ && updates_under_way_ == 0 && !computing_;
+  const bool has_state = tip_ && !catching_up_ && worker_.updates_under_way() == 0 && !worker_.is_computing();
   if (!has_state || goes_before(swarm_->best_told(), rank_of(tip_->record))) return;
   leave_round();
   // The round that it is in has the number of the first one of what begins: its sums are not wanted there.
-  state_->forget_sums();
+  worker_.forget_sums();
   go_on_from_tip();
 }
 

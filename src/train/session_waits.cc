@@ -35,7 +35,7 @@ Wait Session::Machine::waiting() const {
 }
 
 Wait Session::Machine::wait_for_state() const {
-  if (restoring_ || updates_under_way_ > 0) return own_work();
+  if (worker_.is_taking_over() || worker_.updates_under_way() > 0) return own_work();
   const FetchProgress progress = fetch_->progress();
   Wait wait{Wait::Kind::offers, fetch_->waiting_for()};
   if (progress.total > 0) {
