@@ -20,16 +20,15 @@ constexpr std::size_t kMostBallotsBeyondCap = 3;
 
 void Session::Machine::open_round() {
   const std::optional<Record>& head = swarm_->head();
-  if (catching_up_ || !head || head->last || round_ == head->round + 1) return;
+  if (replica_.is_catching_up() || !head || head->last || round_ == head->round + 1) return;
   round_ = head->round + 1;
-  if (tip_ && tip_->record.run != run_) {  // the history has begun
-    tip_->record = *head;
-    if (observer_ != nullptr) observer_->on_commit(*head);
-    if (observer_ != nullptr) observer_->on_applied(*head, tip_->parameters, false);
+  if (replica_.found(*head) && observer_ != nullptr) {
+    observer_->on_commit(*head);
+    observer_->on_applied(*head, replica_.tip()->parameters, false);
   }
   worker_.open(round_);
   began_at_ = doors_.clock.now();
-  if (tip_ && worker_.updates_under_way() == 0) emit(Phase::accumulate, round_);
+  if (replica_.tip() && worker_.updates_under_way() == 0) emit(Phase::accumulate, round_);
   const std::vector<Averager::Refused> refused = averager_.open(began_at_, step());
   report_probe();
   for (const Averager::Refused& one : refused) refuse_bulk(one);
@@ -39,7 +38,7 @@ void Session::Machine::open_round() {
 // -----------------------------------------------------------------------------------------------------
 
 void Session::Machine::start_work() {
-  if (worker_.is_computing() || catching_up_ || round_ == 0) return;
+  if (worker_.is_computing() || replica_.is_catching_up() || round_ == 0) return;
   const std::optional<WorkItem> item = swarm_->begin_work(doors_.clock.now());
   if (!item) return;
   begin_to_probe();
@@ -171,9 +170,8 @@ void Session::Machine::act(const Committed& committed) {
   if (observer_ != nullptr) observer_->on_commit(record);
 
   Averager::Mean mean = averager_.finish(step(), record.contributors);
-  donor_.keep_mean(record, mean.segments);
   swarm_->measured(averager_.line());
-  tip_ = Tip{record, {}};
+  replica_.commit(record, mean.segments);
   worker_.apply(
       {record, std::move(mean.segments), std::move(mean.own)},
       [this, record](const Digest& parameters, Duration took) { on_update(record, parameters, took); });
@@ -181,7 +179,7 @@ void Session::Machine::act(const Committed& committed) {
 }
 
 void Session::Machine::on_update(const Record& record, const Digest& parameters, Duration took) {
-  if (tip_ && tip_->record.round == record.round) tip_->parameters = parameters;
+  replica_.applied(record.round, parameters);
   Event event{doors_.clock.now(), Phase::apply, record.round};
   event.numbers = {{"took_s", to_seconds(took)}};
   event.digest = to_string(parameters);
@@ -193,7 +191,8 @@ void Session::Machine::on_update(const Record& record, const Digest& parameters,
     began_at_ = doors_.clock.now();
     emit(Phase::accumulate, round_);
   }
-  if (catching_up_ && worker_.updates_under_way() == 0 && !worker_.is_taking_over()) begin_catch_up();
+  if (replica_.state() == Replica::State::settling && worker_.updates_under_way() == 0)
+    replica_.settled(doors_.clock.now(), others());
   finish_when_done();
 }
 
@@ -209,9 +208,7 @@ void Session::Machine::after_update(const Record& record) {
       on_evaluation(record, evaluation, took);
     });
   }
-  const bool save = checkpoints_ &&
-                    ((run.checkpoint.every != 0 && record.round % run.checkpoint.every == 0) || record.last);
-  if (save) save_checkpoint(record);
+  if (checkpoints_.is_due(record)) save_checkpoint(record);
 }
 
 void Session::Machine::on_evaluation(const Record& record, const Evaluation& evaluation, Duration took) {
@@ -228,7 +225,7 @@ void Session::Machine::on_evaluation(const Record& record, const Evaluation& eva
 
 void Session::Machine::finish_when_done() {
   if (!departure_.at_the_end() || departure_.has_last_jobs() || worker_.updates_under_way() > 0 ||
-      catching_up_)
+      replica_.is_catching_up())
     return;
   // A member that missed the last decision can get it from nobody once all have gone.
   if (departure_.linger(doors_.clock.now(), !swarm_->not_at_the_end().empty()))
