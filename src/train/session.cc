@@ -5,6 +5,7 @@
 
 #include "average/reduction/division.h"
 #include "swarm/quorum.h"
+#include "train/engine_learner.h"
 #include "train/session_machine.h"
 #include "wire/frame.h"
 #include "wire/rejection.h"
@@ -38,9 +39,26 @@ Cause cause_of(Rejection::Code code) {
   return Cause::none;
 }
 
+std::unique_ptr<Learner> learner_of(Trainer& trainer, const SessionOptions& options, const Doors& doors) {
+  const EngineLearner::Options engine{
+      options.run, geometry_of(trainer.parameter_count(), options.segment_length), options.chunk_bytes};
+  return std::make_unique<EngineLearner>(trainer, engine, doors.compute, doors.disk);
+}
+
 Averager::Options averaging(const SessionOptions& options, const Geometry& geometry) {
   const RunOptions& run = options.run;
   return {options.self, geometry, run.codec, run.dithers(), run.norm_cap, options.probe_from, options.rarely};
+}
+
+Replica::Options replica_options(const SessionOptions& options, const Geometry& geometry,
+                                 const ModelSize& size) {
+  const Codec codec = codec_of_mean(options.run.codec);
+  Replica::Options replica{.fetch = {.run = run_digest(options.run, geometry.length)},
+                           .rarely = options.rarely};
+  replica.fetch.state = {size.state_bytes, options.chunk_bytes};
+  replica.fetch.mean = {encoded_bytes(codec, geometry), encoded_bytes(codec, geometry.segment_length)};
+  replica.fetch.rarely = options.rarely;
+  return replica;
 }
 
 PeerSearch::Options search_options(const SessionOptions& options) {
@@ -52,7 +70,11 @@ Member caller_of(const Hello& hello) { return {hello.peer, hello.address, hello.
 }  // namespace
 
 Session::Session(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer)
-    : machine_(std::make_unique<Machine>(doors, std::move(options), trainer, observer)) {}
+    : Session(doors, options, learner_of(trainer, options, doors), observer) {}
+
+Session::Session(Doors doors, SessionOptions options, std::unique_ptr<Learner> learner,
+                 SessionObserver* observer)
+    : machine_(std::make_unique<Machine>(doors, std::move(options), std::move(learner), observer)) {}
 
 Session::~Session() = default;
 
@@ -69,25 +91,21 @@ std::vector<Member> Session::members() const { return machine_->members(); }
 // ---- beginning
 // ------------------------------------------------------------------------------------------------
 
-Session::Machine::Machine(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer)
+Session::Machine::Machine(Doors doors, SessionOptions options, std::unique_ptr<Learner> learner,
+                          SessionObserver* observer)
     : time_(doors.clock),
       events_(doors.clock, doors.events),
       doors_{time_, doors.network, doors.files, doors.compute, doors.disk, events_},
       options_(std::move(options)),
       observer_(observer),
-      state_(std::make_shared<TrainState>(trainer, options_.run)),
-      geometry_(geometry_of(trainer.parameter_count(), options_.segment_length)),
-      run_(run_digest(options_.run, trainer.parameter_count())),
+      worker_(std::move(learner), {doors_.clock, waits_, [this] { pump(); }}),
+      geometry_(geometry_of(worker_.size().parameters, options_.segment_length)),
+      run_(run_digest(options_.run, worker_.size().parameters)),
       averager_(averaging(options_, geometry_)),
-      search_(search_options(options_)) {
-  donor_ = Donor({.rarely = options_.rarely});
-  const CheckpointOptions& keep = options_.run.checkpoint;
-  if (keep.folder.empty()) return;
-  checkpoints_ = std::make_shared<CheckpointStore>(  // owners: this and disk jobs
-
-      doors_.files,
-      CheckpointStore::Options{keep.folder, static_cast<std::size_t>(keep.keep), to_string(options_.self)});
-}
+      replica_(replica_options(options_, geometry_, worker_.size())),
+      checkpoints_(options_.run.checkpoint, to_string(options_.self),
+                   {time_, doors.files, doors.disk, waits_, [this] { pump(); }}),
+      search_(search_options(options_)) {}
 
 Result<std::string> Session::Machine::start() {
   Result<std::string> address = doors_.network.open(options_.listen, *this);
@@ -114,12 +132,6 @@ Result<std::string> Session::Machine::start() {
   swarm.rarely = options_.rarely;
   swarm_.emplace(std::move(swarm), doors_.clock.now());
 
-  const std::uint64_t mean_bytes = encoded_bytes(codec_of_mean(run.codec), geometry_);
-  const std::uint64_t segment_bytes = encoded_bytes(codec_of_mean(run.codec), geometry_.segment_length);
-  Fetch::Options fetch{run_, {state_->bytes(), options_.chunk_bytes}, {mean_bytes, segment_bytes}};
-  fetch.rarely = options_.rarely;
-  fetch_.emplace(std::move(fetch));
-
   Event started{doors_.clock.now(), Phase::start, 0};
   started.why = address_;
   started.digest = to_string(run_);
@@ -134,13 +146,10 @@ Result<std::string> Session::Machine::start() {
 }
 
 void Session::Machine::begin_history() {
-  compute<Digest>(
-      {Wait::Kind::initialising}, 0, [](TrainState& state) { return state.initialise(); },
-      [this](Digest parameters, Duration) {
-        Record nothing;
-        if (!tip_) tip_ = Tip{nothing, parameters};
-        swarm_->fresh(doors_.clock.now(), parameters);
-      });
+  worker_.initialise([this](const Digest& parameters) {
+    replica_.begin(parameters);
+    swarm_->fresh(doors_.clock.now(), parameters);
+  });
 }
 
 // ---- network
@@ -209,13 +218,14 @@ void Session::Machine::link_is_gone(PeerId peer, const std::string& why) {
 }
 
 void Session::Machine::forget_link(PeerId peer) {
-  donor_.on_close(peer);
+  replica_.on_close(peer);
   averager_.on_close(peer, swarm_->head() && is_member(swarm_->head()->members, peer));
 }
 
 PeerSearch::Situation Session::Machine::situation() const {
   const Roster& roster = swarm_->roster();
-  return {swarm_->standing(), !roster.open_peers().empty(), !roster.following().empty(), restoring_};
+  return {swarm_->standing(), !roster.open_peers().empty(), !roster.following().empty(),
+          worker_.is_taking_over()};
 }
 
 void Session::Machine::on_refused(const std::string& address, const std::string& why) {
@@ -274,22 +284,9 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
     if (refused) refuse_bulk(*refused);
   } else if (const auto* tally = std::get_if<Tally>(&message)) {
     if (averager_.on_tally(now, from, *tally, swarm_->round_trip(from))) doors_.network.pull(from);
-  } else if (const auto* ask = std::get_if<ObjectAsk>(&message)) {
-    const bool here = tip_ && !catching_up_ && swarm_->head();
-    donor_.on_ask(from, *ask, here ? &tip_->record : nullptr);
-  } else if (const auto* chunk_ask = std::get_if<ChunkAsk>(&message)) {
-    donor_.on_chunk_ask(from, *chunk_ask);
-  } else if (std::holds_alternative<SyncDone>(message)) {
-    donor_.on_done(from);
-  } else if (auto* offer = std::get_if<ObjectOffer>(&message)) {
-    fetch_->on_offer(now, from, std::move(*offer));
-  } else if (const auto* gone = std::get_if<ObjectGone>(&message)) {
-    fetch_->on_gone(now, from, *gone);
-  } else if (auto* chunk = std::get_if<Chunk>(&message)) {
-    fetch_->on_chunk(now, from, std::move(*chunk));
   } else if (std::holds_alternative<Padding>(message)) {
     averager_.on_padding(now, from);
-  } else {
+  } else if (!replica_.on_message(now, from, message)) {
     swarm_->on_message(now, from, message);
   }
   pump();
@@ -298,12 +295,8 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
 std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
   std::optional<Message> message = averager_.next_segment(to);
   report_probe();
-  if (!message && averaging_has_the_lines()) {
-    chunks_wait_ = true;
-  } else if (!message) {
-    message = donor_.next_bulk(to);
-  }
   const Instant now = doors_.clock.now();
+  if (!message) message = replica_.next_chunk(to, now < averager_.has_lines_until());
   if (!message) message = averager_.next_padding(now, to);
   if (!message) return std::nullopt;
   averager_.handed(now, to);
@@ -323,16 +316,12 @@ void Session::Machine::pump() {
     }
   }
   open_round();
-  poll_fetch();
+  catch_up_further();
   serve_images();
   let_chunks_go();
   start_work();
   report_averaging();
-  if (!told_sources_done_ && swarm_->standing() == Standing::member) {
-    fetch_->finish();
-    told_sources_done_ = true;
-  }
-  if (swarm_->standing() == Standing::member) ground_.hold();
+  if (swarm_->standing() == Standing::member) replica_.joined();
   finish_when_done();
   flush();
   arm();
@@ -344,16 +333,15 @@ void Session::Machine::flush() {
     for (const Envelope& envelope : messages) doors_.network.send(envelope.to, encode(envelope.message));
   };
   send_all(swarm_->take_messages());
-  send_all(donor_.take_messages());
-  send_all(fetch_->take_messages());
+  send_all(replica_.take_messages());
   for (PeerId peer : averager_.take_wakeups()) doors_.network.pull(peer);
-  for (PeerId peer : donor_.take_wakeups()) doors_.network.pull(peer);
+  for (PeerId peer : replica_.take_wakeups()) doors_.network.pull(peer);
 }
 
 void Session::Machine::arm() {
   const Instant now = doors_.clock.now();
-  Instant next = std::min(swarm_->next_step(), fetch_->next_step());
-  if (chunks_wait_) next = std::min(next, averager_.has_lines_until());
+  Instant next = std::min(swarm_->next_step(), replica_.next_step());
+  if (replica_.holds_chunks()) next = std::min(next, averager_.has_lines_until());
   next = std::min(next, averager_.next_step(now));
   alarm_.set_by(std::clamp(next, now, now + kTimer));
 }
@@ -363,7 +351,7 @@ void Session::Machine::on_timer() {
   const Instant now = doors_.clock.now();
   swarm_->measured(averager_.line());
   swarm_->step(now);
-  fetch_->step(now);
+  replica_.step(now);
   for (const PeerId target : averager_.step(now)) doors_.network.pull(target);
   report_probe();
   complain();
@@ -432,7 +420,7 @@ void Session::Machine::refuse(Cause cause, std::optional<PeerId> peer, std::stri
 }
 
 std::uint64_t Session::Machine::held_bytes() const {
-  return averager_.held_bytes() + donor_.held_bytes() + fetch_->held_bytes() + swarm_->held_bytes();
+  return averager_.held_bytes() + replica_.held_bytes() + swarm_->held_bytes();
 }
 
 std::vector<Member> Session::Machine::members() const {

@@ -8,6 +8,7 @@
 #include "base/ids.h"
 #include "base/rarely.h"
 #include "swarm/wait.h"
+#include "train/learner.h"
 #include "train/run.h"
 #include "train/trainer.h"
 #include "wire/record.h"
@@ -87,7 +88,10 @@ class SessionObserver {
 /// bring it events; everything on the loop thread; the trainer is called on the compute executor alone.
 class Session {
  public:
+  /// With the engine's own learner (train/engine_learner.h).
   Session(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer = nullptr);
+  Session(Doors doors, SessionOptions options, std::unique_ptr<Learner> learner,
+          SessionObserver* observer = nullptr);
   ~Session();
 
   /// Listens and joins or starts the run. An error (address in use, unreadable checkpoint folder) leaves

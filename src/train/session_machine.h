@@ -13,26 +13,27 @@
 
 #include "average/averager.h"
 #include "swarm/swarm.h"
-#include "sync/checkpoint.h"
-#include "sync/donor.h"
-#include "sync/fetch.h"
-#include "sync/ground.h"
+#include "sync/replica.h"
 #include "train/alarm.h"
+#include "train/checkpoints.h"
 #include "train/counted_time.h"
 #include "train/departure.h"
 #include "train/peer_search.h"
 #include "train/session.h"
-#include "train/state.h"
 #include "train/waits.h"
+#include "train/worker.h"
 
 namespace tw {
 
-/// What a session is made of: the step machines (swarm, reduction, donor, fetch), the train state, and the
-/// doors. session.cc: beginning, network, time. session_rounds.cc: work, averaging, updates. session_sync.cc:
-/// taking and giving state, checkpoints. session_waits.cc: what it waits for.
+/// The router of a session: it brings messages, time and finished jobs to the objects that the session is
+/// made of, and what they decide to the doors and to each other. Each has one subject: Swarm (who decides
+/// what), Averager, Replica (the state, from others and for others), Worker (the queue to the learner),
+/// Checkpoints, PeerSearch, Departure, Waits. session.cc: beginning, network, time. session_rounds.cc: work,
+/// averaging, updates. session_sync.cc: the way to the head of the history. session_waits.cc: what it waits
+/// for.
 class Session::Machine final : public NetworkEvents {
  public:
-  Machine(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer);
+  Machine(Doors doors, SessionOptions options, std::unique_ptr<Learner> learner, SessionObserver* observer);
 
   Result<std::string> start();
   void leave();
@@ -51,12 +52,6 @@ class Session::Machine final : public NetworkEvents {
 
  private:
   using Numbers = std::vector<std::pair<std::string, double>>;
-
-  /// A record, and the digest of the parameters after it.
-  struct Tip {
-    Record record;
-    Digest parameters;
-  };
 
   // ---- session.cc
   void begin_history();
@@ -105,96 +100,49 @@ class Session::Machine final : public NetworkEvents {
   void complain();
   void on_update(const Record& record, const Digest& parameters, Duration took);
   void after_update(const Record& record);
+  void on_evaluation(const Record& record, const Evaluation& evaluation, Duration took);
   void finish_when_done();
   double own_samples(const Record& record) const;
 
   // ---- session_sync.cc
   void leave_round();
-  bool has_history() const;
-  void begin_catch_up();
-  void poll_fetch();
-  void want_state_again();
+  void catch_up_further();
   void restore(StateImage image, const std::string& from, Numbers parts);
   void replay(FetchedMean mean);
-  void go_on_from(Tip tip);
-  Wait freezing(const Record& record) const;
+  void go_on_from(const Replica::Tip& tip);
   void serve_images();
   bool averaging_has_the_lines() const;
   void let_chunks_go();
-  void freeze_beside_work();
   void save_checkpoint(const Record& record);
   void consider_the_past();
-  void load_checkpoint();
+  void found_checkpoints(Checkpoints::Loaded& loaded);
   void take_checkpoint(LoadedCheckpoint loaded);
   void wait_for_others(std::string found);
   void resume(StateImage checkpoint);
   void begin_anew_from_tip();
   void go_on_from_tip();
   std::vector<PeerId> sources() const;
-
-  /// Runs on the compute thread with the train state, then `done` on the loop thread, unless the session is
-  /// gone. what: for whoever asks meanwhile what this peer does.
-  template <class R>
-  void compute(Wait what, double weight, std::function<R(TrainState&)> run,
-               std::function<void(R, Duration)> done) {
-    const auto result = std::make_shared<std::optional<R>>();  // owners: both halves of the job
-    waits_.compute().submitted(doors_.clock.now(), std::move(what));
-    doors_.compute.submit(
-        {[state = state_, meter = waits_.compute().meter(), run = std::move(run), result] {
-           meter->begin(0);
-           result->emplace(run(*state));
-         },
-         [this, alive = std::weak_ptr<int>(alive_), result, done = std::move(done)](Duration took) {
-           if (alive.expired()) return;
-           waits_.compute().finished(doors_.clock.now(), took);
-           done(std::move(**result), took);
-           pump();
-         },
-         weight});
-  }
+  Replica::Others others() const;
 
   CountedTime time_;
   StampedEvents events_;
   Doors doors_;  ///< with time_ and events_
   SessionOptions options_;
   SessionObserver* observer_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owners: this; callbacks hold it weakly
-  std::shared_ptr<TrainState> state_;                      // owners: this and the job that runs
+  Waits waits_;
+  Worker worker_;
   Geometry geometry_;
   Digest run_;
   std::string address_;
   std::optional<Swarm> swarm_;
-  std::optional<Tip> tip_;  // the newest state here; parameters are empty while its update is computed
 
-  // the round under way
-  Round round_ = 0;  // 0: none
   Averager averager_;
-  bool computing_ = false;
-  double loss_sum_ = 0;
-  std::uint64_t loss_samples_ = 0;
-  double samples_per_s_ = 0;
-  Instant began_at_{};
-  Instant worked_until_{};  // the last own microbatch of the round was done
-
-  // sync
-  Donor donor_;
-  std::optional<Fetch> fetch_;
-  bool chunks_wait_ = false;
-  bool freezing_ = false;
-  bool catching_up_ = false;
-  bool restoring_ = false;
-  bool tip_is_restored_ = false;  // while catching up: the state here is just that of tip_
-  bool wants_other_state_ = false;
-  bool told_sources_done_ = true;
-  int updates_under_way_ = 0;
-  Instant caught_up_since_{};
-  Ground ground_;
-  std::shared_ptr<CheckpointStore> checkpoints_;  // owners: this and the disk job under way
-
-  // time and end
+  Replica replica_;
+  Checkpoints checkpoints_;
+  Round round_ = 0;     ///< under way; 0: none
+  Instant began_at_{};  ///< the work for it
   Alarm alarm_{doors_.clock, [this] { on_timer(); }};
   PeerSearch search_;
-  Waits waits_;
   Departure departure_;
 };
 

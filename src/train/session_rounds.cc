@@ -20,17 +20,15 @@ constexpr std::size_t kMostBallotsBeyondCap = 3;
 
 void Session::Machine::open_round() {
   const std::optional<Record>& head = swarm_->head();
-  if (catching_up_ || !head || head->last || round_ == head->round + 1) return;
+  if (replica_.is_catching_up() || !head || head->last || round_ == head->round + 1) return;
   round_ = head->round + 1;
-  if (tip_ && tip_->record.run != run_) {  // the history has begun
-    tip_->record = *head;
-    if (observer_ != nullptr) observer_->on_commit(*head);
-    if (observer_ != nullptr) observer_->on_applied(*head, tip_->parameters, false);
+  if (replica_.found(*head) && observer_ != nullptr) {
+    observer_->on_commit(*head);
+    observer_->on_applied(*head, replica_.tip()->parameters, false);
   }
-  loss_sum_ = 0;
-  loss_samples_ = 0;
+  worker_.open(round_);
   began_at_ = doors_.clock.now();
-  if (tip_ && updates_under_way_ == 0) emit(Phase::accumulate, round_);
+  if (replica_.tip() && worker_.updates_under_way() == 0) emit(Phase::accumulate, round_);
   const std::vector<Averager::Refused> refused = averager_.open(began_at_, step());
   report_probe();
   for (const Averager::Refused& one : refused) refuse_bulk(one);
@@ -40,36 +38,22 @@ void Session::Machine::open_round() {
 // -----------------------------------------------------------------------------------------------------
 
 void Session::Machine::start_work() {
-  if (computing_ || catching_up_ || round_ == 0) return;
+  if (worker_.is_computing() || replica_.is_catching_up() || round_ == 0) return;
   const std::optional<WorkItem> item = swarm_->begin_work(doors_.clock.now());
   if (!item) return;
   begin_to_probe();
-  computing_ = true;
-  GradientSlot& slot = state_->slot(item->slot);
-  const double samples = static_cast<double>(item->samples.count());
-  compute<double>(
-      {.kind = Wait::Kind::computing, .round = item->round, .done = loss_samples_}, samples,
-      [item, &slot](TrainState& state) { return state.accumulate(item->round, slot, item->samples); },
-      [this, item, samples](double loss, Duration took) {
-        computing_ = false;
-        const double speed = samples / std::max(1e-9, to_seconds(took));
-        samples_per_s_ = samples_per_s_ == 0 ? speed : samples_per_s_ + (speed - samples_per_s_) / 4;
-        if (item->round == round_) {
-          worked_until_ = doors_.clock.now();
-          loss_sum_ += loss;
-          loss_samples_ += static_cast<std::uint64_t>(samples);
-        }
-        swarm_->finish_work(doors_.clock.now(), *item, samples_per_s_);
-        contribute_what_is_done();
-      });
+  worker_.work(*item, [this, item] {
+    swarm_->finish_work(doors_.clock.now(), *item, worker_.samples_per_s());
+    contribute_what_is_done();
+  });
 }
 
 void Session::Machine::contribute_what_is_done() {
   for (const Contribution& due : averager_.due(step())) {
     if (!swarm_->has_done_just(due.slot, due.microbatches)) continue;
     swarm_->close_slot(due.slot);
-    const auto& sum = state_->slot(due.slot).sum;
-    averager_.contribute(step(), due, {*sum, sum}, state_->carried(due.slot));
+    const SlotValues values = worker_.contribution(due.slot);
+    averager_.contribute(step(), due, values.sum, values.residual);
   }
 }
 
@@ -166,7 +150,8 @@ void Session::Machine::act(const Committed& committed) {
   const double own = own_samples(record);
   // The call comes while the last microbatches are under way: until they are done it is calculation.
   const Instant called_at = averager_.called_at(step());
-  const Instant averaging_since = std::max({called_at == kNever ? now : called_at, worked_until_, began_at_});
+  const Instant averaging_since =
+      std::max({called_at == kNever ? now : called_at, worker_.done().until, began_at_});
   std::vector<std::pair<std::string, double>> numbers = {
       {"samples", own},
       {"samples_total", static_cast<double>(record.samples_total())},
@@ -175,7 +160,8 @@ void Session::Machine::act(const Committed& committed) {
       {"calc_s", to_seconds(averaging_since - began_at_)},
       {"comm_s", to_seconds(now - averaging_since)}};
   if (record.last) numbers.emplace_back("last", 1);
-  if (loss_samples_ > 0) numbers.emplace_back("loss", loss_sum_ / static_cast<double>(loss_samples_));
+  if (const Worker::Done& done = worker_.done(); done.samples > 0)
+    numbers.emplace_back("loss", done.loss_sum / static_cast<double>(done.samples));
   Event event{now, Phase::commit, record.round};
   event.why = record.minority ? "without a majority" : "";
   event.numbers = std::move(numbers);
@@ -183,24 +169,17 @@ void Session::Machine::act(const Committed& committed) {
   doors_.events.emit(event);
   if (observer_ != nullptr) observer_->on_commit(record);
 
-  const Averager::Mean mean = averager_.finish(step(), record.contributors);
-  donor_.keep_mean(record, mean.segments);
+  Averager::Mean mean = averager_.finish(step(), record.contributors);
   swarm_->measured(averager_.line());
-  tip_ = Tip{record, {}};
-  ++updates_under_way_;
-  compute<Digest>(
-      {.kind = Wait::Kind::applying, .round = record.round}, 0,
-      [mean, round = record.round, geometry = geometry_](TrainState& state) {
-        state.keep_losses(round, geometry, mean.own);
-        return state.apply(round, geometry, mean.segments);
-      },
-      [this, record](Digest parameters, Duration took) { on_update(record, parameters, took); });
+  replica_.commit(record, mean.segments);
+  worker_.apply(
+      {record, std::move(mean.segments), std::move(mean.own)},
+      [this, record](const Digest& parameters, Duration took) { on_update(record, parameters, took); });
   after_update(record);
 }
 
 void Session::Machine::on_update(const Record& record, const Digest& parameters, Duration took) {
-  --updates_under_way_;
-  if (tip_ && tip_->record.round == record.round) tip_->parameters = parameters;
+  replica_.applied(record.round, parameters);
   Event event{doors_.clock.now(), Phase::apply, record.round};
   event.numbers = {{"took_s", to_seconds(took)}};
   event.digest = to_string(parameters);
@@ -212,7 +191,8 @@ void Session::Machine::on_update(const Record& record, const Digest& parameters,
     began_at_ = doors_.clock.now();
     emit(Phase::accumulate, round_);
   }
-  if (catching_up_ && updates_under_way_ == 0 && !restoring_) begin_catch_up();
+  if (replica_.state() == Replica::State::settling && worker_.updates_under_way() == 0)
+    replica_.settled(doors_.clock.now(), others());
   finish_when_done();
 }
 
@@ -224,29 +204,28 @@ void Session::Machine::after_update(const Record& record) {
   if (first && (due || record.last)) {
     if (record.last) departure_.begin_last_job();
     swarm_->set_busy(doors_.clock.now(), true);  // the others do this peer's part meanwhile
-    compute<Evaluation>(
-        {.kind = Wait::Kind::evaluating, .round = record.round}, 0,
-        [meter = waits_.compute().meter()](TrainState& state) { return state.evaluate(*meter); },
-        [this, record](const Evaluation& evaluation, Duration took) {
-          swarm_->set_busy(doors_.clock.now(), false);
-          std::vector<std::pair<std::string, double>> numbers = {{"loss", evaluation.loss},
-                                                                 {"took_s", to_seconds(took)}};
-          if (evaluation.accuracy) numbers.emplace_back("accuracy", *evaluation.accuracy);
-          const bool had_data = evaluation.accuracy || std::isfinite(evaluation.loss);
-          if (had_data) emit(Phase::evaluate, record.round, {}, std::move(numbers));
-          const std::optional<double> goal = options_.run.evaluation.stop_accuracy;
-          if (goal && evaluation.accuracy && *evaluation.accuracy >= *goal) swarm_->end_run();
-          if (record.last) departure_.finish_last_job();
-          finish_when_done();
-        });
+    worker_.evaluate(record.round, [this, record](const Evaluation& evaluation, Duration took) {
+      on_evaluation(record, evaluation, took);
+    });
   }
-  const bool save = checkpoints_ &&
-                    ((run.checkpoint.every != 0 && record.round % run.checkpoint.every == 0) || record.last);
-  if (save) save_checkpoint(record);
+  if (checkpoints_.is_due(record)) save_checkpoint(record);
+}
+
+void Session::Machine::on_evaluation(const Record& record, const Evaluation& evaluation, Duration took) {
+  swarm_->set_busy(doors_.clock.now(), false);
+  Numbers numbers = {{"loss", evaluation.loss}, {"took_s", to_seconds(took)}};
+  if (evaluation.accuracy) numbers.emplace_back("accuracy", *evaluation.accuracy);
+  const bool had_data = evaluation.accuracy || std::isfinite(evaluation.loss);
+  if (had_data) emit(Phase::evaluate, record.round, {}, std::move(numbers));
+  const std::optional<double> goal = options_.run.evaluation.stop_accuracy;
+  if (goal && evaluation.accuracy && *evaluation.accuracy >= *goal) swarm_->end_run();
+  if (record.last) departure_.finish_last_job();
+  finish_when_done();
 }
 
 void Session::Machine::finish_when_done() {
-  if (!departure_.at_the_end() || departure_.has_last_jobs() || updates_under_way_ > 0 || catching_up_)
+  if (!departure_.at_the_end() || departure_.has_last_jobs() || worker_.updates_under_way() > 0 ||
+      replica_.is_catching_up())
     return;
   // A member that missed the last decision can get it from nobody once all have gone.
   if (departure_.linger(doors_.clock.now(), !swarm_->not_at_the_end().empty()))

@@ -5,20 +5,13 @@
 #include "train/session_machine.h"
 
 namespace tw {
-namespace {
-
-/// A peer that lags by more rounds takes the state instead of their means.
-constexpr Round kReplayAtMost = 8;
-/// It lost ground so often though the others waited for it: it would load their lines for ever.
-constexpr std::uint32_t kLostForGood = 100;
-
-}  // namespace
-
 std::vector<PeerId> Session::Machine::sources() const {
   std::vector<PeerId> peers;
   for (const auto& [peer, incarnation] : swarm_->roster().following()) peers.push_back(peer);
   return peers;
 }
+
+Replica::Others Session::Machine::others() const { return {sources(), swarm_->best_told()}; }
 
 // ---- taking
 // ---------------------------------------------------------------------------------------------------
@@ -28,12 +21,8 @@ void Session::Machine::act(const CatchUp& catch_up) {
   leave_round();
   ReturnWait& returning = search_.return_wait();
   if (returning.stage() == ReturnWait::Stage::waiting) returning.end();
-  catching_up_ = true;
-  tip_is_restored_ = wants_other_state_ = false;
-  caught_up_since_ = doors_.clock.now();
   departure_.catch_up();
-  ground_.step_back();
-  if (updates_under_way_ == 0) begin_catch_up();
+  replica_.catch_up(doors_.clock.now(), worker_.updates_under_way() == 0, others());
 }
 
 // What was averaged of it belongs to a history that this peer does not go on with.
@@ -42,182 +31,87 @@ void Session::Machine::leave_round() {
   round_ = 0;
 }
 
-bool Session::Machine::has_history() const { return tip_ && tip_->record.run == run_; }
-
-void Session::Machine::begin_catch_up() {
-  const Round newest = swarm_->best_told().round;
-  told_sources_done_ = false;
-  if (has_history()) fetch_->keep_to(tip_->record);
-  // The offers show the history: those of another one are none, and then the state is taken.
-  const bool near =
-      has_history() && newest > tip_->record.round && newest - tip_->record.round <= kReplayAtMost;
-  if (near && !rarely(options_.rarely, "session.full_state")) {
-    fetch_->want_mean(doors_.clock.now(), tip_->record, sources());
-  } else {
-    fetch_->want_state(doors_.clock.now(), sources());
-  }
-}
-
-void Session::Machine::poll_fetch() {
-  for (const BadSource& refusal : fetch_->take_refusals()) {
+void Session::Machine::catch_up_further() {
+  for (const BadSource& refusal : replica_.take_refusals()) {
     refuse(Cause::message, refusal.peer, refusal.why);
   }
-  if (!catching_up_) return;
-  fetch_->set_sources(doors_.clock.now(), sources());
-  const Instant offered_at = fetch_->progress().since;
-  if (std::optional<StateImage> image = fetch_->take_state()) {
-    restore(std::move(*image), "other peers",
-            {{"offer_s", to_seconds(offered_at - caught_up_since_)},
-             {"transfer_s", to_seconds(doors_.clock.now() - offered_at)}});
-  } else if (std::optional<FetchedMean> mean = fetch_->take_mean()) {
-    replay(std::move(*mean));
-  } else if (fetch_->gone()) {
-    ground_.start_over(has_history() ? tip_->record.round : 0);
-    want_state_again();
-  } else if (wants_other_state_ && fetch_->progress().total == 0 &&
-             !goes_before(swarm_->best_told(), rank_of(tip_->record))) {
-    fetch_->stop();
-    go_on_from(*tip_);
+  if (!replica_.is_catching_up()) return;
+  const Instant now = doors_.clock.now();
+  Replica::Next next = replica_.next(now, others());
+  if (auto* taken = std::get_if<Replica::TakeState>(&next)) {
+    restore(std::move(taken->image), "other peers",
+            {{"offer_s", to_seconds(taken->offer)}, {"transfer_s", to_seconds(taken->transfer)}});
+  } else if (auto* missed = std::get_if<Replica::TakeMean>(&next)) {
+    replay(std::move(missed->mean));
+  } else if (std::holds_alternative<Replica::GoOn>(next)) {
+    go_on_from(*replica_.tip());
   }
-  swarm_->catching_up(doors_.clock.now(), {ground_.lost(), fetch_->pieces()});
-  if (ground_.lost() < kLostForGood) return;
-  end("this peer's line is too slow for the run: " + std::to_string(kLostForGood) +
+  swarm_->catching_up(now, replica_.progress_of_catching_up());
+  if (!replica_.is_too_slow()) return;
+  end("this peer's line is too slow for the run: " + std::to_string(Replica::kLostForGood) +
           " times the others went on faster than what they decided came here",
       true);
 }
 
-// What was told of a better history may have no source any more: the state that was just restored is offered
-// then, and brings nothing.
-void Session::Machine::want_state_again() {
-  wants_other_state_ = tip_is_restored_;
-  if (!wants_other_state_) return fetch_->want_state(doors_.clock.now(), sources());
-  fetch_->want_other_state(doors_.clock.now(), tip_->record, sources());
-}
-
 void Session::Machine::restore(StateImage image, const std::string& from, Numbers parts) {
-  restoring_ = true;
-  tip_is_restored_ = wants_other_state_ = false;
-  const auto shared = std::make_shared<const StateImage>(std::move(image));  // owners: both halves of the job
-  compute<Result<Digest>>(
-      {.kind = Wait::Kind::restoring, .round = shared->record.round, .total = shared->bytes()}, 0,
-      [shared](TrainState& state) { return state.restore(*shared); },
-      [this, shared, from, parts = std::move(parts)](const Result<Digest>& parameters, Duration) {
-        restoring_ = false;
-        if (!parameters.ok()) {
-          emit(Phase::refuse, shared->record.round, parameters.error().message);
-          if (search_.return_wait().stage() == ReturnWait::Stage::resuming)
-            return end(parameters.error().message, true);
-          fetch_->want_state(doors_.clock.now(), sources());
-          return;
-        }
-        Event event{doors_.clock.now(), Phase::restore, shared->record.round};
-        event.why = "from " + from;
-        event.digest = to_string(parameters.value());
-        event.numbers = {{"bytes", static_cast<double>(shared->bytes())},
-                         {"took_s", to_seconds(doors_.clock.now() - caught_up_since_)}};
-        event.numbers.insert(event.numbers.end(), parts.begin(), parts.end());
-        doors_.events.emit(event);
-        if (observer_ != nullptr) observer_->on_applied(shared->record, parameters.value(), true);
-        go_on_from({shared->record, parameters.value()});
-      });
+  const auto shared =
+      std::make_shared<const StateImage>(std::move(image));  // owners: the job, and its `done`
+  worker_.restore(shared, [this, shared, from, parts = std::move(parts)](const Result<Digest>& parameters) {
+    if (!parameters.ok()) {
+      emit(Phase::refuse, shared->record.round, parameters.error().message);
+      if (search_.return_wait().stage() == ReturnWait::Stage::resuming)
+        return end(parameters.error().message, true);
+      return replica_.take_again(doors_.clock.now(), others());
+    }
+    Event event{doors_.clock.now(), Phase::restore, shared->record.round};
+    event.why = "from " + from;
+    event.digest = to_string(parameters.value());
+    event.numbers = {{"bytes", static_cast<double>(shared->bytes())},
+                     {"took_s", to_seconds(doors_.clock.now() - replica_.since())}};
+    event.numbers.insert(event.numbers.end(), parts.begin(), parts.end());
+    doors_.events.emit(event);
+    if (observer_ != nullptr) observer_->on_applied(shared->record, parameters.value(), true);
+    go_on_from({shared->record, parameters.value()});
+  });
 }
 
 void Session::Machine::replay(FetchedMean mean) {
-  restoring_ = true;
-  tip_is_restored_ = wants_other_state_ = false;
-  const auto shared = std::make_shared<const FetchedMean>(std::move(mean));  // owners: both halves of the job
-  compute<Result<Digest>>(
-      {.kind = Wait::Kind::applying, .round = shared->record.round}, 0,
-      [shared, geometry = geometry_](TrainState& state) {
-        return state.apply_missed(shared->record, geometry, shared->segments);
-      },
-      [this, shared](const Result<Digest>& parameters, Duration) {
-        restoring_ = false;
-        if (!parameters.ok()) {
-          emit(Phase::refuse, shared->record.round, parameters.error().message);
-          fetch_->want_state(doors_.clock.now(), sources());
-          return;
-        }
-        Event event{doors_.clock.now(), Phase::apply, shared->record.round};
-        event.digest = to_string(parameters.value());
-        doors_.events.emit(event);
-        if (observer_ != nullptr) observer_->on_applied(shared->record, parameters.value(), false);
-        go_on_from({shared->record, parameters.value()});
-      });
+  worker_.replay({.record = mean.record, .mean = std::move(mean.segments), .missed = true},
+                 [this, record = mean.record](const Result<Digest>& parameters) {
+                   if (!parameters.ok()) {
+                     emit(Phase::refuse, record.round, parameters.error().message);
+                     return replica_.take_again(doors_.clock.now(), others());
+                   }
+                   Event event{doors_.clock.now(), Phase::apply, record.round};
+                   event.digest = to_string(parameters.value());
+                   doors_.events.emit(event);
+                   if (observer_ != nullptr) observer_->on_applied(record, parameters.value(), false);
+                   go_on_from({record, parameters.value()});
+                 });
 }
 
-void Session::Machine::go_on_from(Tip tip) {
+void Session::Machine::go_on_from(const Replica::Tip& tip) {
   if (search_.return_wait().stage() == ReturnWait::Stage::resuming) {
     search_.return_wait().end();
     if (swarm_->standing() == Standing::syncing) return;  // others were found meanwhile: theirs will be here
   }
-  tip_ = std::move(tip);
-  tip_is_restored_ = true;
-  wants_other_state_ = false;
-  const Record& record = tip_->record;
-  fetch_->keep_to(record);
-  if (const Rank best = swarm_->best_told(); goes_before(best, rank_of(record))) {
-    ground_.come_to(record.round, best.round);
-    fetch_->want_mean(doors_.clock.now(), record, sources());
-    return;
-  }
-  catching_up_ = false;
-  ground_.stand_at_head();
-  if (!finished()) departure_.stand_at(record.last);
-  swarm_->begin(doors_.clock.now(), record, tip_->parameters);
+  const Instant now = doors_.clock.now();
+  if (!replica_.come_to(now, tip, others())) return;
+  if (!finished()) departure_.stand_at(tip.record.last);
+  swarm_->begin(now, tip.record, tip.parameters);
 }
 
 // ---- giving
 // ---------------------------------------------------------------------------------------------------
 
-Wait Session::Machine::freezing(const Record& record) const {
-  return {.kind = Wait::Kind::freezing, .round = record.round, .total = state_->bytes()};
-}
-
 void Session::Machine::serve_images() {
-  if (!donor_.wants_image() || freezing_ || catching_up_ || !tip_ || !swarm_->head()) return;
-  freezing_ = true;
-  const bool stands_still = updates_under_way_ == 0 && !restoring_;
-  if (stands_still && waits_.disk().current().kind == Wait::Kind::nothing) return freeze_beside_work();
-  // owners: donor, until nobody follows any more, and whoever is served from it
-  using Shared = std::shared_ptr<const StateImage>;
-  compute<Shared>(
-      freezing(tip_->record), 0,
-      // owners: donor and its followers
-      [record = tip_->record, bytes = options_.chunk_bytes](TrainState& state) {
-        return std::make_shared<const StateImage>(state.freeze(record, bytes));  // owners: as above
-      },
-      [this](const Shared& image, Duration) {
-        freezing_ = false;
-        if (!catching_up_) donor_.give(image);
-      });
-}
-
-// A microbatch or an evaluation may be under way for long: the joiner does not wait for it.
-void Session::Machine::freeze_beside_work() {
-  const auto image = std::make_shared<std::optional<StateImage>>();  // owners: both halves of the job
-  waits_.disk().submitted(doors_.clock.now(), freezing(tip_->record));
-  doors_.disk.submit(
-      {[state = state_, record = tip_->record, bytes = options_.chunk_bytes, version = state_->version(),
-        image] { *image = state->freeze(record, bytes, version); },
-       [this, alive = std::weak_ptr<int>(alive_), image](Duration took) {
-         if (alive.expired()) return;
-         waits_.disk().finished(doors_.clock.now(), took);
-         freezing_ = false;
-         // owners: as above
-         if (*image && !catching_up_) donor_.give(std::make_shared<const StateImage>(*std::move(*image)));
-         pump();
-       }});
-}
-
-bool Session::Machine::averaging_has_the_lines() const {
-  return doors_.clock.now() < averager_.has_lines_until();
+  const std::optional<Record> wanted = replica_.wants_image();
+  if (!wanted) return;
+  worker_.freeze_soon(*wanted, [this](const Learner::Image& image) { replica_.give(image); });
 }
 
 void Session::Machine::let_chunks_go() {
-  if (!chunks_wait_ || averaging_has_the_lines()) return;
-  chunks_wait_ = false;
-  donor_.wake_followers();
+  if (replica_.holds_chunks() && doors_.clock.now() >= averager_.has_lines_until()) replica_.let_chunks_go();
 }
 
 // ---- checkpoints
@@ -225,62 +119,41 @@ void Session::Machine::let_chunks_go() {
 
 void Session::Machine::save_checkpoint(const Record& record) {
   if (record.last) departure_.begin_last_job();
-  using Shared = std::shared_ptr<const StateImage>;  // owners: both halves of the disk job
-  compute<Shared>(
-      freezing(record), 0,
-      [record, bytes = options_.chunk_bytes](TrainState& state) {
-        return std::make_shared<const StateImage>(
-            state.freeze(record, bytes));  // owners: both halves of the disk job
-      },
-      [this, record](const Shared& image, Duration) {
-        const auto saved = std::make_shared<std::optional<Status>>();  // owners: both halves of the disk job
-        waits_.disk().submitted(doors_.clock.now(),
-                                {.kind = Wait::Kind::saving, .round = record.round, .total = image->bytes()});
-        doors_.disk.submit({[store = checkpoints_, image, saved] { saved->emplace(store->save(*image)); },
-                            [this, alive = std::weak_ptr<int>(alive_), record, saved](Duration took) {
-                              if (alive.expired()) return;
-                              waits_.disk().finished(doors_.clock.now(), took);
-                              const std::string why = (*saved)->ok() ? "" : (*saved)->error().message;
-                              emit(Phase::checkpoint, record.round, why, {{"took_s", to_seconds(took)}});
-                              if (record.last) departure_.finish_last_job();
-                              finish_when_done();
-                              pump();
-                            }});
-      });
+  worker_.freeze(record, [this, record](const Learner::Image& image) {
+    checkpoints_.save(image, [this, record](const Status& saved, Duration took) {
+      emit(Phase::checkpoint, record.round, saved.ok() ? "" : saved.error().message,
+           {{"took_s", to_seconds(took)}});
+      if (record.last) departure_.finish_last_job();
+      finish_when_done();
+    });
+  });
 }
 
 void Session::Machine::consider_the_past() {
   if (options_.past == Past::begun) {
     search_.return_wait().begin(doors_.clock.now(), options_.run.patience, options_.past_found);
   }
-  if (checkpoints_) return load_checkpoint();
+  if (checkpoints_.are_kept()) {
+    replica_.load();
+    return checkpoints_.load(run_, [this](Checkpoints::Loaded& loaded) { found_checkpoints(loaded); });
+  }
   wait_for_others({});
   begin_history();
 }
 
-void Session::Machine::load_checkpoint() {
-  using Loaded = Result<std::optional<LoadedCheckpoint>>;
-  const auto loaded = std::make_shared<std::optional<Loaded>>();  // owners: both halves of the disk job
-  waits_.disk().submitted(doors_.clock.now(), {.kind = Wait::Kind::loading});
-  doors_.disk.submit(
-      {[store = checkpoints_, run = run_, loaded] { loaded->emplace(store->load_newest(run)); },
-       [this, alive = std::weak_ptr<int>(alive_), loaded](Duration took) {
-         if (alive.expired()) return;
-         waits_.disk().finished(doors_.clock.now(), took);
-         if (finished()) return;
-         Loaded& result = **loaded;
-         if (!result.ok()) {
-           if (options_.past == Past::over) return end(result.error().message, true);
-           search_.return_wait().keep_trouble(result.error().message);
-           wait_for_others("its checkpoints are here");
-         } else if (result.value()) {
-           take_checkpoint(std::move(*result.value()));
-         } else {
-           wait_for_others({});
-           begin_history();
-         }
-         pump();
-       }});
+void Session::Machine::found_checkpoints(Checkpoints::Loaded& loaded) {
+  if (finished()) return;
+  replica_.loaded_nothing();
+  if (!loaded.ok()) {
+    if (options_.past == Past::over) return end(loaded.error().message, true);
+    search_.return_wait().keep_trouble(loaded.error().message);
+    wait_for_others("its checkpoints are here");
+  } else if (loaded.value()) {
+    take_checkpoint(std::move(*loaded.value()));
+  } else {
+    wait_for_others({});
+    begin_history();
+  }
 }
 
 void Session::Machine::take_checkpoint(LoadedCheckpoint loaded) {
@@ -311,32 +184,32 @@ void Session::Machine::resume(StateImage checkpoint) {
   checkpoint.record =
       restarted(checkpoint.record, {{options_.self, address_, options_.incarnation, options_.site}});
   search_.return_wait().resume();
-  catching_up_ = true;
-  caught_up_since_ = doors_.clock.now();
+  replica_.resume(doors_.clock.now());
   restore(std::move(checkpoint), "checkpoint", {});
 }
 
 // The state is here, and nobody is left who could decide what comes after it. It waits for the microbatch
 // under way, so that all of it is one step: no decision of the round that it leaves comes between.
 void Session::Machine::begin_anew_from_tip() {
-  const bool has_state = tip_ && !catching_up_ && updates_under_way_ == 0 && !computing_;
-  if (!has_state || goes_before(swarm_->best_told(), rank_of(tip_->record))) return;
+  const bool has_state = replica_.state() == Replica::State::current && worker_.updates_under_way() == 0;
+  if (!has_state || worker_.is_computing()) return;
+  if (goes_before(swarm_->best_told(), rank_of(replica_.tip()->record))) return;
   leave_round();
   // The round that it is in has the number of the first one of what begins: its sums are not wanted there.
-  state_->forget_sums();
+  worker_.forget_sums();
   go_on_from_tip();
 }
 
 void Session::Machine::go_on_from_tip() {
-  Tip anew{begun_anew(tip_->record, {{options_.self, address_, options_.incarnation, options_.site}}),
-           tip_->parameters};
+  const Member self{options_.self, address_, options_.incarnation, options_.site};
+  const Replica::Tip anew{begun_anew(replica_.tip()->record, {self}), replica_.tip()->parameters};
   Event event{doors_.clock.now(), Phase::restore, anew.record.round};
   event.why = "from its own state: no member of the run was reached for " +
               std::to_string(static_cast<int>(to_seconds(options_.run.patience))) + " s";
   event.digest = to_string(anew.parameters);
   doors_.events.emit(event);
   if (observer_ != nullptr) observer_->on_applied(anew.record, anew.parameters, true);
-  go_on_from(std::move(anew));
+  go_on_from(anew);
 }
 
 }  // namespace tw

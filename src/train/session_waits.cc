@@ -17,7 +17,7 @@ Wait Session::Machine::own_work() const {
 Wait Session::Machine::waiting() const {
   if (Wait others = search_.return_wait().waiting(doors_.clock.now()); others.kind != Wait::Kind::nothing)
     return others;
-  if (catching_up_) return wait_for_state();
+  if (replica_.is_catching_up()) return wait_for_state();
   const Wait own = own_work();
   const bool averages = averager_.plan(step()) != nullptr;
   const bool works = own.kind != Wait::Kind::nothing;
@@ -35,9 +35,9 @@ Wait Session::Machine::waiting() const {
 }
 
 Wait Session::Machine::wait_for_state() const {
-  if (restoring_ || updates_under_way_ > 0) return own_work();
-  const FetchProgress progress = fetch_->progress();
-  Wait wait{Wait::Kind::offers, fetch_->waiting_for()};
+  if (worker_.is_taking_over() || worker_.updates_under_way() > 0) return own_work();
+  const FetchProgress progress = replica_.progress();
+  Wait wait{Wait::Kind::offers, replica_.waiting_for()};
   if (progress.total > 0) {
     wait.kind = progress.kind == ObjectKind::state ? Wait::Kind::state : Wait::Kind::mean;
     wait.round = progress.round;

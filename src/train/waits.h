@@ -33,7 +33,7 @@ class OwnWork {
   /// How long jobs of this kind take, smoothed; 0 before one has ended.
   Duration usual(Wait::Kind kind) const;
 
-  /// To be begun anew by each job.
+  /// How far the job under way is, where it tells.
   const std::shared_ptr<WorkMeter>& meter() const { return meter_; }  // owners: this and the job that runs
 
  private:

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "base/rarely.h"
+#include "sync/donor.h"
+#include "sync/fetch.h"
+#include "sync/ground.h"
+#include "wire/rank.h"
+
+namespace tw {
+
+/// Which record the state of this peer stands at, how it comes to that of others, and what others get of it.
+/// A step machine: it says what is to be put in place or copied, and is told when that is done. It never sees
+/// a parameter. Loop thread only.
+class Replica {
+ public:
+  enum class State {
+    empty,      ///< no state is here
+    loading,    ///< a checkpoint is read
+    resuming,   ///< and put in place
+    settling,   ///< others are ahead: own updates come to an end before they are asked
+    fetching,   ///< a state, or a mean that was missed
+    restoring,  ///< a state that arrived is put in place
+    replaying,  ///< a mean that arrived is applied
+    current,    ///< at the head of the history, as far as is known here
+  };
+
+  struct Options {
+    Fetch::Options fetch;
+    Rarely rarely{};
+  };
+
+  /// A record, and the digest of the parameters after it: empty while its update is computed.
+  struct Tip {
+    Record record;
+    Digest parameters;
+  };
+
+  /// What is known of the others at the time of a call.
+  struct Others {
+    std::vector<PeerId> sources;  ///< they follow the history, and are linked
+    Rank best;                    ///< the history that goes before all others
+  };
+
+  explicit Replica(const Options& options);
+
+  State state() const { return state_; }
+
+  /// From the time when others are ahead, or a checkpoint is put in place, until it stands at the head.
+  bool is_catching_up() const { return state_ >= State::resuming && state_ <= State::replaying; }
+
+  /// The newest state here; none while it is empty.
+  const std::optional<Tip>& tip() const { return tip_; }
+
+  /// The tip belongs to a history that has begun.
+  bool has_history() const { return tip_ && tip_->record.run == options_.fetch.run; }
+
+  // ---- its own way
+
+  /// A checkpoint is read, if it has nothing else yet.
+  void load() { go_to(State::loading); }
+
+  /// There is none that is put in place now.
+  void loaded_nothing();
+
+  /// A checkpoint is put in place, until come_to().
+  void resume(Instant now);
+
+  /// The parameters from the seed are ready.
+  void begin(const Digest& parameters);
+
+  /// The history of a peer with the parameters from the seed has begun. False where it had before.
+  bool found(const Record& genesis);
+
+  /// A round is decided that this peer took part in; its mean, a segment each. Only while it is current.
+  void commit(const Record& record, const std::vector<Blob>& mean);
+
+  /// The update of this round is done.
+  void applied(Round round, const Digest& parameters);
+
+  // ---- the way to the others
+
+  /// Others are ahead. settled: no own update is under way.
+  void catch_up(Instant now, bool settled, const Others& others);
+
+  /// The last own update is done; only while it settles.
+  void settled(Instant now, const Others& others);
+
+  struct TakeState {
+    StateImage image;
+    Duration offer{};     ///< until it was offered
+    Duration transfer{};  ///< from then on
+  };
+
+  struct TakeMean {
+    FetchedMean mean;
+  };
+
+  /// The state here is the newest one: go on from it.
+  struct GoOn {};
+
+  using Next = std::variant<std::monostate, TakeState, TakeMean, GoOn>;
+
+  /// To be called whenever something came, while it catches up.
+  Next next(Instant now, const Others& others);
+
+  /// What was fetched cannot be used.
+  void take_again(Instant now, const Others& others);
+
+  /// The state after this record is here. True at the head of the history: go on from it. Otherwise means are
+  /// fetched.
+  bool come_to(Instant now, const Tip& tip, const Others& others);
+
+  /// This peer is a member: it needs nothing more of others. May be said again.
+  void joined();
+
+  /// It catches up since then.
+  Instant since() const { return since_; }
+
+  CatchingUp progress_of_catching_up() const { return {ground_.lost(), fetch_.pieces()}; }
+
+  /// It lost ground so often, though the others waited for it, that it never will be a member.
+  bool is_too_slow() const { return ground_.lost() >= kLostForGood; }
+
+  static constexpr std::uint32_t kLostForGood = 100;
+
+  FetchProgress progress() const { return fetch_.progress(); }
+
+  std::vector<PeerId> waiting_for() const { return fetch_.waiting_for(); }
+
+  // ---- what others get
+
+  /// The record whose state is to be copied for others, once; until give() says that it was done.
+  std::optional<Record> wants_image();
+
+  /// null: it could not be copied.
+  // owners: Donor::give
+  void give(std::shared_ptr<const StateImage> image);
+
+  /// lines_are_taken: by what goes before chunks.
+  std::optional<Message> next_chunk(PeerId to, bool lines_are_taken);
+
+  /// Somebody would have got a chunk, but for the lines.
+  bool holds_chunks() const { return holds_chunks_; }
+
+  void let_chunks_go();
+
+  // ---- messages and time
+
+  /// False, and nothing happens: it is not about states.
+  bool on_message(Instant now, PeerId from, Message& message);
+
+  void on_close(PeerId peer) { donor_.on_close(peer); }
+
+  void step(Instant now) { fetch_.step(now); }
+
+  Instant next_step() const { return fetch_.next_step(); }
+
+  Outbox take_messages();
+
+  /// Peers for which next_chunk has something since the last call.
+  std::vector<PeerId> take_wakeups() { return donor_.take_wakeups(); }
+
+  std::vector<BadSource> take_refusals() { return fetch_.take_refusals(); }
+
+  std::uint64_t held_bytes() const { return donor_.held_bytes() + fetch_.held_bytes(); }
+
+ private:
+  /// Where the fetch under way goes out from.
+  enum class Base {
+    own,       ///< from what was here before it fell behind
+    restored,  ///< from a state or mean that was just put in place
+    rejected,  ///< from that, and means after it are gone: the same state is of no use
+  };
+
+  void go_to(State next);
+  void begin_to_fetch(Instant now, const Others& others);
+  void fetch_state_again(Instant now, const Others& others);
+
+  Options options_;
+  State state_ = State::empty;
+  std::optional<Tip> tip_;
+  Fetch fetch_;
+  Donor donor_;
+  Ground ground_;
+  Base base_ = Base::own;
+  Instant since_{};
+  bool holds_chunks_ = false;
+  bool is_copied_ = false;    ///< for others
+  bool owes_thanks_ = false;  ///< others keep what it may need, until they are told
+};
+
+}  // namespace tw

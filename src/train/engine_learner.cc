@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/engine_learner.h"
+
+#include <optional>
+#include <utility>
+
+namespace tw {
+namespace {
+
+/// run: away from the loop thread, with what it owns alone; done: on the loop thread, with its result.
+template <class R>
+void submit(Executor& executor, double weight, std::function<R()> run, Learner::Done<R> done) {
+  const auto result = std::make_shared<std::optional<R>>();  // owners: both halves of the job
+  executor.submit({[run = std::move(run), result] { result->emplace(run()); },
+                   [done = std::move(done), result](Duration took) { done(*std::move(*result), took); },
+                   weight});
+}
+
+}  // namespace
+
+EngineLearner::EngineLearner(Trainer& trainer, const Options& options, Executor& compute, Executor& beside)
+    : EngineLearner(std::make_shared<TrainState>(trainer, options.run), trainer,  // owners: as State says
+                    options, compute, beside) {}
+
+EngineLearner::EngineLearner(State state, const Trainer& trainer, const Options& options, Executor& compute,
+                             Executor& beside)
+    : Learner({trainer.parameter_count(), state->bytes()}),
+      state_(std::move(state)),
+      geometry_(options.geometry),
+      chunk_bytes_(options.chunk_bytes),
+      compute_(compute),
+      beside_(beside) {}
+
+void EngineLearner::work(const WorkItem& item, Done<double> done) {
+  GradientSlot& slot = state_->slot(item.slot);
+  submit<double>(
+      compute_, static_cast<double>(item.samples.count()),
+      [state = state_, item, &slot] { return state->accumulate(item.round, slot, item.samples); },
+      std::move(done));
+}
+
+SlotValues EngineLearner::contribution(std::uint32_t slot) {
+  const auto& sum = state_->slot(slot).sum;
+  return {{*sum, sum}, state_->carried(slot)};
+}
+
+void EngineLearner::forget_sums() { state_->forget_sums(); }
+
+void EngineLearner::apply(Update update, Done<Result<Digest>> done) {
+  const auto run = [state = state_, geometry = geometry_, update = std::move(update)]() -> Result<Digest> {
+    const Round round = update.record.round;
+    if (update.missed) return state->apply_missed(update.record, geometry, update.mean);
+    state->keep_losses(round, geometry, update.own);
+    return state->apply(round, geometry, update.mean);
+  };
+  submit<Result<Digest>>(compute_, 0, run, std::move(done));
+}
+
+void EngineLearner::freeze(const Record& record, Turn turn, Done<Image> done) {
+  if (turn == Turn::in_order) {
+    const auto run = [state = state_, record, bytes = chunk_bytes_] {
+      return std::make_shared<const StateImage>(state->freeze(record, bytes));  // owners: as Image says
+    };
+    return submit<Image>(compute_, 0, run, std::move(done));
+  }
+  const auto run = [state = state_, record, bytes = chunk_bytes_, version = state_->version()]() -> Image {
+    std::optional<StateImage> image = state->freeze(record, bytes, version);
+    if (!image) return nullptr;
+    return std::make_shared<const StateImage>(*std::move(image));  // owners: as Image says
+  };
+  submit<Image>(beside_, 0, run, std::move(done));
+}
+
+void EngineLearner::restore(Image image, Done<Result<Digest>> done) {
+  const auto run = [state = state_, image = std::move(image)]() -> Result<Digest> {
+    if (!image) return state->initialise();
+    return state->restore(*image);
+  };
+  submit<Result<Digest>>(compute_, 0, run, std::move(done));
+}
+
+// owners: the job, and whoever shows how far it is
+void EngineLearner::evaluate(std::shared_ptr<WorkMeter> meter, Done<Evaluation> done) {
+  const auto run = [state = state_, meter = std::move(meter)] {
+    const Evaluation evaluation = state->evaluate(*meter);
+    meter->begin(0);
+    return evaluation;
+  };
+  submit<Evaluation>(compute_, 0, run, std::move(done));
+}
+
+}  // namespace tw

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "train/learner.h"
+#include "train/run.h"
+#include "train/state.h"
+#include "world/executor.h"
+
+namespace tw {
+
+/// The engine's own learner: a trainer for the gradients, an optimizer of train/optimizer.h for the updates,
+/// both on the compute executor.
+class EngineLearner final : public Learner {
+ public:
+  struct Options {
+    RunOptions run;
+    Geometry geometry;  ///< of the mean
+    std::uint64_t chunk_bytes = 0;
+  };
+
+  /// beside: copies the state beside gradients and evaluations. Executors and trainer outlive this object,
+  /// and the trainer its jobs.
+  EngineLearner(Trainer& trainer, const Options& options, Executor& compute, Executor& beside);
+
+  void work(const WorkItem& item, Done<double> done) override;
+  SlotValues contribution(std::uint32_t slot) override;
+  void forget_sums() override;
+  void apply(Update update, Done<Result<Digest>> done) override;
+  void freeze(const Record& record, Turn turn, Done<Image> done) override;
+  void restore(Image image, Done<Result<Digest>> done) override;
+  // owners: the job, and whoever shows how far it is
+  void evaluate(std::shared_ptr<WorkMeter> meter, Done<Evaluation> done) override;
+
+ private:
+  // owners: the learner and the job that runs
+  using State = std::shared_ptr<TrainState>;
+
+  EngineLearner(State state, const Trainer& trainer, const Options& options, Executor& compute,
+                Executor& beside);
+
+  State state_;
+  Geometry geometry_;
+  std::uint64_t chunk_bytes_;
+  Executor& compute_;
+  Executor& beside_;
+};
+
+}  // namespace tw

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "average/reduction/gradient_sum.h"
+#include "base/digest.h"
+#include "base/result.h"
+#include "swarm/work.h"
+#include "sync/image.h"
+#include "train/trainer.h"
+
+namespace tw {
+
+struct ModelSize {
+  std::uint64_t parameters = 0;   ///< floats
+  std::uint64_t state_bytes = 0;  ///< of an image: parameters and optimizer
+};
+
+/// The mean of a round, to be applied.
+struct Update {
+  Record record;
+  std::vector<Blob> mean;           ///< as it crossed the wire, a segment each
+  std::vector<Contribution> own{};  ///< those in it that were made here
+  bool missed = false;              ///< this peer took no part in the round: is it the record's mean?
+};
+
+/// What a slot adds to the mean.
+struct SlotValues {
+  GradientSum sum;
+  std::span<const float> residual{};  ///< average/reduction/residual.h; empty: none
+};
+
+/// The door to a model: does the jobs that it is given one after the other, in their order, wherever its
+/// compute thread is. All calls come on the loop thread, and so does each `done`, with the time that the job
+/// itself took. A learner that is destroyed may drop the rest of its jobs, or call their `done` later.
+class Learner {
+ public:
+  template <class R>
+  using Done = std::function<void(R result, Duration took)>;
+  // owners: the donor, the checkpoint writer, and jobs under way
+  using Image = std::shared_ptr<const StateImage>;
+
+  explicit Learner(ModelSize size) : size_(size) {}
+
+  Learner(const Learner&) = delete;
+  Learner& operator=(const Learner&) = delete;
+  virtual ~Learner() = default;
+
+  const ModelSize& size() const { return size_; }
+
+  /// Adds the gradients of a microbatch to its slot, which begins at zero in each round. Result: the sum of
+  /// the losses.
+  virtual void work(const WorkItem& item, Done<double> done) = 0;
+
+  /// The sum of a slot whose work is done: valid and unchanged until the next update.
+  virtual SlotValues contribution(std::uint32_t slot) = 0;
+
+  /// What is in the slots is not wanted: they begin at zero, whatever the round. Not while it works.
+  virtual void forget_sums() = 0;
+
+  /// One step of the optimizer. Result: the digest of the parameters; an error only of a missed round, and
+  /// then nothing has changed.
+  virtual void apply(Update update, Done<Result<Digest>> done) = 0;
+
+  enum class Turn {
+    in_order,  ///< after the jobs that were given before
+    beside,    ///< at once; null when an update was given meanwhile
+  };
+
+  /// Copies the state, which is that after this record.
+  virtual void freeze(const Record& record, Turn turn, Done<Image> done) = 0;
+
+  /// Takes the state of others; null: that with which the run begins. Result: the digest of the parameters;
+  /// after an error the state is undefined.
+  virtual void restore(Image image, Done<Result<Digest>> done) = 0;
+
+  /// meter: counts the batches.
+  // owners: the job, and whoever shows how far it is
+  virtual void evaluate(std::shared_ptr<WorkMeter> meter, Done<Evaluation> done) = 0;
+
+ private:
+  ModelSize size_;
+};
+
+}  // namespace tw

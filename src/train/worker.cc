@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/worker.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace tw {
+
+Worker::Worker(std::unique_ptr<Learner> learner, Surroundings surroundings)
+    : learner_(std::move(learner)), surroundings_(std::move(surroundings)) {
+  TW_CHECK(learner_ != nullptr);
+}
+
+std::size_t Worker::jobs(State kind) const {
+  return static_cast<std::size_t>(std::ranges::count(queue_, kind));
+}
+
+template <class R>
+Learner::Done<R> Worker::queued(State kind, Wait what, Learner::Done<R> done) {
+  TW_CHECK(kind != State::idle);
+  queue_.push_back(kind);
+  surroundings_.waits.compute().submitted(surroundings_.clock.now(), std::move(what));
+  return [this, alive = std::weak_ptr<int>(alive_), kind, done = std::move(done)](R result, Duration took) {
+    if (alive.expired()) return;
+    finish(kind, took);
+    done(std::move(result), took);
+    surroundings_.then();
+  };
+}
+
+void Worker::finish(State kind, Duration took) {
+  TW_CHECK(state() == kind);
+  queue_.pop_front();
+  surroundings_.waits.compute().finished(surroundings_.clock.now(), took);
+}
+
+void Worker::initialise(std::function<void(const Digest&)> done) {
+  learner_->restore(
+      nullptr, queued<Result<Digest>>(State::initialising, {Wait::Kind::initialising},
+                                      [done = std::move(done)](const Result<Digest>& parameters, Duration) {
+                                        TW_CHECK(parameters.ok());
+                                        done(parameters.value());
+                                      }));
+}
+
+void Worker::work(const WorkItem& item, std::function<void()> done) {
+  TW_CHECK(!is_computing());
+  const auto finished = [this, round = item.round, samples = item.samples.count(), done = std::move(done)](
+                            double loss, Duration took) {
+    const double speed = static_cast<double>(samples) / std::max(1e-9, to_seconds(took));
+    samples_per_s_ = samples_per_s_ == 0 ? speed : samples_per_s_ + (speed - samples_per_s_) / 4;
+    if (round == round_) {
+      done_.until = surroundings_.clock.now();
+      done_.loss_sum += loss;
+      done_.samples += samples;
+    }
+    done();
+  };
+  const Wait what{.kind = Wait::Kind::computing, .round = item.round, .done = done_.samples};
+  learner_->work(item, queued<double>(State::computing, what, finished));
+}
+
+void Worker::apply(Update update, std::function<void(const Digest&, Duration)> done) {
+  TW_CHECK(!update.missed);
+  const Wait what{.kind = Wait::Kind::applying, .round = update.record.round};
+  const auto finished = [done = std::move(done)](const Result<Digest>& parameters, Duration took) {
+    TW_CHECK(parameters.ok());
+    done(parameters.value(), took);
+  };
+  learner_->apply(std::move(update), queued<Result<Digest>>(State::applying, what, finished));
+}
+
+void Worker::replay(Update update, std::function<void(const Result<Digest>&)> done) {
+  TW_CHECK(update.missed);
+  const Wait what{.kind = Wait::Kind::applying, .round = update.record.round};
+  const auto finished = [done = std::move(done)](const Result<Digest>& parameters, Duration) {
+    done(parameters);
+  };
+  learner_->apply(std::move(update), queued<Result<Digest>>(State::replaying, what, finished));
+}
+
+void Worker::restore(Learner::Image image, std::function<void(const Result<Digest>&)> done) {
+  TW_CHECK(image != nullptr);
+  const Wait what{.kind = Wait::Kind::restoring, .round = image->record.round, .total = image->bytes()};
+  const auto finished = [done = std::move(done)](const Result<Digest>& parameters, Duration) {
+    done(parameters);
+  };
+  learner_->restore(std::move(image), queued<Result<Digest>>(State::restoring, what, finished));
+}
+
+void Worker::evaluate(Round round, std::function<void(const Evaluation&, Duration)> done) {
+  const Wait what{.kind = Wait::Kind::evaluating, .round = round};
+  learner_->evaluate(surroundings_.waits.compute().meter(),
+                     queued<Evaluation>(State::evaluating, what, std::move(done)));
+}
+
+Wait Worker::freezing(const Record& record) const {
+  return {.kind = Wait::Kind::freezing, .round = record.round, .total = size().state_bytes};
+}
+
+void Worker::freeze(const Record& record, std::function<void(const Learner::Image&)> done) {
+  const auto finished = [done = std::move(done)](const Learner::Image& image, Duration) { done(image); };
+  learner_->freeze(record, Learner::Turn::in_order,
+                   queued<Learner::Image>(State::freezing, freezing(record), finished));
+}
+
+void Worker::freeze_soon(const Record& record, std::function<void(const Learner::Image&)> done) {
+  OwnWork& disk = surroundings_.waits.disk();
+  const bool stands_still = updates_under_way() == 0 && !is_taking_over();
+  if (!stands_still || disk.current().kind != Wait::Kind::nothing) return freeze(record, std::move(done));
+  disk.submitted(surroundings_.clock.now(), freezing(record));
+  const auto finished = [this, alive = std::weak_ptr<int>(alive_), done = std::move(done)](
+                            const Learner::Image& image, Duration took) {
+    if (alive.expired()) return;
+    surroundings_.waits.disk().finished(surroundings_.clock.now(), took);
+    done(image);
+    surroundings_.then();
+  };
+  learner_->freeze(record, Learner::Turn::beside, finished);
+}
+
+void Worker::forget_sums() {
+  TW_CHECK(!is_computing());
+  learner_->forget_sums();
+}
+
+void Worker::open(Round round) {
+  round_ = round;
+  done_ = {.until = done_.until};
+}
+
+}  // namespace tw

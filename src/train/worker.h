@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "train/learner.h"
+#include "train/waits.h"
+#include "world/clock.h"
+
+namespace tw {
+
+/// The queue to the learner of a peer: which job is under way, how fast microbatches are done, and what this
+/// peer did in the round. Loop thread only. No `done` comes once this object is gone.
+class Worker {
+ public:
+  /// What the job under way does: the first one of the queue.
+  enum class State {
+    idle,
+    initialising,
+    computing,
+    applying,   ///< the update of a round that this peer took part in
+    replaying,  ///< of one that it missed
+    evaluating,
+    freezing,
+    restoring,
+  };
+
+  /// Clock and waits outlive this object. waits: is told of the jobs. then: after each `done`.
+  struct Surroundings {
+    Clock& clock;
+    Waits& waits;
+    std::function<void()> then;
+  };
+
+  Worker(std::unique_ptr<Learner> learner, Surroundings surroundings);
+
+  const ModelSize& size() const { return learner_->size(); }
+
+  State state() const { return queue_.empty() ? State::idle : queue_.front(); }
+
+  /// Jobs of this kind in the queue.
+  std::size_t jobs(State kind) const;
+
+  bool is_computing() const { return jobs(State::computing) > 0; }
+
+  std::size_t updates_under_way() const { return jobs(State::applying); }
+
+  /// The state of others, or what they decided without this peer, is put in place.
+  bool is_taking_over() const { return jobs(State::restoring) + jobs(State::replaying) > 0; }
+
+  // ---- jobs; took: what the job itself took
+
+  void initialise(std::function<void(const Digest&)> done);
+
+  /// One microbatch; not while another one is in the queue.
+  void work(const WorkItem& item, std::function<void()> done);
+
+  /// Not missed.
+  void apply(Update update, std::function<void(const Digest&, Duration)> done);
+
+  /// Missed.
+  void replay(Update update, std::function<void(const Result<Digest>&)> done);
+
+  void restore(Learner::Image image, std::function<void(const Result<Digest>&)> done);
+
+  void evaluate(Round round, std::function<void(const Evaluation&, Duration)> done);
+
+  void freeze(const Record& record, std::function<void(const Learner::Image&)> done);
+
+  /// For a joiner, which waits neither for microbatches nor for evaluations where neither state nor disk
+  /// changes: null when an update came in between.
+  void freeze_soon(const Record& record, std::function<void(const Learner::Image&)> done);
+
+  // ---- slots
+
+  SlotValues contribution(std::uint32_t slot) { return learner_->contribution(slot); }
+
+  /// Not while it computes.
+  void forget_sums();
+
+  // ---- results
+
+  /// What is counted from now on is of this round; 0: of none.
+  void open(Round round);
+
+  /// What this peer did in the round.
+  struct Done {
+    std::uint64_t samples = 0;
+    double loss_sum = 0;
+    Instant until{};  ///< its last microbatch
+  };
+
+  const Done& done() const { return done_; }
+
+  /// Smoothed; 0 before the first microbatch.
+  double samples_per_s() const { return samples_per_s_; }
+
+ private:
+  Wait freezing(const Record& record) const;
+
+  /// `done` of a job that goes into the queue now.
+  template <class R>
+  Learner::Done<R> queued(State kind, Wait what, Learner::Done<R> done);
+  void finish(State kind, Duration took);
+
+  std::unique_ptr<Learner> learner_;
+  Surroundings surroundings_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owners: this; jobs hold it weakly
+  std::deque<State> queue_;
+  Round round_ = 0;
+  Done done_;
+  double samples_per_s_ = 0;
+};
+
+}  // namespace tw

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/worker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "train/test_learner.h"
+
+namespace tw {
+namespace {
+
+using ::testing::ElementsAre;
+
+class StillClock final : public Clock {
+ public:
+  Instant now() override { return time; }
+
+  std::int64_t unix_nanos() override { return 0; }
+
+  void at(Instant, std::function<void()>) override {}
+
+  Instant time{};
+};
+
+Record record_of(Round round) {
+  Record record;
+  record.round = round;
+  return record;
+}
+
+WorkItem item_of(Round round, std::uint64_t samples) { return {round, 0, 7, RangeSet(Range{0, samples})}; }
+
+class WorkerTest : public ::testing::Test {
+ protected:
+  StillClock clock;
+  Waits waits;
+  int pumped = 0;
+  std::unique_ptr<CountingLearner> made = std::make_unique<CountingLearner>();
+  CountingLearner& learner = *made;
+  Worker worker{std::move(made), {clock, waits, [this] { ++pumped; }}};
+};
+
+TEST_F(WorkerTest, counts_samples_losses_and_speed_of_its_round) {
+  worker.open(3);
+  int done = 0;
+  worker.work(item_of(3, 8), [&] { ++done; });
+  EXPECT_EQ(Worker::State::computing, worker.state());
+  EXPECT_EQ(Wait::Kind::computing, waits.compute().current().kind);
+  clock.time += std::chrono::seconds(9);
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_EQ(Worker::State::idle, worker.state());
+  EXPECT_EQ(1, done);
+  EXPECT_EQ(1, pumped);
+  EXPECT_EQ(8U, worker.done().samples);
+  EXPECT_EQ(4.0, worker.done().loss_sum);
+  EXPECT_EQ(clock.time, worker.done().until);
+  EXPECT_EQ(8.0, worker.samples_per_s());
+
+  worker.work(item_of(3, 16), [] {});
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_EQ(24U, worker.done().samples);
+  EXPECT_EQ(10.0, worker.samples_per_s()) << "a quarter of the difference";
+}
+
+TEST_F(WorkerTest, does_not_count_what_is_of_an_earlier_round) {
+  worker.open(3);
+  worker.work(item_of(3, 8), [] {});
+  worker.open(4);
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_EQ(0U, worker.done().samples);
+  EXPECT_EQ(8.0, worker.samples_per_s());
+}
+
+TEST_F(WorkerTest, is_in_the_state_of_the_first_job_of_its_queue) {
+  worker.initialise([](const Digest&) {});
+  worker.apply({record_of(1), {}}, [](const Digest&, Duration) {});
+  worker.evaluate(1, [](const Evaluation&, Duration) {});
+  worker.freeze(record_of(1), [](const Learner::Image&) {});
+  worker.replay({.record = record_of(2), .missed = true}, [](const Result<Digest>&) {});
+  worker.restore(std::make_shared<const StateImage>(), [](const Result<Digest>&) {});  // owners: the job
+  EXPECT_THAT(learner.given,
+              ElementsAre("initialise", "apply 1", "evaluate", "freeze 1 in order", "replay 2", "restore"));
+  EXPECT_EQ(1U, worker.updates_under_way());
+  std::vector<Worker::State> states;
+  do {
+    states.push_back(worker.state());
+  } while (learner.run_next());
+  EXPECT_THAT(states, ElementsAre(Worker::State::initialising, Worker::State::applying,
+                                  Worker::State::evaluating, Worker::State::freezing,
+                                  Worker::State::replaying, Worker::State::restoring, Worker::State::idle));
+  EXPECT_EQ(6, pumped);
+}
+
+TEST_F(WorkerTest, passes_on_why_a_state_could_not_be_taken) {
+  learner.trouble = "damaged";
+  std::string why;
+  const auto told = [&](const Result<Digest>& parameters) { why = parameters.error().message; };
+  worker.restore(std::make_shared<const StateImage>(), told);  // owners: the job
+  EXPECT_TRUE(worker.is_taking_over());
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_EQ("damaged", why);
+  EXPECT_FALSE(worker.is_taking_over());
+}
+
+TEST_F(WorkerTest, freezes_for_a_joiner_beside_a_microbatch_but_not_beside_an_update) {
+  const auto image = [](const Learner::Image&) {};
+  worker.work(item_of(1, 8), [] {});
+  worker.freeze_soon(record_of(0), image);
+  EXPECT_EQ(Wait::Kind::freezing, waits.disk().current().kind);
+  EXPECT_EQ(0U, worker.jobs(Worker::State::freezing));
+  worker.freeze_soon(record_of(0), image);  // the disk is busy
+  while (learner.run_next()) {
+  }
+  worker.apply({record_of(1), {}}, [](const Digest&, Duration) {});
+  worker.freeze_soon(record_of(1), image);
+  EXPECT_THAT(learner.given,
+              ElementsAre("work 7", "freeze 0 beside", "freeze 0 in order", "apply 1", "freeze 1 in order"));
+  while (learner.run_next()) {
+  }
+  EXPECT_EQ(Wait::Kind::nothing, waits.disk().current().kind);
+}
+
+TEST(Worker, that_is_gone_tells_nobody) {
+  StillClock clock;
+  Waits waits;
+  auto learner = std::make_unique<CountingLearner>();
+  const auto jobs = learner->jobs;
+  bool told = false;
+  {
+    Worker worker(std::move(learner), {clock, waits, [&] { told = true; }});
+    worker.work(item_of(1, 8), [&] { told = true; });
+    worker.freeze_soon(record_of(0), [&](const Learner::Image&) { told = true; });
+  }
+  while (CountingLearner::run_next(*jobs)) {
+  }
+  EXPECT_FALSE(told);
+}
+
+TEST_F(WorkerTest, forgets_sums_when_it_computes_nothing) {
+  worker.forget_sums();
+  EXPECT_EQ(1, learner.forgotten);
+  worker.work(item_of(1, 8), [] {});
+  EXPECT_DEATH(worker.forget_sums(), "is_computing");
+}
+
+using WorkerDeathTest = WorkerTest;
+
+TEST_F(WorkerDeathTest, takes_one_microbatch_at_a_time_and_updates_of_their_kind) {
+  worker.work(item_of(1, 8), [] {});
+  EXPECT_DEATH(worker.work(item_of(1, 8), [] {}), "is_computing");
+  EXPECT_DEATH(worker.apply({.record = {}, .missed = true}, {}), "missed");
+  EXPECT_DEATH(worker.replay({}, {}), "missed");
+  EXPECT_DEATH(worker.restore(nullptr, {}), "image");
+}
+
+}  // namespace
+}  // namespace tw
