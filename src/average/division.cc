@@ -7,7 +7,7 @@
 #include "average/shares.h"
 #include "average/sites.h"
 #include "average/traffic.h"
-#include "swarm/soundness.h"
+#include "wire/limits.h"
 
 namespace tw {
 namespace {

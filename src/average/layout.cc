@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "average/shares.h"
-#include "swarm/soundness.h"
 #include "wire/frame.h"
+#include "wire/limits.h"
 
 namespace tw {
 namespace {
