@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "swarm/soundness.h"
+#include "wire/limits.h"
 
 namespace tw {
 namespace {

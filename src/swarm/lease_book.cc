@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "swarm/soundness.h"
+#include "wire/limits.h"
 
 namespace tw {
 

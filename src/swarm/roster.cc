@@ -24,7 +24,7 @@ constexpr int kDumbTries = 12;
 constexpr std::size_t kMostKnown = Roster::kMostStrangers;
 
 bool is_address(const std::string& address) {
-  return !address.empty() && address.size() <= Roster::kMostAddressBytes;
+  return !address.empty() && address.size() <= kMostAddressBytes;
 }
 
 }  // namespace

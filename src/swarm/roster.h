@@ -10,6 +10,7 @@
 
 #include "base/rarely.h"
 #include "base/time.h"
+#include "wire/limits.h"
 #include "wire/messages.h"
 
 namespace tw {
@@ -17,7 +18,6 @@ namespace tw {
 /// The peers that are known and linked, the last word of each on itself, and the schedule of dials.
 class Roster {
  public:
-  static constexpr std::size_t kMostAddressBytes = 260;  ///< a host name (RFC 1035: 253), a colon and a port
   /// At most, for each peer that is known: entry, dial and address.
   static constexpr std::size_t kEntryBytes = 512 + kMostSiteBytes + 2 * kMostAddressBytes;
 

@@ -146,7 +146,7 @@ TEST(Roster, remembers_a_bounded_number_of_those_that_one_peer_tells_of_and_forg
   roster.open(member(2));
   for (std::uint64_t id = 10; id < 20'000; ++id) roster.hear(PeerId{2}, member(id));
   roster.hear(PeerId{3}, member(5));
-  roster.hear(PeerId{3}, {PeerId{6}, std::string(Roster::kMostAddressBytes + 1, 'a')});
+  roster.hear(PeerId{3}, {PeerId{6}, std::string(kMostAddressBytes + 1, 'a')});
   EXPECT_EQ(Roster::kMostToldOf + 1, roster.dials(kStart, {}).size());
   EXPECT_EQ("p5", roster.process(PeerId{5}).address);
   const std::uint64_t held = roster.held_bytes();

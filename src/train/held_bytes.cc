@@ -16,7 +16,7 @@ constexpr std::uint64_t kImages = 2;
 
 /// Its members, and contributions of at least one microbatch each.
 std::uint64_t record_bytes(const HeldSizes& s) {
-  return s.peers * (sizeof(Member) + Roster::kMostAddressBytes + kMostSiteBytes) +
+  return s.peers * (sizeof(Member) + kMostAddressBytes + kMostSiteBytes) +
          s.microbatches * (sizeof(Contribution) + sizeof(Range));
 }
 

@@ -22,11 +22,11 @@ concept Bulk = requires(T& message) {
   message.payload;
 };
 
-constexpr std::size_t kMostHeads = 128;  // a heartbeat, a vote, the head of a segment
+constexpr std::size_t kUsualHeadBytes = 128;  // a heartbeat, a vote, the head of a segment
 
 class Writer {
  public:
-  Writer() { bytes_.reserve(kMostHeads); }
+  Writer() { bytes_.reserve(kUsualHeadBytes); }
 
   template <class... Fields>
   void operator()(const Fields&... fields) {
@@ -89,8 +89,6 @@ class Reader {
   bool finished() const { return !failed_ && rest_.empty(); }
 
  private:
-  static constexpr std::uint32_t kMaxText = 4096;
-
   template <Scalar T>
   void get(T& value) {
     if (failed_ || rest_.size() < sizeof value) {
@@ -132,7 +130,7 @@ class Reader {
   void get(std::string& text) {
     std::uint32_t size = 0;
     get(size);
-    if (failed_ || size > kMaxText || size > rest_.size()) {
+    if (failed_ || size > kMostMessageTextBytes || size > rest_.size()) {
       failed_ = true;
       return;
     }

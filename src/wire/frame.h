@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 
 #include "base/blob.h"
 #include "base/result.h"
+#include "wire/limits.h"
 #include "wire/messages.h"
 
 namespace tw {
-
-// Limits that every decoder enforces; a frame beyond them is refused before anything is allocated for it.
-inline constexpr std::size_t kMaxHeadBytes = 1 << 20;
-inline constexpr std::size_t kMaxPayloadBytes = 1 << 20;
 
 /// Little-endian, one type byte first. The payload of bulk messages is passed on, not copied.
 Frame encode(const Message& message);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,11 +8,9 @@
 #include "base/digest.h"
 #include "base/ids.h"
 #include "base/range_set.h"
+#include "wire/limits.h"
 
 namespace tw {
-
-/// Longest name of a site (provider:region:zone).
-inline constexpr std::size_t kMostSiteBytes = 64;
 
 /// A process, not a machine or a name: one that restarts with its old id has another incarnation, knows
 /// nothing of what the former promised and voted for, and is another member.

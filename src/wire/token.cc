@@ -16,8 +16,6 @@ namespace tw {
 namespace {
 
 constexpr std::string_view kBegin = "tw1-";
-constexpr std::size_t kMostCertificate = 2048;
-constexpr std::size_t kMostCharacters = 16384;
 constexpr std::size_t kChecksumBytes = 8;
 
 // ---- fields: numbers little-endian, texts and lists behind their lengths
@@ -92,8 +90,8 @@ std::optional<Token> read(std::span<const std::byte> bytes) {
   if (addresses > kMostTokenAddresses || role < 1 || role > 3) return std::nullopt;
   token.role = static_cast<Role>(role);
   for (std::uint64_t i = 0; i < addresses; ++i) token.addresses.push_back(reader.text());
-  const auto certificate = reader.raw(std::min(reader.number(2), kMostCertificate + 1));
-  if (certificate.size() > kMostCertificate) return std::nullopt;
+  const auto certificate = reader.raw(std::min(reader.number(2), kMostCertificateBytes + 1));
+  if (certificate.size() > kMostCertificateBytes) return std::nullopt;
   token.certificate.assign(certificate.begin(), certificate.end());
   reader.key(token.secret);
   const bool shown =
@@ -119,7 +117,8 @@ std::string run_of(const Token& token) {
 }
 
 std::string to_text(const Token& token) {
-  TW_CHECK(token.addresses.size() <= kMostTokenAddresses && token.certificate.size() <= kMostCertificate);
+  TW_CHECK(token.addresses.size() <= kMostTokenAddresses &&
+           token.certificate.size() <= kMostCertificateBytes);
   TW_CHECK(token.run.size() <= kMostTokenText);
   TokenWriter fields;
   fields.text(token.run);
@@ -150,7 +149,8 @@ Result<Token> token_in(const std::string& text) {
   if (!word.starts_with(kBegin))
     return Error{fmt::format(
         "is no token: it does not begin with {}; expected the line that `tw token` printed", kBegin)};
-  const auto bytes = word.size() <= kMostCharacters ? from_base64(word.substr(kBegin.size())) : std::nullopt;
+  const auto bytes =
+      word.size() <= kMostTokenCharacters ? from_base64(word.substr(kBegin.size())) : std::nullopt;
   if (!bytes)
     return Error{"is mistyped: it holds what no token does (letters, digits, - and _ alone); copy it again"};
   const std::size_t length = TokenReader(*bytes).number(2);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "wire/limits.h"
 
 namespace tw {
 
@@ -36,9 +37,6 @@ struct Token {
 
   bool operator==(const Token&) const = default;
 };
-
-inline constexpr std::size_t kMostTokenAddresses = 16;
-inline constexpr std::size_t kMostTokenText = 255;  ///< bytes of the name, and of each address
 
 /// The run in messages: its name and the beginning of its key.
 std::string run_of(const Token& token);

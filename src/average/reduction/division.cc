@@ -7,7 +7,7 @@
 #include "average/bandwidth/shares.h"
 #include "average/reduction/sites.h"
 #include "average/reduction/traffic.h"
-#include "swarm/soundness.h"
+#include "wire/limits.h"
 
 namespace tw {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "average/bandwidth/shares.h"
-#include "swarm/soundness.h"
 #include "wire/frame.h"
+#include "wire/limits.h"
 
 namespace tw {
 namespace {

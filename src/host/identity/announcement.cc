@@ -18,7 +18,6 @@ namespace {
 constexpr std::string_view kPurpose = "tw-peer1";
 constexpr std::size_t kSignatureBytes = 64;  // of Ed25519
 constexpr std::size_t kHeadBytes = kPurpose.size() + 8 + 1;
-constexpr std::size_t kMostBytes = 4096;
 
 struct Free {
   void operator()(X509* certificate) const { X509_free(certificate); }
@@ -65,7 +64,8 @@ std::vector<std::byte> sign_announcement(const Token& token, const std::string& 
 
 std::optional<std::string> read_announcement(std::span<const std::byte> bytes, const Tls& tls,
                                              std::int64_t now_unix_s) {
-  if (bytes.size() < kSignatureBytes + kHeadBytes || bytes.size() > kMostBytes) return std::nullopt;
+  if (bytes.size() < kSignatureBytes + kHeadBytes || bytes.size() > kMostAnnouncementBytes)
+    return std::nullopt;
   const auto text = bytes.subspan(kSignatureBytes);
   const auto purpose = std::as_bytes(std::span(kPurpose));
   if (!std::equal(purpose.begin(), purpose.end(), text.begin())) return std::nullopt;

@@ -15,8 +15,8 @@
 
 #include "host/identity/tls.h"
 #include "host/loop.h"
-#include "host/tcp/framing.h"
 #include "host/tcp/socket_error.h"
+#include "wire/limits.h"
 #include "wire/rejection.h"
 
 namespace tw {
@@ -26,7 +26,6 @@ using namespace std::chrono_literals;
 
 constexpr Duration kFarewell = 2s;
 constexpr std::size_t kRecordBytes = 16 << 10;  // of plain bytes, the most that TLS allows
-constexpr std::size_t kMostReason = 1 << 10;
 
 // What is encrypted before it is sent at once, and what is read at once: large enough that system calls do
 // not count, small enough for the second-level cache.
@@ -203,7 +202,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     const auto objection = theirs != nullptr ? tls_.objection_to(theirs, loop_.unix_nanos() / 1'000'000'000)
                                              : std::optional<std::string>("it shows no token");
     stage_ = Stage::verdict;
-    say_verdict(objection.value_or("").substr(0, kMostReason));
+    say_verdict(objection.value_or("").substr(0, kMostVerdictBytes));
     if (objection) part(rejection("this peer refuses it: " + *objection));
   }
 
@@ -216,7 +215,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
 
   void hear_verdict() {
     while (heard_.size() < heard_needs()) {
-      char next[kMostReason];
+      char next[kMostVerdictBytes];
       const std::size_t missing = std::min(heard_needs() - heard_.size(), sizeof next);
       ERR_clear_error();
       const int bytes = SSL_read(ssl_.get(), next, static_cast<int>(missing));
@@ -237,7 +236,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     if (heard_.size() < 2) return 2;
     const auto low = static_cast<unsigned char>(heard_[0]);
     const auto high = static_cast<unsigned char>(heard_[1]);
-    return 2 + std::min<std::size_t>(low | high << 8, kMostReason);
+    return 2 + std::min<std::size_t>(low | high << 8, kMostVerdictBytes);
   }
 
   /// Nothing is wrong as long as OpenSSL only wants more bytes.

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 
+#include "wire/limits.h"
+
 namespace tw {
 namespace {
 
 constexpr std::size_t kHeadBytes = 18;
-constexpr std::size_t kReasonBytes = 4 << 10;
 
 void put(std::byte* at, std::uint64_t value) {
   for (int i = 0; i < 8; ++i) at[i] = static_cast<std::byte>(value >> (8 * i));
@@ -33,14 +34,15 @@ Frame encode_greeting(const Greeting& greeting) {
   put(&head[2], greeting.sender.value);
   put(&head[10], greeting.nonce);
   const auto reason =
-      std::as_bytes(std::span(greeting.reason)).first(std::min(greeting.reason.size(), kReasonBytes));
+      std::as_bytes(std::span(greeting.reason)).first(std::min(greeting.reason.size(), kMostReasonBytes));
   return {Blob(std::move(head)), Blob(std::vector<std::byte>(reason.begin(), reason.end()))};
 }
 
 Result<Greeting> decode_greeting(const Frame& frame) {
   const auto head = frame.head.bytes();
   const auto reason = frame.payload.bytes();
-  if (head.size() != kHeadBytes || reason.size() > kReasonBytes) return Error{"sent a malformed greeting"};
+  if (head.size() != kHeadBytes || reason.size() > kMostReasonBytes)
+    return Error{"sent a malformed greeting"};
   const auto kind = std::to_integer<std::uint8_t>(head[0]);
   const auto verdict = std::to_integer<std::uint8_t>(head[1]);
   if (kind < 1 || kind > 2 || verdict < 1 || verdict > 4) return Error{"sent a malformed greeting"};

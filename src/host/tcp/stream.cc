@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 constexpr Duration kFarewell = 2s;
 
 // What a stream carries before its link is admitted is small: anybody can make us allocate it.
-constexpr FrameLimits kGreetingLimits{64 << 10, 64 << 10};
+constexpr FrameLimits kGreetingLimits{kMostGreetingBytes, kMostGreetingBytes};
 
 }  // namespace
 
