@@ -52,6 +52,7 @@ class PeerProcess final : public EventSink {
   void show_how_to_join(const std::string& address);
   void on_signal();
   void look();  // now and then: is it over?
+  void return_memory_now_and_then();
   void tell_of_log();
   void fail(const std::string& why);
   void say_farewell(const std::string& why);  // to the peers and the log

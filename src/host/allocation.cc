@@ -15,4 +15,10 @@ void keep_freed_memory() {
 #endif
 }
 
+void return_freed_memory() {
+#ifdef M_MMAP_THRESHOLD
+  malloc_trim(0);
+#endif
+}
+
 }  // namespace tw
