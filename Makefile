@@ -26,7 +26,7 @@ FUZZ_SECONDS ?= 60
 MINUTES ?= 30
 SOAK_OUT ?= soak.txt
 # The soak has whole peers, in processes of their own, with sockets, disks and all threads.
-SANITIZED_asan := base wire codec market plan swarm average sync data train train_torch host sim monitor launch measure cli fuzz wan soak
+SANITIZED_asan := base wire codec market plan swarm average sync data train train_torch host sim monitor launch measure cli fuzz conformance wan soak
 # Only host and whole peers have threads; train is what they work on.
 SANITIZED_tsan := host train soak
 # Debian's libtorch is not instrumented: what it leaks, and how its threads meet, is left out.

@@ -208,6 +208,7 @@ Result<std::vector<std::string>> CheckpointStore::list() {
 }
 
 Status CheckpointStore::save(const StateImage& image) {
+  TW_CHECK(!image.chunks.empty() && image.digests.size() == image.chunks.size());
   const auto names = list();
   if (!names) return names.error();
   const std::string name = name_of(image.record.round);

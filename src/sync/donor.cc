@@ -58,6 +58,7 @@ void Donor::on_mean_ask(PeerId from, Follower& follower, const ObjectAsk& ask) {
 }
 
 void Donor::offer_image(PeerId to, Follower& follower) {
+  TW_CHECK(!images_.empty());
   const Image& image = images_.back();
   const Image before = std::exchange(follower.image, image);
   if (before && before != image) forget_asks(to, follower, id_of(*before));
@@ -127,6 +128,7 @@ bool Donor::wants_image() const {
 }
 
 void Donor::give(Image image) {
+  TW_CHECK(image != nullptr && !image->chunks.empty() && image->digests.size() == image->chunks.size());
   image_bytes_ = image->bytes() + image->chunks.size() * (sizeof(Blob) + sizeof(Digest));
   images_.push_back(std::move(image));
   for (auto& [peer, follower] : followers_) {
@@ -137,6 +139,7 @@ void Donor::give(Image image) {
 }
 
 void Donor::keep_mean(const Record& record, std::vector<Blob> segments) {
+  TW_CHECK(!segments.empty());
   for (auto& [peer, follower] : followers_) follower.offers = 0;
   if (!images_.empty() && rarely(options_.rarely, "donor.drop_image")) drop_oldest_image();
   if (!means_.empty() && rarely(options_.rarely, "donor.drop_mean")) drop_mean(0);

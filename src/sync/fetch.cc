@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <utility>
 
@@ -24,6 +25,28 @@ Fetch::Fetch(Options options) : options_(std::move(options)), sources_(options_.
     TW_CHECK(layout.bytes > 0 && layout.chunk_bytes > 0);
 }
 
+// A fetch begins and stops at any time; what comes in between has an order.
+void Fetch::enter(Stage next) {
+  const auto comes_from = [&](std::initializer_list<Stage> before) {
+    return std::ranges::find(before, stage_) != before.end();
+  };
+  switch (next) {
+    case Stage::idle:
+    case Stage::asking:
+      break;
+    case Stage::fetching:
+      TW_CHECK(comes_from({Stage::asking, Stage::fetching}) && object_.begun());
+      break;
+    case Stage::complete:
+      TW_CHECK(comes_from({Stage::fetching}) && object_.complete());
+      break;
+    case Stage::gone:
+      TW_CHECK(comes_from({Stage::asking}) && wanted_.kind == ObjectKind::mean && !object_.begun());
+      break;
+  }
+  stage_ = next;
+}
+
 const ChunkLayout& Fetch::layout() const {
   return wanted_.kind == ObjectKind::state ? options_.state : options_.mean;
 }
@@ -33,16 +56,19 @@ void Fetch::want_state(Instant now, const std::vector<PeerId>& sources) {
 }
 
 void Fetch::want_other_state(Instant now, const Record& here, const std::vector<PeerId>& sources) {
+  TW_CHECK(here.run == options_.run);
   want_state(now, sources);
   here_ = digest_of(here);
 }
 
 void Fetch::want_mean(Instant now, const Record& after, const std::vector<PeerId>& sources) {
+  TW_CHECK(after.run == options_.run);
   parent_ = digest_of(after);
   begin(now, {ObjectKind::mean, after.round + 1}, sources);
 }
 
 void Fetch::keep_to(const Record& record) {
+  TW_CHECK(record.run == options_.run);
   floor_ = rank_of(record);
   before_floor_ = record.parent;
 }
@@ -50,7 +76,7 @@ void Fetch::keep_to(const Record& record) {
 void Fetch::begin(Instant now, ObjectId wanted, const std::vector<PeerId>& sources) {
   wanted_ = wanted;
   here_ = {};
-  stage_ = Stage::asking;
+  enter(Stage::asking);
   sources_.clear();
   object_.clear();
   choose_at_ = ask_again_at_ = kNever;
@@ -137,12 +163,12 @@ void Fetch::reconsider(Instant now) {
 }
 
 void Fetch::decide_without_offers(Instant now) {
-  stage_ = Stage::asking;
+  enter(Stage::asking);
   object_.clear();
   choose_at_ = kNever;
   if (!sources_.all_answered()) return;
   if (wanted_.kind == ObjectKind::mean) {
-    stage_ = Stage::gone;
+    enter(Stage::gone);
   } else if (ask_again_at_ == kNever) {
     ask_again_at_ = now + kOfferPatience;
   }
@@ -153,7 +179,7 @@ void Fetch::choose(Instant now) {
   if (best.serves(object_)) return;
   sources_.forget_asks();
   object_.begin(now, *best.offer, best.content, layout());
-  stage_ = Stage::fetching;
+  enter(Stage::fetching);
   ask_again_at_ = kNever;
 }
 
@@ -179,7 +205,7 @@ void Fetch::on_chunk(Instant now, PeerId from, Chunk chunk) {
   const bool is_new = object_.add(std::move(chunk));
   sources_.on_chunk(now, from, index, is_new);
   if (object_.complete()) {
-    stage_ = Stage::complete;
+    enter(Stage::complete);
   } else {
     ask_for_chunks(now);
   }
@@ -206,7 +232,7 @@ void Fetch::finish() {
 }
 
 void Fetch::stop() {
-  stage_ = Stage::idle;
+  enter(Stage::idle);
   sources_.clear();
   object_.clear();
 }
@@ -217,14 +243,14 @@ std::vector<BadSource> Fetch::take_refusals() { return std::exchange(refusals_, 
 
 std::optional<StateImage> Fetch::take_state() {
   if (stage_ != Stage::complete || wanted_.kind != ObjectKind::state) return std::nullopt;
-  stage_ = Stage::idle;
+  enter(Stage::idle);
   auto [offer, chunks] = object_.release();
   return StateImage{std::move(offer.record), offer.content, std::move(chunks), std::move(offer.chunks)};
 }
 
 std::optional<FetchedMean> Fetch::take_mean() {
   if (stage_ != Stage::complete || wanted_.kind != ObjectKind::mean) return std::nullopt;
-  stage_ = Stage::idle;
+  enter(Stage::idle);
   auto [offer, chunks] = object_.release();
   return FetchedMean{std::move(offer.record), std::move(chunks)};
 }

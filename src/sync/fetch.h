@@ -119,6 +119,7 @@ class Fetch {
  private:
   enum class Stage { idle, asking, fetching, complete, gone };
 
+  void enter(Stage next);
   const ChunkLayout& layout() const;
   void begin(Instant now, ObjectId wanted, const std::vector<PeerId>& sources);
   void ask(PeerId peer);

@@ -75,6 +75,7 @@ std::vector<PeerId> Sources::set(const std::vector<PeerId>& peers, PartialObject
 std::vector<PeerId> Sources::start_over() {
   std::vector<PeerId> peers;
   for (auto& [peer, source] : sources_) {
+    TW_CHECK(source.asked.empty() && source.owed.empty());
     source = {};
     peers.push_back(peer);
   }
@@ -87,6 +88,7 @@ Sources::Source* Sources::find(PeerId peer) {
 }
 
 void Sources::keep_offer(Source& source, ObjectOffer offer) {
+  TW_CHECK(source.answered && !source.offer);
   source.content = digest_of_offer(offer);
   source.offer_bytes = bytes_of(offer);
   source.offer = std::move(offer);
@@ -175,7 +177,7 @@ void Sources::ask_for_chunk(Instant now, Source& source, std::uint32_t index) {
     source.quiet_since = now;
     source.pieces_then = pieces_;
   }
-  source.asked.emplace(index, now);
+  TW_CHECK(source.asked.emplace(index, now).second);
 }
 
 /// Near the end a source is idle while another one has a long queue: the idle one is asked for the latter

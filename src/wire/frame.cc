@@ -8,6 +8,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/check.h"
+
 namespace tw {
 namespace {
 
@@ -42,12 +44,17 @@ class Writer {
     bytes_.insert(bytes_.end(), raw, raw + sizeof value);
   }
 
+  void put_size(std::size_t size) {
+    TW_CHECK(size <= UINT32_MAX);
+    put(static_cast<std::uint32_t>(size));
+  }
+
   void put(const Digest& d) { (*this)(d.high, d.low); }
 
   void put(PeerId peer) { put(peer.value); }
 
   void put(const std::string& text) {
-    put(static_cast<std::uint32_t>(text.size()));
+    put_size(text.size());
     const auto raw = std::as_bytes(std::span(text));
     bytes_.insert(bytes_.end(), raw.begin(), raw.end());
   }
@@ -58,7 +65,7 @@ class Writer {
 
   template <class T>
   void put(const std::vector<T>& items) {
-    put(static_cast<std::uint32_t>(items.size()));
+    put_size(items.size());
     for (const T& item : items) put(item);
   }
 

@@ -33,7 +33,7 @@ class NetworkEvents {
   /// A dial came to nothing: nobody listens there, or the other side refused (then why is its message).
   virtual void on_refused(const std::string& address, const std::string& why) = 0;
 
-  /// The bulk stream to this peer has room: the next bulk message, or nothing until Network::pull.
+  /// The bulk stream of an open link has room: the next bulk message, or nothing until Network::pull.
   virtual std::optional<Frame> next_bulk(PeerId to) = 0;
 };
 
@@ -42,7 +42,7 @@ inline constexpr std::string_view kLinkedAlready = "already connected";
 
 /// Door to the other peers: whole messages in two priorities. Control messages are pushed and never wait for
 /// bulk ones; bulk messages are pulled when their stream has room, so that nothing but the stream queues
-/// them. Loop thread only.
+/// them. The head of a message is never empty. Loop thread only.
 class Network {
  public:
   virtual ~Network() = default;
@@ -54,7 +54,7 @@ class Network {
   /// The hello of all links from now on.
   virtual void greet_with(Frame hello) = 0;
 
-  /// Dials; ends in on_open or on_refused.
+  /// Dials; ends in on_open or on_refused, and with it any other dial of this address that is under way.
   virtual void connect(const std::string& address) = 0;
 
   /// Drops the link after what was sent has had its chance to leave.

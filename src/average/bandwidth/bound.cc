@@ -197,6 +197,7 @@ double bound_seconds(std::uint64_t bytes, const std::vector<Hand>& hands) {
 }
 
 double seconds_per_byte(const std::vector<double>& parts, std::vector<Hand> hands) {
+  TW_CHECK(parts.size() == hands.size());
   if (hands.size() < 2 || !fill_in_lines(hands)) return 0;
   return Lines(hands).seconds(parts);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "swarm/soundness.h"
 
 namespace tw {
@@ -137,6 +138,7 @@ bool LineMeter::Out::is_as_usual() const { return limit > 0 && flow.rate() >= kA
 
 void LineMeter::handed(Instant now, PeerId to) {
   Out& out = out_[to];
+  TW_CHECK(now >= out.handed_at);
   if (out.flowing_since == kNever) out.flowing_since = now;
   if (now - out.handed_at > kRest) out.limit *= kForgiven;
   out.handed_at = now;
@@ -186,6 +188,7 @@ void LineMeter::on_tally(Instant now, PeerId from, const Tally& tally, Duration 
 
 std::optional<Tally> LineMeter::arrived(Instant now, PeerId from, std::uint64_t bytes) {
   In& in = in_[from];
+  TW_CHECK(now >= in.came_at);
   const Duration gap = now - std::exchange(in.came_at, now);
   if (in.began_at == kNever || gap > kPause + kUsualGaps * in.usual_gap) {
     in.began_at = now;  // when these bytes began to come is not known

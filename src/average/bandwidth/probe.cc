@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "base/check.h"
 #include "swarm/soundness.h"
 
 namespace tw {
@@ -43,6 +44,7 @@ std::vector<PeerId> Probe::targets(PeerId self, const std::vector<Member>& membe
 }
 
 void Probe::begin(Instant now, const std::vector<PeerId>& targets, Sizes sizes) {
+  TW_CHECK(sizes.vector_bytes > 0 && sizes.segment_bytes > 0);
   for (const PeerId target : targets) targets_[target] = {0, kFirstUnderWay, now};
   began_ = now;
   until_ = now + kLasts;

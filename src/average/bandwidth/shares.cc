@@ -41,6 +41,7 @@ std::vector<std::uint64_t> whole(std::uint64_t segments, const std::vector<doubl
   // Differences below this are those of the arithmetic.
   for (auto& [less, i] : rest) less = std::round(less * 1e6);
   std::sort(rest.begin(), rest.end());
+  TW_CHECK(given == segments || !rest.empty());
   for (std::size_t k = 0; given < segments; ++k, ++given) ++counts[rest[k % rest.size()].second];
   return counts;
 }
@@ -79,6 +80,7 @@ void append(std::vector<Share>& shares, const Share& share) {
 
 std::vector<Share> shares_of(std::uint64_t segments, const std::vector<Hand>& hands,
                              const std::vector<double>& parts) {
+  TW_CHECK(parts.size() == hands.size());
   const std::vector<std::uint64_t> counts = whole(segments, parts);
   std::vector<Share> shares;
   std::uint64_t first = 0;

@@ -3,15 +3,19 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace tw {
 
 Blob KeptContributions::find(PeerId peer, std::uint32_t slot, std::uint64_t segment) const {
+  TW_CHECK(segment < segments_);
   const auto it = slots_.find({peer, slot});
   return it == slots_.end() ? Blob() : it->second.pieces[segment];
 }
 
 void KeptContributions::put(PeerId peer, std::uint32_t slot, std::uint64_t segment, Blob piece,
                             double squares) {
+  TW_CHECK(!piece.empty() && find(peer, slot, segment).empty());
   Slot& kept = slots_[{peer, slot}];
   const std::uint64_t added = piece.size() + (kept.pieces.empty() ? slot_bytes(segments_) : 0);
   bytes_[peer] += added;
@@ -45,6 +49,7 @@ void ReceivedResults::drop(PeerId sender) {
 }
 
 bool ReceivedResults::put(PeerId from, const Origin& origin, std::uint64_t segment, Blob result) {
+  TW_CHECK(segment < segments_ && !result.empty());
   const auto [it, first] = latest_.try_emplace(from);
   Latest& latest = it->second;
   if (first || latest.set != origin.set) {

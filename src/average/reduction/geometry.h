@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "base/check.h"
 #include "codec/codec.h"
 
 namespace tw {
@@ -19,6 +20,7 @@ struct Geometry {
   std::uint64_t first(std::uint64_t segment) const { return segment * segment_length; }
 
   std::uint64_t size(std::uint64_t segment) const {
+    TW_CHECK(first(segment) < length);
     const std::uint64_t rest = length - first(segment);
     return rest < segment_length ? rest : segment_length;
   }

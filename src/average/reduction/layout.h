@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/check.h"
 #include "wire/messages.h"
 
 namespace tw {
@@ -40,21 +41,26 @@ class Layout {
   /// In the order in which the mean adds them; each has inputs.
   const std::vector<Group>& groups() const { return groups_; }
 
-  PeerId root(std::uint64_t segment) const { return roots_[segment]; }
+  PeerId root(std::uint64_t segment) const {
+    TW_CHECK(segment < roots_.size());
+    return roots_[segment];
+  }
 
   /// The mean is there already, at the root or at least of this site's part: its owner wants no
   /// contributions, nor the root its partial.
   bool closed(std::uint32_t site, std::uint64_t segment) const {
+    TW_CHECK(site < sites_.size() && segment < closed_.size());
     return closed_[segment] || (!sites_[site].closed.empty() && sites_[site].closed[segment]);
   }
 
   /// The owner of a segment in a site; nobody where the site has no members.
   std::optional<PeerId> owner(std::uint32_t site, std::uint64_t segment) const {
+    TW_CHECK(site < sites_.size() && segment < roots_.size());
     const std::vector<PeerId>& owners = sites_[site].owners;
     return owners.empty() ? std::nullopt : std::optional(owners[segment]);
   }
 
-  bool is_root(std::uint64_t segment) const { return roots_[segment] == self_; }
+  bool is_root(std::uint64_t segment) const { return root(segment) == self_; }
 
   /// This peer is the owner of its site.
   bool owns(std::uint64_t segment) const { return site_ && owner(*site_, segment) == self_; }

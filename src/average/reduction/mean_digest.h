@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "average/reduction/geometry.h"
+#include "base/check.h"
 #include "base/digest.h"
 
 namespace tw {
@@ -16,6 +17,7 @@ inline Digest digest_of_segments(std::span<const Digest> segments) {
 }
 
 inline Digest digest_of_mean(std::span<const float> mean, const Geometry& geometry) {
+  TW_CHECK(mean.size() == geometry.length);
   std::vector<Digest> segments;
   for (std::uint64_t s = 0; s < geometry.segments(); ++s) {
     segments.push_back(digest_of(mean.subspan(geometry.first(s), geometry.size(s))));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "average/reduction/outgoing.h"
 
+#include "base/check.h"
+
 namespace tw {
 
 void Outgoing::Queue::withdraw() {
@@ -9,6 +11,7 @@ void Outgoing::Queue::withdraw() {
 }
 
 void Outgoing::Queue::offer(std::uint64_t segment) {
+  TW_CHECK(segment < handed_.size());
   if (!handed_[segment]) waiting_.push_back(segment);
 }
 
@@ -27,6 +30,7 @@ void Outgoing::withdraw() {
 }
 
 void Outgoing::offer_contribution(Piece piece) {
+  TW_CHECK(piece.segment < results_.segments());
   auto& handed = contributions_handed_[piece.slot];
   handed.resize(results_.segments());
   if (!handed[piece.segment]) contributions_.push_back(piece);

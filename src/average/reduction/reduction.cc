@@ -183,6 +183,7 @@ Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
   }
   kept_.put(from, slot, segment, scatter.payload, squares);
   if (!asked_for) return Unit{};
+  TW_CHECK(missing_[segment] > 0);
   --missing_[segment];
   seal_and_offer(segment);
   return Unit{};
@@ -357,6 +358,7 @@ bool Reduction::lacks_partial(std::uint64_t segment) const {
 }
 
 void Reduction::add_contributions(std::uint64_t segment) {
+  TW_CHECK(layout_.own_group() != nullptr && partials_[segment].empty());
   std::vector<Term> terms;
   for (const Input& input : layout_.own_group()->inputs) {
     const bool own = input.peer == options_.self;
@@ -389,6 +391,7 @@ Blob Reduction::partial_of(const Group& group, std::uint64_t segment) const {
 // Terms in this codec become a segment of their mean.
 Reduction::Sum Reduction::add(Codec codec, std::uint64_t segment, const std::vector<Term>& terms) const {
   const std::uint64_t values = geometry().size(segment);
+  TW_CHECK(!terms.empty());
   if (terms.size() == 1 && terms.front().weight == 1 && codec == mean_codec()) {
     const Blob& alone = terms.front().encoded;
     const auto decoded = digest_of_decoded(codec, alone.bytes(), values);
@@ -430,10 +433,12 @@ std::optional<Message> Reduction::next_bulk(PeerId to) {
     if (auto contribution = next_contribution(outgoing)) return contribution;
   }
   if (const auto segment = outgoing.take_result()) {
+    TW_CHECK(plan_ && mean_.has(*segment));
     return Gather{options_.round, plan_->ballot,      plan_->version, mean_.set(),
                   *segment,       mean_.at(*segment), false};
   }
   if (const auto segment = outgoing.take_partial()) {
+    TW_CHECK(plan_ && !partials_[*segment].empty());
     return Gather{options_.round,      plan_->ballot, plan_->version, own_set_, *segment,
                   partials_[*segment], true};
   }
@@ -442,6 +447,7 @@ std::optional<Message> Reduction::next_bulk(PeerId to) {
 
 std::optional<Message> Reduction::next_contribution(Outgoing& outgoing) {
   while (const auto piece = outgoing.take_contribution()) {
+    TW_CHECK(to_scatter_ > 0 && own_[piece->slot]);
     --to_scatter_;
     Blob encoded = encode_own(*own_[piece->slot], piece->segment);
     if (!encoded.empty()) return Scatter{options_.round, piece->slot, piece->segment, std::move(encoded)};

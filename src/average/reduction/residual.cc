@@ -26,6 +26,7 @@ Encoding from(const Encoding& encoding, std::size_t place) {
 }
 
 bool encode(const Encoding& encoding, std::span<const float> values, float scale, std::span<std::byte> out) {
+  TW_CHECK(!encoding.dither || encoding.codec == Codec::int8);
   if (encoding.dither) return encode_int8(values, scale, *encoding.dither, out);
   return tw::encode(encoding.codec, values, scale, out);
 }
@@ -77,6 +78,7 @@ bool encode_sum(const Encoding& encoding, std::span<const float> gradient_sum,
 
 void keep_loss(const Encoding& encoding, const Geometry& geometry, const Contributed& contributed,
                std::span<float> residual) {
+  TW_CHECK(contributed.samples > 0);
   TW_CHECK(contributed.gradient_sum.size() == geometry.length && residual.size() == geometry.length);
   for (std::uint64_t s = 0; s < geometry.segments(); ++s) {
     const std::uint64_t end = geometry.first(s) + geometry.size(s);

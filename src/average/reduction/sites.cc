@@ -7,6 +7,7 @@
 
 #include "average/bandwidth/bound.h"
 #include "average/bandwidth/shares.h"
+#include "base/check.h"
 
 namespace tw {
 namespace {
@@ -241,6 +242,7 @@ std::uint64_t segments_of(const Plan& plan) { return plan.shares.back().first + 
 }  // namespace
 
 void divide_into_sites(Plan& plan, std::uint64_t segments, const std::vector<Hand>& hands) {
+  TW_CHECK(segments > 0 && std::ranges::any_of(hands, &Hand::owns));
   std::vector<Hand> known = hands;
   (void)fill_in_lines(known);
   plan.sites = by_name(known);
@@ -251,6 +253,7 @@ void divide_into_sites(Plan& plan, std::uint64_t segments, const std::vector<Han
 }
 
 void divide_as_before(Plan& plan, const Plan& before, const std::vector<Hand>& hands) {
+  TW_CHECK(plan.draft.round == before.draft.round && !before.shares.empty());
   plan.sites = before.sites;
   const Hands all = by_peer(hands);
   drop_who_is_gone(plan, all);

@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "base/check.h"
 #include "swarm/share_rules.h"
 #include "wire/messages.h"
 
@@ -16,7 +17,11 @@ class PlanTraffic {
   /// on the wire as a mean. A plan without shares has none.
   PlanTraffic(const Plan& plan, const std::vector<Hand>& hands, double contribution = 1);
 
-  double from_to(std::size_t i, std::size_t j) const { return sent_[i * hands_.size() + j]; }
+  /// By their places among the hands.
+  double from_to(std::size_t i, std::size_t j) const {
+    TW_CHECK(i < hands_.size() && j < hands_.size());
+    return sent_[i * hands_.size() + j];
+  }
 
   /// Between hands of different sites.
   double between_sites() const;

@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/check.h"
+
 namespace tw {
 namespace {
 
@@ -17,6 +19,8 @@ static_assert(kSumBlock % kCodecPiece == 0);
 Digest reduce_segment(Codec codec, std::span<const Addend> addends, std::size_t values,
                       std::span<std::byte> encoded) {
   const Codec out = codec_of_mean(codec);
+  TW_CHECK(encoded.size() == encoded_bytes(out, values));
+  for (const Addend& addend : addends) TW_CHECK(addend.encoded.size() == encoded_bytes(codec, values));
   std::array<float, kSumBlock> block;
   Digester digester;
   for (std::size_t first = 0; first < values; first += kSumBlock) {
@@ -34,6 +38,7 @@ Digest reduce_segment(Codec codec, std::span<const Addend> addends, std::size_t 
 }
 
 std::optional<Digest> digest_of_decoded(Codec codec, std::span<const std::byte> encoded, std::size_t values) {
+  TW_CHECK(encoded.size() == encoded_bytes(codec, values));
   std::array<float, kSumBlock> block;
   Digester digester;
   for (std::size_t first = 0; first < values; first += kSumBlock) {

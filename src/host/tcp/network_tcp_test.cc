@@ -30,20 +30,6 @@ std::function<std::optional<Frame>(PeerId)> source_of(int messages, std::size_t 
   };
 }
 
-TEST(TcpNetwork, opens_a_link_on_both_sides) {
-  Loop loop;
-  Party one(loop, 1);
-  Party two(loop, 2);
-  ASSERT_TRUE(link_up(loop, one, two));
-  one.network.send(PeerId{2}, text_frame("from one"));
-  two.network.send(PeerId{1}, text_frame("from two"));
-  ASSERT_TRUE(soon(loop, [&] { return !one.heard.empty() && !two.heard.empty(); }));
-  EXPECT_EQ(one.heard[PeerId{2}], Story{"from two"});
-  EXPECT_EQ(two.heard[PeerId{1}], Story{"from one"});
-  EXPECT_EQ(one.story, Story{"open 2"});
-  EXPECT_EQ(two.story, Story{"open 1"});
-}
-
 TEST(TcpNetwork, links_over_ipv6_and_by_name) {
   Loop loop;
   Party one(loop, 1);
@@ -98,38 +84,6 @@ TEST(TcpNetwork, makes_one_link_of_simultaneous_dials) {
   }
 }
 
-TEST(TcpNetwork, makes_one_link_of_each_pair_when_all_dial_all) {
-  Loop loop;
-  std::vector<std::unique_ptr<Party>> parties;
-  for (std::uint64_t id = 1; id <= 8; ++id) parties.push_back(std::make_unique<Party>(loop, id));
-  for (auto& a : parties) {
-    for (auto& b : parties) {
-      if (a != b) a->network.connect(b->address);
-    }
-  }
-  ASSERT_TRUE(soon(loop, [&] {
-    return std::all_of(parties.begin(), parties.end(),
-                       [](const auto& party) { return party->story.size() >= 7; });
-  }));
-  settle(loop);
-  for (auto& party : parties) EXPECT_EQ(party->story.size(), static_cast<std::size_t>(party->count("open")));
-  for (auto& party : parties) EXPECT_EQ(party->story.size(), 7U);
-}
-
-TEST(TcpNetwork, refuses_a_dial_to_a_peer_that_is_linked_already) {
-  Loop loop;
-  Party one(loop, 1);
-  Party two(loop, 2);
-  ASSERT_TRUE(link_up(loop, one, two));
-  one.network.connect(two.address);
-  two.network.connect(one.address);
-  ASSERT_TRUE(soon(loop, [&] { return one.story.size() == 2 && two.story.size() == 2; }));
-  EXPECT_EQ(one.story[1], "refused " + two.address + ": already connected to peer 2");
-  EXPECT_EQ(two.story[1], "refused " + one.address + ": already connected to peer 1");
-  one.network.send(PeerId{2}, text_frame("still here"));
-  EXPECT_TRUE(soon(loop, [&] { return !two.heard.empty(); }));
-}
-
 TEST(TcpNetwork, refuses_a_dial_to_itself) {
   Loop loop;
   Party one(loop, 1);
@@ -151,19 +105,6 @@ TEST(TcpNetwork, brings_the_refusal_of_the_dialed_peer_to_the_dialer) {
   EXPECT_EQ(one.story, Story{"refused " + two.address + ": another run: 12ab"});
   EXPECT_TRUE(two.story.empty());
   EXPECT_TRUE(two.garbage.empty());
-}
-
-TEST(TcpNetwork, brings_the_refusal_of_the_dialer_to_both) {
-  Loop loop;
-  Party one(loop, 1);
-  Party two(loop, 2);
-  one.refusal = "another model";
-  one.network.connect(two.address);
-  ASSERT_TRUE(soon(loop, [&] { return !one.story.empty() && !two.story.empty(); }));
-  EXPECT_EQ(one.story, Story{"refused " + two.address + ": another model"});
-  EXPECT_TRUE(two.story[0].starts_with("refused 127.0.0.1:") && two.story[0].ends_with(": another model"));
-  one.refusal.clear();
-  EXPECT_TRUE(link_up(loop, one, two));
 }
 
 TEST(TcpNetwork, refuses_a_hello_of_another_peer_than_the_one_that_greets) {
@@ -209,24 +150,6 @@ TEST(TcpNetwork, says_that_an_address_is_in_use) {
                 "with --listen, port 0 picks a free one)");
 }
 
-TEST(TcpNetwork, keeps_order_and_content_of_control_messages) {
-  Loop loop;
-  Party one(loop, 1);
-  Party two(loop, 2);
-  ASSERT_TRUE(link_up(loop, one, two));
-  const std::uint64_t seed = 7;
-  Prng prng(seed);
-  Story sent;
-  for (int i = 0; i < 1000; ++i) {
-    const std::uint64_t length = i % 100 == 0 ? 100'000 : prng.below(300);
-    sent.push_back(std::to_string(i) + ' ' + std::string(length, static_cast<char>('a' + i % 26)));
-    one.network.send(PeerId{2}, text_frame(sent.back()));
-    if (i % 50 == 0) soon(loop, [turns = 0]() mutable { return turns++ == 3; });
-  }
-  ASSERT_TRUE(soon(loop, [&] { return two.heard[PeerId{1}].size() == sent.size(); }));
-  EXPECT_EQ(two.heard[PeerId{1}], sent) << "seed " << seed;
-}
-
 TEST(TcpNetwork, pulls_bulk_messages_in_order_until_there_are_none) {
   Loop loop;
   Party one(loop, 1);
@@ -268,21 +191,6 @@ TEST(TcpNetwork, dials_the_data_streams_that_the_other_side_wants) {
   one.network.close(PeerId{2});
   ASSERT_TRUE(soon(loop, [&] { return two.count("close") == 1 && one.network.flushed(); }));
   EXPECT_EQ(two.story.back(), "close 1: connection closed");
-}
-
-TEST(TcpNetwork, carries_the_largest_message_there_is) {
-  Loop loop;
-  Party one(loop, 1);
-  Party two(loop, 2);
-  ASSERT_TRUE(link_up(loop, one, two));
-  Frame largest{text_blob(std::string(kMaxHeadBytes, 'h')), text_blob(std::string(kMaxPayloadBytes, 'p'))};
-  one.make_bulk = [&](PeerId) {
-    return std::exchange(one.make_bulk, nullptr) ? std::optional(largest) : std::nullopt;
-  };
-  one.network.pull(PeerId{2});
-  ASSERT_TRUE(soon(loop, [&] { return !two.bulk.empty(); }));
-  EXPECT_EQ(text_of(two.bulk[PeerId{1}][0].head), text_of(largest.head));
-  EXPECT_EQ(text_of(two.bulk[PeerId{1}][0].payload), text_of(largest.payload));
 }
 
 TEST(TcpNetwork, reports_a_message_beyond_the_limit_and_goes_on) {
@@ -333,19 +241,6 @@ TEST(TcpNetwork, reports_a_peer_that_vanished_and_nothing_of_it_afterwards) {
   EXPECT_EQ(one.asked[PeerId{2}], asked);
 }
 
-TEST(TcpNetwork, links_again_after_a_link_is_gone) {
-  Loop loop;
-  Party one(loop, 1);
-  Party two(loop, 2);
-  for (int i = 1; i <= 5; ++i) {
-    ASSERT_TRUE(link_up(loop, i % 2 == 0 ? one : two, i % 2 == 0 ? two : one));
-    two.network.close(PeerId{1});
-    two.story.push_back("close 1: by itself");
-    ASSERT_TRUE(soon(loop, [&] { return one.count("close 2: connection closed") == i; }));
-  }
-  EXPECT_TRUE(soon(loop, [&] { return two.network.flushed(); }));
-}
-
 TEST(TcpNetwork, lets_what_was_sent_leave_before_it_closes) {
   Loop loop;
   Party one(loop, 1);
@@ -362,54 +257,6 @@ TEST(TcpNetwork, lets_what_was_sent_leave_before_it_closes) {
   EXPECT_EQ(two.heard[PeerId{1}].back(), "farewell");
   EXPECT_EQ(two.story, (Story{"open 1", "close 1: connection closed"}));
   EXPECT_EQ(one.story, Story{"open 2"});
-}
-
-TEST(TcpNetwork, says_both_farewells_when_both_close) {
-  Loop loop;
-  Party one(loop, 1);
-  Party two(loop, 2);
-  ASSERT_TRUE(link_up(loop, one, two));
-  one.network.close(PeerId{2});
-  two.network.close(PeerId{1});
-  ASSERT_TRUE(soon(loop, [&] { return one.network.flushed() && two.network.flushed(); }));
-  EXPECT_EQ(one.story, Story{"open 2"});
-  EXPECT_EQ(two.story, Story{"open 1"});
-}
-
-TEST(TcpNetwork, can_be_used_from_inside_its_events) {
-  Loop loop;
-  Party one(loop, 1);
-  Party two(loop, 2);
-  Party three(loop, 3);
-  one.opened = [&](PeerId peer) {
-    one.network.send(peer, text_frame("last words"));
-    one.network.close(peer);
-  };
-  two.received = [&](PeerId from) {
-    two.network.close(from);
-    two.network.connect(three.address);
-  };
-  three.make_bulk = [&](PeerId to) {
-    three.network.close(to);
-    return bulk_frame(1, 10);
-  };
-  two.network.connect(one.address);
-  ASSERT_TRUE(soon(loop, [&] { return two.count("close 3") == 1; }));
-  EXPECT_EQ(two.heard[PeerId{1}], Story{"last words"});
-  EXPECT_EQ(one.story, Story{"open 2"});
-  EXPECT_EQ(two.story, (Story{"open 1", "open 3", "close 3: connection closed"}));
-  EXPECT_EQ(three.story, Story{"open 2"});
-  EXPECT_TRUE(two.bulk.empty());
-}
-
-TEST(TcpNetwork, drops_messages_to_peers_without_a_link) {
-  Loop loop;
-  Party one(loop, 1);
-  one.network.send(PeerId{2}, text_frame("nobody"));
-  one.network.pull(PeerId{2});
-  one.network.close(PeerId{2});
-  settle(loop);
-  EXPECT_TRUE(one.story.empty());
 }
 
 TEST(TcpNetwork, counts_the_bytes_of_each_peer_over_all_its_links) {

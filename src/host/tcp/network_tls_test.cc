@@ -83,17 +83,6 @@ TEST_F(TlsNetwork, carries_bulk_messages_of_any_size_whole_while_keys_are_renewe
   }
 }
 
-TEST_F(TlsNetwork, says_goodbye_with_the_last_messages) {
-  Party one(loop, 1, {.tls = tls()});
-  Party two(loop, 2, {.tls = tls()});
-  ASSERT_TRUE(link_up(loop, one, two));
-  for (int i = 0; i < 1000; ++i) one.network.send(PeerId{2}, text_frame(std::string(1000, 'x')));
-  one.network.close(PeerId{2});
-  ASSERT_TRUE(soon(loop, [&] { return !two.linked(1) && one.network.flushed(); }));
-  EXPECT_EQ(two.heard[PeerId{1}].size(), 1000U);
-  EXPECT_EQ(two.story.back(), "close 1: connection closed");
-}
-
 TEST_F(TlsNetwork, tells_a_connection_that_was_cut_from_one_that_was_closed) {
   Party two(loop, 2, {.tls = tls()});
   {

@@ -165,15 +165,6 @@ TEST_F(Wire, tells_why_a_dial_came_to_nothing) {
   EXPECT_EQ(a.heard, "refused nobody is known there\nrefused this is my own address\n");
 }
 
-TEST_F(Wire, refuses_at_both_ends_when_the_dialer_does_not_want_whom_it_reached) {
-  Listener &a = peer(), &b = peer();
-  a.unwanted = b.self;
-  a.connect(b);
-  scheduler.run_for(milliseconds(100));
-  EXPECT_EQ(a.heard, "refused unwanted\n");
-  EXPECT_EQ(b.heard, "refused unwanted\n");
-}
-
 TEST_F(Wire, makes_one_link_of_dials_that_meet) {
   for (int lag_us = 0; lag_us < 4000; lag_us += 100) {
     SCOPED_TRACE(lag_us);
@@ -279,19 +270,6 @@ TEST_F(Wire, lets_control_pass_bulk) {
   a.send(b, "quick");
   scheduler.run_for(milliseconds(5));
   EXPECT_EQ(b.heard, "1:quick\n");
-}
-
-TEST_F(Wire, sends_bulk_that_came_after_the_last_pull_only_when_pulled_again) {
-  Listener &a = peer(), &b = peer();
-  link(a, b);
-  a.pull(b);
-  scheduler.run_for(milliseconds(10));
-  a.bulk.push_back(frame_of("late"));
-  scheduler.run_for(seconds(1));
-  EXPECT_EQ(b.heard, "");
-  a.pull(b);
-  scheduler.run_for(seconds(1));
-  EXPECT_EQ(b.heard, "1:late\n");
 }
 
 TEST_F(Wire, closes_after_what_was_sent) {
