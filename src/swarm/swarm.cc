@@ -20,26 +20,20 @@ using namespace std::chrono_literals;
 constexpr Duration kTellProgress = 1s;
 /// A tick that comes later than this was not late but stopped (SIGSTOP, a suspended VM).
 constexpr Duration kStopped = 1s;
-/// A newcomer hears of so many peers where links are many. The leader tells it of all.
-constexpr std::size_t kSomePeers = 8;
-/// Where links are many, each peer tells another one of some of its links once in so many ticks.
-constexpr std::uint64_t kGossipTicks = 16;
-/// At most so many peers are remembered as gone, and all members beside them.
-constexpr std::size_t kMostLost = 4096;
-/// Before any round was averaged.
-constexpr Duration kExpectedReduce = 10s;
-
-std::uint64_t nanos(Instant t) { return static_cast<std::uint64_t>(t.time_since_epoch().count()); }
 
 }  // namespace
 
 Swarm::Swarm(Options options, Instant now)
     : options_(std::move(options)),
       now_(now),
-      next_tick_(now),
-      cadence_(options_.self.peer),
-      roster_(options_.self.peer, options_.bootstrap),
-      expected_reduce_(kExpectedReduce) {}
+      times_{.next_tick = now},
+      part_(options_.returns),
+      membership_(options_.self, options_.bootstrap) {}
+
+const std::vector<Member>& Swarm::members() const {
+  static const std::vector<Member> kNone;
+  return head() ? head()->members : kNone;
+}
 
 std::vector<Event> Swarm::take_events_until(Round round) {
   const auto later = std::stable_partition(events_.begin(), events_.end(),
@@ -54,12 +48,9 @@ std::vector<Event> Swarm::take_events_until(Round round) {
 
 void Swarm::on_open(Instant now, const Member& peer, bool founds) {
   wake(now);
-  if (founds) founder_ = peer;
-  const std::vector<Member> others = introduced_to(peer.peer);
-  roster_.open(peer);
-  lost_.erase(peer.peer);
-  detector_.open(now, peer.peer);
-  cadence_.open(peer.peer);
+  const bool to_all = options_.founder && !head();
+  const std::vector<Member> others = membership_.introductions(peer.peer, leader(), to_all);
+  membership_.on_open(now, peer, founds);
   if (!others.empty()) send(peer.peer, Peers{others});
   send(peer.peer, heartbeat_to(peer.peer));
   settle();
@@ -67,27 +58,24 @@ void Swarm::on_open(Instant now, const Member& peer, bool founds) {
 
 void Swarm::on_close(Instant now, PeerId peer, const std::string& why) {
   wake(now);
-  lose(peer, why, detector_.silence(now, peer));
+  lose(peer, why, membership_.silence(now, peer));
   settle();
 }
 
-void Swarm::on_refused(Instant now, const std::string& address) { roster_.refused(now, address); }
+void Swarm::on_refused(Instant now, const std::string& address) { membership_.on_refused(now, address); }
 
 std::uint64_t Swarm::held_bytes() const {
-  constexpr std::uint64_t kNoteBytes = 64;  // an id, what is known of it, and its place in a tree
-  const std::size_t notes = barred_.size() + resends_.size() + lost_.size() + fresh_.size() +
-                            at_the_end_.size() + (lead_ ? lead_->notes() : 0);
-  return roster_.held_bytes() + notes * kNoteBytes;
+  return membership_.held_bytes() + (lead_ ? lead_->notes() : 0) * Membership::kNoteBytes;
 }
 
 void Swarm::on_message(Instant now, PeerId from, const Message& message) {
   wake(now);
-  detector_.heard(now, from);
-  const std::uint64_t version = roster_.version();
-  const Standing standing = standing_;
+  membership_.on_sign_of_life(now, from);
+  const std::uint64_t version = roster().version();
+  const Standing before = standing();
   dispatch(from, message);
-  const bool old_news = std::holds_alternative<Heartbeat>(message) && roster_.version() == version;
-  if (!old_news || standing != standing_) settle();
+  const bool old_news = std::holds_alternative<Heartbeat>(message) && roster().version() == version;
+  if (!old_news || before != standing()) settle();
 }
 
 void Swarm::dispatch(PeerId from, const Message& message) {
@@ -99,19 +87,10 @@ void Swarm::dispatch(PeerId from, const Message& message) {
 }
 
 void Swarm::lose(PeerId peer, const std::string& why, Duration silent) {
-  if (!roster_.is_open(peer)) return;
-  const std::optional<Heartbeat> last = roster_.last_heartbeat(peer);
-  roster_.close(now_, peer);
-  roster_.forget_strangers(head() ? head()->members : std::vector<Member>{});
-  lost_.insert(peer);
-  if (lost_.size() > kMostLost)
-    std::erase_if(lost_, [&](PeerId gone) { return !head() || !is_member(head()->members, gone); });
-  resends_.forget(peer);
-  detector_.close(peer);
-  holdback_.on_close(peer);
-  cadence_.close(peer);
-  fresh_.erase(peer);
-  if (!head() || head()->last || !names(head()->members, roster_.process(peer))) return;
+  if (!roster().is_open(peer)) return;
+  const std::optional<Heartbeat> last = roster().last_heartbeat(peer);
+  membership_.on_close(now_, peer, members());
+  if (!head() || head()->last || !names(head()->members, roster().process(peer))) return;
   if (last && last->standing == Standing::leaving) return;
   Event event{now_, Phase::lost, head()->round + 1, peer, why};
   event.numbers = {{"silent_s", to_seconds(silent)}};
@@ -128,49 +107,47 @@ void Swarm::lose(PeerId peer, const std::string& why, Duration silent) {
 // Time in which this process stood still is nobody's delay.
 void Swarm::wake(Instant now) {
   now_ = now;
-  const Duration late = now - next_tick_;
+  const Duration late = now - times_.next_tick;
   if (late <= kStopped) return;
-  next_tick_ = now;
-  if (called_at_ != kNever) called_at_ += late;
+  times_.next_tick = now;
+  last_round_.stood_still(late);
 }
 
 void Swarm::step(Instant now) {
   wake(now);
-  detector_.hurry(is_overdue());
-  for (const Detector::Silence& silence : detector_.step(now)) {
+  for (const Detector::Silence& silence : membership_.step(now, is_overdue())) {
     const std::string why = "silent for " + std::to_string(to_seconds(silence.silent)).substr(0, 4) + " s";
     decide(Hangup{silence.peer, why});
     lose(silence.peer, why, silence.silent);
   }
-  if (now >= next_tick_) tick();
+  if (now >= times_.next_tick) tick();
   settle();
 }
 
 // The round is being averaged, and takes much longer than it should.
 bool Swarm::is_overdue() const {
-  if (called_at_ == kNever || !acceptor_.averages()) return false;
-  return now_ - called_at_ > swarm::overdue_after(from_seconds(acceptor_.plan()->expected_s));
+  return acceptor_.averages() && last_round_.is_overdue(now_, from_seconds(acceptor_.plan()->expected_s));
 }
 
 void Swarm::tick() {
-  next_tick_ = now_ + (rarely(options_.rarely, "swarm.late_tick") ? 2 : 1) * Cadence::kTick;
-  const std::vector<PeerId> due = cadence_.tick(in_front());
+  times_.next_tick = now_ + (rarely(options_.rarely, "swarm.late_tick") ? 2 : 1) * Cadence::kTick;
+  const std::vector<PeerId> due = membership_.tick(in_front());
   for (PeerId peer : due) send(peer, heartbeat_to(peer));
   const bool lost_ground =
-      standing_ == Standing::syncing && catching_up_.lost_ground >= Holdback::kLostGround;
-  if (lost_ground && now_ - told_standing_at_ >= kTellProgress) tell_standing();  // whoever leads has to know
-  gossip();
+      standing() == Standing::syncing && own_.catching_up.lost_ground >= Holdback::kLostGround;
+  if (lost_ground && now_ - times_.told_standing >= kTellProgress)
+    tell_standing();  // whoever leads has to know
+  if (auto gossip = membership_.gossip(now_)) send(gossip->first, std::move(gossip->second));
   if (head() && head()->last) return;
-  const std::vector<Member> members = head() ? head()->members : std::vector<Member>{};
-  for (std::string& address : roster_.dials(now_, members, options_.rarely)) {
+  for (std::string& address : membership_.dials(now_, members(), options_.rarely)) {
     decide(Dial{std::move(address)});
   }
   const bool hungry = work_.idle() && work_.wants_more();
-  const bool tells = !work_.idle() && now_ - told_progress_at_ >= kTellProgress;
+  const bool tells = !work_.idle() && now_ - times_.told_progress >= kTellProgress;
   if (hungry || tells) send_progress(false, due);
   say_vote();  // once more: the leader may have lost the first one with all it knew
-  if (run_is_over_ && !ended_ && !(head() && head()->last) && roster_.following().empty()) {
-    ended_ = true;
+  if (run_is_over_ && !part_.ended() && !(head() && head()->last) && roster().following().empty()) {
+    part_.end();
     decide(Ended{"the run ended before this peer had joined"});
   }
 }
@@ -187,17 +164,15 @@ void Swarm::fresh(Instant now, const Digest& parameters) {
 
 void Swarm::go_on_alone(Instant now) {
   wake(now);
-  goes_on_alone_ = true;
+  part_.go_on_alone();
   settle();
 }
 
-void Swarm::seek(const std::vector<Member>& members) {
-  for (const Member& member : members) roster_.learn(member);
-}
+void Swarm::seek(const std::vector<Member>& members) { membership_.seek(members); }
 
 void Swarm::begin(Instant now, const Record& record, const Digest& parameters) {
   wake(now);
-  waits_for_company_ = options_.founder && standing_ == Standing::fresh;
+  if (options_.founder && standing() == Standing::fresh) part_.begin_anew();
   adopt(record);
   tell_standing();  // before the progress: only who follows the history counts
   applied(now, record.round, parameters);
@@ -205,7 +180,7 @@ void Swarm::begin(Instant now, const Record& record, const Digest& parameters) {
 
 void Swarm::applied(Instant now, Round round, const Digest& parameters) {
   wake(now);
-  if (!head() || head()->round != round || standing_ == Standing::syncing) return;
+  if (!head() || head()->round != round || standing() == Standing::syncing) return;
   history_.applied(round, parameters);
   if (head()->last) tell_standing();
   send_progress();
@@ -235,14 +210,14 @@ void Swarm::complain(Instant now, PeerId suspect, Complaint complaint, RangeSet 
 
 std::optional<WorkItem> Swarm::begin_work(Instant now) {
   wake(now);
-  if (!takes_part() || !history_.parameters() || busy_) return std::nullopt;
+  if (!takes_part() || !history_.parameters() || own_.busy) return std::nullopt;
   if (work_.queued() > 0 && rarely(options_.rarely, "swarm.late_work")) return std::nullopt;
   std::optional<WorkItem> item = work_.begin();
   if (item) {
     const Record next = record_after(*head(), options_.lease);
     item->samples = samples_of(next, RangeSet(Range{item->microbatch, 1}), options_.lease);
   }
-  if (item && work_.wants_more() && !leaving_) {
+  if (item && work_.wants_more() && !part_.leaves()) {
     send_progress();
     settle();
   }
@@ -251,16 +226,17 @@ std::optional<WorkItem> Swarm::begin_work(Instant now) {
 
 void Swarm::finish_work(Instant now, const WorkItem& item, double samples_per_s) {
   wake(now);
-  samples_per_s_ = samples_per_s;
+  own_.samples_per_s = samples_per_s;
   if (!of_this_round(item.round) || work_.idle()) return;
   work_.finish();
-  if (work_.wants_more()) send_progress(leaving_);
+  if (work_.wants_more()) send_progress(part_.leaves());
   settle();
 }
 
 void Swarm::catching_up(Instant now, const CatchingUp& how) {
-  const bool news = how.lost_ground > catching_up_.lost_ground && how.lost_ground >= Holdback::kLostGround;
-  catching_up_ = how;
+  const bool news =
+      how.lost_ground > own_.catching_up.lost_ground && how.lost_ground >= Holdback::kLostGround;
+  own_.catching_up = how;
   if (!news) return;
   wake(now);
   tell_standing();
@@ -268,17 +244,15 @@ void Swarm::catching_up(Instant now, const CatchingUp& how) {
 
 void Swarm::set_busy(Instant now, bool busy) {
   wake(now);
-  busy_ = busy;
+  own_.busy = busy;
   send_progress();
   settle();
 }
 
 void Swarm::leave(Instant now) {
   wake(now);
-  if (leaving_) return;
-  leaving_ = true;
-  if (standing_ == Standing::member) {
-    standing_ = Standing::leaving;
+  if (part_.stay() != Part::Stay::stays) return;
+  if (part_.leave()) {
     work_.drop_queued();
     tell_standing();
     send_progress(true);
@@ -292,7 +266,7 @@ void Swarm::leave(Instant now) {
 void Swarm::send(PeerId to, Message message) {
   if (to == options_.self.peer) {
     own_messages_.push_back(std::move(message));
-  } else if (roster_.is_open(to)) {
+  } else if (roster().is_open(to)) {
     messages_.push_back({to, std::move(message)});
   }
 }
@@ -309,38 +283,20 @@ std::set<PeerId> Swarm::in_front() const {
   return front;
 }
 
-// The peers that it is told of when its link comes up. The leader, or gossip(), tells it of the others.
-std::vector<Member> Swarm::introduced_to(PeerId newcomer) const {
-  const std::optional<PeerId> leads = leader();
-  const bool all = roster_.open_peers().size() <= Cadence::kFewLinks || leads == options_.self.peer ||
-                   (options_.founder && !head());
-  if (all) return roster_.linked();
-  std::vector<Member> some = roster_.linked(mix(options_.self.peer.value, newcomer.value), kSomePeers);
-  if (leads) some.push_back(roster_.process(*leads));
-  return some;
-}
-
-void Swarm::gossip() {
-  const std::uint64_t dice = mix(options_.self.peer.value, nanos(now_));
-  if (roster_.open_peers().size() <= Cadence::kFewLinks || dice % kGossipTicks != 0) return;
-  const PeerId to = roster_.linked(mix(dice, 1), 1).front().peer;
-  send(to, Peers{roster_.linked(mix(dice, 2), kSomePeers)});
-}
-
 void Swarm::decide(Decision decision) { decisions_.push_back(std::move(decision)); }
 
 void Swarm::broadcast(const Message& message) {
-  for (PeerId peer : roster_.open_peers()) send(peer, message);
+  for (PeerId peer : roster().open_peers()) send(peer, message);
 }
 
 void Swarm::tell_standing() {
-  told_standing_at_ = now_;
-  for (PeerId peer : roster_.open_peers()) send(peer, heartbeat_to(peer));
+  times_.told_standing = now_;
+  for (PeerId peer : roster().open_peers()) send(peer, heartbeat_to(peer));
 }
 
 Heartbeat Swarm::heartbeat_to(PeerId peer) const {
   Heartbeat beat;
-  beat.standing = standing_;
+  beat.standing = standing();
   if (head()) {
     beat.head = head()->round;
     beat.head_record = history_.digest();
@@ -349,13 +305,8 @@ Heartbeat Swarm::heartbeat_to(PeerId peer) const {
     beat.had_company = head()->had_company;
     beat.restarts = head()->restarts;
   }
-  if (standing_ == Standing::syncing) beat.catching_up = catching_up_;
-  beat.sent_ns = nanos(now_);
-  if (const std::optional<Heartbeat> last = roster_.last_heartbeat(peer)) {
-    beat.echo_ns = last->sent_ns;
-    beat.echo_delay_ns = static_cast<std::uint64_t>(roster_.heartbeat_age(now_, peer).count());
-  }
-  beat.next_ms = static_cast<std::uint32_t>(cadence_.interval(peer) / 1ms);
+  if (standing() == Standing::syncing) beat.catching_up = own_.catching_up;
+  membership_.address(beat, now_, peer);
   return beat;
 }
 
@@ -364,78 +315,50 @@ Progress Swarm::progress() const {
   progress.round = head() ? head()->round + 1 : 0;
   progress.ballot = acceptor_.promised();
   progress.parameters = history_.parameters().value_or(Digest{});
-  progress.samples_per_s = samples_per_s_;
+  progress.samples_per_s = own_.samples_per_s;
   progress.slots = work_.progress();
-  progress.wants_more = history_.parameters() && work_.wants_more() && !leaving_ && !busy_ && is_knotted();
-  progress.leaving = leaving_;
+  progress.wants_more =
+      history_.parameters() && work_.wants_more() && !part_.leaves() && !own_.busy && is_knotted();
+  progress.leaving = part_.leaves();
   progress.called = acceptor_.averages();
-  progress.line = line_;
+  progress.line = own_.line;
   return progress;
 }
 
-void Swarm::send_progress(bool gave_back) { send_progress(gave_back, roster_.open_peers()); }
+void Swarm::send_progress(bool gave_back) { send_progress(gave_back, roster().open_peers()); }
 
 void Swarm::send_progress(bool gave_back, const std::vector<PeerId>& where_unled) {
-  if (!history_.parameters() || ended_) return;
+  if (!history_.parameters() || part_.ended()) return;
   Progress now = progress();
   now.gave_back = gave_back;
-  told_progress_at_ = now_;
-  if (standing_ == Standing::member || standing_ == Standing::leaving) {
+  times_.told_progress = now_;
+  if (part_.is_member()) {
     if (const std::optional<PeerId> leads = leader()) send(*leads, now);
-  } else if (standing_ == Standing::ready || standing_ == Standing::fresh) {
+  } else if (standing() == Standing::ready || standing() == Standing::fresh) {
     for (PeerId peer : where_unled) send(peer, now);
   }
 }
 
 bool Swarm::is_orphaned() const {
-  return standing_ == Standing::ready && !head()->last &&
+  return standing() == Standing::ready && !head()->last &&
          std::ranges::none_of(head()->members, [&](const Member& m) { return is_here(m); });
-}
-
-Rank Swarm::best_told() const {
-  Rank best = now_ - told_by_commit_at_ < kCommitAlone ? told_by_commit_ : Rank{};
-  for (const auto& [peer, incarnation] : roster_.following()) {
-    const std::optional<Heartbeat> last = roster_.last_heartbeat(peer);
-    if (last && goes_before(rank_of(*last), best)) best = rank_of(*last);
-  }
-  return best;
 }
 
 std::vector<PeerId> Swarm::not_at_the_end() const {
   TW_CHECK(head() && head()->last);
-  std::vector<PeerId> missing;
-  for (const Member& m : head()->members) {
-    if (m.peer != options_.self.peer && !at_the_end_.contains(m.peer)) missing.push_back(m.peer);
-  }
-  return missing;
-}
-
-// A peer that is not a member yet waits for them, too. Where the process that is missing ran under this
-// peer's own id, those that are here are waited for: they go on without it after their patience.
-std::vector<PeerId> Swarm::missing_for_a_majority() const {
-  std::vector<PeerId> missing;
-  std::set<PeerId> here;
-  for (const Member& m : head()->members) {
-    if (is_here(m)) {
-      here.insert(m.peer);
-    } else if (m.peer != options_.self.peer) {
-      missing.push_back(m.peer);
-    }
-  }
-  if (here.empty() || is_quorum(head()->members, here)) return {};
-  if (missing.empty()) std::ranges::copy(here, std::back_inserter(missing));
-  return missing;
+  return membership_.not_at_the_end(members());
 }
 
 Wait Swarm::wait_for_the_beginning() const {
   Wait wait{Wait::Kind::company};
   if (options_.founder) {
     wait.total = options_.wait_for;
-    wait.done = std::min<std::size_t>(wait.total, fresh_.size() + 1);
-    wait.peers.assign(fresh_.begin(), fresh_.end());
+    const std::set<PeerId>& fresh = membership_.fresh();
+    wait.done = std::min<std::size_t>(wait.total, fresh.size() + 1);
+    wait.peers.assign(fresh.begin(), fresh.end());
     if (wait.done == wait.total) return {};
   } else {
-    wait.peers = roster_.open_peers();
+    wait.peers = roster().open_peers();
     wait.kind = wait.peers.empty() ? Wait::Kind::answer : Wait::Kind::beginning;
   }
   return wait;
@@ -447,7 +370,7 @@ Wait Swarm::wait_to_lead() const {
   const Member& owner = ballot_owner(head()->members, acceptor_.promised());
   if (!owner.is(options_.self)) wait.peers.push_back(owner.peer);
   for (const Member& m : head()->members) {
-    if (wait.peers.empty() && presumed_live(m.peer)) wait.peers.push_back(m.peer);
+    if (wait.peers.empty() && membership_.presumed_live(now_, m.peer)) wait.peers.push_back(m.peer);
   }
   if (wait.peers.empty()) wait.peers = {options_.self.peer};
   return wait;
@@ -458,7 +381,7 @@ Wait Swarm::waiting() const {
   if (!head()) return wait_for_the_beginning();
   const std::optional<PeerId> leads = leader();
   if (leads == options_.self.peer) return wait_to_lead();
-  if (std::vector<PeerId> missing = missing_for_a_majority(); !missing.empty())
+  if (std::vector<PeerId> missing = membership_.missing_for_a_majority(members()); !missing.empty())
     return {Wait::Kind::majority, std::move(missing), head()->round};
   Wait wait{Wait::Kind::members, {}, head()->round + 1};
   if (leads) {

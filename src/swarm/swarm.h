@@ -9,18 +9,14 @@
 #include <vector>
 
 #include "swarm/acceptor.h"
-#include "swarm/barred.h"
-#include "swarm/cadence.h"
 #include "swarm/decision.h"
-#include "swarm/detector.h"
 #include "swarm/history.h"
-#include "swarm/holdback.h"
+#include "swarm/last_round.h"
 #include "swarm/lead.h"
-#include "swarm/resends.h"
-#include "swarm/roster.h"
+#include "swarm/membership.h"
+#include "swarm/part.h"
 #include "swarm/swarm_options.h"
 #include "swarm/work.h"
-#include "wire/rank.h"
 
 namespace tw {
 
@@ -40,7 +36,7 @@ class Swarm {
   void on_refused(Instant now, const std::string& address);
 
   /// A dial of this address found somebody to whom there is a link already.
-  void on_linked_there(const std::string& address) { roster_.linked_there(address); }
+  void on_linked_there(const std::string& address) { membership_.on_linked_there(address); }
 
   void on_message(Instant now, PeerId from, const Message& message);
   /// It was refused: its id is taken. If it is the member of that id or, before there are members, founds the
@@ -48,11 +44,11 @@ class Swarm {
   void on_taken(Instant now, const Member& caller, bool founds = false);
 
   /// Any byte of a peer, bulk too.
-  void on_sign_of_life(Instant now, PeerId peer) { detector_.heard(now, peer); }
+  void on_sign_of_life(Instant now, PeerId peer) { membership_.on_sign_of_life(now, peer); }
 
   void step(Instant now);
 
-  Instant next_step() const { return next_tick_; }
+  Instant next_step() const { return times_.next_tick; }
 
   // ---- from the owner
   /// No history yet: the parameters from the seed are ready.
@@ -71,7 +67,7 @@ class Swarm {
   void complain(Instant now, PeerId suspect, Complaint complaint, RangeSet missing = {});
 
   /// What this peer's line was seen to carry.
-  void measured(const Line& line) { line_ = line; }
+  void measured(const Line& line) { own_.line = line; }
 
   /// The next microbatch to compute, if any. At most one is under way at a time.
   std::optional<WorkItem> begin_work(Instant now);
@@ -88,7 +84,7 @@ class Swarm {
   void end_run() { end_run_ = true; }
 
   // ---- views
-  Standing standing() const { return standing_; }
+  Standing standing() const { return part_.standing(); }
 
   const std::optional<Record>& head() const { return history_.head(); }
 
@@ -112,9 +108,9 @@ class Swarm {
   /// After the last record: members that have not said yet that they have it.
   std::vector<PeerId> not_at_the_end() const;
 
-  Duration round_trip(PeerId peer) const { return detector_.round_trip(peer); }
+  Duration round_trip(PeerId peer) const { return membership_.round_trip(peer); }
 
-  const Roster& roster() const { return roster_; }
+  const Roster& roster() const { return membership_.roster(); }
 
   /// What is kept because of others, whoever they are.
   std::uint64_t held_bytes() const;
@@ -122,12 +118,12 @@ class Swarm {
   static constexpr std::uint64_t kNotesBytes = 2048;  ///< at most, of one peer, beside the roster
 
   /// Not a process that a later one replaced, nor one that was linked in the place of a member just now.
-  bool may_link(const Member& process) const;
+  bool may_link(const Member& process) const { return membership_.may_link(now_, process, members()); }
 
-  void is_own(const std::string& address) { roster_.is_own(address); }
+  void is_own(const std::string& address) { membership_.is_own(address); }
 
   /// The history that goes before all others that are told of, by heartbeats or a late commit, if any.
-  Rank best_told() const;
+  Rank best_told() const { return membership_.best_told(now_); }
 
   // ---- outputs
   Outbox take_messages() { return std::exchange(messages_, {}); }
@@ -142,6 +138,23 @@ class Swarm {
  private:
   using Acceptor = swarm::Acceptor;
   using History = swarm::History;
+  using LastRound = swarm::LastRound;
+  using Membership = swarm::Membership;
+  using Part = swarm::Part;
+
+  struct Times {
+    Instant next_tick{};
+    Instant told_progress{};
+    Instant told_standing{};
+  };
+
+  /// What it says of itself.
+  struct Own {
+    double samples_per_s = 0;
+    bool busy = false;
+    Line line{};
+    CatchingUp catching_up{};
+  };
 
   void receive(PeerId from, const Heartbeat& heartbeat);
   void receive(PeerId from, const Peers& peers);
@@ -165,8 +178,6 @@ class Swarm {
   std::set<PeerId> in_front() const;
   Wait wait_for_the_beginning() const;
   Wait wait_to_lead() const;
-  std::vector<Member> introduced_to(PeerId newcomer) const;
-  void gossip();
   void settle();  // own messages, the leader's part, and what follows from them
   void leave_a_lost_lead();
   void drive_lead();
@@ -185,16 +196,16 @@ class Swarm {
   bool is_overdue() const;
   void tick();
   void say_vote();
-  bool takes_part() const;
-  bool presumed_live(PeerId peer) const;
+
+  bool takes_part() const { return part_.takes_part() && head(); }
+
+  bool is_here(const Member& member) const { return membership_.is_here(member); }
+
+  const std::vector<Member>& members() const;  // of the head
 
   bool of_this_round(Round round) const { return history_.is_next(round); }
 
   bool may_follow(PeerId from, Ballot ballot);
-  Lead::Live live() const;
-  Member process(PeerId peer) const;
-  bool is_here(const Member& member) const;  // this very process, or linked and following
-  std::vector<PeerId> missing_for_a_majority() const;
   Heartbeat heartbeat_to(PeerId peer) const;
   bool is_knotted() const;
   Progress progress() const;
@@ -203,44 +214,19 @@ class Swarm {
 
   Options options_;
   Instant now_;
-  Instant next_tick_;
-  Standing standing_ = Standing::fresh;
-  bool leaving_ = false;
-  bool busy_ = false;
-  bool ended_ = false;
+  Times times_;
+  Part part_;
   bool end_run_ = false;
-  Rank told_by_commit_;
-  Instant told_by_commit_at_{};
-  bool run_is_over_ = false;        // somebody told of its last record
-  bool waits_for_company_ = false;  // began anew from a checkpoint
-  bool goes_on_alone_ = false;      // nobody of the run that had begun before was found
+  bool run_is_over_ = false;  // somebody told of its last record
   History history_;
-  Instant head_since_{};
-  Barred barred_;
-  std::set<PeerId> lost_;  // links that were open and are no more
-  Resends resends_;
-  double samples_per_s_ = 0;
-  Line line_;
-  std::vector<Share> last_shares_;  // of the last round
-  Instant told_progress_at_{};
-  Detector detector_;
-  Cadence cadence_;
-  Roster roster_;
-  CatchingUp catching_up_;
-  Instant told_standing_at_{};
-  Holdback holdback_;
-  std::vector<PeerId> held_back_for_;
+  Membership membership_;
+  Own own_;
+  LastRound last_round_;
   Work work_{0};
   Acceptor acceptor_;
   std::optional<Lead> lead_;
   std::uint64_t lead_knows_ = 0;  // version of the roster
   Instant lead_again_at_{};
-  Instant called_at_ = kNever;
-  Duration expected_reduce_;
-  bool reduce_measured_ = false;
-  std::set<PeerId> at_the_end_;    // who said that it has the last record
-  std::set<PeerId> fresh_;         // who waits for the history to begin, with the same parameters
-  std::optional<Member> founder_;  // whoever was linked last and founds the run
   std::deque<Message> own_messages_;
   Outbox messages_;
   std::vector<Decision> decisions_;

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "swarm/straggler_policy.h"
+#include "wire/messages.h"
+
+namespace tw::swarm {
+
+/// What a peer remembers of averaging for the next time it leads: how long it takes of late, from the first
+/// plan of a round to its commit, and the shares of the last round. A value; one thread.
+class LastRound {
+ public:
+  /// A plan came; the first one of a round counts.
+  void called(Instant now) {
+    if (called_at_ == kNever) called_at_ = now;
+  }
+
+  /// The present round is being averaged by a plan that should take so long, and takes much longer.
+  bool is_overdue(Instant now, Duration expected_of_plan) const {
+    return called_at_ != kNever && now - called_at_ > overdue_after(expected_of_plan);
+  }
+
+  /// This process stood still meanwhile: that is nobody's delay.
+  void stood_still(Duration time) {
+    if (called_at_ != kNever) called_at_ += time;
+  }
+
+  /// The round was decided with these shares.
+  void decided(Instant now, std::vector<Share> shares) {
+    shares_ = std::move(shares);
+    if (called_at_ == kNever) return;
+    const Duration took = now - called_at_;
+    expected_ = is_measured_ ? (3 * expected_ + took) / 4 : took;
+    is_measured_ = true;
+  }
+
+  /// There is no plan yet.
+  void begin_round() { called_at_ = kNever; }
+
+  Duration expected() const { return expected_; }
+
+  const std::vector<Share>& shares() const { return shares_; }
+
+ private:
+  Instant called_at_ = kNever;
+  Duration expected_ = std::chrono::seconds(10);  // before any round was averaged
+  bool is_measured_ = false;
+  std::vector<Share> shares_;
+};
+
+}  // namespace tw::swarm

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "swarm/barred.h"
+#include "swarm/cadence.h"
+#include "swarm/detector.h"
+#include "swarm/history.h"
+#include "swarm/holdback.h"
+#include "swarm/resends.h"
+#include "swarm/roster.h"
+#include "wire/rank.h"
+
+namespace tw::swarm {
+
+/// The other processes as this peer sees them: which are linked, silent, behind, fresh, or at the end of the
+/// run, what each was told and has to be told, and which may not be linked. It decides nothing about rounds.
+/// A step machine; one thread. `members` are those of this peer's head; none before there is one.
+class Membership {
+ public:
+  using Members = std::vector<Member>;
+
+  Membership(Member self, std::vector<std::string> bootstrap);
+
+  const Roster& roster() const { return roster_; }
+
+  // ---- links
+  /// founds: it says that it begins the history.
+  void on_open(Instant now, const Member& peer, bool founds);
+  /// The peer is linked.
+  void on_close(Instant now, PeerId peer, const Members& members);
+
+  void on_refused(Instant now, const std::string& address) { roster_.refused(now, address); }
+
+  /// A dial of this address found somebody to whom there is a link already.
+  void on_linked_there(const std::string& address) { roster_.linked_there(address); }
+
+  void is_own(const std::string& address) { roster_.is_own(address); }
+
+  /// These took part in the run: they are dialled.
+  void seek(const Members& members);
+
+  /// Addresses to dial now.
+  std::vector<std::string> dials(Instant now, const Members& members, const Rarely& chance);
+
+  /// Neither a process that a later one replaced, nor one that was linked in the place of a member just now.
+  bool may_link(Instant now, const Member& process, const Members& members) const;
+
+  /// A record names `members` after `before`. Returns those that are linked under the id of a member without
+  /// being that process.
+  std::vector<PeerId> squatters(const Members& before, const Members& members);
+
+  /// This linked process stays out for as long as the one whose id it has may take to be linked.
+  void bar(Instant now, PeerId squatter);
+
+  /// The process that founds the run is linked under this id.
+  bool has_founder(PeerId id) const;
+
+  // ---- what they say
+  /// Any byte of a peer, bulk too.
+  void on_sign_of_life(Instant now, PeerId peer) { detector_.heard(now, peer); }
+
+  /// Returns it as it counts: it may have been said before the record that made its sender a member came.
+  Heartbeat on_heartbeat(Instant now, PeerId from, const Heartbeat& told, const History& history);
+
+  /// Somebody told of these peers.
+  void on_peers(PeerId from, const Members& told, const Members& members);
+
+  /// It waits for the history to begin, with the same parameters.
+  void on_fresh(PeerId peer) { fresh_.insert(peer); }
+
+  /// All that is due in this round is due once more to a peer that asks for it.
+  void ask_again(Instant now, PeerId peer) { resends_.ask(now, peer); }
+
+  /// True, once, when that is to be done now.
+  bool take_resend(Instant now, PeerId peer) { return resends_.take_due(now, peer); }
+
+  /// A commit told of a history that goes so far.
+  void on_commit(Instant now, const Rank& told);
+
+  // ---- rounds
+  /// The round after this record begins. again: it had begun before.
+  void begin_round(Instant now, const Record& record, bool again);
+
+  // ---- time
+  /// Peers that fell silent. `hurries`: a round is overdue.
+  std::vector<Detector::Silence> step(Instant now, bool hurries);
+
+  /// One tick (Cadence::kTick) has passed. Returns the peers that get a heartbeat now; those in front always.
+  std::vector<PeerId> tick(std::set<PeerId> front) { return cadence_.tick(std::move(front)); }
+
+  /// Where links are many: one peer that is told of some of them, now and then.
+  std::optional<std::pair<PeerId, Peers>> gossip(Instant now) const;
+
+  /// Joiners that the leader waits for from now on, and did not before.
+  std::vector<PeerId> hold_back(Instant now);
+
+  const std::vector<PeerId>& held_back_for() const { return held_back_for_; }
+
+  // ---- answers
+  /// The peers that a newcomer is told of when its link comes up. The leader, or gossip(), tells the others.
+  Members introductions(PeerId newcomer, std::optional<PeerId> leads, bool to_all) const;
+
+  /// Sets what makes a heartbeat one to this peer: times, echo, and when the next one comes.
+  void address(Heartbeat& beat, Instant now, PeerId to) const;
+
+  Member process(PeerId peer) const;
+
+  /// This very process, or linked to it, and it follows the history.
+  bool is_here(const Member& member) const;
+
+  /// It was not linked yet since the round began, which is not long ago: the mesh is still being knotted.
+  bool presumed_live(Instant now, PeerId peer) const;
+
+  /// All members are here, or have had the time to be linked.
+  bool is_meshed(Instant now, const Members& members) const;
+
+  /// Processes that follow the history, this one included, by incarnation.
+  std::map<PeerId, std::uint64_t> live() const;
+
+  /// Members whose absence keeps this peer's side from being a majority; empty when it is one, or when no
+  /// member is here. Where only this peer's own id is missing, those that are here.
+  std::vector<PeerId> missing_for_a_majority(const Members& members) const;
+
+  /// Members that have not said that they have the last record.
+  std::vector<PeerId> not_at_the_end(const Members& members) const;
+
+  /// They wait for the history to begin, with the same parameters.
+  const std::set<PeerId>& fresh() const { return fresh_; }
+
+  /// The history that goes before all others that are told of, by heartbeats or a late commit, if any.
+  Rank best_told(Instant now) const;
+
+  Duration round_trip(PeerId peer) const { return detector_.round_trip(peer); }
+
+  Duration silence(Instant now, PeerId peer) const { return detector_.silence(now, peer); }
+
+  std::uint64_t held_bytes() const;
+
+  static constexpr std::uint64_t kNoteBytes = 64;  ///< an id, what is known of it, its place in a tree
+
+ private:
+  Member self_;
+  Roster roster_;
+  Detector detector_;
+  Cadence cadence_;
+  Barred barred_;
+  Resends resends_;
+  Holdback holdback_;
+  std::vector<PeerId> held_back_for_;
+  std::set<PeerId> lost_;  // links that were open and are no more
+  std::set<PeerId> fresh_;
+  std::set<PeerId> at_the_end_;    // they said that they have the last record
+  std::optional<Member> founder_;  // linked last of those that found the run
+  Rank told_by_commit_;
+  Instant told_by_commit_at_{};
+  Instant round_since_{};
+};
+
+}  // namespace tw::swarm

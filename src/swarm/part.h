@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "wire/link_messages.h"
+
+namespace tw::swarm {
+
+/// This peer's own part in the run: where it stands (Standing, as others are told), whether it stays, and
+/// what it has to wait for before it begins a history or leads one. A value with checked transitions.
+class Part {
+ public:
+  enum class Stay : std::uint8_t {
+    stays,
+    leaves,  ///< it hands in what is done, and goes after the round
+    ended,   ///< its part in the run is over
+  };
+
+  enum class Outset : std::uint8_t {
+    awaits_others,   ///< the run had begun before: it begins nothing until it is told to go on alone
+    free,            ///< it begins or goes on
+    awaits_company,  ///< it began anew from a checkpoint: it leads when as many are here as at a beginning
+  };
+
+  /// returns: the run had begun before this process did.
+  explicit Part(bool returns) : outset_(returns ? Outset::awaits_others : Outset::free) {}
+
+  Standing standing() const { return standing_; }
+
+  Stay stay() const { return stay_; }
+
+  Outset outset() const { return outset_; }
+
+  bool leaves() const { return stay_ == Stay::leaves; }
+
+  bool ended() const { return stay_ == Stay::ended; }
+
+  bool is_member() const { return standing_ == Standing::member || standing_ == Standing::leaving; }
+
+  /// At the head of the history, and not ended.
+  bool takes_part() const { return !ended() && (standing_ == Standing::ready || is_member()); }
+
+  // ---- transitions
+  /// A record is the head from now on, and names this process or not.
+  void follow(bool as_member);
+
+  /// Others are ahead: it takes their state. It takes part, or is fresh.
+  void fall_behind();
+
+  /// It is to go. True when others have to be told: it is a member. It stays so far.
+  bool leave();
+
+  /// It has not ended yet.
+  void end();
+
+  /// Nobody of the run was found.
+  void go_on_alone();
+
+  /// The founder has the state of a checkpoint, and no head yet.
+  void begin_anew();
+
+  /// A round was decided: whoever has to be here is.
+  void decided() { outset_ = Outset::free; }
+
+ private:
+  void enter(Standing next);
+
+  Standing standing_ = Standing::fresh;
+  Stay stay_ = Stay::stays;
+  Outset outset_;
+};
+
+}  // namespace tw::swarm
