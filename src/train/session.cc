@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "average/reduction/division.h"
+#include "base/check.h"
 #include "swarm/quorum.h"
 #include "train/engine_learner.h"
 #include "train/session_machine.h"
@@ -306,25 +307,41 @@ std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
 // ---- the loop
 // -------------------------------------------------------------------------------------------------
 
+// The own vote may decide the round, and what is decided is acted on at once: turns are taken until there is
+// no vote. What else a turn brings is acted on with the next event.
 void Session::Machine::pump() {
   if (finished()) return;
+  TW_CHECK(!std::exchange(pumping_, true));
+  bool voted = true;
+  while (voted && act_on_decisions()) voted = take_turn();
+  finish_when_done();
+  flush();
+  if (!finished()) arm();
+  pumping_ = false;
+}
+
+// False when that was the end.
+bool Session::Machine::act_on_decisions() {
   for (std::vector<Decision> decisions = swarm_->take_decisions(); !decisions.empty();
        decisions = swarm_->take_decisions()) {
     for (const Decision& decision : decisions) {
       std::visit([&](const auto& d) { act(d); }, decision);
-      if (finished()) return flush();
+      if (finished()) return false;
     }
   }
+  return true;
+}
+
+// True when it voted.
+bool Session::Machine::take_turn() {
   open_round();
   catch_up_further();
   serve_images();
   let_chunks_go();
   start_work();
-  report_averaging();
+  const bool voted = report_averaging();
   if (swarm_->standing() == Standing::member) replica_.joined();
-  finish_when_done();
-  flush();
-  arm();
+  return voted;
 }
 
 void Session::Machine::flush() {

@@ -56,6 +56,8 @@ class Session::Machine final : public NetworkEvents {
   // ---- session.cc
   void begin_history();
   void pump();
+  bool act_on_decisions();
+  bool take_turn();
   void flush();
   void arm();
   void on_timer();
@@ -95,7 +97,7 @@ class Session::Machine final : public NetworkEvents {
   void forget_link(PeerId peer);
   void hang_up_on(PeerId from, const std::string& nonsense);
   void refuse_bulk(const Averager::Refused& refused);
-  void report_averaging();
+  bool report_averaging();
   void own_contribution_is_unfit(const Reduction::Unfit& unfit);
   void complain();
   void on_update(const Record& record, const Digest& parameters, Duration took);
@@ -144,6 +146,7 @@ class Session::Machine final : public NetworkEvents {
   Alarm alarm_{doors_.clock, [this] { on_timer(); }};
   PeerSearch search_;
   Departure departure_;
+  bool pumping_ = false;
 };
 
 }  // namespace tw

@@ -92,10 +92,11 @@ void Session::Machine::refuse_bulk(const Averager::Refused& refused) {
   refuse(Cause::message, refused.from, refused.why);
 }
 
-void Session::Machine::report_averaging() {
+// True when the mean is whole, so that this peer votes for it.
+bool Session::Machine::report_averaging() {
   for (const Reduction::Unfit& unfit : averager_.take_unfit(step())) {
     if (unfit.peer == options_.self) own_contribution_is_unfit(unfit);
-    if (finished()) return;
+    if (finished()) return false;
     swarm_->complain(doors_.clock.now(), unfit.peer, unfit.why);
   }
   const Instant now = doors_.clock.now();
@@ -103,9 +104,9 @@ void Session::Machine::report_averaging() {
   const double since_call_s = to_seconds(now - averager_.called_at(step()));
   if (news.scattered) emit(Phase::scatter, round_, {}, {{"since_call_s", since_call_s}});
   if (news.gathered) emit(Phase::gather, round_, {}, {{"since_call_s", since_call_s}});
-  if (!news.mean) return;
+  if (!news.mean) return false;
   swarm_->completed(now, *news.mean);
-  pump();
+  return true;
 }
 
 void Session::Machine::own_contribution_is_unfit(const Reduction::Unfit& unfit) {
