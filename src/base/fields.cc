@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/nearest_name.h"
 
@@ -57,11 +58,14 @@ std::string did_you_mean(std::string_view written, std::span<const std::string_v
 
 std::string unknown_key(std::string_view written, const std::vector<KnownKey>& known) {
   std::vector<std::string> here, nearest;
-  std::size_t least = std::numeric_limits<std::size_t>::max();
+  std::pair<std::size_t, std::size_t> least(std::numeric_limits<std::size_t>::max(), 0);
   for (const KnownKey& one : known) {
     if (one.here && std::ranges::find(here, one.key) == here.end()) here.push_back(one.key);
     if (!resembles(written, one.name)) continue;
-    const std::size_t distance = edit_distance(written, one.name) + (one.here ? 0 : 1);
+    const std::size_t longer = std::max(one.name.size(), written.size());
+    // The one of the same length wins among names that are as near, as in nearest_name().
+    const std::pair distance(edit_distance(written, one.name) + (one.here ? 0 : 1),
+                             2 * longer - one.name.size() - written.size());
     if (distance < least) nearest.clear();
     least = std::min(least, distance);
     if (distance == least && std::ranges::find(nearest, one.key) == nearest.end()) nearest.push_back(one.key);

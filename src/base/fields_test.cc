@@ -36,6 +36,8 @@ TEST(UnknownKey, names_the_nearest_one_and_those_that_belong_here_first) {
   EXPECT_EQ(unknown_key("evry", known), "unknown key; did you mean \"every\"?");
   EXPECT_EQ(unknown_key("sead", known), "unknown key; did you mean \"training.seed\"?");
   EXPECT_EQ(unknown_key("folders", known), "unknown key; did you mean \"a.folder\" or \"b.folder\"?");
+  EXPECT_EQ(unknown_key("modle", {{"mode", "mode"}, {"model", "model"}}),
+            "unknown key; did you mean \"model\"?");
   EXPECT_EQ(unknown_key("colour", known), "unknown key; known here: every, samples");
 }
 
