@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/median.h"
 #include "measure.h"
 #include "paper_fit.h"
 #include "paper_tradewind.h"
@@ -22,11 +23,6 @@ namespace {
 struct Errors {
   std::vector<double> throughput, granularity;
 };
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
 
 double worst_of(const std::vector<double>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
@@ -46,8 +42,8 @@ void print_errors(const std::map<std::string, Errors>& families) {
       "|---|---|---|---|---|---|\n");
   for (const auto& [family, errors] : families) {
     fmt::print("| {} | {} | {:.1f} % | {:.1f} % | {:.1f} % | {:.1f} % |\n", family, errors.throughput.size(),
-               100 * median_of(errors.throughput), 100 * worst_of(errors.throughput),
-               100 * median_of(errors.granularity), 100 * worst_of(errors.granularity));
+               100 * median(errors.throughput), 100 * worst_of(errors.throughput),
+               100 * median(errors.granularity), 100 * worst_of(errors.granularity));
   }
 }
 
@@ -105,7 +101,7 @@ void print_speed_errors(const Reference& reference, const Runs& runs, double pas
   fmt::print(
       "accumulation speed of {} runs: from other runs median error {:.1f} %, worst {:.1f} %; from the "
       "baseline {:.1f} %, worst {:.1f} %\n",
-      others.size(), 100 * median_of(others), 100 * worst_of(others), 100 * median_of(baseline),
+      others.size(), 100 * median(others), 100 * worst_of(others), 100 * median(baseline),
       100 * worst_of(baseline));
 }
 

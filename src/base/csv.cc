@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/number.h"
+#include "base/fields.h"
 #include "base/printable.h"
 
 namespace tw {
@@ -81,13 +81,6 @@ class Scanner {
   int line_ = 1;
 };
 
-std::string range_text(CsvRange range) {
-  const CsvRange all;
-  if (range.least == all.least && range.most == all.most) return "a number";
-  if (range.most == all.most) return fmt::format("a number from {}", range.least);
-  return fmt::format("a number from {} to {}", range.least, range.most);
-}
-
 }  // namespace
 
 Result<CsvTable> CsvTable::parse(std::string file, std::string_view text,
@@ -157,10 +150,10 @@ std::string CsvRow::word(std::string_view column) {
 }
 
 double CsvRow::number(std::string_view column, CsvRange range) {
-  const auto number = parse_number<double>(text(column));
-  if (number && std::isfinite(*number) && *number >= range.least && *number <= range.most) return *number;
-  complain(column, range_text(range));
-  return 0;
+  const NumberBounds bounds{.low = range.least, .high = range.most};
+  const auto number = number_in<double>(text(column), bounds);
+  if (!number) complain(column, number_text(bounds));
+  return number.value_or(0);
 }
 
 double CsvRow::number_or(std::string_view column, double other, CsvRange range) {

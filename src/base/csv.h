@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/number.h"
 #include "base/result.h"
 
 /// Comma-separated values (RFC 4180): fields in quotes may hold commas, line ends and doubled quotes. Lines
@@ -17,8 +18,8 @@ namespace tw {
 class CsvTable;
 
 struct CsvRange {
-  double least = -1e300;
-  double most = 1e300;
+  double least = -kInfinity;
+  double most = kInfinity;
 };
 
 /// A line of a table, read by column names. The first problem is kept, and asked for once after the last

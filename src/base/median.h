@@ -7,6 +7,16 @@
 
 namespace tw {
 
+/// The value below which this share (0 to 1) of the values lies, linear between neighbours. values: one or
+/// more, in any order.
+inline double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const double place = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (values[above] - values[below]) * (place - static_cast<double>(below));
+}
+
 /// The mean of both values in the middle where their number is even; 0 where there are none.
 inline double median(std::vector<double> values) {
   if (values.empty()) return 0;

@@ -15,30 +15,9 @@
 #include "host/calendar.h"
 #include "plan/advise/recommendation_text.h"
 #include "plan/advise/replan.h"
-#include "plan/model/model_profile_yaml.h"
 
 namespace tw {
 namespace {
-
-Result<Workload> workload_of(const Job& job, const std::string& file) {
-  Workload workload{.target_batch_size = job.target_batch_size,
-                    .pattern = job.pattern,
-                    .bytes_per_param = job.bytes_per_param,
-                    .streams = job.streams,
-                    .delayed = job.delayed};
-  Result<ModelProfile> model = Error{""};
-  if (job.profile.empty()) {
-    model = Models::built_in().find(job.model);
-  } else {
-    const std::string path = (std::filesystem::path(file).parent_path() / job.profile).string();
-    const auto text = read_text("profile", path);
-    if (!text) return Error{fmt::format("{}: {}", file, text.error().message)};
-    model = read_profile(path, text.value());
-  }
-  if (!model) return Error{fmt::format("{}: {}", file, model.error().message)};
-  workload.model = std::move(model).value();
-  return workload;
-}
 
 Status write(const std::string& path, const std::string& text) {
   std::ofstream file(path);

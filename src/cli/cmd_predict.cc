@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 
 #include "base/text_file.h"
 #include "cli/commands.h"
@@ -11,31 +10,9 @@
 #include "plan/advise/prediction_json.h"
 #include "plan/advise/prediction_text.h"
 #include "plan/model/cluster_yaml.h"
-#include "plan/model/model_profile_yaml.h"
 
 namespace tw {
 namespace {
-
-/// The model that the cluster names, and how it is trained.
-Result<Workload> workload_of(const ClusterFile& cluster, const std::string& file) {
-  Workload workload{.target_batch_size = cluster.target_batch_size,
-                    .pattern = cluster.pattern,
-                    .bytes_per_param = cluster.bytes_per_param,
-                    .streams = cluster.streams,
-                    .delayed = cluster.delayed};
-  Result<ModelProfile> model = Error{""};
-  if (cluster.profile.empty()) {
-    model = Models::built_in().find(cluster.model);
-  } else {
-    const std::string path = (std::filesystem::path(file).parent_path() / cluster.profile).string();
-    const auto text = read_text_file(path, kMostYamlBytes);
-    if (!text) return Error{fmt::format("{}: profile {}", file, text.error().message)};
-    model = read_profile(path, text.value());
-  }
-  if (!model) return Error{fmt::format("{}: {}", file, model.error().message)};
-  workload.model = std::move(model).value();
-  return workload;
-}
 
 int predict_cluster(const PredictArguments& arguments) {
   const auto text = read_text_file(arguments.cluster, kMostYamlBytes);

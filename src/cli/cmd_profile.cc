@@ -8,6 +8,7 @@
 #include <fstream>
 #include <vector>
 
+#include "base/median.h"
 #include "cli/commands.h"
 #include "cli/number_option.h"
 #include "cli/terminal.h"
@@ -39,9 +40,7 @@ double measure(Trainer& trainer, const RunOptions& options, double seconds) {
     if (step >= kWarmUp) times.push_back(seconds_since(began));
     first += options.microbatch;
   }
-  const auto middle = times.begin() + std::ssize(times) / 2;
-  std::nth_element(times.begin(), middle, times.end());
-  return static_cast<double>(options.microbatch) / *middle;
+  return static_cast<double>(options.microbatch) / median(std::move(times));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/median.h"
 #include "base/nearest_name.h"
 #include "base/number.h"
 #include "monitor/report.h"
@@ -51,13 +52,7 @@ std::optional<PeerId> Script::victim_of(const Kill& kill) const {
   return leader_;
 }
 
-Duration Script::half_accumulation() const {
-  if (calc_s_.empty()) return Duration::zero();
-  std::vector<double> sorted = calc_s_;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return from_seconds(*middle / 2);
-}
+Duration Script::half_accumulation() const { return from_seconds(median(calc_s_) / 2); }
 
 Script::Due Script::step(Instant now) {
   Due due;

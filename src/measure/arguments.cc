@@ -26,8 +26,6 @@ Result<std::uint64_t> parse_bytes(const std::string& option, const std::string& 
   return *bytes;
 }
 
-std::string bytes_text(std::uint64_t bytes) { return size_text(bytes); }
-
 Result<Codec> parse_codec(const std::string& text) {
   if (const std::optional<Codec> codec = codec_named(text)) return *codec;
   const std::vector<std::string> names(kCodecNames.begin(), kCodecNames.end());

@@ -19,9 +19,6 @@ namespace tw::measure {
 /// "64MiB", "256MB", "4096": powers of 1024 and of 1000. Whole floats, at least one.
 Result<std::uint64_t> parse_bytes(const std::string& option, const std::string& text);
 
-/// "64 MiB", "256 MB" ...: the largest unit that loses nothing.
-std::string bytes_text(std::uint64_t bytes);
-
 Result<Codec> parse_codec(const std::string& text);
 
 /// "auto", "flat", "tree".

@@ -30,13 +30,6 @@ TEST(Bytes, that_are_no_whole_floats_or_no_size_show_a_right_one) {
   }
 }
 
-TEST(Bytes, are_shown_in_the_largest_unit_that_loses_nothing) {
-  EXPECT_EQ(bytes_text(64U << 20U), "64 MiB");
-  EXPECT_EQ(bytes_text(256'000'000), "256 MB");
-  EXPECT_EQ(bytes_text(4096), "4 KiB");
-  EXPECT_EQ(bytes_text(12), "12 B");
-}
-
 TEST(CodecName, goes_both_ways_and_a_wrong_one_shows_those_that_there_are) {
   for (const Codec codec : kCodecs) EXPECT_EQ(parse_codec(std::string(name_of(codec))).value(), codec);
   EXPECT_TRUE(says(parse_codec("fp17").error().message, "did you mean fp16?"));

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "host/identity/authority.h"
+#include "measure/bench_peer.h"
 #include "measure/watch.h"
 #include "monitor/report.h"
 #include "wire/token.h"
@@ -159,15 +160,21 @@ Status Crew::start() {
 Status Crew::launch(PeerId id, const std::string& join) {
   const Host& host = options_.hosts[id.value - 1];
   std::vector<std::string> words = host.enter;
-  words.insert(words.end(), {own_path(), "bench", "peer", "--id", to_string(id), "--peers",
-                             std::to_string(options_.hosts.size()), "--bytes", std::to_string(options_.bytes),
-                             "--codec", std::string(name_of(options_.codec)), "--rounds",
-                             std::to_string(options_.all_rounds()), "--board", options_.folder + "/board",
-                             "--out", options_.folder, "--listen", host.address + ":0"});
-  if (!host.site.empty()) words.insert(words.end(), {"--site", "testbed:" + host.site + ":a"});
-  if (!join.empty()) words.insert(words.end(), {"--join", join});
-  if (options_.tls) words.insert(words.end(), {"--token", "@" + token_path()});
-  words.insert(words.end(), options_.more.begin(), options_.more.end());
+  words.push_back(own_path());
+  std::vector<std::string> more = {"--board", options_.folder + "/board"};
+  if (!host.site.empty()) more.insert(more.end(), {"--site", "testbed:" + host.site + ":a"});
+  if (!join.empty()) more.insert(more.end(), {"--join", join});
+  if (options_.tls) more.insert(more.end(), {"--token", "@" + token_path()});
+  more.insert(more.end(), options_.more.begin(), options_.more.end());
+  const BenchPeer peer{.id = id.value,
+                       .peers = options_.hosts.size(),
+                       .bytes = options_.bytes,
+                       .codec = options_.codec,
+                       .rounds = options_.all_rounds(),
+                       .out = options_.folder,
+                       .listen = host.address + ":0"};
+  const std::vector<std::string> of_peer = words_of(peer, more);
+  words.insert(words.end(), of_peer.begin(), of_peer.end());
   auto child = Child::start(words, output_of(id));
   if (!child) return child.error();
   peers_.emplace(id,

@@ -9,7 +9,9 @@
 #include <map>
 #include <vector>
 
+#include "base/size.h"
 #include "launch/child.h"
+#include "measure/bench_peer.h"
 #include "measure/folder.h"
 #include "measure/pump.h"
 #include "measure/watch.h"
@@ -44,28 +46,17 @@ class Company {
   explicit Company(const JoinOptions& options) : options_(options) {}
 
   Status start(std::uint64_t id, const std::string& join) {
-    std::vector<std::string> words = {"bench",
-                                      "peer",
-                                      "--id",
-                                      std::to_string(id),
-                                      "--peers",
-                                      std::to_string(options_.peers),
-                                      "--bytes",
-                                      std::to_string(options_.bytes / kBuffersOfState),
-                                      "--codec",
-                                      "int8",
-                                      "--rounds",
-                                      std::to_string(kRoundsWithoutEnd),
-                                      "--adamw",
-                                      "--work-ms",
-                                      std::to_string(options_.work / 1ms),
-                                      "--out",
-                                      folder_.path(),
-                                      "--listen",
-                                      "127.0.0.1:0"};
-    if (!join.empty()) words.insert(words.end(), {"--join", join});
+    const BenchPeer options{.id = id,
+                            .peers = options_.peers,
+                            .bytes = options_.bytes / kBuffersOfState,
+                            .codec = Codec::int8,
+                            .rounds = kRoundsWithoutEnd,
+                            .out = folder_.path(),
+                            .listen = "127.0.0.1:0"};
+    std::vector<std::string> more = {"--adamw", "--work-ms", std::to_string(options_.work / 1ms)};
+    if (!join.empty()) more.insert(more.end(), {"--join", join});
     const PeerId peer{id};
-    auto child = Child::start_self(words, output_of(peer));
+    auto child = Child::start_self(words_of(options, more), output_of(peer));
     if (!child) return child.error();
     children_.emplace(peer, std::move(child).value());
     tails_.emplace(peer, EventLogTail(folder_.path() + "/" + event_log_name(peer)));
@@ -193,9 +184,8 @@ Result<JoinResult> join(const JoinOptions& options, const Say& say) {
 
 std::string render(const JoinResult& result) {
   const JoinTimes& times = result.times;
-  std::string text =
-      fmt::format("a peer joins {}, {} of state, loopback; medians of {} turns, seconds\n",
-                  result.options.peers, bytes_text(result.options.bytes), result.options.turns);
+  std::string text = fmt::format("a peer joins {}, {} of state, loopback; medians of {} turns, seconds\n",
+                                 result.options.peers, size_text(result.options.bytes), result.options.turns);
   const auto row = [&](const char* what, double seconds) {
     text += fmt::format("  {:<58}{:>8.3f}\n", what, seconds);
   };

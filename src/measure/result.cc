@@ -14,6 +14,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/size.h"
 #include "launch/child.h"
 #include "measure/arguments.h"
 
@@ -69,7 +70,7 @@ std::string text_of(const TroubleTimes& trouble) {
 std::string render(const BenchResult& result) {
   std::string text =
       fmt::format("{} peers, {} {}, {}, {}; medians of {} turns of {} rounds\n", result.peers,
-                  bytes_text(result.bytes), result.codec, result.topology,
+                  size_text(result.bytes), result.codec, result.topology,
                   result.tls ? "TLS (the others without)" : "without TLS", result.turns, result.rounds);
   text += fmt::format("{:<14}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}\n", "", "seconds", "fastest", "slowest",
                       "of bound", "CPU s/GB", "relative");

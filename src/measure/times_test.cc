@@ -58,11 +58,5 @@ TEST(Leader, is_whoever_said_so_last) {
   EXPECT_EQ(leader_in(logs), PeerId{1});
 }
 
-TEST(Median, lies_in_the_middle) {
-  EXPECT_EQ(median({}), 0);
-  EXPECT_EQ(median({3, 1, 2}), 2);
-  EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
-}
-
 }  // namespace
 }  // namespace tw::measure

@@ -28,8 +28,6 @@ class Trouble {
 
   ~Trouble() { (void)end(); }
 
-  TroubleKind kind() const { return kind_; }
-
   /// Errors: a process that does not start, or what tw-wan says.
   Status begin();
   Status end();

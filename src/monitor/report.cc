@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/median.h"
 #include "monitor/history.h"
 
 namespace tw {
@@ -40,13 +41,6 @@ std::vector<Stretch> stretches(const RunHistory& history) {
   return result;
 }
 
-std::optional<double> median(std::vector<double> values) {
-  if (values.empty()) return std::nullopt;
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 std::optional<double> extra_seconds(const std::vector<Stretch>& rounds, const LossFacts& loss) {
   if (loss.detected == kNever) return std::nullopt;
   double taken_s = 0;
@@ -64,9 +58,8 @@ std::optional<double> extra_seconds(const std::vector<Stretch>& rounds, const Lo
   if (before_s.size() > kNeighbours) before_s.erase(before_s.begin(), before_s.end() - kNeighbours);
   if (after_s.size() > kNeighbours) after_s.resize(kNeighbours);
   before_s.insert(before_s.end(), after_s.begin(), after_s.end());
-  const std::optional<double> usual_s = median(std::move(before_s));
-  if (!usual_s || count == 0) return std::nullopt;
-  return taken_s - count * *usual_s;
+  if (before_s.empty() || count == 0) return std::nullopt;
+  return taken_s - count * median(std::move(before_s));
 }
 
 void sum_up_samples(const RunHistory& history, Summary& summary) {

@@ -3,10 +3,11 @@
 
 #include <gmock/gmock.h>
 
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "train/test_clock.h"
 
 namespace tw {
 namespace {
@@ -15,32 +16,10 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class Timers final : public Clock {
- public:
-  Instant now() override { return now_; }
-
-  std::int64_t unix_nanos() override { return 0; }
-
-  void at(Instant when, std::function<void()> call) override { calls_.emplace(when, std::move(call)); }
-
-  void run_until(Instant end) {
-    while (!calls_.empty() && calls_.begin()->first <= end) {
-      auto next = calls_.extract(calls_.begin());
-      now_ = next.key();
-      next.mapped()();
-    }
-    now_ = end;
-  }
-
- private:
-  Instant now_{};
-  std::multimap<Instant, std::function<void()>> calls_;
-};
-
 Instant at(Duration time) { return Instant{} + time; }
 
 TEST(Alarm, rings_once_at_the_earliest_time_it_was_set_to) {
-  Timers timers;
+  HandClock timers;
   std::vector<Instant> rings;
   Alarm alarm(timers, [&] { rings.push_back(timers.now()); });
   for (const Duration time : {9s, 5s, 7s, 3s, 4s}) alarm.set_by(at(time));
@@ -54,7 +33,7 @@ TEST(Alarm, rings_once_at_the_earliest_time_it_was_set_to) {
 // Were each call that was replaced to ring, and to set the alarm again, there would be one more of them for
 // ever.
 TEST(Alarm, that_is_set_again_when_it_rings_keeps_its_pace_whatever_it_was_set_to_before) {
-  Timers timers;
+  HandClock timers;
   std::vector<Instant> rings;
   std::optional<Alarm> alarm;
   alarm.emplace(timers, [&] {
@@ -67,7 +46,7 @@ TEST(Alarm, that_is_set_again_when_it_rings_keeps_its_pace_whatever_it_was_set_t
 }
 
 TEST(Alarm, that_is_gone_rings_no_more) {
-  Timers timers;
+  HandClock timers;
   std::vector<Instant> rings;
   std::optional<Alarm> alarm;
   alarm.emplace(timers, [&] { rings.push_back(timers.now()); });

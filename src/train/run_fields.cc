@@ -5,21 +5,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <limits>
 #include <optional>
-#include <span>
 #include <variant>
 #include <vector>
 
-#include "base/nearest_name.h"
+#include "base/fields.h"
 #include "base/number.h"
+#include "train/run_names.h"
 
 namespace tw {
 namespace {
-
-constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 /// Where a value is stored; the alternative says how it is written.
 struct ModelPlace {
@@ -38,17 +34,6 @@ using Place = std::variant<std::uint64_t*, int*, double*, std::optional<double>*
                            Duration*, DataKind*, OptimizerKind*, ScheduleKind*, Codec*, Rounding*, SiteUse*,
                            ModelPlace, FilePlace, FolderPlace>;
 
-struct Bounds {
-  double low = 0;
-  double high = kUnbounded;
-  bool above_low = false;   // low itself is excluded
-  bool below_high = false;  // high itself is excluded
-
-  bool hold(double x) const {
-    return (above_low ? x > low : x >= low) && (below_high ? x < high : x <= high);
-  }
-};
-
 }  // namespace
 
 struct RunField {
@@ -56,7 +41,7 @@ struct RunField {
   std::string_view name;
   std::string_view meaning;
   Place (*place)(RunOptions&);
-  Bounds bounds = {};
+  NumberBounds bounds = {};
 
   std::string key() const {
     return section.empty() ? std::string(name) : fmt::format("{}.{}", section, name);
@@ -65,14 +50,14 @@ struct RunField {
 
 namespace {
 
-constexpr Bounds kAtLeastOne{.low = 1};
+constexpr NumberBounds kAtLeastOne{.low = 1};
 /// A round of more samples would take days on any machines there are.
-constexpr Bounds kBatch{.low = 1, .high = 1e9};
+constexpr NumberBounds kBatch{.low = 1, .high = 1e9};
 /// Samples of one pass are in memory at once.
-constexpr Bounds kMicrobatch{.low = 1, .high = 1 << 20};
-constexpr Bounds kShare{.low = 0, .high = 1};
-constexpr Bounds kBelowOne{.low = 0, .high = 1, .below_high = true};
-constexpr Bounds kPositive{.low = 0, .above_low = true};
+constexpr NumberBounds kMicrobatch{.low = 1, .high = 1 << 20};
+constexpr NumberBounds kShare{.low = 0, .high = 1};
+constexpr NumberBounds kBelowOne{.low = 0, .high = 1, .below_high = true};
+constexpr NumberBounds kPositive{.low = 0, .above_low = true};
 
 /// Everything a run file can say: reading, checks, suggestions and reference come from this table.
 constexpr RunField kFields[] = {
@@ -177,44 +162,7 @@ constexpr RunField kFields[] = {
      {.low = 1, .high = 1000}},
 };
 
-using Names = std::span<const std::string_view>;
-
-// Names in the order of the enum constants.
-Names names_of(DataKind) {
-  static constexpr std::string_view kNames[] = {"idx", "text"};
-  return kNames;
-}
-
-Names names_of(OptimizerKind) {
-  static constexpr std::string_view kNames[] = {"sgd", "adamw", "lamb"};
-  return kNames;
-}
-
-Names names_of(ScheduleKind) {
-  static constexpr std::string_view kNames[] = {"constant", "linear", "cosine"};
-  return kNames;
-}
-
-Names names_of(Rounding) {
-  static constexpr std::string_view kNames[] = {"nearest", "stochastic"};
-  return kNames;
-}
-
-Names names_of(Codec) { return kCodecNames; }
-
-Names names_of(SiteUse) { return kSiteUseNames; }
-
 constexpr std::string_view kModels[] = {"mnist-cnn", "char-transformer"};
-
-/// "did you mean" for the known name that is nearest to `written`, if one is near; else empty.
-std::string suggestion(std::string_view written, Names known) {
-  const auto nearest =
-      std::min_element(known.begin(), known.end(), [&](std::string_view a, std::string_view b) {
-        return edit_distance(written, a) < edit_distance(written, b);
-      });
-  if (nearest == known.end() || !resembles(written, *nearest)) return "";
-  return fmt::format("; did you mean \"{}\"?", *nearest);
-}
 
 struct DurationUnit {
   std::string_view name;
@@ -234,28 +182,17 @@ std::optional<Duration> parse_duration(std::string_view text) {
   return std::nullopt;
 }
 
-std::string bounds_text(const Bounds& bounds) {
-  const std::string low = fmt::format(" {} {}", bounds.above_low ? "above" : "of at least", bounds.low);
-  if (bounds.high == kUnbounded) return low;
-  return low + fmt::format(" and {} {:.15g}", bounds.below_high ? "below" : "at most", bounds.high);
-}
-
-std::string whole_number_text(const Bounds& bounds) {
-  const bool any = bounds.low == 0 && bounds.high == kUnbounded;
-  return any ? "a whole number" : "a whole number" + bounds_text(bounds);
-}
-
 /// What may stand there, for messages and for the reference.
 struct Expectation {
-  const Bounds& bounds;
+  const NumberBounds& bounds;
 
   std::string operator()(const std::uint64_t*) const { return whole_number_text(bounds); }
 
   std::string operator()(const int*) const { return whole_number_text(bounds); }
 
-  std::string operator()(const double*) const { return "a number" + bounds_text(bounds); }
+  std::string operator()(const double*) const { return number_text(bounds); }
 
-  std::string operator()(const std::optional<double>*) const { return "a number" + bounds_text(bounds); }
+  std::string operator()(const std::optional<double>*) const { return number_text(bounds); }
 
   std::string operator()(const bool*) const { return "true or false"; }
 
@@ -313,56 +250,28 @@ struct Assignment {
   const GivenValue& given;
 
   std::string operator()(std::uint64_t* at) const {
-    const auto number = parse_number<std::uint64_t>(given.text);
-    if (!number || !field.bounds.hold(static_cast<double>(*number))) return unexpected();
-    *at = *number;
-    return "";
+    return store(number_in<std::uint64_t>(text(), bounds()), at);
   }
 
-  std::string operator()(int* at) const {
-    const auto number = parse_number<int>(given.text);
-    if (!number || !field.bounds.hold(*number)) return unexpected();
-    *at = *number;
-    return "";
-  }
+  std::string operator()(int* at) const { return store(number_in<int>(text(), bounds()), at); }
 
-  std::string operator()(double* at) const {
-    const auto number = parse_number<double>(given.text);
-    if (!number || !std::isfinite(*number) || !field.bounds.hold(*number)) return unexpected();
-    *at = *number;
-    return "";
-  }
+  std::string operator()(double* at) const { return store(number_in<double>(text(), bounds()), at); }
 
   std::string operator()(std::optional<double>* at) const {
-    double number = 0;
-    std::string complaint = (*this)(&number);
-    if (complaint.empty()) *at = number;
-    return complaint;
+    return store(number_in<double>(text(), bounds()), at);
   }
 
-  std::string operator()(bool* at) const { return store(*at); }
+  std::string operator()(bool* at) const { return store(truth_in(text()), at); }
 
-  std::string operator()(std::optional<bool>* at) const { return store(*at); }
+  std::string operator()(std::optional<bool>* at) const { return store(truth_in(text()), at); }
 
-  template <class T>
-  std::string store(T& truth) const {
-    if (given.text != "true" && given.text != "false") return unexpected();
-    truth = given.text == "true";
-    return "";
-  }
-
-  std::string operator()(Duration* at) const {
-    const auto duration = parse_duration(given.text);
-    if (!duration) return unexpected();
-    *at = *duration;
-    return "";
-  }
+  std::string operator()(Duration* at) const { return store(parse_duration(text()), at); }
 
   template <class Enum>
   std::string operator()(Enum* at) const {
     const Names names = names_of(*at);
     const auto found = std::find(names.begin(), names.end(), given.text);
-    if (found == names.end()) return unexpected() + suggestion(given.text, names);
+    if (found == names.end()) return unexpected() + did_you_mean(given.text, names);
     *at = static_cast<Enum>(found - names.begin());
     return "";
   }
@@ -389,14 +298,21 @@ struct Assignment {
     const std::string complaint = (*this)(FilePlace{place.at});
     if (complaint.empty() || given.text.empty()) return complaint;
     return fmt::format("neither a built-in model ({}) nor a file: {}{}", fmt::join(kModels, ", "), *place.at,
-                       suggestion(given.text, kModels));
+                       did_you_mean(given.text, kModels));
   }
 
  private:
-  std::string unexpected() const {
-    return fmt::format("expected {}, found {}", expectation(field),
-                       given.text.empty() ? "nothing" : fmt::format("\"{}\"", given.text));
+  const std::string& text() const { return given.text; }
+
+  const NumberBounds& bounds() const { return field.bounds; }
+
+  template <class Value, class Place>
+  std::string store(const std::optional<Value>& value, Place* at) const {
+    if (value) *at = *value;
+    return value ? "" : unexpected();
   }
+
+  std::string unexpected() const { return tw::unexpected(expectation(field), given.text); }
 
   std::string absolute() const { return (given.folder / given.text).lexically_normal().string(); }
 };
@@ -423,40 +339,23 @@ bool is_run_section(std::string_view name) {
                      [&](const RunField& f) { return !f.section.empty() && f.section == name; });
 }
 
-/// The nearest name in the section, else a name in another section with its whole key, else all names of the
-/// section.
-std::string unknown_key(std::string_view section, std::string_view name) {
-  std::vector<std::string> here;
-  std::string nearest;
-  std::size_t distance = std::numeric_limits<std::size_t>::max();
-  const auto consider = [&](std::string_view known, std::string shown, std::size_t handicap) {
-    const std::size_t d = edit_distance(name, known) + handicap;
-    if (d >= distance || !resembles(name, known)) return;
-    distance = d;
-    nearest = std::move(shown);
-  };
+std::string unknown_run_key(std::string_view section, std::string_view name) {
+  std::vector<KnownKey> known;
   for (const RunField& field : kFields) {
-    const bool same_section = field.section == section;
-    const std::string_view shown = section.empty() && !field.section.empty() ? field.section : field.name;
-    if (same_section || section.empty()) {
-      consider(shown, std::string(shown), 0);
-      if (std::find(here.begin(), here.end(), shown) == here.end()) here.emplace_back(shown);
-    }
-    if (!same_section) consider(field.name, field.key(), 1);
+    const bool here = field.section == section;
+    if (section.empty() && !here) known.push_back({std::string(field.section), std::string(field.section)});
+    known.push_back({std::string(field.name), here ? std::string(field.name) : field.key(), here});
   }
-  if (nearest.empty()) return fmt::format("unknown key; known here: {}", fmt::join(here, ", "));
-  return fmt::format("unknown key; did you mean \"{}\"?", nearest);
+  return unknown_key(name, known);
 }
 
 std::string run_file_reference() {
-  std::string table = "| key | value | default | meaning |\n|---|---|---|---|\n";
+  std::vector<FieldRow> rows;
   RunOptions defaults;
-  for (const RunField& field : kFields) {
-    const std::string written = std::visit(Written{}, field.place(defaults));
-    table += fmt::format("| `{}` | {} | {} | {} |\n", field.key(), expectation(field),
-                         written.empty() ? "" : fmt::format("`{}`", written), field.meaning);
-  }
-  return table;
+  for (const RunField& field : kFields)
+    rows.push_back(
+        {field.key(), expectation(field), std::visit(Written{}, field.place(defaults)), field.meaning});
+  return reference_of(rows);
 }
 
 }  // namespace tw

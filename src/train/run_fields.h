@@ -33,7 +33,7 @@ std::string assign(const RunField& field, const GivenValue& given, RunOptions& o
 
 /// The complaint about a key that is not in the table, with the nearest name that is. section: empty at the
 /// top.
-std::string unknown_key(std::string_view section, std::string_view name);
+std::string unknown_run_key(std::string_view section, std::string_view name);
 
 /// All keys with their values, defaults and meaning, as a Markdown table.
 std::string run_file_reference();

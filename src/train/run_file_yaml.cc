@@ -44,7 +44,8 @@ class Reading {
     const std::size_t dot = key.find('.');
     const std::string_view section = dot == std::string::npos ? "" : std::string_view(key).substr(0, dot);
     const bool known = is_run_section(section);
-    fault(fmt::format("{}: {}", key, unknown_key(known ? section : "", known ? key.substr(dot + 1) : key)));
+    fault(
+        fmt::format("{}: {}", key, unknown_run_key(known ? section : "", known ? key.substr(dot + 1) : key)));
   }
 
   Result<RunOptions> finish() {
@@ -76,7 +77,7 @@ class Reading {
       if (const RunField* field = find_run_field(name)) {
         collect_value(*field, value, where);
       } else if (!is_run_section(name)) {
-        fault(fmt::format("{}: {}", where, unknown_key("", name)));
+        fault(fmt::format("{}: {}", where, unknown_run_key("", name)));
       } else if (value.IsMap()) {
         collect_section(name, value);
       } else if (!value.IsNull()) {
@@ -94,7 +95,7 @@ class Reading {
       if (const RunField* field = find_run_field(key)) {
         collect_value(*field, value, where);
       } else {
-        fault(fmt::format("{}: {}", where, unknown_key(section, name_node.Scalar())));
+        fault(fmt::format("{}: {}", where, unknown_run_key(section, name_node.Scalar())));
       }
     }
   }

@@ -119,7 +119,7 @@ TEST_F(RunFile, lets_overrides_win_even_over_faults) {
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_EQ(options.value().rounds, 5U);
   EXPECT_EQ(complaint(data_, {{"training.rounds", "-1"}}),
-            "training.rounds: expected a whole number of at least 1, found \"-1\"");
+            "training.rounds: expected a whole number from 1, found \"-1\"");
   EXPECT_EQ(complaint(data_, {{"training.round", "1"}}),
             "training.round: unknown key; did you mean \"rounds\"?");
   EXPECT_EQ(complaint(data_, {{"sed", "1"}}), "sed: unknown key; did you mean \"training.seed\"?");
@@ -149,28 +149,25 @@ TEST_F(RunFile, refuses_values_of_another_kind_or_out_of_range) {
   const auto training = [&](const std::string& text) {
     return complaint(data_ + "training: {" + text + "}");
   };
-  EXPECT_EQ(training("rounds: 0"), "2: training.rounds: expected a whole number of at least 1, found \"0\"");
-  EXPECT_EQ(training("rounds: 1.5"),
-            "2: training.rounds: expected a whole number of at least 1, found \"1.5\"");
-  EXPECT_EQ(training("rounds: [1]"),
-            "2: training.rounds: expected a whole number of at least 1, found a list");
+  EXPECT_EQ(training("rounds: 0"), "2: training.rounds: expected a whole number from 1, found \"0\"");
+  EXPECT_EQ(training("rounds: 1.5"), "2: training.rounds: expected a whole number from 1, found \"1.5\"");
+  EXPECT_EQ(training("rounds: [1]"), "2: training.rounds: expected a whole number from 1, found a list");
   EXPECT_EQ(training("microbatch: 1099511627776"),
-            "2: training.microbatch: expected a whole number of at least 1 and at most 1048576, found "
+            "2: training.microbatch: expected a whole number from 1 to 1048576, found "
             "\"1099511627776\"");
-  EXPECT_EQ(
-      training("target_batch_size: 4611686018427387904"),
-      "2: training.target_batch_size: expected a whole number of at least 1 and at most 1000000000, found "
-      "\"4611686018427387904\"");
+  EXPECT_EQ(training("target_batch_size: 4611686018427387904"),
+            "2: training.target_batch_size: expected a whole number from 1 to 1000000000, found "
+            "\"4611686018427387904\"");
   EXPECT_EQ(training("patience: 1000000000000h"),
             "2: training.patience: expected a duration such as 20s (ms, s, m or h), at most a year, found "
             "\"1000000000000h\"");
-  EXPECT_EQ(training("rounds:"), "2: training.rounds: expected a whole number of at least 1, found nothing");
+  EXPECT_EQ(training("rounds:"), "2: training.rounds: expected a whole number from 1, found nothing");
   EXPECT_EQ(training("seed: -1"), "2: training.seed: expected a whole number, found \"-1\"");
   EXPECT_EQ(
       training("patience: 20"),
       "2: training.patience: expected a duration such as 20s (ms, s, m or h), at most a year, found \"20\"");
   EXPECT_EQ(complaint(data_ + "optimizer: {momentum: 1}"),
-            "2: optimizer.momentum: expected a number of at least 0 and below 1, found \"1\"");
+            "2: optimizer.momentum: expected a number from 0 and below 1, found \"1\"");
   EXPECT_EQ(complaint(data_ + "schedule: {learning_rate: 0}"),
             "2: schedule.learning_rate: expected a number above 0, found \"0\"");
   EXPECT_EQ(complaint(data_ + "schedule: {learning_rate: .nan}"),
@@ -207,7 +204,7 @@ TEST_F(RunFile, tells_all_faults_at_once_each_with_its_line) {
   EXPECT_EQ(complaint(data_ + "training:\n  rounds: 0\n  rounds: 1\n  sead: 1\nschedule: {kind: 3}\n"),
             "4: training.rounds: given twice\n"
             "5: training.sead: unknown key; did you mean \"seed\"?\n"
-            "3: training.rounds: expected a whole number of at least 1, found \"0\"\n"
+            "3: training.rounds: expected a whole number from 1, found \"0\"\n"
             "6: schedule.kind: expected constant or linear or cosine, found \"3\"");
 }
 
@@ -221,15 +218,12 @@ TEST_F(RunFile, places_errors_of_syntax) {
 
 TEST(RunFileReference, has_a_row_for_every_key) {
   const std::string table = run_file_reference();
-  EXPECT_THAT(
-      table,
-      HasSubstr("| `training.microbatch` | a whole number of at least 1 and at most 1048576 | `32` |"));
+  EXPECT_THAT(table, HasSubstr("| `training.microbatch` | a whole number from 1 to 1048576 | `32` |"));
   EXPECT_THAT(
       table,
       HasSubstr("| `training.patience` | a duration such as 20s (ms, s, m or h), at most a year | `20s` |"));
   EXPECT_THAT(table, HasSubstr("| `optimizer.kind` | sgd or adamw or lamb | `adamw` |"));
-  EXPECT_THAT(table,
-              HasSubstr("| `checkpoint.keep` | a whole number of at least 1 and at most 1000 | `2` |"));
+  EXPECT_THAT(table, HasSubstr("| `checkpoint.keep` | a whole number from 1 to 1000 | `2` |"));
 }
 
 TEST(RunFileReference, is_what_the_documentation_says) {

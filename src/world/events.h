@@ -47,6 +47,9 @@ static_assert(kPhaseNames.size() == static_cast<std::size_t>(Phase::log) + 1);
 
 inline std::string_view name_of(Phase phase) { return kPhaseNames.at(static_cast<std::size_t>(phase)); }
 
+/// A stage of a round: each peer that takes part passes all of them in this order.
+inline bool is_stage(Phase phase) { return phase <= Phase::apply && phase != Phase::probe; }
+
 /// Why somebody or something was refused (Phase::refuse): refusals are counted by it.
 enum class Cause {
   none,        ///< no refusal, or one without a cause of its own

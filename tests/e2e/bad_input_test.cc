@@ -132,10 +132,10 @@ TEST_F(BadInput, with_numbers_beyond_all_bounds_is_named_with_its_line) {
       expect({{"sim", "--lifetimes", "exponential:4", option, number}, 2, {option, number, "a number from"}});
   expect({{"train", write_run({.microbatch = 1099511627776})},
           2,
-          {"run.yaml:9: training.microbatch", "at most 1048576", "1099511627776"}});
+          {"run.yaml:9: training.microbatch", "from 1 to 1048576", "1099511627776"}});
   expect({{"train", write_run({.batch = 4611686018427387904})},
           2,
-          {"run.yaml:8: training.target_batch_size", "at most 1000000000", "4611686018427387904"}});
+          {"run.yaml:8: training.target_batch_size", "from 1 to 1000000000", "4611686018427387904"}});
   for (const std::string gpus : {"0", "1e12", "nan"}) {
     std::ofstream(path("offers.csv"))
         << "provider,region,gpu,gpus,purchase,usd_per_h\na,b,T4," << gpus << ",owned,1\n";

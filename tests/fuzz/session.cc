@@ -11,6 +11,7 @@
 #include "fuzz/memory_files.h"
 #include "fuzz/target.h"
 #include "train/run.h"
+#include "train/test_clock.h"
 #include "train/trainer.h"
 #include "wire/frame.h"
 
@@ -18,27 +19,6 @@ namespace tw::fuzz {
 namespace {
 
 using namespace std::chrono_literals;
-
-class HandClock final : public Clock {
- public:
-  Instant now() override { return now_; }
-
-  std::int64_t unix_nanos() override { return 0; }
-
-  void at(Instant when, std::function<void()> call) override { timers_.emplace(when, std::move(call)); }
-
-  void advance(Duration duration) {
-    now_ += duration;
-    std::multimap<Instant, std::function<void()>> due;
-    while (!timers_.empty() && timers_.begin()->first <= now_) due.insert(timers_.extract(timers_.begin()));
-    for (auto& [when, call] : due) call();
-    TW_CHECK(timers_.size() < 1000);
-  }
-
- private:
-  Instant now_ = Instant{} + 1h;
-  std::multimap<Instant, std::function<void()>> timers_;
-};
 
 class QueueExecutor final : public Executor {
  public:
@@ -167,6 +147,11 @@ class SessionStory final : public SessionObserver {
   }
 
  private:
+  void pass(Duration time) {
+    clock_.jump(time);
+    TW_CHECK(clock_.timers() < 1000);
+  }
+
   void act() {
     const PeerId peer = material_.peers[1 + input_.below(material_.peers.size() - 1)];
     material_.digests[1] = parameters_;
@@ -179,7 +164,7 @@ class SessionStory final : public SessionObserver {
       case 2:
         return network_.events->on_refused(member_of(peer).address, "cannot connect");
       case 3:
-        return clock_.advance(steps_[input_.below(steps_.size())]);
+        return pass(steps_[input_.below(steps_.size())]);
       case 4:
       case 5:
       case 6:
@@ -222,7 +207,7 @@ class SessionStory final : public SessionObserver {
   SessionOptions options_;
   Digest run_;
   Digest parameters_{1, 1};
-  HandClock clock_;
+  HandClock clock_{Instant{} + 1h};
   OpenNetwork network_;
   MemoryFiles files_;
   QueueExecutor compute_, disk_;

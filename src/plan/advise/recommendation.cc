@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/median.h"
 #include "market/catalog.h"
 #include "plan/model/checkpoint_interval.h"
 

@@ -42,8 +42,17 @@ class Planning {
   const MarketSpace& last_market() const { return market_.value(); }
 
  private:
-  Job job_{
-      .model = "CONV", .target_batch_size = 32768, .samples = 5e6, .gpus = {"T4", "A10"}, .peers_max = 8};
+  static Job five_million_samples() {
+    Job job;
+    job.model = "CONV";
+    job.target_batch_size = 32768;
+    job.samples = 5e6;
+    job.gpus = {"T4", "A10"};
+    job.peers_max = 8;
+    return job;
+  }
+
+  Job job_ = five_million_samples();
   Workload workload_;
   Knowledge knowledge_;
   std::vector<Offer> offers_ = built_in_offers();

@@ -69,12 +69,18 @@ class Underway {
                          .tariffs = Tariffs::built_in()});
   }
 
-  Job job_{.model = "CONV",
-           .target_batch_size = 32768,
-           .samples = 10e6,
-           .deadline_h = 20,
-           .gpus = {"T4", "A10"},
-           .peers_max = 16};
+  static Job ten_million_samples() {
+    Job job;
+    job.model = "CONV";
+    job.target_batch_size = 32768;
+    job.samples = 10e6;
+    job.deadline_h = 20;
+    job.gpus = {"T4", "A10"};
+    job.peers_max = 16;
+    return job;
+  }
+
+  Job job_ = ten_million_samples();
   Workload workload_;
   Knowledge knowledge_;
   std::vector<Offer> offers_ = built_in_offers();

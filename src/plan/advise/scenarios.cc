@@ -5,6 +5,8 @@
 #include <cmath>
 #include <queue>
 
+#include "base/median.h"
+
 namespace tw {
 namespace {
 
@@ -183,14 +185,6 @@ Outcomes play_scenarios(const PlannedRun& run, int scenarios) {
     outcomes.losses += static_cast<double>(scenario.losses()) / scenarios;
   }
   return outcomes;
-}
-
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  const double place = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (values[above] - values[below]) * (place - static_cast<double>(below));
 }
 
 Spread spread_of(const std::vector<double>& values) {

@@ -48,7 +48,6 @@ struct Outcomes {
 /// meaningful.
 Outcomes play_scenarios(const PlannedRun& run, int scenarios = 256);
 
-double quantile(std::vector<double> values, double share);
 Spread spread_of(const std::vector<double>& values);
 
 }  // namespace tw

@@ -68,12 +68,6 @@ TEST(Scenarios, the_same_plan_has_the_same_luck) {
   EXPECT_EQ(play_scenarios(run).hours, play_scenarios(run).hours);
 }
 
-TEST(Scenarios, quantiles_lie_between_the_values) {
-  EXPECT_EQ(quantile({3, 1, 2}, 0.5), 2);
-  EXPECT_EQ(quantile({3, 1, 2}, 0.75), 2.5);
-  EXPECT_EQ(quantile({3, 1, 2}, 1), 3);
-}
-
 /// Two spot machines of each of two failure domains for some 2 hours: 24 shocks a day and domain, of which
 /// each machine that runs is struck by half.
 TEST(Scenarios, shocks_strike_the_spot_machines_of_a_failure_domain_together) {

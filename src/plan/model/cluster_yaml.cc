@@ -32,13 +32,7 @@ std::vector<Offer> own_prices(YamlFields& fields, const std::string& file) {
   return offers;
 }
 
-void take_work(YamlFields& fields, ClusterFile& cluster) {
-  cluster.model = fields.text("model");
-  cluster.profile = fields.text("profile");
-  if (cluster.model.empty() == cluster.profile.empty())
-    fields.complain(cluster.model.empty() ? "model" : "profile",
-                    "either model (a name of the catalog) or profile (a file)");
-  cluster.target_batch_size = fields.number("tbs", {.least = 1});
+void take_peers(YamlFields& fields, ClusterFile& cluster) {
   auto peers = parse_peers(fields.word("peers"));
   if (!peers)
     fields.complain("peers", "groups such as 4xT4@gc:us;2xA10@lambda:us-west; " + peers.error().message);
@@ -53,17 +47,7 @@ Result<ClusterFile> read_cluster(const std::string& file, std::string_view text)
   YamlFields& fields = read.value();
   ClusterFile cluster;
   take_work(fields, cluster);
-  if (const std::string name = fields.text("pattern"); !name.empty()) {
-    const auto pattern = parse_pattern(name);
-    if (pattern) cluster.pattern = pattern.value();
-    if (!pattern)
-      fields.complain("pattern", pattern.error().message.substr(pattern.error().message.find("one of")));
-  }
-  cluster.bytes_per_param = codec_bytes_per_param(fields);
-  cluster.streams = static_cast<int>(fields.number_or("streams", cluster.streams, {.least = 1, .most = 64}));
-  const std::string mode = fields.text("mode");
-  if (!mode.empty() && mode != "sync" && mode != "delayed") fields.complain("mode", "sync or delayed");
-  cluster.delayed = mode == "delayed";
+  take_peers(fields, cluster);
   if (const std::string purchase = fields.text("purchase"); !purchase.empty()) {
     cluster.purchase = parse_purchase(purchase);
     if (!cluster.purchase) fields.complain("purchase", "spot, on-demand or owned");

@@ -5,20 +5,13 @@
 #include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
-#include <array>
-#include <cmath>
 #include <utility>
 
-#include "base/nearest_name.h"
-#include "base/number.h"
+#include "base/fields.h"
 
 namespace tw {
 
 namespace {
-
-/// Bytes of a parameter on the wire; int8 and int4 carry a scale of 2 bytes for 256 and 64 values.
-constexpr std::array<std::pair<std::string_view, double>, 5> kCodecs{
-    {{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"int8", 1 + 2.0 / 256}, {"int4", 0.5 + 2.0 / 64}}};
 
 /// Aliases of aliases can stand for more values than a memory holds.
 constexpr std::size_t kMostFields = 10'000;
@@ -86,11 +79,10 @@ std::string YamlFields::word(const std::string& name) {
 }
 
 double YamlFields::number(const std::string& name, CsvRange range) {
-  const auto number = parse_number<double>(text(name));
-  if (number && std::isfinite(*number) && *number >= range.least && *number <= range.most) return *number;
-  complain(name, range.most >= 1e300 ? fmt::format("a number from {}", range.least)
-                                     : fmt::format("a number from {} to {}", range.least, range.most));
-  return 0;
+  const NumberBounds bounds{.low = range.least, .high = range.most};
+  const auto number = number_in<double>(text(name), bounds);
+  if (!number) complain(name, number_text(bounds));
+  return number.value_or(0);
 }
 
 double YamlFields::number_or(const std::string& name, double other, CsvRange range) {
@@ -130,24 +122,14 @@ Status YamlFields::finish() const {
 }
 
 std::string YamlFields::unknown(const std::string& name, int line) const {
-  const std::vector<std::string> known(known_.begin(), known_.end());
-  const std::string meant = nearest_name(name, known);
-  return fmt::format("{}:{}: {}: unknown key; {}", file_, line, name,
-                     meant.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
-                                   : fmt::format("did you mean \"{}\"?", meant));
+  std::vector<KnownKey> known;
+  for (const std::string& one : known_) known.push_back({one, one});
+  return fmt::format("{}:{}: {}: {}", file_, line, name, unknown_key(name, known));
 }
 
 bool YamlFields::has(const std::string& name) {
   known_.insert(name);
   return fields_.find(name) != fields_.end();
-}
-
-double codec_bytes_per_param(YamlFields& fields) {
-  const std::string name = fields.text("codec");
-  for (const auto& [codec, bytes] : kCodecs)
-    if (name == codec || (name.empty() && codec == "fp16")) return bytes;
-  fields.complain("codec", "fp32, fp16, bf16, int8 or int4");
-  return 0;
 }
 
 }  // namespace tw

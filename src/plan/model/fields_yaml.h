@@ -52,7 +52,4 @@ class YamlFields {
   std::optional<Error> problem_;
 };
 
-/// By the field codec, fp16 where there is none: bytes of a parameter on the wire.
-double codec_bytes_per_param(YamlFields& fields);
-
 }  // namespace tw

@@ -10,7 +10,7 @@
 #include "market/lifetimes.h"
 #include "market/offer.h"
 #include "plan/model/cluster.h"
-#include "plan/model/throughput.h"
+#include "plan/named_work.h"
 
 namespace tw {
 
@@ -19,16 +19,8 @@ enum class Goal { cheapest, fastest, pareto };
 std::string_view to_string(Goal goal);
 
 /// JOB.yaml: what is to be trained, and within which limits. 0 of a limit: none.
-struct Job {
-  std::string model;    ///< of the catalog; or
-  std::string profile;  ///< a file with a model of one's own, relative to this one
-  double target_batch_size = 0;
+struct Job : NamedWork {
   double samples = 0;
-  Pattern pattern = Pattern::tradewind;
-  std::string codec = "fp16";
-  double bytes_per_param = 2;
-  int streams = 16;
-  bool delayed = false;
 
   Goal goal = Goal::cheapest;
   int front_point = 0;  ///< of the Pareto front the one to choose, from 1; 0: its knee

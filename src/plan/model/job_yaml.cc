@@ -31,30 +31,10 @@ double samples_for_loss(YamlFields& fields) {
   return 0;
 }
 
-void take_work(YamlFields& fields, Job& job) {
-  job.model = fields.text("model");
-  job.profile = fields.text("profile");
-  if (job.model.empty() == job.profile.empty())
-    fields.complain(job.model.empty() ? "model" : "profile",
-                    "either model (a name of the catalog) or profile (a file)");
-  job.target_batch_size = fields.number("tbs", {.least = 1});
+void take_samples(YamlFields& fields, Job& job) {
   if (fields.has("samples") == fields.has("loss"))
     fields.complain("samples", "either samples (to train) or loss with a loss_law");
   job.samples = fields.has("loss") ? samples_for_loss(fields) : fields.number("samples", {.least = 1});
-}
-
-void take_averaging(YamlFields& fields, Job& job) {
-  if (fields.has("pattern")) {
-    const auto pattern = parse_pattern(fields.text("pattern"));
-    if (!pattern) fields.complain("pattern", pattern.error().message);
-    if (pattern) job.pattern = pattern.value();
-  }
-  if (fields.has("codec")) job.codec = fields.text("codec");
-  job.bytes_per_param = codec_bytes_per_param(fields);
-  job.streams = static_cast<int>(fields.number_or("streams", 16, {.least = 1, .most = 64}));
-  const std::string mode = fields.text("mode");
-  if (!mode.empty() && mode != "sync" && mode != "delayed") fields.complain("mode", "sync or delayed");
-  job.delayed = mode == "delayed";
 }
 
 void take_limits(YamlFields& fields, Job& job) {
@@ -113,7 +93,7 @@ Result<Job> read_job(const std::string& file, std::string_view text) {
   if (!fields) return fields.error();
   Job job;
   take_work(fields.value(), job);
-  take_averaging(fields.value(), job);
+  take_samples(fields.value(), job);
   take_limits(fields.value(), job);
   take_market(fields.value(), job);
   if (const Status status = fields.value().finish(); !status) return status.error();

@@ -18,7 +18,11 @@ std::string job_error(const std::string& more) {
 
 TEST(JobFile, what_is_left_out_has_its_default) {
   const Job job = read_job("job.yaml", kShort).value();
-  EXPECT_EQ(job, (Job{.model = "CONV", .target_batch_size = 1024, .samples = 1e6}));
+  Job expected;
+  expected.model = "CONV";
+  expected.target_batch_size = 1024;
+  expected.samples = 1e6;
+  EXPECT_EQ(job, expected);
 }
 
 TEST(JobFile, all_limits_are_read) {
@@ -53,6 +57,7 @@ TEST(JobFile, mistakes_are_named_with_their_line) {
   EXPECT_THAT(job_error("loss: 3\n"), HasSubstr("samples"));
   EXPECT_THAT(job_error("owned: [many]\n"), HasSubstr("many"));
   EXPECT_THAT(job_error("purchase: lease\n"), HasSubstr("on-demand"));
+  EXPECT_THAT(job_error("pattern: star\n"), HasSubstr("pattern star: expected one of tradewind, "));
 }
 
 }  // namespace

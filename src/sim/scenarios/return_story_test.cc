@@ -5,8 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/scenarios/test_bandwidth.h"
-#include "sim/world/world.h"
+#include "sim/test_world.h"
 
 /// A peer comes back into a round that nobody else lives to decide.
 namespace tw {
@@ -18,7 +17,8 @@ using namespace std::chrono_literals;
 /// die, so much later.
 class ReturnStory {
  public:
-  ReturnStory(Phase last, Duration later) : world_(options()), last_(last), later_(later) {
+  ReturnStory(Phase last, Duration later)
+      : world_(small_world({{"here", 3, 60, 100 * kMbit, 100 * kMbit}}, 40)), last_(last), later_(later) {
     for (int i = 0; i < 3; ++i) peers_.push_back(world_.add_peer({0, 60, {100 * kMbit, 100 * kMbit}}));
     world_.watch([this](PeerId peer, const Event& event) { on_event(peer, event); });
   }
@@ -42,22 +42,6 @@ class ReturnStory {
       for (const PeerId other : {peers_[1], peers_[2]})
         world_.scheduler().after(later_, [this, other] { world_.kill(other, Death::clean); });
     }
-  }
-
-  static WorldOptions options() {
-    WorldOptions options;
-    options.run.model = "synthetic";
-    options.run.target_batch_size = 64;
-    options.run.microbatch = 4;
-    options.run.rounds = 40;
-    options.run.codec = Codec::fp32;
-    options.run.patience = 3s;
-    options.model.parameters = 256;
-    options.bulk_scale = 250;
-    options.wait_for = 3;
-    options.sites = {{"here", 3, 60, 100 * kMbit, 100 * kMbit}};
-    options.links = {{"", "", 0.01, 0, 200 * kMbit, 2 << 20}};
-    return options;
   }
 
   World world_;

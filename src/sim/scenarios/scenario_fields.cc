@@ -6,19 +6,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <variant>
 
 #include "base/check.h"
-#include "base/nearest_name.h"
-#include "base/number.h"
+#include "base/fields.h"
 #include "sim/checkers/checkers.h"
+#include "train/run_names.h"
 
 namespace tw {
 namespace {
-
-constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 /// Where a value is stored; the alternative says how it is written.
 struct WholeRange {
@@ -41,15 +38,6 @@ using Place = std::variant<bool*, int*, Round*, double*, Between*, WholeRange, C
                            std::vector<Codec>*, std::vector<Rounding>*, std::vector<SiteUse>*,
                            std::vector<OptimizerKind>*, CheckerNames>;
 
-/// In the unit of the file.
-struct Limits {
-  double low = 0;
-  double high = kUnbounded;
-  bool above_low = false;  // low itself is excluded
-
-  bool hold(double x) const { return (above_low ? x > low : x >= low) && x <= high; }
-};
-
 /// A number of the file becomes number * times / over in the structs. Both are whole, so that 150 ms are
 /// 0.15 s to the last bit.
 struct Scale {
@@ -61,18 +49,18 @@ constexpr Scale kMilli{.over = 1000};
 constexpr Scale kMbit{.times = 125'000};
 constexpr Scale kKib{.times = 1024};
 
-constexpr Limits kAny{};
-constexpr Limits kPositive{.above_low = true};
-constexpr Limits kAtLeastOne{.low = 1};
-constexpr Limits kShare{.high = 1};
+constexpr NumberBounds kAny{};
+constexpr NumberBounds kPositive{.above_low = true};
+constexpr NumberBounds kAtLeastOne{.low = 1};
+constexpr NumberBounds kShare{.high = 1};
 /// World-wide latencies and lines with room to spare; beyond them arithmetic of times would saturate.
-constexpr Limits kLatency{.high = 60'000};
-constexpr Limits kSeconds{.high = 1e7};
-constexpr Limits kPeers{.low = 1, .high = 4096};
-constexpr Limits kLength{.low = 1, .high = 1e8};
-constexpr Limits kBatch{.low = 1, .high = 65'536};
-constexpr Limits kRounds{.low = kCalmRounds + 1, .high = 1e6};
-constexpr Limits kOften{.low = 1, .high = 1000};
+constexpr NumberBounds kLatency{.high = 60'000};
+constexpr NumberBounds kSeconds{.high = 1e7};
+constexpr NumberBounds kPeers{.low = 1, .high = 4096};
+constexpr NumberBounds kLength{.low = 1, .high = 1e8};
+constexpr NumberBounds kBatch{.low = 1, .high = 65'536};
+constexpr NumberBounds kRounds{.low = kCalmRounds + 1, .high = 1e6};
+constexpr NumberBounds kOften{.low = 1, .high = 1000};
 
 }  // namespace
 
@@ -81,7 +69,7 @@ struct ScenarioField {
   std::string_view name;
   std::string_view meaning;
   Place (*place)(ScenarioParts&);
-  Limits limits = {};
+  NumberBounds bounds = {};
   Scale unit = {};
 };
 
@@ -232,52 +220,21 @@ constexpr FaultMeaning kMeanings[] = {
     {FaultKind::chunk_flip, "one bit changes in pieces of a state or a mean that others ask it for"},
 };
 
-// Names in the order of the enum constants.
-const std::vector<std::string>& names_of(Codec) {
-  static const std::vector<std::string> kNames(kCodecNames.begin(), kCodecNames.end());
-  return kNames;
-}
-
-const std::vector<std::string>& names_of(SiteUse) {
-  static const std::vector<std::string> kNames = {"auto", "flat", "tree"};
-  return kNames;
-}
-
-const std::vector<std::string>& names_of(Rounding) {
-  static const std::vector<std::string> kNames = {"nearest", "stochastic"};
-  return kNames;
-}
-
-const std::vector<std::string>& names_of(OptimizerKind) {
-  static const std::vector<std::string> kNames = {"sgd", "adamw", "lamb"};
-  return kNames;
-}
-
-std::string limits_text(const Limits& limits) {
-  if (limits.high != kUnbounded && !limits.above_low)
-    return fmt::format(" from {} to {:.15g}", limits.low, limits.high);
-  return fmt::format(" {} {}", limits.above_low ? "above" : "of at least", limits.low);
-}
-
 /// What may stand there, for messages and for the reference.
 struct Expectation {
-  const Limits& limits;
+  const NumberBounds& bounds;
 
   std::string operator()(const bool*) const { return "true or false"; }
 
-  std::string operator()(const int*) const { return "a whole number" + limits_text(limits); }
+  std::string operator()(const int*) const { return whole_number_text(bounds); }
 
-  std::string operator()(const Round*) const { return "a whole number" + limits_text(limits); }
+  std::string operator()(const Round*) const { return whole_number_text(bounds); }
 
-  std::string operator()(const double*) const { return "a number" + limits_text(limits); }
+  std::string operator()(const double*) const { return number_text(bounds); }
 
-  std::string operator()(const Between*) const {
-    return fmt::format("a number{}, or [least, most]", limits_text(limits));
-  }
+  std::string operator()(const Between*) const { return number_text(bounds) + ", or [least, most]"; }
 
-  std::string operator()(const WholeRange&) const {
-    return fmt::format("a whole number{}, or [least, most]", limits_text(limits));
-  }
+  std::string operator()(const WholeRange&) const { return whole_number_text(bounds) + ", or [least, most]"; }
 
   std::string operator()(const CountRange&) const { return (*this)(WholeRange{}); }
 
@@ -326,7 +283,7 @@ struct Written {
   template <class Enum>
   std::string operator()(const std::vector<Enum>* at) const {
     std::vector<std::string> names;
-    for (const Enum one : *at) names.push_back(names_of(one)[static_cast<std::size_t>(one)]);
+    for (const Enum one : *at) names.emplace_back(names_of(one)[static_cast<std::size_t>(one)]);
     return fmt::format("[{}]", fmt::join(names, ", "));
   }
 };
@@ -337,10 +294,9 @@ struct Assignment {
   const GivenWords& given;
 
   std::string operator()(bool* at) const {
-    if (given.is_list || (given.words.front() != "true" && given.words.front() != "false")) {
-      return unexpected();
-    }
-    *at = given.words.front() == "true";
+    const auto truth = given.is_list ? std::nullopt : truth_in(given.words.front());
+    if (!truth) return unexpected();
+    *at = *truth;
     return "";
   }
 
@@ -349,7 +305,7 @@ struct Assignment {
   std::string operator()(Round* at) const { return whole(at); }
 
   std::string operator()(double* at) const {
-    const auto number = given.is_list ? std::nullopt : number_in(given.words.front());
+    const auto number = given.is_list ? std::nullopt : within(given.words.front());
     if (!number) return unexpected();
     *at = si(*number);
     return "";
@@ -387,7 +343,7 @@ struct Assignment {
 
   template <class Enum>
   std::string operator()(std::vector<Enum>* at) const {
-    const std::vector<std::string>& names = names_of(Enum{});
+    const Names names = names_of(Enum{});
     std::vector<Enum> found;
     for (const std::string& word : given.words) {
       const auto name = std::find(names.begin(), names.end(), word);
@@ -402,22 +358,21 @@ struct Assignment {
  private:
   double si(double number) const { return number * field.unit.times / field.unit.over; }
 
-  std::optional<double> number_in(const std::string& word) const {
-    const auto number = parse_number<double>(word);
-    return number && std::isfinite(*number) && field.limits.hold(*number) ? number : std::nullopt;
+  std::optional<double> within(const std::string& word) const {
+    return number_in<double>(word, field.bounds);
   }
 
   template <class Whole>
   std::string whole(Whole* at) const {
-    const auto number = given.is_list ? std::nullopt : parse_number<Whole>(given.words.front());
-    if (!number || !field.limits.hold(static_cast<double>(*number))) return unexpected();
+    const auto number = given.is_list ? std::nullopt : number_in<Whole>(given.words.front(), field.bounds);
+    if (!number) return unexpected();
     *at = *number;
     return "";
   }
 
   std::string range(Between& at, bool whole) const {
     if (given.words.size() != (given.is_list ? 2 : 1)) return unexpected();
-    const auto least = number_in(given.words.front()), most = number_in(given.words.back());
+    const auto least = within(given.words.front()), most = within(given.words.back());
     if (!least || !most) return unexpected();
     if (whole && (std::trunc(*least) != *least || std::trunc(*most) != *most)) return unexpected();
     if (*least > *most) {
@@ -427,16 +382,12 @@ struct Assignment {
     return "";
   }
 
-  std::string unexpected(const std::string& word) const {
-    return fmt::format("expected {}, found \"{}\"", expectation(field), word);
-  }
+  std::string unexpected(const std::string& word) const { return tw::unexpected(expectation(field), word); }
 
   std::string unexpected() const {
     const std::string words = fmt::format("{}", fmt::join(given.words, ", "));
-    const std::string found = given.is_list   ? fmt::format("[{}]", words)
-                              : words.empty() ? "nothing"
-                                              : fmt::format("\"{}\"", words);
-    return fmt::format("expected {}, found {}", expectation(field), found);
+    return given.is_list ? fmt::format("expected {}, found [{}]", expectation(field), words)
+                         : unexpected(words);
   }
 };
 
@@ -482,31 +433,22 @@ const ScenarioField* find_scenario_field(ScenarioSection section, std::string_vi
 
 std::string expectation(const ScenarioField& field) {
   ScenarioParts defaults;
-  return std::visit(Expectation{field.limits}, field.place(defaults));
+  return std::visit(Expectation{field.bounds}, field.place(defaults));
 }
 
 std::string assign(const ScenarioField& field, const GivenWords& given, ScenarioParts& parts) {
   return std::visit(Assignment{field, given}, field.place(parts));
 }
 
-std::string did_you_mean(std::string_view written, std::span<const std::string> known) {
-  const std::string nearest = nearest_name(written, known);
-  return nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest);
-}
-
 std::string unknown_scenario_key(ScenarioSection section, std::string_view name) {
-  std::vector<std::string> here, elsewhere;
-  if (section == top) here = {"sites", "links", "workload", "faults"};
+  std::vector<KnownKey> known;
+  if (section == top)
+    known = {{"sites", "sites"}, {"links", "links"}, {"workload", "workload"}, {"faults", "faults"}};
   for (const ScenarioField& field : kFields) {
-    if (field.section == section) here.emplace_back(field.name);
-    if (field.section != section && resembles(name, field.name)) elsewhere.push_back(key_of(field));
+    const bool here = field.section == section;
+    known.push_back({std::string(field.name), here ? std::string(field.name) : key_of(field), here});
   }
-  std::string meant = did_you_mean(name, here);
-  if (meant.empty() && elsewhere.size() == 1) {
-    meant = fmt::format("; did you mean \"{}\"?", elsewhere.front());
-  }
-  if (meant.empty()) meant = fmt::format("; known here: {}", fmt::join(here, ", "));
-  return "unknown key" + meant;
+  return unknown_key(name, known);
 }
 
 std::string unknown_fault(std::string_view name) {
@@ -524,13 +466,12 @@ std::string_view meaning_of(FaultKind kind) {
 }
 
 std::string scenario_reference() {
-  std::string text = "| key | value | default | meaning |\n|---|---|---|---|\n";
+  std::vector<FieldRow> rows;
   ScenarioParts defaults;
-  for (const ScenarioField& field : kFields) {
-    const std::string written = std::visit(Written{field.unit}, field.place(defaults));
-    text += fmt::format("| `{}` | {} | {} | {} |\n", key_of(field), expectation(field),
-                        written.empty() ? "" : fmt::format("`{}`", written), field.meaning);
-  }
+  for (const ScenarioField& field : kFields)
+    rows.push_back({key_of(field), expectation(field), std::visit(Written{field.unit}, field.place(defaults)),
+                    field.meaning});
+  std::string text = reference_of(rows);
   text += "\n| fault | what happens |\n|---|---|\n";
   for (const FaultName& row : fault_names()) {
     text += fmt::format("| `{}` | {} |\n", row.name, meaning_of(row.kind));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,9 +47,6 @@ std::string assign(const ScenarioField& field, const GivenWords& given, Scenario
 /// The complaint about a key that is not in the table, with the nearest name that is.
 std::string unknown_scenario_key(ScenarioSection section, std::string_view name);
 std::string unknown_fault(std::string_view name);
-
-/// "; did you mean "kill"?" when one of the known names is near; else empty.
-std::string did_you_mean(std::string_view written, std::span<const std::string> known);
 
 /// What the fault does, in a few words.
 std::string_view meaning_of(FaultKind kind);

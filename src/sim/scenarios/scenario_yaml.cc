@@ -11,6 +11,7 @@
 #include <set>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/text_file.h"
 #include "sim/scenarios/scenario_fields.h"
 

@@ -5,8 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "sim/scenarios/test_bandwidth.h"
-#include "sim/world/world.h"
+#include "sim/test_world.h"
 
 /// A peer is cut off, goes on alone, faster than the others together, and comes back on a thin line.
 namespace tw {
@@ -16,7 +15,9 @@ using namespace std::chrono_literals;
 
 class SplitStory {
  public:
-  SplitStory() : world_(options()) {
+  SplitStory()
+      : world_(small_world(
+            {{"wide", 3, 60, 100 * kMbit, 100 * kMbit}, {"thin", 1, 400, 2 * kMbit, 2 * kMbit}}, 400)) {
     world_.watch([this](PeerId peer, const Event& event) {
       if (event.phase == Phase::restore) restored_.insert(peer);
     });
@@ -50,22 +51,6 @@ class SplitStory {
   bool contributes() const {
     const std::vector<Contribution>& all = world_.ledger().newest()->contributors;
     return std::ranges::any_of(all, [&](const Contribution& c) { return c.peer == alone(); });
-  }
-
-  static WorldOptions options() {
-    WorldOptions options;
-    options.run.model = "synthetic";
-    options.run.target_batch_size = 64;
-    options.run.microbatch = 4;
-    options.run.rounds = 400;
-    options.run.codec = Codec::fp32;
-    options.run.patience = 3s;
-    options.model.parameters = 256;
-    options.bulk_scale = 250;  // the vector stands for one of 256 KB: a second on 2 Mbit/s
-    options.wait_for = 4;
-    options.sites = {{"wide", 3, 60, 100 * kMbit, 100 * kMbit}, {"thin", 1, 400, 2 * kMbit, 2 * kMbit}};
-    options.links = {{"", "", 0.01, 0, 200 * kMbit, 2 << 20}};
-    return options;
   }
 
   World world_;

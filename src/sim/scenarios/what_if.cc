@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/median.h"
 #include "sim/world/world.h"
 
 namespace tw {
@@ -27,13 +28,6 @@ constexpr double kWindowBytes = 1 << 26;
 constexpr Round kEndless = 1'000'000'000;
 
 std::uint64_t rounded_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 double bytes_per_s_of(const WhatIf& what) { return what.link_mbit * 1e6 / 8; }
 

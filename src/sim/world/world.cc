@@ -25,20 +25,6 @@ bool is_progress(Phase phase) {
   return phase != Phase::wait && phase != Phase::refuse && phase != Phase::lost;
 }
 
-bool is_stage(Phase phase) {
-  switch (phase) {
-    case Phase::accumulate:
-    case Phase::call:
-    case Phase::scatter:
-    case Phase::gather:
-    case Phase::commit:
-    case Phase::apply:
-      return true;
-    default:
-      return false;
-  }
-}
-
 Rules rules_of(const WorldOptions& options) {
   Rules rules{options.run.target_batch_size,
               options.run.microbatch,

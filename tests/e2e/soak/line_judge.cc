@@ -10,20 +10,7 @@
 namespace tw::soak {
 namespace {
 
-bool is_of_every_round(Phase phase) {
-  switch (phase) {
-    case Phase::accumulate:
-    case Phase::call:
-    case Phase::scatter:
-    case Phase::gather:
-    case Phase::commit:
-    case Phase::apply:
-    case Phase::lead:
-      return true;
-    default:
-      return false;
-  }
-}
+bool is_of_every_round(Phase phase) { return is_stage(phase) || phase == Phase::lead; }
 
 }  // namespace
 

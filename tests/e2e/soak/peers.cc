@@ -5,9 +5,13 @@
 
 #include <algorithm>
 
+#include "measure/bench_peer.h"
+
 namespace tw::soak {
 namespace {
 
+/// More than the longest soak can last.
+constexpr Round kRoundsWithoutEnd = 100'000'000;
 constexpr std::uint64_t kVectorBytes = 512 << 10;
 /// Slept, not computed: the soak leaves the cores to others.
 constexpr std::uint64_t kMicrobatchMs = 100;
@@ -32,34 +36,25 @@ Peers::Peers(Options options, const Testbed& testbed, const Disks& disks)
       history_(kSamplesOfAPeer * options_.members) {}
 
 std::vector<std::string> Peers::words(std::uint64_t id, Place place) const {
-  std::vector<std::string> words = {"bench",
-                                    "peer",
-                                    "--progress",
-                                    "--id",
-                                    std::to_string(id),
-                                    "--peers",
-                                    std::to_string(options_.members),
-                                    "--bytes",
-                                    std::to_string(kVectorBytes),
-                                    "--codec",
-                                    "fp16",
-                                    "--rounds",
-                                    "100000000",
-                                    "--work-ms",
-                                    std::to_string(kMicrobatchMs),
-                                    "--token",
-                                    options_.token,
-                                    "--out",
-                                    disks_->folder(place.host) + "/out",
-                                    "--checkpoints",
-                                    fmt::format("{}/checkpoints-{}", disks_->folder(place.host), id),
-                                    "--listen",
-                                    testbed_->listen_address(place.host, place.slot)};
+  std::vector<std::string> more = {"--progress",
+                                   "--work-ms",
+                                   std::to_string(kMicrobatchMs),
+                                   "--token",
+                                   options_.token,
+                                   "--checkpoints",
+                                   fmt::format("{}/checkpoints-{}", disks_->folder(place.host), id)};
   for (std::size_t host = 0; host < options_.members && !places_.empty(); ++host) {
     const std::string address = testbed_->listen_address(host, 0);
-    if (place.slot != 0 || host != place.host) words.insert(words.end(), {"--join", address});
+    if (place.slot != 0 || host != place.host) more.insert(more.end(), {"--join", address});
   }
-  return words;
+  return measure::words_of({.id = id,
+                            .peers = options_.members,
+                            .bytes = kVectorBytes,
+                            .codec = Codec::fp16,
+                            .rounds = kRoundsWithoutEnd,
+                            .out = disks_->folder(place.host) + "/out",
+                            .listen = testbed_->listen_address(place.host, place.slot)},
+                           more);
 }
 
 std::vector<std::string> Peers::enter(std::uint64_t id, Place place, const SteppedClock& clock) const {

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "sim/world/world.h"
+
+/// For stories of a few peers in a small world.
+namespace tw {
+
+inline constexpr double kMbit = 125e3;  // bytes/s
+
+/// Small rounds, of vectors that stand for 256 KB. 10 ms one way, 200 Mbit/s of a path. All peers of the
+/// sites are waited for; a side without a majority waits 3 s.
+inline WorldOptions small_world(std::vector<SiteSpec> sites, Round rounds) {
+  WorldOptions options;
+  options.run.model = "synthetic";
+  options.run.target_batch_size = 64;
+  options.run.microbatch = 4;
+  options.run.rounds = rounds;
+  options.run.codec = Codec::fp32;
+  options.run.patience = std::chrono::seconds(3);
+  options.model.parameters = 256;
+  options.bulk_scale = 250;
+  options.wait_for = 0;
+  for (const SiteSpec& site : sites) options.wait_for += static_cast<std::uint32_t>(site.peers);
+  options.sites = std::move(sites);
+  options.links = {{"", "", 0.01, 0, 200 * kMbit, 2 << 20}};
+  return options;
+}
+
+}  // namespace tw

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "average/reduction/division.h"
+#include "codec/codec.h"
+#include "train/run.h"
+
+/// The names that files give to choices of a run, in the order of the enum constants.
+namespace tw {
+
+using Names = std::span<const std::string_view>;
+
+inline constexpr std::string_view kDataKindNames[] = {"idx", "text"};
+inline constexpr std::string_view kOptimizerNames[] = {"sgd", "adamw", "lamb"};
+inline constexpr std::string_view kScheduleNames[] = {"constant", "linear", "cosine"};
+inline constexpr std::string_view kRoundingNames[] = {"nearest", "stochastic"};
+
+inline Names names_of(DataKind) { return kDataKindNames; }
+
+inline Names names_of(OptimizerKind) { return kOptimizerNames; }
+
+inline Names names_of(ScheduleKind) { return kScheduleNames; }
+
+inline Names names_of(Rounding) { return kRoundingNames; }
+
+inline Names names_of(Codec) { return kCodecNames; }
+
+inline Names names_of(SiteUse) { return kSiteUseNames; }
+
+}  // namespace tw
