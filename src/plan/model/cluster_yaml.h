@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "plan/model/cost.h"
-#include "plan/named_work.h"
+#include "plan/model/named_work.h"
 
 namespace tw {
 

@@ -10,7 +10,7 @@
 #include "market/lifetimes.h"
 #include "market/offer.h"
 #include "plan/model/cluster.h"
-#include "plan/named_work.h"
+#include "plan/model/named_work.h"
 
 namespace tw {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/named_work.h"
+#include "plan/model/named_work.h"
 
 #include <fmt/format.h>
 
