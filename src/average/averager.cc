@@ -115,7 +115,7 @@ std::vector<Reduction::Unfit> Averager::take_unfit(StepId step) {
   if (found == nullptr || !found->reduction.plan()) return {};
   std::vector<Reduction::Unfit> unfit = found->reduction.take_unfit();
   for (const Reduction::Unfit& one : unfit) {
-    if (one.peer == options_.self && one.why == Complaint::too_large)
+    if (one.peer == options_.self && one.why == StallCause::too_large)
       found->beyond_cap.insert(found->reduction.plan()->ballot);
   }
   return unfit;
@@ -177,11 +177,11 @@ void Averager::add_stalls(Instant now, const Step& step, const RoundTrips& round
   // As long as anything comes, the line is busy, and whose segments come later has not stalled.
   Instant since = step.planned_at;
   for (const auto& [peer, last] : last_bulk_) since = std::max(since, last);
-  for (const auto& [peer, complaint] : step.reduction.owing()) {
+  for (const auto& [peer, cause] : step.reduction.owing()) {
     const Duration limit = std::max<Duration>(kStallFloor, kStallRoundTrips * round_trip(peer));
-    if (now - since < limit || now - complained_[peer] < kStallFloor) continue;
-    complained_[peer] = now;
-    to.push_back({peer, complaint, {}, now - since >= kAskAgainAfter});
+    if (now - since < limit || now - reported_[peer] < kStallFloor) continue;
+    reported_[peer] = now;
+    to.push_back({peer, cause, {}, now - since >= kAskAgainAfter});
   }
 }
 
@@ -195,8 +195,8 @@ void Averager::add_slow(Instant now, const Step& step, std::vector<Objection>& t
   for (const Reduction::Debt& debt : step.reduction.debts()) {
     const double part = static_cast<double>(debt.here) / static_cast<double>(debt.all);
     if (debt.here == debt.all || elapsed_s <= kTooSlow * expected_s * part) continue;
-    const Complaint complaint = debt.contributes ? Complaint::slow_contribution : Complaint::slow_mean;
-    to.push_back({debt.peer, complaint, step.reduction.missing_of(debt.peer)});
+    const StallCause cause = debt.contributes ? StallCause::slow_contribution : StallCause::slow_mean;
+    to.push_back({debt.peer, cause, step.reduction.missing_of(debt.peer)});
   }
 }
 
@@ -238,9 +238,10 @@ void Averager::keep_early(Instant now, PeerId from, const Message& message) {
   early_.emplace_back(from, message);
 }
 
-bool Averager::on_tally(Instant now, PeerId from, const Tally& tally, Duration round_trip) {
-  meter_.on_tally(now, from, tally, round_trip);
-  probe_.on_tally(from, tally, round_trip);
+bool Averager::on_bandwidth_report(Instant now, PeerId from, const BandwidthReport& bandwidth_report,
+                                   Duration round_trip) {
+  meter_.on_bandwidth_report(now, from, bandwidth_report, round_trip);
+  probe_.on_bandwidth_report(from, bandwidth_report, round_trip);
   return probe_.aims_at(from);
 }
 
@@ -302,10 +303,10 @@ std::vector<PeerId> Averager::step(Instant now) {
 void Averager::end_probe() {
   if (!probe_.is_under_way()) return;
   probe_.end();
-  probed_ = meter_.line();
+  probed_ = meter_.bandwidth();
 }
 
-std::optional<Line> Averager::take_probed() { return std::exchange(probed_, std::nullopt); }
+std::optional<Bandwidth> Averager::take_probed() { return std::exchange(probed_, std::nullopt); }
 
 std::vector<PeerId> Averager::take_wakeups() {
   std::vector<PeerId> peers;

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "average/bandwidth/line_meter.h"
+#include "average/bandwidth/bandwidth_meter.h"
 #include "average/bandwidth/probe.h"
 #include "average/reduction/reduction.h"
 #include "base/ids.h"
@@ -114,7 +114,7 @@ class Averager {
 
   struct Objection {
     PeerId suspect;
-    Complaint why{};
+    StallCause why{};
     RangeSet missing{};       ///< of the share of a slow one
     bool send_again = false;  ///< ask it for its part once more: it may believe that all of it arrived
   };
@@ -133,12 +133,13 @@ class Averager {
   void on_padding(Instant now, PeerId from) { last_bulk_[from] = now; }
 
   /// Any bulk message of so many bytes; what its sender is to be told.
-  std::optional<Tally> on_bytes(Instant now, PeerId from, std::uint64_t bytes) {
+  std::optional<BandwidthReport> on_bytes(Instant now, PeerId from, std::uint64_t bytes) {
     return meter_.arrived(now, from, bytes);
   }
 
   /// True: there may be more for it.
-  bool on_tally(Instant now, PeerId from, const Tally& tally, Duration round_trip);
+  bool on_bandwidth_report(Instant now, PeerId from, const BandwidthReport& bandwidth_report,
+                           Duration round_trip);
 
   void on_new_link(PeerId peer);
 
@@ -171,10 +172,10 @@ class Averager {
   Instant next_step(Instant now) const { return probe_.is_under_way() ? now + Probe::kNudge : kNever; }
 
   /// What a probe that ended since the last call found.
-  std::optional<Line> take_probed();
+  std::optional<Bandwidth> take_probed();
 
   /// What the own line carries.
-  Line line() const { return meter_.line(); }
+  Bandwidth bandwidth() const { return meter_.bandwidth(); }
 
   /// Peers for which next_segment has something since the last call.
   std::vector<PeerId> take_wakeups();
@@ -210,12 +211,12 @@ class Averager {
   std::vector<std::pair<PeerId, Message>> early_;  ///< of the round after that
   std::map<PeerId, std::uint64_t> early_bytes_;
   std::map<PeerId, Instant> last_bulk_;
-  std::map<PeerId, Instant> complained_;
+  std::map<PeerId, Instant> reported_;
   Instant slowness_told_at_{};
-  LineMeter meter_;
+  BandwidthMeter meter_;
   Probe probe_;
   bool may_probe_ = true;
-  std::optional<Line> probed_;
+  std::optional<Bandwidth> probed_;
 };
 
 }  // namespace tw

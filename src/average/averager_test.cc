@@ -152,7 +152,7 @@ TEST_F(TwoAveragers, complain_when_nothing_comes_and_ask_again_after_a_while) {
   EXPECT_THAT(objections(400ms), IsEmpty());
   EXPECT_THAT(objections(500ms),
               ElementsAre(AllOf(Field(&Averager::Objection::suspect, kB),
-                                Field(&Averager::Objection::why, Complaint::owes_contribution),
+                                Field(&Averager::Objection::why, StallCause::owes_contribution),
                                 Field(&Averager::Objection::send_again, false))));
   EXPECT_THAT(objections(900ms), IsEmpty()) << "it was told just now";
   a.on_padding(kOpened + 1s, kB);
@@ -175,8 +175,8 @@ TEST_F(TwoAveragers, name_what_a_slow_peer_still_owes) {
   EXPECT_THAT(a.objections(kOpened + 7400ms, kFirst, no_time), IsEmpty()) << "most of its time is not over";
   a.on_padding(kOpened + 7500ms, kB);
   EXPECT_THAT(a.objections(kOpened + 7500ms, kFirst, no_time),
-              ElementsAre(Field(&Averager::Objection::why, Complaint::slow_contribution),
-                          AllOf(Field(&Averager::Objection::why, Complaint::slow_mean),
+              ElementsAre(Field(&Averager::Objection::why, StallCause::slow_contribution),
+                          AllOf(Field(&Averager::Objection::why, StallCause::slow_mean),
                                 Field(&Averager::Objection::missing, RangeSet(Range{1, 1})))));
 }
 
@@ -199,7 +199,7 @@ TEST_F(TwoAveragers, count_the_ballots_that_count_on_an_own_contribution_beyond_
   contribute(capped, kFirst, of_a);
   while (capped.next_segment(kB)) {
   }
-  EXPECT_THAT(capped.take_unfit(kFirst), ElementsAre(Field(&Reduction::Unfit::why, Complaint::too_large)));
+  EXPECT_THAT(capped.take_unfit(kFirst), ElementsAre(Field(&Reduction::Unfit::why, StallCause::too_large)));
   EXPECT_EQ(1U, capped.ballots_beyond_cap(kFirst));
   EXPECT_EQ(0U, capped.ballots_beyond_cap(kSecond));
 }

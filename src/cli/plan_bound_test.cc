@@ -15,7 +15,7 @@ Site site(std::size_t k) { return {"own", "place" + std::to_string(k), ""}; }
 struct Testbed {
   std::vector<PeerGroup> peers;
   NetworkProfile network;
-  std::vector<Hand> hands;
+  std::vector<Participant> participants;
 };
 
 Testbed testbed(Prng& random) {
@@ -40,13 +40,13 @@ Testbed testbed(Prng& random) {
   for (std::size_t g = 0; g < groups; ++g) group_of.insert(group_of.end(), testbed.peers[g].count, g);
   for (std::size_t i = 0; i < group_of.size(); ++i) {
     const double card = cards[group_of[i]];
-    Hand hand{.peer = PeerId{i + 1}};
-    hand.line = {.up_bytes_per_s = card, .down_bytes_per_s = card};
+    Participant participant{.peer = PeerId{i + 1}};
+    participant.bandwidth = {.up_bytes_per_s = card, .down_bytes_per_s = card};
     for (std::size_t j = 0; j < group_of.size(); ++j) {
       if (group_of[i] != group_of[j])
-        hand.line.slow.push_back({PeerId{j + 1}, pairs[group_of[i]][group_of[j]]});
+        participant.bandwidth.slow.push_back({PeerId{j + 1}, pairs[group_of[i]][group_of[j]]});
     }
-    testbed.hands.push_back(std::move(hand));
+    testbed.participants.push_back(std::move(participant));
   }
   return testbed;
 }
@@ -57,7 +57,7 @@ TEST(PlanBound, is_that_of_averaging) {
     const Testbed b = testbed(random);
     const Workload workload{.model = {.params_m = 100}, .bytes_per_param = 2, .streams = 1};
     const double planned = wire_seconds(workload, b.peers, b.network);
-    EXPECT_NEAR(planned, bound_seconds(200'000'000, b.hands), 1e-6 * planned)
+    EXPECT_NEAR(planned, bound_seconds(200'000'000, b.participants), 1e-6 * planned)
         << "seed " << seed << ": " << to_string(b.peers);
   }
 }

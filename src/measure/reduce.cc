@@ -136,11 +136,12 @@ Status take_turn(const ReduceOptions& options, const Ground& ground, Totals& tot
 }
 
 /// Everybody has an equal part of what plain sockets carry.
-std::vector<Hand> loopback_lines(std::size_t peers, double bytes_per_s) {
-  std::vector<Hand> hands;
+std::vector<Participant> loopback_lines(std::size_t peers, double bytes_per_s) {
+  std::vector<Participant> participants;
   const double part = bytes_per_s / static_cast<double>(peers);
-  for (std::size_t i = 0; i < peers; ++i) hands.push_back({.peer = PeerId{i + 1}, .line = {part, part, {}}});
-  return hands;
+  for (std::size_t i = 0; i < peers; ++i)
+    participants.push_back({.peer = PeerId{i + 1}, .bandwidth = {part, part, {}}});
+  return participants;
 }
 
 SystemTimes times_over(const std::vector<double>& seconds, double cpu_s_per_gb) {

@@ -29,11 +29,12 @@ struct SiteLink {
 struct TestbedPlan {
   std::string name;
   std::string about;
-  double scale = 1;             ///< by which all its rates are divided
-  std::vector<Host> hosts;      ///< without enter
-  std::vector<SiteLink> links;  ///< of the site of its first host
-  std::vector<Hand> cards;      ///< the lines of these hosts, and those
-  std::vector<Hand> fences;     ///< of their sites towards each other: what goes in and out of one together
+  double scale = 1;                ///< by which all its rates are divided
+  std::vector<Host> hosts;         ///< without enter
+  std::vector<SiteLink> links;     ///< of the site of its first host
+  std::vector<Participant> cards;  ///< the lines of these hosts, and those
+  std::vector<Participant>
+      fences;  ///< of their sites towards each other: what goes in and out of one together
 };
 
 /// The testbed of a topology, with as many of its hosts as wanted, 0 for all. An error when it has fewer.

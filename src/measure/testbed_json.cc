@@ -19,7 +19,7 @@ double payload_bytes_per_s(const nlohmann::json& bit_s, double payload_share) {
   return bit_s.is_null() ? std::numeric_limits<double>::infinity() : bit_s.get<double>() / 8 * payload_share;
 }
 
-/// Rate for a Hand, where 0 means that a rate is not known.
+/// Rate for a Participant, where 0 means that a rate is not known.
 double known(double rate) { return rate == std::numeric_limits<double>::infinity() ? 1e15 : rate; }
 
 struct SiteRates {
@@ -54,7 +54,7 @@ TestbedPlan plan_of(const nlohmann::json& testbed, std::size_t hosts) {
         {.name = host.at("name"), .enter = {}, .address = host.at("address"), .site = host.at("site")});
     const double up = payload_bytes_per_s(host.at("up_bit_s"), share);
     const double down = payload_bytes_per_s(host.at("down_bit_s"), share);
-    plan.cards.push_back({.peer = PeerId{plan.hosts.size()}, .line = {known(up), known(down), {}}});
+    plan.cards.push_back({.peer = PeerId{plan.hosts.size()}, .bandwidth = {known(up), known(down), {}}});
     SiteRates& site = sites[host.at("site")];
     if (site.number == PeerId{}) site.number = PeerId{sites.size()};
     site.up += up;
@@ -66,14 +66,14 @@ TestbedPlan plan_of(const nlohmann::json& testbed, std::size_t hosts) {
     const SiteRates& rates = found->second;
     const double up = std::min(rates.up, payload_bytes_per_s(site.at("egress_bit_s"), share));
     const double down = std::min(rates.down, payload_bytes_per_s(site.at("ingress_bit_s"), share));
-    Hand hand{.peer = rates.number, .line = {known(up), known(down), {}}};
+    Participant participant{.peer = rates.number, .bandwidth = {known(up), known(down), {}}};
     for (const nlohmann::json& link : testbed.at("links")) {
       const auto to = sites.find(link.at("to"));
       if (link.at("from") != site.at("name") || to == sites.end() || to == found) continue;
       const double rate = payload_bytes_per_s(link.at("bit_s"), share);
-      if (rate < up) hand.line.slow.push_back({to->second.number, rate});
+      if (rate < up) participant.bandwidth.slow.push_back({to->second.number, rate});
     }
-    plan.fences.push_back(std::move(hand));
+    plan.fences.push_back(std::move(participant));
   }
   plan.links = links_of_first_site(testbed);
   return plan;

@@ -5,8 +5,8 @@
 
 #include "base/prng.h"
 #include "swarm/lineage.h"
-#include "swarm/soundness.h"
 #include "swarm/test_records.h"
+#include "swarm/validation.h"
 
 namespace tw {
 namespace {

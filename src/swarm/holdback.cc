@@ -7,7 +7,7 @@ namespace tw {
 
 void Holdback::heard(Instant now, PeerId peer, const Heartbeat& told) {
   const CatchingUp& by_its_word = told.catching_up;
-  if (told.standing != Standing::syncing || by_its_word.lost_ground < kLostGround) {
+  if (told.peer_state != PeerState::syncing || by_its_word.lost_ground < kLostGround) {
     joiners_.erase(peer);
     return;
   }

@@ -15,8 +15,8 @@ struct Watch {
   Instant now = Instant{} + 1h;
   std::uint64_t pieces = 0;
 
-  void tell(std::uint32_t lost_ground, Standing standing = Standing::syncing, PeerId peer = kJoiner) {
-    Heartbeat beat{.standing = standing};
+  void tell(std::uint32_t lost_ground, PeerState peer_state = PeerState::syncing, PeerId peer = kJoiner) {
+    Heartbeat beat{.peer_state = peer_state};
     beat.catching_up = {lost_ground, pieces};
     holdback.heard(now, peer, beat);
     holdback.step(now);
@@ -39,7 +39,7 @@ TEST(Holdback, waits_for_a_joiner_that_lost_ground_twice_until_it_stands_at_the_
   EXPECT_TRUE(watch.holdback.peers().empty());
   EXPECT_TRUE(watch.waits_for(60s));
   EXPECT_EQ(std::vector{kJoiner}, watch.holdback.peers());
-  watch.tell(2, Standing::ready);
+  watch.tell(2, PeerState::ready);
   EXPECT_TRUE(watch.holdback.peers().empty());
 }
 

@@ -8,7 +8,7 @@
 #include "swarm/batch.h"
 #include "swarm/lineage.h"
 #include "swarm/quorum.h"
-#include "swarm/soundness.h"
+#include "swarm/validation.h"
 #include "wire/frame.h"
 
 namespace tw {
@@ -54,7 +54,7 @@ void Lead::on_progress(const Member& from, const Progress& progress) {
   if (progress.round != head_.round + 1 || !status_.is_reachable(peer) || stage() == Stage::decided) return;
   if (progress.ballot > ballot()) return proposer_.outbid_by(progress.ballot);
   if (!status_.has_room_for(peer)) return;
-  const bool newcomer = status_.told(from, {progress.parameters, progress.leaving, progress.line});
+  const bool newcomer = status_.told(from, {progress.parameters, progress.leaving, progress.bandwidth});
   const bool missed_call = stage() == Stage::proposed && !progress.called && counts(peer) &&
                            std::find(proposed()->participants.begin(), proposed()->participants.end(),
                                      peer) != proposed()->participants.end();
@@ -81,7 +81,7 @@ void Lead::take_in(PeerId joiner) {
   if (rarely(options_.rarely, "lead.take_nobody_in")) return;
   Plan plan = *proposed();
   plan.participants.push_back(joiner);
-  options_.shares.mend(plan, options_.segments, hands(plan));
+  options_.shares.mend(plan, options_.segments, participants(plan));
   plan.draft.members = status_.next_members();
   propose_again(std::move(plan));
 }
@@ -91,7 +91,7 @@ void Lead::on_promise(PeerId from, const Promise& promise) {
   const Proposer::Heard heard = proposer_.on_promise({from, {}, status_.incarnation(from), {}}, promise);
   if (heard == Proposer::Heard::nothing || heard == Proposer::Heard::outbid) return;
   const Progress& told = promise.progress;
-  if (told.parameters != Digest{}) status_.note(from, {told.parameters, told.leaving, told.line});
+  if (told.parameters != Digest{}) status_.note(from, {told.parameters, told.leaving, told.bandwidth});
   if (heard == Proposer::Heard::late) return;
   status_.promised(from);
   advance();
@@ -149,7 +149,7 @@ void Lead::serve_sealed(Plan plan, const std::set<PeerId>& keepers) {
     if (++keeper == keepers.end()) keeper = keepers.begin();
   }
   std::erase_if(plan.participants, [&](PeerId peer) { return !counts(peer); });
-  options_.shares.mend(plan, options_.segments, hands(plan));
+  options_.shares.mend(plan, options_.segments, participants(plan));
   propose(std::move(plan));
 }
 
@@ -210,12 +210,12 @@ void Lead::call() {
   plan.participants = status_.participants();
   if (proposed()) called_ = proposed();
   if (!called_) {
-    plan.shares = options_.shares.cut(options_.segments, hands(plan), options_.shares_before);
-    options_.shares.plant(plan, hands(plan));
+    plan.shares = options_.shares.cut(options_.segments, participants(plan), options_.shares_before);
+    options_.shares.plant(plan, participants(plan));
   } else if (called_->sites.empty()) {
     plan.shares = reowned(called_->shares, plan);
   } else {
-    options_.shares.follow(plan, *called_, hands(plan));
+    options_.shares.follow(plan, *called_, participants(plan));
   }
   for (Share& share : plan.shares) share.sealed = false;
   relieved_ = false;
@@ -223,17 +223,17 @@ void Lead::call() {
   if (is_first_bid() && rarely(options_.rarely, "lead.resign_at_call")) proposer_.resign();
 }
 
-std::vector<Hand> Lead::hands(const Plan& plan) const {
+std::vector<Participant> Lead::participants(const Plan& plan) const {
   const std::vector<PeerId> owning = status_.owners();
-  std::vector<Hand> hands;
+  std::vector<Participant> participants;
   for (PeerId peer : plan.participants) {
-    Hand hand{peer, std::find(owning.begin(), owning.end(), peer) != owning.end(), 0};
-    for (const Contribution& c : plan.draft.contributors) hand.contributions += c.peer == peer ? 1 : 0;
-    if (const PeerStatus::Word* told = status_.word(peer)) hand.line = told->line;
-    if (const Member* process = status_.process(peer)) hand.site = process->site;
-    hands.push_back(std::move(hand));
+    Participant participant{peer, std::find(owning.begin(), owning.end(), peer) != owning.end(), 0};
+    for (const Contribution& c : plan.draft.contributors) participant.contributions += c.peer == peer ? 1 : 0;
+    if (const PeerStatus::Word* told = status_.word(peer)) participant.bandwidth = told->bandwidth;
+    if (const Member* process = status_.process(peer)) participant.site = process->site;
+    participants.push_back(std::move(participant));
   }
-  return hands;
+  return participants;
 }
 
 // The shares of before, where those of owners that own no more have new ones.
@@ -244,7 +244,7 @@ std::vector<Share> Lead::reowned(const std::vector<Share>& before, const Plan& p
     if (std::find(owning.begin(), owning.end(), share.owner) == owning.end())
       gone.add(Range{share.first, share.count});
   }
-  return options_.shares.move(before, gone, hands(plan));
+  return options_.shares.move(before, gone, participants(plan));
 }
 
 void Lead::propose(Plan plan, bool again) {
@@ -302,7 +302,7 @@ void Lead::propose_without_majority() {
         plan.participants.push_back(m.peer);
     }
     plan.draft.members = std::move(here);
-    options_.shares.mend(plan, options_.segments, hands(plan));
+    options_.shares.mend(plan, options_.segments, participants(plan));
   }
   propose(std::move(plan));
 }

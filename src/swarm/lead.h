@@ -51,7 +51,7 @@ class Lead {
   void on_progress(const Member& from, const Progress& progress);
   void on_promise(PeerId from, const Promise& promise);
   void on_vote(PeerId from, const Vote& vote);
-  void on_report(PeerId from, const Report& report);
+  void on_report(PeerId from, const StallReport& report);
 
   /// No leases before these stand at the head of the history (Holdback).
   void hold_back_for(std::vector<PeerId> joiners) { leasing_.hold_back_for(std::move(joiners)); }
@@ -101,7 +101,7 @@ class Lead {
   bool counts(PeerId peer) const { return status_.counts(peer); }
 
   bool may_follow_work_of(PeerId peer) const;
-  std::vector<Hand> hands(const Plan& plan) const;
+  std::vector<Participant> participants(const Plan& plan) const;
   std::vector<Share> reowned(const std::vector<Share>& before, const Plan& plan) const;
   bool is_first_bid() const;
   void ask_for_promises();

@@ -82,7 +82,7 @@ void Lead::tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> l
   events_.push_back(std::move(event));
 }
 
-void Lead::on_report(PeerId from, const Report& report) {
+void Lead::on_report(PeerId from, const StallReport& report) {
   if (report.round != head_.round + 1 || !counts(from) || !counts(report.suspect)) return;
   if (stage() == Stage::preparing || stage() == Stage::decided) return;
   if (!status_.is_seated(from) && from != report.suspect)
@@ -111,7 +111,7 @@ Duration Lead::expected_reduce(const Plan& plan) const {
   std::set<PeerId> senders;
   for (const Contribution& c : plan.draft.contributors) senders.insert(c.peer);
   const std::size_t members = std::max<std::size_t>(1, status_.present().size());
-  const Duration demanded = from_seconds(options_.shares.seconds(plan, hands(plan)));
+  const Duration demanded = from_seconds(options_.shares.seconds(plan, participants(plan)));
   return swarm::expected_reduce(options_.expected_reduce, demanded, senders.size(), members);
 }
 
@@ -121,13 +121,14 @@ Duration Lead::expected_reduce(const Plan& plan) const {
 // whole mean, it comes from there: a contribution may be nowhere else any more.
 void Lead::relieve(PeerId slow, const RangeSet& moves) {
   const std::set<PeerId> keepers = proposer_.voters();
-  std::vector<Hand> hands = this->hands(*proposed());
-  for (Hand& hand : hands) {
-    hand.owns = hand.owns && hand.peer != slow && (keepers.empty() || keepers.contains(hand.peer));
+  std::vector<Participant> participants = this->participants(*proposed());
+  for (Participant& participant : participants) {
+    participant.owns = participant.owns && participant.peer != slow &&
+                       (keepers.empty() || keepers.contains(participant.peer));
   }
-  if (moves.empty() || std::ranges::none_of(hands, &Hand::owns)) return;
+  if (moves.empty() || std::ranges::none_of(participants, &Participant::owns)) return;
   Plan plan = *proposed();
-  plan.shares = options_.shares.move(plan.shares, moves, hands);
+  plan.shares = options_.shares.move(plan.shares, moves, participants);
   for (Share& share : plan.shares) share.sealed = share.sealed || keepers.contains(share.owner);
   relieved_ = true;
   Event event{now_, Phase::wait, head_.round + 1, slow, text_of({Wait::Kind::relief, {slow}})};

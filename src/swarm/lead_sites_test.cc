@@ -10,9 +10,9 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 /// What the rules are told, by peer.
-std::map<std::uint64_t, std::string> sites_of(const std::vector<Hand>& hands) {
+std::map<std::uint64_t, std::string> sites_of(const std::vector<Participant>& participants) {
   std::map<std::uint64_t, std::string> sites;
-  for (const Hand& hand : hands) sites[hand.peer.value] = hand.site;
+  for (const Participant& participant : participants) sites[participant.peer.value] = participant.site;
   return sites;
 }
 
@@ -23,18 +23,18 @@ struct Calls {
 
 ShareRules noting(Calls& calls) {
   ShareRules rules = equal_share_rules();
-  rules.plant = [&calls](Plan& plan, const auto& hands) {
-    calls.planted.push_back(sites_of(hands));
+  rules.plant = [&calls](Plan& plan, const auto& participants) {
+    calls.planted.push_back(sites_of(participants));
     plan.sites = {{plan.participants, plan.shares}};
   };
-  rules.follow = [&calls](Plan& plan, const Plan& before, const auto& hands) {
-    calls.followed.push_back(sites_of(hands));
+  rules.follow = [&calls](Plan& plan, const Plan& before, const auto& participants) {
+    calls.followed.push_back(sites_of(participants));
     calls.before.push_back(before.version);
     plan.shares = before.shares;
     plan.sites = {{plan.participants, plan.shares}};
   };
-  rules.mend = [&calls](Plan& plan, std::uint64_t, const auto& hands) {
-    calls.mended.push_back(sites_of(hands));
+  rules.mend = [&calls](Plan& plan, std::uint64_t, const auto& participants) {
+    calls.mended.push_back(sites_of(participants));
     if (!plan.sites.empty()) plan.sites[0].members = plan.participants;
   };
   return rules;

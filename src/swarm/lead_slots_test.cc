@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "swarm/soundness.h"
 #include "swarm/test_council.h"
+#include "swarm/validation.h"
 
 namespace tw {
 namespace {
@@ -20,7 +20,7 @@ struct Exhausted {
   }
 
   void tells(std::uint64_t id, std::uint32_t slot, RangeSet done) {
-    Progress progress = council.standing_of(id);
+    Progress progress = council.progress_of(id);
     progress.slots = {{slot, std::move(done), {}}};
     Plan called;
     called.draft.round = 7;
@@ -55,7 +55,7 @@ TEST(LeadSlots, gives_the_rest_to_one_that_has_a_slot_left) {
   Council council({.members = {1, 2, 3}, .leader = 2, .ballot = 1, .lease = {64, 4, true}});
   Exhausted story(true);
   council.lose(1);
-  Progress used_up = council.standing_of(2);
+  Progress used_up = council.progress_of(2);
   used_up.slots = {{kMostSlots - 1, microbatches(0, 1), {}}};
   Plan called;
   called.draft.round = 7;

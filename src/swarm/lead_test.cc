@@ -3,9 +3,9 @@
 
 #include "base/prng.h"
 #include "swarm/quorum.h"
-#include "swarm/soundness.h"
 #include "swarm/test_council.h"
 #include "swarm/test_records.h"
+#include "swarm/validation.h"
 #include "swarm/work.h"
 #include "wire/frame.h"
 
@@ -215,7 +215,7 @@ TEST(Lead, calls_nobody_when_joiners_alone_are_left_to_work) {
   Council council({.members = {1, 2}});
   council.everybody_tells();
   council.link(3);
-  for (const std::uint64_t id : {1, 2}) council.complain(id, id, Complaint::too_large);
+  for (const std::uint64_t id : {1, 2}) council.report_stall(id, id, StallCause::too_large);
   for (int i = 0; i < 100; ++i) council.works_once(3);
   EXPECT_EQ(0U, council.last_plan.version) << "nobody could reduce";
   council.after(300ms);
@@ -255,7 +255,7 @@ TEST(Lead, leaves_out_a_joiner_whose_vote_does_not_come_whatever_it_says_of_othe
     if (late_member) council.link(5);
     for (const std::uint64_t id : {1, 2, 3}) council.vote(id);
     for (int i = 0; i < 300 && council.left_out().empty(); ++i) {
-      council.complain(4, 2, Complaint::owes_mean);
+      council.report_stall(4, 2, StallCause::owes_mean);
       council.after(100ms);
     }
     EXPECT_EQ((std::vector<std::uint64_t>{4}), council.left_out());
@@ -464,10 +464,10 @@ TEST(Lead,
 TEST(Lead, leaves_out_the_one_that_most_cannot_reach) {
   Council council({.members = {1, 2, 3, 4}});
   council.work_until_called();
-  council.complain(3, 2, Complaint::unreachable);
-  council.complain(2, 3, Complaint::unreachable);
-  council.complain(3, 4, Complaint::unreachable);
-  council.complain(4, 3, Complaint::unreachable);
+  council.report_stall(3, 2, StallCause::unreachable);
+  council.report_stall(2, 3, StallCause::unreachable);
+  council.report_stall(3, 4, StallCause::unreachable);
+  council.report_stall(4, 3, StallCause::unreachable);
   council.after(400ms);
   EXPECT_TRUE(council.left_out().empty()) << "others may still complain";
   council.after(2s);
@@ -477,8 +477,8 @@ TEST(Lead, leaves_out_the_one_that_most_cannot_reach) {
 TEST(Lead, leaves_out_the_younger_of_two_that_accuse_each_other) {
   Council council({.members = {1, 3, 2}});
   council.work_until_called();
-  council.complain(3, 2, Complaint::unreachable);
-  council.complain(2, 3, Complaint::unreachable);
+  council.report_stall(3, 2, StallCause::unreachable);
+  council.report_stall(2, 3, StallCause::unreachable);
   council.after(2s);
   EXPECT_EQ(std::vector<std::uint64_t>{2}, council.left_out());
 }
@@ -488,7 +488,7 @@ TEST(Lead, leaves_out_a_peer_whose_contribution_stays_away_beyond_the_expected_t
   council.work_until_called();
   const auto complain_for = [&](Duration duration) {
     for (Duration t{}; t < duration; t += 500ms) {
-      council.complain(2, 3, Complaint::owes_contribution);
+      council.report_stall(2, 3, StallCause::owes_contribution);
       council.after(500ms);
     }
   };
@@ -505,10 +505,10 @@ TEST(Lead, gives_a_stalled_peer_no_more_time_because_a_joiner_comes) {
   council.candidates.insert(4);
   council.link(4);
   council.tells(4);
-  council.complain(1, 2, Complaint::owes_contribution);
+  council.report_stall(1, 2, StallCause::owes_contribution);
   council.after(800ms);
   EXPECT_TRUE(council.left_out().empty());
-  council.complain(1, 2, Complaint::owes_contribution);
+  council.report_stall(1, 2, StallCause::owes_contribution);
   council.after(400ms);
   EXPECT_EQ(std::vector<std::uint64_t>{2}, council.left_out());
 }
@@ -533,7 +533,7 @@ TEST(Lead, gives_a_joiner_its_time_to_get_the_mean) {
 TEST(Lead, gives_out_again_what_a_peer_says_it_has_not_done) {
   Council council;
   const Plan first = council.work_until_called();
-  council.complain(2, 2, Complaint::owes_contribution);
+  council.report_stall(2, 2, StallCause::owes_contribution);
   const Plan second = council.work_until_called(first.version);
   EXPECT_TRUE(contributes(first.draft, 2));
   EXPECT_TRUE(covers_the_batch(second.draft, 16)) << "in the same round";
@@ -546,16 +546,16 @@ TEST(Lead, bids_again_when_nobody_is_left_to_do_what_is_free) {
   council.work_until_called();
   council.leaving.insert(1);
   council.tells(1);
-  council.complain(1, 2, Complaint::not_finite);
+  council.report_stall(1, 2, StallCause::not_finite);
   council.after(100ms);
   EXPECT_TRUE(council.lead.resigned()) << "1 takes no more work, 2 may under the next ballot";
 }
 
-TEST(Lead, forgets_a_complaint_that_is_not_repeated) {
+TEST(Lead, forgets_a_stall_that_is_not_reported_again) {
   Council council;
   council.work_until_called();
-  council.complain(2, 3, Complaint::owes_contribution);
-  council.complain(1, 3, Complaint::owes_mean);
+  council.report_stall(2, 3, StallCause::owes_contribution);
+  council.report_stall(1, 3, StallCause::owes_mean);
   council.after(10s);
   EXPECT_TRUE(council.left_out().empty());
 }
@@ -564,12 +564,12 @@ TEST(Lead, leaves_out_one_that_owes_a_mean_only_if_it_waits_for_nobody) {
   Council council({.members = {1, 2, 3, 4}});
   council.work_until_called();
   council.after(6s);
-  council.complain(1, 2, Complaint::owes_mean);
-  council.complain(2, 3, Complaint::owes_contribution);
+  council.report_stall(1, 2, StallCause::owes_mean);
+  council.report_stall(2, 3, StallCause::owes_contribution);
   council.after(200ms);
   EXPECT_EQ(std::vector<std::uint64_t>{3}, council.left_out()) << "2 waits for 3";
   council.after(6s);
-  council.complain(1, 2, Complaint::owes_mean);
+  council.report_stall(1, 2, StallCause::owes_mean);
   council.after(200ms);
   EXPECT_EQ((std::vector<std::uint64_t>{3, 2}), council.left_out());
 }
@@ -578,23 +578,23 @@ TEST(Lead, leaves_out_first_the_one_nearest_to_where_segments_come_from) {
   Council council({.members = {1, 2, 3, 4, 5, 6, 7}});
   council.work_until_called();
   council.after(6s);
-  council.complain(1, 2, Complaint::owes_copy);
-  council.complain(2, 3, Complaint::owes_mean);
-  council.complain(3, 4, Complaint::owes_partial);
+  council.report_stall(1, 2, StallCause::owes_copy);
+  council.report_stall(2, 3, StallCause::owes_mean);
+  council.report_stall(3, 4, StallCause::owes_site_sum);
   council.after(200ms);
   EXPECT_EQ(std::vector<std::uint64_t>{4}, council.left_out());
   council.after(6s);
-  council.complain(1, 2, Complaint::owes_copy);
-  council.complain(2, 3, Complaint::owes_mean);
+  council.report_stall(1, 2, StallCause::owes_copy);
+  council.report_stall(2, 3, StallCause::owes_mean);
   council.after(200ms);
   EXPECT_EQ((std::vector<std::uint64_t>{4, 3}), council.left_out());
 }
 
 TEST(Lead, leaves_out_a_gradient_that_is_not_finite_or_too_large_at_once) {
-  for (const Complaint complaint : {Complaint::not_finite, Complaint::too_large}) {
+  for (const StallCause cause : {StallCause::not_finite, StallCause::too_large}) {
     Council council;
     const Plan first = council.work_until_called();
-    council.complain(1, 3, complaint);
+    council.report_stall(1, 3, cause);
     const Plan second = council.work_until_called(first.version);
     EXPECT_FALSE(contributes(second.draft, 3));
     EXPECT_TRUE(covers_the_batch(second.draft, 16)) << "or it would wait in every next round";
@@ -673,7 +673,7 @@ TEST(Lead, resigns_when_those_it_lost_are_back) {
 
 TEST(Lead, resigns_when_somebody_follows_a_higher_ballot) {
   Council told_by_progress;
-  Progress progress = told_by_progress.standing_of(2);
+  Progress progress = told_by_progress.progress_of(2);
   progress.ballot = 4;
   told_by_progress.lead.on_progress(member(2), progress);
   EXPECT_TRUE(told_by_progress.lead.resigned());
@@ -756,7 +756,7 @@ TEST(Lead, has_segments_of_the_plan_it_must_finish_served_by_another_when_one_th
   council.promise(4);
   for (const std::uint64_t id : {2, 3}) council.vote(id);
   council.after(6s);
-  council.complain(4, 3, Complaint::owes_mean);
+  council.report_stall(4, 3, StallCause::owes_mean);
   council.after(200ms);
   for (const Share& share : council.last_plan.shares) EXPECT_EQ(PeerId{2}, share.owner);
   for (const std::uint64_t id : {2, 3, 4}) council.vote(id);

@@ -32,7 +32,7 @@ std::uint64_t nanos_of(Instant t) { return static_cast<std::uint64_t>(t.time_sin
 }  // namespace
 
 Membership::Membership(Member self, std::vector<std::string> bootstrap)
-    : self_(std::move(self)), roster_(self_.peer, std::move(bootstrap)), cadence_(self_.peer) {}
+    : self_(std::move(self)), roster_(self_.peer, std::move(bootstrap)), heartbeats_(self_.peer) {}
 
 // ---- links
 
@@ -41,7 +41,7 @@ void Membership::on_open(Instant now, const Member& peer, bool founds) {
   roster_.open(peer);
   lost_.erase(peer.peer);
   detector_.open(now, peer.peer);
-  cadence_.open(peer.peer);
+  heartbeats_.open(peer.peer);
 }
 
 void Membership::on_close(Instant now, PeerId peer, const Members& members) {
@@ -53,7 +53,7 @@ void Membership::on_close(Instant now, PeerId peer, const Members& members) {
   resends_.forget(peer);
   detector_.close(peer);
   holdback_.on_close(peer);
-  cadence_.close(peer);
+  heartbeats_.close(peer);
   fresh_.erase(peer);
 }
 
@@ -92,9 +92,9 @@ bool Membership::has_founder(PeerId id) const {
 
 Heartbeat Membership::on_heartbeat(Instant now, PeerId from, const Heartbeat& told, const History& history) {
   Heartbeat heartbeat = told;
-  const bool on_its_way = history.head() && told.standing == Standing::fresh &&
+  const bool on_its_way = history.head() && told.peer_state == PeerState::fresh &&
                           names(history.head()->members, roster_.process(from));
-  if (on_its_way) heartbeat.standing = Standing::member;
+  if (on_its_way) heartbeat.peer_state = PeerState::member;
   const bool was_behind = roster_.is_behind(from);
   roster_.heard(now, from, heartbeat);
   holdback_.heard(now, from, heartbeat);
@@ -144,7 +144,8 @@ std::vector<Detector::Silence> Membership::step(Instant now, bool hurries) {
 
 std::optional<std::pair<PeerId, Peers>> Membership::gossip(Instant now) const {
   const std::uint64_t dice = mix(self_.peer.value, nanos_of(now));
-  if (roster_.open_peers().size() <= Cadence::kFewLinks || dice % kGossipTicks != 0) return std::nullopt;
+  if (roster_.open_peers().size() <= HeartbeatSchedule::kFewLinks || dice % kGossipTicks != 0)
+    return std::nullopt;
   const PeerId to = roster_.linked(mix(dice, 1), 1).front().peer;
   return std::pair(to, Peers{roster_.linked(mix(dice, 2), kSomePeers)});
 }
@@ -163,7 +164,8 @@ std::vector<PeerId> Membership::hold_back(Instant now) {
 
 Membership::Members Membership::introductions(PeerId newcomer, std::optional<PeerId> leads,
                                               bool to_all) const {
-  const bool all = roster_.open_peers().size() <= Cadence::kFewLinks || leads == self_.peer || to_all;
+  const bool all =
+      roster_.open_peers().size() <= HeartbeatSchedule::kFewLinks || leads == self_.peer || to_all;
   if (all) return roster_.linked();
   Members some = roster_.linked(mix(self_.peer.value, newcomer.value), kSomePeers);
   if (leads) some.push_back(roster_.process(*leads));
@@ -176,7 +178,7 @@ void Membership::address(Heartbeat& beat, Instant now, PeerId to) const {
     beat.echo_ns = last->sent_ns;
     beat.echo_delay_ns = static_cast<std::uint64_t>(roster_.heartbeat_age(now, to).count());
   }
-  beat.next_ms = static_cast<std::uint32_t>(cadence_.interval(to) / 1ms);
+  beat.next_ms = static_cast<std::uint32_t>(heartbeats_.interval(to) / 1ms);
 }
 
 Member Membership::process(PeerId peer) const { return peer == self_.peer ? self_ : roster_.process(peer); }

@@ -11,8 +11,8 @@
 
 #include "base/time.h"
 #include "swarm/barred.h"
-#include "swarm/cadence.h"
 #include "swarm/detector.h"
+#include "swarm/heartbeat_schedule.h"
 #include "swarm/history.h"
 #include "swarm/holdback.h"
 #include "swarm/resends.h"
@@ -94,8 +94,9 @@ class Membership {
   /// Peers that fell silent. `hurries`: a round is overdue.
   std::vector<Detector::Silence> step(Instant now, bool hurries);
 
-  /// One tick (Cadence::kTick) has passed. Returns the peers that get a heartbeat now; those in front always.
-  std::vector<PeerId> tick(std::set<PeerId> front) { return cadence_.tick(std::move(front)); }
+  /// One tick (HeartbeatSchedule::kTick) has passed. Returns the peers that get a heartbeat now; those in
+  /// front always.
+  std::vector<PeerId> tick(std::set<PeerId> front) { return heartbeats_.tick(std::move(front)); }
 
   /// Where links are many: one peer that is told of some of them, now and then.
   std::optional<std::pair<PeerId, Peers>> gossip(Instant now) const;
@@ -151,7 +152,7 @@ class Membership {
   Member self_;
   Roster roster_;
   Detector detector_;
-  Cadence cadence_;
+  HeartbeatSchedule heartbeats_;
   Barred barred_;
   Resends resends_;
   Holdback holdback_;

@@ -39,7 +39,9 @@ struct View {
     return membership.on_heartbeat(now, PeerId{id}, beat, history);
   }
 
-  Heartbeat hears(std::uint64_t id, Standing standing) { return hears(id, Heartbeat{.standing = standing}); }
+  Heartbeat hears(std::uint64_t id, PeerState peer_state) {
+    return hears(id, Heartbeat{.peer_state = peer_state});
+  }
 
   Membership membership{member(1), {"p2"}};
   History history;
@@ -51,9 +53,9 @@ TEST(Membership, counts_a_linked_member_as_here_while_it_follows) {
   view.begin(head_of(members({1, 2, 3})));
   EXPECT_TRUE(view.membership.is_here(member(1)));
   view.open(2);
-  view.hears(2, Standing::syncing);
+  view.hears(2, PeerState::syncing);
   EXPECT_FALSE(view.membership.is_here(member(2))) << "it takes the state of others";
-  view.hears(2, Standing::ready);
+  view.hears(2, PeerState::ready);
   EXPECT_TRUE(view.membership.is_here(member(2)));
   EXPECT_FALSE(view.membership.is_here(process(2, 9))) << "another process";
   view.close(2);
@@ -64,9 +66,9 @@ TEST(Membership, counts_a_linked_member_as_here_while_it_follows) {
 TEST(Membership, takes_a_member_that_says_it_is_fresh_for_one_the_record_has_not_reached) {
   View view;
   view.open(2);
-  EXPECT_EQ(Standing::fresh, view.hears(2, Standing::fresh).standing);
+  EXPECT_EQ(PeerState::fresh, view.hears(2, PeerState::fresh).peer_state);
   view.begin(head_of(members({1, 2})));
-  EXPECT_EQ(Standing::member, view.hears(2, Standing::fresh).standing);
+  EXPECT_EQ(PeerState::member, view.hears(2, PeerState::fresh).peer_state);
   EXPECT_TRUE(view.membership.is_here(member(2)));
 }
 
@@ -91,7 +93,7 @@ TEST(Membership, finds_peers_silent_and_measures_round_trips) {
   Heartbeat beat;
   view.membership.address(beat, view.now, PeerId{2});
   EXPECT_EQ(250U, beat.next_ms);
-  Heartbeat answer{.standing = Standing::ready};
+  Heartbeat answer{.peer_state = PeerState::ready};
   answer.echo_ns = beat.sent_ns;
   answer.echo_delay_ns = 30'000'000;
   view.now += 80ms;
@@ -111,9 +113,9 @@ TEST(Membership, has_the_round_sent_again_to_one_that_was_behind) {
   View view;
   view.begin(head_of(members({1, 2})));
   view.open(2);
-  view.hears(2, Standing::syncing);
+  view.hears(2, PeerState::syncing);
   EXPECT_FALSE(view.membership.take_resend(view.now, PeerId{2}));
-  view.hears(2, Standing::member);
+  view.hears(2, PeerState::member);
   EXPECT_TRUE(view.membership.take_resend(view.now, PeerId{2}));
   EXPECT_FALSE(view.membership.take_resend(view.now, PeerId{2})) << "once";
 }
@@ -123,7 +125,7 @@ TEST(Membership, names_those_that_a_majority_lacks) {
   view.begin(head_of(members({1, 2, 3})));
   EXPECT_THAT(view.membership.missing_for_a_majority(view.members()), ElementsAre(PeerId{2}, PeerId{3}));
   view.open(2);
-  view.hears(2, Standing::member);
+  view.hears(2, PeerState::member);
   EXPECT_THAT(view.membership.missing_for_a_majority(view.members()), IsEmpty());
 }
 
@@ -134,8 +136,8 @@ TEST(Membership, waits_at_the_end_for_members_that_do_not_say_they_are_there) {
   view.begin(last);
   view.open(2);
   view.open(3);
-  view.hears(2, Standing::member);
-  Heartbeat beat{.standing = Standing::member};
+  view.hears(2, PeerState::member);
+  Heartbeat beat{.peer_state = PeerState::member};
   beat.head_record = view.history.digest();
   view.hears(3, beat);
   EXPECT_THAT(view.membership.not_at_the_end(view.members()), ElementsAre(PeerId{2}));
@@ -177,7 +179,7 @@ TEST(Membership, believes_a_commit_for_a_while_that_no_heartbeat_confirms) {
   EXPECT_EQ(640U, view.membership.best_told(view.now + 1s).majority_samples);
   EXPECT_EQ(0U, view.membership.best_told(view.now + 2s).majority_samples);
   view.open(2);
-  Heartbeat beat{.standing = Standing::member};
+  Heartbeat beat{.peer_state = PeerState::member};
   beat.had_company = true;
   beat.majority_samples = 320;
   beat.head_record = kMean;
@@ -188,7 +190,7 @@ TEST(Membership, believes_a_commit_for_a_while_that_no_heartbeat_confirms) {
 TEST(Membership, names_joiners_that_are_waited_for_once) {
   View view;
   view.open(2);
-  Heartbeat beat{.standing = Standing::syncing};
+  Heartbeat beat{.peer_state = PeerState::syncing};
   beat.catching_up.lost_ground = Holdback::kLostGround;
   view.hears(2, beat);
   EXPECT_THAT(view.membership.hold_back(view.now), ElementsAre(PeerId{2}));

@@ -5,29 +5,29 @@
 
 namespace tw::swarm {
 
-void Part::enter(Standing next) {
-  TW_CHECK(next != Standing::fresh);
-  TW_CHECK(next != Standing::syncing || standing_ != Standing::syncing);
-  TW_CHECK(next != Standing::member || stay_ == Stay::stays);
-  TW_CHECK(next != Standing::leaving || stay_ != Stay::stays);
-  standing_ = next;
+void Part::enter(PeerState next) {
+  TW_CHECK(next != PeerState::fresh);
+  TW_CHECK(next != PeerState::syncing || peer_state_ != PeerState::syncing);
+  TW_CHECK(next != PeerState::member || stay_ == Stay::stays);
+  TW_CHECK(next != PeerState::leaving || stay_ != Stay::stays);
+  peer_state_ = next;
 }
 
 void Part::follow(bool as_member) {
-  const Standing seated = stay_ == Stay::stays ? Standing::member : Standing::leaving;
-  enter(as_member ? seated : Standing::ready);
+  const PeerState seated = stay_ == Stay::stays ? PeerState::member : PeerState::leaving;
+  enter(as_member ? seated : PeerState::ready);
 }
 
 void Part::fall_behind() {
   TW_CHECK(!ended());
-  enter(Standing::syncing);
+  enter(PeerState::syncing);
 }
 
 bool Part::leave() {
   TW_CHECK(stay_ == Stay::stays);
   stay_ = Stay::leaves;
-  if (standing_ != Standing::member) return false;
-  enter(Standing::leaving);
+  if (peer_state_ != PeerState::member) return false;
+  enter(PeerState::leaving);
   return true;
 }
 
@@ -41,7 +41,7 @@ void Part::go_on_alone() {
 }
 
 void Part::begin_anew() {
-  TW_CHECK(standing_ == Standing::fresh);
+  TW_CHECK(peer_state_ == PeerState::fresh);
   outset_ = Outset::awaits_company;
 }
 

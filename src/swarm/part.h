@@ -7,7 +7,7 @@
 
 namespace tw::swarm {
 
-/// This peer's own part in the run: where it stands (Standing, as others are told), whether it stays, and
+/// This peer's own part in the run: where it stands (PeerState, as others are told), whether it stays, and
 /// what it has to wait for before it begins a history or leads one. A value with checked transitions.
 class Part {
  public:
@@ -26,7 +26,7 @@ class Part {
   /// returns: the run had begun before this process did.
   explicit Part(bool returns) : outset_(returns ? Outset::awaits_others : Outset::free) {}
 
-  Standing standing() const { return standing_; }
+  PeerState peer_state() const { return peer_state_; }
 
   Stay stay() const { return stay_; }
 
@@ -36,10 +36,10 @@ class Part {
 
   bool ended() const { return stay_ == Stay::ended; }
 
-  bool is_member() const { return standing_ == Standing::member || standing_ == Standing::leaving; }
+  bool is_member() const { return peer_state_ == PeerState::member || peer_state_ == PeerState::leaving; }
 
   /// At the head of the history, and not ended.
-  bool takes_part() const { return !ended() && (standing_ == Standing::ready || is_member()); }
+  bool takes_part() const { return !ended() && (peer_state_ == PeerState::ready || is_member()); }
 
   // ---- transitions
   /// A record is the head from now on, and names this process or not.
@@ -64,9 +64,9 @@ class Part {
   void decided() { outset_ = Outset::free; }
 
  private:
-  void enter(Standing next);
+  void enter(PeerState next);
 
-  Standing standing_ = Standing::fresh;
+  PeerState peer_state_ = PeerState::fresh;
   Stay stay_ = Stay::stays;
   Outset outset_;
 };

@@ -34,7 +34,7 @@ class PeerStatus {
   struct Word {
     Digest parameters;
     bool leaving = false;
-    Line line{};
+    Bandwidth bandwidth{};
   };
 
   /// `members`: of the head; `self` leads. asks_first: under this ballot a member works once it has promised.

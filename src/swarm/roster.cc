@@ -72,7 +72,7 @@ void Roster::close(Instant now, PeerId peer) {
   const auto found = entries_.find(peer);
   if (found == entries_.end() || !found->second.open) return;
   const std::optional<Heartbeat>& last = found->second.heartbeat;
-  if (last && last->standing == Standing::leaving) found->second.was_member = false;
+  if (last && last->peer_state == PeerState::leaving) found->second.was_member = false;
   found->second.open = false;
   found->second.heartbeat.reset();
   linked_at_.clear();
@@ -95,7 +95,7 @@ void Roster::heard(Instant now, PeerId peer, const Heartbeat& heartbeat) {
   const auto found = entries_.find(peer);
   if (found == entries_.end()) return;
   std::optional<Heartbeat>& last = found->second.heartbeat;
-  const bool news = !last || last->standing != heartbeat.standing;
+  const bool news = !last || last->peer_state != heartbeat.peer_state;
   last = heartbeat;
   found->second.heard_at = now;
   if (!news) return;
@@ -106,8 +106,8 @@ void Roster::heard(Instant now, PeerId peer, const Heartbeat& heartbeat) {
 void Roster::now_follows(const Member& member) {
   const auto found = entries_.find(member.peer);
   if (!is_open(member) || !found->second.heartbeat) return;
-  Standing& standing = found->second.heartbeat->standing;
-  if (standing == Standing::fresh) standing = Standing::member;
+  PeerState& peer_state = found->second.heartbeat->peer_state;
+  if (peer_state == PeerState::fresh) peer_state = PeerState::member;
   update(member.peer, found->second);
 }
 
@@ -254,7 +254,8 @@ std::vector<Member> Roster::linked(std::uint64_t place, std::size_t count) const
 }
 
 bool Roster::Entry::behind() const {
-  return heartbeat && (heartbeat->standing == Standing::fresh || heartbeat->standing == Standing::syncing);
+  return heartbeat &&
+         (heartbeat->peer_state == PeerState::fresh || heartbeat->peer_state == PeerState::syncing);
 }
 
 bool Roster::follows(const Member& member) const {

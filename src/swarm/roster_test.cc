@@ -9,9 +9,9 @@ namespace {
 using namespace std::chrono_literals;
 using Addresses = std::vector<std::string>;
 
-Heartbeat says(Standing standing) {
+Heartbeat says(PeerState peer_state) {
   Heartbeat heartbeat;
-  heartbeat.standing = standing;
+  heartbeat.peer_state = peer_state;
   return heartbeat;
 }
 
@@ -126,8 +126,8 @@ TEST(Roster, dials_a_former_member_for_minutes_unless_it_said_that_it_leaves) {
     roster.learn(member(id));
     roster.open(member(id));
   }
-  roster.heard(kStart, PeerId{2}, says(Standing::member));
-  roster.heard(kStart, PeerId{3}, says(Standing::leaving));
+  roster.heard(kStart, PeerId{2}, says(PeerState::member));
+  roster.heard(kStart, PeerId{3}, says(PeerState::leaving));
   for (const std::uint64_t id : {2, 3}) roster.close(kStart, PeerId{id});
   std::map<std::string, int> dialled;
   for (Instant now = kStart; now < kStart + 1h; now += 250ms) {
@@ -167,9 +167,9 @@ TEST(Roster, keeps_nothing_of_the_former_addresses_of_a_peer) {
 TEST(Roster, knows_who_follows_the_history) {
   Roster roster(PeerId{1}, {});
   for (const std::uint64_t id : {2, 3, 4, 5}) roster.open(member(id));
-  roster.heard(kStart, PeerId{3}, says(Standing::fresh));
-  roster.heard(kStart, PeerId{4}, says(Standing::syncing));
-  roster.heard(kStart, PeerId{5}, says(Standing::ready));
+  roster.heard(kStart, PeerId{3}, says(PeerState::fresh));
+  roster.heard(kStart, PeerId{4}, says(PeerState::syncing));
+  roster.heard(kStart, PeerId{5}, says(PeerState::ready));
   EXPECT_EQ((std::set<PeerId>{PeerId{2}, PeerId{5}}), followers(roster));
   roster.now_follows(member(3));
   roster.now_follows(member(4));
@@ -186,11 +186,11 @@ TEST(Roster, says_by_its_version_that_somebody_follows_or_stands_otherwise) {
   EXPECT_FALSE(changes());
   roster.open(member(2));
   EXPECT_TRUE(changes());
-  roster.heard(kStart, PeerId{2}, says(Standing::member));
+  roster.heard(kStart, PeerId{2}, says(PeerState::member));
   EXPECT_TRUE(changes());
-  roster.heard(kStart, PeerId{2}, says(Standing::member));
+  roster.heard(kStart, PeerId{2}, says(PeerState::member));
   EXPECT_FALSE(changes()) << "nothing new";
-  roster.heard(kStart, PeerId{2}, says(Standing::leaving));
+  roster.heard(kStart, PeerId{2}, says(PeerState::leaving));
   EXPECT_TRUE(changes());
   Member another = member(2);
   ++another.incarnation;
@@ -236,7 +236,7 @@ TEST(Roster, names_some_of_many_linked_peers_from_any_place_on) {
 TEST(Roster, forgets_what_a_peer_said_when_its_link_is_gone) {
   Roster roster(PeerId{1}, {});
   roster.open(member(2));
-  roster.heard(kStart, PeerId{2}, says(Standing::leaving));
+  roster.heard(kStart, PeerId{2}, says(PeerState::leaving));
   EXPECT_EQ(3s, roster.heartbeat_age(kStart + 3s, PeerId{2}));
   roster.close(kStart + 3s, PeerId{2});
   EXPECT_FALSE(roster.last_heartbeat(PeerId{2}).has_value());

@@ -48,8 +48,8 @@ constexpr Duration kHungCeiling = 600s;
 constexpr Duration kHungAtFirst = 120s;
 
 /// A peer that owes the later ones may itself wait for one that owes an earlier one.
-constexpr Complaint kDebts[] = {Complaint::owes_contribution, Complaint::owes_partial, Complaint::owes_mean,
-                                Complaint::owes_copy};
+constexpr StallCause kDebts[] = {StallCause::owes_contribution, StallCause::owes_site_sum,
+                                 StallCause::owes_mean, StallCause::owes_copy};
 
 /// Up to a century, whatever a remote expects.
 Duration multiple(Duration expected, double factor) {
@@ -113,41 +113,41 @@ Duration expected_reduce(Duration usual, Duration demanded, std::size_t senders,
 
 // ---- what is said
 
-std::optional<Verdict> StragglerPolicy::on_report(Instant now, PeerId from, const Report& report) {
+std::optional<Verdict> StragglerPolicy::on_report(Instant now, PeerId from, const StallReport& report) {
   const PeerId suspect = report.suspect;
-  switch (report.complaint) {
-    case Complaint::not_finite:
+  switch (report.cause) {
+    case StallCause::not_finite:
       return Verdict{Sentence::refuse, suspect, "its gradient is not finite"};
-    case Complaint::too_large:
+    case StallCause::too_large:
       return Verdict{Sentence::refuse, suspect, "its gradient is beyond the norm cap"};
-    case Complaint::unreachable:
-      complaints_[from].unreachable.try_emplace(suspect, now);
+    case StallCause::unreachable:
+      stalls_[from].unreachable.try_emplace(suspect, now);
       break;
-    case Complaint::owes_contribution:
+    case StallCause::owes_contribution:
       if (from == suspect) return Verdict{Sentence::refuse, from, "it has not done what is counted on"};
       [[fallthrough]];
-    case Complaint::owes_partial:
-    case Complaint::owes_mean:
-    case Complaint::owes_copy:
-      complaints_[from].owes[report.complaint].insert_or_assign(suspect, now);
+    case StallCause::owes_site_sum:
+    case StallCause::owes_mean:
+    case StallCause::owes_copy:
+      stalls_[from].owes[report.cause].insert_or_assign(suspect, now);
       break;
-    case Complaint::slow_contribution:
-    case Complaint::slow_mean:
+    case StallCause::slow_contribution:
+    case StallCause::slow_mean:
       note_slow(now, from, report);
       break;
-    case Complaint::send_again:  // not for the leader
+    case StallCause::send_again:  // not for the leader
       break;
   }
   return std::nullopt;
 }
 
-void StragglerPolicy::note_slow(Instant now, PeerId from, const Report& report) {
+void StragglerPolicy::note_slow(Instant now, PeerId from, const StallReport& report) {
   if (report.missing.ranges().size() > segments_) return;
   const auto [entry, first] = slow_.try_emplace({report.suspect, from});
   Slow& slow = entry->second;
   if (first) slow.since = now;
   slow.last = now;
-  slow.contributes = report.complaint == Complaint::slow_contribution;
+  slow.contributes = report.cause == StallCause::slow_contribution;
   slow.missing = report.missing;
 }
 
@@ -160,22 +160,22 @@ void StragglerPolicy::planned(Instant now, bool again) {
 }
 
 void StragglerPolicy::forget(PeerId peer) {
-  complaints_.erase(peer);
-  for (auto& [reporter, complaints] : complaints_) {
-    complaints.unreachable.erase(peer);
-    for (auto& [kind, suspects] : complaints.owes) suspects.erase(peer);
+  stalls_.erase(peer);
+  for (auto& [reporter, stalls] : stalls_) {
+    stalls.unreachable.erase(peer);
+    for (auto& [kind, suspects] : stalls.owes) suspects.erase(peer);
   }
   std::erase_if(slow_,
                 [&](const auto& entry) { return entry.first.first == peer || entry.first.second == peer; });
 }
 
-void StragglerPolicy::forget_words_of(PeerId peer) { complaints_.erase(peer); }
+void StragglerPolicy::forget_words_of(PeerId peer) { stalls_.erase(peer); }
 
 std::size_t StragglerPolicy::notes() const {
   std::size_t notes = slow_.size();
-  for (const auto& [reporter, complaints] : complaints_) {
-    notes += 1 + complaints.unreachable.size();
-    for (const auto& [kind, suspects] : complaints.owes) notes += suspects.size();
+  for (const auto& [reporter, stalls] : stalls_) {
+    notes += 1 + stalls.unreachable.size();
+    for (const auto& [kind, suspects] : stalls.owes) notes += suspects.size();
   }
   return notes;
 }
@@ -203,8 +203,8 @@ std::optional<PeerId> StragglerPolicy::unreachable(Instant now, const PeerStatus
     return std::ranges::find(peers.members(), peer, &Member::peer) - peers.members().begin();
   };
   std::map<PeerId, int> accusers;
-  for (const auto& [reporter, complaints] : complaints_) {
-    for (const auto& [suspect, since] : complaints.unreachable) {
+  for (const auto& [reporter, stalls] : stalls_) {
+    for (const auto& [suspect, since] : stalls.unreachable) {
       if (now - since >= kGrace && peers.counts(suspect) && peers.counts(reporter)) ++accusers[suspect];
     }
   }
@@ -225,10 +225,10 @@ std::optional<PeerId> StragglerPolicy::stalled(Instant now, const PeerStatus& pe
   const auto stands = [&](const auto& entry) {
     return now - entry.second < 2 * kGrace && peers.counts(entry.first);
   };
-  for (const Complaint kind : kDebts) {
-    for (const auto& [reporter, complaints] : complaints_) {
-      const auto debts = complaints.owes.find(kind);
-      if (!peers.counts(reporter) || debts == complaints.owes.end()) continue;
+  for (const StallCause kind : kDebts) {
+    for (const auto& [reporter, stalls] : stalls_) {
+      const auto debts = stalls.owes.find(kind);
+      if (!peers.counts(reporter) || debts == stalls.owes.end()) continue;
       const auto found = std::ranges::find_if(debts->second, stands);
       if (found != debts->second.end()) return found->first;
     }

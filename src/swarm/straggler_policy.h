@@ -82,7 +82,7 @@ class StragglerPolicy {
   explicit StragglerPolicy(std::uint64_t segments) : segments_(segments) {}
 
   /// Both peers count. A verdict where the report alone is reason enough.
-  std::optional<Verdict> on_report(Instant now, PeerId from, const Report& report);
+  std::optional<Verdict> on_report(Instant now, PeerId from, const StallReport& report);
 
   /// A plan is proposed. again: what was owed under the plan before is due as before.
   void planned(Instant now, bool again);
@@ -103,9 +103,9 @@ class StragglerPolicy {
   std::size_t notes() const;
 
  private:
-  struct Complaints {
-    std::map<PeerId, Instant> unreachable;                // by suspect: since when
-    std::map<Complaint, std::map<PeerId, Instant>> owes;  // kind, by suspect: when last
+  struct Stalls {
+    std::map<PeerId, Instant> unreachable;                 // by suspect: since when
+    std::map<StallCause, std::map<PeerId, Instant>> owes;  // kind, by suspect: when last
   };
 
   /// What one reporter said last of a suspect that is slow.
@@ -116,7 +116,7 @@ class StragglerPolicy {
     RangeSet missing;
   };
 
-  void note_slow(Instant now, PeerId from, const Report& report);
+  void note_slow(Instant now, PeerId from, const StallReport& report);
   std::optional<PeerId> unreachable(Instant now, const PeerStatus& peers) const;
   std::optional<PeerId> stalled(Instant now, const PeerStatus& peers, const Proposer& proposer) const;
   std::optional<PeerId> missing_vote(Instant now, const PeerStatus& peers, const Proposer& proposer) const;
@@ -124,7 +124,7 @@ class StragglerPolicy {
   RangeSet lacking_of(PeerId slow, const std::vector<Share>& shares) const;
 
   std::uint64_t segments_;
-  std::map<PeerId, Complaints> complaints_;         // by reporter
+  std::map<PeerId, Stalls> stalls_;                 // by reporter
   std::map<std::pair<PeerId, PeerId>, Slow> slow_;  // by suspect and reporter
   Instant planned_at_{};                            // the contributions and shares of the present plan
   Instant proposed_at_{};                           // the present plan

@@ -30,9 +30,9 @@ struct Judge {
     proposer.propose(plan);
   }
 
-  std::optional<Verdict> report(std::uint64_t from, std::uint64_t suspect, Complaint complaint,
+  std::optional<Verdict> report(std::uint64_t from, std::uint64_t suspect, StallCause cause,
                                 RangeSet missing = {}) {
-    return policy.on_report(now, PeerId{from}, {7, PeerId{suspect}, complaint, std::move(missing)});
+    return policy.on_report(now, PeerId{from}, {7, PeerId{suspect}, cause, std::move(missing)});
   }
 
   std::optional<Verdict> after(Duration time) {
@@ -81,23 +81,23 @@ TEST(StragglerPolicy, expects_more_time_where_joiners_send_or_lines_are_thin) {
 
 TEST(StragglerPolicy, refuses_at_once_what_is_certain) {
   Judge judge;
-  for (const Complaint complaint : {Complaint::not_finite, Complaint::too_large}) {
-    const std::optional<Verdict> verdict = judge.report(1, 3, complaint);
+  for (const StallCause cause : {StallCause::not_finite, StallCause::too_large}) {
+    const std::optional<Verdict> verdict = judge.report(1, 3, cause);
     ASSERT_TRUE(verdict);
     EXPECT_EQ(Sentence::refuse, verdict->sentence);
     EXPECT_EQ(PeerId{3}, verdict->peer);
   }
-  EXPECT_TRUE(judge.report(3, 3, Complaint::owes_contribution)) << "by its own word";
-  EXPECT_FALSE(judge.report(2, 3, Complaint::owes_contribution));
+  EXPECT_TRUE(judge.report(3, 3, StallCause::owes_contribution)) << "by its own word";
+  EXPECT_FALSE(judge.report(2, 3, StallCause::owes_contribution));
 }
 
 TEST(StragglerPolicy, excludes_the_peer_with_most_accusers_and_of_two_the_younger) {
   Judge judge({1, 2, 3, 4});
-  judge.report(2, 3, Complaint::unreachable);
-  judge.report(3, 2, Complaint::unreachable);
+  judge.report(2, 3, StallCause::unreachable);
+  judge.report(3, 2, StallCause::unreachable);
   EXPECT_FALSE(judge.after(400ms)) << "others may still complain";
   ASSERT_EQ(PeerId{3}, judge.after(100ms)->peer);
-  judge.report(4, 2, Complaint::unreachable);
+  judge.report(4, 2, StallCause::unreachable);
   EXPECT_EQ(PeerId{2}, judge.after(500ms)->peer);
   judge.policy.forget(PeerId{2});
   EXPECT_FALSE(judge.after(1s)) << "neither what it said stands nor what was said of it";
@@ -106,8 +106,8 @@ TEST(StragglerPolicy, excludes_the_peer_with_most_accusers_and_of_two_the_younge
 TEST(StragglerPolicy, excludes_a_peer_that_owes_once_the_plan_is_overdue) {
   Judge judge;
   judge.after(4900ms);
-  judge.report(2, 3, Complaint::owes_mean);
-  judge.report(3, 1, Complaint::owes_contribution);
+  judge.report(2, 3, StallCause::owes_mean);
+  judge.report(3, 1, StallCause::owes_contribution);
   EXPECT_FALSE(judge.after(0s));
   const std::optional<Verdict> verdict = judge.after(100ms);
   ASSERT_TRUE(verdict);
@@ -119,9 +119,9 @@ TEST(StragglerPolicy, excludes_a_peer_that_owes_once_the_plan_is_overdue) {
 TEST(StragglerPolicy, refuses_a_peer_that_owes_where_the_majority_hangs_on_its_vote) {
   Judge judge({1, 2});
   judge.after(5s);
-  judge.report(2, 1, Complaint::owes_contribution);
+  judge.report(2, 1, StallCause::owes_contribution);
   EXPECT_EQ(Sentence::refuse, judge.after(0s)->sentence);
-  judge.report(1, 2, Complaint::owes_contribution);
+  judge.report(1, 2, StallCause::owes_contribution);
   judge.policy.forget_words_of(PeerId{2});
   EXPECT_EQ(Sentence::exclude, judge.after(0s)->sentence) << "1 alone is half with the first";
 }
@@ -132,7 +132,7 @@ TEST(StragglerPolicy, gives_a_plan_with_a_joiner_no_more_time_for_what_was_owed)
   judge.policy.planned(judge.now, true);
   judge.proposer.propose(Plan(*judge.proposer.plan()));
   judge.after(1s);
-  judge.report(1, 2, Complaint::owes_contribution);
+  judge.report(1, 2, StallCause::owes_contribution);
   EXPECT_EQ(PeerId{2}, judge.after(0s)->peer);
 }
 
@@ -146,9 +146,9 @@ TEST(StragglerPolicy, excludes_a_peer_that_has_no_mean_while_most_have_it) {
 TEST(StragglerPolicy, relieves_a_slow_peer_of_what_others_lack_of_its_share) {
   Judge judge;
   const RangeSet missing(Range{6, 4});
-  judge.report(1, 2, Complaint::slow_mean, missing);
+  judge.report(1, 2, StallCause::slow_mean, missing);
   judge.after(400ms);
-  judge.report(1, 2, Complaint::slow_mean, missing);
+  judge.report(1, 2, StallCause::slow_mean, missing);
   const std::optional<Verdict> verdict = judge.after(0s);
   ASSERT_TRUE(verdict);
   EXPECT_EQ(Sentence::relieve, verdict->sentence);
@@ -159,8 +159,8 @@ TEST(StragglerPolicy, relieves_a_slow_peer_of_what_others_lack_of_its_share) {
 TEST(StragglerPolicy, takes_slow_contributions_for_the_cause_of_slow_means) {
   Judge judge;
   for (int i = 0; i < 2; ++i) {
-    judge.report(1, 2, Complaint::slow_mean, RangeSet(Range{4, 4}));
-    judge.report(2, 3, Complaint::slow_contribution, RangeSet(Range{8, 4}));
+    judge.report(1, 2, StallCause::slow_mean, RangeSet(Range{4, 4}));
+    judge.report(2, 3, StallCause::slow_contribution, RangeSet(Range{8, 4}));
     if (i == 0) judge.after(300ms);
     judge.now += 100ms;
   }
@@ -178,9 +178,9 @@ TEST(StragglerPolicy, excludes_a_peer_that_returns_no_microbatch_unless_it_is_al
 
 TEST(StragglerPolicy, keeps_nothing_of_a_peer_that_is_gone) {
   Judge judge;
-  judge.report(1, 2, Complaint::unreachable);
-  judge.report(2, 3, Complaint::owes_mean);
-  judge.report(3, 2, Complaint::slow_mean);
+  judge.report(1, 2, StallCause::unreachable);
+  judge.report(2, 3, StallCause::owes_mean);
+  judge.report(3, 2, StallCause::slow_mean);
   EXPECT_EQ(5U, judge.policy.notes());
   judge.policy.forget(PeerId{2});
   EXPECT_EQ(1U, judge.policy.notes()) << "1 complained once";

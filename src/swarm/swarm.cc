@@ -72,10 +72,10 @@ void Swarm::on_message(Instant now, PeerId from, const Message& message) {
   wake(now);
   membership_.on_sign_of_life(now, from);
   const std::uint64_t version = roster().version();
-  const Standing before = standing();
+  const PeerState before = peer_state();
   dispatch(from, message);
   const bool old_news = std::holds_alternative<Heartbeat>(message) && roster().version() == version;
-  if (!old_news || before != standing()) settle();
+  if (!old_news || before != peer_state()) settle();
 }
 
 void Swarm::dispatch(PeerId from, const Message& message) {
@@ -91,13 +91,13 @@ void Swarm::lose(PeerId peer, const std::string& why, Duration silent) {
   const std::optional<Heartbeat> last = roster().last_heartbeat(peer);
   membership_.on_close(now_, peer, members());
   if (!head() || head()->last || !names(head()->members, roster().process(peer))) return;
-  if (last && last->standing == Standing::leaving) return;
+  if (last && last->peer_state == PeerState::leaving) return;
   Event event{now_, Phase::lost, head()->round + 1, peer, why};
   event.numbers = {{"silent_s", to_seconds(silent)}};
   events_.push_back(std::move(event));
   const std::optional<PeerId> leads = leader();
   if (takes_part() && leads && *leads != peer) {
-    send(*leads, Report{head()->round + 1, peer, Complaint::unreachable});
+    send(*leads, StallReport{head()->round + 1, peer, StallCause::unreachable});
   }
 }
 
@@ -130,13 +130,13 @@ bool Swarm::is_overdue() const {
 }
 
 void Swarm::tick() {
-  times_.next_tick = now_ + (rarely(options_.rarely, "swarm.late_tick") ? 2 : 1) * Cadence::kTick;
+  times_.next_tick = now_ + (rarely(options_.rarely, "swarm.late_tick") ? 2 : 1) * HeartbeatSchedule::kTick;
   const std::vector<PeerId> due = membership_.tick(in_front());
   for (PeerId peer : due) send(peer, heartbeat_to(peer));
   const bool lost_ground =
-      standing() == Standing::syncing && own_.catching_up.lost_ground >= Holdback::kLostGround;
+      peer_state() == PeerState::syncing && own_.catching_up.lost_ground >= Holdback::kLostGround;
   if (lost_ground && now_ - times_.told_standing >= kTellProgress)
-    tell_standing();  // whoever leads has to know
+    tell_peer_state();  // whoever leads has to know
   if (auto gossip = membership_.gossip(now_)) send(gossip->first, std::move(gossip->second));
   if (head() && head()->last) return;
   for (std::string& address : membership_.dials(now_, members(), options_.rarely)) {
@@ -172,17 +172,17 @@ void Swarm::seek(const std::vector<Member>& members) { membership_.seek(members)
 
 void Swarm::begin(Instant now, const Record& record, const Digest& parameters) {
   wake(now);
-  if (options_.founder && standing() == Standing::fresh) part_.begin_anew();
+  if (options_.founder && peer_state() == PeerState::fresh) part_.begin_anew();
   adopt(record);
-  tell_standing();  // before the progress: only who follows the history counts
+  tell_peer_state();  // before the progress: only who follows the history counts
   applied(now, record.round, parameters);
 }
 
 void Swarm::applied(Instant now, Round round, const Digest& parameters) {
   wake(now);
-  if (!head() || head()->round != round || standing() == Standing::syncing) return;
+  if (!head() || head()->round != round || peer_state() == PeerState::syncing) return;
   history_.applied(round, parameters);
-  if (head()->last) tell_standing();
+  if (head()->last) tell_peer_state();
   send_progress();
   settle();
 }
@@ -200,11 +200,11 @@ void Swarm::say_vote() {
   }
 }
 
-void Swarm::complain(Instant now, PeerId suspect, Complaint complaint, RangeSet missing) {
+void Swarm::report_stall(Instant now, PeerId suspect, StallCause cause, RangeSet missing) {
   wake(now);
   if (!takes_part()) return;
   if (const std::optional<PeerId> leads = leader())
-    send(*leads, Report{head()->round + 1, suspect, complaint, std::move(missing)});
+    send(*leads, StallReport{head()->round + 1, suspect, cause, std::move(missing)});
   settle();
 }
 
@@ -239,7 +239,7 @@ void Swarm::catching_up(Instant now, const CatchingUp& how) {
   own_.catching_up = how;
   if (!news) return;
   wake(now);
-  tell_standing();
+  tell_peer_state();
 }
 
 void Swarm::set_busy(Instant now, bool busy) {
@@ -254,7 +254,7 @@ void Swarm::leave(Instant now) {
   if (part_.stay() != Part::Stay::stays) return;
   if (part_.leave()) {
     work_.drop_queued();
-    tell_standing();
+    tell_peer_state();
     send_progress(true);
   }
   settle();
@@ -289,14 +289,14 @@ void Swarm::broadcast(const Message& message) {
   for (PeerId peer : roster().open_peers()) send(peer, message);
 }
 
-void Swarm::tell_standing() {
+void Swarm::tell_peer_state() {
   times_.told_standing = now_;
   for (PeerId peer : roster().open_peers()) send(peer, heartbeat_to(peer));
 }
 
 Heartbeat Swarm::heartbeat_to(PeerId peer) const {
   Heartbeat beat;
-  beat.standing = standing();
+  beat.peer_state = peer_state();
   if (head()) {
     beat.head = head()->round;
     beat.head_record = history_.digest();
@@ -305,7 +305,7 @@ Heartbeat Swarm::heartbeat_to(PeerId peer) const {
     beat.had_company = head()->had_company;
     beat.restarts = head()->restarts;
   }
-  if (standing() == Standing::syncing) beat.catching_up = own_.catching_up;
+  if (peer_state() == PeerState::syncing) beat.catching_up = own_.catching_up;
   membership_.address(beat, now_, peer);
   return beat;
 }
@@ -321,7 +321,7 @@ Progress Swarm::progress() const {
       history_.parameters() && work_.wants_more() && !part_.leaves() && !own_.busy && is_knotted();
   progress.leaving = part_.leaves();
   progress.called = acceptor_.averages();
-  progress.line = own_.line;
+  progress.bandwidth = own_.bandwidth;
   return progress;
 }
 
@@ -334,13 +334,13 @@ void Swarm::send_progress(bool gave_back, const std::vector<PeerId>& where_unled
   times_.told_progress = now_;
   if (part_.is_member()) {
     if (const std::optional<PeerId> leads = leader()) send(*leads, now);
-  } else if (standing() == Standing::ready || standing() == Standing::fresh) {
+  } else if (peer_state() == PeerState::ready || peer_state() == PeerState::fresh) {
     for (PeerId peer : where_unled) send(peer, now);
   }
 }
 
 bool Swarm::is_orphaned() const {
-  return standing() == Standing::ready && !head()->last &&
+  return peer_state() == PeerState::ready && !head()->last &&
          std::ranges::none_of(head()->members, [&](const Member& m) { return is_here(m); });
 }
 

@@ -64,10 +64,10 @@ class Swarm {
   /// The whole mean of the present plan is here.
   void completed(Instant now, const Digest& mean);
   /// missing: where it is slow, segments of its share that are not here.
-  void complain(Instant now, PeerId suspect, Complaint complaint, RangeSet missing = {});
+  void report_stall(Instant now, PeerId suspect, StallCause cause, RangeSet missing = {});
 
   /// What this peer's line was seen to carry.
-  void measured(const Line& line) { own_.line = line; }
+  void measured(const Bandwidth& line) { own_.bandwidth = line; }
 
   /// The next microbatch to compute, if any. At most one is under way at a time.
   std::optional<WorkItem> begin_work(Instant now);
@@ -84,7 +84,7 @@ class Swarm {
   void end_run() { end_run_ = true; }
 
   // ---- views
-  Standing standing() const { return part_.standing(); }
+  PeerState peer_state() const { return part_.peer_state(); }
 
   const std::optional<Record>& head() const { return history_.head(); }
 
@@ -152,7 +152,7 @@ class Swarm {
   struct Own {
     double samples_per_s = 0;
     bool busy = false;
-    Line line{};
+    Bandwidth bandwidth{};
     CatchingUp catching_up{};
   };
 
@@ -166,7 +166,7 @@ class Swarm {
   void receive(PeerId from, const Prepare& prepare);
   void receive(PeerId from, const Promise& promise);
   void receive(PeerId from, const Commit& commit);
-  void receive(PeerId from, const Report& report);
+  void receive(PeerId from, const StallReport& report);
 
   void wake(Instant now);
   void dispatch(PeerId from, const Message& message);
@@ -174,7 +174,7 @@ class Swarm {
   void broadcast(const Message& message);
   /// Not inlined: where it is, GCC 12 takes members of the other alternatives for used and uninitialised.
   [[gnu::noinline]] void decide(Decision decision);
-  void tell_standing();
+  void tell_peer_state();
   std::set<PeerId> in_front() const;
   Wait wait_for_the_beginning() const;
   Wait wait_to_lead() const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "swarm/quorum.h"
-#include "swarm/soundness.h"
 #include "swarm/swarm.h"
 #include "swarm/test_records.h"
+#include "swarm/validation.h"
 #include "wire/frame.h"
 
 namespace tw {
@@ -125,7 +125,7 @@ TEST(Follower, takes_no_record_that_differs_in_anything_from_the_plan_it_voted_f
     follower.tell(1, Commit{other});
     EXPECT_FALSE(follower.took<Committed>()) << what;
     EXPECT_TRUE(follower.took<CatchUp>()) << what;
-    EXPECT_EQ(Standing::syncing, follower.swarm.standing()) << what;
+    EXPECT_EQ(PeerState::syncing, follower.swarm.peer_state()) << what;
   }
 }
 
@@ -197,7 +197,7 @@ TEST(Follower, is_no_member_when_the_record_names_another_process_of_its_id) {
   plan.draft.members[1].incarnation = 77;
   ASSERT_TRUE(follower.votes_for(plan));
   follower.tell(1, Commit{Follower::decided(plan)});
-  EXPECT_EQ(Standing::ready, follower.swarm.standing());
+  EXPECT_EQ(PeerState::ready, follower.swarm.peer_state());
 }
 
 TEST(Follower, keeps_its_promises_when_it_takes_the_state_of_the_same_record_again) {
@@ -237,7 +237,7 @@ TEST(Follower, does_what_a_plan_counts_on_though_it_dropped_it_on_leaving) {
   follower.swarm.leave(follower.now);
   EXPECT_FALSE(follower.swarm.begin_work(follower.now).has_value());
   follower.tell(1, follower.plan());
-  EXPECT_EQ(0U, follower.count<Report>(1));
+  EXPECT_EQ(0U, follower.count<StallReport>(1));
   for (std::uint64_t i = 8; i < 16; ++i) {
     const std::optional<WorkItem> item = follower.swarm.begin_work(follower.now);
     ASSERT_TRUE(item.has_value());
@@ -251,17 +251,18 @@ TEST(Follower, says_that_its_sum_is_not_the_one_that_a_plan_counts_on) {
   Follower more, given;
   more.tell(1, Lease{7, 0, 0, RangeSet(Range{7, 8})});
   more.tell(1, more.plan());
-  EXPECT_EQ(1U, more.count<Report>(1));
-  const Report expected{7, PeerId{2}, Complaint::owes_contribution};
-  const auto told = std::find_if(more.sent.begin(), more.sent.end(),
-                                 [](const Envelope& e) { return std::holds_alternative<Report>(e.message); });
-  EXPECT_EQ(expected, std::get<Report>(told->message));
+  EXPECT_EQ(1U, more.count<StallReport>(1));
+  const StallReport expected{7, PeerId{2}, StallCause::owes_contribution};
+  const auto told = std::find_if(more.sent.begin(), more.sent.end(), [](const Envelope& e) {
+    return std::holds_alternative<StallReport>(e.message);
+  });
+  EXPECT_EQ(expected, std::get<StallReport>(told->message));
   given.tell(1, Lease{7, 0, 0, RangeSet(Range{8, 8})});
   while (const std::optional<WorkItem> item = given.swarm.begin_work(given.now))
     given.swarm.finish_work(given.now, *item, 1);
   given.swarm.close_slot(0);
   given.tell(1, given.plan());
-  EXPECT_EQ(0U, given.count<Report>(1)) << "others have it";
+  EXPECT_EQ(0U, given.count<StallReport>(1)) << "others have it";
 }
 
 /// Six rounds after head_of() by a majority of nobody but itself.
@@ -276,7 +277,7 @@ Record made_alone() {
 }
 
 Heartbeat beat_of(const Record& record) {
-  Heartbeat beat{.standing = Standing::member, .head = record.round, .head_record = digest_of(record)};
+  Heartbeat beat{.peer_state = PeerState::member, .head = record.round, .head_record = digest_of(record)};
   beat.majority_samples = record.majority_samples;
   beat.samples = record.samples_total();
   beat.had_company = record.had_company;
@@ -288,7 +289,7 @@ TEST(Follower, gives_no_way_to_a_longer_history_that_fewer_samples_of_a_majority
   const Record other = made_alone();
   of_the_majority.tell(3, Commit{other});
   EXPECT_FALSE(of_the_majority.took<CatchUp>());
-  EXPECT_EQ(Standing::member, of_the_majority.swarm.standing());
+  EXPECT_EQ(PeerState::member, of_the_majority.swarm.peer_state());
   of_the_majority.tell(3, beat_of(other));
   EXPECT_EQ(1U, of_the_majority.count<Commit>(3)) << "so that it learns that it has to give way";
   of_the_majority.tell(1, beat_of(of_the_majority.head));
@@ -325,12 +326,12 @@ TEST(Follower,
 
 TEST(Follower, has_all_of_the_round_sent_again_to_whom_took_the_state_meanwhile) {
   Follower f;
-  f.tell(3, Heartbeat{.standing = Standing::member, .head = 6});
+  f.tell(3, Heartbeat{.peer_state = PeerState::member, .head = 6});
   EXPECT_FALSE(f.took<SendAgain>());
-  f.tell(3, Heartbeat{.standing = Standing::syncing, .head = 6});
-  f.tell(3, Heartbeat{.standing = Standing::syncing, .head = 6});
+  f.tell(3, Heartbeat{.peer_state = PeerState::syncing, .head = 6});
+  f.tell(3, Heartbeat{.peer_state = PeerState::syncing, .head = 6});
   EXPECT_FALSE(f.took<SendAgain>());
-  f.tell(3, Heartbeat{.standing = Standing::member, .head = 6});
+  f.tell(3, Heartbeat{.peer_state = PeerState::member, .head = 6});
   ASSERT_TRUE(f.took<SendAgain>());
   EXPECT_EQ(PeerId{3}, std::get<SendAgain>(f.decisions.back()).peer);
 }
@@ -376,22 +377,22 @@ TEST(Follower, takes_no_plan_that_no_correct_leader_makes) {
   }
 }
 
-TEST(Follower, sends_a_peer_whose_standing_alternates_the_round_no_more_than_a_few_times) {
+TEST(Follower, sends_a_peer_whose_state_alternates_the_round_no_more_than_a_few_times) {
   Follower follower;
   const auto again = [&] {
     return std::ranges::count_if(follower.decisions,
                                  [](const Decision& d) { return std::holds_alternative<SendAgain>(d); });
   };
-  const auto says = [&](Standing standing) {
+  const auto says = [&](PeerState peer_state) {
     Heartbeat heartbeat;
-    heartbeat.standing = standing;
+    heartbeat.peer_state = peer_state;
     heartbeat.head = 6;
     heartbeat.head_record = digest_of(follower.head);
     follower.tell(3, heartbeat);
   };
   for (int i = 0; i < 100; ++i) {
-    says(Standing::syncing);
-    says(Standing::member);
+    says(PeerState::syncing);
+    says(PeerState::member);
     EXPECT_GE(again(), 1) << "what it threw away is due at once";
     follower.now += 100ms;
     follower.tell(1, Heartbeat{});
@@ -407,7 +408,7 @@ TEST(Follower, keeps_no_more_of_100000_ids_that_came_and_went_than_its_bounds) {
     follower.now += 1ms;
     follower.swarm.on_open(follower.now, member(id));
     Heartbeat heartbeat;
-    heartbeat.standing = Standing::ready;
+    heartbeat.peer_state = PeerState::ready;
     follower.tell(id, heartbeat);
     Progress progress;
     progress.round = 7;
@@ -474,11 +475,11 @@ TEST(Follower, sends_its_segments_again_to_a_peer_that_still_lacks_them) {
   Follower follower;
   ASSERT_TRUE(follower.votes_for(follower.plan()));
   const Round round = follower.head.round + 1;
-  follower.tell(3, Report{round, PeerId{1}, Complaint::send_again});
-  follower.tell(3, Report{round, PeerId{2}, Complaint::owes_mean});
-  follower.tell(3, Report{round + 1, PeerId{2}, Complaint::send_again});
+  follower.tell(3, StallReport{round, PeerId{1}, StallCause::send_again});
+  follower.tell(3, StallReport{round, PeerId{2}, StallCause::owes_mean});
+  follower.tell(3, StallReport{round + 1, PeerId{2}, StallCause::send_again});
   EXPECT_FALSE(follower.took<SendAgain>());
-  follower.tell(3, Report{round, PeerId{2}, Complaint::send_again});
+  follower.tell(3, StallReport{round, PeerId{2}, StallCause::send_again});
   EXPECT_TRUE(follower.took<SendAgain>());
 }
 

@@ -47,7 +47,7 @@ TEST(ManyPeers, speak_often_with_the_leader_and_its_heir_alone) {
       EXPECT_NEAR(16 * (kMany - 1), crowd.said_by(id), kMany);
       continue;
     }
-    EXPECT_LE(crowd.said_by(id), 17 * (static_cast<int>(Cadence::kEachTick) + 2 + 4));
+    EXPECT_LE(crowd.said_by(id), 17 * (static_cast<int>(HeartbeatSchedule::kEachTick) + 2 + 4));
     for (const std::uint64_t front : {1, 2}) {
       EXPECT_NEAR(16, (crowd.heartbeats[{id, front}]), 1);
       EXPECT_NEAR(16, (crowd.heartbeats[{front, id}]), 1);

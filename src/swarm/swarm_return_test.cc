@@ -20,10 +20,10 @@ TEST(SwarmReturn, founder_takes_the_history_that_it_hears_of) {
     pool.run_for(20ms);
     const Round then = pool.round_of(2);
     pool.start(1, returns);
-    ASSERT_TRUE(pool.comes([&] { return pool.at(1).standing() == Standing::ready; }, 10s));
+    ASSERT_TRUE(pool.comes([&] { return pool.at(1).peer_state() == PeerState::ready; }, 10s));
     EXPECT_EQ(then, pool.round_of(1));
     ASSERT_TRUE(pool.reaches(1, then + 3)) << "once the patience is over, the one that is left goes on";
-    EXPECT_EQ(Standing::member, pool.at(1).standing());
+    EXPECT_EQ(PeerState::member, pool.at(1).peer_state());
     EXPECT_TRUE(pool.peer(2).catch_ups.empty()) << "and has given up nothing";
   }
 }
@@ -43,7 +43,7 @@ TEST(SwarmReturn, lone_history_of_any_length_gives_way_to_one_that_had_members) 
   Pool pool({.wait_for = 1, .patience = 1s});
   pool.start(1);
   pool.start(2);
-  ASSERT_TRUE(pool.comes([&] { return pool.at(2).standing() == Standing::member; }));
+  ASSERT_TRUE(pool.comes([&] { return pool.at(2).peer_state() == PeerState::member; }));
   ASSERT_TRUE(pool.reaches(2, 3));
   pool.kill(1);
   pool.sever(1, 2);
@@ -54,7 +54,7 @@ TEST(SwarmReturn, lone_history_of_any_length_gives_way_to_one_that_had_members) 
   ASSERT_GT(pool.round_of(1), pool.round_of(2));
   pool.heal();
   ASSERT_TRUE(pool.comes(
-      [&] { return pool.at(1).standing() == Standing::member && pool.at(1).head()->had_company; }));
+      [&] { return pool.at(1).peer_state() == PeerState::member && pool.at(1).head()->had_company; }));
   EXPECT_EQ(1U, pool.peer(1).catch_ups.size());
   EXPECT_EQ(1U, pool.peer(2).catch_ups.size()) << "to join, in the beginning";
   EXPECT_GE(pool.round_of(2), then);
@@ -67,7 +67,7 @@ TEST(SwarmReturn, history_begun_anew_from_a_round_takes_those_along_that_stand_t
   ASSERT_TRUE(pool.reaches(2, 3));
   pool.start(3);
   pool.drop = [](auto, auto, const Message& message) { return std::holds_alternative<Plan>(message); };
-  ASSERT_TRUE(pool.comes([&] { return pool.at(3).standing() == Standing::ready; }));
+  ASSERT_TRUE(pool.comes([&] { return pool.at(3).peer_state() == PeerState::ready; }));
   pool.kill(2);
   pool.kill(1);
   pool.drop = [](auto, auto, const auto&) { return false; };

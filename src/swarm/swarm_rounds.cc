@@ -4,8 +4,8 @@
 #include "base/check.h"
 #include "swarm/lineage.h"
 #include "swarm/quorum.h"
-#include "swarm/soundness.h"
 #include "swarm/swarm.h"
+#include "swarm/validation.h"
 #include "wire/frame.h"
 
 namespace tw {
@@ -24,8 +24,9 @@ constexpr Duration kYield = 2s;
 void Swarm::receive(PeerId from, const Heartbeat& told) {
   const Heartbeat heartbeat = membership_.on_heartbeat(now_, from, told, history_);
   if (membership_.take_resend(now_, from)) decisions_.push_back(SendAgain{from});
-  const bool has_history = heartbeat.standing != Standing::fresh && heartbeat.standing != Standing::syncing;
-  if (standing() == Standing::fresh && has_history) {
+  const bool has_history =
+      heartbeat.peer_state != PeerState::fresh && heartbeat.peer_state != PeerState::syncing;
+  if (peer_state() == PeerState::fresh && has_history) {
     out_of_step("the run is at round " + std::to_string(heartbeat.head));
     return;
   }
@@ -85,7 +86,7 @@ void Swarm::receive(PeerId from, const Plan& plan) {
 // What is missing of it was dropped on leaving, or its lease was lost.
 void Swarm::do_what_counts(PeerId leader, const Contribution& own) {
   if (work_.has_other_than(own.slot, own.microbatches)) {
-    send(leader, Report{head()->round + 1, own.peer, Complaint::owes_contribution});
+    send(leader, StallReport{head()->round + 1, own.peer, StallCause::owes_contribution});
   } else {
     work_.lease(own.slot, own.microbatches);
   }
@@ -107,8 +108,8 @@ void Swarm::receive(PeerId from, const Promise& promise) {
     lead_->on_promise(from, promise);
 }
 
-void Swarm::receive(PeerId from, const Report& report) {
-  if (report.complaint == Complaint::send_again) {
+void Swarm::receive(PeerId from, const StallReport& report) {
+  if (report.cause == StallCause::send_again) {
     if (report.suspect != options_.self.peer || !of_this_round(report.round)) return;
     membership_.ask_again(now_, from);
     if (membership_.take_resend(now_, from)) decide(SendAgain{from});
@@ -123,7 +124,7 @@ void Swarm::receive(PeerId, const Commit& commit) {
   const Rank told = rank_of(record);
   run_is_over_ = run_is_over_ || (record.last && (!head() || goes_before(told, history_.rank())));
   membership_.on_commit(now_, told);
-  if (standing() == Standing::fresh) {
+  if (peer_state() == PeerState::fresh) {
     const bool begins =
         record.round == 0 && history_.parameters() && record.parameters == *history_.parameters();
     if (begins) {
@@ -132,7 +133,7 @@ void Swarm::receive(PeerId, const Commit& commit) {
     }
     return;
   }
-  if (standing() == Standing::syncing || !head()) return;
+  if (peer_state() == PeerState::syncing || !head()) return;
   const History::News news = history_.judge(record, acceptor_.expected());
   if (news == History::News::old) return;
   if (news == History::News::other) {
@@ -160,7 +161,7 @@ void Swarm::report_changes(const Record& record) {
   }
   for (const Member& m : head()->members) {
     const std::optional<Heartbeat> last = roster().last_heartbeat(m.peer);
-    const bool left = m.is(options_.self) ? part_.leaves() : last && last->standing == Standing::leaving;
+    const bool left = m.is(options_.self) ? part_.leaves() : last && last->peer_state == PeerState::leaving;
     if (left && !names(record.members, m)) events_.push_back({now_, Phase::leave, record.round, m.peer});
   }
 }
@@ -185,7 +186,7 @@ void Swarm::on_taken(Instant now, const Member& caller, bool founds) {
   // All who wait for the history to begin wait for the founder: another process under its id would keep it
   // from them.
   const bool awaited =
-      founds && !head() && standing() == Standing::fresh && !membership_.has_founder(caller.peer);
+      founds && !head() && peer_state() == PeerState::fresh && !membership_.has_founder(caller.peer);
   if (member || awaited) turn_away(caller.peer);
 }
 
@@ -216,15 +217,15 @@ void Swarm::begin_round(bool again) {
 }
 
 void Swarm::out_of_step(std::string why) {
-  if (standing() == Standing::syncing || part_.ended()) return;
+  if (peer_state() == PeerState::syncing || part_.ended()) return;
   part_.fall_behind();
   lead_.reset();
-  tell_standing();
+  tell_peer_state();
   decisions_.push_back(CatchUp{std::move(why)});
 }
 
 void Swarm::found_when_all_are_here() {
-  if (!options_.founder || standing() != Standing::fresh || !history_.parameters()) return;
+  if (!options_.founder || peer_state() != PeerState::fresh || !history_.parameters()) return;
   const std::set<PeerId>& fresh = membership_.fresh();
   if (part_.outset() == Part::Outset::awaits_others || fresh.size() + 1 < options_.wait_for) return;
   std::vector<Member> members = {options_.self};
@@ -251,7 +252,7 @@ std::optional<PeerId> Swarm::leader() const {
 
 // A joiner gets work when whoever reduces it can be reached.
 bool Swarm::is_knotted() const {
-  return standing() != Standing::ready || membership_.is_meshed(now_, members());
+  return peer_state() != PeerState::ready || membership_.is_meshed(now_, members());
 }
 
 void Swarm::consider_leading() {
@@ -317,11 +318,11 @@ void Swarm::drive_lead() {
 
 void Swarm::consider_leaving() {
   if (!part_.leaves()) return;
-  if (takes_part() && standing() == Standing::leaving) {
+  if (takes_part() && peer_state() == PeerState::leaving) {
     for (const Member& m : head()->members) {
       if (m.is(options_.self) || !is_here(m)) continue;
       const std::optional<Heartbeat> last = roster().last_heartbeat(m.peer);
-      if (!last || last->standing != Standing::leaving) return;
+      if (!last || last->peer_state != PeerState::leaving) return;
     }
   }
   part_.end();

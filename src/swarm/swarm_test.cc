@@ -3,8 +3,8 @@
 
 #include "base/prng.h"
 #include "swarm/quorum.h"
-#include "swarm/soundness.h"
 #include "swarm/test_swarm.h"
+#include "swarm/validation.h"
 
 namespace tw {
 namespace {
@@ -48,7 +48,7 @@ TEST(Swarm, begins_the_history_when_the_founder_has_company) {
   const Record& genesis = *pool.at(3).head();
   EXPECT_EQ(0U, genesis.round);
   EXPECT_EQ(processes(pool, {1, 2, 3}), genesis.members);
-  EXPECT_EQ(Standing::member, pool.at(3).standing());
+  EXPECT_EQ(PeerState::member, pool.at(3).peer_state());
 }
 
 TEST(Swarm, knots_the_mesh_from_one_address_and_measures_round_trips) {
@@ -81,7 +81,7 @@ TEST(Swarm, joiner_works_for_the_round_that_it_finds_and_is_a_member_from_its_re
   pool.start_all(3);
   ASSERT_TRUE(pool.reaches(1, 3));
   pool.start(4);
-  ASSERT_TRUE(pool.comes([&] { return pool.at(4).standing() == Standing::member; }));
+  ASSERT_TRUE(pool.comes([&] { return pool.at(4).peer_state() == PeerState::member; }));
   ASSERT_TRUE(pool.reaches(4, pool.round_of(4) + 3));
   EXPECT_EQ(1U, pool.peer(4).catch_ups.size());
   const std::vector<Record>& history = pool.peer(4).applied;
@@ -124,7 +124,7 @@ TEST(Swarm, process_that_returns_under_an_old_id_is_another_member) {
   pool.run_for(20ms);
   pool.start(3);
   EXPECT_FALSE(names(pool.at(2).head()->members, pool.process(3)));
-  ASSERT_TRUE(pool.comes([&] { return pool.at(3).standing() == Standing::member; }));
+  ASSERT_TRUE(pool.comes([&] { return pool.at(3).peer_state() == PeerState::member; }));
   const std::vector<Member>& members = pool.at(3).head()->members;
   EXPECT_EQ(processes(pool, {1, 2, 4, 3}), members) << "the youngest, and the former is gone";
   EXPECT_FALSE(names(members, former));
@@ -145,7 +145,7 @@ TEST(Swarm, members_that_returned_are_no_majority) {
   pool.run_for(8s);
   EXPECT_EQ(then, pool.round_of(1)) << "two of its three members are gone, with all that they promised";
   EXPECT_EQ(Wait::Kind::majority, pool.at(1).waiting().kind);
-  ASSERT_TRUE(pool.comes([&] { return pool.at(3).standing() == Standing::member; }));
+  ASSERT_TRUE(pool.comes([&] { return pool.at(3).peer_state() == PeerState::member; }));
   const std::vector<Record>& history = pool.peer(1).applied;
   EXPECT_TRUE(std::any_of(history.begin(), history.end(), [](const Record& r) { return r.minority; }));
 }
@@ -231,7 +231,7 @@ TEST(Swarm, peer_that_was_left_out_takes_the_state_and_returns) {
   ASSERT_TRUE(pool.comes([&] { return !pool.peer(4).catch_ups.empty() || !pool.peer(3).catch_ups.empty(); }));
   EXPECT_TRUE(pool.peer(3).catch_ups.empty()) << "the younger one goes";
   pool.heal();
-  ASSERT_TRUE(pool.comes([&] { return pool.at(4).standing() == Standing::member; }));
+  ASSERT_TRUE(pool.comes([&] { return pool.at(4).peer_state() == PeerState::member; }));
   ASSERT_TRUE(pool.reaches(4, pool.round_of(4) + 2));
   EXPECT_TRUE(one_history(pool, {1, 2, 3, 4}));
 }
@@ -335,12 +335,12 @@ TEST(Swarm, the_second_of_two_waits_for_the_first_whoever_joins_and_all_say_for_
     return wait.peers == std::vector{PeerId{1}} && wait.kind == Wait::Kind::majority;
   };
   pool.start(3);
-  ASSERT_TRUE(pool.comes([&] { return pool.at(3).standing() == Standing::ready; }));
+  ASSERT_TRUE(pool.comes([&] { return pool.at(3).peer_state() == PeerState::ready; }));
   pool.kill(1);
   pool.run_for(8s);
   const Round before = pool.round_of(2);
   EXPECT_TRUE(alone(2)) << text_of(pool.at(2).waiting());
-  ASSERT_EQ(Standing::ready, pool.at(3).standing());
+  ASSERT_EQ(PeerState::ready, pool.at(3).peer_state());
   EXPECT_TRUE(alone(3)) << text_of(pool.at(3).waiting());
   ASSERT_TRUE(pool.reaches(2, before + 2));
   EXPECT_FALSE(pool.peer(2).applied.back().awaited.empty()) << "of one of two this is no majority's history";
@@ -395,7 +395,7 @@ TEST(Swarm, keeps_one_history_while_peers_come_and_die_at_random) {
       if (pool.peer(1).alive) {
         pool.start(next);
         alive.push_back(next++);
-        ASSERT_TRUE(pool.comes([&] { return pool.at(next - 1).standing() == Standing::member; }))
+        ASSERT_TRUE(pool.comes([&] { return pool.at(next - 1).peer_state() == PeerState::member; }))
             << "seed " << seed << ", join " << i;
       } else if (alive.size() < 3) {
         break;

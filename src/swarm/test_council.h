@@ -75,7 +75,7 @@ class Council {
     carry();
   }
 
-  Progress standing_of(std::uint64_t id) {
+  Progress progress_of(std::uint64_t id) {
     Progress progress;
     progress.round = 7;
     progress.ballot = 0;
@@ -83,14 +83,14 @@ class Council {
     progress.samples_per_s = 100;
     progress.slots = works.at(id).progress();
     progress.leaving = leaving.contains(id);
-    if (lines.contains(id)) progress.line = lines.at(id);
+    if (lines.contains(id)) progress.bandwidth = lines.at(id);
     progress.wants_more = works.at(id).wants_more() && !progress.leaving && !candidates.contains(id);
     return progress;
   }
 
   void tells(std::uint64_t id, bool gave_back = false) {
     if (!live.contains(PeerId{id})) return;
-    Progress progress = standing_of(id);
+    Progress progress = progress_of(id);
     progress.gave_back = gave_back;
     const std::string site = sites.contains(id) ? sites.at(id) : "";
     lead.on_progress({PeerId{id}, member(id).address, live.at(PeerId{id}), site}, progress);
@@ -124,18 +124,18 @@ class Council {
   }
 
   void promise(std::uint64_t id, std::optional<Plan> plan = {}, std::optional<Accepted> accepted = {}) {
-    Progress progress = standing_of(id);
+    Progress progress = progress_of(id);
     progress.called = accepted && !lost_its_mean.contains(id);
     lead.on_promise(PeerId{id}, {lead.ballot(), progress, std::move(plan), std::move(accepted)});
     carry();
   }
 
-  void complain(std::uint64_t from, std::uint64_t suspect, Complaint complaint) {
-    lead.on_report(PeerId{from}, {7, PeerId{suspect}, complaint});
+  void report_stall(std::uint64_t from, std::uint64_t suspect, StallCause cause) {
+    lead.on_report(PeerId{from}, {7, PeerId{suspect}, cause});
   }
 
-  void slow(std::uint64_t from, std::uint64_t suspect, Complaint complaint, Range missing) {
-    lead.on_report(PeerId{from}, {7, PeerId{suspect}, complaint, RangeSet(missing)});
+  void slow(std::uint64_t from, std::uint64_t suspect, StallCause cause, Range missing) {
+    lead.on_report(PeerId{from}, {7, PeerId{suspect}, cause, RangeSet(missing)});
   }
 
   void after(Duration duration) {
@@ -156,7 +156,7 @@ class Council {
     return ids;
   }
 
-  std::vector<Hand> hands{};  ///< for whom shares were cut
+  std::vector<Participant> participants{};  ///< for whom shares were cut
   std::map<std::uint64_t, std::string> sites;
   Record head;
   Lead lead;
@@ -167,7 +167,7 @@ class Council {
   std::set<std::uint64_t> deaf{};           ///< to recalls
   std::set<std::uint64_t> lost_its_mean{};  ///< it voted, and took its state anew
   std::map<std::uint64_t, Digest> parameters{};
-  std::map<std::uint64_t, Line> lines{};
+  std::map<std::uint64_t, Bandwidth> lines{};
   std::map<std::uint64_t, Work> works{};
   std::map<std::uint64_t, RangeSet> leased{};
   std::map<std::uint64_t, Plan> plans{};
@@ -179,12 +179,12 @@ class Council {
   ShareRules rules(const Setup& setup) {
     ShareRules rules = setup.shares;
     const double demanded_s = setup.demanded_s;
-    rules.cut = [this, cut = rules.cut](std::uint64_t segments, const std::vector<Hand>& all,
+    rules.cut = [this, cut = rules.cut](std::uint64_t segments, const std::vector<Participant>& all,
                                         const std::vector<Share>& before) {
-      hands = all;
+      participants = all;
       return cut(segments, all, before);
     };
-    rules.seconds = [demanded_s](const Plan&, const std::vector<Hand>&) { return demanded_s; };
+    rules.seconds = [demanded_s](const Plan&, const std::vector<Participant>&) { return demanded_s; };
     return rules;
   }
 

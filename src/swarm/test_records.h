@@ -22,16 +22,17 @@ inline std::vector<Member> members(const std::vector<std::uint64_t>& ids) {
 
 /// Equal shares; those of owners that are gone fall to the first. No sites.
 inline ShareRules equal_share_rules() {
-  const auto owners = [](const std::vector<Hand>& hands) {
+  const auto owners = [](const std::vector<Participant>& participants) {
     std::vector<PeerId> all;
-    for (const Hand& hand : hands) {
-      if (hand.owns) all.push_back(hand.peer);
+    for (const Participant& participant : participants) {
+      if (participant.owns) all.push_back(participant.peer);
     }
     return all;
   };
   ShareRules rules;
-  rules.cut = [owners](std::uint64_t segments, const std::vector<Hand>& hands, const std::vector<Share>&) {
-    const std::vector<PeerId> all = owners(hands);
+  rules.cut = [owners](std::uint64_t segments, const std::vector<Participant>& participants,
+                       const std::vector<Share>&) {
+    const std::vector<PeerId> all = owners(participants);
     std::vector<Share> shares;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const std::uint64_t first = segments * i / all.size();
@@ -40,12 +41,12 @@ inline ShareRules equal_share_rules() {
     return shares;
   };
   rules.move = [owners](const std::vector<Share>& before, const RangeSet& segments,
-                        const std::vector<Hand>& hands) {
+                        const std::vector<Participant>& participants) {
     std::vector<Share> shares;
     for (const Share& share : before) {
       for (std::uint64_t s = share.first; s < share.first + share.count; ++s) {
         const bool moves = segments.contains(s);
-        const PeerId owner = moves ? owners(hands).front() : share.owner;
+        const PeerId owner = moves ? owners(participants).front() : share.owner;
         const bool sealed = share.sealed && !moves;
         const bool same = !shares.empty() && shares.back().owner == owner && shares.back().sealed == sealed;
         if (same) {
@@ -57,12 +58,12 @@ inline ShareRules equal_share_rules() {
     }
     return shares;
   };
-  rules.seconds = [](const Plan&, const std::vector<Hand>&) { return 0.0; };
-  rules.plant = [](Plan&, const std::vector<Hand>&) {};
-  rules.follow = [](Plan& plan, const Plan& before, const std::vector<Hand>&) {
+  rules.seconds = [](const Plan&, const std::vector<Participant>&) { return 0.0; };
+  rules.plant = [](Plan&, const std::vector<Participant>&) {};
+  rules.follow = [](Plan& plan, const Plan& before, const std::vector<Participant>&) {
     plan.shares = before.shares;
   };
-  rules.mend = [](Plan&, std::uint64_t, const std::vector<Hand>&) {};
+  rules.mend = [](Plan&, std::uint64_t, const std::vector<Participant>&) {};
   return rules;
 }
 

@@ -28,7 +28,7 @@ void PeerSearch::was_rejected(const std::string& address, const Rejection& rejec
 
 bool PeerSearch::is_final(Instant now, const std::string& address, const Rejection& rejection,
                           const Situation& situation) {
-  if (situation.standing != Standing::fresh || !asks(address)) return false;
+  if (situation.peer_state != PeerState::fresh || !asks(address)) return false;
   switch (rejection.code) {
     case Rejection::Code::taken:
       if (rejection.peer != options_.self) return false;  // this peer turned away the twin of another one
@@ -52,8 +52,8 @@ Duration PeerSearch::limit() const {
 }
 
 std::optional<std::string> PeerSearch::gives_up(Instant now, const Situation& situation) {
-  const bool fresh = situation.standing == Standing::fresh && !options_.join.empty() && !situation.linked;
-  const bool outside = situation.standing == Standing::syncing || fresh;
+  const bool fresh = situation.peer_state == PeerState::fresh && !options_.join.empty() && !situation.linked;
+  const bool outside = situation.peer_state == PeerState::syncing || fresh;
   if (!outside || situation.restoring || situation.offered) {
     hopeless_since_ = kNever;
     last_answer_.clear();

@@ -31,7 +31,7 @@ class PeerSearch {
 
   /// How the peer stands at the time of a call.
   struct Situation {
-    Standing standing = Standing::fresh;
+    PeerState peer_state = PeerState::fresh;
     bool linked = false;     ///< to at least one peer
     bool offered = false;    ///< at least one of them has the state of the run
     bool restoring = false;  ///< a state is here, and is put in place

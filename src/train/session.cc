@@ -225,14 +225,14 @@ void Session::Machine::forget_link(PeerId peer) {
 
 PeerSearch::Situation Session::Machine::situation() const {
   const Roster& roster = swarm_->roster();
-  return {swarm_->standing(), !roster.open_peers().empty(), !roster.following().empty(),
+  return {swarm_->peer_state(), !roster.open_peers().empty(), !roster.following().empty(),
           worker_.is_taking_over()};
 }
 
 void Session::Machine::on_refused(const std::string& address, const std::string& why) {
   if (finished()) return;
   const bool nobody_there = why.starts_with("cannot connect");
-  const bool told = !nobody_there || swarm_->standing() == Standing::fresh;
+  const bool told = !nobody_there || swarm_->peer_state() == PeerState::fresh;
   const std::optional<Rejection> rejection = rejection_in(why);
   if (told && !why.starts_with(kLinkedAlready))
     refuse(search_.asks(address) ? Cause::none : Cause::dial, std::nullopt,
@@ -275,16 +275,18 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
   }
   swarm_->on_sign_of_life(now, from);
   if (!frame.payload.empty()) {
-    if (const std::optional<Tally> tally = averager_.on_bytes(now, from, frame.payload.size()))
-      doors_.network.send(from, encode(*tally));
+    if (const std::optional<BandwidthReport> bandwidth_report =
+            averager_.on_bytes(now, from, frame.payload.size()))
+      doors_.network.send(from, encode(*bandwidth_report));
   }
   Message& message = decoded.value();
   if (std::holds_alternative<Scatter>(message) || std::holds_alternative<Gather>(message)) {
     const std::optional<Averager::Refused> refused = averager_.on_bulk(now, from, message);
     report_probe();
     if (refused) refuse_bulk(*refused);
-  } else if (const auto* tally = std::get_if<Tally>(&message)) {
-    if (averager_.on_tally(now, from, *tally, swarm_->round_trip(from))) doors_.network.pull(from);
+  } else if (const auto* bandwidth_report = std::get_if<BandwidthReport>(&message)) {
+    if (averager_.on_bandwidth_report(now, from, *bandwidth_report, swarm_->round_trip(from)))
+      doors_.network.pull(from);
   } else if (std::holds_alternative<Padding>(message)) {
     averager_.on_padding(now, from);
   } else if (!replica_.on_message(now, from, message)) {
@@ -340,7 +342,7 @@ bool Session::Machine::take_turn() {
   let_chunks_go();
   start_work();
   const bool voted = report_averaging();
-  if (swarm_->standing() == Standing::member) replica_.joined();
+  if (swarm_->peer_state() == PeerState::member) replica_.joined();
   return voted;
 }
 
@@ -366,12 +368,12 @@ void Session::Machine::arm() {
 void Session::Machine::on_timer() {
   if (finished()) return;
   const Instant now = doors_.clock.now();
-  swarm_->measured(averager_.line());
+  swarm_->measured(averager_.bandwidth());
   swarm_->step(now);
   replica_.step(now);
   for (const PeerId target : averager_.step(now)) doors_.network.pull(target);
   report_probe();
-  complain();
+  report_stall();
   watch_waits();
   finish_when_done();
   give_up_when_nobody_has_the_state(now);
@@ -386,7 +388,7 @@ void Session::Machine::give_up_when_nobody_has_the_state(Instant now) {
 void Session::Machine::go_on_alone_when_nobody_comes(Instant now) {
   if (finished()) return;
   ReturnWait& returning = search_.return_wait();
-  const bool fresh = swarm_->standing() == Standing::fresh;
+  const bool fresh = swarm_->peer_state() == PeerState::fresh;
   if (returning.stage() == ReturnWait::Stage::waiting && !fresh) returning.end();
   if (returning.is_over(now)) {
     ReturnWait::Rest rest = returning.give_up();

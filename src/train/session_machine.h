@@ -99,7 +99,7 @@ class Session::Machine final : public NetworkEvents {
   void refuse_bulk(const Averager::Refused& refused);
   bool report_averaging();
   void own_contribution_is_unfit(const Reduction::Unfit& unfit);
-  void complain();
+  void report_stall();
   void on_update(const Record& record, const Digest& parameters, Duration took);
   void after_update(const Record& record);
   void on_evaluation(const Record& record, const Evaluation& evaluation, Duration took);

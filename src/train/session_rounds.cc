@@ -81,7 +81,7 @@ void Session::Machine::begin_to_probe() {
 }
 
 void Session::Machine::report_probe() {
-  const std::optional<Line> line = averager_.take_probed();
+  const std::optional<Bandwidth> line = averager_.take_probed();
   if (!line) return;
   emit(Phase::probe, round_, {},
        {{"up_mbit_s", line->up_bytes_per_s * 8e-6}, {"down_mbit_s", line->down_bytes_per_s * 8e-6}});
@@ -97,7 +97,7 @@ bool Session::Machine::report_averaging() {
   for (const Reduction::Unfit& unfit : averager_.take_unfit(step())) {
     if (unfit.peer == options_.self) own_contribution_is_unfit(unfit);
     if (finished()) return false;
-    swarm_->complain(doors_.clock.now(), unfit.peer, unfit.why);
+    swarm_->report_stall(doors_.clock.now(), unfit.peer, unfit.why);
   }
   const Instant now = doors_.clock.now();
   const Averager::News news = averager_.take_news(step());
@@ -110,7 +110,7 @@ bool Session::Machine::report_averaging() {
 }
 
 void Session::Machine::own_contribution_is_unfit(const Reduction::Unfit& unfit) {
-  if (unfit.why == Complaint::not_finite) {
+  if (unfit.why == StallCause::not_finite) {
     return end(fmt::format("the gradient of round {} is not finite: the training has diverged (a lower "
                            "learning rate?) or the data holds such values",
                            round_),
@@ -128,14 +128,14 @@ void Session::Machine::own_contribution_is_unfit(const Reduction::Unfit& unfit) 
       true);
 }
 
-void Session::Machine::complain() {
+void Session::Machine::report_stall() {
   const Instant now = doors_.clock.now();
   const auto round_trip = [this](PeerId peer) { return swarm_->round_trip(peer); };
   for (const Averager::Objection& objection : averager_.objections(now, step(), round_trip)) {
-    swarm_->complain(now, objection.suspect, objection.why, objection.missing);
+    swarm_->report_stall(now, objection.suspect, objection.why, objection.missing);
     if (objection.send_again)
       doors_.network.send(objection.suspect,
-                          encode(Report{round_, objection.suspect, Complaint::send_again}));
+                          encode(StallReport{round_, objection.suspect, StallCause::send_again}));
   }
 }
 
@@ -171,7 +171,7 @@ void Session::Machine::act(const Committed& committed) {
   if (observer_ != nullptr) observer_->on_commit(record);
 
   Averager::Mean mean = averager_.finish(step(), record.contributors);
-  swarm_->measured(averager_.line());
+  swarm_->measured(averager_.bandwidth());
   replica_.commit(record, mean.segments);
   worker_.apply(
       {record, std::move(mean.segments), std::move(mean.own)},

@@ -93,7 +93,8 @@ void Session::Machine::replay(FetchedMean mean) {
 void Session::Machine::go_on_from(const Replica::Tip& tip) {
   if (search_.return_wait().stage() == ReturnWait::Stage::resuming) {
     search_.return_wait().end();
-    if (swarm_->standing() == Standing::syncing) return;  // others were found meanwhile: theirs will be here
+    if (swarm_->peer_state() == PeerState::syncing)
+      return;  // others were found meanwhile: theirs will be here
   }
   const Instant now = doors_.clock.now();
   if (!replica_.come_to(now, tip, others())) return;
@@ -159,7 +160,7 @@ void Session::Machine::found_checkpoints(Checkpoints::Loaded& loaded) {
 void Session::Machine::take_checkpoint(LoadedCheckpoint loaded) {
   const Record& record = loaded.image.record;
   for (const std::string& skipped : loaded.skipped) emit(Phase::checkpoint, record.round, skipped);
-  if (swarm_->standing() != Standing::fresh) return;  // others were found already
+  if (swarm_->peer_state() != PeerState::fresh) return;  // others were found already
   if (record.last) return end("the run is complete: its checkpoint is that of the last round", false);
   std::vector<Member> others = record.members;
   std::erase_if(others, [this](const Member& member) { return member.address == address_; });

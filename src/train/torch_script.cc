@@ -69,8 +69,8 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 Result<std::unique_ptr<TorchModel>> load_torch_script(const std::string& path) {
   try {
     torch::jit::Module module = torch::jit::load(path, torch::kCPU);
-    if (const std::string complaint = complaint_about_forward(module); !complaint.empty()) {
-      return Error{fmt::format("{}: {}", path, complaint)};
+    if (const std::string cause = complaint_about_forward(module); !cause.empty()) {
+      return Error{fmt::format("{}: {}", path, cause)};
     }
     return std::unique_ptr<TorchModel>(std::make_unique<TorchScript>(std::move(module)));
   } catch (const c10::Error& e) {

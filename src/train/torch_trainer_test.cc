@@ -116,7 +116,7 @@ class TorchTrainer : public testing::Test {
     return std::move(trainer).value();
   }
 
-  static std::string complaint(const RunOptions& options) {
+  static std::string cause(const RunOptions& options) {
     const auto trainer = make_torch_trainer(options);
     return trainer ? "none" : trainer.error().message;
   }
@@ -371,7 +371,7 @@ TEST_F(TorchTrainer, refuses_a_model_whose_training_changes_buffers) {
                                              add_parameter(m, "weight", at::ones({3}));
                                              m.register_buffer("running_mean", at::zeros({3}));
                                            }));
-  EXPECT_EQ(complaint(options),
+  EXPECT_EQ(cause(options),
             options.model +
                 ": training changes the buffer running_mean, which peers do not share, so that "
                 "they would drift apart; use a layer without running statistics (GroupNorm or "
@@ -382,7 +382,7 @@ TEST_F(TorchTrainer, refuses_models_that_it_cannot_train) {
   const auto refuse = [&](const std::string& source,
                           const std::function<void(torch::jit::Module&)>& prepare) {
     const RunOptions options = digits(script(source, prepare));
-    const std::string message = complaint(options);
+    const std::string message = cause(options);
     EXPECT_THAT(message, StartsWith(options.model));
     return message;
   };
@@ -418,23 +418,22 @@ TEST_F(TorchTrainer, refuses_partly_shared_weights) {
     add_parameter(m, "w", memory.narrow(0, 0, 784 * 3).view({784, 3}));
     add_parameter(m, "v", memory.narrow(0, 3, 784 * 3).view({784, 3}));
   }));
-  EXPECT_THAT(complaint(options), HasSubstr("parameters w and v share a part of their memory"));
+  EXPECT_THAT(cause(options), HasSubstr("parameters w and v share a part of their memory"));
 }
 
 TEST_F(TorchTrainer, refuses_files_that_are_no_models) {
   RunOptions options = digits(folder_ + "/labels");
-  EXPECT_THAT(complaint(options), StartsWith(options.model + ": not a TorchScript file"));
+  EXPECT_THAT(cause(options), StartsWith(options.model + ": not a TorchScript file"));
   options = digits();
   options.data.train_inputs = "/nowhere/pictures";
-  EXPECT_THAT(complaint(options), StartsWith("/nowhere/pictures: cannot be opened"));
+  EXPECT_THAT(cause(options), StartsWith("/nowhere/pictures: cannot be opened"));
 }
 
 TEST_F(TorchTrainer, names_shapes_when_the_data_is_not_for_the_model) {
   write_idx(folder_ + "/small", {kSamples, 2, 2}, std::string(kSamples * 4, '\1'));
   RunOptions options = digits();
   options.data.train_inputs = folder_ + "/small";
-  EXPECT_THAT(complaint(options),
-              StartsWith("mnist-cnn with inputs float32 [1, 2, 2] and targets int64 [1]: "));
+  EXPECT_THAT(cause(options), StartsWith("mnist-cnn with inputs float32 [1, 2, 2] and targets int64 [1]: "));
 }
 
 TEST_F(TorchTrainer, trains_the_example_of_an_own_model) {

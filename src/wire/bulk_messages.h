@@ -39,8 +39,8 @@ struct Gather {
   }
 };
 
-/// To a sender of bulk messages: what of it came here lately (average/bandwidth/line_meter.h).
-struct Tally {
+/// To a sender of bulk messages: what of it came here lately (average/bandwidth/bandwidth_meter.h).
+struct BandwidthReport {
   std::uint64_t bytes = 0;  ///< of its messages, since the last one of these
   std::uint64_t over_ns = 0;
   bool more = false;       ///< all the while the teller had more for the receiver than could leave
@@ -51,7 +51,7 @@ struct Tally {
     field(self.bytes, self.over_ns, self.more, self.up_full, self.down_full);
   }
 
-  bool operator==(const Tally&) const = default;
+  bool operator==(const BandwidthReport&) const = default;
 };
 
 /// Bulk that means nothing: what arrives of it tells what lines carry (average/bandwidth/probe.h).

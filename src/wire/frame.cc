@@ -113,9 +113,9 @@ class Reader {
     value = raw == 1;
   }
 
-  void get(Standing& value) { get_enum(value, Standing::leaving); }
+  void get(PeerState& value) { get_enum(value, PeerState::leaving); }
 
-  void get(Complaint& value) { get_enum(value, Complaint::send_again); }
+  void get(StallCause& value) { get_enum(value, StallCause::send_again); }
 
   void get(ObjectKind& value) { get_enum(value, ObjectKind::mean); }
 
@@ -226,9 +226,10 @@ constexpr auto make_decoders(std::index_sequence<I...>) {
 constexpr std::size_t kTypes = std::variant_size_v<Message>;
 constexpr auto kDecoders = make_decoders(std::make_index_sequence<kTypes>{});
 constexpr std::array<const char*, kTypes> kNames = {
-    "Hello",       "Peers",      "Heartbeat", "Progress", "Lease",    "Recall", "Plan",  "Vote",
-    "Prepare",     "Promise",    "Commit",    "Report",   "Scatter",  "Gather", "Tally", "ObjectAsk",
-    "ObjectOffer", "ObjectGone", "ChunkAsk",  "Chunk",    "SyncDone", "Padding"};
+    "Hello",    "Peers",  "Heartbeat",       "Progress",  "Lease",       "Recall",
+    "Plan",     "Vote",   "Prepare",         "Promise",   "Commit",      "Report",
+    "Scatter",  "Gather", "BandwidthReport", "ObjectAsk", "ObjectOffer", "ObjectGone",
+    "ChunkAsk", "Chunk",  "SyncDone",        "Padding"};
 
 std::uint64_t name_of_set(Round round, const std::vector<Contribution>& contributors) {
   Writer writer;

@@ -30,9 +30,9 @@ class Filler {
 
   void fill(double& value) { value = prng_.uniform() * 1e3; }
 
-  void fill(Standing& value) { value = static_cast<Standing>(prng_.below(5)); }
+  void fill(PeerState& value) { value = static_cast<PeerState>(prng_.below(5)); }
 
-  void fill(Complaint& value) { value = static_cast<Complaint>(prng_.below(7)); }
+  void fill(StallCause& value) { value = static_cast<StallCause>(prng_.below(7)); }
 
   void fill(ObjectKind& value) { value = static_cast<ObjectKind>(prng_.below(2)); }
 
@@ -200,12 +200,12 @@ TEST(Frame, refuses_counts_beyond_what_the_bytes_can_hold) {
 
 TEST(Frame, refuses_values_out_of_their_range) {
   std::vector<std::byte> head = head_of(encode(Heartbeat{}));
-  head[1] = std::byte{5};  // standing
+  head[1] = std::byte{5};  // peer_state
   EXPECT_FALSE(decode({Blob(head), Blob()}));
   head = head_of(encode(ObjectAsk{}));
   head[1] = std::byte{2};  // kind
   EXPECT_FALSE(decode({Blob(head), Blob()}));
-  head = head_of(encode(Report{}));
+  head = head_of(encode(StallReport{}));
   head.back() = std::byte{5};  // complaint
   EXPECT_FALSE(decode({Blob(head), Blob()}));
   Record record;

@@ -41,7 +41,7 @@ struct Peers {
   bool operator==(const Peers&) const = default;
 };
 
-enum class Standing : std::uint8_t {
+enum class PeerState : std::uint8_t {
   fresh,    ///< no record yet
   syncing,  ///< takes state from others
   ready,    ///< at the head of the history, not a member yet
@@ -60,10 +60,10 @@ struct CatchingUp {
   bool operator==(const CatchingUp&) const = default;
 };
 
-/// Sent to every peer, the more often the fewer there are (swarm/cadence.h). Times are the sender's and
-/// opaque to others.
+/// Sent to every peer, the more often the fewer there are (swarm/heartbeat_schedule.h). Times are the
+/// sender's and opaque to others.
 struct Heartbeat {
-  Standing standing = Standing::fresh;
+  PeerState peer_state = PeerState::fresh;
   Round head = 0;
   Digest head_record;
   std::uint64_t majority_samples = 0;  ///< of the record `head`
@@ -77,7 +77,7 @@ struct Heartbeat {
   CatchingUp catching_up;
 
   static void fields(auto& self, auto&& field) {
-    field(self.standing, self.head, self.head_record, self.majority_samples, self.samples, self.had_company,
+    field(self.peer_state, self.head, self.head_record, self.majority_samples, self.samples, self.had_company,
           self.restarts, self.sent_ns, self.echo_ns, self.echo_delay_ns, self.next_ms, self.catching_up);
   }
 

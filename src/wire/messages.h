@@ -12,7 +12,7 @@ namespace tw {
 /// directions; payloads travel beside the head (base/blob.h, Frame) and are not copied. The place in this
 /// list is the type byte.
 using Message = std::variant<Hello, Peers, Heartbeat, Progress, Lease, Recall, Plan, Vote, Prepare, Promise,
-                             Commit, Report, Scatter, Gather, Tally, ObjectAsk, ObjectOffer, ObjectGone,
-                             ChunkAsk, Chunk, SyncDone, Padding>;
+                             Commit, StallReport, Scatter, Gather, BandwidthReport, ObjectAsk, ObjectOffer,
+                             ObjectGone, ChunkAsk, Chunk, SyncDone, Padding>;
 
 }  // namespace tw

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "wire/line.h"
+#include "wire/bandwidth.h"
 #include "wire/link_messages.h"
 #include "wire/record.h"
 
@@ -36,11 +36,11 @@ struct Progress {
   bool leaving = false;
   bool called =
       false;  ///< a plan of this round is here; in a Promise that tells of a vote: its mean still is
-  Line line;
+  Bandwidth bandwidth;
 
   static void fields(auto& self, auto&& field) {
     field(self.round, self.ballot, self.parameters, self.samples_per_s, self.slots, self.wants_more,
-          self.gave_back, self.leaving, self.called, self.line);
+          self.gave_back, self.leaving, self.called, self.bandwidth);
   }
 
   bool operator==(const Progress&) const = default;
@@ -165,11 +165,11 @@ struct Commit {
   bool operator==(const Commit&) const = default;
 };
 
-enum class Complaint : std::uint8_t {
+enum class StallCause : std::uint8_t {
   unreachable,        ///< the link between the two is gone
   owes_contribution,  ///< no byte from it although it owes a contribution: nobody else keeps it from sending;
                       ///< of oneself: its sum is another one than the plan counts on
-  owes_partial,       ///< ... although it owes the mean of its site: it may itself wait for contributions
+  owes_site_sum,      ///< ... although it owes the mean of its site: it may itself wait for contributions
   owes_mean,          ///< ... although it owes a part of the mean: it may itself wait for those
   owes_copy,          ///< ... although it is to pass a part of the mean on: it may itself wait for that
   not_finite,         ///< its contribution holds NaN or infinity
@@ -180,17 +180,15 @@ enum class Complaint : std::uint8_t {
 };
 
 /// To the leader: a participant that keeps this round from finishing. To that one: send_again.
-struct Report {
+struct StallReport {
   Round round = 0;
   PeerId suspect;
-  Complaint complaint = Complaint::unreachable;
+  StallCause cause = StallCause::unreachable;
   RangeSet missing;  ///< where it is slow: segments of its share that the reporter does not have
 
-  static void fields(auto& self, auto&& field) {
-    field(self.round, self.suspect, self.complaint, self.missing);
-  }
+  static void fields(auto& self, auto&& field) { field(self.round, self.suspect, self.cause, self.missing); }
 
-  bool operator==(const Report&) const = default;
+  bool operator==(const StallReport&) const = default;
 };
 
 }  // namespace tw

@@ -19,7 +19,7 @@ Token some_token() {
   return token;
 }
 
-std::string complaint(const std::string& text) {
+std::string cause(const std::string& text) {
   const auto token = token_in(text);
   return token ? "a token" : token.error().message;
 }
@@ -40,7 +40,7 @@ TEST(Token, is_one_word_of_plain_characters) {
 TEST(Token, that_is_torn_anywhere_is_told_so) {
   const std::string text = to_text(some_token());
   for (std::size_t length = 5; length < text.size() - 1; ++length)
-    EXPECT_THAT(complaint(text.substr(0, length)), HasSubstr("is torn")) << length;
+    EXPECT_THAT(cause(text.substr(0, length)), HasSubstr("is torn")) << length;
 }
 
 TEST(Token, that_is_mistyped_anywhere_is_refused) {
@@ -48,18 +48,18 @@ TEST(Token, that_is_mistyped_anywhere_is_refused) {
   for (std::size_t at = 0; at + 1 < text.size(); ++at) {  // of the last character only some bits count
     std::string wrong = text;
     wrong[at] = wrong[at] == 'x' ? 'y' : 'x';
-    EXPECT_NE(complaint(wrong), "a token") << at;
+    EXPECT_NE(cause(wrong), "a token") << at;
   }
-  EXPECT_THAT(complaint(text + "AAAA"), HasSubstr("is mistyped"));
+  EXPECT_THAT(cause(text + "AAAA"), HasSubstr("is mistyped"));
   std::string gap = text;
   gap[40] = ' ';
-  EXPECT_THAT(complaint(gap), HasSubstr("is mistyped"));
+  EXPECT_THAT(cause(gap), HasSubstr("is mistyped"));
 }
 
 TEST(Token, that_is_none_is_told_what_was_expected) {
-  EXPECT_THAT(complaint(" \n"), HasSubstr("is empty"));
-  EXPECT_THAT(complaint("secret-word"), HasSubstr("tw token"));
-  EXPECT_THAT(complaint("secret-word"), Not(HasSubstr("secret-word"))) << "may be another secret";
+  EXPECT_THAT(cause(" \n"), HasSubstr("is empty"));
+  EXPECT_THAT(cause("secret-word"), HasSubstr("tw token"));
+  EXPECT_THAT(cause("secret-word"), Not(HasSubstr("secret-word"))) << "may be another secret";
 }
 
 TEST(Token, names_its_run_by_name_and_key) { EXPECT_EQ(run_of(some_token()), "'words' (abababab)"); }

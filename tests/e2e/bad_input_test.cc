@@ -15,13 +15,13 @@ namespace {
 
 class BadInput : public ProgramTest {
  protected:
-  struct Complaint {
+  struct StallCause {
     std::vector<std::string> arguments;
     int code;
     std::vector<std::string> parts;  ///< of the message
   };
 
-  void expect(const Complaint& complaint) {
+  void expect(const StallCause& complaint) {
     std::string line = "tw";
     for (const std::string& argument : complaint.arguments) line += " " + argument;
     Program program = tw(complaint.arguments, "refused");
@@ -33,7 +33,7 @@ class BadInput : public ProgramTest {
 
 TEST_F(BadInput, on_the_command_line_is_named_with_what_was_expected) {
   const std::string run = write_run({.rounds = 5});
-  const Complaint table[] = {
+  const StallCause table[] = {
       {{}, 2, {"Usage"}},
       {{"--help"}, 0, {"tw local", "Exit codes"}},
       {{"--version"}, 0, {"tw 0."}},
@@ -75,7 +75,7 @@ TEST_F(BadInput, on_the_command_line_is_named_with_what_was_expected) {
       {{"report", path("none")}, 2, {path("none")}},
       {{"report", path("")}, 2, {"no event log"}},
   };
-  for (const Complaint& complaint : table) expect(complaint);
+  for (const StallCause& complaint : table) expect(complaint);
 }
 
 TEST_F(BadInput, in_the_run_file_is_named_with_its_line) {

@@ -44,9 +44,9 @@ class Maker {
     value = input_.one_in(16) ? std::nan("") : kSpeeds[input_.below(kSpeeds.size())];
   }
 
-  void fill(Standing& value) { value = static_cast<Standing>(input_.below(5)); }
+  void fill(PeerState& value) { value = static_cast<PeerState>(input_.below(5)); }
 
-  void fill(Complaint& value) { value = static_cast<Complaint>(input_.below(9)); }
+  void fill(StallCause& value) { value = static_cast<StallCause>(input_.below(9)); }
 
   void fill(ObjectKind& value) { value = static_cast<ObjectKind>(input_.below(2)); }
 
@@ -144,7 +144,7 @@ class Fitting {
     set(m.record.mean, material_.mean);
   }
 
-  void fit(Report& m) { set(m.round, material_.round()); }
+  void fit(StallReport& m) { set(m.round, material_.round()); }
 
   void fit(Scatter& m) {
     set(m.round, material_.round());
@@ -293,11 +293,12 @@ Plan make_plan(Input& input, const Material& material) {
   }
   plan.shares = equal_shares(material.segments, plan.participants);
   if (input.one_in(2)) {
-    std::vector<Hand> hands;
+    std::vector<Participant> participants;
     for (const PeerId peer : plan.participants) {
-      hands.push_back({.peer = peer, .site = input.one_in(4) ? "" : std::string(1 + input.below(2), 's')});
+      participants.push_back(
+          {.peer = peer, .site = input.one_in(4) ? "" : std::string(1 + input.below(2), 's')});
     }
-    divide_into_sites(plan, material.segments, hands);
+    divide_into_sites(plan, material.segments, participants);
   }
   return plan;
 }

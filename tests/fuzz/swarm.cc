@@ -90,7 +90,8 @@ class SwarmStory {
           swarm_.completed(now_, input_.one_in(8) ? input_.one_of(material_.digests) : material_.mean);
         break;
       case 4:
-        swarm_.complain(now_, input_.one_of(material_.peers), static_cast<Complaint>(input_.below(7)), {});
+        swarm_.report_stall(now_, input_.one_of(material_.peers), static_cast<StallCause>(input_.below(7)),
+                            {});
         break;
       case 5:
         if (!item_) item_ = swarm_.begin_work(now_);

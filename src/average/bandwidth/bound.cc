@@ -25,12 +25,13 @@ constexpr double kNought = 1e-9;
 /// Times are those of a vector of one byte.
 class Lines {
  public:
-  explicit Lines(const std::vector<Hand>& hands) : hands_(hands), n_(static_cast<double>(hands.size())) {
+  explicit Lines(const std::vector<Participant>& participants)
+      : participants_(participants), n_(static_cast<double>(participants.size())) {
     std::map<PeerId, std::size_t> places;
-    for (std::size_t i = 0; i < hands.size(); ++i) places[hands[i].peer] = i;
-    for (const Hand& hand : hands) all_ += hand.contributions;
-    for (std::size_t i = 0; i < hands.size(); ++i) {
-      for (const PairRate& slow : hands[i].line.slow) {
+    for (std::size_t i = 0; i < participants.size(); ++i) places[participants[i].peer] = i;
+    for (const Participant& participant : participants) all_ += participant.contributions;
+    for (std::size_t i = 0; i < participants.size(); ++i) {
+      for (const PairRate& slow : participants[i].bandwidth.slow) {
         const auto to = places.find(slow.to);
         if (to != places.end() && to->second != i && slow.bytes_per_s > 0)
           pairs_.push_back({i, to->second, slow.bytes_per_s});
@@ -40,7 +41,7 @@ class Lines {
 
   double seconds(const std::vector<double>& parts) const {
     double most = 0;
-    for (std::size_t i = 0; i < hands_.size(); ++i) {
+    for (std::size_t i = 0; i < participants_.size(); ++i) {
       most = std::max(most, (sent(i) + more_sent(i) * parts[i]) / up(i));
       most = std::max(most, (1 + more_received(i) * parts[i]) / down(i));
     }
@@ -51,9 +52,9 @@ class Lines {
 
   /// The largest parts that fit into so much time, pairs left aside.
   std::vector<double> room(double t) const {
-    std::vector<double> parts(hands_.size());
-    for (std::size_t i = 0; i < hands_.size(); ++i) {
-      if (!hands_[i].owns) continue;
+    std::vector<double> parts(participants_.size());
+    for (std::size_t i = 0; i < participants_.size(); ++i) {
+      if (!participants_[i].owns) continue;
       const double out = room(t * up(i) - sent(i), more_sent(i));
       parts[i] = std::min(out, room(t * down(i) - 1, more_received(i)));
     }
@@ -63,20 +64,20 @@ class Lines {
   /// Below this time not even those without a share are done.
   double least() const {
     double t = 0;
-    for (std::size_t i = 0; i < hands_.size(); ++i) t = std::max({t, sent(i) / up(i), 1 / down(i)});
+    for (std::size_t i = 0; i < participants_.size(); ++i) t = std::max({t, sent(i) / up(i), 1 / down(i)});
     return t;
   }
 
   bool pairs_count() const {
-    const std::size_t rows = 2 * hands_.size() + pairs_.size() + 1;
-    return !pairs_.empty() && rows * (hands_.size() + 1) <= kMostNumbers;
+    const std::size_t rows = 2 * participants_.size() + pairs_.size() + 1;
+    return !pairs_.empty() && rows * (participants_.size() + 1) <= kMostNumbers;
   }
 
   /// Largest rate z = 1 / T, and parts in units of z: all of this is linear in them.
   std::vector<double> best_with_pairs() const {
     double unit = 0;
-    for (std::size_t i = 0; i < hands_.size(); ++i) unit = std::max({unit, up(i), down(i)});
-    const std::size_t z = hands_.size();
+    for (std::size_t i = 0; i < participants_.size(); ++i) unit = std::max({unit, up(i), down(i)});
+    const std::size_t z = participants_.size();
     const Row nothing{std::vector<double>(z + 1), 0};
     std::vector<Row> rows;
     Row all = nothing;
@@ -86,7 +87,7 @@ class Lines {
       Row in{nothing.factors, down(i) / unit};
       out.factors[z] = sent(i);
       in.factors[z] = 1;
-      if (hands_[i].owns) {
+      if (participants_[i].owns) {
         out.factors[i] = more_sent(i);
         in.factors[i] = more_received(i);
         all.factors[i] = -1;
@@ -96,8 +97,8 @@ class Lines {
     }
     for (const Pair& p : pairs_) {
       rows.push_back({nothing.factors, p.bytes_per_s / unit});
-      if (hands_[p.from].owns) rows.back().factors[p.from] = 1;
-      if (hands_[p.to].owns) rows.back().factors[p.to] = sent(p.from);
+      if (participants_[p.from].owns) rows.back().factors[p.from] = 1;
+      if (participants_[p.to].owns) rows.back().factors[p.to] = sent(p.from);
     }
     rows.push_back(all);
     std::vector<double> parts = with_largest_last(rows);
@@ -116,38 +117,38 @@ class Lines {
     return std::max(0.0, rest) / each;
   }
 
-  double up(std::size_t i) const { return hands_[i].line.up_bytes_per_s; }
+  double up(std::size_t i) const { return participants_[i].bandwidth.up_bytes_per_s; }
 
-  double down(std::size_t i) const { return hands_[i].line.down_bytes_per_s; }
+  double down(std::size_t i) const { return participants_[i].bandwidth.down_bytes_per_s; }
 
-  double sent(std::size_t i) const { return hands_[i].contributions; }
+  double sent(std::size_t i) const { return participants_[i].contributions; }
 
   // For a whole share more. (Less than nothing, where one peer alone contributes twice, counts as nothing.)
   double more_sent(std::size_t i) const { return std::max(0.0, n_ - 1 - sent(i)); }
 
   double more_received(std::size_t i) const { return std::max(0.0, all_ - sent(i) - 1); }
 
-  const std::vector<Hand>& hands_;
+  const std::vector<Participant>& participants_;
   double n_, all_ = 0;
   std::vector<Pair> pairs_;
 };
 
 double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-bool fill_in(std::vector<Hand>& hands, double Line::*rate) {
+bool fill_in(std::vector<Participant>& participants, double Bandwidth::*rate) {
   std::vector<double> known;
   std::map<std::string, std::vector<double>> known_at;
-  for (const Hand& hand : hands) {
-    if (hand.line.*rate <= 0) continue;
-    known.push_back(hand.line.*rate);
-    if (!hand.site.empty()) known_at[hand.site].push_back(hand.line.*rate);
+  for (const Participant& participant : participants) {
+    if (participant.bandwidth.*rate <= 0) continue;
+    known.push_back(participant.bandwidth.*rate);
+    if (!participant.site.empty()) known_at[participant.site].push_back(participant.bandwidth.*rate);
   }
   if (known.empty()) return false;
   const double usual = median(std::move(known));
-  for (Hand& hand : hands) {
-    if (hand.line.*rate > 0) continue;
-    const auto there = known_at.find(hand.site);
-    hand.line.*rate = there == known_at.end() ? usual : median(there->second);
+  for (Participant& participant : participants) {
+    if (participant.bandwidth.*rate > 0) continue;
+    const auto there = known_at.find(participant.site);
+    participant.bandwidth.*rate = there == known_at.end() ? usual : median(there->second);
   }
   return true;
 }
@@ -175,15 +176,17 @@ std::vector<double> best_without_pairs(const Lines& lines) {
 
 }  // namespace
 
-bool fill_in_lines(std::vector<Hand>& hands) {
-  return fill_in(hands, &Line::up_bytes_per_s) && fill_in(hands, &Line::down_bytes_per_s);
+bool fill_in_lines(std::vector<Participant>& participants) {
+  return fill_in(participants, &Bandwidth::up_bytes_per_s) &&
+         fill_in(participants, &Bandwidth::down_bytes_per_s);
 }
 
-Split best_split(std::vector<Hand> hands) {
-  TW_CHECK(std::any_of(hands.begin(), hands.end(), [](const Hand& hand) { return hand.owns; }));
-  if (!fill_in_lines(hands)) return {};
-  if (hands.size() == 1) return {{1.0}, 0};
-  const Lines lines(hands);
+Split best_split(std::vector<Participant> participants) {
+  TW_CHECK(std::any_of(participants.begin(), participants.end(),
+                       [](const Participant& participant) { return participant.owns; }));
+  if (!fill_in_lines(participants)) return {};
+  if (participants.size() == 1) return {{1.0}, 0};
+  const Lines lines(participants);
   Split split{best_without_pairs(lines)};
   split.seconds_per_byte = lines.seconds(split.parts);
   if (!lines.pairs_count()) return split;
@@ -192,14 +195,14 @@ Split best_split(std::vector<Hand> hands) {
   return other.seconds_per_byte < split.seconds_per_byte * (1 - 1e-9) ? other : split;
 }
 
-double bound_seconds(std::uint64_t bytes, const std::vector<Hand>& hands) {
-  return static_cast<double>(bytes) * best_split(hands).seconds_per_byte;
+double bound_seconds(std::uint64_t bytes, const std::vector<Participant>& participants) {
+  return static_cast<double>(bytes) * best_split(participants).seconds_per_byte;
 }
 
-double seconds_per_byte(const std::vector<double>& parts, std::vector<Hand> hands) {
-  TW_CHECK(parts.size() == hands.size());
-  if (hands.size() < 2 || !fill_in_lines(hands)) return 0;
-  return Lines(hands).seconds(parts);
+double seconds_per_byte(const std::vector<double>& parts, std::vector<Participant> participants) {
+  TW_CHECK(parts.size() == participants.size());
+  if (participants.size() < 2 || !fill_in_lines(participants)) return 0;
+  return Lines(participants).seconds(parts);
 }
 
 }  // namespace tw

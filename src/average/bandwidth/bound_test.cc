@@ -14,102 +14,108 @@
 namespace tw {
 namespace {
 
-Hand hand(std::uint64_t id, double up, double down) { return {PeerId{id}, true, 1, {up, down, {}}}; }
+Participant participant(std::uint64_t id, double up, double down) {
+  return {PeerId{id}, true, 1, {up, down, {}}};
+}
 
 double rate(Prng& prng) { return std::exp(prng.uniform() * 5); }
 
-std::vector<Hand> some_hands(Prng& prng, std::uint64_t least, std::uint64_t most) {
-  std::vector<Hand> hands;
+std::vector<Participant> some_participants(Prng& prng, std::uint64_t least, std::uint64_t most) {
+  std::vector<Participant> participants;
   const std::uint64_t n = least + prng.below(most - least + 1);
-  for (std::uint64_t id = 1; id <= n; ++id) hands.push_back(hand(id, rate(prng), rate(prng)));
-  return hands;
+  for (std::uint64_t id = 1; id <= n; ++id) participants.push_back(participant(id, rate(prng), rate(prng)));
+  return participants;
 }
 
-double capacity(const Hand& hand) { return std::min(hand.line.up_bytes_per_s, hand.line.down_bytes_per_s); }
+double capacity(const Participant& participant) {
+  return std::min(participant.bandwidth.up_bytes_per_s, participant.bandwidth.down_bytes_per_s);
+}
 
 TEST(Bound, is_the_closed_form_where_everybody_owns_and_contributes) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     Prng prng(seed);
-    const std::vector<Hand> hands = some_hands(prng, 2, 12);
-    const auto n = static_cast<double>(hands.size());
+    const std::vector<Participant> participants = some_participants(prng, 2, 12);
+    const auto n = static_cast<double>(participants.size());
     double all = 0, least = INFINITY;
-    for (const Hand& h : hands) {
+    for (const Participant& h : participants) {
       all += capacity(h);
       least = std::min(least, capacity(h));
     }
     const double t = std::max(1 / least, 2 * (n - 1) / all);
-    const Split split = best_split(hands);
+    const Split split = best_split(participants);
     ASSERT_NEAR(split.seconds_per_byte, t, 1e-6 * t) << "seed " << seed;
     if (n < 3) continue;
     double surely = 0.85, room = 0;
-    const auto rooms = [&](const Hand& h) { return std::max(0.0, surely * t * capacity(h) - 1); };
+    const auto rooms = [&](const Participant& h) { return std::max(0.0, surely * t * capacity(h) - 1); };
     const auto all_rooms = [&] {
       room = 0;
-      for (const Hand& h : hands) room += rooms(h);
+      for (const Participant& h : participants) room += rooms(h);
       return room;
     };
     if (all_rooms() < n - 2) surely = 1;
     all_rooms();
-    for (std::size_t i = 0; i < hands.size(); ++i) {
-      ASSERT_NEAR(split.parts[i], rooms(hands[i]) / room, 1e-6) << "seed " << seed;
+    for (std::size_t i = 0; i < participants.size(); ++i) {
+      ASSERT_NEAR(split.parts[i], rooms(participants[i]) / room, 1e-6) << "seed " << seed;
     }
   }
 }
 
 TEST(Bound, of_two_fast_and_two_slow_lines_leaves_the_slow_ones_without_a_share) {
-  std::vector<Hand> hands;
+  std::vector<Participant> participants;
   for (const double mbit : {1000, 1000, 200, 200}) {
-    hands.push_back(hand(hands.size() + 1, mbit * 125e3, mbit * 125e3));
+    participants.push_back(participant(participants.size() + 1, mbit * 125e3, mbit * 125e3));
   }
-  const std::vector<double> parts = best_split(hands).parts;
+  const std::vector<double> parts = best_split(participants).parts;
   EXPECT_NEAR(parts[0], 0.5, 1e-6);
   EXPECT_NEAR(parts[2], 0, 1e-6);
-  EXPECT_NEAR(bound_seconds(25'000'000, hands), 1, 1e-6);
+  EXPECT_NEAR(bound_seconds(25'000'000, participants), 1, 1e-6);
 }
 
 TEST(Bound, leaves_a_line_without_a_share_that_is_hardly_faster_than_the_slowest) {
-  std::vector<Hand> hands;
+  std::vector<Participant> participants;
   for (const double mbit : {1000, 400, 215, 200}) {
-    hands.push_back(hand(hands.size() + 1, mbit * 125e3, mbit * 125e3));
+    participants.push_back(participant(participants.size() + 1, mbit * 125e3, mbit * 125e3));
   }
-  EXPECT_EQ(best_split(hands).parts[2], 0);
-  EXPECT_GT(best_split(hands).parts[1], 0.1);
+  EXPECT_EQ(best_split(participants).parts[2], 0);
+  EXPECT_GT(best_split(participants).parts[1], 0.1);
 }
 
 TEST(Bound, is_unknown_when_no_line_is_and_takes_the_median_for_one_that_is_not) {
-  std::vector<Hand> hands = {hand(1, 0, 0), hand(2, 0, 0), hand(3, 0, 0), hand(4, 0, 0)};
-  EXPECT_TRUE(best_split(hands).parts.empty());
-  EXPECT_EQ(bound_seconds(1000, hands), 0);
-  hands[1] = hand(2, 10, 10);
-  hands[2] = hand(3, 20, 20);
-  hands[3] = hand(4, 90, 90);
-  std::vector<Hand> filled = hands;
-  filled[0] = hand(1, 20, 20);
-  EXPECT_EQ(best_split(hands).parts, best_split(filled).parts);
+  std::vector<Participant> participants = {participant(1, 0, 0), participant(2, 0, 0), participant(3, 0, 0),
+                                           participant(4, 0, 0)};
+  EXPECT_TRUE(best_split(participants).parts.empty());
+  EXPECT_EQ(bound_seconds(1000, participants), 0);
+  participants[1] = participant(2, 10, 10);
+  participants[2] = participant(3, 20, 20);
+  participants[3] = participant(4, 90, 90);
+  std::vector<Participant> filled = participants;
+  filled[0] = participant(1, 20, 20);
+  EXPECT_EQ(best_split(participants).parts, best_split(filled).parts);
 }
 
 TEST(Bound, of_nobody_is_beaten_by_any_other_split_of_who_contributes_and_owns_what) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Prng prng(seed);
-    std::vector<Hand> hands = some_hands(prng, 3, 8);
-    for (std::size_t i = 1; i < hands.size(); ++i) {
-      hands[i].owns = prng.chance(0.7);
-      hands[i].contributions = static_cast<std::uint32_t>(prng.below(2));
+    std::vector<Participant> participants = some_participants(prng, 3, 8);
+    for (std::size_t i = 1; i < participants.size(); ++i) {
+      participants[i].owns = prng.chance(0.7);
+      participants[i].contributions = static_cast<std::uint32_t>(prng.below(2));
     }
-    const Split split = best_split(hands);
+    const Split split = best_split(participants);
     ASSERT_NEAR(std::accumulate(split.parts.begin(), split.parts.end(), 0.0), 1, 1e-9);
-    ASSERT_NEAR(split.seconds_per_byte, seconds_per_byte(split.parts, hands), 1e-9);
+    ASSERT_NEAR(split.seconds_per_byte, seconds_per_byte(split.parts, participants), 1e-9);
     for (int attempt = 0; attempt < 50; ++attempt) {
       std::vector<double> other = split.parts;
       double all = 0;
-      for (std::size_t i = 0; i < hands.size(); ++i) {
-        ASSERT_TRUE(hands[i].owns || other[i] == 0) << "seed " << seed;
-        if (hands[i].owns) other[i] = std::max(0.0, other[i] + (prng.uniform() - 0.5) * 0.2);
+      for (std::size_t i = 0; i < participants.size(); ++i) {
+        ASSERT_TRUE(participants[i].owns || other[i] == 0) << "seed " << seed;
+        if (participants[i].owns) other[i] = std::max(0.0, other[i] + (prng.uniform() - 0.5) * 0.2);
         all += other[i];
       }
       if (all == 0) continue;
       for (double& part : other) part /= all;
-      ASSERT_GE(seconds_per_byte(other, hands), split.seconds_per_byte * (1 - 1e-9)) << "seed " << seed;
+      ASSERT_GE(seconds_per_byte(other, participants), split.seconds_per_byte * (1 - 1e-9))
+          << "seed " << seed;
     }
   }
 }
@@ -188,18 +194,18 @@ TEST(Simplex, finds_the_best_of_all_corners) {
 }
 
 /// The rows by the definition of Split, for three peers that all own and contribute.
-double judged_rate(const std::vector<Hand>& hands) {
-  const std::size_t n = hands.size();
+double judged_rate(const std::vector<Participant>& participants) {
+  const std::size_t n = participants.size();
   const auto peers = static_cast<double>(n);
   std::vector<Row> rows;
   const auto row = [&](double limit) -> Row& {
     return rows.emplace_back(Row{std::vector<double>(n + 1), limit});
   };
   for (std::size_t i = 0; i < n; ++i) {
-    Row& line = row(capacity(hands[i]));
+    Row& line = row(capacity(participants[i]));
     line.factors[n] = 1;
     line.factors[i] = peers - 2;
-    for (const PairRate& slow : hands[i].line.slow) {
+    for (const PairRate& slow : participants[i].bandwidth.slow) {
       Row& pair = row(slow.bytes_per_s);
       pair.factors[i] = pair.factors[slow.to.value - 1] = 1;
     }
@@ -214,18 +220,19 @@ TEST(Bound, with_slow_pairs_is_the_best_that_any_shares_reach) {
   int bound_by_pairs = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Prng prng(seed);
-    std::vector<Hand> hands = some_hands(prng, 3, 4);
-    const std::size_t n = hands.size();
-    const double without = best_split(hands).seconds_per_byte;
+    std::vector<Participant> participants = some_participants(prng, 3, 4);
+    const std::size_t n = participants.size();
+    const double without = best_split(participants).seconds_per_byte;
     for (std::uint64_t k = 1 + prng.below(4); k > 0; --k) {
       const std::size_t from = prng.below(n);
       const std::size_t to = (from + 1 + prng.below(n - 1)) % n;
-      hands[from].line.slow.push_back({hands[to].peer, 0.3 * rate(prng)});
+      participants[from].bandwidth.slow.push_back({participants[to].peer, 0.3 * rate(prng)});
     }
-    const Split split = best_split(hands);
-    ASSERT_NEAR(split.seconds_per_byte, 1 / judged_rate(hands), 1e-5 * split.seconds_per_byte)
+    const Split split = best_split(participants);
+    ASSERT_NEAR(split.seconds_per_byte, 1 / judged_rate(participants), 1e-5 * split.seconds_per_byte)
         << "seed " << seed;
-    ASSERT_NEAR(split.seconds_per_byte, seconds_per_byte(split.parts, hands), 1e-9 * split.seconds_per_byte);
+    ASSERT_NEAR(split.seconds_per_byte, seconds_per_byte(split.parts, participants),
+                1e-9 * split.seconds_per_byte);
     bound_by_pairs += split.seconds_per_byte > without * 1.01 ? 1 : 0;
   }
   EXPECT_GT(bound_by_pairs, 20);

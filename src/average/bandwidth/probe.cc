@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "swarm/soundness.h"
+#include "swarm/validation.h"
 
 namespace tw {
 namespace {
@@ -74,12 +74,13 @@ std::optional<Message> Probe::next_bulk(Instant now, PeerId to) {
   return Padding{filling_};
 }
 
-void Probe::on_tally(PeerId from, const Tally& tally, Duration round_trip) {
+void Probe::on_bandwidth_report(PeerId from, const BandwidthReport& bandwidth_report, Duration round_trip) {
   const auto found = targets_.find(from);
-  if (found == targets_.end() || tally.over_ns == 0) return;
+  if (found == targets_.end() || bandwidth_report.over_ns == 0) return;
   Target& target = found->second;
-  target.under_way -= std::min(target.under_way, tally.bytes);
-  const double bytes_per_s = static_cast<double>(tally.bytes) * 1e9 / static_cast<double>(tally.over_ns);
+  target.under_way -= std::min(target.under_way, bandwidth_report.bytes);
+  const double bytes_per_s =
+      static_cast<double>(bandwidth_report.bytes) * 1e9 / static_cast<double>(bandwidth_report.over_ns);
   const double in_time = std::min(bytes_per_s, kMostBytesPerS) * to_seconds(round_trip + kToldEvery);
   target.at_most = std::max(target.at_most, kFirstUnderWay + static_cast<std::uint64_t>(kMore * in_time));
   until_ = std::max(until_, began_ + kLasts + kRoundTrips * std::min(round_trip, kLasts));

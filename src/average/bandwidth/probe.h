@@ -19,7 +19,7 @@ namespace tw {
 /// A step machine. Not begun, it has nothing for anybody.
 class Probe {
  public:
-  /// Tallies come of what arrives, so something has to.
+  /// Bandwidth reports come of what arrives, so something has to.
   static constexpr Duration kNudge = std::chrono::milliseconds(20);
 
   /// Size of a mean as it crosses the wire, and of one of its segments.
@@ -47,12 +47,12 @@ class Probe {
   /// Those that kNudge is over for.
   std::vector<PeerId> to_be_nudged(Instant now) const;
 
-  /// There is more for it, but enough under way: ask again after its next tally, or kNudge.
+  /// There is more for it, but enough under way: ask again after its next bandwidth_report, or kNudge.
   bool holds_back(Instant now, PeerId to) const;
 
   std::optional<Message> next_bulk(Instant now, PeerId to);
 
-  void on_tally(PeerId from, const Tally& tally, Duration round_trip);
+  void on_bandwidth_report(PeerId from, const BandwidthReport& bandwidth_report, Duration round_trip);
 
  private:
   struct Target {

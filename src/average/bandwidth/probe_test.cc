@@ -47,7 +47,7 @@ TEST(ProbeTargets, of_many_each_is_probed_by_as_many_as_it_probes) {
 }
 
 /// 10 MB/s, over a tenth of a second.
-constexpr Tally kTally{1'000'000, 100'000'000};
+constexpr BandwidthReport kBandwidthReport{1'000'000, 100'000'000};
 
 /// How many bytes it hands over until it has nothing more.
 std::uint64_t drain(Probe& probe, Instant now, PeerId to) {
@@ -76,8 +76,10 @@ TEST(Probe, has_little_more_under_way_than_a_line_carries_in_a_round_trip) {
   EXPECT_FALSE(probe.holds_back(kBegin, PeerId{4})) << "nothing is kept from it";
   EXPECT_THAT(probe.to_be_nudged(kBegin + 19ms), testing::IsEmpty());
   EXPECT_THAT(probe.to_be_nudged(kBegin + 20ms), testing::ElementsAre(PeerId{2}));
-  EXPECT_EQ(drain(probe, kBegin + 20ms, PeerId{2}), kSizes.segment_bytes) << "for a tally to come of";
-  probe.on_tally(PeerId{2}, {(1U << 20) + kSizes.segment_bytes, 100'000'000}, 100ms);  // 10.65 MB/s
+  EXPECT_EQ(drain(probe, kBegin + 20ms, PeerId{2}), kSizes.segment_bytes)
+      << "for a bandwidth_report to come of";
+  probe.on_bandwidth_report(PeerId{2}, {(1U << 20) + kSizes.segment_bytes, 100'000'000},
+                            100ms);  // 10.65 MB/s
   EXPECT_FALSE(probe.holds_back(kBegin, PeerId{2}));
   const std::uint64_t more = drain(probe, kBegin, PeerId{2});
   EXPECT_NEAR(static_cast<double>(more), (1 << 20) + 2 * 10.65e6 * 0.3, 50'000);
@@ -86,7 +88,7 @@ TEST(Probe, has_little_more_under_way_than_a_line_carries_in_a_round_trip) {
 TEST(Probe, takes_longer_over_a_distance) {
   Probe probe;
   probe.begin(kBegin, peers({2}), kSizes);
-  probe.on_tally(PeerId{2}, kTally, 250ms);
+  probe.on_bandwidth_report(PeerId{2}, kBandwidthReport, 250ms);
   EXPECT_TRUE(probe.next_bulk(kBegin + 1900ms, PeerId{2}));
   EXPECT_TRUE(probe.is_over(kBegin + 2s));
 }
@@ -98,7 +100,7 @@ TEST(Probe, sends_no_more_than_sixteen_vectors_whatever_lines_carry) {
   for (int turn = 0; turn < 100; ++turn) {
     for (const PeerId target : peers({2, 3})) {
       bytes += drain(probe, kBegin, target);
-      probe.on_tally(target, {100'000'000, 100'000'000}, 100ms);
+      probe.on_bandwidth_report(target, {100'000'000, 100'000'000}, 100ms);
     }
   }
   EXPECT_EQ(bytes, 16 * kSizes.vector_bytes);

@@ -14,17 +14,19 @@ namespace {
 /// Shares change only for a gain of more than this: lines are measured to a few percent.
 constexpr double kWorthNewShares = 1.05;
 
-std::vector<double> equal_parts(const std::vector<Hand>& hands) {
-  const auto owners = std::count_if(hands.begin(), hands.end(), [](const Hand& hand) { return hand.owns; });
+std::vector<double> equal_parts(const std::vector<Participant>& participants) {
+  const auto owners = std::count_if(participants.begin(), participants.end(),
+                                    [](const Participant& participant) { return participant.owns; });
   TW_CHECK(owners > 0);
   std::vector<double> parts;
-  for (const Hand& hand : hands) parts.push_back(hand.owns ? 1.0 / static_cast<double>(owners) : 0);
+  for (const Participant& participant : participants)
+    parts.push_back(participant.owns ? 1.0 / static_cast<double>(owners) : 0);
   return parts;
 }
 
-std::vector<double> parts_of(const std::vector<Hand>& hands) {
-  std::vector<double> parts = best_split(hands).parts;
-  return parts.empty() ? equal_parts(hands) : parts;
+std::vector<double> parts_of(const std::vector<Participant>& participants) {
+  std::vector<double> parts = best_split(participants).parts;
+  return parts.empty() ? equal_parts(participants) : parts;
 }
 
 // What is left after rounding down goes to the largest remainders; to the first of equal ones.
@@ -46,15 +48,16 @@ std::vector<std::uint64_t> whole(std::uint64_t segments, const std::vector<doubl
   return counts;
 }
 
-bool may_own(const std::vector<Hand>& hands, PeerId peer) {
-  return std::any_of(hands.begin(), hands.end(),
-                     [&](const Hand& hand) { return hand.peer == peer && hand.owns; });
+bool may_own(const std::vector<Participant>& participants, PeerId peer) {
+  return std::any_of(participants.begin(), participants.end(), [&](const Participant& participant) {
+    return participant.peer == peer && participant.owns;
+  });
 }
 
-std::vector<Hand> strangers(const std::vector<PeerId>& owners) {
-  std::vector<Hand> hands;
-  for (const PeerId peer : owners) hands.push_back({peer});
-  return hands;
+std::vector<Participant> strangers(const std::vector<PeerId>& owners) {
+  std::vector<Participant> participants;
+  for (const PeerId peer : owners) participants.push_back({peer});
+  return participants;
 }
 
 std::uint64_t count_of(const std::vector<Share>& shares) {
@@ -62,9 +65,9 @@ std::uint64_t count_of(const std::vector<Share>& shares) {
                          [](std::uint64_t count, const Share& share) { return count + share.count; });
 }
 
-bool all_may_own(const std::vector<Share>& shares, const std::vector<Hand>& hands) {
+bool all_may_own(const std::vector<Share>& shares, const std::vector<Participant>& participants) {
   return std::all_of(shares.begin(), shares.end(),
-                     [&](const Share& share) { return may_own(hands, share.owner); });
+                     [&](const Share& share) { return may_own(participants, share.owner); });
 }
 
 }  // namespace
@@ -78,25 +81,25 @@ void append(std::vector<Share>& shares, const Share& share) {
   }
 }
 
-std::vector<Share> shares_of(std::uint64_t segments, const std::vector<Hand>& hands,
+std::vector<Share> shares_of(std::uint64_t segments, const std::vector<Participant>& participants,
                              const std::vector<double>& parts) {
-  TW_CHECK(parts.size() == hands.size());
+  TW_CHECK(parts.size() == participants.size());
   const std::vector<std::uint64_t> counts = whole(segments, parts);
   std::vector<Share> shares;
   std::uint64_t first = 0;
-  for (std::size_t i = 0; i < hands.size(); ++i) {
-    append(shares, {hands[i].peer, first, counts[i], false});
+  for (std::size_t i = 0; i < participants.size(); ++i) {
+    append(shares, {participants[i].peer, first, counts[i], false});
     first += counts[i];
   }
   return shares;
 }
 
-std::vector<Share> weighted_shares(std::uint64_t segments, const std::vector<Hand>& hands,
+std::vector<Share> weighted_shares(std::uint64_t segments, const std::vector<Participant>& participants,
                                    const std::vector<Share>& before) {
-  const std::vector<Share> shares = shares_of(segments, hands, parts_of(hands));
-  const double seconds = seconds_of(shares, 1, hands);
-  const bool fits = seconds > 0 && covers(before, segments) && all_may_own(before, hands);
-  if (!fits || seconds_of(before, 1, hands) > kWorthNewShares * seconds) return shares;
+  const std::vector<Share> shares = shares_of(segments, participants, parts_of(participants));
+  const double seconds = seconds_of(shares, 1, participants);
+  const bool fits = seconds > 0 && covers(before, segments) && all_may_own(before, participants);
+  if (!fits || seconds_of(before, 1, participants) > kWorthNewShares * seconds) return shares;
   std::vector<Share> same;
   for (Share share : before) {
     share.sealed = false;
@@ -106,7 +109,7 @@ std::vector<Share> weighted_shares(std::uint64_t segments, const std::vector<Han
 }
 
 std::vector<Share> moved(const std::vector<Share>& before, const RangeSet& segments,
-                         const std::vector<Hand>& hands) {
+                         const std::vector<Participant>& participants) {
   RangeSet all;
   for (const Share& share : before) all.add(Range{share.first, share.count});
   RangeSet stay = all;
@@ -119,11 +122,11 @@ std::vector<Share> moved(const std::vector<Share>& before, const RangeSet& segme
     for (const Range& range : kept.ranges())
       pieces.push_back({share.owner, range.first, range.count, share.sealed});
   }
-  const std::vector<std::uint64_t> counts = whole(all.count(), parts_of(hands));
-  for (std::size_t successor = 0; successor < hands.size(); ++successor) {
+  const std::vector<std::uint64_t> counts = whole(all.count(), parts_of(participants));
+  for (std::size_t successor = 0; successor < participants.size(); ++successor) {
     const RangeSet part = all.take(counts[successor]);
     for (const Range& range : part.ranges())
-      pieces.push_back({hands[successor].peer, range.first, range.count});
+      pieces.push_back({participants[successor].peer, range.first, range.count});
   }
   std::ranges::sort(pieces, {}, &Share::first);
   std::vector<Share> after;
@@ -131,12 +134,12 @@ std::vector<Share> moved(const std::vector<Share>& before, const RangeSet& segme
   return after;
 }
 
-std::vector<Share> reown(const std::vector<Share>& before, const std::vector<Hand>& hands) {
+std::vector<Share> reown(const std::vector<Share>& before, const std::vector<Participant>& participants) {
   RangeSet gone;
   for (const Share& share : before) {
-    if (!may_own(hands, share.owner)) gone.add(Range{share.first, share.count});
+    if (!may_own(participants, share.owner)) gone.add(Range{share.first, share.count});
   }
-  return moved(before, gone, hands);
+  return moved(before, gone, participants);
 }
 
 std::vector<Share> equal_shares(std::uint64_t segments, const std::vector<PeerId>& owners) {
@@ -147,15 +150,16 @@ std::vector<Share> reown(const std::vector<Share>& before, const std::vector<Pee
   return reown(before, strangers(owners));
 }
 
-double seconds_of(const std::vector<Share>& shares, std::uint64_t bytes, const std::vector<Hand>& hands) {
+double seconds_of(const std::vector<Share>& shares, std::uint64_t bytes,
+                  const std::vector<Participant>& participants) {
   const auto all = static_cast<double>(std::max<std::uint64_t>(1, count_of(shares)));
-  std::vector<double> parts(hands.size());
+  std::vector<double> parts(participants.size());
   for (const Share& share : shares) {
-    for (std::size_t i = 0; i < hands.size(); ++i) {
-      if (hands[i].peer == share.owner) parts[i] += static_cast<double>(share.count) / all;
+    for (std::size_t i = 0; i < participants.size(); ++i) {
+      if (participants[i].peer == share.owner) parts[i] += static_cast<double>(share.count) / all;
     }
   }
-  return static_cast<double>(bytes) * seconds_per_byte(parts, hands);
+  return static_cast<double>(bytes) * seconds_per_byte(parts, participants);
 }
 
 bool covers(const std::vector<Share>& shares, std::uint64_t segments) {

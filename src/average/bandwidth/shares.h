@@ -12,16 +12,16 @@ namespace tw {
 /// Shares of all segments for those who may own one, by what their lines carry (best_split of
 /// average/bandwidth/bound.h) in whole segments; equal ones when no line is known. `before` stays when its
 /// owners are the same, and others would take less than 5 % off the time.
-std::vector<Share> weighted_shares(std::uint64_t segments, const std::vector<Hand>& hands,
+std::vector<Share> weighted_shares(std::uint64_t segments, const std::vector<Participant>& participants,
                                    const std::vector<Share>& before = {});
 
 /// The shares of before, where these segments are cut among those who may own one, in the proportion of the
 /// weighted shares of a new vector; the others stay.
 std::vector<Share> moved(const std::vector<Share>& before, const RangeSet& segments,
-                         const std::vector<Hand>& hands);
+                         const std::vector<Participant>& participants);
 
 /// The same for all segments of those who may own none (any more).
-std::vector<Share> reown(const std::vector<Share>& before, const std::vector<Hand>& hands);
+std::vector<Share> reown(const std::vector<Share>& before, const std::vector<Participant>& participants);
 
 /// Equal shares: the same where nothing is known of lines.
 std::vector<Share> equal_shares(std::uint64_t segments, const std::vector<PeerId>& owners);
@@ -29,11 +29,12 @@ std::vector<Share> reown(const std::vector<Share>& before, const std::vector<Pee
 
 /// For an encoded vector of so many bytes: what averaging with these shares takes at least, by the lines that
 /// are known; 0 when none is.
-double seconds_of(const std::vector<Share>& shares, std::uint64_t bytes, const std::vector<Hand>& hands);
+double seconds_of(const std::vector<Share>& shares, std::uint64_t bytes,
+                  const std::vector<Participant>& participants);
 
 /// Shares by parts of the vector whose sum is 1, in whole segments; nobody owns more by rounding than is
 /// left.
-std::vector<Share> shares_of(std::uint64_t segments, const std::vector<Hand>& hands,
+std::vector<Share> shares_of(std::uint64_t segments, const std::vector<Participant>& participants,
                              const std::vector<double>& parts);
 
 /// Adds a share at the end, to the last one if it is of the same kind.

@@ -73,66 +73,66 @@ TEST(Shares, only_those_of_owners_that_are_gone_move) {
   }
 }
 
-std::vector<Hand> some_hands(Prng& prng, std::uint64_t most) {
-  std::vector<Hand> hands;
+std::vector<Participant> some_participants(Prng& prng, std::uint64_t most) {
+  std::vector<Participant> participants;
   for (const PeerId peer : some_peers(prng, most)) {
     const double rate = 1e6 * (1 + prng.uniform() * 100);
-    hands.push_back(
+    participants.push_back(
         {peer, prng.chance(0.8), prng.chance(0.9) ? 1U : 0U, {rate, rate * (0.5 + prng.uniform()), {}}});
   }
-  hands.front().owns = true;
-  return hands;
+  participants.front().owns = true;
+  return participants;
 }
 
 TEST(Shares, weighted_ones_cover_everything_and_are_the_best_parts_in_whole_segments) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Prng prng(seed);
-    const std::vector<Hand> hands = some_hands(prng, 9);
+    const std::vector<Participant> participants = some_participants(prng, 9);
     const std::uint64_t segments = prng.below(100);
-    const std::vector<Share> shares = weighted_shares(segments, hands);
-    ASSERT_EQ(shares, weighted_shares(segments, hands)) << "seed " << seed;
+    const std::vector<Share> shares = weighted_shares(segments, participants);
+    ASSERT_EQ(shares, weighted_shares(segments, participants)) << "seed " << seed;
     ASSERT_TRUE(covers(shares, segments)) << "seed " << seed;
-    const std::vector<double> parts = best_split(hands).parts;
-    for (std::size_t i = 0; i < hands.size(); ++i) {
-      const auto count = static_cast<double>(owned(shares, hands[i].peer));
+    const std::vector<double> parts = best_split(participants).parts;
+    for (std::size_t i = 0; i < participants.size(); ++i) {
+      const auto count = static_cast<double>(owned(shares, participants[i].peer));
       ASSERT_NEAR(count, parts[i] * static_cast<double>(segments), 1 + 1e-6) << "seed " << seed;
-      ASSERT_TRUE(hands[i].owns || count == 0) << "seed " << seed;
+      ASSERT_TRUE(participants[i].owns || count == 0) << "seed " << seed;
     }
   }
 }
 
 TEST(Shares, of_a_tiny_line_are_none) {
-  const Line fast{1e8, 1e8, {}}, tiny{1e3, 1e3, {}};
-  const std::vector<Hand> hands = {
+  const Bandwidth fast{1e8, 1e8, {}}, tiny{1e3, 1e3, {}};
+  const std::vector<Participant> participants = {
       {PeerId{1}, true, 1, fast}, {PeerId{2}, true, 1, tiny}, {PeerId{3}, true, 1, fast}};
   const std::vector<Share> expected = {{PeerId{1}, 0, 500}, {PeerId{3}, 500, 500}};
-  EXPECT_EQ(weighted_shares(1000, hands), expected);
+  EXPECT_EQ(weighted_shares(1000, participants), expected);
 }
 
 TEST(Shares, change_only_when_it_pays) {
-  const auto hands = [](double third) {
-    std::vector<Hand> all;
+  const auto participants = [](double third) {
+    std::vector<Participant> all;
     for (const double rate : {1e8, 1e8, third, 1e8}) {
       all.push_back({PeerId{all.size() + 1}, true, 1, {rate, rate, {}}});
     }
     return all;
   };
-  std::vector<Share> before = weighted_shares(1000, hands(1e8));
+  std::vector<Share> before = weighted_shares(1000, participants(1e8));
   before[2].sealed = true;
-  EXPECT_EQ(weighted_shares(1000, hands(0.97e8), before), weighted_shares(1000, hands(1e8)));
-  EXPECT_EQ(weighted_shares(1000, hands(0.8e8), before), weighted_shares(1000, hands(0.8e8)));
-  std::vector<Hand> without = hands(0.97e8);
+  EXPECT_EQ(weighted_shares(1000, participants(0.97e8), before), weighted_shares(1000, participants(1e8)));
+  EXPECT_EQ(weighted_shares(1000, participants(0.8e8), before), weighted_shares(1000, participants(0.8e8)));
+  std::vector<Participant> without = participants(0.97e8);
   without[2].owns = false;
   EXPECT_EQ(owned(weighted_shares(1000, without, before), PeerId{3}), 0U);
 }
 
 TEST(Shares, that_move_go_to_whom_has_room) {
-  std::vector<Hand> hands;
+  std::vector<Participant> participants;
   for (const double rate : {1e8, 2e7, 1e8, 1e8})
-    hands.push_back({PeerId{hands.size() + 1}, true, 1, {rate, rate, {}}});
+    participants.push_back({PeerId{participants.size() + 1}, true, 1, {rate, rate, {}}});
   const std::vector<Share> before = equal_shares(400, {PeerId{1}, PeerId{2}, PeerId{3}, PeerId{4}});
-  hands[3].owns = false;
-  const std::vector<Share> after = reown(before, hands);
+  participants[3].owns = false;
+  const std::vector<Share> after = reown(before, participants);
   EXPECT_EQ(owned(after, PeerId{1}), 150U);
   EXPECT_EQ(owned(after, PeerId{2}), 100U) << "as before";
   EXPECT_EQ(owned(after, PeerId{3}), 150U);
@@ -146,12 +146,12 @@ TEST(Shares, a_moved_share_is_not_sealed_and_the_others_stay_so) {
 
 TEST(Shares, single_segments_move_and_the_others_stay) {
   const std::vector<Share> before = {{PeerId{1}, 0, 4, true}, {PeerId{2}, 4, 6}};
-  const std::vector<Hand> hands = {{PeerId{1}}, {PeerId{2}, false}, {PeerId{3}}};
+  const std::vector<Participant> participants = {{PeerId{1}}, {PeerId{2}, false}, {PeerId{3}}};
   RangeSet segments(Range{2, 1});
   segments.add(Range{7, 50});
   const std::vector<Share> after = {{PeerId{1}, 0, 2, true}, {PeerId{1}, 2, 1}, {PeerId{1}, 3, 1, true},
                                     {PeerId{2}, 4, 3},       {PeerId{1}, 7, 1}, {PeerId{3}, 8, 2}};
-  EXPECT_EQ(moved(before, segments, hands), after);
+  EXPECT_EQ(moved(before, segments, participants), after);
 }
 
 TEST(Shares, gaps_overlaps_and_overhangs_do_not_cover) {

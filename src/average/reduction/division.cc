@@ -19,11 +19,11 @@ namespace {
 constexpr double kWorthLess = 2;
 constexpr double kFaster = 0.95;
 
-bool is_apart(const Hand& a, const Hand& b) { return a.site.empty() || a.site != b.site; }
+bool is_apart(const Participant& a, const Participant& b) { return a.site.empty() || a.site != b.site; }
 
-bool has_two_sites(const std::vector<Hand>& hands) {
-  return std::ranges::any_of(hands, [&](const Hand& hand) {
-    return hand.peer != hands.front().peer && is_apart(hand, hands.front());
+bool has_two_sites(const std::vector<Participant>& participants) {
+  return std::ranges::any_of(participants, [&](const Participant& participant) {
+    return participant.peer != participants.front().peer && is_apart(participant, participants.front());
   });
 }
 
@@ -32,15 +32,17 @@ double length_of(const WireBytes& bytes) {
 }
 
 /// Without a tree about as much is contributed as comes back.
-double seconds_of(const Plan& plan, const WireBytes& bytes, const std::vector<Hand>& hands) {
-  if (plan.sites.empty()) return seconds_of(plan.shares, (bytes.contribution + bytes.mean) / 2, hands);
-  return static_cast<double>(bytes.mean) * PlanTraffic(plan, hands, length_of(bytes)).seconds_per_byte();
+double seconds_of(const Plan& plan, const WireBytes& bytes, const std::vector<Participant>& participants) {
+  if (plan.sites.empty()) return seconds_of(plan.shares, (bytes.contribution + bytes.mean) / 2, participants);
+  return static_cast<double>(bytes.mean) *
+         PlanTraffic(plan, participants, length_of(bytes)).seconds_per_byte();
 }
 
 }  // namespace
 
-bool is_better(const Plan& tree, const Plan& flat, const std::vector<Hand>& hands, double contribution) {
-  const PlanTraffic with(tree, hands, contribution), without(flat, hands, contribution);
+bool is_better(const Plan& tree, const Plan& flat, const std::vector<Participant>& participants,
+               double contribution) {
+  const PlanTraffic with(tree, participants, contribution), without(flat, participants, contribution);
   const double seconds = with.seconds_per_byte(), flat_seconds = without.seconds_per_byte();
   if (seconds < kFaster * flat_seconds) return true;
   return with.between_sites() < kFaster * without.between_sites() && seconds <= kWorthLess * flat_seconds;
@@ -50,13 +52,15 @@ ShareRules share_rules(const WireBytes& bytes, SiteUse use) {
   ShareRules rules;
   rules.cut = weighted_shares;
   rules.move = moved;
-  rules.seconds = [bytes](const Plan& plan, const auto& hands) { return seconds_of(plan, bytes, hands); };
-  rules.plant = [bytes, use](Plan& plan, const auto& hands) {
-    if (use == SiteUse::flat || !has_two_sites(hands)) return;
+  rules.seconds = [bytes](const Plan& plan, const auto& participants) {
+    return seconds_of(plan, bytes, participants);
+  };
+  rules.plant = [bytes, use](Plan& plan, const auto& participants) {
+    if (use == SiteUse::flat || !has_two_sites(participants)) return;
     Plan tree = plan;
-    divide_into_sites(tree, plan.shares.back().first + plan.shares.back().count, hands);
+    divide_into_sites(tree, plan.shares.back().first + plan.shares.back().count, participants);
     if (tree.sites.size() > kMostSites) return;
-    if (use == SiteUse::tree || is_better(tree, plan, hands, length_of(bytes))) plan = std::move(tree);
+    if (use == SiteUse::tree || is_better(tree, plan, participants, length_of(bytes))) plan = std::move(tree);
   };
   rules.follow = divide_as_before;
   rules.mend = mend_sites;

@@ -23,7 +23,8 @@ inline constexpr std::array<std::string_view, 3> kSiteUseNames = {"auto", "flat"
 /// Whether a plan with a tree of sites is better than the flat one for the same participants: faster by what
 /// is known of their lines, or at most a little slower with less between sites.
 /// `contribution`: how many times as long it is on the wire as a mean.
-bool is_better(const Plan& tree, const Plan& flat, const std::vector<Hand>& hands, double contribution = 1);
+bool is_better(const Plan& tree, const Plan& flat, const std::vector<Participant>& participants,
+               double contribution = 1);
 
 /// How long the vector is on the wire.
 struct WireBytes {

@@ -12,7 +12,7 @@ void EarlyResults::know(const Plan& plan) {
 
 bool EarlyResults::put(PeerId from, const Gather& gather) {
   const ReceivedResults::Origin origin{{gather.ballot, gather.version}, gather.set};
-  return (gather.of_site ? partials_ : means_).put(from, origin, gather.segment, gather.payload);
+  return (gather.of_site ? site_sums_ : means_).put(from, origin, gather.segment, gather.payload);
 }
 
 std::vector<EarlyResults::Mean> EarlyResults::means_of(std::uint64_t set) const {
@@ -23,8 +23,8 @@ std::vector<EarlyResults::Mean> EarlyResults::means_of(std::uint64_t set) const 
   return means;
 }
 
-Blob EarlyResults::partial(std::uint64_t set, std::uint64_t segment) const {
-  for (const auto& [peer, latest] : partials_.by_sender()) {
+Blob EarlyResults::site_sum(std::uint64_t set, std::uint64_t segment) const {
+  for (const auto& [peer, latest] : site_sums_.by_sender()) {
     TW_CHECK(segment < latest.segments.size());
     if (latest.set == set && !latest.segments[segment].empty() && knows(peer))
       return latest.segments[segment];
@@ -35,7 +35,7 @@ Blob EarlyResults::partial(std::uint64_t set, std::uint64_t segment) const {
 void EarlyResults::drop(PeerId sender) {
   TW_CHECK(!knows(sender));
   means_.drop(sender);
-  partials_.drop(sender);
+  site_sums_.drop(sender);
 }
 
 }  // namespace tw

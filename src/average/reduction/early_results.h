@@ -12,12 +12,12 @@
 
 namespace tw {
 
-/// Results that others sent, segments of the mean and partials of groups, by sender and whatever the plan:
+/// Results that others sent, segments of the mean and site_sums of groups, by sender and whatever the plan:
 /// they may come before the plan that they belong to or that names their sender. They count only when their
 /// sender has a part in some plan so far. Memory: two encoded vectors for each sender.
 class EarlyResults {
  public:
-  explicit EarlyResults(std::uint64_t segments) : means_(segments), partials_(segments) {}
+  explicit EarlyResults(std::uint64_t segments) : means_(segments), site_sums_(segments) {}
 
   /// The peers that have a part in this plan count from now on.
   void know(const Plan& plan);
@@ -35,19 +35,19 @@ class EarlyResults {
 
   std::vector<Mean> means_of(std::uint64_t set) const;
 
-  /// A segment of the partial of a group, by the set of the group; empty when nobody who counts sent it.
-  Blob partial(std::uint64_t set, std::uint64_t segment) const;
+  /// A segment of the site_sum of a group, by the set of the group; empty when nobody who counts sent it.
+  Blob site_sum(std::uint64_t set, std::uint64_t segment) const;
 
   /// Drops what came from a sender that does not count.
   void drop(PeerId sender);
 
   /// Bytes of memory. In constant time.
-  std::uint64_t held_bytes() const { return means_.held_bytes() + partials_.held_bytes(); }
+  std::uint64_t held_bytes() const { return means_.held_bytes() + site_sums_.held_bytes(); }
 
  private:
   std::set<PeerId> known_;  ///< whoever had a part in a plan so far
   ReceivedResults means_;
-  ReceivedResults partials_;
+  ReceivedResults site_sums_;
 };
 
 }  // namespace tw

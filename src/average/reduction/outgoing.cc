@@ -24,7 +24,7 @@ std::optional<std::uint64_t> Outgoing::Queue::take() {
 
 void Outgoing::withdraw() {
   results_.withdraw();
-  partials_.withdraw();
+  site_sums_.withdraw();
   contributions_.clear();
   contributions_taken_ = 0;
 }

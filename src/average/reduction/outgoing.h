@@ -16,12 +16,12 @@ class Outgoing {
     std::uint64_t segment = 0;
   };
 
-  explicit Outgoing(std::uint64_t segments) : results_(segments), partials_(segments) {}
+  explicit Outgoing(std::uint64_t segments) : results_(segments), site_sums_(segments) {}
 
-  /// Results or partials get another meaning (the set changed): they are handed again.
+  /// Results or site_sums get another meaning (the set changed): they are handed again.
   void forget_results() { results_.forget(); }
 
-  void forget_partials() { partials_.forget(); }
+  void forget_site_sums() { site_sums_.forget(); }
 
   /// Empties the queues; what was handed stays known.
   void withdraw();
@@ -29,19 +29,19 @@ class Outgoing {
   /// At most once for each segment between two withdrawals.
   void offer_result(std::uint64_t segment) { results_.offer(segment); }
 
-  void offer_partial(std::uint64_t segment) { partials_.offer(segment); }
+  void offer_site_sum(std::uint64_t segment) { site_sums_.offer(segment); }
 
   void offer_contribution(Piece piece);
 
   std::optional<std::uint64_t> take_result() { return results_.take(); }
 
-  std::optional<std::uint64_t> take_partial() { return partials_.take(); }
+  std::optional<std::uint64_t> take_site_sum() { return site_sums_.take(); }
 
   std::optional<Piece> take_contribution();
 
   std::size_t contributions() const { return contributions_.size() - contributions_taken_; }
 
-  bool empty() const { return results_.empty() && partials_.empty() && contributions() == 0; }
+  bool empty() const { return results_.empty() && site_sums_.empty() && contributions() == 0; }
 
  private:
   /// Segments of one mean.
@@ -65,7 +65,7 @@ class Outgoing {
     std::size_t taken_ = 0;
   };
 
-  Queue results_, partials_;
+  Queue results_, site_sums_;
   std::map<std::uint32_t, std::vector<bool>> contributions_handed_;  ///< by slot
   std::vector<Piece> contributions_;
   std::size_t contributions_taken_ = 0;

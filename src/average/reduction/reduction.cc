@@ -17,7 +17,7 @@ namespace tw {
 Reduction::Reduction(Options options)
     : options_(std::move(options)),
       kept_(geometry().segments()),
-      partials_(geometry().segments()),
+      site_sums_(geometry().segments()),
       mean_(geometry(), mean_codec()),
       early_(geometry().segments()) {
   TW_CHECK(encoded_bytes(options_.codec, geometry().segment_length) <= kMaxPayloadBytes);
@@ -87,9 +87,9 @@ void Reduction::count_missing() {
 
 void Reduction::change_own_set(std::uint64_t set) {
   own_set_ = set;
-  partials_.assign(geometry().segments(), Blob());
-  partial_bytes_ = 0;
-  for (auto& [peer, outgoing] : outgoing_) outgoing.forget_partials();
+  site_sums_.assign(geometry().segments(), Blob());
+  site_sum_bytes_ = 0;
+  for (auto& [peer, outgoing] : outgoing_) outgoing.forget_site_sums();
 }
 
 void Reduction::change_set(std::uint64_t set) {
@@ -110,7 +110,7 @@ void Reduction::requeue() {
   for (auto& [peer, outgoing] : outgoing_) outgoing.withdraw();
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
     if (mean_.has(s)) offer_result(s);
-    if (!partials_[s].empty()) offer_partial(s);
+    if (!site_sums_[s].empty()) offer_site_sum(s);
   }
   for (const Group& group : layout_.groups()) {
     for (const Input& input : group.inputs) {
@@ -177,7 +177,7 @@ Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
   const double squares = squares_of(piece), all = kept_.squares(from, slot) + squares;
   if (const auto unfit = judge(from, is_addable(options_.codec, piece), all, samples)) {
     report(*unfit);
-    if (unfit->why == Complaint::not_finite) return Error{name() + ": holds NaN or infinity"};
+    if (unfit->why == StallCause::not_finite) return Error{name() + ": holds NaN or infinity"};
     return Error{
         fmt::format("{}: norm {} per sample, beyond the cap {}", name(), unfit->norm, options_.norm_cap)};
   }
@@ -193,7 +193,7 @@ Status Reduction::on_gather(PeerId from, const Gather& gather) {
   const std::uint64_t segment = gather.segment;
   if (Status sound = check(from, gather.round, segment); !sound) return sound;
   if (Status sound = fits(gather); !sound) return sound;
-  if (gather.of_site) return take_partial(from, gather);
+  if (gather.of_site) return take_site_sum(from, gather);
   if (!early_.put(from, gather)) {
     return Error{fmt::format("mean of segment {} from peer {}: sent twice", segment, from.value)};
   }
@@ -206,7 +206,7 @@ Status Reduction::on_gather(PeerId from, const Gather& gather) {
   return Unit{};
 }
 
-Status Reduction::take_partial(PeerId from, const Gather& gather) {
+Status Reduction::take_site_sum(PeerId from, const Gather& gather) {
   const auto name = [&] {
     return fmt::format("mean of the site of peer {}, segment {}", from.value, gather.segment);
   };
@@ -233,7 +233,7 @@ std::optional<Reduction::Unfit> Reduction::judge(PeerId from, bool addable, doub
   if (options_.norm_cap == 0 || (is_sum && samples == 0)) return std::nullopt;
   const double length = std::sqrt(squares) / static_cast<double>(is_sum ? samples : 1);
   if (length <= options_.norm_cap) return std::nullopt;
-  return Unfit{from, Complaint::too_large, length};
+  return Unfit{from, StallCause::too_large, length};
 }
 
 // Squares of the judged segments of an own contribution, this one included; each segment counts once.
@@ -335,15 +335,15 @@ void Reduction::seal_ready() {
 }
 
 void Reduction::seal_and_offer(std::uint64_t segment) {
-  const bool had_partial = !partials_[segment].empty(), had_mean = mean_.has(segment);
+  const bool had_site_sum = !site_sums_[segment].empty(), had_mean = mean_.has(segment);
   seal_if_ready(segment);
   if (!had_mean && mean_.has(segment)) offer_result(segment);
-  if (!had_partial && !partials_[segment].empty()) offer_partial(segment);
+  if (!had_site_sum && !site_sums_[segment].empty()) offer_site_sum(segment);
 }
 
 void Reduction::seal_if_ready(std::uint64_t segment) {
-  if (lacks_partial(segment) && missing_[segment] == 0) add_contributions(segment);
-  if (lacks_mean(segment)) add_partials(segment);
+  if (lacks_site_sum(segment) && missing_[segment] == 0) add_contributions(segment);
+  if (lacks_mean(segment)) add_site_sums(segment);
 }
 
 bool Reduction::lacks_mean(std::uint64_t segment) const {
@@ -351,14 +351,14 @@ bool Reduction::lacks_mean(std::uint64_t segment) const {
 }
 
 // It is this peer's to make, and wanted.
-bool Reduction::lacks_partial(std::uint64_t segment) const {
-  if (layout_.own_group() == nullptr || !layout_.owns(segment) || !partials_[segment].empty()) return false;
+bool Reduction::lacks_site_sum(std::uint64_t segment) const {
+  if (layout_.own_group() == nullptr || !layout_.owns(segment) || !site_sums_[segment].empty()) return false;
   if (layout_.closed(*layout_.site(), segment)) return false;
   return !layout_.is_root(segment) || !mean_.has(segment);
 }
 
 void Reduction::add_contributions(std::uint64_t segment) {
-  TW_CHECK(layout_.own_group() != nullptr && partials_[segment].empty());
+  TW_CHECK(layout_.own_group() != nullptr && site_sums_[segment].empty());
   std::vector<Term> terms;
   for (const Input& input : layout_.own_group()->inputs) {
     const bool own = input.peer == options_.self;
@@ -369,23 +369,23 @@ void Reduction::add_contributions(std::uint64_t segment) {
   if (layout_.is_root(segment) && layout_.groups().size() == 1) {
     return put_result(segment, add(options_.codec, segment, terms));
   }
-  partials_[segment] = add(options_.codec, segment, terms).encoded;
-  partial_bytes_ += partials_[segment].size();
+  site_sums_[segment] = add(options_.codec, segment, terms).encoded;
+  site_sum_bytes_ += site_sums_[segment].size();
 }
 
-void Reduction::add_partials(std::uint64_t segment) {
+void Reduction::add_site_sums(std::uint64_t segment) {
   std::vector<Term> terms;
   for (const Group& group : layout_.groups()) {
-    terms.push_back({group.weight, partial_of(group, segment)});
+    terms.push_back({group.weight, site_sum_of(group, segment)});
     if (terms.back().encoded.empty()) return;
   }
   if (!terms.empty()) put_result(segment, add(mean_codec(), segment, terms));
 }
 
 // Empty when it is not here.
-Blob Reduction::partial_of(const Group& group, std::uint64_t segment) const {
-  if (&group == layout_.own_group() && !partials_[segment].empty()) return partials_[segment];
-  return early_.partial(group.set, segment);
+Blob Reduction::site_sum_of(const Group& group, std::uint64_t segment) const {
+  if (&group == layout_.own_group() && !site_sums_[segment].empty()) return site_sums_[segment];
+  return early_.site_sum(group.set, segment);
 }
 
 // Terms in this codec become a segment of their mean.
@@ -417,11 +417,11 @@ void Reduction::offer_result(std::uint64_t segment) {
   }
 }
 
-void Reduction::offer_partial(std::uint64_t segment) {
+void Reduction::offer_site_sum(std::uint64_t segment) {
   if (layout_.own_group() == nullptr || !layout_.owns(segment) || layout_.is_root(segment)) return;
   if (layout_.closed(*layout_.site(), segment)) return;
   Outgoing& outgoing = outgoing_.at(layout_.root(segment));
-  outgoing.offer_partial(segment);
+  outgoing.offer_site_sum(segment);
   if (!outgoing.empty()) woken_.insert(layout_.root(segment));
 }
 
@@ -437,10 +437,10 @@ std::optional<Message> Reduction::next_bulk(PeerId to) {
     return Gather{options_.round, plan_->ballot,      plan_->version, mean_.set(),
                   *segment,       mean_.at(*segment), false};
   }
-  if (const auto segment = outgoing.take_partial()) {
-    TW_CHECK(plan_ && !partials_[*segment].empty());
-    return Gather{options_.round,      plan_->ballot, plan_->version, own_set_, *segment,
-                  partials_[*segment], true};
+  if (const auto segment = outgoing.take_site_sum()) {
+    TW_CHECK(plan_ && !site_sums_[*segment].empty());
+    return Gather{options_.round,       plan_->ballot, plan_->version, own_set_, *segment,
+                  site_sums_[*segment], true};
   }
   return next_contribution(outgoing);
 }
@@ -480,13 +480,13 @@ bool Reduction::scattered() const {
     if (c.peer == options_.self && own_slot(*input_of(c.peer, c.slot)) == nullptr) return false;
   }
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    if (lacks_partial(s) || lacks_mean(s)) return false;
+    if (lacks_site_sum(s) || lacks_mean(s)) return false;
   }
   return true;
 }
 
 std::uint64_t Reduction::held_bytes() const {
-  return kept_.held_bytes() + partial_bytes_ + early_.held_bytes() + mean_.held_bytes();
+  return kept_.held_bytes() + site_sum_bytes_ + early_.held_bytes() + mean_.held_bytes();
 }
 
 Digest Reduction::mean_digest() const {
@@ -499,36 +499,36 @@ std::vector<Blob> Reduction::mean_segments() const {
   return mean_.segments();
 }
 
-std::map<PeerId, Complaint> Reduction::owing() const {
-  std::map<PeerId, Complaint> owing;
-  const auto owes = [&](std::optional<PeerId> peer, Complaint what) {
+std::map<PeerId, StallCause> Reduction::owing() const {
+  std::map<PeerId, StallCause> owing;
+  const auto owes = [&](std::optional<PeerId> peer, StallCause what) {
     if (!peer || peer == options_.self) return;
-    Complaint& first = owing.try_emplace(*peer, what).first->second;
+    StallCause& first = owing.try_emplace(*peer, what).first->second;
     first = std::min(first, what);
   };
   if (!plan_ || !layout_.site()) return owing;
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    if (lacks_partial(s)) {
+    if (lacks_site_sum(s)) {
       for (const Input& input : layout_.own_group()->inputs) {
-        if (!is_here(input, s)) owes(input.peer, Complaint::owes_contribution);
+        if (!is_here(input, s)) owes(input.peer, StallCause::owes_contribution);
       }
     }
     if (mean_.has(s)) continue;
     if (!layout_.is_root(s)) {
       const std::optional<PeerId> owner = layout_.owner(*layout_.site(), s);
       const bool from_root = layout_.owns(s) || owner == layout_.root(s);
-      owes(from_root ? layout_.root(s) : owner, from_root ? Complaint::owes_mean : Complaint::owes_copy);
+      owes(from_root ? layout_.root(s) : owner, from_root ? StallCause::owes_mean : StallCause::owes_copy);
       continue;
     }
     for (const Group& group : layout_.groups()) {
-      if (layout_.closed(group.site, s) || !partial_of(group, s).empty()) continue;
-      owes(layout_.owner(group.site, s), Complaint::owes_partial);
+      if (layout_.closed(group.site, s) || !site_sum_of(group, s).empty()) continue;
+      owes(layout_.owner(group.site, s), StallCause::owes_site_sum);
     }
   }
   return owing;
 }
 
-// A sender of partials, or of relayed segments, is not the cause: it waits itself.
+// A sender of site_sums, or of relayed segments, is not the cause: it waits itself.
 std::vector<Reduction::Debt> Reduction::debts() const {
   if (!plan_ || !layout_.site()) return {};
   std::map<PeerId, Debt> contributions, results;
@@ -544,7 +544,7 @@ std::vector<Reduction::Debt> Reduction::debts() const {
     if (layout_.own_group() == nullptr || !layout_.owns(s)) continue;
     for (const Input& input : layout_.own_group()->inputs) {
       if (input.peer == options_.self) continue;
-      count(contributions, Debt{input.peer, true}, sealed || !partials_[s].empty() || is_here(input, s));
+      count(contributions, Debt{input.peer, true}, sealed || !site_sums_[s].empty() || is_here(input, s));
     }
   }
   std::vector<Debt> debts;

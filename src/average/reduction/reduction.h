@@ -29,18 +29,18 @@ namespace tw {
 /// mean. A step machine; it knows no clock and no socket. docs/protocol.md.
 ///
 /// A contribution crosses the wire as the mean over its samples, in fp32 as their sum (carries_sums).
-/// Partial of a group, of a segment: sum over its contributions, in the order of the plan, of
+/// SiteSum of a group, of a segment: sum over its contributions, in the order of the plan, of
 /// float(samples_i / samples of the group) * decode_i (of a sum: float(1 / samples of the group)), encoded
 /// once (codec_of_mean) by the owner in the site.
 /// Mean: sum over the groups, in the order of their numbers, of float(samples of the group / total) * decode
-/// of the partial, encoded once by the root, decoded by everybody. What is alone and weighs 1 stays as it was
-/// encoded: a single mean is its group's partial (in another codec, it is decoded and encoded in that), a
-/// single partial the mean. A plan without sites has one group, whose owners are the roots.
+/// of the site_sum, encoded once by the root, decoded by everybody. What is alone and weighs 1 stays as it
+/// was encoded: a single mean is its group's site_sum (in another codec, it is decoded and encoded in that),
+/// a single site_sum the mean. A plan without sites has one group, whose owners are the roots.
 ///
-/// Partials and means are made as soon as all that enters is here; what was received is kept, so that a plan
-/// with fewer or more contributions re-computes and re-sends only what changes: the partials of their groups,
-/// and the mean. Memory: the encoded mean (twice while sets change), and the encoded contributions and
-/// partials of the own share; what comes early adds at most kEarlyVectors + 2 encoded vectors for each
+/// SiteSums and means are made as soon as all that enters is here; what was received is kept, so that a plan
+/// with fewer or more contributions re-computes and re-sends only what changes: the site_sums of their
+/// groups, and the mean. Memory: the encoded mean (twice while sets change), and the encoded contributions
+/// and site_sums of the own share; what comes early adds at most kEarlyVectors + 2 encoded vectors for each
 /// sender. Owners are believed what they have added.
 ///
 /// Messages may arrive in any order. Nothing is handed to a peer twice while it stays a participant, but for
@@ -91,7 +91,7 @@ class Reduction {
   struct Unfit {
     PeerId peer;
     /// not_finite (NaN, infinity, 2^127 and beyond: is_addable; in a mean, too) or too_large.
-    Complaint why = Complaint::not_finite;
+    StallCause why = StallCause::not_finite;
     double norm = 0;  ///< too_large: per sample, of what is known of the contribution
   };
 
@@ -99,7 +99,7 @@ class Reduction {
   /// peer itself: own segments are judged before they are sent or added.
   std::vector<Unfit> take_unfit();
 
-  /// A segment of the mean, or of a partial. May come before the plan that it belongs to or that names its
+  /// A segment of the mean, or of a site_sum. May come before the plan that it belongs to or that names its
   /// sender; used only when the sender is in this plan or was in an earlier one: the set determines its bits,
   /// and its owner may be another one in a plan that is still under way. Errors: as for on_scatter.
   Status on_gather(PeerId from, const Gather& gather);
@@ -125,9 +125,9 @@ class Reduction {
   Digest mean_digest() const;
 
   /// The peers that owe this one segments under the present plan, and of what kind, the first in this
-  /// order: owes_contribution to its share; owes_partial, owes_mean, owes_copy (and may itself be waiting for
-  /// somebody who owes the kind before).
-  std::map<PeerId, Complaint> owing() const;
+  /// order: owes_contribution to its share; owes_site_sum, owes_mean, owes_copy (and may itself be waiting
+  /// for somebody who owes the kind before).
+  std::map<PeerId, StallCause> owing() const;
 
   /// What a peer owes this one under the present plan, in segments.
   struct Debt {
@@ -184,7 +184,7 @@ class Reduction {
 
   Status check(PeerId from, Round round, std::uint64_t segment) const;
   Status fits(Codec codec, std::uint64_t segment, std::size_t bytes) const;
-  Status take_partial(PeerId from, const Gather& gather);
+  Status take_site_sum(PeerId from, const Gather& gather);
 
   const Input* input_of(PeerId peer, std::uint32_t slot) const;
   const Input* addend(PeerId peer, std::uint32_t slot, std::uint64_t segment) const;
@@ -199,18 +199,18 @@ class Reduction {
   void report(const Unfit& unfit);
   void report_again();
   Blob encode_own(OwnSlot& slot, std::uint64_t segment);
-  bool lacks_partial(std::uint64_t segment) const;
+  bool lacks_site_sum(std::uint64_t segment) const;
   bool lacks_mean(std::uint64_t segment) const;
-  Blob partial_of(const Group& group, std::uint64_t segment) const;
+  Blob site_sum_of(const Group& group, std::uint64_t segment) const;
   Sum add(Codec codec, std::uint64_t segment, const std::vector<Term>& terms) const;
   void add_contributions(std::uint64_t segment);
-  void add_partials(std::uint64_t segment);
+  void add_site_sums(std::uint64_t segment);
   void seal_if_ready(std::uint64_t segment);
   void seal_ready();
   void seal_and_offer(std::uint64_t segment);
   void put_result(std::uint64_t segment, Sum result);
   void offer_result(std::uint64_t segment);
-  void offer_partial(std::uint64_t segment);
+  void offer_site_sum(std::uint64_t segment);
 
   Options options_;
   std::optional<Plan> plan_;
@@ -220,9 +220,9 @@ class Reduction {
   KeptContributions kept_;
   std::vector<std::uint32_t> missing_;  ///< by own segment: contributions of the own group that are not here
 
-  std::uint64_t own_set_ = 0;   ///< of the own group
-  std::vector<Blob> partials_;  ///< of the own group, by segment; empty where it is the mean, or not made
-  std::uint64_t partial_bytes_ = 0;
+  std::uint64_t own_set_ = 0;    ///< of the own group
+  std::vector<Blob> site_sums_;  ///< of the own group, by segment; empty where it is the mean, or not made
+  std::uint64_t site_sum_bytes_ = 0;
 
   MeanSegments mean_;  ///< of the contributions of the present plan
   EarlyResults early_;

@@ -59,7 +59,7 @@ struct World {
       cluster.give(slots.back());
     }
     plan = cluster.plan(1, slots, {});
-    divide_into_sites(plan, segments(), hands());
+    divide_into_sites(plan, segments(), participants());
   }
 
   std::uint64_t segments() const { return setup.geometry.segments(); }
@@ -68,8 +68,8 @@ struct World {
     return std::string(1, static_cast<char>('a' + peer.value % site_count));
   }
 
-  std::vector<Hand> hands() const {
-    std::vector<Hand> all;
+  std::vector<Participant> participants() const {
+    std::vector<Participant> all;
     for (const PeerId peer : cluster.alive()) all.push_back({.peer = peer, .site = site(peer)});
     return all;
   }
@@ -83,7 +83,7 @@ struct World {
   void call_again() {
     const Plan before = plan;
     plan = cluster.plan(before.version + 1, slots, {});
-    divide_as_before(plan, before, hands());
+    divide_as_before(plan, before, participants());
     cluster.call(plan);
   }
 
@@ -103,13 +103,13 @@ struct World {
     const auto segment_of_mean = [](const Cluster::GatherKey& key) { return std::get<3>(key); };
     count(setup.codec, cluster.scatters, [](const Cluster::ScatterKey& key) { return std::get<3>(key); });
     count(codec_of_mean(setup.codec), cluster.gathers, segment_of_mean);
-    count(codec_of_mean(setup.codec), cluster.partials, segment_of_mean);
+    count(codec_of_mean(setup.codec), cluster.site_sums, segment_of_mean);
     return bytes;
   }
 
   ::testing::AssertionResult sent_nothing_twice() const {
     const bool once =
-        most(cluster.scatters) <= 1 && most(cluster.gathers) <= 1 && most(cluster.partials) <= 1;
+        most(cluster.scatters) <= 1 && most(cluster.gathers) <= 1 && most(cluster.site_sums) <= 1;
     if (!once) return ::testing::AssertionFailure() << "sent twice, seed " << setup.seed;
     if (!cluster.refusals.empty()) return ::testing::AssertionFailure() << cluster.refusals.front();
     return ::testing::AssertionSuccess();
@@ -140,7 +140,7 @@ TEST(ReductionOverSites, gives_everybody_the_reference_mean_bit_for_bit_whatever
     ASSERT_TRUE(cluster.all_have_the_mean_of(plan));
     ASSERT_EQ(cluster.refusals.size(), 0U) << cluster.refusals.front() << ", seed " << seed;
     ASSERT_LE(most(cluster.scatters), 1);
-    ASSERT_LE(most(cluster.partials), 1);
+    ASSERT_LE(most(cluster.site_sums), 1);
     ASSERT_LE(most(cluster.gathers), 1);
   }
 }
@@ -164,7 +164,7 @@ TEST(ReductionOverSites, adds_again_only_at_the_site_of_a_contributor_that_died)
     world.slots.emplace_back(PeerId{5}, 1);  // nobody else has to take over the shares of peer 5
     world.cluster.give(world.slots.back());
     world.plan = world.cluster.plan(1, world.slots, {});
-    divide_into_sites(world.plan, world.segments(), world.hands());
+    divide_into_sites(world.plan, world.segments(), world.participants());
     world.call_and_run_some();
     world.slots.pop_back();  // one contribution of peer 5 is lost, not the peer
     world.call_again();
@@ -172,7 +172,7 @@ TEST(ReductionOverSites, adds_again_only_at_the_site_of_a_contributor_that_died)
     ASSERT_TRUE(world.cluster.all_have_the_mean_of(world.plan));
     ASSERT_TRUE(world.sent_nothing_twice());
     std::map<std::tuple<PeerId, PeerId, std::uint64_t>, int> of_the_other_site;
-    for (const auto& [key, times] : world.cluster.partials) {
+    for (const auto& [key, times] : world.cluster.site_sums) {
       const auto& [from, to, set, segment] = key;
       if (from.value % 2 == 0) of_the_other_site[{from, to, segment}] += times;
     }
@@ -221,7 +221,7 @@ TEST(ReductionOverSites, lets_another_peer_take_the_place_of_one_that_voted_with
       if (share.sealed) share.owner = PeerId{1};
     }
     sealed.participants = world.cluster.alive();
-    mend_sites(sealed, world.segments(), world.hands());
+    mend_sites(sealed, world.segments(), world.participants());
     world.cluster.call(sealed);
     world.cluster.run();
     ASSERT_TRUE(world.cluster.all_have_the_mean_of(sealed));

@@ -90,8 +90,8 @@ class ReductionTest : public ::testing::Test {
     std::vector<std::string> all;
     for (const Reduction::Unfit& u : reduction.take_unfit()) {
       const std::string peer = std::to_string(u.peer.value);
-      all.push_back(u.why == Complaint::too_large ? fmt::format("norm {} of {}", u.norm, peer)
-                                                  : "not finite " + peer);
+      all.push_back(u.why == StallCause::too_large ? fmt::format("norm {} of {}", u.norm, peer)
+                                                   : "not finite " + peer);
     }
     return all;
   }

@@ -139,9 +139,9 @@ std::vector<float> reference_mean(Codec codec, std::span<const WeightedGradient>
       TW_CHECK(c.samples > 0 && c.gradient_sum.size() == geometry.length);
       groups[c.group].push_back({c.samples, received(codec, c, geometry, s), codec == Codec::fp32});
     }
-    std::vector<Part> partials;
-    for (const auto& [number, parts] : groups) partials.push_back(mean_of(parts, codec));
-    const Part all = mean_of(partials, codec_of_their_mean(codec));
+    std::vector<Part> site_sums;
+    for (const auto& [number, parts] : groups) site_sums.push_back(mean_of(parts, codec));
+    const Part all = mean_of(site_sums, codec_of_their_mean(codec));
     mean.insert(mean.end(), all.values.begin(), all.values.end());
   }
   return mean;

@@ -16,20 +16,20 @@ namespace {
 /// uneven than this is taken for even.
 constexpr double kWorthUnequalRoots = 1.25;
 
-using Hands = std::map<PeerId, Hand>;
+using Participants = std::map<PeerId, Participant>;
 
-Hands by_peer(const std::vector<Hand>& hands) {
-  Hands all;
-  for (const Hand& hand : hands) all[hand.peer] = hand;
+Participants by_peer(const std::vector<Participant>& participants) {
+  Participants all;
+  for (const Participant& participant : participants) all[participant.peer] = participant;
   return all;
 }
 
-std::vector<SitePlan> by_name(const std::vector<Hand>& hands) {
+std::vector<SitePlan> by_name(const std::vector<Participant>& participants) {
   std::map<std::string, SitePlan> named;
   std::vector<SitePlan> single;
-  for (const Hand& hand : hands) {
-    SitePlan& site = hand.site.empty() ? single.emplace_back() : named[hand.site];
-    site.members.push_back(hand.peer);
+  for (const Participant& participant : participants) {
+    SitePlan& site = participant.site.empty() ? single.emplace_back() : named[participant.site];
+    site.members.push_back(participant.peer);
   }
   std::vector<SitePlan> sites;
   for (auto& [name, site] : named) sites.push_back(std::move(site));
@@ -69,16 +69,16 @@ void each_cell(const std::vector<SitePlan>& sites, std::uint64_t segments, auto&
 
 /// What the owners of each site carry together, as sites exchange as single peers do; nothing where one has
 /// no owners or a pair is known to be slow: then this is not all that counts.
-std::vector<Hand> as_hands(const std::vector<SitePlan>& sites, const Hands& hands) {
-  std::vector<Hand> all(sites.size());
+std::vector<Participant> as_hands(const std::vector<SitePlan>& sites, const Participants& participants) {
+  std::vector<Participant> all(sites.size());
   for (std::size_t k = 0; k < sites.size(); ++k) {
     all[k].peer = PeerId{k};
     for (const PeerId peer : sites[k].members) {
-      const Line& line = hands.at(peer).line;
+      const Bandwidth& line = participants.at(peer).bandwidth;
       if (!line.slow.empty()) return {};
       if (!owns(sites[k], peer)) continue;
-      all[k].line.up_bytes_per_s += line.up_bytes_per_s;
-      all[k].line.down_bytes_per_s += line.down_bytes_per_s;
+      all[k].bandwidth.up_bytes_per_s += line.up_bytes_per_s;
+      all[k].bandwidth.down_bytes_per_s += line.down_bytes_per_s;
     }
     if (sites[k].shares.empty()) return {};
   }
@@ -86,14 +86,14 @@ std::vector<Hand> as_hands(const std::vector<SitePlan>& sites, const Hands& hand
 }
 
 /// Parts of the roots: in proportion to a site's owners or, where that is much better, to its bandwidth.
-std::vector<double> parts_of_roots(const std::vector<SitePlan>& sites, const Hands& hands) {
+std::vector<double> parts_of_roots(const std::vector<SitePlan>& sites, const Participants& participants) {
   std::vector<double> parts;
   for (const SitePlan& site : sites)
     parts.push_back(static_cast<double>(
         std::ranges::count_if(site.members, [&](PeerId peer) { return owns(site, peer); })));
   const double owners = std::accumulate(parts.begin(), parts.end(), 0.0);
   for (double& part : parts) part /= owners;
-  const std::vector<Hand> all = as_hands(sites, hands);
+  const std::vector<Participant> all = as_hands(sites, participants);
   if (all.empty()) return parts;
   const Split best = best_split(all);
   const bool pays = seconds_per_byte(parts, all) >= kWorthUnequalRoots * best.seconds_per_byte;
@@ -101,8 +101,9 @@ std::vector<double> parts_of_roots(const std::vector<SitePlan>& sites, const Han
 }
 
 /// Each segment's root is the owner of one of the sites, which take turns.
-std::vector<Share> roots_of(const std::vector<SitePlan>& sites, std::uint64_t segments, const Hands& hands) {
-  const std::vector<double> part = parts_of_roots(sites, hands);
+std::vector<Share> roots_of(const std::vector<SitePlan>& sites, std::uint64_t segments,
+                            const Participants& participants) {
+  const std::vector<double> part = parts_of_roots(sites, participants);
   std::vector<double> due(sites.size());
   std::vector<Share> roots;
   each_cell(sites, segments, [&](std::uint64_t first, std::uint64_t end) {
@@ -141,25 +142,25 @@ std::vector<Share> heirs_of(const Plan& before, const std::vector<SitePlan>& sit
 }
 
 /// Where each participant belongs; those of no known site, and those where nobody may own, at the refuge.
-std::vector<std::vector<Hand>> crews_of(const Plan& plan, const Hands& hands) {
+std::vector<std::vector<Participant>> crews_of(const Plan& plan, const Participants& participants) {
   std::map<std::string, std::size_t> names;
   std::vector<std::size_t> owners;
   for (std::size_t k = 0; k < plan.sites.size(); ++k) {
     owners.push_back(0);
     for (const PeerId peer : plan.sites[k].members) {
-      const Hand& hand = hands.at(peer);
-      owners.back() += hand.owns ? 1 : 0;
-      if (!hand.site.empty()) names.try_emplace(hand.site, k);
+      const Participant& participant = participants.at(peer);
+      owners.back() += participant.owns ? 1 : 0;
+      if (!participant.site.empty()) names.try_emplace(participant.site, k);
     }
   }
   const auto refuge = static_cast<std::size_t>(std::ranges::max_element(owners) - owners.begin());
-  std::vector<std::vector<Hand>> crews(plan.sites.size());
+  std::vector<std::vector<Participant>> crews(plan.sites.size());
   for (const PeerId peer : plan.participants) {
     const auto at = std::ranges::find_if(plan.sites, [&](const SitePlan& s) { return is_member(s, peer); });
-    const auto named = names.find(hands.at(peer).site);
+    const auto named = names.find(participants.at(peer).site);
     std::size_t place = named == names.end() ? refuge : named->second;
     if (at != plan.sites.end()) place = static_cast<std::size_t>(at - plan.sites.begin());
-    crews[owners[place] == 0 ? refuge : place].push_back(hands.at(peer));
+    crews[owners[place] == 0 ? refuge : place].push_back(participants.at(peer));
   }
   return crews;
 }
@@ -179,17 +180,18 @@ std::vector<Share> sealed_heirs(const std::vector<Share>& before, const std::vec
 /// where w is what crosses between sites for a whole part. Its time at the rate b = min(up, down) is that
 /// over b; in the least time for all, T = max(1 / b_min, (2 m - 2 + w) / sum b), the part of each is in
 /// proportion to T b - 1.
-std::vector<Share> shares_in_site(std::uint64_t segments, std::vector<Hand> crew, double crossing) {
+std::vector<Share> shares_in_site(std::uint64_t segments, std::vector<Participant> crew, double crossing) {
   std::vector<double> rates;
-  for (const Hand& hand : crew)
-    rates.push_back(std::min(hand.line.up_bytes_per_s, hand.line.down_bytes_per_s));
+  for (const Participant& participant : crew)
+    rates.push_back(std::min(participant.bandwidth.up_bytes_per_s, participant.bandwidth.down_bytes_per_s));
   const double least = *std::ranges::min_element(rates);
   const bool alike = least <= 0 || least == *std::ranges::max_element(rates);
   const auto equal = [&] {
-    for (Hand& hand : crew) hand.line = {};
+    for (Participant& participant : crew) participant.bandwidth = {};
     return weighted_shares(segments, crew);
   };
-  if (alike || std::ranges::any_of(crew, [](const Hand& hand) { return !hand.owns; })) return equal();
+  if (alike || std::ranges::any_of(crew, [](const Participant& participant) { return !participant.owns; }))
+    return equal();
   const double all = std::accumulate(rates.begin(), rates.end(), 0.0);
   const auto members = static_cast<double>(crew.size());
   const double seconds = std::max(1 / least, (2 * members - 2 + crossing) / all);
@@ -201,21 +203,21 @@ std::vector<Share> shares_in_site(std::uint64_t segments, std::vector<Hand> crew
 }
 
 /// Members are participants, each of them is somewhere, and where there are members there are owners.
-void settle(Plan& plan, std::uint64_t segments, const Hands& hands) {
-  std::vector<std::vector<Hand>> crews = crews_of(plan, hands);
+void settle(Plan& plan, std::uint64_t segments, const Participants& participants) {
+  std::vector<std::vector<Participant>> crews = crews_of(plan, participants);
   const auto sites = static_cast<double>(plan.sites.size());
   for (std::size_t k = 0; k < plan.sites.size(); ++k) {
     SitePlan& site = plan.sites[k];
     site.members.clear();
-    const bool somebody = std::ranges::any_of(crews[k], &Hand::owns);
-    for (Hand& hand : crews[k]) {
-      site.members.push_back(hand.peer);
-      hand.owns = hand.owns || !somebody;
+    const bool somebody = std::ranges::any_of(crews[k], &Participant::owns);
+    for (Participant& participant : crews[k]) {
+      site.members.push_back(participant.peer);
+      participant.owns = participant.owns || !somebody;
     }
     if (crews[k].empty()) {
       site.shares.clear();
     } else {
-      const double as_root = static_cast<double>(crews[k].size()) / static_cast<double>(hands.size());
+      const double as_root = static_cast<double>(crews[k].size()) / static_cast<double>(participants.size());
       const double crossing = 1 + as_root * (sites - 2);
       site.shares =
           site.shares.empty() ? shares_in_site(segments, crews[k], crossing) : reown(site.shares, crews[k]);
@@ -231,9 +233,9 @@ void group_contributions(Plan& plan) {
   }
 }
 
-void drop_who_is_gone(Plan& plan, const Hands& hands) {
+void drop_who_is_gone(Plan& plan, const Participants& participants) {
   for (SitePlan& site : plan.sites) {
-    std::erase_if(site.members, [&](PeerId peer) { return !hands.contains(peer); });
+    std::erase_if(site.members, [&](PeerId peer) { return !participants.contains(peer); });
   }
 }
 
@@ -241,21 +243,21 @@ std::uint64_t segments_of(const Plan& plan) { return plan.shares.back().first + 
 
 }  // namespace
 
-void divide_into_sites(Plan& plan, std::uint64_t segments, const std::vector<Hand>& hands) {
-  TW_CHECK(segments > 0 && std::ranges::any_of(hands, &Hand::owns));
-  std::vector<Hand> known = hands;
+void divide_into_sites(Plan& plan, std::uint64_t segments, const std::vector<Participant>& participants) {
+  TW_CHECK(segments > 0 && std::ranges::any_of(participants, &Participant::owns));
+  std::vector<Participant> known = participants;
   (void)fill_in_lines(known);
   plan.sites = by_name(known);
-  const Hands all = by_peer(known);
+  const Participants all = by_peer(known);
   settle(plan, segments, all);
   plan.shares = roots_of(plan.sites, segments, all);
   group_contributions(plan);
 }
 
-void divide_as_before(Plan& plan, const Plan& before, const std::vector<Hand>& hands) {
+void divide_as_before(Plan& plan, const Plan& before, const std::vector<Participant>& participants) {
   TW_CHECK(plan.draft.round == before.draft.round && !before.shares.empty());
   plan.sites = before.sites;
-  const Hands all = by_peer(hands);
+  const Participants all = by_peer(participants);
   drop_who_is_gone(plan, all);
   for (SitePlan& site : plan.sites) {
     for (Share& share : site.shares) share.sealed = false;
@@ -265,13 +267,13 @@ void divide_as_before(Plan& plan, const Plan& before, const std::vector<Hand>& h
   group_contributions(plan);
 }
 
-void mend_sites(Plan& plan, std::uint64_t segments, const std::vector<Hand>& hands) {
+void mend_sites(Plan& plan, std::uint64_t segments, const std::vector<Participant>& participants) {
   const bool sound =
       covers(plan.shares, segments) && std::ranges::all_of(plan.sites, [&](const SitePlan& site) {
         return site.shares.empty() || covers(site.shares, segments);
       });
   if (plan.sites.empty() || plan.participants.empty() || !sound) return;
-  Hands all = by_peer(hands);
+  Participants all = by_peer(participants);
   drop_who_is_gone(plan, all);
   for (const SitePlan& site : plan.sites) {
     const auto owns_still = [&](PeerId peer) { return owns(site, peer); };

@@ -13,15 +13,15 @@ namespace tw {
 /// carry where these seem to differ by much, and roots spread over all owners (where sites carry very unequal
 /// amounts, by these); and each contribution the group of its contributor's site. A peer at a site where
 /// nobody may own goes to the one with most owners. Hands are the participants; one of them owns.
-void divide_into_sites(Plan& plan, std::uint64_t segments, const std::vector<Hand>& hands);
+void divide_into_sites(Plan& plan, std::uint64_t segments, const std::vector<Participant>& participants);
 
 /// The same for a plan that follows another one of the round: sites, shares and roots stay but for those of
 /// peers that are gone or own no more; new participants go where others of their site are.
-void divide_as_before(Plan& plan, const Plan& before, const std::vector<Hand>& hands);
+void divide_as_before(Plan& plan, const Plan& before, const std::vector<Participant>& participants);
 
 /// Participants came or went, and the roots are given, which have what the sites that lost an owner had to
 /// add: in each site, owners that are gone have heirs, any member if it comes to that, who pass the mean on
 /// and take no contributions. A plan without sites stays as it is, and a malformed one.
-void mend_sites(Plan& plan, std::uint64_t segments, const std::vector<Hand>& hands);
+void mend_sites(Plan& plan, std::uint64_t segments, const std::vector<Participant>& participants);
 
 }  // namespace tw

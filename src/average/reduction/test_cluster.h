@@ -168,7 +168,7 @@ class Cluster {
   using GatherKey = std::tuple<PeerId, PeerId, std::uint64_t, std::uint64_t>;
   std::map<GatherKey, int> gathers;
   /// The same of the mean of a site.
-  std::map<GatherKey, int> partials;
+  std::map<GatherKey, int> site_sums;
   std::vector<std::string> refusals;
 
  private:
@@ -204,7 +204,7 @@ class Cluster {
       ++scatters[{from, to, scatter->slot, scatter->segment}];
     } else {
       const auto& gather = std::get<Gather>(*message);
-      ++(gather.of_site ? partials : gathers)[{from, to, gather.set, gather.segment}];
+      ++(gather.of_site ? site_sums : gathers)[{from, to, gather.set, gather.segment}];
     }
     if (peers_.at(to).alive) links_[{from, to}].push_back(std::move(*message));
   }

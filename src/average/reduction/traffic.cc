@@ -24,9 +24,9 @@ void each_overlap(const std::vector<Share>& a, const std::vector<Share>& b, auto
 
 }  // namespace
 
-PlanTraffic::PlanTraffic(const Plan& plan, const std::vector<Hand>& hands, double contribution)
-    : hands_(hands), sent_(hands.size() * hands.size()) {
-  for (std::size_t i = 0; i < hands.size(); ++i) places_[hands[i].peer] = i;
+PlanTraffic::PlanTraffic(const Plan& plan, const std::vector<Participant>& participants, double contribution)
+    : participants_(participants), sent_(participants.size() * participants.size()) {
+  for (std::size_t i = 0; i < participants.size(); ++i) places_[participants[i].peer] = i;
   if (plan.shares.empty()) return;
   const std::vector<SitePlan> sites = sites_of(plan);
   const double segments = static_cast<double>(plan.shares.back().first + plan.shares.back().count);
@@ -54,14 +54,14 @@ void PlanTraffic::add(PeerId from, PeerId to, double vectors) {
   if (from == to) return;
   const auto sender = places_.find(from), receiver = places_.find(to);
   if (sender == places_.end() || receiver == places_.end()) return;
-  sent_[sender->second * hands_.size() + receiver->second] += vectors;
+  sent_[sender->second * participants_.size() + receiver->second] += vectors;
 }
 
 double PlanTraffic::between_sites() const {
   double vectors = 0;
-  for (std::size_t i = 0; i < hands_.size(); ++i) {
-    for (std::size_t j = 0; j < hands_.size(); ++j) {
-      const bool apart = hands_[i].site.empty() || hands_[i].site != hands_[j].site;
+  for (std::size_t i = 0; i < participants_.size(); ++i) {
+    for (std::size_t j = 0; j < participants_.size(); ++j) {
+      const bool apart = participants_[i].site.empty() || participants_[i].site != participants_[j].site;
       if (apart) vectors += from_to(i, j);
     }
   }
@@ -69,16 +69,16 @@ double PlanTraffic::between_sites() const {
 }
 
 double PlanTraffic::seconds_per_byte() const {
-  std::vector<Hand> hands = hands_;
-  if (!fill_in_lines(hands)) return 0;
+  std::vector<Participant> participants = participants_;
+  if (!fill_in_lines(participants)) return 0;
   double seconds = 0;
-  for (std::size_t i = 0; i < hands.size(); ++i) {
+  for (std::size_t i = 0; i < participants.size(); ++i) {
     double out = 0, in = 0;
-    for (std::size_t j = 0; j < hands.size(); ++j) {
+    for (std::size_t j = 0; j < participants.size(); ++j) {
       out += from_to(i, j);
       in += from_to(j, i);
     }
-    const Line& line = hands[i].line;
+    const Bandwidth& line = participants[i].bandwidth;
     seconds = std::max({seconds, out / line.up_bytes_per_s, in / line.down_bytes_per_s});
     for (const PairRate& slow : line.slow) {
       const auto to = places_.find(slow.to);

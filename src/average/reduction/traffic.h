@@ -15,12 +15,12 @@ class PlanTraffic {
  public:
   /// Hands are the participants; each contribution of the plan is one vector of theirs, so many times as long
   /// on the wire as a mean. A plan without shares has none.
-  PlanTraffic(const Plan& plan, const std::vector<Hand>& hands, double contribution = 1);
+  PlanTraffic(const Plan& plan, const std::vector<Participant>& participants, double contribution = 1);
 
   /// By their places among the hands.
   double from_to(std::size_t i, std::size_t j) const {
-    TW_CHECK(i < hands_.size() && j < hands_.size());
-    return sent_[i * hands_.size() + j];
+    TW_CHECK(i < participants_.size() && j < participants_.size());
+    return sent_[i * participants_.size() + j];
   }
 
   /// Between hands of different sites.
@@ -33,7 +33,7 @@ class PlanTraffic {
  private:
   void add(PeerId from, PeerId to, double vectors);
 
-  std::vector<Hand> hands_;
+  std::vector<Participant> participants_;
   std::map<PeerId, std::size_t> places_;
   std::vector<double> sent_;
 };

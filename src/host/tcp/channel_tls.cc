@@ -15,6 +15,7 @@
 
 #include "host/identity/tls.h"
 #include "host/loop.h"
+#include "host/tcp/framing.h"
 #include "host/tcp/socket_error.h"
 #include "wire/limits.h"
 #include "wire/rejection.h"

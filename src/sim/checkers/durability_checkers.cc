@@ -182,11 +182,11 @@ void LogReplays::on_applied(const Sighting& s) {
   match(s.peer, {s.restored ? Phase::restore : Phase::apply, s.record.round, to_string(s.parameters)});
 }
 
-void LogReplays::match(PeerId peer, const Line& seen) {
-  const auto line = [](const Line& l) {
+void LogReplays::match(PeerId peer, const Bandwidth& seen) {
+  const auto line = [](const Bandwidth& l) {
     return fmt::format("{} of round {}, {}", name_of(l.phase), l.round, l.digest);
   };
-  std::deque<Line>& unseen = logs_[peer].unseen;
+  std::deque<Bandwidth>& unseen = logs_[peer].unseen;
   if (unseen.empty() || unseen.front() != seen) {
     violated(fmt::format("the log of peer {} says: {}; it was: {}", peer.value,
                          unseen.empty() ? "nothing" : line(unseen.front()), line(seen)));

@@ -90,21 +90,21 @@ class LogReplays final : public Checker {
   void on_end(std::span<const Survivor> survivors) override;
 
  private:
-  struct Line {
+  struct Bandwidth {
     Phase phase{};
     Round round = 0;
     std::string digest;
 
-    bool operator==(const Line&) const = default;
+    bool operator==(const Bandwidth&) const = default;
   };
 
   struct Log {
-    std::deque<Line> unseen;  ///< written, not seen to happen yet
+    std::deque<Bandwidth> unseen;  ///< written, not seen to happen yet
     Round head = 0;
     bool catching_up = false;  ///< it takes state and means, and shows the head of before
   };
 
-  void match(PeerId peer, const Line& seen);
+  void match(PeerId peer, const Bandwidth& seen);
 
   std::map<PeerId, Log> logs_;
 };

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "average/bandwidth/bound.h"
-#include "sim/scenarios/test_bandwidth.h"
+#include "sim/scenarios/test_world.h"
 #include "sim/world/world.h"
 
 /// How long averaging takes on lines of known capacity, and what is made of lines that change and of peers
@@ -66,7 +66,7 @@ class Averaging {
     const auto set = [this, places](double part) {
       return [this, places, part](World& world) {
         for (const std::size_t place : places) {
-          const Line& line = lines_[place].line;
+          const Bandwidth& line = lines_[place].bandwidth;
           world.set_line(peers_[place], {part * line.up_bytes_per_s, part * line.down_bytes_per_s});
         }
       };
@@ -134,7 +134,7 @@ class Averaging {
 
   World world_;
   std::vector<PeerId> peers_;
-  std::vector<Hand> lines_;
+  std::vector<Participant> lines_;
   std::vector<Planned> calls_;
   std::map<Round, Instant> called_at_, committed_at_;
   std::set<PeerId> lost_, forgotten_;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/test_world.h"
+#include "sim/scenarios/test_world.h"
 
 /// A peer comes back into a round that nobody else lives to decide.
 namespace tw {

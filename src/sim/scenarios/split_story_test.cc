@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "sim/test_world.h"
+#include "sim/scenarios/test_world.h"
 
 /// A peer is cut off, goes on alone, faster than the others together, and comes back on a thin line.
 namespace tw {

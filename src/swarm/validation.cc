@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "swarm/soundness.h"
+#include "swarm/validation.h"
 
 #include <algorithm>
 
@@ -47,7 +47,7 @@ bool is_sound(const Progress& progress, const LeaseBook::Options& lease) {
   const auto too_many = [&](const RangeSet& set) { return set.ranges().size() > lease.microbatches(); };
   const auto is_rate = [](double rate) { return rate >= 0 && rate <= kMostBytesPerS; };
   if (progress.ballot > kHighestBallot) return false;
-  const Line& line = progress.line;
+  const Bandwidth& line = progress.bandwidth;
   const bool line_is_sound = is_rate(line.up_bytes_per_s) && is_rate(line.down_bytes_per_s) &&
                              line.slow.size() <= kMostSlowPairs &&
                              std::ranges::all_of(line.slow, is_rate, &PairRate::bytes_per_s);

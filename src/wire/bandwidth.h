@@ -18,7 +18,7 @@ struct PairRate {
 };
 
 /// What a peer's line carries, as far as transfers have shown it. 0: not known.
-struct Line {
+struct Bandwidth {
   double up_bytes_per_s = 0;
   double down_bytes_per_s = 0;
   std::vector<PairRate> slow;  ///< to these peers it carries less than the lines of both could
@@ -29,7 +29,7 @@ struct Line {
     field(self.up_bytes_per_s, self.down_bytes_per_s, self.slow);
   }
 
-  bool operator==(const Line&) const = default;
+  bool operator==(const Bandwidth&) const = default;
 };
 
 }  // namespace tw

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "average/bandwidth/line_meter.h"
+#include "average/bandwidth/bandwidth_meter.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/check.h"
-#include "swarm/soundness.h"
+#include "swarm/validation.h"
 
 namespace tw {
 namespace {
@@ -54,7 +54,7 @@ Instant start_of(std::int64_t bin) { return Instant{} + bin * kBin; }
 
 // ---- one side
 
-void LineSide::carried(Instant from, Instant to, std::uint64_t bytes) {
+void BandwidthSide::carried(Instant from, Instant to, std::uint64_t bytes) {
   if (to <= from) return;
   from = std::max(from, start_of(bin_of(to) - kBins + kSustained));  // of longer ones the rest is forgotten
   carried_ += static_cast<double>(bytes);
@@ -67,24 +67,24 @@ void LineSide::carried(Instant from, Instant to, std::uint64_t bytes) {
   }
 }
 
-void LineSide::raise(Instant from, Instant to) {
+void BandwidthSide::raise(Instant from, Instant to) {
   from = std::max(from, start_of(bin_of(to) - kBins + kSustained));
   for (std::int64_t number = bin_of(from); number <= bin_of(to); ++number) {
     show(rate_before(number + 1, kSustained));
   }
 }
 
-void LineSide::correct(Instant at) {
+void BandwidthSide::correct(Instant at) {
   if (capacity_ > 0) show(rate_before(bin_of(at), kLong));
 }
 
-void LineSide::show(double rate) {
+void BandwidthSide::show(double rate) {
   if (rate > kMuchMore * capacity_) failures_ = wait_ = 0;
   capacity_ = std::max(capacity_, rate);
   shown_ = std::max(shown_, rate);
 }
 
-double LineSide::rate_before(std::int64_t bin, std::int64_t bins) const {
+double BandwidthSide::rate_before(std::int64_t bin, std::int64_t bins) const {
   double bytes = 0;
   for (std::int64_t number = bin - bins; number < bin; ++number) {
     const Bin& one = bins_[static_cast<std::size_t>(number % kBins)];
@@ -93,15 +93,17 @@ double LineSide::rate_before(std::int64_t bin, std::int64_t bins) const {
   return bytes / to_seconds(bins * kBin);
 }
 
-bool LineSide::is_full(Instant at) const { return rate_before(bin_of(at), kSustained) >= kFull * capacity_; }
+bool BandwidthSide::is_full(Instant at) const {
+  return rate_before(bin_of(at), kSustained) >= kFull * capacity_;
+}
 
-void LineSide::lower(Instant at) {
+void BandwidthSide::lower(Instant at) {
   const double rate = rate_before(bin_of(at), kSustained);
   if (rate < kFull * capacity_) fate_ = Fate::lowered;
   capacity_ += kStep * std::min(0.0, rate - capacity_);
 }
 
-void LineSide::end_round() {
+void BandwidthSide::end_round() {
   const bool used = std::exchange(carried_, 0) > kUsed_s * capacity_;
   const Fate fate = std::exchange(fate_, Fate::unpressed);
   if (!used) return;
@@ -117,26 +119,26 @@ void LineSide::end_round() {
 
 // ---- pairs
 
-void LineMeter::Flow::add(Instant now, Window window) {
+void BandwidthMeter::Flow::add(Instant now, Window window) {
   windows[next++ % windows.size()] = window;
   at = now;
 }
 
-double LineMeter::Flow::rate() const {
+double BandwidthMeter::Flow::rate() const {
   std::uint64_t bytes = 0;
   for (const Window& window : windows) bytes += window.bytes;
   return took() == Duration{} ? 0 : static_cast<double>(bytes) / to_seconds(took());
 }
 
-Duration LineMeter::Flow::took() const {
+Duration BandwidthMeter::Flow::took() const {
   Duration all{};
   for (const Window& window : windows) all += window.took;
   return all;
 }
 
-bool LineMeter::Out::is_as_usual() const { return limit > 0 && flow.rate() >= kAsUsual * limit; }
+bool BandwidthMeter::Out::is_as_usual() const { return limit > 0 && flow.rate() >= kAsUsual * limit; }
 
-void LineMeter::handed(Instant now, PeerId to) {
+void BandwidthMeter::handed(Instant now, PeerId to) {
   Out& out = out_[to];
   TW_CHECK(now >= out.handed_at);
   if (out.flowing_since == kNever) out.flowing_since = now;
@@ -145,7 +147,7 @@ void LineMeter::handed(Instant now, PeerId to) {
 }
 
 template <class Way>
-bool LineMeter::is_outpaced(Instant now, PeerId peer, const std::map<PeerId, Way>& ways, double times) {
+bool BandwidthMeter::is_outpaced(Instant now, PeerId peer, const std::map<PeerId, Way>& ways, double times) {
   const double rate = ways.at(peer).flow.rate();
   return std::any_of(ways.begin(), ways.end(), [&](const auto& entry) {
     const Flow& flow = entry.second.flow;
@@ -154,19 +156,21 @@ bool LineMeter::is_outpaced(Instant now, PeerId peer, const std::map<PeerId, Way
 }
 
 template <class Way>
-bool LineMeter::fills(Instant now, PeerId peer, const LineSide& side, const std::map<PeerId, Way>& ways) {
+bool BandwidthMeter::fills(Instant now, PeerId peer, const BandwidthSide& side,
+                           const std::map<PeerId, Way>& ways) {
   return side.is_full(now - kSettled) && !is_outpaced(now, peer, ways, kUnfair);
 }
 
-void LineMeter::on_tally(Instant now, PeerId from, const Tally& tally, Duration round_trip) {
-  const Duration took{static_cast<std::int64_t>(std::min(tally.over_ns, kMostNanos))};
+void BandwidthMeter::on_bandwidth_report(Instant now, PeerId from, const BandwidthReport& bandwidth_report,
+                                         Duration round_trip) {
+  const Duration took{static_cast<std::int64_t>(std::min(bandwidth_report.over_ns, kMostNanos))};
   In& in = in_[from];
-  in.told = tally;
+  in.told = bandwidth_report;
   in.told_at = now;
   if (took < kWindow) return;  // only what is not true is so short
   Out& out = out_[from];
-  out.flow.add(now, {tally.bytes, took});
-  up_.carried(now - took, now, tally.bytes);
+  out.flow.add(now, {bandwidth_report.bytes, took});
+  up_.carried(now - took, now, bandwidth_report.bytes);
   up_.correct(now);
   const double rate = out.flow.rate();
   const bool faster = out.limit > 0 && rate > kNoNoise * out.limit;
@@ -174,11 +178,11 @@ void LineMeter::on_tally(Instant now, PeerId from, const Tally& tally, Duration 
   const bool had_more =
       out.flowing_since != kNever && now - out.flowing_since >= out.flow.took() + round_trip + kSettled;
   if (had_more) {
-    up_.had_more(tally.down_full);
+    up_.had_more(bandwidth_report.down_full);
     up_.raise(std::max(out.flowing_since, out.raised_at - kSettled), now);
     out.raised_at = now;
   }
-  if (tally.down_full || fills(now, from, up_, out_)) {
+  if (bandwidth_report.down_full || fills(now, from, up_, out_)) {
     out.limit = 0;  // it is not the pair that holds it back
   } else if (had_more && !out.is_as_usual()) {
     if (!is_outpaced(now, from, out_, kMuchFaster)) return up_.lower(now - kSettled);
@@ -186,7 +190,7 @@ void LineMeter::on_tally(Instant now, PeerId from, const Tally& tally, Duration 
   }
 }
 
-std::optional<Tally> LineMeter::arrived(Instant now, PeerId from, std::uint64_t bytes) {
+std::optional<BandwidthReport> BandwidthMeter::arrived(Instant now, PeerId from, std::uint64_t bytes) {
   In& in = in_[from];
   TW_CHECK(now >= in.came_at);
   const Duration gap = now - std::exchange(in.came_at, now);
@@ -209,40 +213,40 @@ std::optional<Tally> LineMeter::arrived(Instant now, PeerId from, std::uint64_t 
   }
   in.began_at = now;
   if (is_held_back(now, from) && is_anybody_else_held_back(now, from)) down_.lower(now - kSettled);
-  Tally tally{std::exchange(in.bytes, 0), static_cast<std::uint64_t>(took.count())};
+  BandwidthReport bandwidth_report{std::exchange(in.bytes, 0), static_cast<std::uint64_t>(took.count())};
   const auto out = out_.find(from);
-  tally.more =
+  bandwidth_report.more =
       out != out_.end() && out->second.flowing_since != kNever && now - out->second.flowing_since >= kStale;
-  tally.up_full = out != out_.end() && fills(now, from, up_, out_);
-  tally.down_full = fills(now, from, down_, in_);
-  return tally;
+  bandwidth_report.up_full = out != out_.end() && fills(now, from, up_, out_);
+  bandwidth_report.down_full = fills(now, from, down_, in_);
+  return bandwidth_report;
 }
 
 // Its sender has more, and neither its own line nor this one explains why it does not come.
-bool LineMeter::is_held_back(Instant now, PeerId from) const {
+bool BandwidthMeter::is_held_back(Instant now, PeerId from) const {
   const In& in = in_.at(from);
   return in.told && now - in.told_at < kStale && in.told->more && !in.told->up_full &&
          !fills(now, from, down_, in_) && !is_outpaced(now, from, in_, kMuchFaster);
 }
 
-bool LineMeter::is_anybody_else_held_back(Instant now, PeerId from) const {
+bool BandwidthMeter::is_anybody_else_held_back(Instant now, PeerId from) const {
   return std::ranges::any_of(in_, [&](const auto& entry) {
     return entry.first != from && now - entry.second.flow.at < kStale && is_held_back(now, entry.first);
   });
 }
 
-void LineMeter::end_round() {
+void BandwidthMeter::end_round() {
   up_.end_round();
   down_.end_round();
 }
 
-void LineMeter::on_close(PeerId peer) {
+void BandwidthMeter::on_close(PeerId peer) {
   out_.erase(peer);
   in_.erase(peer);
 }
 
-Line LineMeter::line() const {
-  Line line{std::min(up_.capacity(), kMostBytesPerS), std::min(down_.capacity(), kMostBytesPerS), {}};
+Bandwidth BandwidthMeter::bandwidth() const {
+  Bandwidth line{std::min(up_.capacity(), kMostBytesPerS), std::min(down_.capacity(), kMostBytesPerS), {}};
   for (const auto& [peer, out] : out_) {
     if (out.limit > 0 && out.limit < kAsFast * up_.capacity()) line.slow.push_back({peer, out.limit});
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "swarm/cadence.h"
+#include "swarm/heartbeat_schedule.h"
 
 #include <algorithm>
 #include <iterator>
@@ -7,27 +7,27 @@
 
 namespace tw {
 
-void Cadence::open(PeerId peer) {
+void HeartbeatSchedule::open(PeerId peer) {
   links_.insert(peer);
   rota_.clear();
 }
 
-void Cadence::close(PeerId peer) {
+void HeartbeatSchedule::close(PeerId peer) {
   links_.erase(peer);
   rota_.clear();
 }
 
-std::uint64_t Cadence::period() const {
+std::uint64_t HeartbeatSchedule::period() const {
   if (links_.size() <= kFewLinks || front_.contains(self_)) return 1;
   return std::min<std::uint64_t>(kLongestRota, (links_.size() + kEachTick - 1) / kEachTick);
 }
 
-void Cadence::make_rota() {
+void HeartbeatSchedule::make_rota() {
   rota_.assign(period(), {});
   for (PeerId peer : links_) rota_[(peer.value + self_.value) % rota_.size()].push_back(peer);
 }
 
-std::vector<PeerId> Cadence::tick(std::set<PeerId> front) {
+std::vector<PeerId> HeartbeatSchedule::tick(std::set<PeerId> front) {
   ++tick_;
   std::set<PeerId> also = std::exchange(front_, std::move(front));  // they were told each time so far
   if (also != front_) rota_.clear();
@@ -44,7 +44,7 @@ std::vector<PeerId> Cadence::tick(std::set<PeerId> front) {
   return told;
 }
 
-Duration Cadence::interval(PeerId peer) const {
+Duration HeartbeatSchedule::interval(PeerId peer) const {
   return front_.contains(peer) ? kTick : static_cast<std::int64_t>(period()) * kTick;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "average/bandwidth/line_meter.h"
+#include "average/bandwidth/bandwidth_meter.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ constexpr std::uint64_t kMessage = 20'000;
 constexpr PeerId kHere{1}, kThere{2};
 
 /// Peers with a meter each, whose lines and pairs are filled evenly (max-min fair) by whoever has something
-/// to send, a moment at a time. Tallies come at once.
+/// to send, a moment at a time. Bandwidth reports come at once.
 class Bed {
  public:
   explicit Bed(const std::vector<double>& rates) {
@@ -37,9 +37,9 @@ class Bed {
     for (const Instant end = now + duration; now < end;) moment();
   }
 
-  double up(std::size_t peer) const { return meters[peer].line().up_bytes_per_s; }
+  double up(std::size_t peer) const { return meters[peer].bandwidth().up_bytes_per_s; }
 
-  double down(std::size_t peer) const { return meters[peer].line().down_bytes_per_s; }
+  double down(std::size_t peer) const { return meters[peer].bandwidth().down_bytes_per_s; }
 
   struct Ends {
     double up, down;
@@ -48,9 +48,9 @@ class Bed {
   std::vector<Ends> lines;
   std::map<std::pair<int, int>, double> pairs;  ///< slower ones
   std::map<std::pair<int, int>, double> left;
-  std::vector<LineMeter> meters;
+  std::vector<BandwidthMeter> meters;
   Instant now = Instant{} + 1h;
-  int tallies = 0;
+  int bandwidth_reports = 0;
 
  private:
   // All rates grow alike until a line or pair that they cross is full.
@@ -93,15 +93,15 @@ class Bed {
       left[pair] -= bytes;
       under_way_[pair] += bytes;
       const auto [from, to] = pair;
-      LineMeter& sender = meters[static_cast<std::size_t>(from)];
+      BandwidthMeter& sender = meters[static_cast<std::size_t>(from)];
       const PeerId sender_id{static_cast<std::uint64_t>(from)}, receiver_id{static_cast<std::uint64_t>(to)};
       while (under_way_[pair] >= kMessage) {
         under_way_[pair] -= kMessage;
         sender.handed(now, receiver_id);
-        const auto tally = meters[static_cast<std::size_t>(to)].arrived(now, sender_id, kMessage);
-        if (!tally) continue;
-        ++tallies;
-        sender.on_tally(now, receiver_id, *tally, 0ms);
+        const auto bandwidth_report = meters[static_cast<std::size_t>(to)].arrived(now, sender_id, kMessage);
+        if (!bandwidth_report) continue;
+        ++bandwidth_reports;
+        sender.on_bandwidth_report(now, receiver_id, *bandwidth_report, 0ms);
       }
       if (left[pair] <= 0) sender.ran_dry(receiver_id);
     }
@@ -120,21 +120,23 @@ std::vector<std::pair<int, int>> all_pairs(int peers) {
   return pairs;
 }
 
-TEST(LineMeter, knows_lines_that_were_full) {
+TEST(BandwidthMeter, knows_lines_that_were_full) {
   Bed bed({20e6, 20e6, 20e6, 20e6});
   bed.load(all_pairs(4), 10e6);
   bed.run_for(1s);
   for (std::size_t peer = 0; peer < 4; ++peer) {
     EXPECT_NEAR(bed.up(peer), 20e6, 2e6);
     EXPECT_NEAR(bed.down(peer), 20e6, 2e6);
-    EXPECT_TRUE(bed.meters[peer].line().slow.empty());
+    EXPECT_TRUE(bed.meters[peer].bandwidth().slow.empty());
   }
-  EXPECT_LE(bed.tallies, 12 * 10) << "at most ten a second for each pair";
+  EXPECT_LE(bed.bandwidth_reports, 12 * 10) << "at most ten a second for each pair";
 }
 
-TEST(LineMeter, knows_nothing_before_anything_was_sent) { EXPECT_EQ(LineMeter().line(), Line{}); }
+TEST(BandwidthMeter, knows_nothing_before_anything_was_sent) {
+  EXPECT_EQ(BandwidthMeter().bandwidth(), Bandwidth{});
+}
 
-TEST(LineMeter, is_not_misled_by_pauses_or_by_little_to_do) {
+TEST(BandwidthMeter, is_not_misled_by_pauses_or_by_little_to_do) {
   Bed bed({20e6, 20e6});
   bed.load(all_pairs(2), 20e6);
   bed.run_for(3s);
@@ -146,7 +148,7 @@ TEST(LineMeter, is_not_misled_by_pauses_or_by_little_to_do) {
   EXPECT_NEAR(bed.down(1), 20e6, 2e6);
 }
 
-TEST(LineMeter, knows_no_line_that_never_had_all_it_could_carry) {
+TEST(BandwidthMeter, knows_no_line_that_never_had_all_it_could_carry) {
   Bed bed({20e6, 20e6});
   for (int i = 0; i < 100; ++i) {
     bed.load(all_pairs(2), 1e5);
@@ -156,20 +158,20 @@ TEST(LineMeter, knows_no_line_that_never_had_all_it_could_carry) {
   EXPECT_EQ(bed.down(1), 0);
 }
 
-TEST(LineMeter, does_not_take_what_is_read_at_once_after_a_pause_for_a_rate) {
-  LineMeter meter;
+TEST(BandwidthMeter, does_not_take_what_is_read_at_once_after_a_pause_for_a_rate) {
+  BandwidthMeter meter;
   Instant now = Instant{} + 1h;
   for (int i = 0; i < 200; ++i) {
-    meter.on_tally(now, PeerId{1}, {.more = true},
-                   0ms);  // 2 MB/s, but this process stands still for 200 ms of each second
+    meter.on_bandwidth_report(now, PeerId{1}, {.more = true},
+                              0ms);  // 2 MB/s, but this process stands still for 200 ms of each second
     now += 10ms;
     if (i % 100 >= 80) continue;
     for (int k = 0; k < (i % 100 == 0 && i > 0 ? 21 : 1); ++k) meter.arrived(now, PeerId{1}, kMessage);
   }
-  EXPECT_NEAR(meter.line().down_bytes_per_s, 2.2e6, 0.4e6);
+  EXPECT_NEAR(meter.bandwidth().down_bytes_per_s, 2.2e6, 0.4e6);
 }
 
-TEST(LineMeter, leaves_a_fast_line_as_it_was_while_slow_receivers_hold_it_back) {
+TEST(BandwidthMeter, leaves_a_fast_line_as_it_was_while_slow_receivers_hold_it_back) {
   Bed bed({40e6, 40e6, 4e6, 4e6});
   bed.load(all_pairs(4), 4e6);
   bed.load({{0, 1}, {1, 0}}, 40e6);
@@ -182,7 +184,7 @@ TEST(LineMeter, leaves_a_fast_line_as_it_was_while_slow_receivers_hold_it_back) 
   EXPECT_NEAR(bed.down(2), 4e6, 0.4e6);
 }
 
-TEST(LineMeter, notices_within_two_seconds_that_a_line_became_slow_and_blames_no_other) {
+TEST(BandwidthMeter, notices_within_two_seconds_that_a_line_became_slow_and_blames_no_other) {
   for (const bool outward : {true, false}) {
     Bed bed({20e6, 20e6, 20e6, 20e6});
     bed.load(all_pairs(4), 200e6);
@@ -198,7 +200,7 @@ TEST(LineMeter, notices_within_two_seconds_that_a_line_became_slow_and_blames_no
   }
 }
 
-TEST(LineMeter, notices_that_a_line_became_faster) {
+TEST(BandwidthMeter, notices_that_a_line_became_faster) {
   Bed bed({20e6, 20e6, 20e6});
   bed.load(all_pairs(3), 200e6);
   bed.run_for(2s);
@@ -207,7 +209,7 @@ TEST(LineMeter, notices_that_a_line_became_faster) {
   EXPECT_NEAR(bed.up(0), 30e6, 3e6);
 }
 
-TEST(LineMeter, takes_a_line_that_nothing_presses_for_what_it_was_before_it_became_slow) {
+TEST(BandwidthMeter, takes_a_line_that_nothing_presses_for_what_it_was_before_it_became_slow) {
   Bed bed({20e6, 20e6, 20e6, 20e6});
   bed.load(all_pairs(4), 400e6);
   bed.run_for(2s);
@@ -222,7 +224,7 @@ TEST(LineMeter, takes_a_line_that_nothing_presses_for_what_it_was_before_it_beca
       bed.load({{0, 1}}, 2e4);  // a tenth of what the line could
       bed.run_for(kMoment);
     }
-    for (LineMeter& meter : bed.meters) meter.end_round();
+    for (BandwidthMeter& meter : bed.meters) meter.end_round();
     known.push_back(bed.down(1));
   }
   EXPECT_NEAR(known[1], known[0], 0.1e6) << "after a failure it is left alone for a round";
@@ -232,33 +234,33 @@ TEST(LineMeter, takes_a_line_that_nothing_presses_for_what_it_was_before_it_beca
   EXPECT_LE(known[7], 20.5e6) << "no more than it ever carried";
 }
 
-TEST(LineMeter, does_not_try_a_line_again_as_long_as_it_is_pressed) {
+TEST(BandwidthMeter, does_not_try_a_line_again_as_long_as_it_is_pressed) {
   Bed bed({20e6, 20e6, 20e6, 20e6});
   bed.load(all_pairs(4), 400e6);
   bed.run_for(2s);
   bed.lines[1] = {2e6, 2e6};
   for (int round = 0; round < 10; ++round) {
     bed.run_for(2s);
-    for (LineMeter& meter : bed.meters) meter.end_round();
+    for (BandwidthMeter& meter : bed.meters) meter.end_round();
     EXPECT_LE(bed.up(1), 3.4e6) << round;
     EXPECT_LE(bed.down(1), 3.4e6) << round;
   }
 }
 
-TEST(LineMeter, tells_a_slow_pair_from_a_slow_line) {
+TEST(BandwidthMeter, tells_a_slow_pair_from_a_slow_line) {
   Bed bed({20e6, 20e6, 20e6, 20e6});
   bed.pairs[{0, 1}] = 1e6;
   bed.load(all_pairs(4), 10e6);
   bed.run_for(8s);
-  ASSERT_EQ(bed.meters[0].line().slow.size(), 1U);
-  EXPECT_EQ(bed.meters[0].line().slow[0].to, PeerId{1});
-  EXPECT_NEAR(bed.meters[0].line().slow[0].bytes_per_s, 1e6, 0.2e6);
+  ASSERT_EQ(bed.meters[0].bandwidth().slow.size(), 1U);
+  EXPECT_EQ(bed.meters[0].bandwidth().slow[0].to, PeerId{1});
+  EXPECT_NEAR(bed.meters[0].bandwidth().slow[0].bytes_per_s, 1e6, 0.2e6);
   EXPECT_GE(bed.up(0), 13e6) << "1 + 6.7 + 6.7 had been there";
   EXPECT_GE(bed.down(1), 13e6);
-  for (const std::size_t other : {1U, 2U, 3U}) EXPECT_TRUE(bed.meters[other].line().slow.empty());
+  for (const std::size_t other : {1U, 2U, 3U}) EXPECT_TRUE(bed.meters[other].bandwidth().slow.empty());
 }
 
-TEST(LineMeter, forgives_a_pair_that_is_slow_no_more) {
+TEST(BandwidthMeter, forgives_a_pair_that_is_slow_no_more) {
   Bed bed({20e6, 20e6, 20e6});
   bed.pairs[{0, 1}] = 1e6;
   bed.load(all_pairs(3), 60e6);
@@ -266,34 +268,34 @@ TEST(LineMeter, forgives_a_pair_that_is_slow_no_more) {
   bed.pairs.clear();
   bed.load({{0, 1}}, 60e6);
   bed.run_for(2s);
-  EXPECT_TRUE(bed.meters[0].line().slow.empty());
+  EXPECT_TRUE(bed.meters[0].bandwidth().slow.empty());
 }
 
-TEST(LineMeter, takes_no_rate_from_tallies_that_cannot_be_true) {
-  LineMeter meter;
-  meter.on_tally(Instant{} + 1h, PeerId{1}, {UINT64_MAX, 1}, 0ms);
-  EXPECT_EQ(meter.line().up_bytes_per_s, 0);
-  meter.on_tally(Instant{} + 1h, PeerId{1}, {UINT64_MAX, UINT64_MAX}, 0ms);
-  EXPECT_LE(meter.line().up_bytes_per_s, 1e12);
+TEST(BandwidthMeter, takes_no_rate_from_reports_that_cannot_be_true) {
+  BandwidthMeter meter;
+  meter.on_bandwidth_report(Instant{} + 1h, PeerId{1}, {UINT64_MAX, 1}, 0ms);
+  EXPECT_EQ(meter.bandwidth().up_bytes_per_s, 0);
+  meter.on_bandwidth_report(Instant{} + 1h, PeerId{1}, {UINT64_MAX, UINT64_MAX}, 0ms);
+  EXPECT_LE(meter.bandwidth().up_bytes_per_s, 1e12);
 }
 
 // Streams over long ways start slowly, and then hold all that a peer has to send.
-TEST(LineMeter, corrects_what_it_knows_by_transfers_that_were_handed_over_at_once) {
-  LineMeter sender, receiver;
+TEST(BandwidthMeter, corrects_what_it_knows_by_transfers_that_were_handed_over_at_once) {
+  BandwidthMeter sender, receiver;
   Instant now = Instant{} + 1h;
   const auto carry = [&](int messages, Duration each) {
     for (int i = 0; i < messages; ++i) {
       now += each;
-      if (const auto tally = receiver.arrived(now, kHere, kMessage))
-        sender.on_tally(now, kThere, *tally, 0ms);
+      if (const auto bandwidth_report = receiver.arrived(now, kHere, kMessage))
+        sender.on_bandwidth_report(now, kThere, *bandwidth_report, 0ms);
     }
   };
   sender.handed(now, kThere);
   carry(100, 10ms);
-  ASSERT_NEAR(sender.line().up_bytes_per_s, 2e6, 0.2e6);
+  ASSERT_NEAR(sender.bandwidth().up_bytes_per_s, 2e6, 0.2e6);
   sender.ran_dry(kThere);
   carry(500, 4ms);
-  EXPECT_NEAR(sender.line().up_bytes_per_s, 5e6, 0.5e6);
+  EXPECT_NEAR(sender.bandwidth().up_bytes_per_s, 5e6, 0.5e6);
 }
 
 }  // namespace

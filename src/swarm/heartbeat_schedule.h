@@ -13,14 +13,14 @@ namespace tw {
 /// When which peer is told that this one lives. Every tick (250 ms) where there are at most 32 links, and on
 /// all links of those in front (the leader and its heir). Else each link has its place in a rota of as many
 /// ticks as it takes to tell no more than 8 peers in each of them.
-class Cadence {
+class HeartbeatSchedule {
  public:
   static constexpr Duration kTick = std::chrono::milliseconds(250);
   static constexpr std::size_t kFewLinks = 32;
   static constexpr std::size_t kEachTick = 8;
   static constexpr std::uint64_t kLongestRota = 128;  // 32 s; beyond 1,024 links more are told in each tick
 
-  explicit Cadence(PeerId self) : self_(self) {}
+  explicit HeartbeatSchedule(PeerId self) : self_(self) {}
 
   void open(PeerId peer);
   void close(PeerId peer);

@@ -8,13 +8,13 @@
 #include <optional>
 
 #include "base/time.h"
-#include "wire/line.h"
+#include "wire/bandwidth.h"
 #include "wire/messages.h"
 
 namespace tw {
 
 /// What one direction of a line was seen to carry, over all peers.
-class LineSide {
+class BandwidthSide {
  public:
   /// So many bytes crossed it evenly over this time.
   void carried(Instant from, Instant to, std::uint64_t bytes);
@@ -68,7 +68,7 @@ class LineSide {
 };
 
 /// Learns what this peer's line carries from the bulk messages that it sends and gets anyway. Receivers tell
-/// senders what came (Tally), so both ends know the rate of each pair.
+/// senders what came (BandwidthReport), so both ends know the rate of each pair.
 ///
 /// A capacity is the highest rate that was kept up for 0.3 s while some sender had more all the while: long
 /// enough to even out what a process reads at once after a pause, short enough for rounds of a second.
@@ -81,7 +81,7 @@ class LineSide {
 /// line.
 ///
 /// A step machine.
-class LineMeter {
+class BandwidthMeter {
  public:
   static constexpr Duration kWindow = std::chrono::milliseconds(100);
 
@@ -91,17 +91,18 @@ class LineMeter {
   /// Nothing is left to be sent to it at present.
   void ran_dry(PeerId to) { out_[to].flowing_since = kNever; }
 
-  void on_tally(Instant now, PeerId from, const Tally& tally, Duration round_trip);
+  void on_bandwidth_report(Instant now, PeerId from, const BandwidthReport& bandwidth_report,
+                           Duration round_trip);
 
   /// A bulk message of so many bytes came; what its sender is to be told, at most once in kWindow.
-  std::optional<Tally> arrived(Instant now, PeerId from, std::uint64_t bytes);
+  std::optional<BandwidthReport> arrived(Instant now, PeerId from, std::uint64_t bytes);
 
   void on_close(PeerId peer);
 
   /// A round is decided.
   void end_round();
 
-  Line line() const;
+  Bandwidth bandwidth() const;
 
  private:
   struct Window {
@@ -137,18 +138,18 @@ class LineMeter {
     Instant came_at{};
     Duration usual_gap{};
     std::uint64_t bytes = 0;
-    std::optional<Tally> told;  ///< by the sender, of this peer's own messages to it
+    std::optional<BandwidthReport> told;  ///< by the sender, of this peer's own messages to it
     Instant told_at{};
   };
 
   template <class Way>
   static bool is_outpaced(Instant now, PeerId peer, const std::map<PeerId, Way>& ways, double times);
   template <class Way>
-  static bool fills(Instant now, PeerId peer, const LineSide& side, const std::map<PeerId, Way>& ways);
+  static bool fills(Instant now, PeerId peer, const BandwidthSide& side, const std::map<PeerId, Way>& ways);
   bool is_held_back(Instant now, PeerId from) const;
   bool is_anybody_else_held_back(Instant now, PeerId from) const;
 
-  LineSide up_, down_;
+  BandwidthSide up_, down_;
   std::map<PeerId, Out> out_;
   std::map<PeerId, In> in_;
 };
