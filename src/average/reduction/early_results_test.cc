@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "average/reduction/early_results.h"
+
+#include <gtest/gtest.h>
+
+namespace tw {
+namespace {
+
+constexpr PeerId kKnown{1}, kStranger{2};
+
+Gather result(std::uint64_t set, std::uint64_t segment, bool of_site) {
+  Gather gather{.round = 1, .ballot = 1, .version = 1, .set = set, .segment = segment};
+  gather.payload = Blob(std::vector<std::byte>(4));
+  gather.of_site = of_site;
+  return gather;
+}
+
+Plan plan_with(PeerId participant) {
+  Plan plan;
+  plan.participants = {participant};
+  return plan;
+}
+
+TEST(EarlyResults, count_once_a_plan_names_their_sender) {
+  EarlyResults early(3);
+  EXPECT_TRUE(early.put(kKnown, result(7, 1, false)));
+  EXPECT_TRUE(early.put(kKnown, result(8, 2, true)));
+  EXPECT_FALSE(early.put(kKnown, result(8, 2, true))) << "sent twice";
+  EXPECT_TRUE(early.means_of(7).empty());
+  EXPECT_TRUE(early.site_sum(8, 2).empty());
+  early.know(plan_with(kKnown));
+  ASSERT_EQ(early.means_of(7).size(), 1U);
+  EXPECT_EQ(early.means_of(7)[0].from, kKnown);
+  EXPECT_EQ(early.means_of(7)[0].segments[1].size(), 4U);
+  EXPECT_TRUE(early.means_of(8).empty()) << "that is a site_sum";
+  EXPECT_EQ(early.site_sum(8, 2).size(), 4U);
+  EXPECT_TRUE(early.site_sum(7, 1).empty()) << "that is a mean";
+}
+
+TEST(EarlyResults, of_a_stranger_are_dropped_with_its_link) {
+  EarlyResults early(3);
+  early.put(kStranger, result(7, 1, false));
+  early.put(kStranger, result(7, 1, true));
+  EXPECT_GT(early.held_bytes(), 0U);
+  early.drop(kStranger);
+  EXPECT_EQ(early.held_bytes(), 0U);
+  early.know(plan_with(kKnown));
+  EXPECT_DEATH(early.drop(kKnown), "knows");
+}
+
+}  // namespace
+}  // namespace tw
