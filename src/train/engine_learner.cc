@@ -26,6 +26,7 @@ EngineLearner::EngineLearner(State state, const Trainer& trainer, const Options&
                              Executor& beside)
     : Learner({trainer.parameter_count(), state->bytes()}),
       state_(std::move(state)),
+      mode_(options.mode),
       geometry_(options.geometry),
       chunk_bytes_(options.chunk_bytes),
       compute_(compute),
@@ -35,23 +36,17 @@ void EngineLearner::work(const WorkItem& item, Done<double> done) {
   GradientSlot& slot = state_->slot(item.slot);
   submit<double>(
       compute_, static_cast<double>(item.samples.count()),
-      [state = state_, item, &slot] { return state->accumulate(item.round, slot, item.samples); },
+      [state = state_, mode = mode_, item, &slot] { return mode->work(*state, item, slot); },
       std::move(done));
 }
 
-SlotValues EngineLearner::contribution(std::uint32_t slot) {
-  const auto& sum = state_->slot(slot).sum;
-  return {{*sum, sum}, state_->carried(slot)};
-}
+SlotValues EngineLearner::contribution(std::uint32_t slot) { return mode_->contribution(*state_, slot); }
 
 void EngineLearner::forget_sums() { state_->forget_sums(); }
 
 void EngineLearner::apply(Update update, Done<Result<Digest>> done) {
-  const auto run = [state = state_, geometry = geometry_, update = std::move(update)]() -> Result<Digest> {
-    const Round round = update.record.round;
-    if (update.missed) return state->apply_missed(update.record, geometry, update.mean);
-    state->keep_losses(round, geometry, update.own);
-    return state->apply(round, geometry, update.mean);
+  const auto run = [state = state_, mode = mode_, geometry = geometry_, update = std::move(update)] {
+    return mode->apply(*state, geometry, update);
   };
   submit<Result<Digest>>(compute_, 0, run, std::move(done));
 }

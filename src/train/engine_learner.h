@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "train/learner.h"
+#include "train/mode.h"
 #include "train/run.h"
 #include "train/state.h"
 #include "world/executor.h"
@@ -13,13 +14,15 @@
 namespace tw {
 
 /// The engine's own learner: a trainer for the gradients, an optimizer of train/optimizer.h for the updates,
-/// both on the compute executor.
+/// both on the compute executor, and a mode that says how they work together.
 class EngineLearner final : public Learner {
  public:
   struct Options {
     RunOptions run;
     Geometry geometry;  ///< of the mean
     std::uint64_t chunk_bytes = 0;
+    // owners: the learner and the job that runs
+    std::shared_ptr<train::Mode> mode = std::make_shared<train::SyncMode>();
   };
 
   /// beside: copies the state beside gradients and evaluations. Executors and trainer outlive this object,
@@ -43,6 +46,7 @@ class EngineLearner final : public Learner {
                 Executor& beside);
 
   State state_;
+  std::shared_ptr<train::Mode> mode_;  // owners: the learner and the job that runs
   Geometry geometry_;
   std::uint64_t chunk_bytes_;
   Executor& compute_;

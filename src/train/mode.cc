@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/mode.h"
+
+namespace tw::train {
+
+double SyncMode::work(TrainState& state, const WorkItem& item, GradientSlot& slot) {
+  return state.accumulate(item.round, slot, item.samples);
+}
+
+SlotValues SyncMode::contribution(TrainState& state, std::uint32_t slot) {
+  const auto& sum = state.slot(slot).sum;
+  return {{*sum, sum}, state.carried(slot)};
+}
+
+Result<Digest> SyncMode::apply(TrainState& state, const Geometry& geometry, const Update& update) {
+  const Round round = update.record.round;
+  if (update.missed) return state.apply_missed(update.record, geometry, update.mean);
+  state.keep_losses(round, geometry, update.own);
+  return state.apply(round, geometry, update.mean);
+}
+
+}  // namespace tw::train

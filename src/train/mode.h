@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "train/learner.h"
+#include "train/state.h"
+
+namespace tw::train {
+
+/// What a peer contributes to a step, and what the mean of a step does to its state. Neither swarm/ nor
+/// average/ knows of it: they divide samples and average vectors. work() and apply() run on the compute
+/// thread, contribution() on the loop thread, of a slot that nothing writes to any more.
+class Mode {
+ public:
+  virtual ~Mode() = default;
+
+  /// Adds the samples of the item to this slot. Returns the sum of their losses.
+  virtual double work(TrainState& state, const WorkItem& item, GradientSlot& slot) = 0;
+
+  /// What this slot contributes: valid and unchanged until apply().
+  virtual SlotValues contribution(TrainState& state, std::uint32_t slot) = 0;
+
+  /// Learner::apply.
+  virtual Result<Digest> apply(TrainState& state, const Geometry& geometry, const Update& update) = 0;
+};
+
+/// All peers compute with the same parameters: a contribution is the gradient sum of its samples, and the
+/// mean is one step of the optimizer.
+class SyncMode final : public Mode {
+ public:
+  double work(TrainState& state, const WorkItem& item, GradientSlot& slot) override;
+  SlotValues contribution(TrainState& state, std::uint32_t slot) override;
+  Result<Digest> apply(TrainState& state, const Geometry& geometry, const Update& update) override;
+};
+
+}  // namespace tw::train
