@@ -16,11 +16,11 @@ std::pair<Ballot, std::uint32_t> number_taken(const Plan& plan) { return {plan.b
 
 void Acceptor::enter(Stage next) {
   TW_CHECK(next != Stage::idle);
-  TW_CHECK(plan_.has_value());
+  TW_CHECK(plan_ != nullptr);
   TW_CHECK((next == Stage::complete) == mean_.has_value());
   TW_CHECK(next != Stage::complete || averages());
   TW_CHECK(plan_->ballot <= promised_);
-  TW_CHECK(!accepted_ || number_taken(accepted_->plan) <= number_taken(*plan_));
+  TW_CHECK(!accepted_ || number_taken(*accepted_->plan) <= number_taken(*plan_));
   stage_ = next;
 }
 
@@ -32,17 +32,22 @@ Acceptor::Answer Acceptor::answer(const std::vector<Member>& members, const Memb
 
 void Acceptor::promise(Ballot ballot) { promised_ = std::max(promised_, ballot); }
 
+std::optional<Accepted> Acceptor::accepted() const {
+  if (!accepted_) return std::nullopt;
+  return Accepted{*accepted_->plan, accepted_->mean};
+}
+
 Promise Acceptor::word(Ballot ballot, Progress progress) const {
   if (accepted_) progress.called = keeps_accepted_;
-  return {ballot, std::move(progress), plan_, accepted_};
+  return {ballot, std::move(progress), plan_ ? std::optional<Plan>(*plan_) : std::nullopt, accepted()};
 }
 
 bool Acceptor::take(const Plan& plan) {
   if (plan.ballot < promised_) return false;
-  if (accepted_ && number_taken(plan) < number_taken(accepted_->plan)) return false;
+  if (accepted_ && number_taken(plan) < number_taken(*accepted_->plan)) return false;
   if (averages() && plan_->ballot == plan.ballot && plan_->version >= plan.version) return false;
   promised_ = plan.ballot;
-  plan_ = plan;
+  plan_ = std::make_shared<const Plan>(plan);
   mean_.reset();
   enter(Stage::averaging);
   return true;
@@ -56,7 +61,7 @@ void Acceptor::complete(const Digest& mean) {
 
 std::optional<Vote> Acceptor::vote() {
   if (stage_ != Stage::complete || plan_->ballot < promised_) return std::nullopt;
-  accepted_ = Accepted{*plan_, *mean_};
+  accepted_ = Vow{plan_, *mean_};
   keeps_accepted_ = true;
   return Vote{plan_->draft.round, plan_->ballot, plan_->version, *mean_};
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "swarm/shared_plan.h"
 #include "wire/messages.h"
 
 namespace tw::swarm {
@@ -29,11 +30,11 @@ class Acceptor {
   /// Lower ballots than this one are not followed.
   Ballot promised() const { return promised_; }
 
-  /// The latest one that was taken.
-  const std::optional<Plan>& plan() const { return plan_; }
+  /// The latest one that was taken, if any.
+  const SharedPlan& plan() const { return plan_; }
 
   /// The latest one that was voted for.
-  const std::optional<Accepted>& accepted() const { return accepted_; }
+  std::optional<Accepted> accepted() const;
 
   enum class Answer {
     follow,
@@ -79,13 +80,18 @@ class Acceptor {
   void outbid(Ballot ballot);
 
  private:
+  struct Vow {
+    SharedPlan plan;
+    Digest mean;
+  };
+
   void enter(Stage next);
 
   Stage stage_ = Stage::idle;
   Ballot promised_ = 0;
-  std::optional<Plan> plan_;
+  SharedPlan plan_;
   std::optional<Digest> mean_;  // of plan_
-  std::optional<Accepted> accepted_;
+  std::optional<Vow> accepted_;
   bool keeps_accepted_ = false;  // the mean of accepted_ is here; not so once the state was taken anew
   std::optional<Ballot> led_;    // highest that was led, or that others were found to follow
 };

@@ -125,7 +125,7 @@ TEST(Acceptor, keeps_what_it_accepted_while_a_newer_plan_is_averaged) {
   votes(acceptor);
   acceptor.take(plan(1, 1));
   EXPECT_EQ((Accepted{plan(0, 1), kMean}), acceptor.accepted());
-  EXPECT_EQ(plan(1, 1), acceptor.plan());
+  EXPECT_EQ(plan(1, 1), *acceptor.plan());
 }
 
 TEST(Acceptor, that_starts_over_keeps_its_word_and_takes_its_plan_once_more) {
@@ -135,7 +135,7 @@ TEST(Acceptor, that_starts_over_keeps_its_word_and_takes_its_plan_once_more) {
   acceptor.begin_round(true);
   EXPECT_EQ(2U, acceptor.promised());
   EXPECT_EQ((Accepted{plan(2, 2), kMean}), acceptor.accepted());
-  EXPECT_EQ(plan(2, 2), acceptor.plan()) << "the others may have it from here";
+  EXPECT_EQ(plan(2, 2), *acceptor.plan()) << "the others may have it from here";
   EXPECT_FALSE(votes(acceptor).has_value()) << "it has no mean of it any more";
   EXPECT_FALSE(acceptor.take(plan(2, 1))) << "older than what it voted for";
   EXPECT_FALSE(acceptor.take(plan(1, 9)));

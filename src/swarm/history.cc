@@ -22,6 +22,11 @@ History::News History::judge(const Record& record, const std::optional<Record>& 
   return continues(record) && expected && record == *expected ? News::next : News::other;
 }
 
+void History::fresh(const Digest& parameters) {
+  TW_CHECK(!head_);
+  parameters_ = parameters;
+}
+
 bool History::begin(const Record& record) {
   const Digest digest = digest_of(record);
   const bool again = head_ && digest == digest_;

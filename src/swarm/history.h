@@ -42,8 +42,8 @@ class History {
   /// than one draft.
   News judge(const Record& record, const std::optional<Record>& expected) const;
 
-  /// The parameters from the seed are ready.
-  void fresh(const Digest& parameters) { parameters_ = parameters; }
+  /// The parameters from the seed are ready. There is no head.
+  void fresh(const Digest& parameters);
 
   /// The run begins with this record, or the state after it was taken from others. True when it was the head
   /// already: what was said of the round after it is still in the world.

@@ -90,5 +90,12 @@ TEST(History, begins_with_the_parameters_from_the_seed) {
   EXPECT_TRUE(history.is_next(1));
 }
 
+TEST(History, has_no_other_parameters_than_those_of_its_head) {
+  History history;
+  history.fresh(kParameters);
+  history.begin(head_of(members({1, 2})));
+  EXPECT_DEATH(history.fresh(kParameters), "head_");
+}
+
 }  // namespace
 }  // namespace tw::swarm

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "swarm/straggler_policy.h"
 #include "wire/messages.h"
 
 namespace tw {
@@ -19,9 +20,8 @@ namespace tw {
 class Holdback {
  public:
   static constexpr std::uint32_t kLostGround = 2;  ///< so often, and it is waited for
-  /// Restoring a state of 1 GB takes seconds in which nothing comes.
-  static constexpr Duration kStill = std::chrono::seconds(20);
-  static constexpr Duration kLongest = std::chrono::minutes(10);
+  static constexpr Duration kStill = swarm::kJoinerIsStill;
+  static constexpr Duration kLongest = swarm::kJoinerIsWaitedFor;
 
   void heard(Instant now, PeerId peer, const Heartbeat& told);
 

@@ -25,7 +25,7 @@ Lead::Lead(Options options, const Record& head, Ballot ballot, Instant now)
       head_(head),
       proposer_(head, ballot),
       now_(now),
-      leasing_(rules_of(options_.lease), {head.round + 1, ballot, options_.wait_for, options_.rarely}),
+      leasing_(swarm::rules_of(options_.lease), {head.round + 1, ballot, options_.wait_for, options_.rarely}),
       status_(options_.self, head.members, ballot > 0),
       stragglers_(options_.segments) {
   TW_CHECK(ballot_owner(head_.members, ballot).is(options_.self));
@@ -124,7 +124,7 @@ void Lead::begin_when_promised() {
   for (const auto& [peer, promise] : promises()) was_called = was_called || promise.plan.has_value();
   // What contributors sent by the plan of the former leader stays of use.
   if (const auto own = promises().find(options_.self.peer); own != promises().end() && own->second.plan)
-    called_ = own->second.plan->sites.empty() ? own->second.plan : std::nullopt;
+    called_ = own->second.plan->sites.empty() ? std::make_shared<const Plan>(*own->second.plan) : nullptr;
   if (leasing_.take_over(status_, promises(), was_called)) tell_of_reissue(leasing_.free(), {});
 }
 

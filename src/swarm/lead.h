@@ -91,7 +91,7 @@ class Lead {
 
   Stage stage() const { return proposer_.stage(); }
 
-  const std::optional<Plan>& proposed() const { return proposer_.plan(); }
+  const swarm::SharedPlan& proposed() const { return proposer_.plan(); }
 
   const std::map<PeerId, Promise>& promises() const { return proposer_.promises(); }
 
@@ -145,7 +145,7 @@ class Lead {
   Instant now_;
   Leasing leasing_;
   PeerStatus status_;
-  std::optional<Plan> called_;  // the plan before, if there was one in this round
+  swarm::SharedPlan called_;  // the plan before, if there was one in this round
   StragglerPolicy stragglers_;
   Instant next_ask_{};
   Instant no_quorum_since_ = kNever;

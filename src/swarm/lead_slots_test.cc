@@ -67,7 +67,7 @@ TEST(LeadSlots, gives_the_rest_to_one_that_has_a_slot_left) {
 }
 
 TEST(LeadSlots, counts_the_slots_of_each_peer_by_themselves) {
-  LeaseBook book(rules_of({64, 4}));
+  LeaseBook book(swarm::rules_of({64, 4}));
   Progress hungry;
   hungry.wants_more = true;
   book.report(PeerId{1}, hungry);

@@ -19,9 +19,9 @@ namespace tw {
 /// one peer. How many there are, and how leases are cut, is the affair of LeaseRules.
 class LeaseBook {
  public:
-  using Options = TargetBatch;
+  using Options = swarm::TargetBatch;
 
-  explicit LeaseBook(LeaseRules rules);
+  explicit LeaseBook(swarm::LeaseRules rules);
 
   /// What a peer says of itself. Adds what is done; when it gave back, what it no longer holds becomes free.
   void report(PeerId peer, const Progress& progress);
@@ -100,7 +100,7 @@ class LeaseBook {
   double speed_of(const std::set<PeerId>& peers) const;  // 0 while that of one is not known
   std::uint64_t grant_size(const Account& account, double speed_of_all, std::size_t peers) const;
 
-  LeaseRules rules_;
+  swarm::LeaseRules rules_;
   RangeSet free_;
   std::map<PeerId, Account> accounts_;
 };

@@ -12,7 +12,7 @@ RangeSet range(std::uint64_t first, std::uint64_t count) { return RangeSet(Range
 
 /// Peers with their Work beside the leader's book.
 struct Shop {
-  explicit Shop(LeaseBook::Options options) : book(rules_of(options)) {}
+  explicit Shop(LeaseBook::Options options) : book(swarm::rules_of(options)) {}
 
   Progress said(std::uint64_t id, bool gave_back = false) {
     Progress progress;
@@ -92,7 +92,7 @@ RangeSet free_in(LeaseBook book) {
 }
 
 TEST(LeaseBook, counts_no_slot_whose_sum_was_lost) {
-  LeaseBook book(rules_of({64, 4}));
+  LeaseBook book(swarm::rules_of({64, 4}));
   Progress lost;
   lost.slots = {{0, {}, {}}};
   EXPECT_FALSE(book.adopt(PeerId{1}, lost)) << "no further lease may go to it";
@@ -143,7 +143,7 @@ TEST(LeaseBook, never_loses_or_doubles_a_microbatch) {
 TEST(LeaseBook, never_loses_or_doubles_a_microbatch_that_a_new_leader_adopts) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Prng prng(seed);
-    LeaseBook book(rules_of({240, 4}));
+    LeaseBook book(swarm::rules_of({240, 4}));
     for (std::uint64_t id = 1; id <= 6; ++id) {
       Progress told;
       for (std::uint32_t slot = 0; slot < prng.below(3); ++slot) {
@@ -167,7 +167,7 @@ TEST(LeaseBook, never_loses_or_doubles_a_microbatch_that_a_new_leader_adopts) {
 }
 
 TEST(LeaseBook, does_not_count_a_slot_that_claims_what_another_has) {
-  LeaseBook book(rules_of({40, 4}));
+  LeaseBook book(swarm::rules_of({40, 4}));
   Progress first;
   first.slots = {{0, range(0, 3), {}}};
   Progress second;
@@ -183,7 +183,7 @@ TEST(LeaseBook, does_not_count_a_slot_that_claims_what_another_has) {
 }
 
 TEST(LeaseBook, loses_nothing_to_one_that_names_a_slot_twice) {
-  LeaseBook book(rules_of({40, 4}));
+  LeaseBook book(swarm::rules_of({40, 4}));
   Progress told;
   told.slots = {{0, range(0, 2), {}}, {0, range(5, 2), {}}};
   book.adopt(PeerId{1}, told);
@@ -268,11 +268,11 @@ TEST(LeaseBook, recalls_nothing_while_something_is_free_or_all_are_busy) {
 }
 
 TEST(LeaseBook, counts_the_samples_of_a_short_last_microbatch) {
-  const LeaseBook book(rules_of({50, 4}));
+  const LeaseBook book(swarm::rules_of({50, 4}));
   EXPECT_EQ(4U, book.samples(range(0, 1)));
   EXPECT_EQ(2U, book.samples(range(12, 1)));
   EXPECT_EQ(50U, book.samples(range(0, 13)));
-  EXPECT_EQ(8U, LeaseBook(rules_of({8, 4})).samples(range(0, 2)));
+  EXPECT_EQ(8U, LeaseBook(swarm::rules_of({8, 4})).samples(range(0, 2)));
 }
 
 TEST(LeaseBook, counts_as_done_only_what_was_leased) {

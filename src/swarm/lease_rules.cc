@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "swarm/batch.h"
 
-namespace tw {
+namespace tw::swarm {
 
 std::uint64_t TargetBatch::samples(const RangeSet& of) const {
   const std::uint64_t full = of.count() * microbatch;
@@ -30,4 +30,4 @@ LeaseRules rules_of(const TargetBatch& batch) {
   };
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -7,7 +7,7 @@
 #include "base/range_set.h"
 #include "wire/record.h"
 
-namespace tw {
+namespace tw::swarm {
 
 /// A round that has this many samples, in microbatches of one size; the last one may be smaller.
 struct TargetBatch {
@@ -35,4 +35,4 @@ struct LeaseRules {
 /// fair part of what is free, so that grants shrink towards the end and peers of any speed finish together.
 LeaseRules rules_of(const TargetBatch& batch);
 
-}  // namespace tw
+}  // namespace tw::swarm

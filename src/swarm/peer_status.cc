@@ -59,6 +59,7 @@ void PeerStatus::enter(PeerId peer, Status next) {
 }
 
 std::vector<PeerId> PeerStatus::set_live(const Live& live, const std::function<bool(PeerId)>& has_a_part) {
+  TW_CHECK(live.contains(self_));
   std::vector<PeerId> gone;
   for (const auto& [peer, incarnation] : live_) {
     const auto still = live.find(peer);

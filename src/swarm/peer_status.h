@@ -43,8 +43,9 @@ class PeerStatus {
   Status of(PeerId peer) const;
 
   // ---- what happens to peers
-  /// Returns those that are gone, or came back as another process. One that had a part, in what it said or by
-  /// `has_a_part`, is excluded: should it come back, what it had was given to others.
+  /// `live` has the leader itself. Returns those that are gone, or came back as another process. One that had
+  /// a part, in what it said or by `has_a_part`, is excluded: should it come back, what it had was given to
+  /// others.
   std::vector<PeerId> set_live(const Live& live, const std::function<bool(PeerId)>& has_a_part);
 
   /// A peer that can be reached stands at the head. True when it was not known to want to become a member.

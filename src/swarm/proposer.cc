@@ -54,7 +54,7 @@ void Proposer::enter(Stage next) {
   TW_CHECK(may_follow(stage_, next));
   TW_CHECK(next != Stage::bound || bound_.has_value());
   TW_CHECK(next != Stage::open || !bound_.has_value());
-  TW_CHECK(next != Stage::proposed || plan_.has_value());
+  TW_CHECK(next != Stage::proposed || plan_ != nullptr);
   TW_CHECK(decision_.has_value() == (next == Stage::decided));
   stage_ = next;
 }
@@ -157,7 +157,7 @@ const Plan& Proposer::propose(Plan plan) {
   plan.ballot = ballot_;
   plan.version = ++version_;
   votes_.clear();
-  plan_ = std::move(plan);
+  plan_ = std::make_shared<const Plan>(std::move(plan));
   enter(Stage::proposed);
   return *plan_;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "swarm/shared_plan.h"
 #include "wire/messages.h"
 
 namespace tw::swarm {
@@ -94,8 +95,8 @@ class Proposer {
   /// proposed -> open: nobody has voted, and another set of contributions is needed.
   void reopen();
 
-  /// The last one that was proposed.
-  const std::optional<Plan>& plan() const { return plan_; }
+  /// The last one that was proposed, if any.
+  const SharedPlan& plan() const { return plan_; }
 
   // ---- votes
   /// True when it counts.
@@ -160,7 +161,7 @@ class Proposer {
   std::map<PeerId, Promise> promises_;
   std::optional<Accepted> bound_;
   std::set<PeerId> keepers_;
-  std::optional<Plan> plan_;
+  SharedPlan plan_;
   std::uint32_t version_ = 0;
   std::map<PeerId, Voice> votes_;  // for plan_
   std::optional<Record> decision_;

@@ -152,8 +152,6 @@ void StragglerPolicy::note_slow(Instant now, PeerId from, const StallReport& rep
 }
 
 void StragglerPolicy::planned(Instant now, bool again) {
-  TW_CHECK(now >= proposed_at_);
-  TW_CHECK(!again || planned_at_ != Instant{});
   slow_.clear();
   proposed_at_ = now;
   if (!again) planned_at_ = now;

@@ -49,6 +49,13 @@ Duration vote_missing_after(Duration expected_reduce);
 /// nothing before any was measured.
 Duration hung_after(std::optional<Duration> usual);
 
+/// A joiner that loses ground is not waited for any more once nothing has come to it for so long: restoring a
+/// state of 1 GB takes seconds in which nothing comes.
+inline constexpr Duration kJoinerIsStill = std::chrono::seconds(20);
+
+/// Nor is one that still loads after so long.
+inline constexpr Duration kJoinerIsWaitedFor = std::chrono::minutes(10);
+
 /// How long averaging should take: as `usual`, longer where joiners send too (`senders` to `members` that
 /// reduce) or where the lines demand it, which may carry more than was ever seen.
 Duration expected_reduce(Duration usual, Duration demanded, std::size_t senders, std::size_t members);

@@ -84,5 +84,31 @@ TEST(SwarmReturn, history_begun_anew_from_a_round_takes_those_along_that_stand_t
   EXPECT_EQ(1U, pool.peer(1).catch_ups.size()) << "to join";
 }
 
+// The leader dies before it has a vote of the others, which have voted and take the state of their head anew.
+TEST(SwarmReturn, goes_on_after_its_patience_when_all_who_voted_have_lost_the_mean) {
+  Pool pool({.patience = 5s});
+  pool.start_all(3);
+  ASSERT_TRUE(pool.reaches(3, 2));
+  std::set<std::uint64_t> voted;
+  pool.drop = [&](std::uint64_t from, std::uint64_t to, const Message& message) {
+    const bool is_vote = std::holds_alternative<Vote>(message);
+    if (is_vote) voted.insert(from);
+    return is_vote && to == 1;
+  };
+  ASSERT_TRUE(pool.comes([&] { return voted.size() == 2; }));
+  pool.kill(1);
+  const Round then = pool.round_of(2);
+  pool.mean_stays_away = [&](std::uint64_t id) { return !pool.peer(id).plan->draft.minority; };
+  for (const std::uint64_t id : {2, 3}) {
+    const Record head = *pool.at(id).head();
+    pool.peer(id).plan.reset();
+    pool.at(id).begin(pool.now(), head, digest_of("after " + to_string(digest_of(head))));
+  }
+  pool.run_for(4s);
+  EXPECT_EQ(then, pool.round_of(2)) << "1 may have decided";
+  ASSERT_TRUE(pool.reaches(2, then + 1));
+  EXPECT_TRUE(pool.at(2).head()->minority);
+}
+
 }  // namespace
 }  // namespace tw
