@@ -12,7 +12,7 @@ namespace tw {
 namespace {
 
 using namespace std::chrono_literals;
-using State = Replica::State;
+using ReplicaState = Replica::State;
 
 constexpr Instant kStart = Instant{} + 1h;
 constexpr PeerId kMember{20};
@@ -71,24 +71,24 @@ class Pair : public ::testing::Test {
 TEST_F(Pair, take_the_state_then_the_mean_that_was_decided_meanwhile) {
   commit_up_to(5);
   newcomer.catch_up(now, true, all());
-  EXPECT_EQ(State::fetching, newcomer.state());
+  EXPECT_EQ(ReplicaState::fetching, newcomer.state());
   talk();
   Replica::Next next = newcomer.next(now, all());
   const auto* state = std::get_if<Replica::TakeState>(&next);
   ASSERT_NE(nullptr, state);
   EXPECT_EQ(records[5], state->image.record);
-  EXPECT_EQ(State::restoring, newcomer.state());
+  EXPECT_EQ(ReplicaState::restoring, newcomer.state());
   commit_up_to(6);
   EXPECT_FALSE(newcomer.come_to(now, {records[5], {}}, all()));
-  EXPECT_EQ(State::fetching, newcomer.state());
+  EXPECT_EQ(ReplicaState::fetching, newcomer.state());
   talk();
   next = newcomer.next(now, all());
   const auto* mean = std::get_if<Replica::TakeMean>(&next);
   ASSERT_NE(nullptr, mean);
   EXPECT_EQ(records[6], mean->mean.record);
-  EXPECT_EQ(State::replaying, newcomer.state());
+  EXPECT_EQ(ReplicaState::replaying, newcomer.state());
   EXPECT_TRUE(newcomer.come_to(now, {records[6], {}}, all()));
-  EXPECT_EQ(State::current, newcomer.state());
+  EXPECT_EQ(ReplicaState::current, newcomer.state());
   EXPECT_LT(0U, member.held_bytes());
   newcomer.joined();
   talk();
@@ -101,7 +101,7 @@ TEST_F(Pair, take_the_state_again_when_it_cannot_be_used) {
   talk();
   ASSERT_TRUE(std::holds_alternative<Replica::TakeState>(newcomer.next(now, all())));
   newcomer.take_again(now, all());
-  EXPECT_EQ(State::fetching, newcomer.state());
+  EXPECT_EQ(ReplicaState::fetching, newcomer.state());
   talk();
   EXPECT_TRUE(std::holds_alternative<Replica::TakeState>(newcomer.next(now, all())));
 }
@@ -124,12 +124,12 @@ TEST_F(Pair, wait_for_own_updates_before_they_ask) {
   newcomer.commit(records[1], sample::segments(1, 1));
   commit_up_to(3);
   newcomer.catch_up(now, false, all());
-  EXPECT_EQ(State::settling, newcomer.state());
+  EXPECT_EQ(ReplicaState::settling, newcomer.state());
   EXPECT_TRUE(newcomer.is_catching_up());
   EXPECT_TRUE(newcomer.take_messages().empty());
   newcomer.applied(1, Digest{1, 1});
   newcomer.settled(now, all());
-  EXPECT_EQ(State::fetching, newcomer.state());
+  EXPECT_EQ(ReplicaState::fetching, newcomer.state());
   EXPECT_FALSE(newcomer.take_messages().empty());
 }
 
@@ -161,17 +161,17 @@ TEST(Replica, goes_on_alone_from_a_checkpoint_unless_others_were_found) {
   alone.load();
   EXPECT_FALSE(alone.is_catching_up());
   alone.loaded_nothing();
-  EXPECT_EQ(State::empty, alone.state());
+  EXPECT_EQ(ReplicaState::empty, alone.state());
   alone.resume(kStart);
   EXPECT_TRUE(alone.is_catching_up());
   EXPECT_TRUE(alone.come_to(kStart, {records[3], {}}, {}));
-  EXPECT_EQ(State::current, alone.state());
+  EXPECT_EQ(ReplicaState::current, alone.state());
 
   Replica found(replica_options());
   found.load();
   found.catch_up(kStart, true, others({kMember}, records[5]));
   found.loaded_nothing();
-  EXPECT_EQ(State::fetching, found.state());
+  EXPECT_EQ(ReplicaState::fetching, found.state());
 }
 
 TEST(Replica, has_no_history_before_the_first_record) {
