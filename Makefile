@@ -18,8 +18,8 @@ SIM_SEEDS ?= 1..1000
 SIM_NIGHTLY_SEEDS ?= 1..100000
 SIM_FLAGS ?=
 # Seeds whose histories are frozen: of the storm, and of each other scenario.
-HISTORY_STORM ?= 1..300
-HISTORY_OTHERS ?= 1..20
+HISTORY_STORM ?= 1..2000
+HISTORY_OTHERS ?= 1..100
 
 FUZZ_SECONDS ?= 60
 # How long make soak takes, and the file to watch.

@@ -11,7 +11,7 @@ function(tw_add_histories)
   # The other entry sees that a history that is not as it was frozen is told.
   add_test(NAME sim_histories COMMAND sim_histories ${folder}/frozen.txt)
   add_test(NAME sim_histories_can_fail COMMAND sim_histories ${folder}/wrong.txt --only kills)
-  set_tests_properties(sim_histories sim_histories_can_fail PROPERTIES LABELS unit TIMEOUT 600)
+  set_tests_properties(sim_histories sim_histories_can_fail PROPERTIES LABELS unit TIMEOUT 1200)
   set_tests_properties(sim_histories_can_fail PROPERTIES
     PASS_REGULAR_EXPRESSION "kills: 1 seeds have another history\n0 of 1 histories")
 endfunction()

@@ -85,6 +85,8 @@ TEST_F(CheckpointsTest, say_what_became_of_a_save_and_how_long_it_took) {
   Checkpoints checkpoints = kept_every(1);
   StateImage image;
   image.record = record_of(7);
+  image.chunks = {Blob(std::vector<std::byte>(16))};
+  image.digests = {Digest{1, 2}};
   std::string why;
   checkpoints.save(std::make_shared<const StateImage>(image),  // owners: the job
                    [&](const Status& saved, Duration took) {
