@@ -81,8 +81,8 @@ class End final : public NetworkEvents {
     loop_.stop();
   }
 
-  void on_refused(const std::string&, const std::string& why) override {
-    fmt::print(stderr, "{}\n", why);
+  void on_refused(const std::string&, const DialFailure& failure) override {
+    fmt::print(stderr, "{}\n", failure.why);
     loop_.stop();
   }
 

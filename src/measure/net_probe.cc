@@ -254,9 +254,9 @@ void Probe::on_message(PeerId from, Frame frame) {
 
 void Probe::on_close(PeerId peer, const std::string&) { others_.erase(peer); }
 
-void Probe::on_refused(const std::string& address, const std::string& why) {
-  const auto rejection = rejection_in(why);
-  refused_[address] = rejection ? rejection->words : why;
+void Probe::on_refused(const std::string& address, const DialFailure& failure) {
+  const auto rejection = rejection_in(failure.why);
+  refused_[address] = rejection ? rejection->words : failure.why;
 }
 
 std::optional<Frame> Probe::next_bulk(PeerId to) {

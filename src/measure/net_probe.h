@@ -43,7 +43,7 @@ class Probe : public NetworkEvents {
   void on_open(PeerId peer, const Frame& hello) override;
   void on_message(PeerId from, Frame frame) override;
   void on_close(PeerId peer, const std::string& why) override;
-  void on_refused(const std::string& address, const std::string& why) override;
+  void on_refused(const std::string& address, const DialFailure& failure) override;
   std::optional<Frame> next_bulk(PeerId to) override;
 
  private:

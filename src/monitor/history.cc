@@ -174,8 +174,7 @@ void note(RunHistory& history, const LogEntry& entry) {
       break;
     case Phase::restore:
       note_parameters(history, entry);
-      peer.resumed =
-          event.why.find("checkpoint") != std::string::npos ? std::optional(event.round) : std::nullopt;
+      peer.resumed = event.cause == Cause::checkpoint ? std::optional(event.round) : std::nullopt;
       break;
     case Phase::join:
       history.rounds[event.round].disturbed = true;

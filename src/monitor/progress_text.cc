@@ -39,8 +39,7 @@ std::string evaluation_line(const Event& event) {
 
 std::string restore_line(const Event& event) {
   if (event.digest.empty()) return "takes the state of others" + because(event);
-  if (event.why.find("checkpoint") != std::string::npos)
-    return fmt::format("resumed from round {}", event.round);
+  if (event.cause == Cause::checkpoint) return fmt::format("resumed from round {}", event.round);
   return fmt::format("took the state of round {} from other peers{}", event.round,
                      measured(event, "took_s", " in {:.2f} s"));
 }

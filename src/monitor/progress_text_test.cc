@@ -65,7 +65,11 @@ TEST_F(Terminal, says_who_was_turned_away_and_what_came_to_nothing) {
 }
 
 TEST_F(Terminal, tells_resuming_from_taking_the_state_of_others) {
-  EXPECT_EQ(show({.phase = Phase::restore, .round = 40, .why = "from checkpoint", .digest = "00ff"}),
+  EXPECT_EQ(show({.phase = Phase::restore,
+                  .round = 40,
+                  .why = "from checkpoint",
+                  .digest = "00ff",
+                  .cause = Cause::checkpoint}),
             "resumed from round 40");
   EXPECT_EQ(show({.phase = Phase::restore, .round = 0, .why = "two rounds behind"}),
             "takes the state of others: two rounds behind");

@@ -269,7 +269,12 @@ TEST(Report, counts_rounds_once_that_were_done_again_after_a_checkpoint) {
   Story before;
   before.rounds(1, 5, {1, 2});
   Story after;
-  after.add(3, 20, {.phase = Phase::restore, .round = 3, .why = "from checkpoint", .digest = "digest-3"});
+  after.add(3, 20,
+            {.phase = Phase::restore,
+             .round = 3,
+             .why = "from checkpoint",
+             .digest = "digest-3",
+             .cause = Cause::checkpoint});
   for (Round number = 4; number <= 6; ++number) {
     const double t = 20 + static_cast<double>(number);
     after.add(3, t, {.phase = Phase::accumulate, .round = number});

@@ -61,7 +61,7 @@ void Lead::out(PeerId peer) {
 // but gets the mean and votes.
 void Lead::refuse_work_of(PeerId peer, const std::string& why) {
   if (!counts(peer) || finishes() || resigned() || !status_.refuse(peer)) return;
-  events_.push_back({now_, Phase::lost, head_.round + 1, peer, why});
+  events_.push_back({now_, Phase::lost, head_.round + 1, peer, why, {}, {}, Cause::verdict});
   give_out_again(peer);
   advance();
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "average/reduction/division.h"
@@ -229,24 +231,22 @@ PeerSearch::Situation Session::Machine::situation() const {
           worker_.is_taking_over()};
 }
 
-void Session::Machine::on_refused(const std::string& address, const std::string& why) {
+void Session::Machine::on_refused(const std::string& address, const DialFailure& failure) {
   if (finished()) return;
-  const bool nobody_there = why.starts_with("cannot connect");
-  const bool told = !nobody_there || swarm_->peer_state() == PeerState::fresh;
-  const std::optional<Rejection> rejection = rejection_in(why);
-  if (told && !why.starts_with(kLinkedAlready))
-    refuse(search_.asks(address) ? Cause::none : Cause::dial, std::nullopt,
-           rejection ? rejection->words : why);
   swarm_->on_refused(doors_.clock.now(), address);
-  if (why.starts_with(kLinkedAlready)) {
+  if (failure.kind == DialFailure::Kind::linked) {
     swarm_->on_linked_there(address);
     waits_.on_answer(address);
-  } else {
-    const std::string before_cause = "cannot connect to " + address + ": ";
-    const std::string cause = why.starts_with(before_cause) ? why.substr(before_cause.size()) : why;
-    waits_.on_refused(doors_.clock.now(), address, rejection ? rejection->words : cause);
+    return pump();
   }
-  if (nobody_there) search_.found_nobody(why);
+  const std::optional<Rejection> rejection = rejection_in(failure.why);
+  const std::string& why = rejection ? rejection->words : failure.why;
+  const bool nobody_there = failure.kind == DialFailure::Kind::unreachable;
+  const std::string told = nobody_there ? fmt::format("cannot connect to {}: {}", address, why) : why;
+  if (!nobody_there || swarm_->peer_state() == PeerState::fresh)
+    refuse(search_.asks(address) ? Cause::none : Cause::dial, std::nullopt, told);
+  waits_.on_refused(doors_.clock.now(), address, why);
+  if (nobody_there) search_.found_nobody(told);
   if (rejection) was_rejected(address, *rejection);
   pump();
 }

@@ -47,7 +47,7 @@ class Session::Machine final : public NetworkEvents {
   void on_open(PeerId peer, const Frame& hello) override;
   void on_message(PeerId from, Frame frame) override;
   void on_close(PeerId peer, const std::string& why) override;
-  void on_refused(const std::string& address, const std::string& why) override;
+  void on_refused(const std::string& address, const DialFailure& failure) override;
   std::optional<Frame> next_bulk(PeerId to) override;
 
  private:
@@ -109,7 +109,7 @@ class Session::Machine final : public NetworkEvents {
   // ---- session_sync.cc
   void leave_round();
   void catch_up_further();
-  void restore(StateImage image, const std::string& from, Numbers parts);
+  void restore(StateImage image, Cause from, Numbers parts);
   void replay(FetchedMean mean);
   void go_on_from(const Replica::Tip& tip);
   void serve_images();

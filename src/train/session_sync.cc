@@ -39,7 +39,7 @@ void Session::Machine::catch_up_further() {
   const Instant now = doors_.clock.now();
   Replica::Next next = replica_.next(now, others());
   if (auto* taken = std::get_if<Replica::TakeState>(&next)) {
-    restore(std::move(taken->image), "other peers",
+    restore(std::move(taken->image), Cause::none,
             {{"offer_s", to_seconds(taken->offer)}, {"transfer_s", to_seconds(taken->transfer)}});
   } else if (auto* missed = std::get_if<Replica::TakeMean>(&next)) {
     replay(std::move(missed->mean));
@@ -53,7 +53,8 @@ void Session::Machine::catch_up_further() {
       true);
 }
 
-void Session::Machine::restore(StateImage image, const std::string& from, Numbers parts) {
+// from: none, other peers.
+void Session::Machine::restore(StateImage image, Cause from, Numbers parts) {
   const auto shared =
       std::make_shared<const StateImage>(std::move(image));  // owners: the job, and its `done`
   worker_.restore(shared, [this, shared, from, parts = std::move(parts)](const Result<Digest>& parameters) {
@@ -64,7 +65,8 @@ void Session::Machine::restore(StateImage image, const std::string& from, Number
       return replica_.take_again(doors_.clock.now(), others());
     }
     Event event{doors_.clock.now(), Phase::restore, shared->record.round};
-    event.why = "from " + from;
+    event.why = from == Cause::checkpoint ? "from checkpoint" : "from other peers";
+    event.cause = from;
     event.digest = to_string(parameters.value());
     event.numbers = {{"bytes", static_cast<double>(shared->bytes())},
                      {"took_s", to_seconds(doors_.clock.now() - replica_.since())}};
@@ -186,7 +188,7 @@ void Session::Machine::resume(StateImage checkpoint) {
       restarted(checkpoint.record, {{options_.self, address_, options_.incarnation, options_.site}});
   search_.return_wait().resume();
   replica_.resume(doors_.clock.now());
-  restore(std::move(checkpoint), "checkpoint", {});
+  restore(std::move(checkpoint), Cause::checkpoint, {});
 }
 
 // The state is here, and nobody is left who could decide what comes after it. It waits for the microbatch

@@ -50,9 +50,9 @@ inline std::string_view name_of(Phase phase) { return kPhaseNames.at(static_cast
 /// A stage of a round: each peer that takes part passes all of them in this order.
 inline bool is_stage(Phase phase) { return phase <= Phase::apply && phase != Phase::probe; }
 
-/// Why somebody or something was refused (Phase::refuse): refusals are counted by it.
+/// What an event comes from, where its phase has several: refusals (Phase::refuse) are counted by it.
 enum class Cause {
-  none,        ///< no refusal, or one without a cause of its own
+  none,        ///< none of these
   silent,      ///< a stranger said nothing
   slow,        ///< a stranger took too long to show that it belongs to the run
   crowded,     ///< there were too many strangers
@@ -67,14 +67,16 @@ enum class Cause {
   dial,        ///< a dial came to nothing, or was refused there
   message,     ///< a peer sent what cannot be read or used
   own,         ///< a contribution or state of this peer that is of no use
+  verdict,     ///< lost: nothing that the peer computed enters the round, but it stays and gets the mean
+  checkpoint,  ///< restore: the state is from a checkpoint, not from other peers
 };
 
 /// In the order of the constants.
-inline constexpr std::array<std::string_view, 15> kCauseNames = {
-    "",           "silent", "slow",  "crowded", "broken", "nonsense", "credential", "version",
-    "parameters", "run",    "taken", "self",    "dial",   "message",  "own"};
+inline constexpr std::array<std::string_view, 17> kCauseNames = {
+    "",    "silent", "slow", "crowded", "broken",  "nonsense", "credential", "version",   "parameters",
+    "run", "taken",  "self", "dial",    "message", "own",      "verdict",    "checkpoint"};
 
-static_assert(kCauseNames.size() == static_cast<std::size_t>(Cause::own) + 1);
+static_assert(kCauseNames.size() == static_cast<std::size_t>(Cause::checkpoint) + 1);
 
 inline std::string_view name_of(Cause cause) { return kCauseNames.at(static_cast<std::size_t>(cause)); }
 
@@ -87,7 +89,7 @@ struct Event {
   std::string why{};                                      ///< in words
   std::vector<std::pair<std::string, double>> numbers{};  ///< named measurements, unit last in the name
   std::string digest{};  ///< of the parameters (apply, restore), the record (commit), the run (start)
-  Cause cause{};         ///< of a refusal
+  Cause cause{};
 };
 
 /// Door to the event log. Loop thread only.

@@ -11,6 +11,18 @@
 
 namespace tw {
 
+/// Why a dial came to nothing.
+struct DialFailure {
+  enum class Kind {
+    unreachable,  ///< nobody answered there
+    linked,       ///< there is a link already to whoever answered
+    turned_away,  ///< one of the two sides refused the link: why is what its admit said
+  };
+
+  Kind kind{};
+  std::string why;  ///< in words, without the address
+};
+
 /// What a network tells its user; every call comes on the loop thread, none from inside a call of Network.
 class NetworkEvents {
  public:
@@ -30,15 +42,12 @@ class NetworkEvents {
   /// The link is gone, and with it whatever was under way. Not called after Network::close.
   virtual void on_close(PeerId peer, const std::string& why) = 0;
 
-  /// A dial came to nothing: nobody listens there, or the other side refused (then why is its message).
-  virtual void on_refused(const std::string& address, const std::string& why) = 0;
+  /// A dial of this address came to nothing, or whoever is at this address was not let in.
+  virtual void on_refused(const std::string& address, const DialFailure& failure) = 0;
 
   /// The bulk stream of an open link has room: the next bulk message, or nothing until Network::pull.
   virtual std::optional<Frame> next_bulk(PeerId to) = 0;
 };
-
-/// How the reason of a refusal begins when there is a link to whoever was dialled.
-inline constexpr std::string_view kLinkedAlready = "already connected";
 
 /// Door to the other peers: whole messages in two priorities. Control messages are pushed and never wait for
 /// bulk ones; bulk messages are pulled when their stream has room, so that nothing but the stream queues

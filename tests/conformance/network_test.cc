@@ -15,6 +15,7 @@
 namespace tw::conformance {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
 using testing::ElementsAreArray;
 using testing::EndsWith;
@@ -141,8 +142,10 @@ TEST_P(EveryNetwork, refuses_a_dial_to_a_peer_that_is_linked_already) {
   one.connect(two);
   two.connect(one);
   ASSERT_TRUE(soon([&] { return one.story.size() == 2 && two.story.size() == 2; }));
-  EXPECT_THAT(one.story[1], StartsWith("refused " + two.address + ": " + std::string(kLinkedAlready)));
-  EXPECT_THAT(two.story[1], StartsWith("refused " + one.address + ": " + std::string(kLinkedAlready)));
+  EXPECT_THAT(one.failures, ElementsAre(DialFailure::Kind::linked));
+  EXPECT_THAT(two.failures, ElementsAre(DialFailure::Kind::linked));
+  EXPECT_THAT(one.story[1], StartsWith("refused " + two.address + ": "));
+  EXPECT_THAT(two.story[1], StartsWith("refused " + one.address + ": "));
   one.send(two, "still here");
   EXPECT_TRUE(soon([&] { return !two.heard.empty(); }));
 }
@@ -185,6 +188,7 @@ TEST_P(EveryNetwork, refuses_a_dial_where_nobody_listens) {
   ASSERT_TRUE(soon([&] { return one.story.size() == 2; }));
   EXPECT_EQ(one.count("refused " + two.address + ": "), 1);
   EXPECT_EQ(one.count("refused nowhere: "), 1);
+  EXPECT_THAT(one.failures, Each(DialFailure::Kind::unreachable));
 }
 
 TEST_P(EveryNetwork, refuses_a_dial_to_itself) {
@@ -202,6 +206,7 @@ TEST_P(EveryNetwork, brings_the_refusal_of_the_dialed_peer_to_the_dialer_alone) 
   ASSERT_TRUE(soon([&] { return !one.story.empty(); }));
   settle();
   EXPECT_THAT(one.story, ElementsAre("refused " + two.address + ": another run: 12ab"));
+  EXPECT_THAT(one.failures, ElementsAre(DialFailure::Kind::turned_away));
   EXPECT_THAT(two.story, IsEmpty());
   two.refusal.clear();
   EXPECT_TRUE(link(one, two)) << "refused once is not refused for ever";

@@ -71,9 +71,11 @@ class Peer final : public NetworkEvents {
     tell("close " + to_string(peer));
   }
 
-  void on_refused(const std::string& dialed, const std::string& why) override {
+  void on_refused(const std::string& dialed, const DialFailure& failure) override {
     EXPECT_NE(dialed, "");
-    tell("refused " + dialed + ": " + why);
+    EXPECT_NE(failure.why, "");
+    failures.push_back(failure.kind);
+    tell("refused " + dialed + ": " + failure.why);
   }
 
   std::optional<Frame> next_bulk(PeerId to) override {
@@ -142,7 +144,8 @@ class Peer final : public NetworkEvents {
   std::string refusal;  ///< not empty: admit says this
 
   std::vector<std::string> story;
-  std::vector<std::string> hellos;  ///< of the links that opened
+  std::vector<DialFailure::Kind> failures;  ///< of dials, in order
+  std::vector<std::string> hellos;          ///< of the links that opened
   std::map<PeerId, int> admitted;
   std::map<PeerId, std::vector<Heard>> heard;
   int asked = 0;  ///< calls of next_bulk

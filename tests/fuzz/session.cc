@@ -162,7 +162,8 @@ class SessionStory final : public SessionObserver {
         if (network_.linked.erase(peer) > 0) network_.events->on_close(peer, "closed");
         return;
       case 2:
-        return network_.events->on_refused(member_of(peer).address, "cannot connect");
+        return network_.events->on_refused(member_of(peer).address,
+                                           {DialFailure::Kind::unreachable, "timed out"});
       case 3:
         return pass(steps_[input_.below(steps_.size())]);
       case 4:

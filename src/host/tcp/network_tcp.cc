@@ -313,12 +313,12 @@ void TcpNetwork::on_failed(Serial serial) {
   const bool refused =
       ending == Handshake::Ending::refused_here || ending == Handshake::Ending::refused_there;
   for (const std::string& address : std::exchange(greeted.dialed, {})) {
-    events_->on_refused(address, refused ? handshake.why()
-                                         : fmt::format("cannot connect to {}: {}", address, handshake.why()));
+    events_->on_refused(address, {refused ? DialFailure::Kind::turned_away : DialFailure::Kind::unreachable,
+                                  handshake.why()});
   }
   if (handshake.dials()) return;
   if (ending == Handshake::Ending::refused_there)
-    return events_->on_refused(handshake.remote(), handshake.why());
+    return events_->on_refused(handshake.remote(), {DialFailure::Kind::turned_away, handshake.why()});
   const bool nonsense = ending == Handshake::Ending::nonsense;
   if (!nonsense && (refused || handshake.was_admitted())) return;
   if (nonsense) greeted.cause = Cause::nonsense;
@@ -342,7 +342,7 @@ void TcpNetwork::settle_duplicate(Greeted& greeted) {
     return;
   }
   for (const std::string& address : dialed) {
-    events_->on_refused(address, fmt::format("{} to peer {}", kLinkedAlready, to_string(peer)));
+    events_->on_refused(address, {DialFailure::Kind::linked, "already connected to peer " + to_string(peer)});
   }
 }
 

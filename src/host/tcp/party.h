@@ -70,8 +70,8 @@ struct Party : NetworkEvents {
     story.push_back("close " + to_string(peer) + ": " + why);
   }
 
-  void on_refused(const std::string& dialed, const std::string& why) override {
-    story.push_back("refused " + dialed + ": " + why);
+  void on_refused(const std::string& dialed, const DialFailure& failure) override {
+    story.push_back("refused " + dialed + ": " + failure.why);
   }
 
   std::optional<Frame> next_bulk(PeerId to) override {

@@ -14,7 +14,7 @@ std::optional<Refusal> Reception::admit(PeerId peer, const Frame& hello) {
   }
   if (peer == self_) return Refusal{Verdict::refuse, "that is this peer itself"};
   if (linked_.contains(peer) || claimed_.contains(peer))
-    return Refusal{Verdict::duplicate, std::string(kLinkedAlready)};
+    return Refusal{Verdict::duplicate, "already connected"};
   if (self_ < peer) claimed_.insert(peer);
   return std::nullopt;
 }

@@ -142,7 +142,7 @@ void CheapPreemption::on_look(const Survivor& survivor) {
 
 void CheapPreemption::on_event(PeerId writer, const Event& event) {
   // Left out by a verdict on what it sent: nothing is taken from it, and that is right.
-  const bool judged = event.phase == Phase::lost && event.why.find("gradient") != std::string::npos;
+  const bool judged = event.phase == Phase::lost && event.cause == Cause::verdict;
   if (judged && event.peer) gone_.insert(*event.peer);
   if (event.phase != Phase::reissue || !event.peer) return;
   const PeerId payer = *event.peer;

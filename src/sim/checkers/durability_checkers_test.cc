@@ -158,7 +158,8 @@ TEST(I9, excuses_a_leader_that_was_struck_itself_and_a_peer_whose_gradient_was_r
   struck.checker.on_event(kAnn, reissue(2, kBob));
   EXPECT_EQ(struck.story.verdict(), "");
   Preempted refused;
-  refused.checker.on_event(kAnn, {{}, Phase::lost, 1, kBob, "its gradient is not finite"});
+  refused.checker.on_event(kAnn,
+                           {{}, Phase::lost, 1, kBob, "its gradient is not finite", {}, {}, Cause::verdict});
   refused.checker.on_event(kAnn, reissue(2, kBob));
   EXPECT_EQ(refused.story.verdict(), "");
 }

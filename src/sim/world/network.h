@@ -149,7 +149,7 @@ class VirtualNetwork {
   struct Bye {
     std::uint64_t link = 0;
     std::string why;
-    bool refused = false;
+    std::optional<DialFailure::Kind> refused{};  ///< nothing: an open link ends
   };
 
   // For Port.

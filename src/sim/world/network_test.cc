@@ -65,7 +65,7 @@ struct Listener final : NetworkEvents {
 
   void on_close(PeerId peer, const std::string&) override { hear("close " + to_string(peer)); }
 
-  void on_refused(const std::string&, const std::string& why) override { hear("refused " + why); }
+  void on_refused(const std::string&, const DialFailure& failure) override { hear("refused " + failure.why); }
 
   std::optional<Frame> next_bulk(PeerId) override {
     EXPECT_FALSE(calling);

@@ -22,20 +22,21 @@ Result<std::string> Port::open(const std::string&, NetworkEvents& events) {
 void Port::connect(const std::string& address) {
   const std::optional<int> other = network_.find(address);
   if (!other || *other == number_) {
-    refuse_later(address, other ? "this is my own address" : "nobody is known there",
+    refuse_later(address, {Failed::unreachable, other ? "this is my own address" : "nobody is known there"},
                  std::chrono::milliseconds(1));
     return;
   }
   switch (network_.reach(number_, *other)) {
     case VirtualNetwork::Reach::fails:
-      return refuse_later(address, "timed out", kDialTimeout);
+      return refuse_later(address, {Failed::unreachable, "timed out"}, kDialTimeout);
     case VirtualNetwork::Reach::refuses:
-      return refuse_later(address, "connection refused", network_.round_trip(number_, *other));
+      return refuse_later(address, {Failed::unreachable, "connection refused"},
+                          network_.round_trip(number_, *other));
     case VirtualNetwork::Reach::works:
       break;
   }
   if (const Link* there = link_to(*other); there != nullptr && there->stage == Stage::open) {
-    refuse_later(address, std::string(kLinkedAlready), Duration{});
+    refuse_later(address, {Failed::linked, "already connected"}, Duration{});
     return;
   }
   if (link_to(*other) == nullptr) {
@@ -55,7 +56,7 @@ void Port::close(PeerId peer) {
   const int other = found->second;
   by_peer_.erase(found);
   const Link link = *end_link(other);
-  say_bye(other, link, "closed by the other side", false);
+  say_bye(other, link, "closed by the other side", {});
 }
 
 void Port::send(PeerId to, Frame message) {
@@ -84,7 +85,7 @@ std::vector<int> Port::linked() const {
 }
 
 void Port::on_hello(int from, std::uint64_t id, const Frame& hello) {
-  if (!listening()) return network_.carry_bye(number_, from, {id, "connection refused", true});
+  if (!listening()) return network_.carry_bye(number_, from, {id, "connection refused", Failed::unreachable});
   std::string dialed;
   if (link_to(from) != nullptr) {
     if (link_to(from)->stage == Stage::dialing && number_ < from) return;  // the own dial stands
@@ -97,8 +98,8 @@ void Port::on_hello(int from, std::uint64_t id, const Frame& hello) {
   }
   const Result<PeerId> peer = events_->admit(hello);
   if (!peer) {
-    network_.carry_bye(number_, from, {id, peer.error().message, true});
-    if (!dialed.empty()) events_->on_refused(dialed, peer.error().message);
+    network_.carry_bye(number_, from, {id, peer.error().message, Failed::turned_away});
+    if (!dialed.empty()) events_->on_refused(dialed, {Failed::turned_away, peer.error().message});
     return;
   }
   make_link(from, {id, Stage::accepted, peer.value(), dialed, hello});
@@ -112,14 +113,14 @@ void Port::on_hello(int from, std::uint64_t id, const Frame& hello) {
 void Port::on_welcome(int from, std::uint64_t id, const Frame& hello) {
   Link* link = find(from, id);
   if (link == nullptr || link->stage != Stage::dialing) {
-    network_.carry_bye(number_, from, {id, "dial given up", true});
+    network_.carry_bye(number_, from, {id, "dial given up", Failed::unreachable});
     return;
   }
   const Result<PeerId> peer = events_->admit(hello);
   if (!peer) {
     const std::string address = end_link(from)->dialed;
-    network_.carry_bye(number_, from, {id, peer.error().message, true});
-    events_->on_refused(address, peer.error().message);
+    network_.carry_bye(number_, from, {id, peer.error().message, Failed::turned_away});
+    events_->on_refused(address, {Failed::turned_away, peer.error().message});
     return;
   }
   link->peer = peer.value();
@@ -134,20 +135,20 @@ void Port::on_confirm(int from, std::uint64_t id) {
   if (link != nullptr && link->stage == Stage::accepted) {
     opened(from, *link);
   } else {
-    network_.carry_bye(number_, from, {id, "link given up", false});
+    network_.carry_bye(number_, from, {id, "link given up", {}});
   }
 }
 
-void Port::on_bye(int from, std::uint64_t id, const std::string& why, bool refused) {
+void Port::on_bye(int from, std::uint64_t id, const std::string& why, std::optional<Failed> refused) {
   if (find(from, id) == nullptr) return;
   const Link old = *end_link(from);
   if (old.stage == Stage::open) {
     by_peer_.erase(old.peer);
     events_->on_close(old.peer, why);
   } else if (!old.dialed.empty()) {
-    events_->on_refused(old.dialed, why);
+    events_->on_refused(old.dialed, {refused.value_or(Failed::unreachable), why});
   } else if (refused) {
-    events_->on_refused(network_.address_of(from), why);
+    events_->on_refused(network_.address_of(from), {*refused, why});
   }
 }
 
@@ -179,7 +180,7 @@ void Port::carry_bulk(int port, Link& link, Frame frame) {
   network_.carry_bulk(port, {std::move(frame), link.id, number_, Parcel::Kind::frame});
 }
 
-void Port::say_bye(int port, const Link& link, const std::string& why, bool refused) {
+void Port::say_bye(int port, const Link& link, const std::string& why, std::optional<Failed> refused) {
   if (!link.hole) network_.carry_bye(number_, port, {link.id, why, refused});
 }
 
@@ -223,9 +224,9 @@ bool Port::opened(int port, Link& link) {
   const PeerId peer = link.peer;
   if (!by_peer_.emplace(peer, port).second) {  // another process with this id was faster
     const Link loser = *end_link(port);
-    const std::string why(kLinkedAlready);
-    say_bye(port, loser, why, true);
-    if (!loser.dialed.empty()) events_->on_refused(loser.dialed, why);
+    const DialFailure failure{Failed::linked, "already connected"};
+    say_bye(port, loser, failure.why, failure.kind);
+    if (!loser.dialed.empty()) events_->on_refused(loser.dialed, failure);
     return false;
   }
   link.stage = Stage::open;
@@ -234,17 +235,17 @@ bool Port::opened(int port, Link& link) {
   return true;
 }
 
-void Port::refuse_later(const std::string& address, const std::string& why, Duration delay) {
+void Port::refuse_later(const std::string& address, const DialFailure& failure, Duration delay) {
   process_.at(process_.scheduler().now() + delay,
-              [this, address, why] { events_->on_refused(address, why); });
+              [this, address, failure] { events_->on_refused(address, failure); });
 }
 
 void Port::expire(int port, std::uint64_t id, const std::string& address) {
   const Link* link = find(port, id);
   if (link == nullptr || link->stage == Stage::open || link->dialed != address) return;
   const Link given_up = *end_link(port);
-  say_bye(port, given_up, "timed out", true);
-  events_->on_refused(address, "timed out");
+  say_bye(port, given_up, "timed out", Failed::unreachable);
+  events_->on_refused(address, {Failed::unreachable, "timed out"});
 }
 
 void Port::schedule_pump(int port, Link& link, Instant when) {

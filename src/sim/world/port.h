@@ -61,6 +61,8 @@ class Port final : public Network {
  private:
   friend class VirtualNetwork;
 
+  using Failed = DialFailure::Kind;
+
   enum class Stage { dialing, accepted, open };
 
   struct Link {
@@ -79,13 +81,13 @@ class Port final : public Network {
   void on_hello(int from, std::uint64_t id, const Frame& hello);
   void on_welcome(int from, std::uint64_t id, const Frame& hello);
   void on_confirm(int from, std::uint64_t id);
-  void on_bye(int from, std::uint64_t id, const std::string& why, bool refused);
+  void on_bye(int from, std::uint64_t id, const std::string& why, std::optional<Failed> refused);
   void on_frame(int from, std::uint64_t id, const Frame& frame);
 
   Frame greeting();
   void carry(int port, const Link& link, Frame frame);
   void carry_bulk(int port, Link& link, Frame frame);
-  void say_bye(int port, const Link& link, const std::string& why, bool refused);
+  void say_bye(int port, const Link& link, const std::string& why, std::optional<Failed> refused);
   Instant bulk_room(int port, const Link& link) const;
   bool swallow(int port);
 
@@ -94,7 +96,7 @@ class Port final : public Network {
   std::optional<Link> end_link(int port);
   Link* find(int port, std::uint64_t id) const;
   bool opened(int port, Link& link);  ///< false: and it is gone
-  void refuse_later(const std::string& address, const std::string& why, Duration delay);
+  void refuse_later(const std::string& address, const DialFailure& failure, Duration delay);
   void expire(int port, std::uint64_t id, const std::string& address);
   void schedule_pump(int port, Link& link, Instant when);
   void pump(int port, std::uint64_t id);
