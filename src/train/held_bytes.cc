@@ -25,7 +25,7 @@ std::uint64_t record_bytes(const HeldSizes& s) {
 /// before.
 std::uint64_t reduction_bytes(const HeldSizes& s) {
   const std::uint64_t vector = s.vector_bytes + s.segments * sizeof(Blob);
-  const std::uint64_t asked = std::min<std::uint64_t>(s.microbatches, s.peers * Reduction::kMaxSlots);
+  const std::uint64_t asked = std::min<std::uint64_t>(s.microbatches, s.peers * kMostSlots);
   return (s.peers * (Reduction::kEarlyVectors + 2) + asked + 3) * vector;
 }
 

@@ -148,7 +148,7 @@ Result<Digest> TrainState::restore(const StateImage& image) {
 }
 
 void TrainState::forget_sums() {
-  for (auto& [number, slot] : slots_) slot.round = 0;
+  for (GradientSlot& slot : slots_) slot.round = 0;
 }
 
 Evaluation TrainState::evaluate(WorkMeter& meter) { return trainer_.evaluate(parameters_, meter); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,6 +18,7 @@
 #include "sync/image.h"
 #include "train/run.h"
 #include "train/trainer.h"
+#include "wire/limits.h"
 
 namespace tw {
 
@@ -80,8 +81,8 @@ class TrainState {
   /// restore run. Empty in other slots, and where the run has no error feedback.
   std::span<const float> carried(std::uint32_t slot) const;
 
-  /// Made on first use; stays where it is.
-  GradientSlot& slot(std::uint32_t number) { return slots_[number]; }
+  /// number: below kMostSlots.
+  GradientSlot& slot(std::uint32_t number) { return slots_.at(number); }
 
   /// Bytes of freeze(): parameters and optimizer buffers.
   std::uint64_t bytes() const;
@@ -96,8 +97,8 @@ class TrainState {
   std::atomic<std::uint64_t> version_ = 0;
   std::vector<float> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::map<std::uint32_t, GradientSlot> slots_;
-  std::vector<float> residual_;  ///< empty: no error feedback
+  std::array<GradientSlot, kMostSlots> slots_;  // both threads look them up: none is ever added
+  std::vector<float> residual_;                 ///< empty: no error feedback
 };
 
 }  // namespace tw

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -187,6 +188,14 @@ TEST(ErrorFeedback, is_there_where_the_run_has_it) {
   run.error_feedback = false;
   EXPECT_EQ(Peer(run).carried(), std::vector<float>());
   EXPECT_TRUE(options(Codec::int8).feeds_back());
+}
+
+// For ThreadSanitizer: an update keeps losses while the loop thread looks up the slot of the next lease.
+TEST(TrainState, gives_slots_to_one_thread_while_another_keeps_losses) {
+  Peer peer(options(Codec::int8));
+  peer.work(1, TrainState::kCarrier, 0);
+  std::jthread compute([&] { peer.commit({{.peer = {}, .slot = TrainState::kCarrier, .samples = 4}}); });
+  for (std::uint32_t slot = 1; slot < kMostSlots; ++slot) EXPECT_EQ(peer.state.slot(slot).round, 0U);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "swarm/validation.h"
+#include "wire/limits.h"
 
 namespace tw {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "swarm/validation.h"
+#include "wire/limits.h"
 
 namespace tw {
 namespace {

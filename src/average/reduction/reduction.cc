@@ -26,7 +26,7 @@ Reduction::Reduction(Options options)
 
 void Reduction::contribute(std::uint32_t slot, GradientSum gradient_sum, std::uint64_t samples,
                            std::span<const float> residual) {
-  TW_CHECK(slot < kMaxSlots && !own_[slot] && samples > 0);
+  TW_CHECK(slot < kMostSlots && !own_[slot] && samples > 0);
   TW_CHECK(gradient_sum.values.size() == geometry().length);
   TW_CHECK(residual.empty() || residual.size() == geometry().length);
   const std::uint32_t seed = dither_seed(options_.round, options_.self, slot);
@@ -40,7 +40,7 @@ void Reduction::contribute(std::uint32_t slot, GradientSum gradient_sum, std::ui
 }
 
 bool Reduction::made(const Contribution& contribution) const {
-  if (contribution.peer != options_.self || contribution.slot >= kMaxSlots) return false;
+  if (contribution.peer != options_.self || contribution.slot >= kMostSlots) return false;
   const std::optional<OwnSlot>& slot = own_[contribution.slot];
   return slot && slot->samples == contribution.samples;
 }
@@ -163,7 +163,7 @@ Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
   const auto name = [&] {
     return fmt::format("contribution of peer {}, slot {}, segment {}", from.value, slot, segment);
   };
-  if (slot >= kMaxSlots) return Error{fmt::format("{}: slots end at {}", name(), kMaxSlots - 1)};
+  if (slot >= kMostSlots) return Error{fmt::format("{}: slots end at {}", name(), kMostSlots - 1)};
   if (!kept_.find(from, slot, segment).empty()) return Error{name() + ": sent twice"};
   const bool asked_for = addend(from, slot, segment) != nullptr;
   const std::uint64_t vector = encoded_bytes(options_.codec, geometry());

@@ -21,6 +21,7 @@
 #include "base/rarely.h"
 #include "base/result.h"
 #include "codec/codec.h"
+#include "wire/limits.h"
 #include "wire/messages.h"
 
 namespace tw {
@@ -47,7 +48,6 @@ namespace tw {
 /// results whose set changed. A peer that left the participants and returns gets everything again.
 class Reduction {
  public:
-  static constexpr std::uint32_t kMaxSlots = 64;
   /// What the present plan asks of a sender is always taken; anything else only while all that is kept from
   /// this sender stays within so many times the encoded vector, the places for its segments included.
   static constexpr std::uint64_t kEarlyVectors = 4;
@@ -66,7 +66,7 @@ class Reduction {
 
   /// An own slot is complete: its gradient sum over `samples` samples (> 0; the plan must name the same
   /// number, or the slot stays unused). A residual (average/reduction/residual.h) is added to it. Both must
-  /// stay valid and unchanged as long as this object lives. Once for each slot below kMaxSlots.
+  /// stay valid and unchanged as long as this object lives. Once for each slot below kMostSlots.
   void contribute(std::uint32_t slot, GradientSum gradient_sum, std::uint64_t samples,
                   std::span<const float> residual = {});
 
@@ -216,7 +216,7 @@ class Reduction {
   std::optional<Plan> plan_;
   Layout layout_;  ///< of the present plan
 
-  std::array<std::optional<OwnSlot>, kMaxSlots> own_;
+  std::array<std::optional<OwnSlot>, kMostSlots> own_;
   KeptContributions kept_;
   std::vector<std::uint32_t> missing_;  ///< by own segment: contributions of the own group that are not here
 

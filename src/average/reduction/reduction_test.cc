@@ -159,7 +159,7 @@ TEST_F(ReductionTest, refuses_malformed_segments_with_the_values_that_are_wrong)
   wrong = scatter(0);
   wrong.round = 4;
   EXPECT_THAT(why(reduction.on_scatter(kOther, wrong)), HasSubstr("round 4 instead of 5"));
-  EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(0, 1, Reduction::kMaxSlots))), HasSubstr("slots end"));
+  EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(0, 1, kMostSlots))), HasSubstr("slots end"));
   EXPECT_THAT(why(reduction.on_scatter(kSelf, scatter(0))), HasSubstr("this peer itself"));
   Gather result = gather(plan_of_two(), 3);
   result.segment = 2;
@@ -222,7 +222,7 @@ TEST_F(ReductionTest, keeps_the_latest_set_of_a_sender_until_its_plan_comes) {
 TEST_F(ReductionTest, keeps_no_more_than_the_bound_of_what_nobody_asked_for) {
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
   std::uint64_t bytes = 0;
-  for (std::uint32_t slot = 1; slot < Reduction::kMaxSlots; ++slot) {
+  for (std::uint32_t slot = 1; slot < kMostSlots; ++slot) {
     for (std::uint64_t s = 0; s < 4; ++s) {
       if (reduction.on_scatter(kOther, scatter(s, 1, slot)))
         bytes += encoded_bytes(Codec::fp32, kGeometry.size(s));
@@ -448,7 +448,7 @@ TEST_F(ReductionTest, refuses_plans_that_are_old_or_malformed) {
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors.clear(); }));
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].samples = 0; }));
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].samples = UINT64_MAX; }));
-  EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].slot = Reduction::kMaxSlots; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].slot = kMostSlots; }));
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[1] = p.draft.contributors[0]; }));
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[1].group = 1; })) << "a group of no site";
   EXPECT_TRUE(refused([](Plan& p) { p.participants.push_back(kThird); })) << "named twice";
