@@ -87,11 +87,6 @@ Instant Averager::called_at(StepId step) const {
   return found != nullptr ? found->called_at : kNever;
 }
 
-Instant Averager::planned_at(StepId step) const {
-  const Step* found = find(step);
-  return found != nullptr ? found->planned_at : kNever;
-}
-
 std::vector<Contribution> Averager::due(StepId step) const {
   std::vector<Contribution> due;
   const Plan* called = plan(step);

@@ -70,9 +70,8 @@ class Averager {
   /// The plan of this step; null before there is one.
   const Plan* plan(StepId step) const;
 
-  /// First and latest plan of the step came then; kNever before that.
+  /// The first plan of the step came then; kNever before that.
   Instant called_at(StepId step) const;
-  Instant planned_at(StepId step) const;
 
   /// Own contributions of the plan that were not handed in.
   std::vector<Contribution> due(StepId step) const;

@@ -20,7 +20,7 @@ inline std::string to_string(PeerId peer) { return std::to_string(peer.value); }
 /// Rounds count from 1; 0 is the genesis record, before any update.
 using Round = std::uint64_t;
 
-/// One averaging: of one fragment of the vector in one round. A vector that is averaged whole is fragment 0.
+/// One averaging: of one fragment of the vector in one round. Today vectors are averaged whole: fragment 0.
 struct StepId {
   Round round = 0;
   std::uint32_t fragment = 0;

@@ -22,10 +22,11 @@ inline constexpr Instant kNever = Instant::max();
 
 inline double to_seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
 
-/// Seconds to a Duration; values beyond a century saturate.
+/// Seconds to a Duration; values beyond a century saturate, either way, and what is no number is a century.
 inline Duration from_seconds(double s) {
   constexpr double kCentury = 3.2e9;
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s < kCentury ? s : kCentury));
+  const double bounded = s < -kCentury ? -kCentury : s < kCentury ? s : kCentury;
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(bounded));
 }
 
 }  // namespace tw

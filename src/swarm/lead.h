@@ -74,8 +74,6 @@ class Lead {
 
   std::vector<Event> take_events() { return std::exchange(events_, {}); }
 
-  static constexpr std::size_t kMostNewcomers = swarm::PeerStatus::kMostNewcomers;
-
   /// What is kept of peers, in entries of a few words.
   std::size_t notes() const;
 

@@ -459,7 +459,7 @@ TEST(Lead,
   }
 }
 
-// ---- complaints
+// ---- stall reports
 
 TEST(Lead, leaves_out_the_one_that_most_cannot_reach) {
   Council council({.members = {1, 2, 3, 4}});

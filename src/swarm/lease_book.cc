@@ -23,7 +23,6 @@ std::uint64_t LeaseBook::Account::held() const {
 void LeaseBook::take(Account& account, const Progress& progress) {
   account.samples_per_s = std::isfinite(progress.samples_per_s) ? std::max(0.0, progress.samples_per_s) : 0;
   account.hungry = progress.wants_more && !progress.leaving;
-  account.leaving = progress.leaving;
   if (progress.gave_back) account.recalled = false;
 }
 

@@ -91,7 +91,6 @@ class LeaseBook {
     double samples_per_s = 0;
     bool hungry = false;
     bool recalled = false;  // asked to give back, answer under way: no grants meanwhile
-    bool leaving = false;
 
     std::uint64_t held() const;
   };

@@ -9,8 +9,8 @@
 namespace tw {
 
 /// When this peer's part of a round is due once more to one that threw away what it had got: it took the
-/// state of others, and its peer_state said so. At once for the first time in a round, then after pauses that
-/// double from 1 s on, so that a peer whose peer_state alternates costs no line more than a few vectors.
+/// state of others, and its state said so. At once for the first time in a round, then after pauses that
+/// double from 1 s on, so that a peer whose state alternates costs no line more than a few vectors.
 class Resends {
  public:
   /// It was behind, and is no more.

@@ -80,7 +80,7 @@ class Roster {
   /// Linked peers that follow the history: neither fresh nor taking state.
   const std::map<PeerId, std::uint64_t>& following() const { return following_; }  ///< their incarnations
 
-  /// Changes whenever following() or somebody's peer_state does.
+  /// Changes whenever following() or somebody's state does.
   std::uint64_t version() const { return version_; }
 
   /// Linked to this very process, and it follows the history.

@@ -20,7 +20,7 @@ struct Participant {
   std::string site{};  ///< empty: one of its own
 };
 
-/// How the vector is divided among those who reduce it (average/ provides it). Hands are the participants.
+/// How the vector is divided among those who reduce it (average/ provides it).
 struct ShareRules {
   /// The shares of a plan. Those of the plan before stay when others would gain little.
   std::function<std::vector<Share>(std::uint64_t segments, const std::vector<Participant>& participants,

@@ -34,7 +34,7 @@ constexpr int kVoteTimes = 2;  // of what a stall takes
 constexpr int kDemandTimes = 3;
 /// Guesses of what more senders do to a round stop here.
 constexpr Duration kMoreAtMost = 10s;
-/// How long a complaint stands before it is judged: a closed link reaches everybody within a round trip or
+/// How long a stall report stands before it is judged: a closed link reaches everybody within a round trip or
 /// two.
 constexpr Duration kGrace = 500ms;
 

@@ -68,7 +68,8 @@ struct Awaited {
 };
 
 /// Every rule of a leader about a peer that is slow or silent, for one round under one ballot. It hears
-/// complaints and judges them; what follows is the leader's. It knows neither clock nor socket; one thread.
+/// stall reports and judges them; what follows is the leader's. It knows neither clock nor socket; one
+/// thread.
 class StragglerPolicy {
  public:
   enum class Sentence : std::uint8_t {
@@ -100,7 +101,7 @@ class StragglerPolicy {
   /// The peer is out of the plan: nothing said by it stands.
   void forget_words_of(PeerId peer);
 
-  /// What is to be done now about complaints, one peer at a time.
+  /// What is to be done now about stall reports, one peer at a time.
   std::optional<Verdict> judge(Instant now, const PeerStatus& peers, const Proposer& proposer);
 
   /// The first of those that are hung. One that is alone waits for itself.

@@ -135,7 +135,7 @@ void Swarm::tick() {
   for (PeerId peer : due) send(peer, heartbeat_to(peer));
   const bool lost_ground =
       peer_state() == PeerState::syncing && own_.catching_up.lost_ground >= Holdback::kLostGround;
-  if (lost_ground && now_ - times_.told_standing >= kTellProgress)
+  if (lost_ground && now_ - times_.told_state >= kTellProgress)
     tell_peer_state();  // whoever leads has to know
   if (auto gossip = membership_.gossip(now_)) send(gossip->first, std::move(gossip->second));
   if (head() && head()->last) return;
@@ -290,7 +290,7 @@ void Swarm::broadcast(const Message& message) {
 }
 
 void Swarm::tell_peer_state() {
-  times_.told_standing = now_;
+  times_.told_state = now_;
   for (PeerId peer : roster().open_peers()) send(peer, heartbeat_to(peer));
 }
 

@@ -145,7 +145,7 @@ class Swarm {
   struct Times {
     Instant next_tick{};
     Instant told_progress{};
-    Instant told_standing{};
+    Instant told_state{};
   };
 
   /// What it says of itself.

@@ -104,8 +104,10 @@ void Swarm::receive(PeerId from, const Prepare& prepare) {
 }
 
 void Swarm::receive(PeerId from, const Promise& promise) {
-  if (lead_ && of_this_round(promise.progress.round) && is_sound(promise.progress, options_.lease))
-    lead_->on_promise(from, promise);
+  if (!lead_ || !of_this_round(promise.progress.round) || !is_sound(promise.progress, options_.lease)) return;
+  const auto& plan = promise.accepted;
+  if (plan && !fault_of(plan->plan.draft, *head(), options_.lease).empty()) return;
+  lead_->on_promise(from, promise);
 }
 
 void Swarm::receive(PeerId from, const StallReport& report) {
@@ -169,7 +171,9 @@ void Swarm::report_changes(const Record& record) {
 // Disconnects a process that uses a member's id with another incarnation: it gets the member's messages. It
 // stays out for as long as the member, if it lives, takes to be linked again.
 void Swarm::turn_away_squatters(const std::vector<Member>& members) {
-  for (PeerId squatter : membership_.squatters(this->members(), members)) turn_away(squatter);
+  for (PeerId squatter : membership_.squatters(this->members(), members)) {
+    if (roster().is_open(squatter)) turn_away(squatter);
+  }
 }
 
 void Swarm::turn_away(PeerId squatter) {

@@ -113,7 +113,6 @@ class Session::Machine final : public NetworkEvents {
   void replay(FetchedMean mean);
   void go_on_from(const Replica::Tip& tip);
   void serve_images();
-  bool averaging_has_the_lines() const;
   void let_chunks_go();
   void save_checkpoint(const Record& record);
   void consider_the_past();

@@ -147,12 +147,12 @@ void Session::Machine::consider_the_past() {
 void Session::Machine::found_checkpoints(Checkpoints::Loaded& loaded) {
   if (finished()) return;
   replica_.loaded_nothing();
+  if (loaded.ok() && loaded.value()) return take_checkpoint(std::move(*loaded.value()));
+  if (swarm_->peer_state() != PeerState::fresh) return;  // others were found meanwhile
   if (!loaded.ok()) {
     if (options_.past == Past::over) return end(loaded.error().message, true);
     search_.return_wait().keep_trouble(loaded.error().message);
     wait_for_others("its checkpoints are here");
-  } else if (loaded.value()) {
-    take_checkpoint(std::move(*loaded.value()));
   } else {
     wait_for_others({});
     begin_history();

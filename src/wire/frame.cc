@@ -6,6 +6,7 @@
 #include <bit>
 #include <concepts>
 #include <cstring>
+#include <set>
 #include <type_traits>
 
 #include "base/check.h"
@@ -154,6 +155,8 @@ class Reader {
     const bool before = carried.empty() || carried.back().end() <= record.first_sample;
     if (!before || std::max(record.first_sample, record.samples) > UINT64_MAX / 2) failed_ = true;
     if (!failed_ && record.majority_samples > record.samples_total()) failed_ = true;
+    std::set<PeerId> ids;
+    for (const Member& member : record.members) failed_ = failed_ || !ids.insert(member.peer).second;
   }
 
   void get(Member& member) {

@@ -66,6 +66,10 @@ class Filler {
     record.first_sample >>= 1;
     record.samples >>= 1;
     record.majority_samples %= record.samples_total() + 1;
+    for (std::size_t i = 0; i < record.members.size(); ++i) record.members[i].peer.value += i << 32;
+    std::ranges::sort(record.members, {}, &Member::peer);
+    record.members.erase(std::ranges::unique(record.members, {}, &Member::peer).begin(),
+                         record.members.end());
   }
 
   template <class T>
@@ -200,13 +204,13 @@ TEST(Frame, refuses_counts_beyond_what_the_bytes_can_hold) {
 
 TEST(Frame, refuses_values_out_of_their_range) {
   std::vector<std::byte> head = head_of(encode(Heartbeat{}));
-  head[1] = std::byte{5};  // peer_state
+  head[1] = std::byte{5};  // the state of the peer
   EXPECT_FALSE(decode({Blob(head), Blob()}));
   head = head_of(encode(ObjectAsk{}));
   head[1] = std::byte{2};  // kind
   EXPECT_FALSE(decode({Blob(head), Blob()}));
   head = head_of(encode(StallReport{}));
-  head.back() = std::byte{5};  // complaint
+  head.back() = std::byte{5};  // cause
   EXPECT_FALSE(decode({Blob(head), Blob()}));
   Record record;
   record.last = true;
@@ -225,6 +229,11 @@ TEST(Frame, refuses_values_out_of_their_range) {
   EXPECT_TRUE(decode(encode(Commit{record})));
   ++record.majority_samples;
   EXPECT_FALSE(decode(encode(Commit{record}))) << "a majority decided more samples than there are";
+  record.majority_samples = 100;
+  record.members = {{PeerId{1}, "here:1", 1}, {PeerId{2}, "here:2", 2}};
+  EXPECT_TRUE(decode(encode(Commit{record})));
+  record.members.push_back({PeerId{1}, "here:3", 3});
+  EXPECT_FALSE(decode(encode(Commit{record}))) << "two processes of one id are members";
 }
 
 TEST(Frame, refuses_what_is_too_long_empty_unknown_or_has_a_payload_it_should_not_have) {

@@ -230,6 +230,9 @@ Record make_record(Input& input, const Material& material) {
       break;
     case 3:
       make(record.members);
+      std::ranges::sort(record.members, {}, &Member::peer);  // each id once, or no decoder takes it
+      record.members.erase(std::ranges::unique(record.members, {}, &Member::peer).begin(),
+                           record.members.end());
       break;
     case 4:
       make(record.contributors);

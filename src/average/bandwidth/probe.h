@@ -12,9 +12,9 @@ namespace tw {
 
 /// Finds out what lines carry before the first mean crosses them: while the first batch is computed, for a
 /// second at most and the four round trips in which streams get going, one peer of each site sends the others
-/// messages that mean nothing, as fast as they go. What arrives is measured as ever (line_meter.h). All do so
-/// at once, so that each line is full in both directions, as it is when gradients are averaged. Little more
-/// than what a line carries is under way, so that it is soon free for gradients.
+/// messages that mean nothing, as fast as they go. What arrives is measured as ever (bandwidth_meter.h). All
+/// do so at once, so that each line is full in both directions, as it is when gradients are averaged. Little
+/// more than what a line carries is under way, so that it is soon free for gradients.
 ///
 /// A step machine. Not begun, it has nothing for anybody.
 class Probe {
@@ -47,7 +47,7 @@ class Probe {
   /// Those that kNudge is over for.
   std::vector<PeerId> to_be_nudged(Instant now) const;
 
-  /// There is more for it, but enough under way: ask again after its next bandwidth_report, or kNudge.
+  /// There is more for it, but enough under way: ask again after its next bandwidth report, or kNudge.
   bool holds_back(Instant now, PeerId to) const;
 
   std::optional<Message> next_bulk(Instant now, PeerId to);

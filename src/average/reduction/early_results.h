@@ -12,9 +12,9 @@
 
 namespace tw {
 
-/// Results that others sent, segments of the mean and site_sums of groups, by sender and whatever the plan:
-/// they may come before the plan that they belong to or that names their sender. They count only when their
-/// sender has a part in some plan so far. Memory: two encoded vectors for each sender.
+/// Results that others sent, segments of the mean and site-local sums of groups, by sender and whatever the
+/// plan: they may come before the plan that they belong to or that names their sender. They count only when
+/// their sender has a part in some plan so far. Memory: two encoded vectors for each sender.
 class EarlyResults {
  public:
   explicit EarlyResults(std::uint64_t segments) : means_(segments), site_sums_(segments) {}
@@ -35,7 +35,8 @@ class EarlyResults {
 
   std::vector<Mean> means_of(std::uint64_t set) const;
 
-  /// A segment of the site_sum of a group, by the set of the group; empty when nobody who counts sent it.
+  /// A segment of the site-local sum of a group, by the set of the group; empty when nobody who counts sent
+  /// it.
   Blob site_sum(std::uint64_t set, std::uint64_t segment) const;
 
   /// Drops what came from a sender that does not count.

@@ -47,7 +47,7 @@ class Layout {
   }
 
   /// The mean is there already, at the root or at least of this site's part: its owner wants no
-  /// contributions, nor the root its site_sum.
+  /// contributions, nor the root its site-local sum.
   bool closed(std::uint32_t site, std::uint64_t segment) const {
     TW_CHECK(site < sites_.size() && segment < closed_.size());
     return closed_[segment] || (!sites_[site].closed.empty() && sites_[site].closed[segment]);

@@ -18,7 +18,7 @@ class Outgoing {
 
   explicit Outgoing(std::uint64_t segments) : results_(segments), site_sums_(segments) {}
 
-  /// Results or site_sums get another meaning (the set changed): they are handed again.
+  /// Results or site-local sums get another meaning (the set changed): they are handed again.
   void forget_results() { results_.forget(); }
 
   void forget_site_sums() { site_sums_.forget(); }

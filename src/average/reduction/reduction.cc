@@ -528,7 +528,7 @@ std::map<PeerId, StallCause> Reduction::owing() const {
   return owing;
 }
 
-// A sender of site_sums, or of relayed segments, is not the cause: it waits itself.
+// A sender of site-local sums, or of relayed segments, is not the cause: it waits itself.
 std::vector<Reduction::Debt> Reduction::debts() const {
   if (!plan_ || !layout_.site()) return {};
   std::map<PeerId, Debt> contributions, results;

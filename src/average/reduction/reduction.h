@@ -30,19 +30,20 @@ namespace tw {
 /// mean. A step machine; it knows no clock and no socket. docs/protocol.md.
 ///
 /// A contribution crosses the wire as the mean over its samples, in fp32 as their sum (carries_sums).
-/// SiteSum of a group, of a segment: sum over its contributions, in the order of the plan, of
+/// Site-local sum of a group, of a segment: sum over its contributions, in the order of the plan, of
 /// float(samples_i / samples of the group) * decode_i (of a sum: float(1 / samples of the group)), encoded
 /// once (codec_of_mean) by the owner in the site.
 /// Mean: sum over the groups, in the order of their numbers, of float(samples of the group / total) * decode
-/// of the site_sum, encoded once by the root, decoded by everybody. What is alone and weighs 1 stays as it
-/// was encoded: a single mean is its group's site_sum (in another codec, it is decoded and encoded in that),
-/// a single site_sum the mean. A plan without sites has one group, whose owners are the roots.
+/// of the site-local sum, encoded once by the root, decoded by everybody. What is alone and weighs 1 stays as
+/// it was encoded: a single mean is its group's site-local sum (in another codec, it is decoded and encoded
+/// in that), a single site-local sum the mean. A plan without sites has one group, whose owners are the
+/// roots.
 ///
-/// SiteSums and means are made as soon as all that enters is here; what was received is kept, so that a plan
-/// with fewer or more contributions re-computes and re-sends only what changes: the site_sums of their
-/// groups, and the mean. Memory: the encoded mean (twice while sets change), and the encoded contributions
-/// and site_sums of the own share; what comes early adds at most kEarlyVectors + 2 encoded vectors for each
-/// sender. Owners are believed what they have added.
+/// Site-local sums and means are made as soon as all that enters is here; what was received is kept, so that
+/// a plan with fewer or more contributions re-computes and re-sends only what changes: the site-local sums of
+/// their groups, and the mean. Memory: the encoded mean (twice while sets change), and the encoded
+/// contributions and site-local sums of the own share; what comes early adds at most kEarlyVectors + 2
+/// encoded vectors for each sender. Owners are believed what they have added.
 ///
 /// Messages may arrive in any order. Nothing is handed to a peer twice while it stays a participant, but for
 /// results whose set changed. A peer that left the participants and returns gets everything again.
@@ -99,9 +100,9 @@ class Reduction {
   /// peer itself: own segments are judged before they are sent or added.
   std::vector<Unfit> take_unfit();
 
-  /// A segment of the mean, or of a site_sum. May come before the plan that it belongs to or that names its
-  /// sender; used only when the sender is in this plan or was in an earlier one: the set determines its bits,
-  /// and its owner may be another one in a plan that is still under way. Errors: as for on_scatter.
+  /// A segment of the mean, or of a site-local sum. May come before the plan that it belongs to or that names
+  /// its sender; used only when the sender is in this plan or was in an earlier one: the set determines its
+  /// bits, and its owner may be another one in a plan that is still under way. Errors: as for on_scatter.
   Status on_gather(PeerId from, const Gather& gather);
 
   /// The next bulk message for this peer, mostly results before contributions; nothing when there is none.

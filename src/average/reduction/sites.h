@@ -9,10 +9,10 @@
 
 namespace tw {
 
-/// Gives the plan a tree of sites by the names that hands have, with shares in each by what their lines
+/// Gives the plan a tree of sites by the participants' site names, with shares in each by what their lines
 /// carry where these seem to differ by much, and roots spread over all owners (where sites carry very unequal
 /// amounts, by these); and each contribution the group of its contributor's site. A peer at a site where
-/// nobody may own goes to the one with most owners. Hands are the participants; one of them owns.
+/// nobody may own goes to the one with most owners. At least one participant owns.
 void divide_into_sites(Plan& plan, std::uint64_t segments, const std::vector<Participant>& participants);
 
 /// The same for a plan that follows another one of the round: sites, shares and roots stay but for those of

@@ -13,17 +13,17 @@ namespace tw {
 /// What each participant of a plan sends to each other one, in encoded means.
 class PlanTraffic {
  public:
-  /// Hands are the participants; each contribution of the plan is one vector of theirs, so many times as long
+  /// Each contribution of the plan is one vector of a participant, so many times as long
   /// on the wire as a mean. A plan without shares has none.
   PlanTraffic(const Plan& plan, const std::vector<Participant>& participants, double contribution = 1);
 
-  /// By their places among the hands.
+  /// By their places among the participants.
   double from_to(std::size_t i, std::size_t j) const {
     TW_CHECK(i < participants_.size() && j < participants_.size());
     return sent_[i * participants_.size() + j];
   }
 
-  /// Between hands of different sites.
+  /// Between participants of different sites.
   double between_sites() const;
 
   /// The time in which lines carry a mean of one byte; 0 when none is known. Unknown lines count as in

@@ -17,6 +17,10 @@ void HistoryJudge::see(const LogEntry& entry) {
     writers_[entry.writer].last = 0;
     writers_[entry.writer].head.clear();
   }
+  if (event.phase == Phase::log && number_in(event, "missing").value_or(0) > 0) {
+    for (Round round = writers_[entry.writer].last + 1; round <= event.round; ++round)
+      unlogged_.insert(round);
+  }
   if (event.phase == Phase::commit) see_commit(entry);
   if ((event.phase == Phase::apply || event.phase == Phase::restore) && !event.digest.empty())
     see_parameters(entry);
@@ -56,7 +60,9 @@ void HistoryJudge::see_parameters(const LogEntry& entry) {
 
 std::string HistoryJudge::parent_of(const Written& record) const {
   if (!record.parent.empty()) return record.parent;
-  const auto before = by_round_.find(record.round - 1);
+  Round round = record.round - 1;
+  while (round > 0 && !by_round_.contains(round) && unlogged_.contains(round)) --round;
+  const auto before = by_round_.find(round);
   const bool only = before != by_round_.end() && before->second.size() == 1;
   return only ? *before->second.begin() : "";
 }
@@ -92,10 +98,13 @@ void HistoryJudge::judge_samples(const Lineage& lineage, Verdict& verdict) const
     if (begins && record.round != 1) continue;
     const double before = begins ? 0 : *records_.at(lineage[i + 1]).totals.begin();
     const double samples = *record.totals.begin() - before;
-    if (samples < full / 2 || samples > full)
+    const Round rounds = begins ? 1 : record.round - records_.at(lineage[i + 1]).round;
+    verdict.unlogged += rounds - 1;
+    if (samples < full / 2 * static_cast<double>(rounds) || samples > full * static_cast<double>(rounds))
       verdict.faults.push_back(fmt::format("round {} has {} samples", record.round, samples));
-    const double left = i == 0 ? full - samples : records_.at(lineage[i - 1]).carried;
-    if (samples + left != full)
+    const bool next_is_known = i > 0 && records_.at(lineage[i - 1]).round == record.round + 1;
+    const double left = next_is_known ? records_.at(lineage[i - 1]).carried : full - samples;
+    if (rounds == 1 && samples + left != full)
       verdict.faults.push_back(
           fmt::format("round {} has {} samples and leaves {}, of {}", record.round, samples, left, full));
     double own = 0;

@@ -15,7 +15,8 @@ namespace tw::soak {
 
 /// Judges the event logs of one run: one history, the same parameters on all peers, the samples of each round
 /// exact. The history is what leads to the newest record. A record beside it is given up; that is allowed
-/// only where a peer decided without a majority, and to what follows from that.
+/// only where a peer decided without a majority, and to what follows from that. Rounds that nobody logged,
+/// because the disks of all who decided them were full, are passed over: their samples are judged together.
 class HistoryJudge {
  public:
   /// Samples of a round that loses nobody.
@@ -30,6 +31,7 @@ class HistoryJudge {
     std::uint64_t samples = 0;         ///< of the history
     std::size_t without_majority = 0;  ///< rounds of the history
     std::size_t given_up = 0;          ///< records beside the history
+    std::size_t unlogged = 0;          ///< rounds of the history that no log has, for disks were full
   };
 
   /// Verdict on all that was seen, at a time when no two histories are under way.
@@ -73,6 +75,7 @@ class HistoryJudge {
   std::map<std::string, Written> records_;  ///< by digest
   std::map<Round, std::set<std::string>> by_round_;
   std::map<PeerId, Writer> writers_;
+  std::set<Round> unlogged_;  ///< somebody's log says that it lacks lines of these
   std::vector<Taken> taken_;
   std::string newest_;  ///< digest of the record that was seen last
   std::vector<std::string> faults_;

@@ -67,6 +67,31 @@ TEST(HistoryJudge, sees_two_records_of_a_round_that_no_minority_decided) {
   EXPECT_THAT(judge.judge().faults, ElementsAre(HasSubstr("which a majority decided and gave up")));
 }
 
+LogEntry lines_missing(std::uint64_t peer, Round round) {
+  LogEntry entry{.writer = PeerId{peer}};
+  entry.event = {.phase = Phase::log, .round = round, .numbers = {{"missing", 41}}};
+  return entry;
+}
+
+TEST(HistoryJudge, passes_over_rounds_that_full_disks_did_not_log_but_judges_their_samples) {
+  for (const double total : {90.0, 101.0}) {
+    HistoryJudge judge(kFull);
+    judge.see(commit(1, 1, {}));
+    judge.see(lines_missing(1, 5));
+    judge.see(commit(1, 5, {.digest = "e", .samples = total}));
+    const auto verdict = judge.judge();
+    EXPECT_EQ(verdict.unlogged, 3U);
+    EXPECT_EQ(verdict.faults.empty(), total == 90.0) << "five rounds of 20 samples at most";
+  }
+}
+
+TEST(HistoryJudge, sees_rounds_that_no_log_has_though_none_lacks_lines) {
+  HistoryJudge judge(kFull);
+  judge.see(commit(1, 1, {}));
+  judge.see(commit(1, 5, {.digest = "e", .samples = 90}));
+  EXPECT_THAT(judge.judge().faults, Contains(HasSubstr("no log has what led to round 5")));
+}
+
 TEST(HistoryJudge, sees_different_sums_and_parameters_of_a_round) {
   HistoryJudge judge(kFull);
   judge.see(commit(1, 1, {}));

@@ -217,10 +217,10 @@ class Soak : public ProgramTest {
       say(fmt::format("  {:10} {:5}", kKindNames[kind], troubles_->made(static_cast<Kind>(kind))));
     say(fmt::format("  connections of strangers: {}", troubles_->strangers()));
     const auto history = peers_->history().judge();
-    say(
-        fmt::format("{} rounds, {} samples; {} rounds were decided without a majority and stand, {} records "
-                    "were given up",
-                    history.rounds, history.samples, history.without_majority, history.given_up));
+    say(fmt::format(
+        "{} rounds, {} samples; {} rounds were decided without a majority and stand, {} records "
+        "were given up, {} rounds are in no log because disks were full",
+        history.rounds, history.samples, history.without_majority, history.given_up, history.unlogged));
     for (const double s : returns_s_) say(fmt::format("all there again after {:.1f} s", s));
     for (const std::string& row : usage_.table()) say(row);
     say("said most often:");
