@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "swarm/shared_plan.h"
 
 namespace tw {
 namespace {
@@ -23,8 +24,6 @@ constexpr double kSlowFloor_s = 1;
 /// before it.
 constexpr int kGivesWay = 2;
 constexpr int kAccumulatesLonger = 4;
-
-std::pair<Ballot, std::uint32_t> version_of(const Plan& plan) { return {plan.ballot, plan.version}; }
 
 }  // namespace
 
@@ -127,7 +126,7 @@ Averager::News Averager::take_news(StepId step) {
   if (found == nullptr || !found->reduction.plan()) return news;
   if (found->reduction.scattered()) news.scattered = !std::exchange(found->told_scattered, true);
   if (!found->reduction.complete()) return news;
-  const auto version = version_of(*found->reduction.plan());
+  const auto version = swarm::number_of(*found->reduction.plan());
   if (std::exchange(found->told_mean, version) == version) return news;
   news.gathered = !std::exchange(found->told_gathered, true);
   news.mean = found->reduction.mean_digest();

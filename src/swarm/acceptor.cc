@@ -8,19 +8,13 @@
 #include "swarm/quorum.h"
 
 namespace tw::swarm {
-namespace {
-
-std::pair<Ballot, std::uint32_t> number_taken(const Plan& plan) { return {plan.ballot, plan.version}; }
-
-}  // namespace
-
 void Acceptor::enter(Stage next) {
   TW_CHECK(next != Stage::idle);
   TW_CHECK(plan_ != nullptr);
   TW_CHECK((next == Stage::complete) == mean_.has_value());
   TW_CHECK(next != Stage::complete || averages());
   TW_CHECK(plan_->ballot <= promised_);
-  TW_CHECK(!accepted_ || number_taken(*accepted_->plan) <= number_taken(*plan_));
+  TW_CHECK(!accepted_ || number_of(*accepted_->plan) <= number_of(*plan_));
   stage_ = next;
 }
 
@@ -44,7 +38,7 @@ Promise Acceptor::word(Ballot ballot, Progress progress) const {
 
 bool Acceptor::take(const Plan& plan) {
   if (plan.ballot < promised_) return false;
-  if (accepted_ && number_taken(plan) < number_taken(*accepted_->plan)) return false;
+  if (accepted_ && number_of(plan) < number_of(*accepted_->plan)) return false;
   if (averages() && plan_->ballot == plan.ballot && plan_->version >= plan.version) return false;
   promised_ = plan.ballot;
   plan_ = std::make_shared<const Plan>(plan);

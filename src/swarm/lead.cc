@@ -171,6 +171,9 @@ void Lead::send_leases() {
   for (Envelope& envelope : leasing_.take_messages()) messages_.push_back(std::move(envelope));
 }
 
+// A majority is here, and so is the mean that this ballot may have to finish.
+bool Lead::most_can_decide() const { return status_.has_quorum() && !proposer_.lacks_mean(); }
+
 bool Lead::may_decide() const { return (minority_ || status_.has_quorum()) && !status_.owners().empty(); }
 
 bool Lead::nobody_stays() const {
@@ -311,8 +314,7 @@ void Lead::step(Instant now) {
   now_ = now;
   if (stage() == Stage::decided) return;
   if (stage() == Stage::preparing) ask_for_promises();
-  const bool most_can_decide = status_.has_quorum() && !proposer_.lacks_mean();
-  if (most_can_decide) {
+  if (most_can_decide()) {
     no_quorum_since_ = kNever;
   } else if (no_quorum_since_ == kNever) {
     no_quorum_since_ = now;
@@ -326,7 +328,7 @@ void Lead::step(Instant now) {
     proposer_.resign();
   }  // a new ballot asks everybody once more
   const bool is_of_few = stage() == Stage::proposed && proposed()->draft.minority && !finishes();
-  if (is_of_few && most_can_decide) proposer_.resign();  // a majority is back, and decides without a mark
+  if (is_of_few && most_can_decide()) proposer_.resign();  // a majority is back, and decides without a mark
   minority_ = no_quorum_since_ != kNever && now - no_quorum_since_ >= options_.patience;
   if (const auto verdict = stragglers_.judge(now, status_, proposer_)) carry_out(*verdict);
   give_up_on_hung_peers();
@@ -380,8 +382,7 @@ Wait Lead::wait_for_work() const {
 
 Wait Lead::waiting() const {
   if (resigned() || stage() == Stage::decided) return {};
-  const bool most_can_decide = status_.has_quorum() && !proposer_.lacks_mean();
-  if (!most_can_decide && !minority_) return wait_for_majority();
+  if (!most_can_decide() && !minority_) return wait_for_majority();
   if (stage() == Stage::open) return wait_for_work();
   Wait wait{Wait::Kind::votes, {}, head_.round + 1, ballot()};
   if (stage() == Stage::preparing) {

@@ -107,6 +107,7 @@ class Lead {
   void finish();
   void advance();
 
+  bool most_can_decide() const;
   bool may_decide() const;
   void call();
   void propose(Plan plan, bool again = false);

@@ -10,8 +10,6 @@
 namespace tw::swarm {
 namespace {
 
-std::pair<Ballot, std::uint32_t> number_proposed(const Plan& plan) { return {plan.ballot, plan.version}; }
-
 bool may_follow(Proposer::Stage now, Proposer::Stage next) {
   using Stage = Proposer::Stage;
   switch (next) {
@@ -123,7 +121,7 @@ const Accepted* Proposer::newest_accepted() const {
   for (const auto& [peer, promise] : promises_) {
     if (!promise.accepted) continue;
     const Accepted& accepted = *promise.accepted;
-    if (!newest || number_proposed(accepted.plan) > number_proposed(newest->plan)) newest = &accepted;
+    if (!newest || number_of(accepted.plan) > number_of(newest->plan)) newest = &accepted;
   }
   return newest;
 }

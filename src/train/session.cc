@@ -119,7 +119,7 @@ Result<std::string> Session::Machine::start() {
 
   const RunOptions& run = options_.run;
   Swarm::Options swarm;
-  swarm.self = {options_.self, address_, options_.incarnation, options_.site};
+  swarm.self = self();
   swarm.run = run_;
   swarm.founder = options_.join.empty();
   swarm.returns = options_.past == Past::begun;

@@ -87,6 +87,8 @@ class Session::Machine final : public NetworkEvents {
   Wait with_addresses(Wait wait) const;
   void watch_waits();
 
+  Member self() const { return {options_.self, address_, options_.incarnation, options_.site}; }
+
   // ---- session_rounds.cc
   void open_round();
   void start_work();

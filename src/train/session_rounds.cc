@@ -200,8 +200,7 @@ void Session::Machine::on_update(const Record& record, const Digest& parameters,
 void Session::Machine::after_update(const Record& record) {
   const RunOptions& run = options_.run;
   const bool due = run.evaluation.every != 0 && record.round % run.evaluation.every == 0;
-  const bool first =
-      !record.members.empty() && record.members.front().is({options_.self, address_, options_.incarnation});
+  const bool first = !record.members.empty() && record.members.front().is(self());
   if (first && (due || record.last)) {
     if (record.last) departure_.begin_last_job();
     swarm_->set_busy(doors_.clock.now(), true);  // the others do this peer's part meanwhile

@@ -184,8 +184,7 @@ void Session::Machine::wait_for_others(std::string found) {
 }
 
 void Session::Machine::resume(StateImage checkpoint) {
-  checkpoint.record =
-      restarted(checkpoint.record, {{options_.self, address_, options_.incarnation, options_.site}});
+  checkpoint.record = restarted(checkpoint.record, {self()});
   search_.return_wait().resume();
   replica_.resume(doors_.clock.now());
   restore(std::move(checkpoint), Cause::checkpoint, {});
@@ -204,8 +203,7 @@ void Session::Machine::begin_anew_from_tip() {
 }
 
 void Session::Machine::go_on_from_tip() {
-  const Member self{options_.self, address_, options_.incarnation, options_.site};
-  const Replica::Tip anew{begun_anew(replica_.tip()->record, {self}), replica_.tip()->parameters};
+  const Replica::Tip anew{begun_anew(replica_.tip()->record, {self()}), replica_.tip()->parameters};
   Event event{doors_.clock.now(), Phase::restore, anew.record.round};
   event.why = "from its own state: no member of the run was reached for " +
               std::to_string(static_cast<int>(to_seconds(options_.run.patience))) + " s";

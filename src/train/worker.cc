@@ -6,6 +6,14 @@
 #include "base/check.h"
 
 namespace tw {
+namespace {
+
+/// For those who do not ask how long it took.
+auto untimed(std::function<void(const Result<Digest>&)> done) {
+  return [done = std::move(done)](const Result<Digest>& parameters, Duration) { done(parameters); };
+}
+
+}  // namespace
 
 Worker::Worker(std::unique_ptr<Learner> learner, Surroundings surroundings)
     : learner_(std::move(learner)), surroundings_(std::move(surroundings)) {
@@ -74,19 +82,15 @@ void Worker::apply(Update update, std::function<void(const Digest&, Duration)> d
 void Worker::replay(Update update, std::function<void(const Result<Digest>&)> done) {
   TW_CHECK(update.missed);
   const Wait what{.kind = Wait::Kind::applying, .round = update.record.round};
-  const auto finished = [done = std::move(done)](const Result<Digest>& parameters, Duration) {
-    done(parameters);
-  };
-  learner_->apply(std::move(update), queued<Result<Digest>>(State::replaying, what, finished));
+  learner_->apply(std::move(update),
+                  queued<Result<Digest>>(State::replaying, what, untimed(std::move(done))));
 }
 
 void Worker::restore(Learner::Image image, std::function<void(const Result<Digest>&)> done) {
   TW_CHECK(image != nullptr);
   const Wait what{.kind = Wait::Kind::restoring, .round = image->record.round, .total = image->bytes()};
-  const auto finished = [done = std::move(done)](const Result<Digest>& parameters, Duration) {
-    done(parameters);
-  };
-  learner_->restore(std::move(image), queued<Result<Digest>>(State::restoring, what, finished));
+  learner_->restore(std::move(image),
+                    queued<Result<Digest>>(State::restoring, what, untimed(std::move(done))));
 }
 
 void Worker::evaluate(Round round, std::function<void(const Evaluation&, Duration)> done) {
