@@ -688,7 +688,7 @@ TEST(Lead, takes_over_with_the_work_that_is_done) {
   Council council({.leader = 2, .ballot = 1});
   council.lose(1);
   council.works.at(3).lease(0, RangeSet(Range{4, 3}));
-  while (council.works.at(3).begin()) council.works.at(3).finish();
+  while (council.works.at(3).begin()) council.works.at(3).finish(1);
   council.after(100ms);
   EXPECT_EQ((std::multiset<std::uint64_t>{2, 3}), council.asked);
   council.promise(2);
@@ -705,7 +705,7 @@ TEST(Lead, leaves_to_the_next_round_what_a_leader_had_that_died_after_its_call) 
   Council council({.leader = 2, .ballot = 1});
   council.lose(1);
   council.works.at(3).lease(0, RangeSet(Range{0, 8}));
-  while (council.works.at(3).begin()) council.works.at(3).finish();
+  while (council.works.at(3).begin()) council.works.at(3).finish(1);
   council.promise(2);
   council.promise(3, accepted_plan(council.head, 1, all_by(1), kMean).plan);
   EXPECT_EQ((std::vector<Contribution>{{PeerId{3}, 0, 32, RangeSet(Range{0, 8})}}),
@@ -717,7 +717,7 @@ TEST(Lead, opens_a_slot_when_it_takes_over_after_a_call_that_nobody_voted_for) {
   Council council({.leader = 2, .ballot = 1});
   council.lose(1);
   council.works.at(3).lease(0, RangeSet(Range{0, 5}));
-  while (council.works.at(3).begin()) council.works.at(3).finish();
+  while (council.works.at(3).begin()) council.works.at(3).finish(1);
   council.promise(2);
   council.promise(3, accepted_plan(council.head, 1, all_by(1), kMean).plan);
   const Plan plan = council.work_until_called();

@@ -22,6 +22,7 @@ std::uint64_t LeaseBook::Account::held() const {
 
 void LeaseBook::take(Account& account, const Progress& progress) {
   account.samples_per_s = std::isfinite(progress.samples_per_s) ? std::max(0.0, progress.samples_per_s) : 0;
+  account.grain = progress.grain;
   account.hungry = progress.wants_more && !progress.leaving;
   if (progress.gave_back) account.recalled = false;
 }
@@ -88,7 +89,8 @@ RangeSet LeaseBook::forget(PeerId peer) {
 std::uint64_t LeaseBook::grant_size(const Account& account, double speed_of_all, std::size_t peers) const {
   const double part =
       speed_of_all > 0 ? account.samples_per_s / speed_of_all : 1.0 / static_cast<double>(peers);
-  return rules_.grant(part, free_.count());
+  const std::uint64_t fair = rules_.grant(part, free_.count());
+  return std::max(account.grain, fair - fair % account.grain);
 }
 
 double LeaseBook::speed_of(const std::set<PeerId>& peers) const {
@@ -138,7 +140,7 @@ std::optional<PeerId> LeaseBook::worth_recalling(const std::set<PeerId>& eligibl
   };
   auto slowest = accounts_.end();
   for (auto entry = accounts_.begin(); entry != accounts_.end(); ++entry) {
-    if (entry->second.held() < 2 || entry->second.recalled) continue;
+    if (entry->second.held() < 2 * entry->second.grain || entry->second.recalled) continue;
     if (slowest == accounts_.end() || time_left(entry->second) > time_left(slowest->second)) slowest = entry;
   }
   if (slowest == accounts_.end()) return std::nullopt;
@@ -147,8 +149,9 @@ std::optional<PeerId> LeaseBook::worth_recalling(const std::set<PeerId>& eligibl
 }
 
 bool LeaseBook::nearly_done() const {
-  return std::all_of(accounts_.begin(), accounts_.end(),
-                     [](const auto& entry) { return entry.second.held() <= 1 && !entry.second.recalled; });
+  return std::all_of(accounts_.begin(), accounts_.end(), [](const auto& entry) {
+    return entry.second.held() <= entry.second.grain && !entry.second.recalled;
+  });
 }
 
 std::vector<Contribution> LeaseBook::contributions(const std::vector<PeerId>& order) const {
@@ -206,6 +209,11 @@ SlotProgress LeaseBook::open_slot(PeerId peer) const {
   if (found == accounts_.end()) return {};
   const auto entry = found->second.slots.find(found->second.open);
   return entry == found->second.slots.end() ? SlotProgress{found->second.open, {}, {}} : entry->second;
+}
+
+std::uint64_t LeaseBook::grain(PeerId peer) const {
+  const auto found = accounts_.find(peer);
+  return found == accounts_.end() ? 1 : found->second.grain;
 }
 
 double LeaseBook::samples_per_s(PeerId peer) const {

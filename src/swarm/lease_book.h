@@ -41,15 +41,16 @@ class LeaseBook {
     RangeSet microbatches;
   };
 
-  /// Leases for the hungry ones among `eligible`, into the open slot of each. A peer without one gets none.
+  /// Leases for the hungry ones among `eligible`, into the open slot of each, in whole grains while there are.
+  /// A peer without an open slot gets none.
   std::vector<Grant> feed(const std::set<PeerId>& eligible, const Rarely& chance = {});
 
   /// The peer that should give back what it has not begun, when others stand idle and nothing is free; or
   /// whenever there is one, at_will.
   std::optional<PeerId> worth_recalling(const std::set<PeerId>& eligible, bool at_will = false);
 
-  /// Each holder has one microbatch at most, and nobody is about to give back: with nothing free, it is time
-  /// to call.
+  /// Each holder has at most what it does at once, and nobody is about to give back: with nothing free, it is
+  /// time to call.
   bool nearly_done() const;
 
   /// Every peer's slots with all that is done or held, in the order of `order`; peers without any are left
@@ -84,11 +85,15 @@ class LeaseBook {
 
   double samples_per_s(PeerId peer) const;
 
+  /// Microbatches that this peer does at once.
+  std::uint64_t grain(PeerId peer) const;
+
  private:
   struct Account {
     std::map<std::uint32_t, SlotProgress> slots;
     std::uint32_t open = 0;  // leases go to this slot; kMostSlots: it has used them all
     double samples_per_s = 0;
+    std::uint64_t grain = 1;  // microbatches that it does at once
     bool hungry = false;
     bool recalled = false;  // asked to give back, answer under way: no grants meanwhile
 

@@ -17,6 +17,7 @@ struct Shop {
   Progress said(std::uint64_t id, bool gave_back = false) {
     Progress progress;
     progress.samples_per_s = speeds[id];
+    progress.grain = grains.contains(id) ? grains.at(id) : 1;
     progress.slots = works.at(id).progress();
     progress.wants_more = works.at(id).wants_more();
     progress.gave_back = gave_back;
@@ -50,7 +51,7 @@ struct Shop {
   }
 
   void works_off(std::uint64_t id, int count) {
-    while (count-- > 0 && works.at(id).begin()) works.at(id).finish();
+    while (count-- > 0 && works.at(id).begin()) works.at(id).finish(1);
     book.report(PeerId{id}, said(id));
   }
 
@@ -62,6 +63,7 @@ struct Shop {
   LeaseBook book;
   std::map<std::uint64_t, Work> works{};
   std::map<std::uint64_t, double> speeds{};
+  std::map<std::uint64_t, std::uint64_t> grains{};  ///< others: 1
   std::set<PeerId> eligible{};
 };
 
@@ -99,6 +101,44 @@ TEST(LeaseBook, counts_no_slot_whose_sum_was_lost) {
   EXPECT_TRUE(book.contributions({PeerId{1}}).empty());
 }
 
+TEST(LeaseBook, leases_in_whole_grains_while_there_are) {
+  Shop shop({100, 1});
+  shop.grains = {{1, 16}, {2, 24}};
+  shop.arrives(1, 100);
+  shop.arrives(2, 100);
+  EXPECT_EQ((std::vector<std::uint64_t>{16, 24}), shop.feed());
+  shop.takes_all(1);
+  EXPECT_EQ(76U, shop.works.at(1).queued()) << "the last grant may be smaller";
+}
+
+TEST(LeaseBook, is_nearly_done_when_each_holds_what_it_does_at_once) {
+  Shop shop({40, 1});
+  shop.grains = {{1, 16}};
+  shop.arrives(1, 100);
+  shop.takes_all(1);
+  shop.works_off(1, 23);
+  EXPECT_FALSE(shop.book.nearly_done());
+  shop.works_off(1, 1);
+  EXPECT_TRUE(shop.book.nearly_done());
+}
+
+TEST(LeaseBook, asks_nobody_for_less_than_it_does_at_once) {
+  Shop shop({40, 1});
+  shop.grains = {{1, 16}};
+  shop.arrives(1, 100);
+  shop.takes_all(1);
+  shop.arrives(2, 100);
+  shop.works_off(1, 9);
+  EXPECT_EQ(std::nullopt, shop.book.worth_recalling(shop.eligible)) << "it holds 31";
+  Shop early({40, 1});
+  early.grains = {{1, 16}};
+  early.arrives(1, 100);
+  early.takes_all(1);
+  early.arrives(2, 100);
+  early.works_off(1, 8);
+  EXPECT_EQ(PeerId{1}, early.book.worth_recalling(early.eligible));
+}
+
 TEST(LeaseBook, never_loses_or_doubles_a_microbatch) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Prng prng(seed);
@@ -108,6 +148,7 @@ TEST(LeaseBook, never_loses_or_doubles_a_microbatch) {
       const std::uint64_t id = 1 + prng.below(5);
       const std::uint64_t what = prng.below(7);
       if (!shop.works.contains(id)) {
+        shop.grains[id] = 1 + prng.below(5);
         shop.arrives(id, static_cast<double>(prng.below(3) * 100));
       } else if (what <= 1) {
         shop.feed();

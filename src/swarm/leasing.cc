@@ -148,7 +148,8 @@ std::vector<Awaited> Leasing::awaited(Instant now) const {
     if (!recalled && (!book_.holds(peer) || book_.has_free())) continue;
     const double speed = book_.samples_per_s(peer);
     std::optional<Duration> usual;
-    if (speed > 0) usual = from_seconds(static_cast<double>(rules_.microbatch) / speed);
+    const std::uint64_t at_once = rules_.microbatch * book_.grain(peer);
+    if (speed > 0) usual = from_seconds(static_cast<double>(at_once) / speed);
     awaited.push_back({peer, now - (recalled ? pace.recalled_at : pace.since), usual});
   }
   return awaited;

@@ -51,8 +51,8 @@ class Leasing {
   /// Leases go out. True when from now on the rest is left over, since nobody can compute it.
   bool advance(Instant now, const PeerStatus& peers);
 
-  /// The set of contributions may be closed: each holder has one microbatch at most, and nothing is free that
-  /// belongs to this round.
+  /// The set of contributions may be closed: each holder has at most what it does at once, and nothing is free
+  /// that belongs to this round.
   bool is_complete() const;
 
   /// Contributions of the peers that work, in the order of the mean.

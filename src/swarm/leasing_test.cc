@@ -58,7 +58,7 @@ struct Office {
   bool works_once(std::uint64_t id) {
     Work& work = works.at(PeerId{id});
     if (!work.begin()) return false;
-    work.finish();
+    work.finish(1);
     tells(id);
     return true;
   }

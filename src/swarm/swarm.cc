@@ -208,14 +208,15 @@ void Swarm::report_stall(Instant now, PeerId suspect, StallCause cause, RangeSet
   settle();
 }
 
-std::optional<WorkItem> Swarm::begin_work(Instant now) {
+std::optional<WorkItem> Swarm::begin_work(Instant now, std::uint64_t most) {
   wake(now);
+  own_.grain = std::min(most, options_.lease.microbatches());
   if (!takes_part() || !history_.parameters() || own_.busy) return std::nullopt;
   if (work_.queued() > 0 && rarely(options_.rarely, "swarm.late_work")) return std::nullopt;
-  std::optional<WorkItem> item = work_.begin();
+  std::optional<WorkItem> item = work_.begin(own_.grain);
   if (item) {
     const Record next = record_after(*head(), options_.lease);
-    item->samples = samples_of(next, RangeSet(Range{item->microbatch, 1}), options_.lease);
+    item->samples = samples_of(next, item->microbatches, options_.lease);
   }
   if (item && work_.wants_more() && !part_.leaves()) {
     send_progress();
@@ -224,12 +225,36 @@ std::optional<WorkItem> Swarm::begin_work(Instant now) {
   return item;
 }
 
-void Swarm::finish_work(Instant now, const WorkItem& item, double samples_per_s) {
+void Swarm::finish_work(Instant now, const WorkItem& item, std::uint64_t done, double samples_per_s) {
   wake(now);
   own_.samples_per_s = samples_per_s;
   if (!of_this_round(item.round) || work_.idle()) return;
-  work_.finish();
+  work_.finish(done);
   if (work_.wants_more()) send_progress(part_.leaves());
+  settle();
+}
+
+// Where a plan counts on what was held, the leader has to know that it will not come.
+void Swarm::give_back(Instant now, const WorkItem& item) {
+  wake(now);
+  if (!of_this_round(item.round) || work_.idle()) return;
+  work_.finish(0);
+  work_.drop_queued();
+  send_progress(true);
+  if (acceptor_.averages() && leader() && owes_work(*acceptor_.plan()))
+    send(*leader(), StallReport{item.round, options_.self.peer, StallCause::owes_contribution});
+  settle();
+}
+
+bool Swarm::owes_work(const Plan& plan) const {
+  return std::ranges::any_of(plan.draft.contributors, [this](const Contribution& c) {
+    return c.peer == options_.self.peer && !work_.has_done_just(c.slot, c.microbatches);
+  });
+}
+
+void Swarm::fall_behind(Instant now, std::string why) {
+  wake(now);
+  out_of_step(std::move(why));
   settle();
 }
 
@@ -316,6 +341,7 @@ Progress Swarm::progress() const {
   progress.ballot = acceptor_.promised();
   progress.parameters = history_.parameters().value_or(Digest{});
   progress.samples_per_s = own_.samples_per_s;
+  progress.grain = own_.grain;
   progress.slots = work_.progress();
   progress.wants_more =
       history_.parameters() && work_.wants_more() && !part_.leaves() && !own_.busy && is_knotted();

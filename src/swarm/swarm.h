@@ -55,6 +55,8 @@ class Swarm {
   void fresh(Instant now, const Digest& parameters);
   /// Nobody who knows of the history was found: it may begin anew, marked as decided without a majority.
   void go_on_alone(Instant now);
+  /// Its own updates come too late: it takes the state of others.
+  void fall_behind(Instant now, std::string why);
   /// These took part in the run: they are dialled.
   void seek(const std::vector<Member>& members);
   /// The state after this record is here (restored, resumed): go on from it.
@@ -69,9 +71,13 @@ class Swarm {
   /// What this peer's line was seen to carry.
   void measured(const Bandwidth& line) { own_.bandwidth = line; }
 
-  /// The next microbatch to compute, if any. At most one is under way at a time.
-  std::optional<WorkItem> begin_work(Instant now);
-  void finish_work(Instant now, const WorkItem& item, double samples_per_s);
+  /// The next microbatches to compute, if any, at most so many: what this peer does at once. At most one item
+  /// is under way at a time.
+  std::optional<WorkItem> begin_work(Instant now, std::uint64_t most = 1);
+  /// The first `done` of its microbatches are in their slot's sum; the others are still held.
+  void finish_work(Instant now, const WorkItem& item, std::uint64_t done, double samples_per_s);
+  /// Nothing of the item under way was done, and nobody knows when it will be: others get what is held.
+  void give_back(Instant now, const WorkItem& item);
   /// The compute side does something else (an evaluation) until told otherwise: no leases meanwhile.
   void set_busy(Instant now, bool busy);
   /// Hand in what is done, go after the round.
@@ -151,6 +157,7 @@ class Swarm {
   /// What it says of itself.
   struct Own {
     double samples_per_s = 0;
+    std::uint64_t grain = 1;
     bool busy = false;
     Bandwidth bandwidth{};
     CatchingUp catching_up{};
@@ -191,6 +198,7 @@ class Swarm {
   void turn_away(PeerId squatter);
   void report_changes(const Record& record);
   void do_what_counts(PeerId leader, const Contribution& own);
+  bool owes_work(const Plan& plan) const;
   void out_of_step(std::string why);
   void lose(PeerId peer, const std::string& why, Duration silent);
   bool is_overdue() const;

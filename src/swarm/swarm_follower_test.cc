@@ -241,10 +241,23 @@ TEST(Follower, does_what_a_plan_counts_on_though_it_dropped_it_on_leaving) {
   for (std::uint64_t i = 8; i < 16; ++i) {
     const std::optional<WorkItem> item = follower.swarm.begin_work(follower.now);
     ASSERT_TRUE(item.has_value());
-    EXPECT_EQ(i, item->microbatch);
-    follower.swarm.finish_work(follower.now, *item, 1);
+    EXPECT_EQ(i, item->microbatches.ranges().front().first);
+    follower.swarm.finish_work(follower.now, *item, 1, 1);
   }
   EXPECT_TRUE(follower.swarm.has_done_just(0, RangeSet(Range{8, 8})));
+}
+
+TEST(Follower, says_that_what_it_gave_back_does_not_come_though_a_plan_counts_on_it) {
+  Follower follower;
+  follower.tell(1, Lease{7, 0, 0, RangeSet(Range{8, 8})});
+  const std::optional<WorkItem> item = follower.swarm.begin_work(follower.now, 8);
+  ASSERT_TRUE(item.has_value());
+  EXPECT_EQ(32U, item->samples.count());
+  follower.tell(1, follower.plan());
+  follower.swarm.give_back(follower.now, *item);
+  follower.listen();
+  EXPECT_EQ(1U, follower.count<StallReport>(1));
+  EXPECT_FALSE(follower.swarm.begin_work(follower.now, 8).has_value());
 }
 
 TEST(Follower, says_that_its_sum_is_not_the_one_that_a_plan_counts_on) {
@@ -259,7 +272,7 @@ TEST(Follower, says_that_its_sum_is_not_the_one_that_a_plan_counts_on) {
   EXPECT_EQ(expected, std::get<StallReport>(told->message));
   given.tell(1, Lease{7, 0, 0, RangeSet(Range{8, 8})});
   while (const std::optional<WorkItem> item = given.swarm.begin_work(given.now))
-    given.swarm.finish_work(given.now, *item, 1);
+    given.swarm.finish_work(given.now, *item, 1, 1);
   given.swarm.close_slot(0);
   given.tell(1, given.plan());
   EXPECT_EQ(0U, given.count<StallReport>(1)) << "others have it";

@@ -22,6 +22,8 @@ struct SwarmOptions {
   Member self;
   Digest run;
   bool founder = false;  ///< begins the history when wait_for peers are there
+  /// Peers begin with parameters of their own, and all but the founder take its state.
+  bool founders_parameters = false;
   bool returns = false;  ///< the run had begun before: a founder that begins nothing before go_on_alone()
   std::uint32_t wait_for = 1;
   std::vector<std::string> bootstrap;  ///< addresses to dial when nobody is linked

@@ -39,8 +39,9 @@ void Swarm::receive(PeerId from, const Peers& peers) { membership_.on_peers(from
 
 void Swarm::receive(PeerId from, const Progress& progress) {
   if (!is_sound(progress, options_.lease)) return;
-  if (!head() && progress.round == 0 && history_.parameters() &&
-      progress.parameters == *history_.parameters())
+  const bool waits_for_the_beginning = !head() && progress.round == 0 && history_.parameters();
+  if (waits_for_the_beginning &&
+      (options_.founders_parameters || progress.parameters == *history_.parameters()))
     membership_.on_fresh(from);
   if (!lead_) return;
   lead_->on_progress(membership_.process(from), progress);

@@ -104,7 +104,7 @@ class Council {
   void works_once(std::uint64_t id) {
     Work& work = works.at(id);
     if (!live.contains(PeerId{id}) || !work.begin()) return;
-    work.finish();
+    work.finish(1);
     tells(id);
   }
 

@@ -47,6 +47,7 @@ bool is_sound(const Progress& progress, const LeaseBook::Options& lease) {
   const auto too_many = [&](const RangeSet& set) { return set.ranges().size() > lease.microbatches(); };
   const auto is_rate = [](double rate) { return rate >= 0 && rate <= kMostBytesPerS; };
   if (progress.ballot > kHighestBallot) return false;
+  if (progress.grain == 0 || progress.grain > lease.microbatches()) return false;
   const Bandwidth& line = progress.bandwidth;
   const bool line_is_sound = is_rate(line.up_bytes_per_s) && is_rate(line.down_bytes_per_s) &&
                              line.slow.size() <= kMostSlowPairs &&

@@ -98,6 +98,8 @@ std::string words_of_own_work(const Wait& wait) {
       return "making the parameters of the beginning";
     case Wait::Kind::computing:
       return fmt::format("computing a microbatch of round {} after {} samples", wait.round, wait.done);
+    case Wait::Kind::away:
+      return "waiting for the program's own thread";
     case Wait::Kind::applying:
       return "applying an update";
     case Wait::Kind::evaluating:

@@ -29,28 +29,32 @@ void Work::start_over() {
 void Work::drop_queued() {
   for (auto& [slot, entry] : slots_) {
     entry.held =
-        under_way_ && under_way_->slot == slot ? RangeSet(Range{under_way_->microbatch, 1}) : RangeSet();
+        under_way_ && under_way_->slot == slot ? under_way_->microbatches : RangeSet();
   }
   queued_ = 0;
 }
 
-std::optional<WorkItem> Work::begin() {
+std::optional<WorkItem> Work::begin(std::uint64_t most) {
+  TW_CHECK(most > 0);
   if (under_way_ || queued_ == 0) return std::nullopt;
   for (const auto& [slot, entry] : slots_) {
     if (entry.held.empty()) continue;
-    under_way_ = WorkItem{round_, slot, entry.held.ranges().front().first};
-    --queued_;
+    RangeSet held = entry.held;
+    under_way_ = WorkItem{round_, slot, held.take(most)};
+    queued_ -= under_way_->microbatches.count();
     return under_way_;
   }
   return std::nullopt;
 }
 
-void Work::finish() {
+void Work::finish(std::uint64_t done) {
   TW_CHECK(under_way_.has_value());
+  TW_CHECK(done <= under_way_->microbatches.count());
   SlotProgress& entry = slots_[under_way_->slot];
-  const Range one{under_way_->microbatch, 1};
-  entry.held.remove(one);
-  entry.done.add(one);
+  queued_ += under_way_->microbatches.count() - done;
+  const RangeSet finished = under_way_->microbatches.take(done);
+  entry.held.remove(finished);
+  entry.done.add(finished);
   under_way_.reset();
 }
 

@@ -13,16 +13,16 @@
 
 namespace tw {
 
-/// One microbatch to compute, into one slot.
+/// Microbatches to compute at once, into one slot.
 struct WorkItem {
   Round round = 0;
   std::uint32_t slot = 0;
-  std::uint64_t microbatch = 0;
+  RangeSet microbatches{};
   RangeSet samples{};  ///< of the run
 };
 
 /// What this peer has been leased in one round: what is queued, what is being computed, what is done.
-/// At most one microbatch is under way at a time.
+/// At most one item is under way at a time.
 class Work {
  public:
   explicit Work(Round round) : round_(round) {}
@@ -40,15 +40,16 @@ class Work {
   /// Gives back whatever has not begun.
   void drop_queued();
 
-  /// Begins the next microbatch; nothing when one is under way or none is queued.
-  std::optional<WorkItem> begin();
+  /// Begins the next microbatches of a slot, at most so many; nothing when some are under way or none is
+  /// queued.
+  std::optional<WorkItem> begin(std::uint64_t most = 1);
 
-  /// The microbatch under way is in its slot's sum.
-  void finish();
+  /// The first `done` of the microbatches under way are in their slot's sum; the others are queued again.
+  void finish(std::uint64_t done);
 
   bool idle() const { return !under_way_; }
 
-  /// True when nothing is queued: time to ask for more, while the last microbatch is still computed.
+  /// True when nothing is queued: time to ask for more, while the last ones are still computed.
   bool wants_more() const { return queued_ == 0; }
 
   /// Not begun.

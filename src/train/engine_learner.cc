@@ -9,11 +9,10 @@ namespace {
 
 /// run: away from the loop thread, with what it owns alone; done: on the loop thread, with its result.
 template <class R>
-void submit(Executor& executor, double weight, std::function<R()> run, Learner::Done<R> done) {
+Task task_of(std::function<R()> run, Learner::Done<R> done) {
   const auto result = std::make_shared<std::optional<R>>();  // owners: both halves of the job
-  executor.submit({[run = std::move(run), result] { result->emplace(run()); },
-                   [done = std::move(done), result](Duration took) { done(*std::move(*result), took); },
-                   weight});
+  return {[run = std::move(run), result] { result->emplace(run()); },
+          [done = std::move(done), result](Duration took) { done(*std::move(*result), took); }};
 }
 
 }  // namespace
@@ -29,15 +28,21 @@ EngineLearner::EngineLearner(State state, const Trainer& trainer, const Options&
       mode_(options.mode),
       geometry_(options.geometry),
       chunk_bytes_(options.chunk_bytes),
+      grain_(options.grain),
       compute_(compute),
       beside_(beside) {}
 
-void EngineLearner::work(const WorkItem& item, Done<double> done) {
+void EngineLearner::work(const WorkItem& item, Done<WorkDone> done) {
   GradientSlot& slot = state_->slot(item.slot);
-  submit<double>(
-      compute_, static_cast<double>(item.samples.count()),
-      [state = state_, mode = mode_, item, &slot] { return mode->work(*state, item, slot); },
-      std::move(done));
+  const auto run = [state = state_, mode = mode_, item, &slot] { return mode->work(*state, item, slot); };
+  Task task = task_of<WorkDone>(run, std::move(done));
+  task.weight = static_cast<double>(item.samples.count());
+  task.gradient = true;
+  compute_.submit(std::move(task));
+}
+
+void EngineLearner::knock(Done<Unit> done) {
+  compute_.submit(task_of<Unit>([] { return Unit{}; }, std::move(done)));
 }
 
 SlotValues EngineLearner::contribution(std::uint32_t slot) { return mode_->contribution(*state_, slot); }
@@ -48,7 +53,7 @@ void EngineLearner::apply(Update update, Done<Result<Digest>> done) {
   const auto run = [state = state_, mode = mode_, geometry = geometry_, update = std::move(update)] {
     return mode->apply(*state, geometry, update);
   };
-  submit<Result<Digest>>(compute_, 0, run, std::move(done));
+  compute_.submit(task_of<Result<Digest>>(run, std::move(done)));
 }
 
 void EngineLearner::freeze(const Record& record, Turn turn, Done<Image> done) {
@@ -56,14 +61,14 @@ void EngineLearner::freeze(const Record& record, Turn turn, Done<Image> done) {
     const auto run = [state = state_, record, bytes = chunk_bytes_] {
       return std::make_shared<const StateImage>(state->freeze(record, bytes));  // owners: as Image says
     };
-    return submit<Image>(compute_, 0, run, std::move(done));
+    return compute_.submit(task_of<Image>(run, std::move(done)));
   }
   const auto run = [state = state_, record, bytes = chunk_bytes_, version = state_->version()]() -> Image {
     std::optional<StateImage> image = state->freeze(record, bytes, version);
     if (!image) return nullptr;
     return std::make_shared<const StateImage>(*std::move(image));  // owners: as Image says
   };
-  submit<Image>(beside_, 0, run, std::move(done));
+  beside_.submit(task_of<Image>(run, std::move(done)));
 }
 
 void EngineLearner::restore(Image image, Done<Result<Digest>> done) {
@@ -71,7 +76,7 @@ void EngineLearner::restore(Image image, Done<Result<Digest>> done) {
     if (!image) return state->initialise();
     return state->restore(*image);
   };
-  submit<Result<Digest>>(compute_, 0, run, std::move(done));
+  compute_.submit(task_of<Result<Digest>>(run, std::move(done)));
 }
 
 // owners: the job, and whoever shows how far it is
@@ -81,7 +86,7 @@ void EngineLearner::evaluate(std::shared_ptr<WorkMeter> meter, Done<Evaluation> 
     meter->begin(0);
     return evaluation;
   };
-  submit<Evaluation>(compute_, 0, run, std::move(done));
+  compute_.submit(task_of<Evaluation>(run, std::move(done)));
 }
 
 }  // namespace tw

@@ -21,6 +21,7 @@ class EngineLearner final : public Learner {
     RunOptions run;
     Geometry geometry;  ///< of the mean
     std::uint64_t chunk_bytes = 0;
+    std::uint64_t grain = 1;  ///< Learner::grain
     // owners: the learner and the job that runs
     std::shared_ptr<train::Mode> mode = std::make_shared<train::SyncMode>();
   };
@@ -29,7 +30,13 @@ class EngineLearner final : public Learner {
   /// and the trainer its jobs.
   EngineLearner(Trainer& trainer, const Options& options, Executor& compute, Executor& beside);
 
-  void work(const WorkItem& item, Done<double> done) override;
+  std::uint64_t grain() const override { return grain_; }
+
+  void work(const WorkItem& item, Done<WorkDone> done) override;
+
+  bool take_back() override { return compute_.take_back(); }
+
+  void knock(Done<Unit> done) override;
   SlotValues contribution(std::uint32_t slot) override;
   void forget_sums() override;
   void apply(Update update, Done<Result<Digest>> done) override;
@@ -49,6 +56,7 @@ class EngineLearner final : public Learner {
   std::shared_ptr<train::Mode> mode_;  // owners: the learner and the job that runs
   Geometry geometry_;
   std::uint64_t chunk_bytes_;
+  std::uint64_t grain_;
   Executor& compute_;
   Executor& beside_;
 };

@@ -51,7 +51,7 @@ class Queue final : public Executor {
 /// Contributes nothing but zeros, and lets the mean be.
 class Idle final : public train::Mode {
  public:
-  double work(TrainState&, const WorkItem&, GradientSlot&) override { return 0; }
+  WorkDone work(TrainState&, const WorkItem&, GradientSlot&) override { return {}; }
 
   SlotValues contribution(TrainState&, std::uint32_t) override { return {{zeros, {}}, {}}; }
 
@@ -109,7 +109,8 @@ TEST_F(EngineLearnerTest, contributes_the_gradient_sum_of_a_round_and_applies_th
   const Digest before = parameters_of(learner);
   double loss = 0;
   for (const std::uint64_t first : {0, 4})
-    learner.work({1, 0, first, RangeSet(Range{first, 4})}, [&](double sum, Duration) { loss += sum; });
+    learner.work({1, 0, RangeSet(Range{first / 4, 1}), RangeSet(Range{first, 4})},
+                 [&](const WorkDone& did, Duration) { loss += did.loss_sum; });
   compute.run_all();
   EXPECT_EQ(16.0, loss);
   EXPECT_EQ((std::vector<float>(kWeights.length, 8.0F)),

@@ -35,6 +35,13 @@ struct SlotValues {
   std::span<const float> residual{};  ///< average/reduction/residual.h; empty: none
 };
 
+/// What was done of a WorkItem: its first microbatches.
+struct WorkDone {
+  std::uint64_t microbatches = 0;
+  std::uint64_t samples = 0;
+  double loss_sum = 0;  ///< over these samples
+};
+
 /// The door to a model: does the jobs that it is given one after the other, in their order, wherever its
 /// compute thread is. All calls come on the loop thread, and so does each `done`, with the time that the job
 /// itself took. A learner that is destroyed may drop the rest of its jobs, or call their `done` later.
@@ -53,9 +60,18 @@ class Learner {
 
   const ModelSize& size() const { return size_; }
 
-  /// Adds the gradients of a microbatch to its slot, which begins at zero in each round. Result: the sum of
-  /// the losses.
-  virtual void work(const WorkItem& item, Done<double> done) = 0;
+  /// Microbatches that it does at once: an item has so many at most.
+  virtual std::uint64_t grain() const { return 1; }
+
+  /// Adds the gradients of an item to its slot, which begins at zero in each round.
+  virtual void work(const WorkItem& item, Done<WorkDone> done) = 0;
+
+  /// Takes back the item that it was given: nothing of it is done, and its `done` does not come. False: too
+  /// late, or not possible.
+  virtual bool take_back() { return false; }
+
+  /// The compute thread comes to this job.
+  virtual void knock(Done<Unit> done) = 0;
 
   /// The sum of a slot whose work is done: valid and unchanged until the next update.
   virtual SlotValues contribution(std::uint32_t slot) = 0;

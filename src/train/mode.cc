@@ -3,8 +3,9 @@
 
 namespace tw::train {
 
-double SyncMode::work(TrainState& state, const WorkItem& item, GradientSlot& slot) {
-  return state.accumulate(item.round, slot, item.samples);
+WorkDone SyncMode::work(TrainState& state, const WorkItem& item, GradientSlot& slot) {
+  return {item.microbatches.count(), item.samples.count(),
+          state.accumulate(item.round, slot, item.samples)};
 }
 
 SlotValues SyncMode::contribution(TrainState& state, std::uint32_t slot) {

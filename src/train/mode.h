@@ -15,8 +15,8 @@ class Mode {
  public:
   virtual ~Mode() = default;
 
-  /// Adds the samples of the item to this slot. Returns the sum of their losses.
-  virtual double work(TrainState& state, const WorkItem& item, GradientSlot& slot) = 0;
+  /// Adds the gradients of the item, or of its first microbatches, to this slot.
+  virtual WorkDone work(TrainState& state, const WorkItem& item, GradientSlot& slot) = 0;
 
   /// What this slot contributes: valid and unchanged until apply().
   virtual SlotValues contribution(TrainState& state, std::uint32_t slot) = 0;
@@ -29,7 +29,7 @@ class Mode {
 /// mean is one step of the optimizer.
 class SyncMode final : public Mode {
  public:
-  double work(TrainState& state, const WorkItem& item, GradientSlot& slot) override;
+  WorkDone work(TrainState& state, const WorkItem& item, GradientSlot& slot) override;
   SlotValues contribution(TrainState& state, std::uint32_t slot) override;
   Result<Digest> apply(TrainState& state, const Geometry& geometry, const Update& update) override;
 };

@@ -12,6 +12,7 @@ namespace {
 // with as many digits as tell them apart.
 
 std::string data_text(const DataOptions& data) {
+  if (data.kind == DataKind::own) return "own";
   if (data.kind == DataKind::idx) return "idx";
   return fmt::format("text context={} test_share={}", data.context, data.test_share);
 }
@@ -36,14 +37,16 @@ std::string schedule_text(const ScheduleOptions& s, Round rounds) {
 
 Digest run_digest(const RunOptions& options, std::uint64_t parameter_count) {
   // A TorchScript file may lie elsewhere on every peer: it is known by its parameter count alone.
+  const std::string layout = options.has_own_model() ? "layout=" + options.layout + "\n" : "";
   const bool built_in = options.model == "mnist-cnn" || options.model == "char-transformer";
+  const std::string model = built_in || options.has_own_model() ? options.model : "file";
   return digest_of(fmt::format(
-      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{} seed={}\n{}\n{}\n",
-      built_in ? options.model : "file", parameter_count, data_text(options.data), options.target_batch_size,
+      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{} seed={}\n{}\n{}\n{}",
+      model, parameter_count, data_text(options.data), options.target_batch_size,
       options.microbatch, name_of(options.codec), options.dithers() ? " stochastic" : "",
       options.feeds_back() ? " error_feedback" : "", options.exact_batches ? " exact_batches" : "",
       options.norm_cap == 0 ? "" : fmt::format(" norm_cap={}", options.norm_cap), options.seed,
-      optimizer_text(options.optimizer), schedule_text(options.schedule, options.rounds)));
+      optimizer_text(options.optimizer), schedule_text(options.schedule, options.rounds), layout));
 }
 
 }  // namespace tw

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "average/reduction/division.h"
 #include "base/digest.h"
@@ -15,7 +16,7 @@
 
 namespace tw {
 
-enum class DataKind : std::uint8_t { idx, text };
+enum class DataKind : std::uint8_t { idx, text, own };
 
 enum class Rounding : std::uint8_t { nearest, stochastic };
 
@@ -41,9 +42,14 @@ struct CheckpointOptions {
   int keep = 2;
 };
 
+/// RunOptions::model where a program brings its own: nobody else can make its parameters.
+inline constexpr std::string_view kOwnModel = "own";
+
 /// Everything a run file says. One field table (run_file_yaml.cc) reads, checks and documents it.
 struct RunOptions {
-  std::string model = "mnist-cnn";  ///< mnist-cnn, char-transformer, or the path of a TorchScript file
+  /// mnist-cnn, char-transformer, own, or the path of a TorchScript file.
+  std::string model = "mnist-cnn";
+  std::string layout;  ///< of an own model, as text: not in run files
   DataOptions data;
   std::uint64_t target_batch_size = 512;  ///< samples of a round, over all peers
   std::uint64_t microbatch = 32;          ///< samples of one forward and backward pass
@@ -63,6 +69,8 @@ struct RunOptions {
   CheckpointOptions checkpoint;
   /// How long a side without a majority pauses before it goes on alone, marked so in its records.
   Duration patience = std::chrono::seconds(20);
+
+  bool has_own_model() const { return model == kOwnModel; }
 
   bool dithers() const { return codec == Codec::int8 && rounding == Rounding::stochastic; }
 

@@ -9,6 +9,11 @@
 namespace tw {
 
 Result<RunData> open_run_data(const DataOptions& options) {
+  if (options.kind == DataKind::own) {
+    return Error{
+        "model own: a program with a training loop of its own brings model and data (docs/python.md); tw train "
+        "needs a built-in model or a TorchScript file"};
+  }
   if (options.kind == DataKind::text) {
     Result<TextCorpus> corpus = open_text_corpus(options.text, options.context, options.test_share);
     if (!corpus) return corpus.error();

@@ -62,7 +62,8 @@ constexpr NumberBounds kPositive{.low = 0, .above_low = true};
 /// Everything a run file can say: reading, checks, suggestions and reference come from this table.
 constexpr RunField kFields[] = {
     {"", "model",
-     "built-in model, or TorchScript file whose `forward(inputs, targets)` returns the mean loss",
+     "built-in model; TorchScript file whose `forward(inputs, targets)` returns the mean loss; or own, of a "
+     "program with a loop of its own (docs/python.md)",
      [](RunOptions& o) -> Place { return ModelPlace{&o.model}; }},
 
     {"data", "kind", "format of the data; may be left out where the other keys tell",
@@ -162,7 +163,7 @@ constexpr RunField kFields[] = {
      {.low = 1, .high = 1000}},
 };
 
-constexpr std::string_view kModels[] = {"mnist-cnn", "char-transformer"};
+constexpr std::string_view kModels[] = {"mnist-cnn", "char-transformer", kOwnModel};
 
 struct DurationUnit {
   std::string_view name;

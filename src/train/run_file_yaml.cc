@@ -20,6 +20,18 @@ struct Given {
   std::string where;  // begins every message about it: "mnist.yaml:12: training.rounds"
 };
 
+bool has_test_data(const DataOptions& data) {
+  switch (data.kind) {
+    case DataKind::idx:
+      return !data.test_inputs.empty();
+    case DataKind::text:
+      return data.test_share > 0;
+    case DataKind::own:
+      return false;
+  }
+  return false;
+}
+
 class Reading {
  public:
   explicit Reading(std::string path)
@@ -112,18 +124,34 @@ class Reading {
   /// Where the key was given, for messages; the file itself for keys that were not.
   std::string where(std::string_view key) const {
     const auto found = given_.find(find_run_field(key));
-    return found == given_.end() ? fmt::format("{}: {}", path_, key) : found->second.where;
+    if (found != given_.end()) return found->second.where;
+    return path_.empty() ? std::string(key) : fmt::format("{}: {}", path_, key);
   }
 
   bool is_given(std::string_view key) const { return given_.contains(find_run_field(key)); }
 
   void settle_data(RunOptions& options) {
+    const bool any = is_given("data.kind") || is_given("data.text") || is_given("data.train_inputs");
+    if (!any && options.has_own_model()) options.data.kind = DataKind::own;
+    if (options.data.kind == DataKind::own) return settle_own(options);
+    if (options.has_own_model()) return fault(where("model") + ": own goes with data.kind own alone");
     if (!is_given("data.kind") && is_given("data.text")) options.data.kind = DataKind::text;
     if (options.data.kind == DataKind::text) return require("data.text", "text data needs it");
     require("data.train_inputs", "idx data needs it (for text data, give data.text)");
     require("data.train_targets", "idx data needs it");
     if (is_given("data.test_inputs")) require("data.test_targets", "data.test_inputs needs it");
     if (is_given("data.test_targets")) require("data.test_inputs", "data.test_targets needs it");
+  }
+
+  /// Its samples are counts.
+  void settle_own(RunOptions& options) {
+    if (!options.has_own_model())
+      return fault(where("data.kind") + ": own goes with model own alone");
+    if (!is_given("training.microbatch")) options.microbatch = 1;
+    if (options.microbatch != 1)
+      fault(fmt::format("{}: with model own the program chooses how many samples it computes at once; leave "
+                        "it out, found {}",
+                        where("training.microbatch"), options.microbatch));
   }
 
   void require(std::string_view key, std::string_view reason) {
@@ -140,11 +168,11 @@ class Reading {
       fault(fmt::format("{}: {} leaves no round to fall: the schedule ends at round {}",
                         where("schedule.warmup_rounds"), o.schedule.warmup_rounds, end));
     }
-    const bool tested = o.data.kind == DataKind::idx ? !o.data.test_inputs.empty() : o.data.test_share > 0;
-    if ((o.evaluation.every > 0 || o.evaluation.stop_accuracy) && !tested) {
+    if ((o.evaluation.every > 0 || o.evaluation.stop_accuracy) && !has_test_data(o.data)) {
+      const std::string key = where(o.evaluation.every > 0 ? "evaluation.every" : "evaluation.stop_accuracy");
+      if (o.data.kind == DataKind::own) return fault(key + ": with model own the program evaluates");
       fault(fmt::format(
-          "{}: there is no data to evaluate on; give {}",
-          where(o.evaluation.every > 0 ? "evaluation.every" : "evaluation.stop_accuracy"),
+          "{}: there is no data to evaluate on; give {}", key,
           o.data.kind == DataKind::idx ? "data.test_inputs and data.test_targets" : "data.test_share"));
     }
     if (o.evaluation.stop_accuracy && o.evaluation.every == 0) {
@@ -169,7 +197,7 @@ class Reading {
 Result<RunOptions> read_run_file(const std::string& path,
                                  const std::vector<std::pair<std::string, std::string>>& overrides) {
   Reading reading(path);
-  reading.read_file();
+  if (!path.empty()) reading.read_file();
   for (const auto& [key, value] : overrides) reading.override_with(key, value);
   return reading.finish();
 }

@@ -13,7 +13,7 @@ namespace tw {
 /// Reads a run file (YAML; the keys are those of run_file_reference(), train/run_fields.h). `overrides` are
 /// pairs such as
 /// {"training.rounds", "100"} and win over the file. Paths in the file are relative to it, paths in overrides
-/// to the current folder. In the result all paths are absolute, data.kind is decided and
+/// to the current folder. An empty path: overrides alone. In the result all paths are absolute, data.kind is decided and
 /// schedule.total_rounds is not 0.
 ///
 /// An error has one line for each fault, "examples/mnist.yaml:12: optimiser: unknown key; did you mean

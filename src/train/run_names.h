@@ -13,7 +13,7 @@ namespace tw {
 
 using Names = std::span<const std::string_view>;
 
-inline constexpr std::string_view kDataKindNames[] = {"idx", "text"};
+inline constexpr std::string_view kDataKindNames[] = {"idx", "text", "own"};
 inline constexpr std::string_view kOptimizerNames[] = {"sgd", "adamw", "lamb"};
 inline constexpr std::string_view kScheduleNames[] = {"constant", "linear", "cosine"};
 inline constexpr std::string_view kRoundingNames[] = {"nearest", "stochastic"};

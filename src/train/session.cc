@@ -44,7 +44,8 @@ Cause cause_of(Rejection::Code code) {
 
 std::unique_ptr<Learner> learner_of(Trainer& trainer, const SessionOptions& options, const Doors& doors) {
   const EngineLearner::Options engine{
-      options.run, geometry_of(trainer.parameter_count(), options.segment_length), options.chunk_bytes};
+      options.run, geometry_of(trainer.parameter_count(), options.segment_length), options.chunk_bytes,
+      options.grain};
   return std::make_unique<EngineLearner>(trainer, engine, doors.compute, doors.disk);
 }
 
@@ -85,6 +86,8 @@ Result<std::string> Session::start() { return machine_->start(); }
 
 void Session::leave() { machine_->leave(); }
 
+void Session::pause(bool paused) { machine_->pause(paused); }
+
 SessionView Session::view() const { return machine_->view(); }
 
 bool Session::finished() const { return machine_->finished(); }
@@ -101,7 +104,7 @@ Session::Machine::Machine(Doors doors, SessionOptions options, std::unique_ptr<L
       doors_{time_, doors.network, doors.files, doors.compute, doors.disk, events_},
       options_(std::move(options)),
       observer_(observer),
-      worker_(std::move(learner), {doors_.clock, waits_, [this] { pump(); }}),
+      worker_(std::move(learner), {doors_.clock, waits_, [this] { pump(); }, [this] { on_back(); }}),
       geometry_(geometry_of(worker_.size().parameters, options_.segment_length)),
       run_(run_digest(options_.run, worker_.size().parameters)),
       averager_(averaging(options_, geometry_)),
@@ -122,6 +125,7 @@ Result<std::string> Session::Machine::start() {
   swarm.self = self();
   swarm.run = run_;
   swarm.founder = options_.join.empty();
+  swarm.founders_parameters = run.has_own_model();
   swarm.returns = options_.past == Past::begun;
   swarm.wait_for = options_.wait_for;
   swarm.bootstrap = options_.join;
@@ -374,6 +378,9 @@ void Session::Machine::on_timer() {
   for (const PeerId target : averager_.step(now)) doors_.network.pull(target);
   report_probe();
   report_stall();
+  if (const std::optional<WorkItem> late = worker_.take_back_when_late(now)) give_back(late);
+  // Nobody can lead who does not know the parameters of the round.
+  if (swarm_->leads() && worker_.is_stuck(now)) swarm_->fall_behind(now, "its update waits for its own thread");
   watch_waits();
   finish_when_done();
   give_up_when_nobody_has_the_state(now);

@@ -52,6 +52,7 @@ struct SessionOptions {
   std::string past_found;                  ///< what says that it had begun, for people
   std::uint64_t segment_length = 0;        ///< floats; 0: as is usual (average/reduction/geometry.h)
   std::uint64_t chunk_bytes = 512 * 1024;  ///< of state transfer
+  std::uint64_t grain = 1;                 ///< microbatches that the engine's own learner does at once
   /// Lines are probed (average/bandwidth/probe.h) for vectors of so many bytes on the wire: shorter ones are
   /// there in no time over any line.
   std::uint64_t probe_from = 1024 * 1024;
@@ -100,6 +101,9 @@ class Session {
 
   /// Hands in what is done, leaves after the round; finished() then. The second call leaves at once.
   void leave();
+
+  /// The owner of the compute thread does something else: others do this peer's part until it is back.
+  void pause(bool paused);
 
   SessionView view() const;
 

@@ -37,6 +37,7 @@ class Session::Machine final : public NetworkEvents {
 
   Result<std::string> start();
   void leave();
+  void pause(bool paused);
   SessionView view() const;
 
   bool finished() const { return departure_.ended(); }
@@ -92,6 +93,10 @@ class Session::Machine final : public NetworkEvents {
   // ---- session_rounds.cc
   void open_round();
   void start_work();
+  void give_back(const std::optional<WorkItem>& item);
+  void tell_where_the_worker_is();
+  void settle_when_ready();
+  void on_back();
   void contribute_what_is_done();
   void begin_to_probe();
   void report_probe();

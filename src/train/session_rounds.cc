@@ -16,6 +16,9 @@ using namespace std::chrono_literals;
 /// A round that counts on a contribution beyond the norm cap under so many ballots has too few other ones.
 constexpr std::size_t kMostBallotsBeyondCap = 3;
 
+/// Each holds a mean. With one more the peer takes the state of others instead.
+constexpr std::size_t kMostWaitingUpdates = 2;
+
 }  // namespace
 
 void Session::Machine::open_round() {
@@ -38,14 +41,47 @@ void Session::Machine::open_round() {
 // -----------------------------------------------------------------------------------------------------
 
 void Session::Machine::start_work() {
-  if (worker_.is_computing() || replica_.is_catching_up() || round_ == 0) return;
-  const std::optional<WorkItem> item = swarm_->begin_work(doors_.clock.now());
+  if (worker_.is_computing() || worker_.is_elsewhere() || replica_.is_catching_up() || round_ == 0) return;
+  const std::optional<WorkItem> item = swarm_->begin_work(doors_.clock.now(), worker_.grain());
   if (!item) return;
   begin_to_probe();
-  worker_.work(*item, [this, item] {
-    swarm_->finish_work(doors_.clock.now(), *item, worker_.samples_per_s());
+  worker_.work(*item, [this, item](std::uint64_t done) {
+    if (done == 0) return swarm_->give_back(doors_.clock.now(), *item);
+    swarm_->finish_work(doors_.clock.now(), *item, done, worker_.samples_per_s());
     contribute_what_is_done();
   });
+}
+
+// The thread that computes belongs to somebody else. What it was given goes to others, and nothing more comes
+// until it is back.
+void Session::Machine::give_back(const std::optional<WorkItem>& item) {
+  if (item) swarm_->give_back(doors_.clock.now(), *item);
+  tell_where_the_worker_is();
+}
+
+void Session::Machine::tell_where_the_worker_is() {
+  swarm_->set_busy(doors_.clock.now(), worker_.is_elsewhere());
+}
+
+void Session::Machine::settle_when_ready() {
+  if (replica_.state() == Replica::State::settling && worker_.stands_ready())
+    replica_.settled(doors_.clock.now(), others());
+}
+
+void Session::Machine::on_back() {
+  tell_where_the_worker_is();
+  settle_when_ready();
+}
+
+void Session::Machine::pause(bool paused) {
+  if (finished() || !swarm_) return;
+  if (paused) {
+    give_back(worker_.pause());
+  } else {
+    worker_.resume();
+    tell_where_the_worker_is();
+  }
+  pump();
 }
 
 void Session::Machine::contribute_what_is_done() {
@@ -172,6 +208,8 @@ void Session::Machine::act(const Committed& committed) {
 
   Averager::Mean mean = averager_.finish(step(), record.contributors);
   swarm_->measured(averager_.bandwidth());
+  if (worker_.updates_under_way() >= kMostWaitingUpdates)
+    return swarm_->fall_behind(now, "its updates wait for its own work");
   replica_.commit(record, mean.segments);
   worker_.apply(
       {record, std::move(mean.segments), std::move(mean.own)},
@@ -192,8 +230,7 @@ void Session::Machine::on_update(const Record& record, const Digest& parameters,
     began_at_ = doors_.clock.now();
     emit(Phase::accumulate, round_);
   }
-  if (replica_.state() == Replica::State::settling && worker_.updates_under_way() == 0)
-    replica_.settled(doors_.clock.now(), others());
+  settle_when_ready();
   finish_when_done();
 }
 
@@ -203,16 +240,16 @@ void Session::Machine::after_update(const Record& record) {
   const bool first = !record.members.empty() && record.members.front().is(self());
   if (first && (due || record.last)) {
     if (record.last) departure_.begin_last_job();
-    swarm_->set_busy(doors_.clock.now(), true);  // the others do this peer's part meanwhile
     worker_.evaluate(record.round, [this, record](const Evaluation& evaluation, Duration took) {
       on_evaluation(record, evaluation, took);
     });
+    tell_where_the_worker_is();  // the others do this peer's part meanwhile
   }
   if (checkpoints_.is_due(record)) save_checkpoint(record);
 }
 
 void Session::Machine::on_evaluation(const Record& record, const Evaluation& evaluation, Duration took) {
-  swarm_->set_busy(doors_.clock.now(), false);
+  tell_where_the_worker_is();
   Numbers numbers = {{"loss", evaluation.loss}, {"took_s", to_seconds(took)}};
   if (evaluation.accuracy) numbers.emplace_back("accuracy", *evaluation.accuracy);
   const bool had_data = evaluation.accuracy || std::isfinite(evaluation.loss);

@@ -22,7 +22,7 @@ void Session::Machine::act(const CatchUp& catch_up) {
   ReturnWait& returning = search_.return_wait();
   if (returning.stage() == ReturnWait::Stage::waiting) returning.end();
   departure_.catch_up();
-  replica_.catch_up(doors_.clock.now(), worker_.updates_under_way() == 0, others());
+  replica_.catch_up(doors_.clock.now(), worker_.stands_ready(), others());
 }
 
 // What was averaged of it belongs to a history that this peer does not go on with.

@@ -8,6 +8,7 @@ namespace tw {
 // A checkpoint is written beside everything else: only after the last round is it waited for.
 Wait Session::Machine::own_work() const {
   Wait wait = waits_.compute().current();
+  if (worker_.jobs(Worker::State::away) > 0) wait = {Wait::Kind::away};
   const bool disk_counts = departure_.has_last_jobs() || !swarm_->head();
   if (wait.kind == Wait::Kind::nothing && disk_counts) wait = waits_.disk().current();
   return wait;
@@ -35,7 +36,7 @@ Wait Session::Machine::waiting() const {
 }
 
 Wait Session::Machine::wait_for_state() const {
-  if (worker_.is_taking_over() || worker_.updates_under_way() > 0) return own_work();
+  if (worker_.is_taking_over() || !worker_.stands_ready()) return own_work();
   const FetchProgress progress = replica_.progress();
   Wait wait{Wait::Kind::offers, replica_.waiting_for()};
   if (progress.total > 0) {

@@ -17,9 +17,21 @@ class CountingLearner final : public Learner {
  public:
   CountingLearner() : Learner({4, 32}) {}
 
-  void work(const WorkItem& item, Done<double> done) override {
-    add("work " + std::to_string(item.microbatch), std::move(done),
-        [samples = item.samples.count()] { return 0.5 * static_cast<double>(samples); });
+  void work(const WorkItem& item, Done<WorkDone> done) override {
+    const std::uint64_t samples = item.samples.count();
+    add("work " + to_string(item.microbatches), std::move(done), [item, samples] {
+      return WorkDone{item.microbatches.count(), samples, 0.5 * static_cast<double>(samples)};
+    });
+  }
+
+  bool take_back() override {
+    if (!gives_back || jobs->empty()) return false;
+    jobs->pop_front();
+    return true;
+  }
+
+  void knock(Done<Unit> done) override {
+    add("knock", std::move(done), [] { return Unit{}; });
   }
 
   SlotValues contribution(std::uint32_t) override { return {{sum, {}}, {}}; }
@@ -58,6 +70,7 @@ class CountingLearner final : public Learner {
   std::vector<float> sum = {1, 2, 3, 4};
   std::string trouble;  ///< of updates and restores
   int forgotten = 0;
+  bool gives_back = false;
   std::vector<std::string> given;  ///< jobs, in their order
 
   using Jobs = std::deque<std::function<void()>>;

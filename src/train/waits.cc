@@ -28,6 +28,11 @@ void OwnWork::finished(Instant now, Duration took) {
   since_ = now;
 }
 
+void OwnWork::dropped(Instant now) {
+  jobs_.pop_front();
+  since_ = now;
+}
+
 Wait OwnWork::current() const {
   if (jobs_.empty()) return {};
   Wait wait = jobs_.front();

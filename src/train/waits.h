@@ -23,12 +23,17 @@ class OwnWork {
   void submitted(Instant now, Wait what);
   /// The first one, after it ran for so long.
   void finished(Instant now, Duration took);
+  /// The first one, of which nothing was done.
+  void dropped(Instant now);
 
   /// The job under way, with what its meter says; nothing when there is none.
   Wait current() const;
 
   /// The job under way is the first one: since when.
   Instant since() const { return since_; }
+
+  /// Jobs of this kind may take so long, as far as none has ended yet.
+  void expect(Wait::Kind kind, Duration usual) { usual_.try_emplace(kind, usual); }
 
   /// How long jobs of this kind take, smoothed; 0 before one has ended.
   Duration usual(Wait::Kind kind) const;

@@ -8,6 +8,14 @@
 namespace tw {
 namespace {
 
+/// A thread that belongs to somebody else is away when it takes so many times as long as usual, and at least
+/// so long.
+constexpr int kUsualSteps = 4;
+constexpr Duration kAwayAfter = std::chrono::seconds(1);
+
+/// The first one compiles and warms up.
+constexpr Duration kFirstStep = std::chrono::seconds(10);
+
 /// For those who do not ask how long it took.
 auto untimed(std::function<void(const Result<Digest>&)> done) {
   return [done = std::move(done)](const Result<Digest>& parameters, Duration) { done(parameters); };
@@ -52,21 +60,55 @@ void Worker::initialise(std::function<void(const Digest&)> done) {
                                       }));
 }
 
-void Worker::work(const WorkItem& item, std::function<void()> done) {
+void Worker::work(const WorkItem& item, std::function<void(std::uint64_t)> done) {
   TW_CHECK(!is_computing());
-  const auto finished = [this, round = item.round, samples = item.samples.count(), done = std::move(done)](
-                            double loss, Duration took) {
-    const double speed = static_cast<double>(samples) / std::max(1e-9, to_seconds(took));
-    samples_per_s_ = samples_per_s_ == 0 ? speed : samples_per_s_ + (speed - samples_per_s_) / 4;
+  item_ = item;
+  const auto finished = [this, round = item.round, done = std::move(done)](const WorkDone& did,
+                                                                           Duration took) {
+    const double speed = static_cast<double>(did.samples) / std::max(1e-9, to_seconds(took));
+    if (did.samples > 0)
+      samples_per_s_ = samples_per_s_ == 0 ? speed : samples_per_s_ + (speed - samples_per_s_) / 4;
     if (round == round_) {
       done_.until = surroundings_.clock.now();
-      done_.loss_sum += loss;
-      done_.samples += samples;
+      done_.loss_sum += did.loss_sum;
+      done_.samples += did.samples;
     }
-    done();
+    done(did.microbatches);
   };
   const Wait what{.kind = Wait::Kind::computing, .round = item.round, .done = done_.samples};
-  learner_->work(item, queued<double>(State::computing, what, finished));
+  learner_->work(item, queued<WorkDone>(State::computing, what, finished));
+}
+
+std::optional<WorkItem> Worker::take_back() {
+  if (state() != State::computing || !learner_->take_back()) return std::nullopt;
+  queue_.pop_front();
+  surroundings_.waits.compute().dropped(surroundings_.clock.now());
+  return std::exchange(item_, {});
+}
+
+std::optional<WorkItem> Worker::take_back_when_late(Instant now) {
+  const OwnWork& work = surroundings_.waits.compute();
+  const Duration usual = work.usual(Wait::Kind::computing);
+  const Duration late = usual == Duration{} ? kFirstStep : std::max(kAwayAfter, kUsualSteps * usual);
+  if (now - work.since() <= late) return std::nullopt;
+  const auto back = [this, since = work.since()](const Unit&, Duration) {
+    // A first step that was taken back says how long one takes.
+    surroundings_.waits.compute().expect(Wait::Kind::computing, surroundings_.clock.now() - since);
+    surroundings_.back();
+  };
+  const std::optional<WorkItem> item = take_back();
+  if (item) learner_->knock(queued<Unit>(State::away, {Wait::Kind::away}, back));
+  return item;
+}
+
+bool Worker::is_stuck(Instant now) const {
+  const bool elsewhere = paused_ || jobs(State::away) > 0;
+  return elsewhere && updates_under_way() > 0 && now - surroundings_.waits.compute().since() > kAwayAfter;
+}
+
+std::optional<WorkItem> Worker::pause() {
+  paused_ = true;
+  return take_back();
 }
 
 void Worker::apply(Update update, std::function<void(const Digest&, Duration)> done) {

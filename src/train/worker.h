@@ -23,6 +23,7 @@ class Worker {
     idle,
     initialising,
     computing,
+    away,       ///< the thread that computes belongs to somebody else, and has not come back
     applying,   ///< the update of a round that this peer took part in
     replaying,  ///< of one that it missed
     evaluating,
@@ -35,6 +36,7 @@ class Worker {
     Clock& clock;
     Waits& waits;
     std::function<void()> then;
+    std::function<void()> back{};  ///< the compute thread was away
   };
 
   Worker(std::unique_ptr<Learner> learner, Surroundings surroundings);
@@ -50,6 +52,12 @@ class Worker {
 
   std::size_t updates_under_way() const { return jobs(State::applying); }
 
+  /// Others do this peer's part: it evaluates, or its thread is elsewhere.
+  bool is_elsewhere() const { return paused_ || jobs(State::evaluating) + jobs(State::away) > 0; }
+
+  /// No update of its own is under way, and the compute thread is here.
+  bool stands_ready() const { return updates_under_way() == 0 && jobs(State::away) == 0; }
+
   /// The state of others, or what they decided without this peer, is put in place.
   bool is_taking_over() const { return jobs(State::restoring) + jobs(State::replaying) > 0; }
 
@@ -57,8 +65,23 @@ class Worker {
 
   void initialise(std::function<void(const Digest&)> done);
 
-  /// One microbatch; not while another one is in the queue.
-  void work(const WorkItem& item, std::function<void()> done);
+  /// Microbatches that an item may have.
+  std::uint64_t grain() const { return learner_->grain(); }
+
+  /// done: of its microbatches. Not while another item is in the queue.
+  void work(const WorkItem& item, std::function<void(std::uint64_t done)> done);
+
+  /// Where the compute thread belongs to somebody else and is long in coming: the item of which nothing was
+  /// done, and never will be. The worker is_elsewhere() until the thread comes back.
+  std::optional<WorkItem> take_back_when_late(Instant now);
+
+  /// An update has waited long for a thread that is elsewhere: nobody knows when it will be applied.
+  bool is_stuck(Instant now) const;
+
+  /// The owner of the compute thread says that it does something else until resume(). The item of which
+  /// nothing was done, if any.
+  std::optional<WorkItem> pause();
+  void resume() { paused_ = false; }
 
   /// Not missed.
   void apply(Update update, std::function<void(const Digest&, Duration)> done);
@@ -107,11 +130,14 @@ class Worker {
   template <class R>
   Learner::Done<R> queued(State kind, Wait what, Learner::Done<R> done);
   void finish(State kind, Duration took);
+  std::optional<WorkItem> take_back();
 
   std::unique_ptr<Learner> learner_;
   Surroundings surroundings_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owners: this; jobs hold it weakly
   std::deque<State> queue_;
+  WorkItem item_;  ///< while it computes
+  bool paused_ = false;
   Round round_ = 0;
   Done done_;
   double samples_per_s_ = 0;

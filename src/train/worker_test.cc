@@ -28,7 +28,7 @@ Record record_of(Round round) {
   return record;
 }
 
-WorkItem item_of(Round round, std::uint64_t samples) { return {round, 0, 7, RangeSet(Range{0, samples})}; }
+WorkItem item_of(Round round, std::uint64_t samples) { return {round, 0, RangeSet(Range{7, 1}), RangeSet(Range{0, samples})}; }
 
 class WorkerTest : public ::testing::Test {
  protected:
@@ -37,13 +37,14 @@ class WorkerTest : public ::testing::Test {
   int pumped = 0;
   std::unique_ptr<CountingLearner> made = std::make_unique<CountingLearner>();
   CountingLearner& learner = *made;
-  Worker worker{std::move(made), {clock, waits, [this] { ++pumped; }}};
+  int backs = 0;
+  Worker worker{std::move(made), {clock, waits, [this] { ++pumped; }, [this] { ++backs; }}};
 };
 
 TEST_F(WorkerTest, counts_samples_losses_and_speed_of_its_round) {
   worker.open(3);
   int done = 0;
-  worker.work(item_of(3, 8), [&] { ++done; });
+  worker.work(item_of(3, 8), [&](std::uint64_t microbatches) { done += static_cast<int>(microbatches); });
   EXPECT_EQ(Worker::State::computing, worker.state());
   EXPECT_EQ(Wait::Kind::computing, waits.compute().current().kind);
   clock.time += std::chrono::seconds(9);
@@ -56,7 +57,7 @@ TEST_F(WorkerTest, counts_samples_losses_and_speed_of_its_round) {
   EXPECT_EQ(clock.time, worker.done().until);
   EXPECT_EQ(8.0, worker.samples_per_s());
 
-  worker.work(item_of(3, 16), [] {});
+  worker.work(item_of(3, 16), [](std::uint64_t) {});
   ASSERT_TRUE(learner.run_next());
   EXPECT_EQ(24U, worker.done().samples);
   EXPECT_EQ(10.0, worker.samples_per_s()) << "a quarter of the difference";
@@ -64,7 +65,7 @@ TEST_F(WorkerTest, counts_samples_losses_and_speed_of_its_round) {
 
 TEST_F(WorkerTest, does_not_count_what_is_of_an_earlier_round) {
   worker.open(3);
-  worker.work(item_of(3, 8), [] {});
+  worker.work(item_of(3, 8), [](std::uint64_t) {});
   worker.open(4);
   ASSERT_TRUE(learner.run_next());
   EXPECT_EQ(0U, worker.done().samples);
@@ -104,7 +105,7 @@ TEST_F(WorkerTest, passes_on_why_a_state_could_not_be_taken) {
 
 TEST_F(WorkerTest, freezes_for_a_joiner_beside_a_microbatch_but_not_beside_an_update) {
   const auto image = [](const Learner::Image&) {};
-  worker.work(item_of(1, 8), [] {});
+  worker.work(item_of(1, 8), [](std::uint64_t) {});
   worker.freeze_soon(record_of(0), image);
   EXPECT_EQ(Wait::Kind::freezing, waits.disk().current().kind);
   EXPECT_EQ(0U, worker.jobs(Worker::State::freezing));
@@ -128,7 +129,7 @@ TEST(Worker, that_is_gone_tells_nobody) {
   bool told = false;
   {
     Worker worker(std::move(learner), {clock, waits, [&] { told = true; }});
-    worker.work(item_of(1, 8), [&] { told = true; });
+    worker.work(item_of(1, 8), [&](std::uint64_t) { told = true; });
     worker.freeze_soon(record_of(0), [&](const Learner::Image&) { told = true; });
   }
   while (CountingLearner::run_next(*jobs)) {
@@ -139,18 +140,60 @@ TEST(Worker, that_is_gone_tells_nobody) {
 TEST_F(WorkerTest, forgets_sums_when_it_computes_nothing) {
   worker.forget_sums();
   EXPECT_EQ(1, learner.forgotten);
-  worker.work(item_of(1, 8), [] {});
+  worker.work(item_of(1, 8), [](std::uint64_t) {});
   EXPECT_DEATH(worker.forget_sums(), "is_computing");
 }
 
 using WorkerDeathTest = WorkerTest;
 
 TEST_F(WorkerDeathTest, takes_one_microbatch_at_a_time_and_updates_of_their_kind) {
-  worker.work(item_of(1, 8), [] {});
-  EXPECT_DEATH(worker.work(item_of(1, 8), [] {}), "is_computing");
+  worker.work(item_of(1, 8), [](std::uint64_t) {});
+  EXPECT_DEATH(worker.work(item_of(1, 8), [](std::uint64_t) {}), "is_computing");
   EXPECT_DEATH(worker.apply({.record = {}, .missed = true}, {}), "missed");
   EXPECT_DEATH(worker.replay({}, {}), "missed");
   EXPECT_DEATH(worker.restore(nullptr, {}), "image");
+}
+
+TEST_F(WorkerTest, takes_back_what_its_thread_does_not_come_for) {
+  using namespace std::chrono_literals;
+  learner.gives_back = true;
+  worker.open(3);
+  worker.work(item_of(3, 8), [](std::uint64_t) {});
+  EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + 10s)) << "nobody knows how long it takes";
+  ASSERT_TRUE(learner.run_next());  // a second
+  worker.work(item_of(3, 8), [](std::uint64_t) { FAIL() << "nothing of it was done"; });
+  EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + 4s));
+  EXPECT_FALSE(worker.is_elsewhere());
+  EXPECT_TRUE(worker.take_back_when_late(clock.time + 4001ms).has_value());
+  EXPECT_EQ(Worker::State::away, worker.state());
+  EXPECT_TRUE(worker.is_elsewhere());
+  EXPECT_FALSE(worker.stands_ready());
+  EXPECT_EQ("waiting for the program's own thread", text_of(waits.compute().current()));
+  EXPECT_EQ(0, backs);
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_EQ(1, backs);
+  EXPECT_FALSE(worker.is_elsewhere());
+}
+
+TEST_F(WorkerTest, takes_nothing_back_that_runs_already) {
+  worker.open(3);
+  worker.work(item_of(3, 8), [](std::uint64_t) {});
+  ASSERT_TRUE(learner.run_next());
+  worker.work(item_of(3, 8), [](std::uint64_t) {});
+  EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + std::chrono::hours(1)));
+  EXPECT_EQ(Worker::State::computing, worker.state());
+}
+
+TEST_F(WorkerTest, gives_back_at_once_what_its_owner_will_not_do) {
+  learner.gives_back = true;
+  worker.open(3);
+  worker.work(item_of(3, 8), [](std::uint64_t) {});
+  EXPECT_EQ(8U, worker.pause()->samples.count());
+  EXPECT_TRUE(worker.is_elsewhere());
+  EXPECT_TRUE(worker.stands_ready()) << "updates are applied as ever";
+  EXPECT_EQ(std::nullopt, worker.pause());
+  worker.resume();
+  EXPECT_FALSE(worker.is_elsewhere());
 }
 
 }  // namespace

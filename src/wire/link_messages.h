@@ -10,7 +10,7 @@
 /// The peers and their progress: the first messages of a link, and those that go over it all the time.
 namespace tw {
 
-inline constexpr std::uint32_t kProtocolVersion = 11;
+inline constexpr std::uint32_t kProtocolVersion = 12;
 
 /// First message of every link. The receiver turns the link away when version, run or parameter count differ.
 struct Hello {

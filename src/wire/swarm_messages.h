@@ -30,6 +30,7 @@ struct Progress {
   Ballot ballot = 0;
   Digest parameters;  ///< with which this round begins here
   double samples_per_s = 0;
+  std::uint64_t grain = 1;  ///< microbatches that I do at once
   std::vector<SlotProgress> slots;
   bool wants_more = false;
   bool gave_back = false;  ///< what is leased to me beyond held and done will not be done here
@@ -39,8 +40,8 @@ struct Progress {
   Bandwidth bandwidth;
 
   static void fields(auto& self, auto&& field) {
-    field(self.round, self.ballot, self.parameters, self.samples_per_s, self.slots, self.wants_more,
-          self.gave_back, self.leaving, self.called, self.bandwidth);
+    field(self.round, self.ballot, self.parameters, self.samples_per_s, self.grain, self.slots,
+          self.wants_more, self.gave_back, self.leaving, self.called, self.bandwidth);
   }
 
   bool operator==(const Progress&) const = default;

@@ -15,6 +15,8 @@ struct Task {
   /// Relative weight (samples of a microbatch, for example), from which the simulator draws the time it
   /// takes.
   double weight = 0;
+  /// Computes gradients. A thread that belongs to somebody else may be long in coming to it.
+  bool gradient = false;
 };
 
 /// Door to one thread of work: jobs run one after the other in the order of submission.
@@ -23,6 +25,10 @@ class Executor {
   virtual ~Executor() = default;
 
   virtual void submit(Task job) = 0;
+
+  /// Takes back the gradient task that comes next: neither `run` nor `done` is called. False: there is none,
+  /// or it runs already. Loop thread.
+  virtual bool take_back() { return false; }
 };
 
 }  // namespace tw

@@ -94,10 +94,10 @@ class SwarmStory {
                             {});
         break;
       case 5:
-        if (!item_) item_ = swarm_.begin_work(now_);
+        if (!item_) item_ = swarm_.begin_work(now_, 1 + input_.below(3));
         break;
       case 6:
-        if (item_) swarm_.finish_work(now_, *std::exchange(item_, std::nullopt), input_.byte());
+        end_work();
         break;
       case 7:
         swarm_.set_busy(now_, input_.one_in(2));
@@ -109,6 +109,14 @@ class SwarmStory {
         if (input_.one_in(8)) swarm_.end_run();
         swarm_.step(now_);
     }
+  }
+
+  void end_work() {
+    if (!item_) return;
+    const WorkItem item = *std::exchange(item_, std::nullopt);
+    if (input_.one_in(4)) return swarm_.give_back(now_, item);
+    const std::uint64_t done = input_.below(static_cast<std::uint32_t>(item.microbatches.count()) + 1);
+    swarm_.finish_work(now_, item, done, input_.byte());
   }
 
   /// The state of others is here.

@@ -194,6 +194,10 @@ bool FaultInjector::strike_process(const Fault& fault, PeerId victim) {
     case FaultKind::stop:
       world_.stop(victim, fault.lasts);
       break;
+    case FaultKind::away:
+      world_.send_away(victim, fault.lasts, (fault.choice & 1) != 0);
+      tell(fault.kind, {victim}, fault.lasts);
+      return true;
     case FaultKind::preempt_0s:
       return preempt(victim, 0s);
     case FaultKind::preempt_30s:

@@ -51,6 +51,7 @@ const std::vector<FaultName>& fault_names() {
       {FaultKind::clog, "clog"},
       {FaultKind::kill, "kill"},
       {FaultKind::stop, "stop"},
+      {FaultKind::away, "away"},
       {FaultKind::preempt_0s, "preempt_0s"},
       {FaultKind::preempt_30s, "preempt_30s"},
       {FaultKind::preempt_120s, "preempt_120s"},

@@ -31,6 +31,7 @@ enum class FaultKind : std::uint8_t {
   // processes and machines
   kill,         ///< SIGKILL
   stop,         ///< SIGSTOP, SIGCONT after `lasts`
+  away,         ///< the compute thread does something else for `lasts`
   preempt_0s,   ///< the machine is gone without notice
   preempt_30s,  ///< notice, and gone 30 s later
   preempt_120s,

@@ -32,6 +32,7 @@ struct WorkloadSpec {
   std::vector<SiteUse> averaging{SiteUse::automatic};                               ///< one is drawn
   std::vector<Rounding> roundings{Rounding::nearest, Rounding::stochastic};         ///< of int8; one is drawn
   std::vector<OptimizerKind> optimizers{OptimizerKind::adamw, OptimizerKind::sgd};  ///< one is drawn
+  double own_models = 0;         ///< chance that peers begin with other parameters than the founder
   double norm_cap = 0;           ///< largest L2 norm per sample of a contribution; 0: none
   Between checkpoint_every = 0;  ///< rounds; 0: none
   Round rounds = 16;

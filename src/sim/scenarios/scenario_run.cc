@@ -55,6 +55,7 @@ WorldOptions draw_world(std::uint64_t seed, const Scenario& scenario, const Watc
   Prng sites(mix(seed, 14));
   world.run.sites = one_of(scenario.workload.averaging, sites);
   world.run.exact_batches = Prng(mix(seed, 15)).chance(scenario.workload.exact_batches);
+  if (Prng(mix(seed, 16)).chance(scenario.workload.own_models)) world.run.model = kOwnModel;
   world.model = {whole(scenario.workload.parameters, random), seed};
   world.segment_length = std::max<std::uint64_t>(1, whole(scenario.workload.segment_length, random));
   world.bulk_scale = scenario.workload.bulk_scale;

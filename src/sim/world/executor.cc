@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/world/executor.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tw {
@@ -9,30 +10,55 @@ void VirtualExecutor::submit(Task job) {
   jobs_.push_back(std::move(job));
   if (jobs_.size() > 1) return;
   // Not from inside submit: the thread of a real executor takes the job, not the caller.
-  process_.at(process_.scheduler().now(), [this] { begin(); });
+  later(process_.scheduler().now(), &VirtualExecutor::begin);
+}
+
+void VirtualExecutor::later(Instant when, void (VirtualExecutor::*step)()) {
+  process_.at(when, [this, step, number = ++step_] {
+    if (number == step_) (this->*step)();
+  });
+}
+
+void VirtualExecutor::stand(Instant until) { stands_until_ = std::max(stands_until_, until); }
+
+void VirtualExecutor::come_back() {
+  away_until_ = {};
+  stands_until_ = {};
+  if (busy() && !begun_) later(process_.scheduler().now(), &VirtualExecutor::begin);
+}
+
+bool VirtualExecutor::take_back() {
+  const bool stands = process_.scheduler().now() < stands_until_;
+  if (!stands || begun_ || jobs_.empty() || !jobs_.front().gradient) return false;
+  jobs_.pop_front();
+  ++step_;
+  if (busy()) later(stands_until_, &VirtualExecutor::begin);
+  return true;
 }
 
 void VirtualExecutor::begin() {
+  early_ = false;
+  if (jobs_.front().gradient) stand(away_until_);
+  if (process_.scheduler().now() < stands_until_) return later(stands_until_, &VirtualExecutor::begin);
+  begun_ = true;
   const double seconds = jobs_.front().weight / pace_.weight_per_s + to_seconds(pace_.least);
   takes_ = from_seconds(seconds * (1 + pace_.jitter * random_.uniform()));
   began_ = process_.scheduler().now();
   stopped_at_begin_ = process_.stopped_for();
   early_ = random_.chance(0.5);
   if (early_) jobs_.front().run();
-  process_.at(began_ + takes_, [this] { finish(); });
+  later(began_ + takes_, &VirtualExecutor::finish);
 }
 
 void VirtualExecutor::finish() {
   const Instant now = process_.scheduler().now();
   const Duration worked = (now - began_) - (process_.stopped_for() - stopped_at_begin_);
-  if (worked < takes_) {
-    process_.at(now + (takes_ - worked), [this] { finish(); });
-    return;
-  }
+  if (worked < takes_) return later(now + (takes_ - worked), &VirtualExecutor::finish);
   if (!early_) jobs_.front().run();
   const Task job = std::move(jobs_.front());
   const Duration took = now - began_;
   jobs_.pop_front();
+  begun_ = false;
   if (busy()) begin();
   job.done(took);
 }

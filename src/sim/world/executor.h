@@ -27,20 +27,38 @@ class VirtualExecutor final : public Executor {
 
   void submit(Task job) override;
 
+  /// A gradient task that waits for a thread which is away.
+  bool take_back() override;
+
+  /// The thread belongs to a program that does something else until then, from its next gradient on: so long
+  /// it is inside the engine.
+  void go_away(Instant until) { away_until_ = until; }
+
+  /// It begins nothing until then.
+  void stand(Instant until);
+
+  /// Neither of the two any more.
+  void come_back();
+
   bool busy() const { return !jobs_.empty(); }
 
  private:
   void begin();
   void finish();
+  void later(Instant when, void (VirtualExecutor::*step)());
 
   Process& process_;
   Pace pace_;
   Prng random_;
   std::deque<Task> jobs_;  ///< the first one is under way
-  bool early_ = false;     ///< its work is done already
+  bool begun_ = false;
+  bool early_ = false;  ///< its work is done already
   Instant began_{};
   Duration takes_{};
   Duration stopped_at_begin_{};
+  Instant away_until_{};  ///< once a gradient is due
+  Instant stands_until_{};
+  std::uint64_t step_ = 0;  ///< that comes next: others do not come any more
 };
 
 }  // namespace tw

@@ -78,5 +78,35 @@ TEST(VirtualExecutor, works_sometimes_at_the_beginning_and_sometimes_at_the_end_
   EXPECT_LT(early, 80);
 }
 
+TEST(VirtualExecutor, gives_back_a_gradient_whose_thread_is_away_and_does_the_rest_later) {
+  Machine m;
+  m.executor.go_away(m.scheduler.now() + seconds(5));
+  m.submit("update", 1);
+  m.executor.submit({[&m] { m.log += "gradient "; }, [](Duration) {}, 1, true});
+  m.submit("next", 1);
+  m.scheduler.run_for(milliseconds(50));
+  EXPECT_FALSE(m.executor.take_back()) << "the thread is inside the engine";
+  m.scheduler.run_for(seconds(1));
+  EXPECT_NE(m.log.find("update-took-100"), std::string::npos) << m.log;
+  EXPECT_TRUE(m.executor.take_back());
+  EXPECT_FALSE(m.executor.take_back());
+  m.scheduler.run_for(seconds(3));
+  EXPECT_EQ(m.log.find("next"), std::string::npos);
+  m.scheduler.run_for(seconds(2));
+  EXPECT_NE(m.log.find("next-took-100"), std::string::npos) << m.log;
+  EXPECT_EQ(m.log.find("gradient"), std::string::npos);
+}
+
+TEST(VirtualExecutor, comes_back_early) {
+  Machine m;
+  m.executor.stand(m.scheduler.now() + seconds(100));
+  m.submit("a", 1);
+  m.scheduler.run_for(seconds(1));
+  EXPECT_EQ(m.log, "");
+  m.executor.come_back();
+  m.scheduler.run_for(seconds(1));
+  EXPECT_NE(m.log.find("a-took-100"), std::string::npos) << m.log;
+}
+
 }  // namespace
 }  // namespace tw

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/world/topology.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace tw {
 
 Quality LinkSpec::draw(Prng& random) const {
@@ -14,6 +17,7 @@ PeerSpec PeerSpec::draw(Prng& random, const SiteSpec& site, int number) {
   peer.site = number;
   peer.samples_per_s = site.samples_per_s.draw(random);
   peer.line = {site.up_bytes_per_s.draw(random), site.down_bytes_per_s.draw(random)};
+  peer.grain = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(site.grain.draw(random))));
   return peer;
 }
 

@@ -13,6 +13,7 @@ struct SiteSpec {
   std::string name = "site";
   int peers = 8;                     ///< at the beginning
   Between samples_per_s{10, 80};     ///< of one peer
+  Between grain = 1;  ///< microbatches that a peer does at once
   Between up_bytes_per_s{1e5, 1e7};  ///< a peer's line
   Between down_bytes_per_s{1e5, 1e7};
   double usd_per_h = 0;          ///< of one peer
@@ -47,6 +48,7 @@ struct PeerSpec {
   int site = 0;  ///< number in WorldOptions::sites
   double samples_per_s = 50;
   Capacity line;
+  std::uint64_t grain = 1;  ///< microbatches at once
 
   static PeerSpec draw(Prng& random, const SiteSpec& site, int number);
 };

@@ -110,7 +110,7 @@ struct World::Node {
         disk(process, Pace{.least = std::chrono::milliseconds(1)},
              mix(world.options_.seed, 2 * id.value + 1)),
         events(id, world.history_, played == Part::twin ? world.no_tap_ : world.tap_),
-        trainer(world.options_.model),
+        trainer(world.model_of(id)),
         witness(world, id) {}
 
   PeerId self;
@@ -199,6 +199,13 @@ void World::lay_paths(const Node& added) {
   }
 }
 
+// Fresh peers with other parameters than the founder's take its state.
+SyntheticModel World::model_of(PeerId self) const {
+  SyntheticModel model = options_.model;
+  if (options_.run.has_own_model()) model.seed = mix(model.seed, self.value);
+  return model;
+}
+
 SessionOptions World::session_options(PeerId self, const PeerSpec& spec) {
   SessionOptions session;
   session.self = self;
@@ -213,6 +220,7 @@ SessionOptions World::session_options(PeerId self, const PeerSpec& spec) {
   session.probe_from =
       static_cast<std::uint64_t>(static_cast<double>(session.probe_from) / options_.bulk_scale);
   session.run = options_.run;
+  session.grain = spec.grain;
   if (options_.rare_branches)
     session.rarely = [this](std::string_view site) { return !calm_ && rare_(site); };
   return session;
@@ -265,6 +273,19 @@ void World::stop(PeerId peer, Duration lasts) {
   note(fmt::format("{} stops", peer.value));
   stopped.process.stop();
   scheduler_.after(lasts, [&stopped] { stopped.process.resume(); });
+}
+
+void World::send_away(PeerId peer, Duration lasts, bool announced) {
+  note(fmt::format("the thread of {} is away", peer.value));
+  Node& away = node(peer);
+  const Instant until = scheduler_.now() + lasts;
+  if (!announced) return away.compute.go_away(until);
+  const auto tell = [&away](bool paused) {
+    if (away.session) away.session->pause(paused);
+  };
+  away.compute.stand(until);
+  tell(true);
+  away.process.at(until, [tell] { tell(false); });
 }
 
 void World::resume_all() {
@@ -368,6 +389,8 @@ void World::become_calm() {
   resume_all();
   for (const auto& [peer, process] : current_) {
     if (process->tamper) tamper(peer, std::nullopt);
+    process->compute.come_back();
+    if (process->session) process->session->pause(false);
   }
   for (const auto& checker : checkers_) checker->on_calm(now());
 }

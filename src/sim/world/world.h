@@ -87,6 +87,9 @@ class World {
   void add_twin(PeerId peer);
 
   void stop(PeerId peer, Duration lasts);
+
+  /// Its compute thread belongs to a program that does something else for so long. announced: it says so.
+  void send_away(PeerId peer, Duration lasts, bool announced);
   void resume_all();
   void isolate(const std::set<PeerId>& peers, bool close_links);
 
@@ -191,6 +194,7 @@ class World {
   void progressed(PeerId peer);
   void note(const std::string& what);
   SessionOptions session_options(PeerId self, const PeerSpec& spec);
+  SyntheticModel model_of(PeerId self) const;
 
   WorldOptions options_;
   Scheduler scheduler_;

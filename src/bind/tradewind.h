@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TRADEWIND_H
+#define TRADEWIND_H
+
+/*
+ * The engine of `tw train` for a program that has its own training loop: the program's thread is the compute
+ * thread of one peer. C11; used through ctypes by the Python package.
+ *
+ * Life of a peer: tw_open, tw_start, then again and again tw_next and tw_done, tw_close.
+ *
+ *   tw_next returns TW_GRADIENT    the program computes the gradient of order.samples samples and hands it in
+ *                                  with tw_done (or gives the order back with tw_drop)
+ *   tw_next returns TW_FINISHED    the run is over, or this peer has left
+ *
+ * Threads. The engine's sockets and timers run on a thread of the library. Everything that reads or writes
+ * the model runs inside tw_next and tw_done, on the thread that calls them, and so do all callbacks. This has
+ * to be one thread, from tw_start on; tw_leave, tw_busy, tw_view and tw_events may be called by any thread.
+ *
+ * Units. Vectors are float32. Counts are values or samples, never bytes. Times are milliseconds.
+ *
+ * Errors. A negative status is an error; tw_last_error() has the sentence for people. Nothing is thrown, and
+ * no function ends the process. Strings are UTF-8.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TW_API __attribute__((visibility("default")))
+
+/* Changes whenever this file changes in a way that a caller notices. */
+#define TW_ABI 1
+
+enum tw_status {
+  TW_OK = 0,
+  TW_GRADIENT = 1,  /* tw_next: an order is due */
+  TW_TIMEOUT = 2,   /* tw_next: the limit passed first */
+  TW_FINISHED = 3,  /* tw_next: the run is over, or this peer has left */
+  TW_STALE = 4,     /* tw_done: the order was given back, or its round decided, meanwhile; nothing was added */
+  TW_FAILED = -1,   /* the peer cannot go on */
+  TW_MISUSE = -2,   /* an argument, or the order of calls, is wrong; nothing has changed */
+  TW_CALLBACK = -3, /* a callback returned other than 0; the peer cannot go on */
+};
+
+/* The calling thread's last error, until its next call. Never null. */
+TW_API const char* tw_last_error(void);
+
+/* TW_ABI of the library. Any thread. */
+TW_API uint32_t tw_abi(void);
+
+/* "0.4.0". Any thread. */
+TW_API const char* tw_version(void);
+
+typedef struct tw_peer tw_peer;
+
+/* ---- what is trained */
+
+/* A setting of the run file ("training.rounds") or of `tw train` ("listen", "join", "token", "run",
+ * "bootstrap", "insecure", "site", "id", "out", "log_limit", "wait_for", "rejoin"), as text. "join" may stand
+ * several times. */
+typedef struct {
+  const char* key;
+  const char* value;
+} tw_setting;
+
+enum tw_kind {
+  TW_SGD = 0,
+  TW_ADAM = 1,
+  TW_ADAMW = 2,
+  TW_LAMB = 3,
+  TW_AVERAGE = 4, /* parameters += mean: running statistics */
+  TW_CALLER = 5,  /* the program's own optimizer, through tw_calls.update; all groups or none */
+};
+
+enum tw_flag { TW_NESTEROV = 1 };
+
+/* Parameters that one rule updates: the next `tensors` of the model. */
+typedef struct {
+  uint64_t tensors;
+  double learning_rate;
+  double weight_decay;
+  double momentum; /* sgd */
+  double beta1;    /* adam, adamw, lamb */
+  double beta2;
+  double epsilon;
+  uint32_t kind;  /* tw_kind */
+  uint32_t flags; /* tw_flag */
+} tw_group;
+
+/* The model is one flat vector: all tensors one after the other, in the order of the groups. */
+typedef struct {
+  const tw_group* groups;
+  size_t group_count;
+  const uint64_t* tensor_sizes; /* values; as many as all groups have tensors */
+  size_t tensor_count;
+  const uint64_t* state_sizes; /* values of each further vector: state of the program's own (tw_vector) */
+  size_t state_count;
+  double clip_norm;   /* L2 norm to which the mean gradient is clipped; 0: not */
+  const char* layout; /* any text; peers with another one are turned away */
+} tw_model;
+
+/* Called inside tw_next alone, on its thread. Each returns 0, or anything else to end the peer: tw_next
+ * returns TW_CALLBACK then. Null: nothing to call. */
+typedef struct {
+  void* user;
+
+  /* Before the update of this round (counted from 1): rates and so on may be set anew in `groups`. */
+  int (*settings)(void* user, uint64_t round, tw_group* groups, size_t count);
+
+  /* The update of TW_CALLER: changes the parameters (tw_vector 0) with the mean gradient per sample, `count`
+   * values, valid during the call alone. */
+  int (*update)(void* user, uint64_t round, const float* mean, uint64_t count);
+
+  /* Parameters and state are those after this round: restored is 0 after an update, 1 when they came from
+   * others or from a checkpoint, and at the beginning. */
+  int (*load)(void* user, uint64_t round, int restored);
+
+  /* Parameters and state are about to be copied for a joiner or a checkpoint: time to write to the program's
+   * own vectors. */
+  int (*save)(void* user);
+} tw_calls;
+
+enum tw_dtype { TW_FLOAT32 = 0, TW_FLOAT16 = 1, TW_BFLOAT16 = 2 };
+
+/* Values in host memory, one after the other. */
+typedef struct {
+  const void* data; /* null: zeros */
+  uint64_t count;   /* values */
+  uint32_t dtype;   /* tw_dtype */
+  uint32_t reserved;
+} tw_tensor;
+
+/* Checks all settings, and opens nothing. Everything given is copied. TW_MISUSE names the setting. */
+TW_API int tw_open(const tw_setting* settings, size_t count, const tw_model* model, const tw_calls* calls,
+                   tw_peer** peer);
+
+/* Listens, and joins or starts the run. initial: as many tensors as the model has, float32 or not; what the
+ * founder of a run begins with. The thread that calls this is the compute thread. */
+TW_API int tw_start(tw_peer* peer, const tw_tensor* initial, size_t count);
+
+/* ---- work */
+
+typedef struct {
+  uint64_t round;   /* the order belongs to, counted from 1 */
+  uint64_t samples; /* that may be handed in for it, at most */
+  uint64_t first;   /* number of the first one in the run; they need not be consecutive (tw_samples) */
+} tw_order;
+
+/* Does the engine's jobs until the gradient of an order is due (again the same one, until tw_done or
+ * tw_drop), the run is over, or limit_ms have passed. order: only written with TW_GRADIENT. */
+TW_API int tw_next(tw_peer* peer, uint32_t limit_ms, tw_order* order);
+
+/* Indices in [0, dataset_size) of the order's first `count` samples: each one once an epoch over all peers. */
+TW_API int tw_samples(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t count);
+
+/* Adds weight * gradient of each tensor to the sum of the round, for `samples` samples of the order, from 1
+ * to order.samples; the rest stays with this peer. loss_sum: over these samples, for logs. How many samples
+ * the program had at once (`had`, at least `samples`) decides how many the next orders have. */
+TW_API int tw_done(tw_peer* peer, const tw_tensor* gradients, size_t count, double weight, uint64_t samples,
+                   uint64_t had, double loss_sum);
+
+/* Gives the order back: another peer may get it. */
+TW_API int tw_drop(tw_peer* peer);
+
+/* The program does something else (an evaluation): no orders, and others do this peer's part. Null: it is
+ * back. */
+TW_API int tw_busy(tw_peer* peer, const char* why);
+
+/* ---- memory */
+
+typedef struct tw_memory tw_memory;
+
+/* A vector of the peer: 0 the parameters; then the engine's optimizer buffers, as long as the parameters
+ * (sgd: velocity; adam, adamw, lamb: both moments); then those of tw_model.state_sizes. It never moves, and
+ * lives until tw_release and tw_close were both called. *count: values. Null: no such vector. */
+TW_API tw_memory* tw_vector(tw_peer* peer, uint32_t which, float** data, uint64_t* count);
+TW_API void tw_release(tw_memory* memory);
+
+/* ---- views; the caller frees texts with tw_free */
+
+/* One JSON object: round, samples, peers, leader, waiting, finished, ended, failure, address, member. */
+TW_API char* tw_view(tw_peer* peer);
+
+/* One JSON object a line: the events since the last call (docs/events.md), the oldest dropped beyond 4096. */
+TW_API char* tw_events(tw_peer* peer);
+
+TW_API void tw_free(char* text);
+
+/* ---- the end */
+
+/* Hands in what is done and leaves after the round; at_once: does not wait for it. tw_next then returns
+ * TW_FINISHED. */
+TW_API int tw_leave(tw_peer* peer, int at_once);
+
+/* Says goodbye to the others (3 s at most) and frees the peer. Null: nothing. */
+TW_API void tw_close(tw_peer* peer);
+
+/* In the child, after a fork: closes the engine's sockets without a word to the others, and makes every other
+ * call return TW_MISUSE. */
+TW_API void tw_after_fork(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
