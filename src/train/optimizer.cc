@@ -57,7 +57,7 @@ class Sgd : public Optimizer {
 
   void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t /*step*/,
              double learning_rate) override {
-    const NesterovStep step{static_cast<float>(learning_rate), static_cast<float>(options_.momentum),
+    const MomentumStep step{static_cast<float>(learning_rate), static_cast<float>(options_.momentum),
                             static_cast<float>(options_.weight_decay)};
     mean([&](std::size_t first, std::span<const float> piece) {
       nesterov_update(step, parameters.subspan(first, piece.size()),
