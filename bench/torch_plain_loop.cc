@@ -34,7 +34,7 @@ class PlainLoop {
   PlainLoop(const tw::RunOptions& run, tw::Trainer& trainer)
       : run_(run),
         trainer_(trainer),
-        optimizer_(tw::make_optimizer(run.optimizer, trainer.tensor_sizes())),
+        optimizer_(tw::make_optimizer(trainer.groups(run.optimizer), run.clip_norm)),
         parameters_(trainer.parameter_count()),
         gradient_(trainer.parameter_count()) {
     trainer_.initial_parameters(parameters_);

@@ -4,24 +4,50 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace tw {
 
-enum class OptimizerKind : std::uint8_t { sgd, adamw, lamb };
+/// sgd, adam and adamw are those of torch.optim (sgd without dampening, adam without amsgrad); lamb is
+/// algorithm 2 of You et al. 2020. average adds the mean to the parameters and is never clipped: it is for
+/// buffers such as the statistics of BatchNorm, and no run file chooses it.
+enum class OptimizerKind : std::uint8_t { sgd, adam, adamw, lamb, average };
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adamw;
-  double momentum = 0.9;       ///< sgd, Nesterov form
-  double beta1 = 0.9;          ///< adamw, lamb
-  double beta2 = 0.999;        ///< adamw, lamb
-  double epsilon = 1e-8;       ///< adamw, lamb
-  double weight_decay = 0.01;  ///< decoupled (adamw, lamb); L2 (sgd)
+  double momentum = 0.9;       ///< sgd; 0: no velocity is kept
+  bool nesterov = true;        ///< sgd with momentum
+  double beta1 = 0.9;          ///< adam, adamw, lamb
+  double beta2 = 0.999;        ///< adam, adamw, lamb
+  double epsilon = 1e-8;       ///< adam, adamw, lamb
+  double weight_decay = 0.01;  ///< decoupled (adamw, lamb); L2, added to the gradient (sgd, adam)
 };
 
-/// Hands out a mean gradient, one piece after the other; `first` is the place of its first value.
+/// Consecutive parameters with one set of options. The groups cut the flat parameter vector in their order.
+struct ParameterGroup {
+  std::uint64_t size = 0;                   ///< floats
+  std::vector<std::uint64_t> tensor_sizes;  ///< where LAMB's trust ratio is taken; their sum is the size
+  OptimizerOptions options;
+};
+
+/// All parameters in one group.
+ParameterGroup one_group(const OptimizerOptions& options, std::vector<std::uint64_t> tensor_sizes);
+
+/// What may differ from step to step; where it says nothing, the options of the group hold. A group whose
+/// options have no momentum cannot be given any, since it keeps no velocity.
+struct GroupStep {
+  double learning_rate = 1e-3;  ///< without effect on the kind average
+  std::optional<double> momentum = {};
+  std::optional<double> beta1 = {};
+  std::optional<double> beta2 = {};
+  std::optional<double> epsilon = {};
+  std::optional<double> weight_decay = {};
+};
+
+/// Hands out a mean gradient, one piece after the other; `first` is the place of its first value. Places rise
+/// from piece to piece.
 using TakePiece = std::function<void(std::size_t first, std::span<const float> piece)>;
 using MeanGradient = std::function<void(const TakePiece& take)>;
 
@@ -31,18 +57,27 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// One update with the mean gradient, asked for once; into which pieces it is cut makes no difference.
-  /// `step` counts from 1 (the round), learning_rate comes from the schedule.
+  /// One update with the mean gradient; into which pieces it is cut makes no difference. It is asked for
+  /// once, or twice where its norm has a limit: decoding it again costs less than a copy of it would hold.
+  /// `step` counts from 1 (the round). `groups`: one for each group, or one for all of them.
   virtual void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
-                     double learning_rate) = 0;
+                     std::span<const GroupStep> groups) = 0;
 
-  /// The buffers (moments) that are part of the state, each as long as the parameters; sync and checkpoints
-  /// carry them.
+  /// The same with one learning rate for all groups, which comes from the schedule.
+  void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
+             double learning_rate) {
+    const GroupStep all{learning_rate};
+    apply(parameters, mean, step, {&all, 1});
+  }
+
+  /// The buffers that are part of the state, which sync and checkpoints carry: group after group the velocity
+  /// (sgd with momentum) or the first and the second moments (adam, adamw, lamb), each as long as its group.
+  /// Number and sizes never change.
   virtual std::vector<std::span<float>> state() = 0;
 };
 
-/// tensor_sizes: where LAMB's trust ratio is taken; their sum is the parameter count.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
-                                          const std::vector<std::uint64_t>& tensor_sizes);
+/// clip_norm: largest L2 norm of the mean gradient over all groups but those of kind average; a longer one is
+/// multiplied by clip_norm / (norm + 1e-6), as by torch.nn.utils.clip_grad_norm_. 0: no limit.
+std::unique_ptr<Optimizer> make_optimizer(const std::vector<ParameterGroup>& groups, double clip_norm = 0);
 
 }  // namespace tw

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <span>
 
 namespace tw {
@@ -9,15 +11,20 @@ namespace tw {
 /// whatever the vector width, and sums have a fixed order, so that the results are the same bits on every
 /// machine.
 
-struct NesterovStep {
+struct MomentumStep {
   float learning_rate;
   float momentum;
   float weight_decay;
 };
 
 /// g' = g + weight_decay p; velocity = momentum velocity + g'; p -= learning_rate (g' + momentum velocity).
-/// (PyTorch's SGD with nesterov=True, without dampening.)
-void nesterov_update(const NesterovStep& step, std::span<float> parameters, std::span<float> velocity,
+/// (PyTorch's SGD with nesterov=True, without dampening: there the first velocity is the first gradient, as
+/// here after zeros.)
+void nesterov_update(const MomentumStep& step, std::span<float> parameters, std::span<float> velocity,
+                     std::span<const float> gradient);
+
+/// The same with nesterov=False: p -= learning_rate velocity.
+void momentum_update(const MomentumStep& step, std::span<float> parameters, std::span<float> velocity,
                      std::span<const float> gradient);
 
 /// The same without momentum: p -= learning_rate (g + weight_decay p).
@@ -34,6 +41,17 @@ struct MomentStep {
 /// m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2. (Kingma, Ba 2015.)
 void update_moments(const MomentStep& step, std::span<float> m, std::span<float> v,
                     std::span<const float> gradient);
+
+/// A gradient with L2 decay: g + weight_decay p.
+struct DecayedGradient {
+  float weight_decay;
+  std::span<const float> parameters;
+  std::span<const float> gradient;
+};
+
+/// The same with the decayed gradient as g.
+void update_moments(const MomentStep& step, std::span<float> m, std::span<float> v,
+                    const DecayedGradient& gradient);
 
 /// The Adam direction is (m correction1) / (sqrt(v) root_correction2 + epsilon), with correction1 = 1 / (1 -
 /// beta1^t) and root_correction2 = 1 / sqrt(1 - beta2^t).
@@ -65,5 +83,20 @@ SquaredNorms lamb_norms(const AdamDirection& direction, const Moments& moments, 
 /// p -= scale u, with u = direction + weight_decay p.
 void lamb_update(const AdamDirection& direction, const Moments& moments, float weight_decay, float scale,
                  std::span<float> parameters);
+
+/// p += mean.
+void add_mean(std::span<float> parameters, std::span<const float> mean);
+
+/// out = scale in.
+void scale_into(float scale, std::span<const float> in, std::span<float> out);
+
+/// Sums in double that are added up in a fixed order.
+using SumLanes = std::array<double, 8>;
+
+/// Adds the squares of values that begin at place `first` of a vector: place i goes into lane i mod 8. The
+/// sums do not depend on how the vector is cut, as long as its pieces come in their order.
+void add_squares(std::size_t first, std::span<const float> values, SumLanes& lanes);
+
+double sum_of_lanes(const SumLanes& lanes);
 
 }  // namespace tw

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -19,7 +20,7 @@
 namespace tw {
 namespace {
 
-constexpr NesterovStep kNesterov{0.03F, 0.9F, 0.01F};
+constexpr MomentumStep kMomentum{0.03F, 0.9F, 0.01F};
 constexpr MomentStep kMoments{0.9F, 0.1F, 0.98F, 0.02F};
 constexpr AdamDirection kDirection{1.7F, 3.1F, 1e-6F};
 constexpr float kWeightDecay = 0.1F;
@@ -54,12 +55,21 @@ TW_SLOW float slow_direction(float m, float v) {
 }
 
 TW_SLOW void slow_nesterov(Buffers& b, std::size_t i) {
-  const float decay = kNesterov.weight_decay * b.p[i];
+  const float decay = kMomentum.weight_decay * b.p[i];
   const float g = b.g[i] + decay;
-  const float kept = kNesterov.momentum * b.m[i];
+  const float kept = kMomentum.momentum * b.m[i];
   b.m[i] = kept + g;
-  const float ahead = kNesterov.momentum * b.m[i];
-  const float move = kNesterov.learning_rate * (g + ahead);
+  const float ahead = kMomentum.momentum * b.m[i];
+  const float move = kMomentum.learning_rate * (g + ahead);
+  b.p[i] = b.p[i] - move;
+}
+
+TW_SLOW void slow_momentum(Buffers& b, std::size_t i) {
+  const float decay = kMomentum.weight_decay * b.p[i];
+  const float g = b.g[i] + decay;
+  const float kept = kMomentum.momentum * b.m[i];
+  b.m[i] = kept + g;
+  const float move = kMomentum.learning_rate * b.m[i];
   b.p[i] = b.p[i] - move;
 }
 
@@ -78,6 +88,18 @@ TW_SLOW void slow_moments(Buffers& b, std::size_t i) {
   const float v_new = kMoments.one_minus_beta2 * square;
   b.v[i] = v_kept + v_new;
 }
+
+TW_SLOW void slow_decayed_moments(Buffers& b, std::size_t i) {
+  const float g = b.g[i];
+  const float decay = kWeightDecay * b.p[i];
+  b.g[i] = g + decay;
+  slow_moments(b, i);
+  b.g[i] = g;
+}
+
+TW_SLOW void slow_mean(Buffers& b, std::size_t i) { b.p[i] = b.p[i] + b.g[i]; }
+
+TW_SLOW void slow_scale(Buffers& b, std::size_t i) { b.p[i] = 0.3F * b.g[i]; }
 
 TW_SLOW void slow_adam(Buffers& b, std::size_t i) {
   const float kept = 0.999F * b.p[i];
@@ -112,12 +134,21 @@ void expect_same_bits(Kernel kernel, Twin twin) {
 using Floats = std::span<float>;
 
 TEST(OptimizerKernels, give_the_bits_of_their_slow_twins) {
-  expect_same_bits([](Floats p, Floats m, Floats, Floats g) { nesterov_update(kNesterov, p, m, g); },
+  expect_same_bits([](Floats p, Floats m, Floats, Floats g) { nesterov_update(kMomentum, p, m, g); },
                    slow_nesterov);
+  expect_same_bits([](Floats p, Floats m, Floats, Floats g) { momentum_update(kMomentum, p, m, g); },
+                   slow_momentum);
   expect_same_bits([](Floats p, Floats, Floats, Floats g) { gradient_update(0.02F, kWeightDecay, p, g); },
                    slow_gradient);
   expect_same_bits([](Floats, Floats m, Floats v, Floats g) { update_moments(kMoments, m, v, g); },
                    slow_moments);
+  expect_same_bits(
+      [](Floats p, Floats m, Floats v, Floats g) {
+        update_moments(kMoments, m, v, DecayedGradient{kWeightDecay, p, g});
+      },
+      slow_decayed_moments);
+  expect_same_bits([](Floats p, Floats, Floats, Floats g) { add_mean(p, g); }, slow_mean);
+  expect_same_bits([](Floats p, Floats, Floats, Floats g) { scale_into(0.3F, g, p); }, slow_scale);
   expect_same_bits(
       [](Floats p, Floats m, Floats v, Floats) {
         adam_update(kDirection, {m, v}, 0.999F, 0.01F, p);
@@ -150,6 +181,32 @@ TEST(OptimizerKernels, sum_norms_in_a_fixed_order) {
     const SquaredNorms norms = lamb_norms(kDirection, {b.m, b.v}, kWeightDecay, b.p);
     ASSERT_EQ(norms.parameters, expected.parameters) << count;
     ASSERT_EQ(norms.update, expected.update) << count;
+  }
+}
+
+TW_SLOW SumLanes slow_squares(std::span<const float> values) {
+  SumLanes lanes{};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double value = values[i];
+    lanes[i % 8] += value * value;
+  }
+  return lanes;
+}
+
+TEST(OptimizerKernels, add_squares_in_a_fixed_order_however_the_vector_is_cut) {
+  Prng prng(4);
+  for (std::size_t count = 0; count <= 67; ++count) {
+    const std::vector<float> values = random_buffers(count, count).g;
+    SumLanes lanes{};
+    for (std::size_t first = 0; first < count;) {
+      const std::size_t size = std::min<std::size_t>(count - first, prng.below(30));
+      add_squares(first, std::span(values).subspan(first, size), lanes);
+      first += size;
+    }
+    const SumLanes expected = slow_squares(values);
+    ASSERT_EQ(lanes, expected) << count;
+    const auto& l = expected;
+    ASSERT_EQ(sum_of_lanes(lanes), ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7])));
   }
 }
 

@@ -26,7 +26,7 @@ MeanGradient whole(std::span<const float> gradient) {
 
 /// kStart under the three kGradients gives these parameters after each step.
 void expect_steps(const OptimizerOptions& options, const std::array<Row, 3>& expected) {
-  const auto optimizer = make_optimizer(options, {3, 2});
+  const auto optimizer = make_optimizer({one_group(options, {3, 2})});
   std::array<float, kSize> parameters = kStart;
   for (std::size_t step = 0; step < expected.size(); ++step) {
     optimizer->apply(parameters, whole(kGradients[step]), step + 1, kLearningRates[step]);
@@ -48,7 +48,7 @@ TEST(Sgd, steps_like_pytorch) {
 
 TEST(Sgd, without_momentum_keeps_nothing_but_the_parameters) {
   const OptimizerOptions options{.kind = OptimizerKind::sgd, .momentum = 0, .weight_decay = 0.01};
-  EXPECT_TRUE(make_optimizer(options, {3, 2})->state().empty());
+  EXPECT_TRUE(make_optimizer({one_group(options, {3, 2})})->state().empty());
   std::array<Row, 3> expected{};
   Row x{};
   std::copy(kStart.begin(), kStart.end(), x.begin());
@@ -110,7 +110,7 @@ TEST(Lamb, steps_as_published_with_a_trust_ratio_for_each_tensor) {
 }
 
 TEST(Lamb, moves_a_tensor_that_is_zero) {
-  const auto optimizer = make_optimizer({.kind = OptimizerKind::lamb, .weight_decay = 0}, {2});
+  const auto optimizer = make_optimizer({one_group({.kind = OptimizerKind::lamb, .weight_decay = 0}, {2})});
   std::array<float, 2> parameters = {0, 0};
   const std::array<float, 2> gradient = {1, -4};
   optimizer->apply(parameters, whole(gradient), 1, 0.5);
@@ -124,17 +124,21 @@ std::vector<float> random_values(std::size_t count, Prng& prng) {
   return values;
 }
 
-constexpr std::array kAllKinds = {OptimizerKind::sgd, OptimizerKind::adamw, OptimizerKind::lamb};
+constexpr std::array<OptimizerOptions, 5> kAllKinds = {{{.kind = OptimizerKind::sgd},
+                                                        {.kind = OptimizerKind::sgd, .nesterov = false},
+                                                        {.kind = OptimizerKind::adam},
+                                                        {.kind = OptimizerKind::adamw},
+                                                        {.kind = OptimizerKind::lamb}}};
 
 TEST(Optimizer, goes_on_exactly_when_its_state_is_restored) {
-  for (const OptimizerKind kind : kAllKinds) {
+  for (const OptimizerOptions& options : kAllKinds) {
     Prng prng(7);
-    const auto first = make_optimizer({.kind = kind}, {40, 3});
+    const auto first = make_optimizer({one_group(options, {40, 3})});
     std::vector<float> parameters = random_values(43, prng);
     for (std::uint64_t step = 1; step <= 5; ++step)
       first->apply(parameters, whole(random_values(43, prng)), step, 0.01);
 
-    const auto second = make_optimizer({.kind = kind}, {40, 3});
+    const auto second = make_optimizer({one_group(options, {40, 3})});
     const auto source = first->state();
     const auto target = second->state();
     ASSERT_EQ(source.size(), target.size());
@@ -146,14 +150,15 @@ TEST(Optimizer, goes_on_exactly_when_its_state_is_restored) {
     const std::vector<float> gradient = random_values(43, prng);
     first->apply(parameters, whole(gradient), 6, 0.01);
     second->apply(copy, whole(gradient), 6, 0.01);
-    EXPECT_EQ(parameters, copy) << static_cast<int>(kind);
+    EXPECT_EQ(parameters, copy) << static_cast<int>(options.kind);
   }
 }
 
 TEST(Optimizer, takes_the_same_step_however_the_gradient_is_cut) {
-  for (const OptimizerKind kind : kAllKinds) {
+  for (const OptimizerOptions& options : kAllKinds) {
     Prng prng(5);
-    const auto one = make_optimizer({.kind = kind}, {40, 3}), other = make_optimizer({.kind = kind}, {40, 3});
+    const auto one = make_optimizer({one_group(options, {40, 3})}),
+               other = make_optimizer({one_group(options, {40, 3})});
     std::vector<float> parameters = random_values(43, prng);
     std::vector<float> copy = parameters;
     for (std::uint64_t step = 1; step <= 3; ++step) {
@@ -165,12 +170,13 @@ TEST(Optimizer, takes_the_same_step_however_the_gradient_is_cut) {
       };
       other->apply(copy, cut, step, 0.01);
     }
-    EXPECT_EQ(parameters, copy) << static_cast<int>(kind);
+    EXPECT_EQ(parameters, copy) << static_cast<int>(options.kind);
   }
 }
 
 TEST(Optimizer, lowers_a_quadratic) {
-  for (const OptimizerKind kind : kAllKinds) {
+  for (OptimizerOptions options : kAllKinds) {
+    options.weight_decay = 0;
     Prng prng(3);
     std::vector<float> x = random_values(100, prng);
     const std::vector<float> goal = random_values(100, prng);
@@ -180,13 +186,13 @@ TEST(Optimizer, lowers_a_quadratic) {
       return sum;
     };
     const double before = distance();
-    const auto optimizer = make_optimizer({.kind = kind, .weight_decay = 0}, {60, 40});
+    const auto optimizer = make_optimizer({one_group(options, {60, 40})});
     for (std::uint64_t step = 1; step <= 200; ++step) {
       std::vector<float> gradient(x.size());
       for (std::size_t i = 0; i < x.size(); ++i) gradient[i] = x[i] - goal[i];
       optimizer->apply(x, whole(gradient), step, 0.01);
     }
-    EXPECT_LT(distance(), before / 20) << static_cast<int>(kind);
+    EXPECT_LT(distance(), before / 20) << static_cast<int>(options.kind);
   }
 }
 

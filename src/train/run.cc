@@ -5,10 +5,13 @@
 
 #include <string>
 
+#include "train/run_names.h"
+
 namespace tw {
 namespace {
 
-// Each part lists only what has an effect, so that a leftover setting keeps nobody out. Doubles are printed
+// Each part lists only what has an effect, so that a leftover setting keeps nobody out. A key that came
+// later is listed where it is not the default, so that runs keep their names. Doubles are printed
 // with as many digits as tell them apart.
 
 std::string data_text(const DataOptions& data) {
@@ -19,10 +22,10 @@ std::string data_text(const DataOptions& data) {
 
 std::string optimizer_text(const OptimizerOptions& o) {
   if (o.kind == OptimizerKind::sgd)
-    return fmt::format("sgd momentum={} weight_decay={}", o.momentum, o.weight_decay);
-  return fmt::format("{} beta1={} beta2={} epsilon={} weight_decay={}",
-                     o.kind == OptimizerKind::adamw ? "adamw" : "lamb", o.beta1, o.beta2, o.epsilon,
-                     o.weight_decay);
+    return fmt::format("sgd momentum={} weight_decay={}{}", o.momentum, o.weight_decay,
+                       o.nesterov || o.momentum == 0 ? "" : " nesterov=false");
+  return fmt::format("{} beta1={} beta2={} epsilon={} weight_decay={}", name_of(o.kind), o.beta1, o.beta2,
+                     o.epsilon, o.weight_decay);
 }
 
 std::string schedule_text(const ScheduleOptions& s, Round rounds) {
@@ -41,11 +44,12 @@ Digest run_digest(const RunOptions& options, std::uint64_t parameter_count) {
   const bool built_in = options.model == "mnist-cnn" || options.model == "char-transformer";
   const std::string model = built_in || options.has_own_model() ? options.model : "file";
   return digest_of(fmt::format(
-      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{} seed={}\n{}\n{}\n{}",
-      model, parameter_count, data_text(options.data), options.target_batch_size,
-      options.microbatch, name_of(options.codec), options.dithers() ? " stochastic" : "",
+      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{} seed={}\n{}\n{}\n{}", model,
+      parameter_count, data_text(options.data), options.target_batch_size, options.microbatch,
+      name_of(options.codec), options.dithers() ? " stochastic" : "",
       options.feeds_back() ? " error_feedback" : "", options.exact_batches ? " exact_batches" : "",
-      options.norm_cap == 0 ? "" : fmt::format(" norm_cap={}", options.norm_cap), options.seed,
+      options.norm_cap == 0 ? "" : fmt::format(" norm_cap={}", options.norm_cap),
+      options.clip_norm == 0 ? "" : fmt::format(" clip_norm={}", options.clip_norm), options.seed,
       optimizer_text(options.optimizer), schedule_text(options.schedule, options.rounds), layout));
 }
 

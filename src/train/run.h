@@ -62,7 +62,8 @@ struct RunOptions {
   SiteUse sites = SiteUse::automatic;
   /// What a peer had that is lost after the call is computed again in the same round, not in the next one.
   bool exact_batches = false;
-  double norm_cap = 0;  ///< largest L2 norm, per sample, of a contribution; 0 = none
+  double norm_cap = 0;   ///< largest L2 norm, per sample, of a contribution; 0 = none
+  double clip_norm = 0;  ///< largest L2 norm of the mean gradient; 0 = none
   Round rounds = 100;
   std::uint64_t seed = 1;
   EvaluationOptions evaluation;

@@ -114,21 +114,28 @@ constexpr RunField kFields[] = {
      "largest L2 norm, per sample, of a peer's gradient in a round; what is beyond it enters no round; 0: no "
      "limit",
      [](RunOptions& o) -> Place { return &o.norm_cap; }},
+    {"training", "clip_norm",
+     "largest L2 norm of the mean gradient; a longer one is scaled down to it, as by PyTorch's "
+     "clip_grad_norm_; "
+     "0: no limit",
+     [](RunOptions& o) -> Place { return &o.clip_norm; }},
     {"training", "patience",
      "how long a side without a majority of the peers, or a first peer that was started again, waits for "
      "others before it goes on alone",
      [](RunOptions& o) -> Place { return &o.patience; }},
 
-    {"optimizer", "kind", "sgd is with Nesterov momentum",
+    {"optimizer", "kind", "sgd, adam and adamw are those of PyTorch",
      [](RunOptions& o) -> Place { return &o.optimizer.kind; }},
     {"optimizer", "momentum", "sgd", [](RunOptions& o) -> Place { return &o.optimizer.momentum; }, kBelowOne},
-    {"optimizer", "beta1", "adamw, lamb", [](RunOptions& o) -> Place { return &o.optimizer.beta1; },
+    {"optimizer", "nesterov", "sgd: whether its momentum is Nesterov's",
+     [](RunOptions& o) -> Place { return &o.optimizer.nesterov; }},
+    {"optimizer", "beta1", "adam, adamw, lamb", [](RunOptions& o) -> Place { return &o.optimizer.beta1; },
      kBelowOne},
-    {"optimizer", "beta2", "adamw, lamb", [](RunOptions& o) -> Place { return &o.optimizer.beta2; },
+    {"optimizer", "beta2", "adam, adamw, lamb", [](RunOptions& o) -> Place { return &o.optimizer.beta2; },
      kBelowOne},
-    {"optimizer", "epsilon", "adamw, lamb", [](RunOptions& o) -> Place { return &o.optimizer.epsilon; },
+    {"optimizer", "epsilon", "adam, adamw, lamb", [](RunOptions& o) -> Place { return &o.optimizer.epsilon; },
      kPositive},
-    {"optimizer", "weight_decay", "decoupled (adamw, lamb) or L2 (sgd)",
+    {"optimizer", "weight_decay", "decoupled (adamw, lamb) or L2 (sgd, adam)",
      [](RunOptions& o) -> Place { return &o.optimizer.weight_decay; }},
 
     {"schedule", "kind", "how the learning rate falls after the warm-up",

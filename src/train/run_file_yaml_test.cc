@@ -71,8 +71,9 @@ training:
   error_feedback: true
   exact_batches: true
   rounding: stochastic
+  clip_norm: 0.5
   patience: 1500ms
-optimizer: {kind: lamb, beta1: 0.8, beta2: 0.95, epsilon: 1e-6, weight_decay: 0.02}
+optimizer: {kind: lamb, beta1: 0.8, beta2: 0.95, epsilon: 1e-6, weight_decay: 0.02, nesterov: false}
 schedule: {kind: cosine, learning_rate: 5e-4, warmup_rounds: 3, total_rounds: 9, final_share: 0.1}
 evaluation: {every: 2, samples: 100, stop_accuracy: 0.97}
 checkpoint: {folder: ./kept, every: 5, keep: 4}
@@ -94,6 +95,8 @@ checkpoint: {folder: ./kept, every: 5, keep: 4}
   EXPECT_EQ(o.optimizer.beta2, 0.95);
   EXPECT_EQ(o.optimizer.epsilon, 1e-6);
   EXPECT_EQ(o.optimizer.weight_decay, 0.02);
+  EXPECT_FALSE(o.optimizer.nesterov);
+  EXPECT_EQ(o.clip_norm, 0.5);
   EXPECT_EQ(o.schedule.kind, ScheduleKind::cosine);
   EXPECT_EQ(o.schedule.learning_rate, 5e-4);
   EXPECT_EQ(o.schedule.warmup_rounds, 3U);
@@ -139,8 +142,9 @@ TEST_F(RunFile, suggests_the_key_that_was_meant) {
   EXPECT_EQ(complaint(data_ + "rounds: 3"), "2: rounds: unknown key; did you mean \"training.rounds\"?");
   EXPECT_EQ(complaint(data_ + "evaluation:\n  frequency: 3"),
             "3: evaluation.frequency: unknown key; known here: every, samples, stop_accuracy");
-  EXPECT_EQ(complaint(data_ + "optimizer: {kind: adam}"),
-            "2: optimizer.kind: expected sgd or adamw or lamb, found \"adam\"; did you mean \"adamw\"?");
+  EXPECT_EQ(
+      complaint(data_ + "optimizer: {kind: adamv}"),
+      "2: optimizer.kind: expected sgd or adam or adamw or lamb, found \"adamv\"; did you mean \"adamw\"?");
   EXPECT_THAT(complaint(data_ + "model: mnist-cn"), StartsWith("2: model: neither a built-in model"));
   EXPECT_THAT(complaint(data_ + "model: mnist-cn"), HasSubstr("; did you mean \"mnist-cnn\"?"));
 }
@@ -222,7 +226,7 @@ TEST(RunFileReference, has_a_row_for_every_key) {
   EXPECT_THAT(
       table,
       HasSubstr("| `training.patience` | a duration such as 20s (ms, s, m or h), at most a year | `20s` |"));
-  EXPECT_THAT(table, HasSubstr("| `optimizer.kind` | sgd or adamw or lamb | `adamw` |"));
+  EXPECT_THAT(table, HasSubstr("| `optimizer.kind` | sgd or adam or adamw or lamb | `adamw` |"));
   EXPECT_THAT(table, HasSubstr("| `checkpoint.keep` | a whole number from 1 to 1000 | `2` |"));
 }
 

@@ -14,7 +14,7 @@ namespace tw {
 using Names = std::span<const std::string_view>;
 
 inline constexpr std::string_view kDataKindNames[] = {"idx", "text", "own"};
-inline constexpr std::string_view kOptimizerNames[] = {"sgd", "adamw", "lamb"};
+inline constexpr std::string_view kOptimizerNames[] = {"sgd", "adam", "adamw", "lamb"};
 inline constexpr std::string_view kScheduleNames[] = {"constant", "linear", "cosine"};
 inline constexpr std::string_view kRoundingNames[] = {"nearest", "stochastic"};
 
@@ -25,6 +25,10 @@ inline Names names_of(OptimizerKind) { return kOptimizerNames; }
 inline Names names_of(ScheduleKind) { return kScheduleNames; }
 
 inline Names names_of(Rounding) { return kRoundingNames; }
+
+inline std::string_view name_of(OptimizerKind kind) {
+  return kOptimizerNames[static_cast<std::size_t>(kind)];
+}
 
 inline Names names_of(Codec) { return kCodecNames; }
 

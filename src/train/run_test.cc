@@ -21,6 +21,8 @@ TEST(RunDigest, differs_when_anything_differs_that_decides_the_result) {
       {"microbatch", [](RunOptions& o) { o.microbatch = 31; }},
       {"optimizer", [](RunOptions& o) { o.optimizer.kind = OptimizerKind::lamb; }},
       {"beta", [](RunOptions& o) { o.optimizer.beta2 = 0.9990000000000001; }},
+      {"adam", [](RunOptions& o) { o.optimizer.kind = OptimizerKind::adam; }},
+      {"clip norm", [](RunOptions& o) { o.clip_norm = 1; }},
       {"schedule", [](RunOptions& o) { o.schedule.kind = ScheduleKind::linear; }},
       {"rate", [](RunOptions& o) { o.schedule.learning_rate = 2e-3; }},
       {"codec", [](RunOptions& o) { o.codec = Codec::fp16; }},
@@ -51,6 +53,7 @@ TEST(RunDigest, ignores_paths_evaluation_checkpoints_and_settings_without_effect
       {"patience", [](RunOptions& o) { o.patience = {}; }},
       {"evaluation", [](RunOptions& o) { o.evaluation.every = 3; }},
       {"checkpoint", [](RunOptions& o) { o.checkpoint.every = 3; }},
+      {"Nesterov momentum of adamw", [](RunOptions& o) { o.optimizer.nesterov = false; }},
       {"momentum of adamw", [](RunOptions& o) { o.optimizer.momentum = 0.1; }},
       {"context of idx data", [](RunOptions& o) { o.data.context = 1; }},
       {"end of a constant schedule", [](RunOptions& o) { o.schedule.total_rounds = 1; }},
@@ -61,6 +64,23 @@ TEST(RunDigest, ignores_paths_evaluation_checkpoints_and_settings_without_effect
     change(options);
     EXPECT_EQ(run_digest(options, 10), run_digest({}, 10)) << name;
   }
+}
+
+TEST(RunDigest, tells_the_momenta_of_sgd_apart_where_there_is_any) {
+  RunOptions nesterov;
+  nesterov.optimizer.kind = OptimizerKind::sgd;
+  RunOptions plain = nesterov;
+  plain.optimizer.nesterov = false;
+  EXPECT_NE(run_digest(nesterov, 10), run_digest(plain, 10));
+  nesterov.optimizer.momentum = plain.optimizer.momentum = 0;
+  EXPECT_EQ(run_digest(nesterov, 10), run_digest(plain, 10));
+}
+
+TEST(RunDigest, of_a_run_without_keys_that_came_later_stays) {
+  RunOptions sgd;
+  sgd.optimizer.kind = OptimizerKind::sgd;
+  EXPECT_EQ(to_string(run_digest({}, 10)), "59c5b92052d233832e76b6b797680b87");
+  EXPECT_EQ(to_string(run_digest(sgd, 10)), "84406c491d0a5581e2cc5b3d91b6324a");
 }
 
 TEST(RunDigest, takes_the_rounds_of_the_run_as_the_end_of_a_schedule_without_one) {

@@ -35,7 +35,7 @@ TrainState::TrainState(Trainer& trainer, const RunOptions& run)
     : trainer_(trainer),
       run_(run),
       parameters_(trainer.parameter_count()),
-      optimizer_(make_optimizer(run.optimizer, trainer.tensor_sizes())),
+      optimizer_(make_optimizer(trainer.groups(run.optimizer), run.clip_norm)),
       residual_(run.feeds_back() ? trainer.parameter_count() : 0) {}
 
 std::unique_lock<std::shared_mutex> TrainState::change() {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@ constexpr std::uint64_t kLength = 5;
 constexpr Geometry kGeometry{.length = kLength, .segment_length = 3};
 
 /// Its gradient of sample i is i + 0.1 in the first place, a tenth of that in the next one, and so on.
-class Tenths final : public Trainer {
+class Tenths : public Trainer {
  public:
   std::uint64_t parameter_count() const override { return kLength; }
 
@@ -188,6 +189,48 @@ TEST(ErrorFeedback, is_there_where_the_run_has_it) {
   run.error_feedback = false;
   EXPECT_EQ(Peer(run).carried(), std::vector<float>());
   EXPECT_TRUE(options(Codec::int8).feeds_back());
+}
+
+/// Its last two values are averages.
+class WithAverages final : public Tenths {
+ public:
+  std::vector<ParameterGroup> groups(const OptimizerOptions& options) const override {
+    return {one_group(options, {kLength - 2}), one_group({.kind = OptimizerKind::average}, {2})};
+  }
+};
+
+/// A mean in fp32 as it crosses the wire.
+std::vector<Blob> segments_of(const std::vector<float>& mean) {
+  std::vector<Blob> segments;
+  for (std::uint64_t s = 0; s < kGeometry.segments(); ++s) {
+    std::vector<std::byte> bytes(encoded_bytes(Codec::fp32, kGeometry.size(s)));
+    encode(Codec::fp32, std::span(mean).subspan(kGeometry.first(s), kGeometry.size(s)), 1.0F, bytes);
+    segments.emplace_back(std::move(bytes));
+  }
+  return segments;
+}
+
+std::vector<float> parameters_of(const StateImage& image) {
+  std::vector<float> values(kLength);
+  std::memcpy(values.data(), image.chunks.front().bytes().data(), kLength * sizeof(float));
+  return values;
+}
+
+TEST(Update, follows_the_groups_of_the_trainer_and_the_clip_norm_of_the_run) {
+  RunOptions run = options(Codec::fp32);
+  run.optimizer = {.kind = OptimizerKind::sgd, .weight_decay = 0};
+  run.schedule.learning_rate = 0.5;
+  run.clip_norm = 2.5;
+  WithAverages trainer;
+  TrainState state(trainer, run);
+  EXPECT_EQ(state.bytes(), (kLength + kLength - 2) * sizeof(float)) << "averages have no velocity";
+  state.initialise();
+  state.apply(1, kGeometry, segments_of({3, 4, 0, 8, -8}));
+  const std::vector<float> after = parameters_of(state.freeze(Record{}, 1024));
+  // Nesterov's first step is 1.9 gradients, here of a half.
+  EXPECT_NEAR(after[0], 1 - 0.5 * 1.9 * 1.5, 1e-6);
+  EXPECT_NEAR(after[1], 1 - 0.5 * 1.9 * 2, 1e-6);
+  EXPECT_EQ(std::vector(after.begin() + 2, after.end()), (std::vector<float>{1, 9, -7}));
 }
 
 // For ThreadSanitizer: an update keeps losses while the loop thread looks up the slot of the next lease.

@@ -264,7 +264,7 @@ TEST_F(TorchTrainer, tells_the_sizes_of_its_tensors) {
 
 /// Trains as a single peer would; returns the evaluation at the end.
 Evaluation train(Trainer& trainer, const RunOptions& options, double learning_rate, std::uint64_t rounds) {
-  const auto optimizer = make_optimizer(options.optimizer, trainer.tensor_sizes());
+  const auto optimizer = make_optimizer(trainer.groups(options.optimizer));
   std::vector<float> parameters = initial(trainer);
   const std::uint64_t batch = options.target_batch_size;
   for (std::uint64_t round = 1; round <= rounds; ++round) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "train/optimizer.h"
 #include "train/work_meter.h"
 
 namespace tw {
@@ -31,6 +32,11 @@ class Trainer {
 
   /// Sizes of the tensors that make up the flat vector, in order; their sum is parameter_count().
   virtual std::vector<std::uint64_t> tensor_sizes() const = 0;
+
+  /// Which parameters are updated by which options, in their order; `options` are those of the run.
+  virtual std::vector<ParameterGroup> groups(const OptimizerOptions& options) const {
+    return {one_group(options, tensor_sizes())};
+  }
 
   /// The parameters with which the run begins: the same on every peer (from the seed).
   virtual void initial_parameters(std::span<float> out) = 0;

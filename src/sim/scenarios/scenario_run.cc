@@ -8,6 +8,7 @@
 #include "sim/faults/fault_injector.h"
 #include "sim/scenarios/scenario.h"
 #include "sim/world/world.h"
+#include "train/run_names.h"
 
 namespace tw {
 namespace {
@@ -119,8 +120,8 @@ class ScenarioRun {
         fmt::format("{} floats in segments of {}, microbatches of {}, target batch {}, {}, {}, checkpoint "
                     "every {} rounds",
                     options_.model.parameters, options_.segment_length, run.microbatch, run.target_batch_size,
-                    run.dithers() ? "int8 by chance" : name_of(run.codec),
-                    run.optimizer.kind == OptimizerKind::sgd ? "sgd" : "adamw", run.checkpoint.every));
+                    run.dithers() ? "int8 by chance" : name_of(run.codec), name_of(run.optimizer.kind),
+                    run.checkpoint.every));
     report_.drawn.push_back(fmt::format("{} peers, faults for {:.1f} s", options_.wait_for, span_s_));
     for (const Fault& fault : armed_) report_.drawn.push_back(to_string(fault));
   }
