@@ -26,9 +26,9 @@ FUZZ_SECONDS ?= 60
 MINUTES ?= 30
 SOAK_OUT ?= soak.txt
 # The soak has whole peers, in processes of their own, with sockets, disks and all threads.
-SANITIZED_asan := base wire codec market plan swarm average sync data train train_torch host sim monitor launch measure cli fuzz conformance wan soak
+SANITIZED_asan := base wire codec market plan swarm average sync data train train_torch host sim monitor peer launch measure cli fuzz conformance wan soak
 # Only host and whole peers have threads; train is what they work on.
-SANITIZED_tsan := host train soak
+SANITIZED_tsan := host train peer soak
 # Debian's libtorch is not instrumented: what it leaks, and how its threads meet, is left out.
 SANITIZER_OPTIONS = LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan.supp:print_suppressions=0 \
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/tsan.supp UBSAN_OPTIONS=print_stacktrace=1

@@ -6,24 +6,8 @@
 #include <algorithm>
 
 #include "base/number.h"
-#include "base/size.h"
-#include "host/address.h"
-#include "wire/record.h"
 
 namespace tw {
-
-Result<std::uint64_t> parse_count(const std::string& option, const std::string& text, Bounds bounds) {
-  const std::string expected = bounds.most == UINT64_MAX
-                                   ? fmt::format("a whole number from {} on", bounds.least)
-                                   : fmt::format("a whole number from {} to {}", bounds.least, bounds.most);
-  const auto value = parse_number<std::uint64_t>(text);
-  if (!value) return Error{fmt::format("{} {}: expected {}", option, text, expected)};
-  const std::uint64_t nearest_value = std::clamp(*value, bounds.least, bounds.most);
-  if (*value != nearest_value)
-    return Error{
-        fmt::format("{} {}: expected {}, for example {} {}", option, text, expected, option, nearest_value)};
-  return *value;
-}
 
 Result<std::pair<std::uint64_t, std::uint64_t>> parse_seeds(const std::string& text) {
   const std::size_t dots = text.find("..");
@@ -49,36 +33,6 @@ Result<std::pair<std::string, std::string>> parse_setting(const std::string& tex
     return Error{fmt::format(
         "--set {}: expected KEY=VALUE with a key of the run file, such as training.rounds=20", text)};
   return std::pair(text.substr(0, equals), text.substr(equals + 1));
-}
-
-Result<std::string> parse_address_option(const std::string& option, const std::string& text) {
-  const auto address = parse_address(text);
-  if (!address) {
-    const std::string like =
-        text.find(':') == std::string::npos && !text.empty() ? fmt::format(", such as {}:7000", text) : "";
-    return Error{fmt::format("{} {}: expected HOST:PORT{}", option, text, like)};
-  }
-  return text;
-}
-
-Result<LogLimits> parse_log_limit(const std::string& text) {
-  constexpr std::uint64_t kLeast = 64ULL << 10, kMost = 16ULL << 30;
-  const LogLimits usual;
-  const auto bytes = parse_size(text);
-  if (!bytes || *bytes < kLeast || *bytes > kMost)
-    return Error{fmt::format("--log-limit {}: expected a size from {} to {}, such as {}", text,
-                             size_text(kLeast), size_text(kMost), "256MiB")};
-  return LogLimits{.part_bytes = *bytes / usual.parts, .parts = usual.parts};
-}
-
-Result<std::string> parse_site_option(const std::string& text) {
-  const auto is_fine = [](char c) { return c > ' ' && c < 0x7f; };
-  if (text.size() <= kMostSiteBytes && std::ranges::all_of(text, is_fine)) return text;
-  return Error{
-      fmt::format("--site {}: expected a name of at most {} letters, digits and signs without spaces, the "
-                  "same on all peers "
-                  "that share a local network, such as aws:us-east-1:a",
-                  text, kMostSiteBytes)};
 }
 
 }  // namespace tw

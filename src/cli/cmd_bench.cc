@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/arguments.h"
+#include "base/option.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "host/tcp/stream_count.h"

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/arguments.h"
+#include "base/option.h"
 #include "cli/commands.h"
 #include "launch/child.h"
 #include "measure/arguments.h"

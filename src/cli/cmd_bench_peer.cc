@@ -2,12 +2,12 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
-#include "cli/credentials.h"
 #include "cli/peer_process.h"
 #include "host/calendar.h"
 #include "host/random_os.h"
 #include "measure/arguments.h"
 #include "measure/trainer.h"
+#include "peer/token_file.h"
 
 namespace tw {
 namespace {
@@ -49,19 +49,17 @@ int bench_peer(const BenchPeerArguments& arguments) {
     if (!mapped) return complain(mapped.error().message, kFailed);
     board = std::move(mapped).value();
   }
-  PeerOptions options{.session = {.self = PeerId{arguments.id},
-                                  .incarnation = OsRandom().next(),
-                                  .site = arguments.site,
-                                  .listen = arguments.listen,
-                                  .join = arguments.join,
-                                  .wait_for = static_cast<std::uint32_t>(arguments.peers),
-                                  .run = measure::run_of(arguments.peers, codec.value(), arguments.rounds)},
-                      .run_file = "bench",
-                      .out = arguments.out,
-                      .most_streams = static_cast<int>(arguments.streams),
-                      .quiet = !arguments.progress};
+  peer::Options options{.session = {.self = PeerId{arguments.id},
+                                    .incarnation = OsRandom().next(),
+                                    .site = arguments.site,
+                                    .listen = arguments.listen,
+                                    .join = arguments.join,
+                                    .wait_for = static_cast<std::uint32_t>(arguments.peers),
+                                    .run = measure::run_of(arguments.peers, codec.value(), arguments.rounds)},
+                        .out = arguments.out,
+                        .most_streams = static_cast<int>(arguments.streams)};
   if (!arguments.token.empty()) {
-    const auto token = read_token("--token", arguments.token);
+    const auto token = peer::read_token("--token", arguments.token, warn);
     if (!token) return complain(token.error().message, kUsage);
     auto tls = Tls::open(token.value(), now_unix_s());
     if (!tls) return complain(tls.error().message, kFailed);
@@ -78,7 +76,8 @@ int bench_peer(const BenchPeerArguments& arguments) {
                                         .board = board.get(),
                                         .work = std::chrono::milliseconds(arguments.work_ms)});
   measure::GradientTrainer& observer = *trainer;
-  return PeerProcess(std::move(options), std::move(trainer), &observer).run();
+  const PeerProcess::Words words{.run_file = "bench", .quiet = !arguments.progress};
+  return PeerProcess(std::move(options), words, std::move(trainer), &observer).run();
 }
 
 }  // namespace tw

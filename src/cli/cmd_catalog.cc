@@ -6,9 +6,8 @@
 #include <filesystem>
 
 #include "base/csv.h"
-#include "cli/arguments.h"
+#include "base/option.h"
 #include "cli/commands.h"
-#include "cli/credentials.h"
 #include "cli/own_lives.h"
 #include "cli/terminal.h"
 #include "host/calendar.h"

@@ -5,12 +5,11 @@
 #include <filesystem>
 
 #include "base/printable.h"
-#include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/credentials.h"
 #include "cli/terminal.h"
 #include "host/calendar.h"
 #include "host/identity/authority.h"
+#include "peer/token_file.h"
 
 namespace tw {
 
@@ -49,7 +48,8 @@ int init(const InitArguments& arguments) {
     return complain(saved.error().message, kFailed);
   const std::int64_t now = now_unix_s();
   const Token token = authority.issue({.from_unix_s = now, .expires_unix_s = now + kTokenLasts_s});
-  if (const Status saved = write_secret_file(token_file(arguments.folder), to_text(token) + "\n"); !saved)
+  if (const Status saved = write_secret_file(peer::token_file(arguments.folder), to_text(token) + "\n");
+      !saved)
     return complain(saved.error().message, kFailed);
   print_out(
       "run {} in {}\n"

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/option.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/credentials.h"
 #include "cli/out_folder.h"
 #include "cli/terminal.h"
 #include "host/identity/authority.h"
@@ -19,6 +19,8 @@
 #include "monitor/report.h"
 #include "monitor/report_text.h"
 #include "monitor/summary_json.h"
+#include "peer/token_file.h"
+#include "peer/values.h"
 #include "train/run_file_yaml.h"
 
 namespace tw {
@@ -67,7 +69,7 @@ Result<LocalOptions> options_of(const LocalArguments& arguments) {
   if (const Status parsed = parse_script(arguments, run.value().rounds, options); !parsed)
     return parsed.error();
 
-  const auto log_limits = parse_log_limit(arguments.log_limit);
+  const auto log_limits = peer::parse_log_limit("--log-limit", arguments.log_limit);
   if (!log_limits) return log_limits.error();
   options.log_limit = arguments.log_limit;
   const std::uint64_t cores = std::max(1U, std::thread::hardware_concurrency());
@@ -85,7 +87,7 @@ constexpr std::int64_t kLocalTokenLasts_s = 30LL * 86400;
 /// A token for this run alone, in its folder: more peers may join with it by hand.
 Status make_token(const LocalArguments& arguments, LocalOptions& options) {
   if (arguments.insecure) return Unit{};
-  options.token = token_file(arguments.out);
+  options.token = peer::token_file(arguments.out);
   return write_secret_file(options.token, to_text(token_for_one_run("local", kLocalTokenLasts_s)) + "\n");
 }
 

@@ -5,13 +5,14 @@
 #include <fstream>
 
 #include "base/date.h"
-#include "cli/arguments.h"
+#include "base/option.h"
 #include "cli/commands.h"
-#include "cli/credentials.h"
 #include "cli/price_sources.h"
 #include "cli/terminal.h"
 #include "host/calendar.h"
 #include "measure/net_probe.h"
+#include "peer/token_file.h"
+#include "peer/values.h"
 
 namespace tw {
 namespace {
@@ -62,8 +63,9 @@ Result<std::unique_ptr<Tls>> tls_of(const NetArguments& arguments) {
         "probes show each other a token, as peers do: give one of --token @FILE, --run FOLDER, or, in a "
         "network that you trust, --insecure"};
   if (arguments.insecure) return std::unique_ptr<Tls>();
-  const auto token = arguments.token.empty() ? read_token("--run", "@" + token_file(arguments.run))
-                                             : read_token("--token", arguments.token);
+  const auto token = arguments.token.empty()
+                         ? peer::read_token("--run", "@" + peer::token_file(arguments.run), warn)
+                         : peer::read_token("--token", arguments.token, warn);
   if (!token) return token.error();
   return Tls::open(token.value(), now_unix_s());
 }
@@ -101,7 +103,7 @@ int probe(const NetArguments& arguments) {
   std::vector<std::string> addresses = arguments.words;
   if (!arguments.listen.empty()) addresses.push_back(arguments.listen);
   for (const std::string& address : addresses)
-    if (const auto parsed = parse_address_option("net probe", address); !parsed)
+    if (const auto parsed = peer::parse_address_option("net probe", address); !parsed)
       return complain(parsed.error().message, kUsage);
   auto tls = tls_of(arguments);
   if (!tls) return complain(tls.error().message, kUsage);

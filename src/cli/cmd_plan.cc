@@ -6,7 +6,6 @@
 #include <fstream>
 
 #include "cli/commands.h"
-#include "cli/credentials.h"
 #include "cli/own_lives.h"
 #include "cli/plan_replay.h"
 #include "cli/price_age.h"

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <thread>
 
+#include "base/option.h"
 #include "base/printable.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"

@@ -5,13 +5,13 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/credentials.h"
 #include "cli/terminal.h"
 #include "host/address.h"
 #include "host/calendar.h"
 #include "host/identity/authority.h"
+#include "peer/values.h"
 
 namespace tw {
 
@@ -30,7 +30,7 @@ Result<Authority::Terms> terms_of(const TokenArguments& arguments) {
     return Error{fmt::format("--address: {} of them, a token holds at most {}", arguments.addresses.size(),
                              kMostTokenAddresses)};
   for (const std::string& text : arguments.addresses) {
-    auto address = parse_address_option("--address", text);
+    auto address = peer::parse_address_option("--address", text);
     if (!address) return address.error();
     if (text.size() > kMostTokenText) return Error{fmt::format("--address {}: too long", text)};
     terms.addresses.push_back(std::move(address).value());

@@ -8,6 +8,7 @@
 #include "cli/plan_replay.h"
 #include "cli/price_sources.h"
 #include "cli/sim_what_if.h"
+#include "peer/link_options.h"
 
 namespace CLI {
 class App;
@@ -25,6 +26,9 @@ inline constexpr int kInterrupted = 130;
 
 /// "tw: ..." on stderr; returns the code.
 int complain(const std::string& message, int code);
+
+/// The same about what ends nothing.
+void warn(const std::string& message);
 
 struct InitArguments {
   std::string folder;
@@ -47,21 +51,9 @@ int token(const TokenArguments& arguments);
 
 struct TrainArguments {
   std::string run_file;
-  std::vector<std::string> join;
-  std::string listen;
-  std::string out;
-  std::string id;
-  std::string wait_for = "1";
+  peer::LinkOptions links;
   std::string threads;
-  std::string site;
-  std::string log_limit = "256MiB";
   std::vector<std::string> set;
-  std::string token;
-  std::string run_folder;
-  std::string bootstrap;
-  bool rejoin = false;
-  bool no_rejoin = false;
-  bool insecure = false;
   bool quiet = false;
 };
 

@@ -9,4 +9,6 @@ int complain(const std::string& message, int code) {
   return code;
 }
 
+void warn(const std::string& message) { complain(message, kDone); }
+
 }  // namespace tw

@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "base/nearest_name.h"
-#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/terminal.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/number.h"
-#include "cli/arguments.h"
+#include "base/option.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "plan/advise/replay_table.h"

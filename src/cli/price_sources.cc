@@ -11,7 +11,6 @@
 #include <set>
 
 #include "base/text_file.h"
-#include "cli/credentials.h"
 #include "host/calendar.h"
 #include "market/catalog.h"
 #include "market/spot_advisor.h"

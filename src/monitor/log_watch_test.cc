@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/log_watch.h"
+#include "monitor/log_watch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+
+namespace tw {
+
+/// An option as its user writes it: "--listen :7000" at a terminal, "listen=:7000" in a program. For
+/// messages.
+struct OptionName {
+  OptionName(std::string written, char sign = ' ')  // NOLINT(google-explicit-constructor)
+      : name(std::move(written)), before_value(sign) {}
+
+  OptionName(const char* written) : name(written) {}  // NOLINT(google-explicit-constructor)
+
+  std::string with(std::string_view value) const;
+
+  std::string name;  ///< "--listen" or "listen"
+  char before_value = ' ';
+};
+
+/// Both ends are included.
+struct Bounds {
+  std::uint64_t least = 0;
+  std::uint64_t most = UINT64_MAX;
+};
+
+/// The error names the option, the value, what was expected, and where the number is out of bounds the
+/// nearest one within them.
+Result<std::uint64_t> parse_count(const OptionName& option, const std::string& text, Bounds bounds);
+
+}  // namespace tw

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer/link_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/fields.h"
+#include "base/nearest_name.h"
+
+namespace tw::peer {
+namespace {
+
+using Place = LinkField::Place;
+
+constexpr LinkField kLinkFields[] = {
+    {"join", "HOST:PORT of any peer of the run; several are tried; none: start the run",
+     [](LinkOptions& o) -> Place { return &o.join; }},
+    {"listen",
+     "HOST:PORT where others reach this peer, port 0: any free one; none: it only dials (behind NAT); "
+     "default: "
+     "a free port, on this machine alone when those it joins are here too",
+     [](LinkOptions& o) -> Place { return &o.listen; }},
+    {"out", "folder for the event log; none: terminal only", [](LinkOptions& o) -> Place { return &o.out; }},
+    {"log_limit",
+     "the most that the event log takes of the disk; beyond it the middle of the log goes, never its "
+     "beginning",
+     [](LinkOptions& o) -> Place { return &o.log_limit; }},
+    {"id", "number of this peer, never used before in the run; default: by chance",
+     [](LinkOptions& o) -> Place { return &o.id; }},
+    {"wait_for", "the first peer begins when so many peers are there",
+     [](LinkOptions& o) -> Place { return &o.wait_for; }},
+    {"site",
+     "PROVIDER:REGION:ZONE where this peer is; peers with the same one are averaged first where that pays "
+     "(training.sites); none: a site of its own",
+     [](LinkOptions& o) -> Place { return &o.site; }},
+    {"token", "TOKEN or @FILE, from `tw token`: lets this peer in, and names peers to join",
+     [](LinkOptions& o) -> Place { return &o.token; }},
+    {"bootstrap", "HOST[:PORT] of any peer, as it prints it: finds the peers of the run through it (UDP)",
+     [](LinkOptions& o) -> Place { return &o.bootstrap; }},
+    {"run", "folder of `tw init`, for its token", [](LinkOptions& o) -> Place { return &o.run_folder; }},
+    {"rejoin",
+     "the run has begun before: wait for its peers, up to training.patience, before it goes on alone; as it "
+     "is when {out} or the checkpoint folder holds a log or checkpoint of the run",
+     [](LinkOptions& o) -> Place { return &o.rejoin; }},
+    {"no_rejoin", "no peer of the run is alive: resume or begin at once, whatever the folders hold",
+     [](LinkOptions& o) -> Place { return &o.no_rejoin; }},
+    {"insecure", "no TLS and no token, on all peers: anybody on the network can read and change the run",
+     [](LinkOptions& o) -> Place { return &o.insecure; }},
+};
+
+/// The name that may have been meant, as it is written; else all of them.
+Error unknown_option(std::string_view name, Spelling spelling) {
+  std::vector<std::string> known, written;
+  for (const LinkField& field : kLinkFields) {
+    known.emplace_back(field.name);
+    written.push_back(spelled(spelling, field.name).name);
+  }
+  const std::string meant = nearest_name(name, known);
+  const std::string hint = meant.empty() ? fmt::format("expected one of {}", fmt::join(written, ", "))
+                                         : fmt::format("did you mean {}?", spelled(spelling, meant).name);
+  return Error{fmt::format("{}: unknown option; {}", spelled(spelling, name).name, hint)};
+}
+
+}  // namespace
+
+std::span<const LinkField> link_fields() { return kLinkFields; }
+
+const LinkField* find_link_field(std::string_view name) {
+  const auto found = std::ranges::find(kLinkFields, name, &LinkField::name);
+  return found == std::end(kLinkFields) ? nullptr : &*found;
+}
+
+std::string meaning_of(const LinkField& field, Spelling spelling) {
+  std::string text(field.meaning);
+  for (const LinkField& other : kLinkFields) {
+    const std::string mark = fmt::format("{{{}}}", other.name);
+    if (const std::size_t at = text.find(mark); at != std::string::npos)
+      text.replace(at, mark.size(), spelled(spelling, other.name).name);
+  }
+  return text;
+}
+
+Status assign(LinkOptions& options, std::string_view name, const std::string& value, Spelling spelling) {
+  const LinkField* field = find_link_field(name);
+  if (field == nullptr) return unknown_option(name, spelling);
+  const Place place = field->place(options);
+  if (auto* const* text = std::get_if<std::string*>(&place)) **text = value;
+  if (auto* const* list = std::get_if<std::vector<std::string>*>(&place)) (*list)->push_back(value);
+  if (auto* const* truth = std::get_if<bool*>(&place)) {
+    const auto given = truth_in(value);
+    if (!given) return Error{fmt::format("{}: expected true or false", spelled(spelling, name).with(value))};
+    **truth = *given;
+  }
+  return Unit{};
+}
+
+}  // namespace tw::peer

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "peer/spelling.h"
+
+namespace tw::peer {
+
+/// What a user says of one peer, as texts: links.h checks them. An empty text was not given.
+struct LinkOptions {
+  std::vector<std::string> join;
+  std::string listen;
+  std::string out;
+  std::string log_limit = "256MiB";
+  std::string id;
+  std::string wait_for = "1";
+  std::string site;
+  std::string token;
+  std::string bootstrap;
+  std::string run_folder;
+  bool rejoin = false;
+  bool no_rejoin = false;
+  bool insecure = false;
+};
+
+/// One option. Command line, library and reference are made of the table of them.
+struct LinkField {
+  using Place = std::variant<std::string*, std::vector<std::string>*, bool*>;
+
+  std::string_view name;     ///< "wait_for"
+  std::string_view meaning;  ///< other options that it names stand in braces: {out}
+  Place (*place)(LinkOptions&);
+};
+
+/// In the order in which a person reads them.
+std::span<const LinkField> link_fields();
+
+/// nullptr: no such option.
+const LinkField* find_link_field(std::string_view name);
+
+std::string meaning_of(const LinkField& field, Spelling spelling);
+
+/// Stores a value: in a list it comes after those before it, elsewhere it wins over them; true or false where
+/// the option is on or off. Errors: an unknown name, with the nearest one; neither true nor false.
+Status assign(LinkOptions& options, std::string_view name, const std::string& value, Spelling spelling);
+
+}  // namespace tw::peer

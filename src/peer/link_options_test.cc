@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer/link_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tw::peer {
+namespace {
+
+using testing::ElementsAre;
+
+Status set(LinkOptions& options, std::string_view name, const std::string& value) {
+  return assign(options, name, value, Spelling::python);
+}
+
+TEST(LinkOptions, are_assigned_by_name_and_lists_grow) {
+  LinkOptions options;
+  for (const auto& [name, value] :
+       {std::pair("join", "a:1"), std::pair("listen", "b:2"), std::pair("join", "c:3"),
+        std::pair("listen", "d:4"), std::pair("run", "myrun"), std::pair("insecure", "true")})
+    EXPECT_TRUE(set(options, name, value)) << name;
+  EXPECT_THAT(options.join, ElementsAre("a:1", "c:3"));
+  EXPECT_EQ(options.listen, "d:4");
+  EXPECT_EQ(options.run_folder, "myrun");
+  EXPECT_TRUE(options.insecure);
+  EXPECT_TRUE(set(options, "insecure", "false"));
+  EXPECT_FALSE(options.insecure);
+}
+
+TEST(LinkOptions, have_a_place_of_their_own_each) {
+  for (const LinkField& field : link_fields()) {
+    LinkOptions options;
+    const std::string value = std::holds_alternative<bool*>(field.place(options)) ? "true" : "x";
+    ASSERT_TRUE(set(options, field.name, value)) << field.name;
+    std::size_t given = 0;
+    for (const LinkField& other : link_fields()) {
+      const auto place = other.place(options);
+      if (auto* const* text = std::get_if<std::string*>(&place)) given += **text == "x" ? 1 : 0;
+      if (auto* const* list = std::get_if<std::vector<std::string>*>(&place)) given += (*list)->size();
+      if (auto* const* truth = std::get_if<bool*>(&place)) given += **truth ? 1 : 0;
+    }
+    EXPECT_EQ(given, 1U) << field.name;
+    EXPECT_EQ(find_link_field(field.name), &field);
+  }
+}
+
+TEST(LinkOptions, that_do_not_exist_are_named_with_the_one_that_was_meant) {
+  LinkOptions options;
+  EXPECT_EQ(set(options, "lisen", "a:1").error().message, "lisen: unknown option; did you mean listen?");
+  EXPECT_EQ(assign(options, "waitfor", "1", Spelling::command_line).error().message,
+            "--waitfor: unknown option; did you mean --wait-for?");
+  EXPECT_EQ(
+      set(options, "colour", "red").error().message,
+      "colour: unknown option; expected one of join, listen, out, log_limit, id, wait_for, site, token, "
+      "bootstrap, run, rejoin, no_rejoin, insecure");
+  EXPECT_EQ(
+      assign(options, "colour", "red", Spelling::command_line).error().message,
+      "--colour: unknown option; expected one of --join, --listen, --out, --log-limit, --id, --wait-for, "
+      "--site, --token, --bootstrap, --run, --rejoin, --no-rejoin, --insecure");
+  EXPECT_EQ(find_link_field("colour"), nullptr);
+}
+
+TEST(LinkOptions, that_are_on_or_off_are_true_or_false) {
+  LinkOptions options;
+  EXPECT_EQ(set(options, "rejoin", "maybe").error().message, "rejoin=maybe: expected true or false");
+}
+
+TEST(LinkOptions, explain_themselves_in_the_words_of_their_front) {
+  const LinkField& rejoin = *find_link_field("rejoin");
+  EXPECT_THAT(meaning_of(rejoin, Spelling::command_line), testing::HasSubstr("as it is when --out or the"));
+  EXPECT_THAT(meaning_of(rejoin, Spelling::python), testing::HasSubstr("as it is when out or the"));
+  for (const LinkField& field : link_fields())
+    EXPECT_THAT(meaning_of(field, Spelling::python), testing::Not(testing::HasSubstr("{"))) << field.name;
+}
+
+}  // namespace
+}  // namespace tw::peer

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer/links.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "host/address.h"
+#include "host/calendar.h"
+#include "host/identity/authority.h"
+#include "host/random_os.h"
+#include "monitor/past_run.h"
+#include "peer/values.h"
+
+namespace tw::peer {
+namespace {
+
+/// Whole numbers beyond it are rounded by most readers of JSON, and ids stand in the event log.
+constexpr std::uint64_t kMaxId = (1ULL << 53) - 1;
+constexpr std::uint64_t kMostToWaitFor = 10'000;
+constexpr std::int64_t kAlone_s = 3650LL * 86400;
+constexpr std::uint16_t kUsualPort = 7000;
+constexpr Duration kFindPeers = std::chrono::seconds(20);
+
+bool is_loopback(const std::string& address) {
+  const auto parsed = parse_address(address);
+  const std::string host = parsed ? parsed.value().host : "";
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+/// Where to listen, when the user says nothing: where those whom it joins can reach it.
+std::string default_listen(const std::vector<std::string>& join) {
+  return std::all_of(join.begin(), join.end(), is_loopback) ? "127.0.0.1:0" : "0.0.0.0:0";
+}
+
+/// Reads the texts of one user, in the user's spelling.
+class LinkReader {
+ public:
+  LinkReader(const LinkOptions& given, Spelling spelling, const Warn& warn)
+      : given_(given), spelling_(spelling), warn_(warn) {}
+
+  Result<Options> read();
+
+ private:
+  OptionName option(std::string_view name) const { return spelled(spelling_, name); }
+
+  std::string flag(std::string_view name) const { return spelled_flag(spelling_, name); }
+
+  Status read_self();
+  Status read_log();
+  Result<std::optional<Token>> token() const;  ///< nothing with insecure
+  std::string admission() const;
+  Status read_addresses();
+  Status use_token(const Token& token);
+  Status find_peers(const Token& token);
+  Status read_listen();
+  Status read_past();
+
+  const LinkOptions& given_;
+  Spelling spelling_;
+  const Warn& warn_;
+  Options options_;
+};
+
+Result<Options> LinkReader::read() {
+  if (const Status self = read_self(); !self) return self.error();
+  if (const Status log = read_log(); !log) return log.error();
+  const auto token = this->token();
+  if (!token) return token.error();
+  options_.admission = admission();
+  if (const Status past = read_past(); !past) return past.error();
+  if (const Status addresses = read_addresses(); !addresses) return addresses.error();
+  if (token.value()) {
+    if (const Status used = use_token(*token.value()); !used) return used.error();
+  } else if (!given_.bootstrap.empty()) {
+    return Error{fmt::format("{}: peers that find each other this way need a token ({} or {}); give {}",
+                             option("bootstrap").name, option("token").name, option("run").name,
+                             option("join").name)};
+  }
+  if (const Status listen = read_listen(); !listen) return listen.error();
+  return std::move(options_);
+}
+
+Status LinkReader::read_self() {
+  SessionOptions& session = options_.session;
+  session.self = PeerId{std::max<std::uint64_t>(1, OsRandom().next() & kMaxId)};
+  if (!given_.id.empty()) {
+    const auto id = parse_count(option("id"), given_.id, {.least = 1, .most = kMaxId});
+    if (!id) return id.error();
+    session.self = PeerId{id.value()};
+  }
+  session.incarnation = OsRandom().next();
+  auto site = parse_site_option(option("site"), given_.site);
+  if (!site) return site.error();
+  session.site = std::move(site).value();
+  const auto wait_for =
+      parse_count(option("wait_for"), given_.wait_for, {.least = 1, .most = kMostToWaitFor});
+  if (!wait_for) return wait_for.error();
+  session.wait_for = static_cast<std::uint32_t>(wait_for.value());
+  return Unit{};
+}
+
+Status LinkReader::read_log() {
+  const auto limits = parse_log_limit(option("log_limit"), given_.log_limit);
+  if (!limits) return limits.error();
+  options_.log_limits = limits.value();
+  options_.out = given_.out;
+  return Unit{};
+}
+
+Result<std::optional<Token>> LinkReader::token() const {
+  const bool given = !given_.token.empty() || !given_.run_folder.empty();
+  if (!given_.token.empty() && !given_.run_folder.empty())
+    return Error{fmt::format("{} and {}: a peer has one token; give one of the two", option("token").name,
+                             option("run").with(given_.run_folder))};
+  if (given && given_.insecure)
+    return Error{
+        fmt::format("{} and a token: TLS is either off or on, for all peers of a run; give one of the two",
+                    flag("insecure"))};
+  if (given_.insecure) return std::optional<Token>();
+  const bool alone = given_.join.empty() && given_.listen.empty() && given_.bootstrap.empty();
+  if (!given && alone) return std::optional(token_for_one_run("alone", kAlone_s));
+  if (!given)
+    return Error{fmt::format(
+        "peers show each other a token: give {} or @FILE (from whoever began the run), or {} (from `tw init "
+        "FOLDER`); in a network that you trust with the model and the data, {} does without",
+        option("token").with("TOKEN"), option("run").with("FOLDER"), flag("insecure"))};
+  auto token = given_.token.empty() ? read_token(option("run"), "@" + token_file(given_.run_folder), warn_)
+                                    : read_token(option("token"), given_.token, warn_);
+  if (!token) return token.error();
+  return std::optional(std::move(token).value());
+}
+
+std::string LinkReader::admission() const {
+  if (given_.insecure) return flag("insecure");
+  const std::string by_file = option("token").with("@FILE");
+  if (!given_.token.empty()) return by_file + ", a file with the same token";
+  if (given_.run_folder.empty()) return "";
+  return fmt::format("{}; on other machines {}, made by: tw token {} --out FILE",
+                     option("run").with(given_.run_folder), by_file, given_.run_folder);
+}
+
+/// Whether the run had begun before, as far as the user says or can be known from the options alone.
+Status LinkReader::read_past() {
+  if (given_.rejoin && given_.no_rejoin)
+    return Error{fmt::format("{} and {}: the peers of a run may be alive or not; give one of the two",
+                             flag("rejoin"), flag("no_rejoin"))};
+  SessionOptions& session = options_.session;
+  if (given_.rejoin) {
+    session.past = Past::begun;
+    session.past_found = flag("rejoin");
+  }
+  // With a token that nobody else has, nobody else can be there.
+  const bool alone = options_.admission.empty();
+  if (given_.no_rejoin || alone) session.past = Past::over;
+  return Unit{};
+}
+
+Status LinkReader::read_addresses() {
+  for (const std::string& text : given_.join) {
+    auto address = parse_address_option(option("join"), text);
+    if (!address) return address.error();
+    options_.session.join.push_back(std::move(address).value());
+  }
+  if (given_.listen.empty() || given_.listen == "none") return Unit{};
+  const auto listen = parse_address_option(option("listen"), given_.listen);
+  if (!listen) return listen.error();
+  return Unit{};
+}
+
+Status LinkReader::use_token(const Token& token) {
+  for (const std::string& address : token.addresses)
+    if (address != given_.listen) options_.session.join.push_back(address);
+  auto tls = Tls::open(token, now_unix_s());
+  if (!tls)
+    return Error{
+        fmt::format("{}: {}", option(given_.token.empty() ? "run" : "token").name, tls.error().message)};
+  options_.tls = std::move(tls).value();
+  return find_peers(token);
+}
+
+/// Opens the directory where it is of use, and adds those whom it knows to the addresses to join.
+Status LinkReader::find_peers(const Token& token) {
+  const bool open_to_others =
+      !given_.listen.empty() && given_.listen != "none" && !is_loopback(given_.listen);
+  if (given_.bootstrap.empty() && !open_to_others) return Unit{};
+  auto bootstrap = parse_address(given_.bootstrap);
+  if (!bootstrap) bootstrap = parse_address(fmt::format("{}:{}", given_.bootstrap, kUsualPort));
+  if (!given_.bootstrap.empty() && !bootstrap)
+    return Error{fmt::format("{}: expected HOST or HOST:PORT, such as {}:{}",
+                             option("bootstrap").with(given_.bootstrap), "10.0.0.5", kUsualPort)};
+  const auto listen = parse_address(given_.listen);
+  auto directory =
+      DhtDirectory::open({token, *options_.tls}, listen ? listen.value().port : std::uint16_t{0});
+  if (!directory) return directory.error();
+  options_.directory = std::move(directory).value();
+  if (given_.bootstrap.empty()) return Unit{};
+  const auto found = options_.directory->find(bootstrap.value(), kFindPeers);
+  if (!found)
+    return Error{
+        fmt::format("{}: {}", option("bootstrap").with(to_string(bootstrap.value())), found.error().message)};
+  std::vector<std::string>& join = options_.session.join;
+  join.insert(join.end(), found.value().begin(), found.value().end());
+  return Unit{};
+}
+
+Status LinkReader::read_listen() {
+  SessionOptions& session = options_.session;
+  session.listen.clear();
+  if (given_.listen == "none" && session.join.empty())
+    return Error{fmt::format("{}: nobody could join a peer that only dials; give it {} of another",
+                             option("listen").with("none"), option("join").with("HOST:PORT"))};
+  if (given_.listen != "none")
+    session.listen = given_.listen.empty() ? default_listen(session.join) : given_.listen;
+  return Unit{};
+}
+
+}  // namespace
+
+Result<Options> read_links(const LinkOptions& given, Spelling spelling, const Warn& warn) {
+  return LinkReader(given, spelling, warn).read();
+}
+
+void look_at_past(Options& options, std::uint64_t parameters) {
+  SessionOptions& session = options.session;
+  if (session.past != Past::unknown || options.out.empty()) return;
+  const auto log = log_of_unfinished_run(options.out, to_string(run_digest(session.run, parameters)));
+  if (!log) return;
+  session.past = Past::begun;
+  session.past_found = "its event log is " + *log;
+}
+
+}  // namespace tw::peer

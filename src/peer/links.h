@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "host/directory_dht.h"
+#include "host/identity/tls.h"
+#include "host/tcp/stream_count.h"
+#include "monitor/event_log_json.h"
+#include "peer/link_options.h"
+#include "peer/token_file.h"
+#include "train/session.h"
+
+namespace tw::peer {
+
+/// Everything that a peer needs besides its model.
+struct Options {
+  SessionOptions session;
+  std::string out;  ///< folder of the event log; empty: none
+  LogLimits log_limits;
+  int most_streams = StreamCount::kMost;    ///< of data, to each other peer
+  std::unique_ptr<Tls> tls;                 ///< nothing: without TLS and tokens
+  std::unique_ptr<DhtDirectory> directory;  ///< where others find this peer; nothing: nowhere
+  std::string admission;  ///< how others get what lets them in: the end of a line for the user
+};
+
+/// What the texts mean; session.run is left as it is. Reads token files, opens the directory where it is of
+/// use, and with `bootstrap` asks it for up to 20 s. The error is one message for the user that names the
+/// option, its value and what was expected.
+Result<Options> read_links(const LinkOptions& given, Spelling spelling, const Warn& warn);
+
+/// Where the texts left open whether the run had begun before, its event logs in `out` say so. session.run is
+/// known by now; parameters: floats of the model.
+void look_at_past(Options& options, std::uint64_t parameters);
+
+}  // namespace tw::peer

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer/links.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "host/calendar.h"
+#include "host/identity/authority.h"
+
+namespace tw::peer {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class ReadLinks : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "tw-links-" + std::to_string(getpid());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    ASSERT_TRUE(write_secret_file(token_file(folder_), token() + "\n"));
+  }
+
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  /// The text of a token that names these peers.
+  static std::string token(const std::vector<std::string>& addresses = {}, std::int64_t lasts_s = 3600) {
+    const std::int64_t now = now_unix_s();
+    return to_text(Authority::create("words").issue(
+        {.from_unix_s = now - 7200, .expires_unix_s = now + lasts_s, .addresses = addresses}));
+  }
+
+  Options read(const LinkOptions& given, Spelling spelling = Spelling::command_line) {
+    auto options =
+        read_links(given, spelling, [this](const std::string& line) { warnings_.push_back(line); });
+    EXPECT_TRUE(options) << options.error().message;
+    return options ? std::move(options).value() : Options{};
+  }
+
+  static std::string complaint(const LinkOptions& given, Spelling spelling) {
+    const auto options = read_links(given, spelling, {});
+    return options ? "nothing is wrong" : options.error().message;
+  }
+
+  static void expect(const LinkOptions& given, const std::string& command_line, const std::string& python) {
+    EXPECT_EQ(complaint(given, Spelling::command_line), command_line);
+    EXPECT_EQ(complaint(given, Spelling::python), python);
+  }
+
+  std::string folder_;
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(ReadLinks, of_a_peer_alone_make_a_token_of_its_own_and_stay_on_this_machine) {
+  const Options alone = read({});
+  EXPECT_NE(alone.tls, nullptr);
+  EXPECT_EQ(alone.directory, nullptr);
+  EXPECT_EQ(alone.session.listen, "127.0.0.1:0");
+  EXPECT_THAT(alone.session.join, IsEmpty());
+  EXPECT_EQ(alone.admission, "");
+  EXPECT_EQ(alone.session.past, Past::over) << "nobody else can have its token";
+  EXPECT_GE(alone.session.self.value, 1U);
+  EXPECT_NE(alone.session.self, read({}).session.self);
+  EXPECT_NE(alone.session.incarnation, read({}).session.incarnation);
+}
+
+TEST_F(ReadLinks, take_the_plain_values_as_they_are) {
+  const Options peer = read({.out = "logs",
+                             .log_limit = "8MiB",
+                             .id = "7",
+                             .wait_for = "3",
+                             .site = "aws:us-east-1:a",
+                             .token = token()});
+  EXPECT_EQ(peer.session.self, PeerId{7});
+  EXPECT_EQ(peer.session.wait_for, 3U);
+  EXPECT_EQ(peer.session.site, "aws:us-east-1:a");
+  EXPECT_EQ(peer.out, "logs");
+  EXPECT_EQ(peer.log_limits.part_bytes * peer.log_limits.parts, 8ULL << 20);
+  EXPECT_EQ(peer.session.past, Past::unknown);
+}
+
+TEST_F(ReadLinks, listen_where_those_whom_it_joins_can_reach_it) {
+  EXPECT_EQ(read({.join = {"127.0.0.1:7000", "localhost:7"}, .token = token()}).session.listen,
+            "127.0.0.1:0");
+  EXPECT_EQ(read({.join = {"127.0.0.1:7000", "10.0.0.5:7"}, .token = token()}).session.listen, "0.0.0.0:0");
+  EXPECT_EQ(read({.token = token({"10.0.0.5:7"})}).session.listen, "0.0.0.0:0");
+  EXPECT_EQ(read({.join = {"10.0.0.5:7"}, .listen = "none", .token = token()}).session.listen, "");
+}
+
+TEST_F(ReadLinks, join_those_of_the_token_but_not_themselves) {
+  const Options peer = read(
+      {.join = {"127.0.0.1:1"}, .listen = "127.0.0.1:2", .token = token({"127.0.0.1:2", "127.0.0.1:3"})});
+  EXPECT_THAT(peer.session.join, ElementsAre("127.0.0.1:1", "127.0.0.1:3"));
+  EXPECT_EQ(peer.session.listen, "127.0.0.1:2");
+}
+
+TEST_F(ReadLinks, open_the_directory_of_a_peer_that_others_may_reach) {
+  EXPECT_NE(read({.listen = "0.0.0.0:0", .token = token()}).directory, nullptr);
+  EXPECT_EQ(read({.listen = "127.0.0.1:0", .token = token()}).directory, nullptr);
+  EXPECT_EQ(read({.listen = "0.0.0.0:0", .insecure = true}).directory, nullptr);
+}
+
+TEST_F(ReadLinks, say_how_others_are_let_in) {
+  EXPECT_EQ(
+      read({.run_folder = folder_}).admission,
+      "--run " + folder_ + "; on other machines --token @FILE, made by: tw token " + folder_ + " --out FILE");
+  EXPECT_EQ(
+      read({.run_folder = folder_}, Spelling::python).admission,
+      "run=" + folder_ + "; on other machines token=@FILE, made by: tw token " + folder_ + " --out FILE");
+  EXPECT_EQ(read({.token = token()}).admission, "--token @FILE, a file with the same token");
+  EXPECT_EQ(read({.token = token()}, Spelling::python).admission, "token=@FILE, a file with the same token");
+  EXPECT_EQ(read({.insecure = true}).admission, "--insecure");
+  EXPECT_EQ(read({.insecure = true}, Spelling::python).admission, "insecure=True");
+  EXPECT_EQ(read({.insecure = true}).tls, nullptr);
+}
+
+TEST_F(ReadLinks, know_of_a_past_what_the_user_says) {
+  const Options begun = read({.run_folder = folder_, .rejoin = true}, Spelling::python);
+  EXPECT_EQ(begun.session.past, Past::begun);
+  EXPECT_EQ(begun.session.past_found, "rejoin=True");
+  EXPECT_EQ(read({.run_folder = folder_, .rejoin = true}).session.past_found, "--rejoin");
+  EXPECT_EQ(read({.run_folder = folder_, .no_rejoin = true}).session.past, Past::over);
+}
+
+TEST_F(ReadLinks, warn_of_a_token_that_others_can_read) {
+  read({.run_folder = folder_});
+  EXPECT_THAT(warnings_, IsEmpty());
+  const std::string file = token_file(folder_);
+  std::filesystem::permissions(file, std::filesystem::perms::others_read, std::filesystem::perm_options::add);
+  read({.token = "@" + file});
+  EXPECT_THAT(warnings_, ElementsAre("warning: " + file +
+                                     " holds a token and is open to other users of this machine (mode 0604): "
+                                     "chmod 600 " +
+                                     file));
+}
+
+TEST_F(ReadLinks, name_a_wrong_value_as_it_was_written) {
+  expect({.join = {"10.0.0.5"}, .token = token()},
+         "--join 10.0.0.5: expected HOST:PORT, such as 10.0.0.5:7000",
+         "join=10.0.0.5: expected HOST:PORT, such as 10.0.0.5:7000");
+  expect({.listen = "10.0.0.5", .token = token()},
+         "--listen 10.0.0.5: expected HOST:PORT, such as 10.0.0.5:7000",
+         "listen=10.0.0.5: expected HOST:PORT, such as 10.0.0.5:7000");
+  expect({.token = token(), .bootstrap = "10.0.0.5:x"},
+         "--bootstrap 10.0.0.5:x: expected HOST or HOST:PORT, such as 10.0.0.5:7000",
+         "bootstrap=10.0.0.5:x: expected HOST or HOST:PORT, such as 10.0.0.5:7000");
+  expect({.id = "0"}, "--id 0: expected a whole number from 1 to 9007199254740991, for example --id 1",
+         "id=0: expected a whole number from 1 to 9007199254740991, for example id=1");
+  expect({.wait_for = "10001"},
+         "--wait-for 10001: expected a whole number from 1 to 10000, for example --wait-for 10000",
+         "wait_for=10001: expected a whole number from 1 to 10000, for example wait_for=10000");
+  expect({.log_limit = "1"}, "--log-limit 1: expected a size from 64 KiB to 16 GiB, such as 256MiB",
+         "log_limit=1: expected a size from 64 KiB to 16 GiB, such as 256MiB");
+  const std::string site =
+      ": expected a name of at most 64 letters, digits and signs without spaces, the same on all peers that "
+      "share a local network, such as aws:us-east-1:a";
+  expect({.site = "my rack"}, "--site my rack" + site, "site=my rack" + site);
+}
+
+TEST_F(ReadLinks, name_two_options_of_which_one_is_too_many) {
+  expect({.token = "t", .run_folder = "myrun"},
+         "--token and --run myrun: a peer has one token; give one of the two",
+         "token and run=myrun: a peer has one token; give one of the two");
+  expect({.token = "t", .insecure = true},
+         "--insecure and a token: TLS is either off or on, for all peers of a run; give one of the two",
+         "insecure=True and a token: TLS is either off or on, for all peers of a run; give one of the two");
+  expect({.rejoin = true, .no_rejoin = true},
+         "--rejoin and --no-rejoin: the peers of a run may be alive or not; give one of the two",
+         "rejoin=True and no_rejoin=True: the peers of a run may be alive or not; give one of the two");
+}
+
+TEST_F(ReadLinks, name_an_option_that_is_missing) {
+  const std::string command_line =
+      "peers show each other a token: give --token TOKEN or @FILE (from whoever began the run), or --run "
+      "FOLDER (from `tw init FOLDER`); in a network that you trust with the model and the data, --insecure "
+      "does without";
+  const std::string python =
+      "peers show each other a token: give token=TOKEN or @FILE (from whoever began the run), or run=FOLDER "
+      "(from `tw init FOLDER`); in a network that you trust with the model and the data, insecure=True does "
+      "without";
+  expect({.join = {"a:1"}}, command_line, python);
+  expect({.listen = "127.0.0.1:0"}, command_line, python);
+  expect({.bootstrap = "10.0.0.5"}, command_line, python);
+  expect({.listen = "none", .token = token()},
+         "--listen none: nobody could join a peer that only dials; give it --join HOST:PORT of another",
+         "listen=none: nobody could join a peer that only dials; give it join=HOST:PORT of another");
+  expect({.bootstrap = "10.0.0.5", .insecure = true},
+         "--bootstrap: peers that find each other this way need a token (--token or --run); give --join",
+         "bootstrap: peers that find each other this way need a token (token or run); give join");
+}
+
+TEST_F(ReadLinks, say_what_is_wrong_with_a_token) {
+  const std::string no_token =
+      "what was given is no token: it does not begin with tw1-; expected the line that `tw token` printed";
+  expect({.token = "nonsense"}, "--token: " + no_token, "token: " + no_token);
+  EXPECT_THAT(complaint({.token = "@" + folder_ + "/x"}, Spelling::command_line),
+              HasSubstr("--token @" + folder_ + "/x: "));
+  EXPECT_THAT(complaint({.token = "@" + folder_ + "/x"}, Spelling::python),
+              HasSubstr("token=@" + folder_ + "/x: "));
+  EXPECT_THAT(complaint({.run_folder = folder_ + "/x"}, Spelling::command_line),
+              HasSubstr("--run @" + folder_ + "/x/token: "));
+  EXPECT_THAT(
+      complaint({.run_folder = folder_ + "/x"}, Spelling::python),
+      HasSubstr("; `tw token FOLDER --out " + folder_ + "/x/token` makes it where the run folder is"));
+  std::ofstream(folder_ + "/torn") << "not a token";
+  EXPECT_THAT(complaint({.token = "@" + folder_ + "/torn"}, Spelling::command_line),
+              HasSubstr("--token @" + folder_ + "/torn: what the file holds "));
+  EXPECT_THAT(complaint({.token = "@" + folder_ + "/torn"}, Spelling::python),
+              HasSubstr("token=@" + folder_ + "/torn: what the file holds "));
+  const std::string old = token({}, -60);
+  EXPECT_THAT(complaint({.token = old}, Spelling::command_line),
+              AllOf(StartsWith("--token: "), HasSubstr("expired on")));
+  EXPECT_THAT(complaint({.token = old}, Spelling::python), StartsWith("token: "));
+}
+
+class LookAtPast : public ReadLinks {
+ protected:
+  void SetUp() override {
+    ReadLinks::SetUp();
+    std::ofstream log(folder_ + "/events-1.jsonl");
+    Event start{.at = {}, .phase = Phase::start};
+    start.digest = to_string(run_digest({}, 7));
+    log << to_json_line({PeerId{1}, 0, start}) << '\n'
+        << to_json_line({PeerId{1}, 0, {.at = {}, .phase = Phase::commit, .round = 3}}) << '\n';
+  }
+};
+
+TEST_F(LookAtPast, finds_the_log_of_the_same_run_and_model) {
+  Options same = read({.out = folder_, .run_folder = folder_});
+  look_at_past(same, 7);
+  EXPECT_EQ(same.session.past, Past::begun);
+  EXPECT_EQ(same.session.past_found, "its event log is " + folder_ + "/events-1.jsonl");
+  Options other = read({.out = folder_, .run_folder = folder_});
+  look_at_past(other, 8);
+  EXPECT_EQ(other.session.past, Past::unknown);
+}
+
+TEST_F(LookAtPast, keeps_what_the_user_said) {
+  Options over = read({.out = folder_, .run_folder = folder_, .no_rejoin = true});
+  look_at_past(over, 7);
+  EXPECT_EQ(over.session.past, Past::over);
+}
+
+}  // namespace
+}  // namespace tw::peer

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer/peer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "host/executor_thread.h"
+#include "host/identity/authority.h"
+#include "train/test_learner.h"
+
+namespace tw::peer {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+constexpr Duration kSoon = 20s;
+
+/// Four floats that every sample pushes a little.
+class FourFloats final : public Trainer {
+ public:
+  std::uint64_t parameter_count() const override { return 4; }
+
+  std::vector<std::uint64_t> tensor_sizes() const override { return {4}; }
+
+  void initial_parameters(std::span<float> out) override { std::fill(out.begin(), out.end(), 1.0F); }
+
+  double accumulate(std::span<const float>, SampleSpan samples, std::span<float> sum) override {
+    for (float& value : sum) value += static_cast<float>(samples.count);
+    return 1;
+  }
+
+  Evaluation evaluate(std::span<const float>, WorkMeter&) override { return {.loss = 1, .accuracy = {}}; }
+};
+
+class SeenEvents final : public EventSink {
+ public:
+  void emit(const Event& event) override { events.push_back(event); }
+
+  bool has(Phase phase) const {
+    return std::ranges::any_of(events, [&](const Event& event) { return event.phase == phase; });
+  }
+
+  std::vector<Event> events;
+};
+
+RunOptions small_run(Round rounds) {
+  RunOptions run;
+  run.model = "small";
+  run.target_batch_size = 8;
+  run.microbatch = 4;
+  run.rounds = rounds;
+  run.optimizer.kind = OptimizerKind::sgd;
+  return run;
+}
+
+/// A front: it hears, and stops the loop when its peer is over.
+class Process {
+ public:
+  Process(Loop& loop, Options options)
+      : loop_(loop), compute_(loop, {}), peer(loop, compute_, std::move(options), front(), trainer_) {}
+
+  Process(Loop& loop, Options options, std::unique_ptr<Learner> learner)
+      : loop_(loop),
+        compute_(loop, {}),
+        peer(loop, compute_, std::move(options), front(), std::move(learner)) {}
+
+  bool runs_until_over() {
+    return loop_.run_until([this] { return over > 0; }, kSoon);
+  }
+
+  bool runs_until_round(Round round) {
+    return loop_.run_until([this, round] { return peer.view().round >= round; }, kSoon);
+  }
+
+  SeenEvents shown;
+  std::vector<std::string> warnings;
+  int over = 0;
+
+ private:
+  Front front() {
+    return {.shown = &shown,
+            .warn = [this](const std::string& line) { warnings.push_back(line); },
+            .over = [this] { ++over; }};
+  }
+
+  FourFloats trainer_;
+  Loop& loop_;
+  ThreadExecutor compute_;
+
+ public:
+  Peer peer;
+};
+
+class APeer : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "tw-peer-" + std::to_string(getpid());
+    std::filesystem::remove_all(folder_);
+  }
+
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  Options options(const LinkOptions& given, Round rounds) const {
+    auto read = read_links(given, Spelling::python, {});
+    EXPECT_TRUE(read) << read.error().message;
+    read.value().session.run = small_run(rounds);
+    return std::move(read).value();
+  }
+
+  std::vector<LogEntry> log_of(const Process& process) const {
+    const auto log = read_event_log(folder_ + "/" + event_log_name(process.peer.options().session.self));
+    EXPECT_TRUE(log) << log.error().message;
+    return log ? log.value() : std::vector<LogEntry>{};
+  }
+
+  static std::optional<double> number_in(const Event& event, const std::string& name) {
+    for (const auto& [key, value] : event.numbers)
+      if (key == name) return value;
+    return std::nullopt;
+  }
+
+  std::string folder_;
+  Loop loop_;
+};
+
+TEST_F(APeer, takes_part_until_the_run_is_over_and_logs_all_that_it_shows) {
+  Process process(loop_, options({.out = folder_}, 3));
+  const auto address = process.peer.start();
+  ASSERT_TRUE(address) << address.error().message;
+  EXPECT_THAT(address.value(), HasSubstr("127.0.0.1:"));
+  EXPECT_FALSE(process.peer.finished());
+  EXPECT_EQ(process.over, 0) << "never from inside start()";
+  ASSERT_TRUE(process.runs_until_over());
+  EXPECT_TRUE(process.peer.finished());
+  EXPECT_EQ(process.peer.failure(), "");
+  EXPECT_EQ(process.peer.view().round, 3U);
+  process.peer.farewell();
+  EXPECT_EQ(process.warnings, std::vector<std::string>());
+
+  const auto log = log_of(process);
+  ASSERT_EQ(log.size(), process.shown.events.size());
+  for (std::size_t i = 0; i < log.size(); ++i)
+    EXPECT_EQ(log[i].event.phase, process.shown.events[i].phase) << i;
+  EXPECT_EQ(number_in(log.front().event, "insecure"), std::nullopt);
+  const auto commit = std::ranges::find(log, Phase::commit, [](const LogEntry& e) { return e.event.phase; });
+  ASSERT_NE(commit, log.end());
+  EXPECT_GT(number_in(commit->event, "cpu_s").value_or(0), 0);
+  const Event& stop = log.back().event;
+  EXPECT_EQ(stop.phase, Phase::stop);
+  EXPECT_EQ(stop.round, 3U);
+  EXPECT_EQ(stop.why, process.peer.view().ended);
+}
+
+TEST_F(APeer, joins_another_one_with_the_token_of_the_run) {
+  const std::string token = to_text(token_for_one_run("words", 3600));
+  Process first(loop_, options({.wait_for = "2", .token = token}, 5));
+  const auto address = first.peer.start();
+  ASSERT_TRUE(address) << address.error().message;
+  Process second(loop_, options({.join = {address.value()}, .token = token}, 5));
+  ASSERT_TRUE(second.peer.start());
+  ASSERT_TRUE(loop_.run_until([&] { return first.over > 0 && second.over > 0; }, kSoon));
+  for (Process* process : {&first, &second}) {
+    EXPECT_EQ(process->peer.failure(), "");
+    EXPECT_EQ(process->peer.view().round, 5U);
+    process->peer.farewell();
+  }
+}
+
+TEST_F(APeer, says_in_its_log_that_it_is_without_tls) {
+  Process process(loop_, options({.out = folder_, .insecure = true}, 1));
+  ASSERT_TRUE(process.peer.start());
+  const auto log = log_of(process);
+  ASSERT_FALSE(log.empty());
+  EXPECT_EQ(log.front().event.phase, Phase::start);
+  EXPECT_EQ(number_in(log.front().event, "insecure"), 1.0);
+}
+
+TEST_F(APeer, leaves_after_the_round_when_it_is_asked) {
+  Process process(loop_, options({}, 1'000'000));
+  ASSERT_TRUE(process.peer.start());
+  ASSERT_TRUE(process.runs_until_round(2));
+  process.peer.leave();
+  EXPECT_EQ(process.over, 0);
+  ASSERT_TRUE(process.runs_until_over());
+  EXPECT_TRUE(process.peer.finished());
+  EXPECT_EQ(process.peer.failure(), "");
+  process.peer.farewell();
+  EXPECT_EQ(process.shown.events.back().why, process.peer.view().ended);
+}
+
+TEST_F(APeer, ends_at_once_when_it_is_asked_twice) {
+  Process process(loop_, options({}, 1'000'000));
+  ASSERT_TRUE(process.peer.start());
+  ASSERT_TRUE(process.runs_until_round(2));
+  process.peer.leave();
+  process.peer.leave();
+  EXPECT_EQ(process.over, 1);
+  process.peer.farewell();
+  EXPECT_TRUE(process.shown.has(Phase::stop));
+}
+
+TEST_F(APeer, ends_with_the_reason_when_its_process_fails) {
+  Process process(loop_, options({.out = folder_}, 1'000'000));
+  ASSERT_TRUE(process.peer.start());
+  ASSERT_TRUE(process.runs_until_round(1));
+  process.peer.fail("training failed: no memory");
+  EXPECT_EQ(process.over, 1);
+  EXPECT_TRUE(process.peer.finished());
+  EXPECT_EQ(process.peer.failure(), "training failed: no memory");
+  process.peer.farewell();
+  EXPECT_EQ(log_of(process).back().event.why, "training failed: no memory");
+}
+
+TEST_F(APeer, does_not_start_where_it_cannot_log_or_listen) {
+  std::ofstream(folder_) << "a file";
+  Process process(loop_, options({.out = folder_}, 1));
+  const auto started = process.peer.start();
+  ASSERT_FALSE(started);
+  EXPECT_THAT(started.error().message, HasSubstr(folder_));
+
+  Process first(loop_, options({}, 1));
+  const auto address = first.peer.start();
+  ASSERT_TRUE(address);
+  Process second(loop_, options({.listen = address.value(), .insecure = true}, 1));
+  const auto taken = second.peer.start();
+  ASSERT_FALSE(taken);
+  EXPECT_THAT(taken.error().message, HasSubstr("in use"));
+}
+
+TEST_F(APeer, names_where_others_ask_for_the_run_when_it_has_a_directory) {
+  const std::string token = to_text(token_for_one_run("words", 3600));
+  Process open(loop_, options({.listen = "0.0.0.0:0", .token = token}, 1));
+  EXPECT_EQ(open.peer.meeting_point(), "") << "not before it listens";
+  ASSERT_TRUE(open.peer.start());
+  EXPECT_THAT(open.peer.meeting_point(),
+              testing::EndsWith(":" + std::to_string(open.peer.options().directory->port())));
+  Process closed(loop_, options({}, 1));
+  ASSERT_TRUE(closed.peer.start());
+  EXPECT_EQ(closed.peer.meeting_point(), "");
+}
+
+TEST_F(APeer, trains_with_a_learner_from_elsewhere) {
+  auto learner = std::make_unique<CountingLearner>();
+  CountingLearner& jobs = *learner;
+  Process process(loop_, options({}, 2), std::move(learner));
+  ASSERT_TRUE(process.peer.start());
+  ASSERT_TRUE(loop_.run_until(
+      [&] {
+        jobs.run_next();
+        return process.over > 0;
+      },
+      kSoon));
+  EXPECT_EQ(process.peer.failure(), "");
+  EXPECT_EQ(process.peer.view().round, 2U);
+  EXPECT_THAT(jobs.given, testing::Contains("apply 2"));
+}
+
+}  // namespace
+}  // namespace tw::peer

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer/spelling.h"
+
+#include <algorithm>
+
+namespace tw::peer {
+
+OptionName spelled(Spelling spelling, std::string_view name) {
+  if (spelling == Spelling::python) return {std::string(name), '='};
+  std::string words(name);
+  std::replace(words.begin(), words.end(), '_', '-');
+  return {"--" + words};
+}
+
+std::string spelled_flag(Spelling spelling, std::string_view name) {
+  const OptionName option = spelled(spelling, name);
+  return spelling == Spelling::python ? option.with("True") : option.name;
+}
+
+}  // namespace tw::peer

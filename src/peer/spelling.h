@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/option.h"
+
+namespace tw::peer {
+
+/// How those who read a message write options.
+enum class Spelling {
+  command_line,  ///< --wait-for 4, --insecure
+  python,        ///< wait_for=4, insecure=True
+};
+
+/// name: as the table of link_options.h has it, "wait_for".
+OptionName spelled(Spelling spelling, std::string_view name);
+
+/// An option that is on: "--insecure" or "insecure=True".
+std::string spelled_flag(Spelling spelling, std::string_view name);
+
+}  // namespace tw::peer
