@@ -2,8 +2,9 @@
 #include "host/executor_thread.h"
 
 #include <chrono>
-#include <exception>
 #include <utility>
+
+#include "host/task_failure.h"
 
 namespace tw {
 
@@ -45,15 +46,7 @@ void ThreadExecutor::work() {
 
 void ThreadExecutor::perform(Task job) {
   const auto start = std::chrono::steady_clock::now();
-  std::string failure;
-  try {
-    job.run();
-  } catch (const std::exception& thrown) {
-    failure = thrown.what();
-    if (failure.empty()) failure = "exception without a message";
-  } catch (...) {
-    failure = "exception of an unknown type";
-  }
+  const std::string failure = failure_of(job.run);
   const Duration took = std::chrono::steady_clock::now() - start;
   // The job goes along, so that what it holds is released on the loop thread.
   loop_.post(life_.tie([this, job = std::move(job), failure, took] {

@@ -48,6 +48,12 @@ class Peer final : public EventSink {
   /// from inside of it, and farewell() waits for nothing.
   void leave();
 
+  /// The program around it does something else with its compute thread: Session::pause.
+  void pause(bool paused) { session_->pause(paused); }
+
+  /// Members of the last record.
+  std::vector<Member> members() const { return session_->members(); }
+
   /// Something outside the session failed: the peer is over. why: not empty.
   void fail(const std::string& why);
 

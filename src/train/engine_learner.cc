@@ -18,12 +18,11 @@ Task task_of(std::function<R()> run, Learner::Done<R> done) {
 }  // namespace
 
 EngineLearner::EngineLearner(Trainer& trainer, const Options& options, Executor& compute, Executor& beside)
-    : EngineLearner(std::make_shared<TrainState>(trainer, options.run), trainer,  // owners: as State says
+    : EngineLearner(std::make_shared<TrainState>(trainer, options.run),  // owners: as State says
                     options, compute, beside) {}
 
-EngineLearner::EngineLearner(State state, const Trainer& trainer, const Options& options, Executor& compute,
-                             Executor& beside)
-    : Learner({trainer.parameter_count(), state->bytes()}),
+EngineLearner::EngineLearner(State state, const Options& options, Executor& compute, Executor& beside)
+    : Learner({state->parts().front().size(), state->bytes()}),
       state_(std::move(state)),
       mode_(options.mode),
       geometry_(options.geometry),
@@ -57,7 +56,7 @@ void EngineLearner::apply(Update update, Done<Result<Digest>> done) {
 }
 
 void EngineLearner::freeze(const Record& record, Turn turn, Done<Image> done) {
-  if (turn == Turn::in_order) {
+  if (turn == Turn::in_order || !state_->copies_beside()) {
     const auto run = [state = state_, record, bytes = chunk_bytes_] {
       return std::make_shared<const StateImage>(state->freeze(record, bytes));  // owners: as Image says
     };

@@ -32,6 +32,11 @@ class EngineLearner final : public Learner {
 
   std::uint64_t grain() const override { return grain_; }
 
+  /// With a state that others look at, too.
+  // owners: the learner, its jobs, and whoever keeps the vectors
+  EngineLearner(std::shared_ptr<TrainState> state, const Options& options, Executor& compute,
+                Executor& beside);
+
   void work(const WorkItem& item, Done<WorkDone> done) override;
 
   bool take_back() override { return compute_.take_back(); }
@@ -48,9 +53,6 @@ class EngineLearner final : public Learner {
  private:
   // owners: the learner and the job that runs
   using State = std::shared_ptr<TrainState>;
-
-  EngineLearner(State state, const Trainer& trainer, const Options& options, Executor& compute,
-                Executor& beside);
 
   State state_;
   std::shared_ptr<train::Mode> mode_;  // owners: the learner and the job that runs

@@ -31,11 +31,14 @@ void clear(std::shared_ptr<std::vector<float>>& sum, std::size_t length) {
 
 }  // namespace
 
-TrainState::TrainState(Trainer& trainer, const RunOptions& run)
+TrainState::TrainState(Trainer& trainer, const RunOptions& run, std::unique_ptr<Optimizer> optimizer,
+                       StateHooks hooks)
     : trainer_(trainer),
       run_(run),
       parameters_(trainer.parameter_count()),
-      optimizer_(make_optimizer(trainer.groups(run.optimizer), run.clip_norm)),
+      optimizer_(optimizer ? std::move(optimizer)
+                           : make_optimizer(trainer.groups(run.optimizer), run.clip_norm)),
+      hooks_(std::move(hooks)),
       residual_(run.feeds_back() ? trainer.parameter_count() : 0) {}
 
 std::unique_lock<std::shared_mutex> TrainState::change() {
@@ -47,17 +50,23 @@ std::unique_lock<std::shared_mutex> TrainState::change() {
 Digest TrainState::initialise() {
   const auto alone = change();
   trainer_.initial_parameters(parameters_);
+  if (hooks_.changed) hooks_.changed(0, true);
   return digest_of(std::span<const float>(parameters_));
 }
 
-double TrainState::accumulate(Round round, GradientSlot& slot, const RangeSet& samples) {
+std::span<float> TrainState::open(Round round, GradientSlot& slot) {
   if (!slot.sum || slot.round != round) {
     clear(slot.sum, parameters_.size());
     slot.round = round;
   }
+  return *slot.sum;
+}
+
+double TrainState::accumulate(Round round, GradientSlot& slot, const RangeSet& samples) {
+  const std::span<float> sum = open(round, slot);
   double loss = 0;
   for (const Range& range : samples.ranges())
-    loss += trainer_.accumulate(parameters_, {range.first, range.count}, *slot.sum);
+    loss += trainer_.accumulate(parameters_, {range.first, range.count}, sum);
   return loss;
 }
 
@@ -76,11 +85,17 @@ Digest TrainState::apply(Round round, const Geometry& geometry, std::span<const 
       }
     }
   };
+  const std::vector<GroupStep> settings = hooks_.settings ? hooks_.settings(round) : scheduled(round);
+  const auto alone = change();
+  optimizer_->apply(parameters_, decoded, round, settings);
+  if (hooks_.changed) hooks_.changed(round, false);
+  return digest_of(std::span<const float>(parameters_));
+}
+
+std::vector<GroupStep> TrainState::scheduled(Round round) const {
   ScheduleOptions schedule = run_.schedule;
   if (schedule.total_rounds == 0) schedule.total_rounds = run_.rounds;
-  const auto alone = change();
-  optimizer_->apply(parameters_, decoded, round, learning_rate(schedule, round));
-  return digest_of(std::span<const float>(parameters_));
+  return {{learning_rate(schedule, round)}};
 }
 
 Result<Digest> TrainState::apply_missed(const Record& record, const Geometry& geometry,
@@ -126,6 +141,7 @@ std::vector<std::span<float>> TrainState::parts() {
 }
 
 StateImage TrainState::freeze(const Record& record, std::uint64_t chunk_bytes) {
+  if (hooks_.about_to_copy) hooks_.about_to_copy();
   const auto buffers = parts();
   const std::vector<std::span<const float>> all(buffers.begin(), buffers.end());
   return tw::freeze(record, all, chunk_bytes);
@@ -144,6 +160,7 @@ Result<Digest> TrainState::restore(const StateImage& image) {
   if (!thawed.ok()) return thawed.error();
   std::fill(residual_.begin(), residual_.end(), 0.0F);
   forget_sums();  // over other parameters they are worth nothing now
+  if (hooks_.changed) hooks_.changed(image.record.round, true);
   return image.parameters;
 }
 

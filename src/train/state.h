@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,14 +31,30 @@ struct GradientSlot {
   std::shared_ptr<std::vector<float>> sum;
 };
 
+/// What a program around the state adds to it. All are called on the compute thread; each may be empty.
+struct StateHooks {
+  /// For the update of this round; empty: the schedule of the run, for all groups.
+  std::function<std::vector<GroupStep>(Round round)> settings{};
+  /// Parameters and optimizer are those after this round. restored: they come from others, from a checkpoint,
+  /// or begin.
+  std::function<void(Round round, bool restored)> changed{};
+  /// They are about to be copied; never beside other work then.
+  std::function<void()> about_to_copy{};
+};
+
 /// Everything a peer trains with: parameters, optimizer, gradient slots. Compute thread only, but for slot(),
 /// carried() and bytes(), which are the loop thread's, and what says that any thread may call it.
 class TrainState {
  public:
-  TrainState(Trainer& trainer, const RunOptions& run);
+  /// optimizer: null for that of the run, with the trainer's groups.
+  TrainState(Trainer& trainer, const RunOptions& run, std::unique_ptr<Optimizer> optimizer = nullptr,
+             StateHooks hooks = {});
 
   /// Parameters from the seed. Returns their digest.
   Digest initialise();
+
+  /// The sum of this slot, of this round: zeros at first.
+  std::span<float> open(Round round, GradientSlot& slot);
 
   /// Adds the gradient sum of these samples of the run to a slot of this round; returns the sum of the
   /// losses.
@@ -84,11 +101,17 @@ class TrainState {
   /// number: below kMostSlots.
   GradientSlot& slot(std::uint32_t number) { return slots_.at(number); }
 
+  /// Whether a copy may be made beside other work.
+  bool copies_beside() const { return !hooks_.about_to_copy; }
+
+  /// The vectors of freeze(), in its order: parameters, then the buffers of the optimizer. They never move.
+  std::vector<std::span<float>> parts();
+
   /// Bytes of freeze(): parameters and optimizer buffers.
   std::uint64_t bytes() const;
 
  private:
-  std::vector<std::span<float>> parts();
+  std::vector<GroupStep> scheduled(Round round) const;
   std::unique_lock<std::shared_mutex> change();
 
   Trainer& trainer_;
@@ -97,6 +120,7 @@ class TrainState {
   std::atomic<std::uint64_t> version_ = 0;
   std::vector<float> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
+  StateHooks hooks_;
   std::array<GradientSlot, kMostSlots> slots_;  // both threads look them up: none is ever added
   std::vector<float> residual_;                 ///< empty: no error feedback
 };

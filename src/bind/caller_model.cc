@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind/caller_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "codec/codec.h"
+#include "train/optimizer_kernels.h"
+
+namespace tw::bind {
+namespace {
+
+constexpr std::size_t kMostTensors = 1 << 20;
+
+std::optional<OptimizerKind> kind_of(std::uint32_t kind) {
+  switch (kind) {
+    case TW_SGD:
+      return OptimizerKind::sgd;
+    case TW_ADAM:
+      return OptimizerKind::adam;
+    case TW_ADAMW:
+      return OptimizerKind::adamw;
+    case TW_LAMB:
+      return OptimizerKind::lamb;
+    case TW_AVERAGE:
+    case TW_CALLER:
+      return OptimizerKind::average;
+    default:
+      return std::nullopt;
+  }
+}
+
+OptimizerOptions options_of(const tw_group& group) {
+  return {.kind = *kind_of(group.kind),
+          .momentum = group.momentum,
+          .nesterov = (group.flags & TW_NESTEROV) != 0,
+          .beta1 = group.beta1,
+          .beta2 = group.beta2,
+          .epsilon = group.epsilon,
+          .weight_decay = group.weight_decay};
+}
+
+GroupStep step_of(const tw_group& group) {
+  GroupStep step{.learning_rate = group.learning_rate};
+  if (group.kind == TW_SGD && group.momentum != 0) step.momentum = group.momentum;
+  if (group.kind != TW_SGD) {
+    step.beta1 = group.beta1;
+    step.beta2 = group.beta2;
+    step.epsilon = group.epsilon;
+  }
+  step.weight_decay = group.weight_decay;
+  return step;
+}
+
+std::string fault_of(const tw_group& group) {
+  const auto share = [](double value) { return value >= 0 && value < 1; };
+  const auto amount = [](double value) { return std::isfinite(value) && value >= 0; };
+  if (!kind_of(group.kind)) return fmt::format("kind {}: expected a tw_kind", group.kind);
+  if (group.kind == TW_CALLER || group.kind == TW_AVERAGE) return {};
+  if (!amount(group.learning_rate))
+    return fmt::format("learning rate {}: expected a number of at least 0", group.learning_rate);
+  if (!amount(group.weight_decay))
+    return fmt::format("weight decay {}: expected a number of at least 0", group.weight_decay);
+  if (group.kind == TW_SGD)
+    return share(group.momentum)
+               ? std::string()
+               : fmt::format("momentum {}: expected a number from 0 to below 1", group.momentum);
+  if (!share(group.beta1) || !share(group.beta2))
+    return fmt::format("betas {} and {}: expected numbers from 0 to below 1", group.beta1, group.beta2);
+  return group.epsilon > 0 ? std::string() : fmt::format("epsilon {}: expected a number above 0", group.epsilon);
+}
+
+Codec codec_of(std::uint32_t dtype) {
+  switch (dtype) {
+    case TW_FLOAT16:
+      return Codec::fp16;
+    case TW_BFLOAT16:
+      return Codec::bf16;
+    default:
+      return Codec::fp32;
+  }
+}
+
+/// The first values that the program itself updates: all but those of kind average.
+std::uint64_t own_values(const CallerModel& model) {
+  std::uint64_t values = 0;
+  for (std::size_t g = 0; g < model.groups.size(); ++g) {
+    if (model.groups[g].kind == TW_CALLER) values += model.rules[g].size;
+  }
+  return values;
+}
+
+/// Vectors of the program beside an optimizer.
+std::vector<std::vector<float>> vectors(const std::vector<std::uint64_t>& sizes) {
+  std::vector<std::vector<float>> all;
+  for (const std::uint64_t size : sizes) all.emplace_back(size, 0.0F);
+  return all;
+}
+
+class WithVectors : public Optimizer {
+ public:
+  explicit WithVectors(const std::vector<std::uint64_t>& sizes) : vectors_(vectors(sizes)) {}
+
+  std::vector<std::span<float>> state() override {
+    std::vector<std::span<float>> all;
+    for (std::vector<float>& vector : vectors_) all.emplace_back(vector);
+    return all;
+  }
+
+ private:
+  std::vector<std::vector<float>> vectors_;
+};
+
+class EngineOptimizer final : public WithVectors {
+ public:
+  EngineOptimizer(const CallerModel& model)
+      : WithVectors(model.state_sizes), engine_(make_optimizer(model.rules, model.clip_norm)) {}
+
+  using Optimizer::apply;
+
+  void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
+             std::span<const GroupStep> groups) override {
+    engine_->apply(parameters, mean, step, groups);
+  }
+
+  std::vector<std::span<float>> state() override {
+    std::vector<std::span<float>> all = engine_->state();
+    for (const std::span<float> vector : WithVectors::state()) all.push_back(vector);
+    return all;
+  }
+
+ private:
+  std::unique_ptr<Optimizer> engine_;
+};
+
+/// tw_calls.update, with the mean as one vector.
+class OwnOptimizer final : public WithVectors {
+ public:
+  OwnOptimizer(const CallerModel& model, const Callbacks& callbacks)
+      : WithVectors(model.state_sizes),
+        callbacks_(callbacks),
+        clip_norm_(model.clip_norm),
+        own_(own_values(model)),
+        mean_(model.parameters()) {}
+
+  using Optimizer::apply;
+
+  void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
+             std::span<const GroupStep>) override {
+    mean([this](std::size_t first, std::span<const float> piece) {
+      std::ranges::copy(piece, mean_.begin() + static_cast<std::ptrdiff_t>(first));
+    });
+    const std::span<float> own = std::span(mean_).first(own_);
+    clip(own);
+    for (std::size_t i = own_; i < parameters.size(); ++i) parameters[i] += mean_[i];
+    callbacks_.update(step, own);
+  }
+
+ private:
+  void clip(std::span<float> mean) const {
+    if (clip_norm_ == 0) return;
+    SumLanes lanes{};
+    add_squares(0, mean, lanes);
+    const double norm = std::sqrt(sum_of_lanes(lanes));
+    if (norm <= clip_norm_) return;
+    const auto scale = static_cast<float>(clip_norm_ / (norm + 1e-6));
+    for (float& value : mean) value *= scale;
+  }
+
+  Callbacks callbacks_;
+  double clip_norm_;
+  std::uint64_t own_;
+  std::vector<float> mean_;
+};
+
+}  // namespace
+
+std::uint64_t CallerModel::parameters() const {
+  return std::accumulate(tensor_sizes.begin(), tensor_sizes.end(), std::uint64_t{0});
+}
+
+bool CallerModel::updates_itself() const {
+  return std::ranges::any_of(groups, [](const tw_group& group) { return group.kind == TW_CALLER; });
+}
+
+bool CallerModel::averages() const {
+  return std::ranges::any_of(groups, [](const tw_group& group) { return group.kind == TW_AVERAGE; });
+}
+
+Result<CallerModel> read_model(const tw_model& given) {
+  CallerModel model{.clip_norm = given.clip_norm, .layout = given.layout != nullptr ? given.layout : ""};
+  if (given.group_count == 0 || given.tensor_count == 0 || given.groups == nullptr ||
+      given.tensor_sizes == nullptr)
+    return Error{"the model has no parameters"};
+  if (given.tensor_count > kMostTensors)
+    return Error{fmt::format("the model has {} tensors, expected {} at most", given.tensor_count, kMostTensors)};
+  if (!(std::isfinite(given.clip_norm) && given.clip_norm >= 0))
+    return Error{fmt::format("clip_norm {}: expected a number of at least 0", given.clip_norm)};
+  model.groups.assign(given.groups, given.groups + given.group_count);
+  model.tensor_sizes.assign(given.tensor_sizes, given.tensor_sizes + given.tensor_count);
+  if (given.state_sizes != nullptr)
+    model.state_sizes.assign(given.state_sizes, given.state_sizes + given.state_count);
+  std::size_t next = 0;
+  bool averages = false;
+  for (std::size_t g = 0; g < model.groups.size(); ++g) {
+    const tw_group& group = model.groups[g];
+    if (const std::string fault = fault_of(group); !fault.empty())
+      return Error{fmt::format("group {}: {}", g, fault)};
+    if (group.tensors == 0 || group.tensors > model.tensor_sizes.size() - next)
+      return Error{fmt::format("group {}: {} tensors, while {} are left", g, group.tensors,
+                               model.tensor_sizes.size() - next)};
+    if (averages && group.kind != TW_AVERAGE)
+      return Error{fmt::format("group {}: groups of running statistics come last", g)};
+    averages = group.kind == TW_AVERAGE;
+    const auto first = model.tensor_sizes.begin() + static_cast<std::ptrdiff_t>(next);
+    ParameterGroup rule = one_group(options_of(group), {first, first + static_cast<std::ptrdiff_t>(group.tensors)});
+    model.rules.push_back(std::move(rule));
+    next += group.tensors;
+  }
+  if (next != model.tensor_sizes.size())
+    return Error{fmt::format("the groups have {} tensors, the model {}", next, model.tensor_sizes.size())};
+  if (model.parameters() == 0) return Error{"the model has no parameters"};
+  const auto is_the_engines = [](const tw_group& g) { return g.kind != TW_CALLER && g.kind != TW_AVERAGE; };
+  if (model.updates_itself() && std::ranges::any_of(model.groups, is_the_engines))
+    return Error{"the program's own optimizer updates all parameters or none"};
+  return model;
+}
+
+Status check_tensors(const CallerModel& model, std::span<const tw_tensor> tensors) {
+  if (tensors.size() != model.tensor_sizes.size())
+    return Error{fmt::format("{} tensors, the model has {}", tensors.size(), model.tensor_sizes.size())};
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].count != model.tensor_sizes[i])
+      return Error{fmt::format("tensor {} has {} values, in the model {}", i, tensors[i].count,
+                               model.tensor_sizes[i])};
+    if (tensors[i].dtype > TW_BFLOAT16)
+      return Error{fmt::format("tensor {}: dtype {}, expected a tw_dtype", i, tensors[i].dtype)};
+  }
+  return Unit{};
+}
+
+void add_tensors(std::span<const tw_tensor> tensors, float weight, std::span<float> sum) {
+  for (const tw_tensor& tensor : tensors) {
+    const std::span<float> part = sum.first(tensor.count);
+    sum = sum.subspan(tensor.count);
+    if (tensor.data == nullptr) continue;
+    const Codec codec = codec_of(tensor.dtype);
+    const auto* const bytes = static_cast<const std::byte*>(tensor.data);
+    decode_add(codec, {bytes, encoded_bytes(codec, tensor.count)}, weight, part);
+  }
+}
+
+// ---- callbacks
+
+std::vector<tw_group> Callbacks::settings(Round round, std::vector<tw_group> groups) const {
+  if (calls_.settings != nullptr && calls_.settings(calls_.user, round, groups.data(), groups.size()) != 0)
+    throw CallbackFailed();
+  return groups;
+}
+
+void Callbacks::update(Round round, std::span<const float> mean) const {
+  TW_CHECK(calls_.update != nullptr);
+  if (calls_.update(calls_.user, round, mean.data(), mean.size()) != 0) throw CallbackFailed();
+}
+
+void Callbacks::load(Round round, bool restored) const {
+  if (calls_.load != nullptr && calls_.load(calls_.user, round, restored ? 1 : 0) != 0) throw CallbackFailed();
+}
+
+void Callbacks::save() const {
+  if (calls_.save != nullptr && calls_.save(calls_.user) != 0) throw CallbackFailed();
+}
+
+std::unique_ptr<Optimizer> make_caller_optimizer(const CallerModel& model, const Callbacks& callbacks) {
+  if (model.updates_itself()) return std::make_unique<OwnOptimizer>(model, callbacks);
+  return std::make_unique<EngineOptimizer>(model);
+}
+
+StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks) {
+  StateHooks hooks;
+  hooks.settings = [groups = model.groups, callbacks](Round round) {
+    std::vector<GroupStep> steps;
+    for (const tw_group& group : callbacks.settings(round, groups)) steps.push_back(step_of(group));
+    return steps;
+  };
+  hooks.changed = [callbacks](Round round, bool restored) { callbacks.load(round, restored); };
+  if (callbacks.has_save()) hooks.about_to_copy = [callbacks] { callbacks.save(); };
+  return hooks;
+}
+
+// ---- trainer
+
+CallerTrainer::CallerTrainer(std::vector<std::uint64_t> tensor_sizes, std::vector<float> initial)
+    : tensor_sizes_(std::move(tensor_sizes)), initial_(std::move(initial)) {}
+
+void CallerTrainer::initial_parameters(std::span<float> out) { std::ranges::copy(initial_, out.begin()); }
+
+// The program computes gradients, in CallerMode::work.
+double CallerTrainer::accumulate(std::span<const float>, SampleSpan, std::span<float>) {
+  TW_CHECK(false);
+  return 0;
+}
+
+// The program evaluates, whenever it wants to.
+Evaluation CallerTrainer::evaluate(std::span<const float>, WorkMeter&) {
+  return {.loss = std::numeric_limits<double>::quiet_NaN()};
+}
+
+}  // namespace tw::bind

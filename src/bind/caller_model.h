@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "bind/tradewind.h"
+#include "train/optimizer.h"
+#include "train/state.h"
+#include "train/trainer.h"
+
+namespace tw::bind {
+
+/// The model of the program around the engine, as it says at the beginning. All values are copies.
+struct CallerModel {
+  std::vector<tw_group> groups;
+  std::vector<ParameterGroup> rules;        ///< of the groups; those of TW_CALLER have no meaning
+  std::vector<std::uint64_t> tensor_sizes;  ///< floats
+  std::vector<std::uint64_t> state_sizes;   ///< floats
+  double clip_norm = 0;
+  std::string layout;
+
+  std::uint64_t parameters() const;
+  bool updates_itself() const;  ///< TW_CALLER
+  bool averages() const;        ///< TW_AVERAGE
+};
+
+/// The error names the group or count and what was expected.
+Result<CallerModel> read_model(const tw_model& model);
+
+/// Sizes and dtypes are those of the model. The error names the tensor.
+Status check_tensors(const CallerModel& model, std::span<const tw_tensor> tensors);
+
+/// sum += weight x value, tensor after tensor. The tensors are those that check_tensors accepts.
+void add_tensors(std::span<const tw_tensor> tensors, float weight, std::span<float> sum);
+
+/// A callback asked for the end.
+struct CallbackFailed : std::exception {
+  const char* what() const noexcept override { return "a callback of the program failed"; }
+};
+
+/// The program's callbacks. All are called on its own thread, and throw CallbackFailed where it says so.
+class Callbacks {
+ public:
+  explicit Callbacks(const tw_calls* calls) : calls_(calls != nullptr ? *calls : tw_calls{}) {}
+
+  /// What holds for the update of this round, beginning from `groups`.
+  std::vector<tw_group> settings(Round round, std::vector<tw_group> groups) const;
+  void update(Round round, std::span<const float> mean) const;
+  void load(Round round, bool restored) const;
+
+  bool has_update() const { return calls_.update != nullptr; }
+
+  bool has_save() const { return calls_.save != nullptr; }
+
+  void save() const;
+
+ private:
+  tw_calls calls_;
+};
+
+/// The optimizer of the engine, or the program's own, with the program's vectors beside its buffers.
+std::unique_ptr<Optimizer> make_caller_optimizer(const CallerModel& model, const Callbacks& callbacks);
+
+/// Hooks of a TrainState with that optimizer.
+StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks);
+
+/// The engine asks it for sizes and for the parameters of the beginning alone. Compute thread.
+class CallerTrainer final : public Trainer {
+ public:
+  CallerTrainer(std::vector<std::uint64_t> tensor_sizes, std::vector<float> initial);
+
+  std::uint64_t parameter_count() const override { return initial_.size(); }
+
+  std::vector<std::uint64_t> tensor_sizes() const override { return tensor_sizes_; }
+
+  void initial_parameters(std::span<float> out) override;
+  double accumulate(std::span<const float> parameters, SampleSpan samples,
+                    std::span<float> gradient_sum) override;
+  Evaluation evaluate(std::span<const float> parameters, WorkMeter& meter) override;
+
+ private:
+  std::vector<std::uint64_t> tensor_sizes_;
+  std::vector<float> initial_;
+};
+
+}  // namespace tw::bind

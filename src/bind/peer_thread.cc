@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind/peer_thread.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "average/reduction/geometry.h"
+#include "monitor/event_log_json.h"
+#include "swarm/quorum.h"
+
+namespace tw::bind {
+namespace {
+
+constexpr Duration kLookEvery = std::chrono::milliseconds(10);
+constexpr std::size_t kMostEvents = 4096;
+
+std::optional<double> number_of(const Event& event, std::string_view name) {
+  for (const auto& [key, value] : event.numbers) {
+    if (key == name) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+PeerThread::PeerThread(Plan plan, std::vector<float> initial)
+    : plan_(std::move(plan)), trainer_(plan_.model.tensor_sizes, std::move(initial)) {
+  const SessionOptions& session = plan_.links.session;
+  // owners: see state()
+  state_ = std::make_shared<TrainState>(trainer_, session.run,
+                                        make_caller_optimizer(plan_.model, plan_.callbacks),
+                                        hooks_of(plan_.model, plan_.callbacks));
+  const auto failed = [this](const std::string& what) { peer_->fail("training failed: " + what); };
+  executor_ = std::make_unique<CallerExecutor>(loop_, failed);
+  beside_ = std::make_unique<ThreadExecutor>(loop_, failed);
+  const std::uint64_t length = plan_.model.parameters();
+  const EngineLearner::Options options{.run = session.run,
+                                       .geometry = {length, usual_segment_length(length)},
+                                       .chunk_bytes = session.chunk_bytes,
+                                       .mode = mode_};
+  auto engine = std::make_unique<EngineLearner>(state_, options, *executor_, *beside_);
+  auto learner = std::make_unique<CallerLearner>(std::move(engine), plan_.grain);
+  learner_ = learner.get();
+  peer_.emplace(loop_, *executor_, std::move(plan_.links),
+                peer::Front{.shown = this, .over = [this] { loop_.stop(); }}, std::move(learner));
+  thread_ = std::thread([this] { run(); });
+}
+
+PeerThread::~PeerThread() {
+  leave(true);
+  leave(true);
+  thread_.join();
+}
+
+void PeerThread::run() {
+  const Result<std::string> address = peer_->start();
+  if (address) address_ = address.value();
+  started_.set_value(address);
+  if (address) {
+    look();
+    loop_.run();
+    failure_ = peer_->failure();
+    look();
+    executor_->stop();
+    peer_->farewell();
+  }
+  executor_->stop();
+}
+
+void PeerThread::look() {
+  View view{.session = peer_->view(),
+            .self = peer_->options().session.self,
+            .address = address_,
+            .failure = peer_->failure(),
+            .rounds = peer_->options().session.run.rounds,
+            .target_batch_size = peer_->options().session.run.target_batch_size};
+  const std::vector<Member> members = peer_->members();
+  view.peers = members.size();
+  view.first = !members.empty() && members.front().peer == view.self;
+  view.member = is_member(members, view.self);
+  {
+    const std::lock_guard lock(mutex_);
+    view.loss = shared_.view.loss;
+    view.granularity = shared_.view.granularity;
+    shared_.view = std::move(view);
+  }
+  if (!peer_->finished()) loop_.at(loop_.now() + kLookEvery, [this] { look(); });
+}
+
+void PeerThread::emit(const Event& event) {
+  LogEntry entry{peer_->options().session.self, loop_.unix_nanos(), event};
+  const std::lock_guard lock(mutex_);
+  shared_.events.push_back(to_json_line(entry));
+  if (shared_.events.size() > kMostEvents) shared_.events.pop_front();
+  if (event.phase != Phase::commit) return;
+  if (const auto loss = number_of(event, "loss")) shared_.view.loss = loss;
+  const auto calculation = number_of(event, "calc_s"), communication = number_of(event, "comm_s");
+  if (calculation && communication && *communication > 0)
+    shared_.view.granularity = *calculation / *communication;
+}
+
+View PeerThread::view() const {
+  const std::lock_guard lock(mutex_);
+  return shared_.view;
+}
+
+std::string PeerThread::take_events() {
+  std::deque<std::string> events;
+  {
+    const std::lock_guard lock(mutex_);
+    events.swap(shared_.events);
+  }
+  std::string text;
+  for (const std::string& line : events) text += line + '\n';
+  return text;
+}
+
+void PeerThread::post(std::function<void(peer::Peer&)> call) {
+  loop_.post([this, call = std::move(call)] {
+    if (peer_) call(*peer_);
+  });
+}
+
+void PeerThread::leave(bool at_once) {
+  post([at_once](peer::Peer& peer) {
+    peer.leave();
+    if (at_once) peer.leave();
+  });
+}
+
+void PeerThread::pause(bool paused) {
+  post([paused](peer::Peer& peer) { peer.pause(paused); });
+}
+
+std::vector<int> PeerThread::sockets() const { return {}; }
+
+}  // namespace tw::bind

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bind/caller_learner.h"
+#include "bind/caller_model.h"
+#include "bind/settings.h"
+#include "bind/view_json.h"
+#include "host/executor_caller.h"
+#include "host/executor_thread.h"
+#include "host/loop.h"
+#include "peer/peer.h"
+
+namespace tw::bind {
+
+/// A peer on a thread of its own, with a loop of its own; its compute thread is the program's. Created and
+/// destroyed on the program's thread.
+class PeerThread final : public EventSink {
+ public:
+  /// All that is checked already. links: with session.run.
+  struct Plan {
+    CallerModel model;
+    Callbacks callbacks{nullptr};
+    peer::Options links;
+    std::uint64_t grain = 1;
+  };
+
+  PeerThread(Plan plan, std::vector<float> initial);
+
+  /// Says goodbye to the others, for 3 s at most.
+  ~PeerThread() override;
+
+  /// The address, once it listens; an error when it cannot.
+  Result<std::string> started() { return started_.get_future().get(); }
+
+  // ---- the program's thread
+  CallerExecutor& executor() { return *executor_; }
+
+  CallerLearner& learner() { return *learner_; }
+
+  CallerMode& mode() { return *mode_; }
+
+  /// The vectors outlive this object with it.
+  // owners: the learner, and each vector that the program holds
+  const std::shared_ptr<TrainState>& state() const { return state_; }
+
+  // ---- any thread
+  View view() const;
+  /// Lines of JSON, since the last call.
+  std::string take_events();
+  void leave(bool at_once);
+  void pause(bool paused);
+  /// Sockets of the engine, as of a moment ago. Takes no lock.
+  std::vector<int> sockets() const;
+
+  // ---- loop thread
+  void emit(const Event& event) override;
+
+ private:
+  struct Shared {
+    View view;
+    std::deque<std::string> events;
+  };
+
+  void run();
+  void look();
+  void post(std::function<void(peer::Peer&)> call);
+
+  Plan plan_;
+  CallerTrainer trainer_;
+  std::shared_ptr<CallerMode> mode_ = std::make_shared<CallerMode>();  // owners: this and the learner
+  std::shared_ptr<TrainState> state_;                                  // owners: see state()
+  Loop loop_;
+  std::unique_ptr<CallerExecutor> executor_;
+  std::unique_ptr<ThreadExecutor> beside_;
+  CallerLearner* learner_ = nullptr;  ///< of peer_, which lives as long as this object
+  std::optional<peer::Peer> peer_;
+  std::promise<Result<std::string>> started_;
+  std::string address_;
+  std::string failure_;
+  mutable std::mutex mutex_;
+  Shared shared_;  // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace tw::bind

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind/settings.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/option.h"
+#include "peer/spelling.h"
+#include "train/run_fields.h"
+#include "train/run_file_yaml.h"
+
+namespace tw::bind {
+namespace {
+
+constexpr peer::Spelling kPython = peer::Spelling::python;
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+bool is_of_the_run(const std::string& key) {
+  return key.find('.') != std::string::npos || find_run_field(key) != nullptr;
+}
+
+Status take_grain(const std::string& text, Settings& settings) {
+  const auto grain = parse_count(peer::spelled(kPython, "grain"), text, {.least = 1});
+  if (!grain) return grain.error();
+  settings.grain = grain.value();
+  return Unit{};
+}
+
+/// Running statistics may be small differences of large numbers; a block of int8 could turn their sign.
+Status check_codec(const RunOptions& run, const CallerModel& model) {
+  if (!model.averages() || !run.feeds_back()) return Unit{};
+  if (run.codec != Codec::int8 && run.codec != Codec::int4) return Unit{};
+  return Error{fmt::format(
+      "training.codec {}: running statistics are averaged with fp32, fp16 or bf16; choose one of these, or "
+      "buffers=\"local\"",
+      name_of(run.codec))};
+}
+
+}  // namespace
+
+Result<Settings> read_settings(std::span<const tw_setting> given, const CallerModel& model) {
+  Settings settings;
+  std::string file;
+  Pairs of_the_run;
+  for (const tw_setting& setting : given) {
+    if (setting.key == nullptr || setting.value == nullptr) return Error{"a setting without key or value"};
+    const std::string key = setting.key, value = setting.value;
+    if (key == "run_file") {
+      file = value;
+    } else if (key == "grain") {
+      if (const Status taken = take_grain(value, settings); !taken) return taken.error();
+    } else if (is_of_the_run(key)) {
+      of_the_run.emplace_back(key, value);
+    } else if (const Status known = peer::assign(settings.links, key, value, kPython); !known) {
+      return known.error();
+    }
+  }
+  of_the_run.emplace_back("model", std::string(kOwnModel));
+  of_the_run.emplace_back("data.kind", "own");
+  auto run = read_run_file(file, of_the_run);
+  if (!run) return run.error();
+  settings.run = std::move(run).value();
+  settings.run.layout = model.layout;
+  settings.run.clip_norm = model.clip_norm;
+  if (const Status fits = check_codec(settings.run, model); !fits) return fits.error();
+  return settings;
+}
+
+}  // namespace tw::bind

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/result.h"
+#include "bind/caller_model.h"
+#include "bind/tradewind.h"
+#include "peer/link_options.h"
+#include "train/run.h"
+
+namespace tw::bind {
+
+/// What the program says of the run and of its peer.
+struct Settings {
+  RunOptions run;
+  peer::LinkOptions links;
+  std::uint64_t grain = 1;  ///< samples that the program computes at once, before the first ones
+};
+
+/// Keys of the run file, of tw train, "run_file" and "grain". The error is one message that names the key in
+/// the program's spelling.
+Result<Settings> read_settings(std::span<const tw_setting> given, const CallerModel& model);
+
+}  // namespace tw::bind

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind/tradewind.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bind/peer_thread.h"
+#include "bind/settings.h"
+#include "data/sample_order.h"
+
+using namespace tw;
+using namespace tw::bind;
+
+/// A vector that the program looks at, as long as either of them needs it.
+struct tw_memory {
+  std::shared_ptr<TrainState> state;  // owners: the peer, and these
+};
+
+struct tw_peer {
+  CallerModel model;
+  Callbacks callbacks{nullptr};
+  Settings settings;
+  std::unique_ptr<PeerThread> thread{};
+  std::thread::id compute{};  ///< the program's thread, from tw_start on
+  bool in_hand = false;       ///< tw_next told of an order
+  std::optional<SampleOrder> samples{};
+  std::uint64_t dataset_size = 0;
+};
+
+namespace {
+
+thread_local std::string last_error;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+
+/// In a forked child nothing of the engine runs.
+bool forked = false;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+
+int misuse(std::string why) {
+  last_error = std::move(why);
+  return TW_MISUSE;
+}
+
+int failed(std::string why) {
+  last_error = std::move(why);
+  return TW_FAILED;
+}
+
+/// No exception crosses the boundary.
+template <class Call>
+int guarded(const Call& call) {
+  if (forked) return misuse("this process was forked from one that takes part in a run; only that one may");
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return failed("out of memory");
+  } catch (const std::exception& thrown) {
+    return failed(thrown.what());
+  } catch (...) {
+    return failed("exception of an unknown type");
+  }
+}
+
+char* copy_of(const std::string& text) {
+  auto* const copy = static_cast<char*>(std::malloc(text.size() + 1));  // NOLINT: tw_free frees it
+  if (copy != nullptr) std::memcpy(copy, text.c_str(), text.size() + 1);
+  return copy;
+}
+
+/// Why a call of the compute thread cannot be served; empty when it can.
+std::string not_ready(const tw_peer* peer) {
+  if (peer == nullptr) return "no peer";
+  if (!peer->thread) return "the peer has not been started (tw_start)";
+  if (peer->compute != std::this_thread::get_id())
+    return "called from another thread than the one that started the peer";
+  return {};
+}
+
+int next(tw_peer& peer, std::uint32_t limit_ms, tw_order& order) {
+  using News = CallerExecutor::News;
+  const News news = peer.thread->executor().work_until_gradient(std::chrono::milliseconds(limit_ms));
+  peer.in_hand = news == News::gradient;
+  if (news == News::nothing) return TW_TIMEOUT;
+  if (news == News::gradient) {
+    const WorkItem item = peer.thread->learner().item();
+    order = {item.round, item.samples.count(), item.samples.ranges().front().first};
+    return TW_GRADIENT;
+  }
+  const View view = peer.thread->view();
+  if (view.failure.empty()) return TW_FINISHED;
+  last_error = view.failure;
+  return TW_FAILED;
+}
+
+int hand_in(tw_peer& peer, const HandIn& handed) {
+  peer.thread->mode().hand_in(handed);
+  peer.in_hand = false;
+  return peer.thread->executor().gradient_ready() ? TW_OK : TW_STALE;
+}
+
+int start(tw_peer& peer, std::span<const tw_tensor> initial) {
+  if (peer.thread) return misuse("the peer has been started already");
+  if (const Status fits = check_tensors(peer.model, initial); !fits) return misuse(fits.error().message);
+  auto links = peer::read_links(peer.settings.links, peer::Spelling::python, [](const std::string&) {});
+  if (!links) return misuse(links.error().message);
+  links.value().session.run = peer.settings.run;
+  peer::look_at_past(links.value(), peer.model.parameters());
+  std::vector<float> parameters(peer.model.parameters());
+  add_tensors(initial, 1, parameters);
+  auto thread = std::make_unique<PeerThread>(
+      PeerThread::Plan{peer.model, peer.callbacks, std::move(links).value(), peer.settings.grain},
+      std::move(parameters));
+  if (const auto address = thread->started(); !address) return failed(address.error().message);
+  peer.thread = std::move(thread);
+  peer.compute = std::this_thread::get_id();
+  return TW_OK;
+}
+
+}  // namespace
+
+const char* tw_last_error(void) { return last_error.c_str(); }
+
+uint32_t tw_abi(void) { return TW_ABI; }
+
+const char* tw_version(void) { return TW_VERSION; }
+
+int tw_open(const tw_setting* settings, size_t count, const tw_model* model, const tw_calls* calls,
+            tw_peer** peer) {
+  return guarded([&] {
+    if (model == nullptr || peer == nullptr || (settings == nullptr && count > 0))
+      return misuse("a null pointer");
+    auto given = read_model(*model);
+    if (!given) return misuse(given.error().message);
+    const Callbacks callbacks(calls);
+    if (given.value().updates_itself() && !callbacks.has_update())
+      return misuse("an optimizer of the program's own needs tw_calls.update");
+    auto read = read_settings({settings, count}, given.value());
+    if (!read) return misuse(read.error().message);
+    *peer = new tw_peer{std::move(given).value(), callbacks, std::move(read).value()};
+    return int{TW_OK};
+  });
+}
+
+int tw_start(tw_peer* peer, const tw_tensor* initial, size_t count) {
+  return guarded([&] {
+    if (peer == nullptr || initial == nullptr) return misuse("a null pointer");
+    return start(*peer, {initial, count});
+  });
+}
+
+int tw_next(tw_peer* peer, uint32_t limit_ms, tw_order* order) {
+  return guarded([&] {
+    if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
+    if (order == nullptr) return misuse("a null pointer");
+    return next(*peer, limit_ms, *order);
+  });
+}
+
+int tw_samples(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t count) {
+  return guarded([&] {
+    if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
+    if (dataset_size == 0 || dataset_size > UINT32_MAX)
+      return misuse(fmt::format("a data set of {} samples, expected 1 to {}", dataset_size, UINT32_MAX));
+    RangeSet samples = peer->thread->learner().item().samples;
+    const RangeSet first = samples.take(count);
+    if (!peer->in_hand || count > first.count())
+      return misuse(fmt::format("{} samples, the order in hand has {}", count,
+                                peer->in_hand ? first.count() : 0));
+    if (!peer->samples || peer->dataset_size != dataset_size) {
+      peer->samples.emplace(peer->settings.run.seed, dataset_size);
+      peer->dataset_size = dataset_size;
+    }
+    for (const Range& range : first.ranges()) {
+      for (std::uint64_t s = range.first; s < range.first + range.count; ++s)
+        *indices++ = static_cast<int64_t>(peer->samples->index_of(s));
+    }
+    return int{TW_OK};
+  });
+}
+
+int tw_done(tw_peer* peer, const tw_tensor* gradients, size_t count, double weight, uint64_t samples,
+            uint64_t had, double loss_sum) {
+  return guarded([&] {
+    if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
+    if (!peer->in_hand) return misuse("no order is in hand (tw_next)");
+    const std::span<const tw_tensor> given(gradients, count);
+    if (const Status fits = check_tensors(peer->model, given); !fits) return misuse(fits.error().message);
+    const std::uint64_t most = peer->thread->learner().item().samples.count();
+    if (samples == 0) return misuse("0 samples, expected at least 1");
+    const std::uint64_t counted = std::min(samples, most);
+    peer->thread->learner().set_grain(std::max({had, samples, std::uint64_t{1}}));
+    return hand_in(*peer, {given, weight, {counted, counted, loss_sum}});
+  });
+}
+
+int tw_drop(tw_peer* peer) {
+  return guarded([&] {
+    if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
+    if (!peer->in_hand) return misuse("no order is in hand (tw_next)");
+    return hand_in(*peer, {});
+  });
+}
+
+int tw_busy(tw_peer* peer, const char* why) {
+  return guarded([&] {
+    if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
+    peer->thread->pause(why != nullptr);
+    return int{TW_OK};
+  });
+}
+
+tw_memory* tw_vector(tw_peer* peer, uint32_t which, float** data, uint64_t* count) {
+  tw_memory* memory = nullptr;
+  guarded([&] {
+    if (peer == nullptr || !peer->thread || data == nullptr || count == nullptr)
+      return misuse("the peer has not been started (tw_start)");
+    const std::vector<std::span<float>> parts = peer->thread->state()->parts();
+    if (which >= parts.size()) return misuse(fmt::format("vector {}: there are {}", which, parts.size()));
+    *data = parts[which].data();
+    *count = parts[which].size();
+    memory = new tw_memory{peer->thread->state()};
+    return int{TW_OK};
+  });
+  return memory;
+}
+
+void tw_release(tw_memory* memory) { delete memory; }
+
+char* tw_view(tw_peer* peer) {
+  char* text = nullptr;
+  guarded([&] {
+    if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
+    text = copy_of(to_json(peer->thread->view()));
+    return int{TW_OK};
+  });
+  return text;
+}
+
+char* tw_events(tw_peer* peer) {
+  char* text = nullptr;
+  guarded([&] {
+    if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
+    text = copy_of(peer->thread->take_events());
+    return int{TW_OK};
+  });
+  return text;
+}
+
+void tw_free(char* text) { std::free(text); }  // NOLINT: copy_of allocated it
+
+int tw_leave(tw_peer* peer, int at_once) {
+  return guarded([&] {
+    if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
+    peer->thread->leave(at_once != 0);
+    return int{TW_OK};
+  });
+}
+
+void tw_close(tw_peer* peer) {
+  if (forked) return;
+  delete peer;
+}
+
+void tw_after_fork(void) { forked = true; }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind/view_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "swarm/wait.h"
+
+namespace tw::bind {
+namespace {
+
+nlohmann::ordered_json number_or_null(const std::optional<double>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
+}  // namespace
+
+std::string to_json(const View& view) {
+  const nlohmann::ordered_json json = {{"round", view.session.round},
+                                       {"samples", view.session.samples},
+                                       {"rounds", view.rounds},
+                                       {"target", view.target_batch_size},
+                                       {"id", view.self.value},
+                                       {"leader", view.session.leader.value},
+                                       {"peers", view.peers},
+                                       {"member", view.member},
+                                       {"first", view.first},
+                                       {"waiting", text_of(view.session.waiting)},
+                                       {"finished", view.session.finished},
+                                       {"ended", view.session.ended},
+                                       {"failure", view.failure},
+                                       {"address", view.address},
+                                       {"loss", number_or_null(view.loss)},
+                                       {"granularity", number_or_null(view.granularity)}};
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace tw::bind

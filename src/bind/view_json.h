@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/ids.h"
+#include "train/session.h"
+
+namespace tw::bind {
+
+/// What tw_view tells.
+struct View {
+  SessionView session;
+  PeerId self;
+  std::string address;
+  std::string failure;  ///< of the session or of the process
+  std::uint64_t peers = 0;
+  bool member = false;
+  bool first = false;  ///< of the last record's members
+  Round rounds = 0;    ///< of the run
+  std::uint64_t target_batch_size = 0;
+  std::optional<double> loss;         ///< own mean in the last round
+  std::optional<double> granularity;  ///< calculation / communication time of the last round
+};
+
+std::string to_json(const View& view);
+
+}  // namespace tw::bind

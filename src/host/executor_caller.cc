@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/executor_caller.h"
+
+#include <utility>
+
+#include "host/task_failure.h"
+
+namespace tw {
+
+CallerExecutor::CallerExecutor(Loop& loop, std::function<void(const std::string&)> on_failure)
+    : loop_(loop), on_failure_(std::move(on_failure)) {}
+
+CallerExecutor::~CallerExecutor() = default;
+
+void CallerExecutor::submit(Task job) {
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back({std::move(job), ++submitted_});
+  }
+  changed_.notify_one();
+}
+
+bool CallerExecutor::take_back() {
+  Task dropped;  // it ends after the lock
+  const std::lock_guard lock(mutex_);
+  if (jobs_.empty() || !jobs_.front().task.gradient) return false;
+  dropped = std::move(jobs_.front().task);
+  jobs_.pop_front();
+  handed_out_ = 0;
+  return true;
+}
+
+void CallerExecutor::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+}
+
+CallerExecutor::News CallerExecutor::work_until_gradient(Duration limit) {
+  const Moment end = std::chrono::steady_clock::now() + limit;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    if (!changed_.wait_until(lock, end, [this] { return stopped_ || !jobs_.empty(); })) return News::nothing;
+    if (stopped_) return News::stopped;
+    if (is_handed_out()) return News::gradient;
+    const Moment now = std::chrono::steady_clock::now();
+    if (jobs_.front().task.gradient) {
+      handed_out_ = jobs_.front().number;
+      handed_out_at_ = now;
+      return News::gradient;
+    }
+    Task job = std::move(jobs_.front().task);
+    jobs_.pop_front();
+    lock.unlock();
+    perform(std::move(job), now);
+    lock.lock();
+  }
+}
+
+bool CallerExecutor::gradient_ready() {
+  std::unique_lock lock(mutex_);
+  if (!is_handed_out()) return false;
+  Task job = std::move(jobs_.front().task);
+  jobs_.pop_front();
+  handed_out_ = 0;
+  const Moment since = handed_out_at_;
+  lock.unlock();
+  perform(std::move(job), since);
+  return true;
+}
+
+void CallerExecutor::perform(Task job, Moment since) {
+  const std::string failure = failure_of(job.run);
+  const Duration took = std::chrono::steady_clock::now() - since;
+  // The job goes along, so that what it holds is released on the loop thread.
+  loop_.post(life_.tie([this, job = std::move(job), failure, took] {
+    if (!failure.empty()) return on_failure_(failure);
+    if (job.done) job.done(took);
+  }));
+}
+
+}  // namespace tw

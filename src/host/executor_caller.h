@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "host/lifeline.h"
+#include "host/loop.h"
+#include "world/executor.h"
+
+namespace tw {
+
+/// The Executor door whose thread belongs to the program around the engine: jobs wait until that thread comes.
+/// A gradient is the program's own work: its job is handed out first, and performed once the program says
+/// that it is ready. Created and destroyed on the loop thread, with no other thread inside; no done or
+/// on_failure comes after that.
+class CallerExecutor final : public Executor {
+ public:
+  /// on_failure: what a job threw, instead of its done. The next jobs run all the same. Loop thread.
+  CallerExecutor(Loop& loop, std::function<void(const std::string& what)> on_failure);
+  ~CallerExecutor() override;
+  CallerExecutor(const CallerExecutor&) = delete;
+  CallerExecutor& operator=(const CallerExecutor&) = delete;
+
+  /// Any thread.
+  void submit(Task job) override;
+
+  /// Loop thread.
+  bool take_back() override;
+
+  /// From any thread: work_until_gradient returns at once, now and later.
+  void stop();
+
+  // ---- the program's thread
+
+  enum class News {
+    gradient,  ///< one is due: gradient_ready() goes on
+    nothing,   ///< the limit passed
+    stopped,
+  };
+
+  /// Performs jobs until a gradient is due, which is then handed out, or is handed out already.
+  News work_until_gradient(Duration limit);
+
+  /// Performs the job of the gradient that was handed out; its time counts from then. False, and nothing
+  /// happens: it was taken back meanwhile, or none was handed out.
+  bool gradient_ready();
+
+ private:
+  struct Waiting {
+    Task task;
+    std::uint64_t number = 0;
+  };
+
+  using Moment = std::chrono::steady_clock::time_point;
+
+  void perform(Task job, Moment since);
+  bool is_handed_out() const { return !jobs_.empty() && jobs_.front().number == handed_out_; }
+
+  Loop& loop_;
+  std::function<void(const std::string&)> on_failure_;
+  Lifeline life_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Waiting> jobs_;       // guarded by mutex_, and so is all below
+  std::uint64_t submitted_ = 0;
+  std::uint64_t handed_out_ = 0;   // number of a job; 0: none
+  Moment handed_out_at_{};
+  bool stopped_ = false;
+};
+
+}  // namespace tw
