@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "base/check.h"
@@ -287,7 +288,12 @@ StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks) {
   StateHooks hooks;
   hooks.settings = [groups = model.groups, callbacks](Round round) {
     std::vector<GroupStep> steps;
-    for (const tw_group& group : callbacks.settings(round, groups)) steps.push_back(step_of(group));
+    const std::vector<tw_group> now = callbacks.settings(round, groups);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      if (groups[g].momentum == 0 && now[g].momentum != 0)
+        throw std::runtime_error(fmt::format("group {}: momentum cannot begin after the start", g));
+      steps.push_back(step_of(now[g]));
+    }
     return steps;
   };
   hooks.changed = [callbacks](Round round, bool restored) { callbacks.load(round, restored); };

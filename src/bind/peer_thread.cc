@@ -55,10 +55,12 @@ PeerThread::~PeerThread() {
 
 void PeerThread::run() {
   const Result<std::string> address = peer_->start();
-  if (address) address_ = address.value();
+  if (address) {
+    address_ = address.value();
+    look();
+  }
   started_.set_value(address);
   if (address) {
-    look();
     loop_.run();
     failure_ = peer_->failure();
     look();

@@ -31,6 +31,7 @@ struct Committed {
 /// Others are ahead, or this peer lacks what they decided: take their state, then say begin().
 struct CatchUp {
   std::string why;
+  bool differs = false;  ///< its parameters are not those of the leader, after the same mean
 };
 
 /// It was taking state and threw away what it got meanwhile: its part of the round is due from the start.

@@ -199,7 +199,7 @@ class Swarm {
   void report_changes(const Record& record);
   void do_what_counts(PeerId leader, const Contribution& own);
   bool owes_work(const Plan& plan) const;
-  void out_of_step(std::string why);
+  void out_of_step(std::string why, bool differs = false);
   void lose(PeerId peer, const std::string& why, Duration silent);
   bool is_overdue() const;
   void tick();

@@ -73,7 +73,7 @@ void Swarm::receive(PeerId from, const Recall& recall) {
 void Swarm::receive(PeerId from, const Plan& plan) {
   if (!history_.continues(plan.draft) || !may_follow(from, plan.ballot)) return;
   if (history_.parameters() && plan.draft.parameters != *history_.parameters()) {
-    out_of_step("its parameters differ from those of the leader");
+    out_of_step("its parameters differ from those of the leader", true);
     return;
   }
   if (!fault_of(plan.draft, *head(), options_.lease).empty() || !acceptor_.take(plan)) return;
@@ -221,12 +221,12 @@ void Swarm::begin_round(bool again) {
   lead_again_at_ = {};
 }
 
-void Swarm::out_of_step(std::string why) {
+void Swarm::out_of_step(std::string why, bool differs) {
   if (peer_state() == PeerState::syncing || part_.ended()) return;
   part_.fall_behind();
   lead_.reset();
   tell_peer_state();
-  decisions_.push_back(CatchUp{std::move(why)});
+  decisions_.push_back(CatchUp{std::move(why), differs});
 }
 
 void Swarm::found_when_all_are_here() {

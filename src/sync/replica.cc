@@ -92,6 +92,13 @@ void Replica::catch_up(Instant now, bool settled, const Others& others) {
   go_to(State::settling);
 }
 
+std::optional<std::vector<Round>> Replica::differed(Round round) {
+  differed_.push_back(round);
+  std::erase_if(differed_, [round](Round earlier) { return earlier + kWithinRounds <= round; });
+  if (differed_.size() < kMostDifferences) return std::nullopt;
+  return differed_;
+}
+
 void Replica::settled(Instant now, const Others& others) {
   TW_CHECK(state_ == State::settling);
   begin_to_fetch(now, others);

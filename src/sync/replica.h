@@ -88,6 +88,13 @@ class Replica {
   /// Others are ahead. settled: no own update is under way.
   void catch_up(Instant now, bool settled, const Others& others);
 
+  /// The parameters after this round were not those of the others, though the mean was. The rounds, once that
+  /// came so often within so few rounds that it will come again.
+  std::optional<std::vector<Round>> differed(Round round);
+
+  static constexpr std::size_t kMostDifferences = 3;
+  static constexpr Round kWithinRounds = 10;
+
   /// The last own update is done; only while it settles.
   void settled(Instant now, const Others& others);
 
@@ -190,6 +197,7 @@ class Replica {
   Ground ground_;
   Base base_ = Base::own;
   Instant since_{};
+  std::vector<Round> differed_;
   bool holds_chunks_ = false;
   bool is_copied_ = false;    ///< for others
   bool owes_thanks_ = false;  ///< others keep what it may need, until they are told

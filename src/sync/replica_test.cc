@@ -118,6 +118,13 @@ TEST_F(Pair, ask_for_a_missed_mean_first_and_for_the_state_where_nobody_kept_it)
   EXPECT_TRUE(std::holds_alternative<Replica::TakeState>(newcomer.next(now, all())));
 }
 
+TEST_F(Pair, say_when_their_parameters_differ_too_often) {
+  EXPECT_EQ(std::nullopt, newcomer.differed(4));
+  EXPECT_EQ(std::nullopt, newcomer.differed(8));
+  EXPECT_EQ(std::nullopt, newcomer.differed(14)) << "round 4 was ten rounds ago";
+  EXPECT_EQ((std::vector<Round>{8, 14, 17}), newcomer.differed(17));
+}
+
 TEST_F(Pair, wait_for_own_updates_before_they_ask) {
   newcomer.begin({});
   newcomer.found(records[0]);

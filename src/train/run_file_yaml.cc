@@ -35,7 +35,9 @@ bool has_test_data(const DataOptions& data) {
 class Reading {
  public:
   explicit Reading(std::string path)
-      : path_(std::move(path)), folder_(std::filesystem::absolute(path_).parent_path()) {}
+      : path_(std::move(path)),
+        folder_(path_.empty() ? std::filesystem::current_path()
+                              : std::filesystem::absolute(path_).parent_path()) {}
 
   void read_file() {
     const auto text = read_text_file(path_, kMostYamlBytes);

@@ -115,6 +115,7 @@ class Session::Machine final : public NetworkEvents {
 
   // ---- session_sync.cc
   void leave_round();
+  bool computes_other_bits();
   void catch_up_further();
   void restore(StateImage image, Cause from, Numbers parts);
   void replay(FetchedMean mean);

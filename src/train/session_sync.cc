@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "swarm/quorum.h"
@@ -18,11 +21,24 @@ Replica::Others Session::Machine::others() const { return {sources(), swarm_->be
 
 void Session::Machine::act(const CatchUp& catch_up) {
   emit(Phase::restore, round_, catch_up.why);
+  if (catch_up.differs && computes_other_bits()) return;
   leave_round();
   ReturnWait& returning = search_.return_wait();
   if (returning.stage() == ReturnWait::Stage::waiting) returning.end();
   departure_.catch_up();
   replica_.catch_up(doors_.clock.now(), worker_.stands_ready(), others());
+}
+
+// The same mean gives other parameters here: to take the state again and again would help nobody.
+bool Session::Machine::computes_other_bits() {
+  const auto rounds = replica_.differed(swarm_->head()->round);
+  if (!rounds) return false;
+  end(fmt::format("after the same means this peer had other parameters than the leader in rounds {}: its "
+                  "optimizer computes other bits on this machine; use one of the engine's (sgd, adam, adamw, "
+                  "lamb), or the same hardware and versions everywhere",
+                  fmt::join(*rounds, ", ")),
+      true);
+  return true;
 }
 
 // What was averaged of it belongs to a history that this peer does not go on with.

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind/tradewind.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tw::bind {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+using Pairs = std::multimap<std::string, std::string>;
+
+/// A program with a model of four values whose gradient is parameters - 1, on the real library.
+class Program {
+ public:
+  explicit Program(Pairs settings) : settings_(std::move(settings)) {
+    settings_.insert({"insecure", "true"});
+    settings_.insert({"training.target_batch_size", "8"});
+    settings_.insert({"training.rounds", "5"});
+    settings_.insert({"training.seed", "7"});
+  }
+
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  ~Program() { tw_close(peer); }
+
+  int open() {
+    std::vector<tw_setting> settings;
+    for (const auto& [key, value] : settings_) settings.push_back({key.c_str(), value.c_str()});
+    const tw_model model{.groups = &group,
+                         .group_count = 1,
+                         .tensor_sizes = sizes.data(),
+                         .tensor_count = sizes.size(),
+                         .state_sizes = &extra,
+                         .state_count = 1,
+                         .clip_norm = 0,
+                         .layout = "w(3) b(1)"};
+    const tw_calls calls{.user = this,
+                         .settings =
+                             [](void* user, std::uint64_t round, tw_group* groups, std::size_t) {
+                               groups->learning_rate = 0.1;
+                               static_cast<Program*>(user)->rounds.push_back(round);
+                               return 0;
+                             },
+                         .update = nullptr,
+                         .load = nullptr,
+                         .save = nullptr};
+    return tw_open(settings.data(), settings.size(), &model, &calls, &peer);
+  }
+
+  int start(float value) {
+    if (const int opened = open(); opened != TW_OK) return opened;
+    const std::vector<float> initial(4, value);
+    const std::vector<tw_tensor> tensors = tensors_of(initial);
+    if (const int started = tw_start(peer, tensors.data(), tensors.size()); started != TW_OK) return started;
+    std::uint64_t count = 0;
+    memory = tw_vector(peer, 0, &parameters, &count);
+    EXPECT_EQ(4U, count);
+    return TW_OK;
+  }
+
+  static std::vector<tw_tensor> tensors_of(const std::vector<float>& values) {
+    return {{values.data(), 3, TW_FLOAT32, 0}, {values.data() + 3, 1, TW_FLOAT32, 0}};
+  }
+
+  /// Trains with batches of this size until the run is over; returns the last status.
+  int train(std::uint64_t batch) {
+    tw_order order{};
+    int status = TW_TIMEOUT;
+    while ((status = tw_next(peer, 100, &order)) == TW_GRADIENT || status == TW_TIMEOUT) {
+      if (status == TW_TIMEOUT) continue;
+      std::vector<float> gradient(4);
+      for (std::size_t i = 0; i < 4; ++i) gradient[i] = parameters[i] - 1;
+      const std::uint64_t counted = std::min(batch, order.samples);
+      const std::vector<tw_tensor> tensors = tensors_of(gradient);
+      tw_done(peer, tensors.data(), 2, static_cast<double>(counted), counted, batch, 0);
+      samples += counted;
+    }
+    return status;
+  }
+
+  std::string view() const {
+    char* const text = tw_view(peer);
+    const std::string json = text != nullptr ? text : "";
+    tw_free(text);
+    return json;
+  }
+
+  std::vector<float> values() const { return {parameters, parameters + 4}; }
+
+  tw_peer* peer = nullptr;
+  tw_memory* memory = nullptr;
+  float* parameters = nullptr;
+  tw_group group{.tensors = 2, .learning_rate = 1, .kind = TW_SGD};
+  std::vector<std::uint64_t> sizes{3, 1};
+  std::uint64_t extra = 2;
+  std::uint64_t samples = 0;
+  std::vector<std::uint64_t> rounds;
+
+ private:
+  Pairs settings_;
+};
+
+std::string error() { return tw_last_error(); }
+
+TEST(Tradewind, trains_a_programs_model_by_the_mean_of_its_gradients) {
+  Program program(Pairs{{"listen", "127.0.0.1:0"}});
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  EXPECT_EQ(TW_FINISHED, program.train(3)) << error();
+  EXPECT_EQ(TW_FINISHED, program.train(3)) << "again and again";
+  EXPECT_EQ(40U, program.samples) << "five rounds of eight";
+  EXPECT_THAT(program.rounds, ::testing::ElementsAre(1, 2, 3, 4, 5));
+  float expected = 3;
+  for (int round = 0; round < 5; ++round) expected -= 0.1F * (expected - 1);
+  EXPECT_THAT(program.values(), Each(::testing::FloatNear(expected, 1e-5F)));
+  EXPECT_THAT(program.view(), HasSubstr("\"round\":5"));
+}
+
+TEST(Tradewind, trains_two_programs_alike_though_they_begin_with_other_parameters) {
+  Program founder(Pairs{{"listen", "127.0.0.1:0"}, {"wait_for", "2"}});
+  ASSERT_EQ(TW_OK, founder.start(3)) << error();
+  const std::string view = founder.view();
+  const std::string key = "\"address\":\"";
+  const std::size_t at = view.find(key) + key.size();
+  const std::string address = view.substr(at, view.find('"', at) - at);
+  std::vector<float> joined;
+  std::thread other([&] {
+    Program joiner(Pairs{{"join", address}});
+    ASSERT_EQ(TW_OK, joiner.start(-5)) << error();
+    EXPECT_EQ(TW_FINISHED, joiner.train(2)) << error();
+    joined = joiner.values();
+    tw_release(joiner.memory);
+  });
+  EXPECT_EQ(TW_FINISHED, founder.train(4)) << error();
+  other.join();
+  EXPECT_EQ(founder.values(), joined);
+}
+
+TEST(Tradewind, keeps_a_vector_as_long_as_it_is_looked_at) {
+  Program program(Pairs{{"listen", "127.0.0.1:0"}});
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  ASSERT_EQ(TW_FINISHED, program.train(8)) << error();
+  tw_close(std::exchange(program.peer, nullptr));
+  EXPECT_LT(program.parameters[0], 3);
+  tw_release(program.memory);
+}
+
+TEST(Tradewind, says_what_is_wrong_with_settings_and_model) {
+  EXPECT_EQ(TW_MISUSE, Program(Pairs{{"training.round", "7"}}).open());
+  EXPECT_THAT(error(), HasSubstr("training.rounds"));
+  EXPECT_EQ(TW_MISUSE, Program(Pairs{{"lisen", "x"}}).open());
+  EXPECT_THAT(error(), HasSubstr("listen"));
+  EXPECT_EQ(TW_MISUSE, Program(Pairs{{"training.microbatch", "4"}}).open());
+  EXPECT_THAT(error(), HasSubstr("leave it out, found 4"));
+  Program lost(Pairs{});
+  lost.group.tensors = 3;
+  EXPECT_EQ(TW_MISUSE, lost.open());
+  EXPECT_EQ("group 0: 3 tensors, while 2 are left", error());
+  Program own(Pairs{});
+  own.group.kind = TW_CALLER;
+  EXPECT_EQ(TW_MISUSE, own.open());
+  EXPECT_THAT(error(), HasSubstr("tw_calls.update"));
+}
+
+TEST(Tradewind, says_what_is_wrong_with_the_order_of_calls) {
+  Program program(Pairs{{"listen", "127.0.0.1:0"}});
+  ASSERT_EQ(TW_OK, program.open());
+  tw_order order{};
+  EXPECT_EQ(TW_MISUSE, tw_next(program.peer, 0, &order));
+  EXPECT_THAT(error(), HasSubstr("has not been started"));
+  ASSERT_EQ(TW_OK, program.start(1)) << error();
+  EXPECT_EQ(TW_MISUSE, tw_drop(program.peer));
+  EXPECT_EQ("no order is in hand (tw_next)", error());
+  std::thread([&] {
+    EXPECT_EQ(TW_MISUSE, tw_next(program.peer, 0, &order));
+    EXPECT_EQ("called from another thread than the one that started the peer", error());
+  }).join();
+  tw_release(program.memory);
+}
+
+}  // namespace
+}  // namespace tw::bind
