@@ -7,7 +7,10 @@ namespace tw {
 
 void Holdback::heard(Instant now, PeerId peer, const Heartbeat& told) {
   const CatchingUp& by_its_word = told.catching_up;
-  if (told.peer_state != PeerState::syncing || by_its_word.lost_ground < kLostGround) {
+  const auto known = joiners_.find(peer);
+  const bool begins = known != joiners_.end() && known->second.begins;
+  const bool has_none = told.peer_state == PeerState::syncing || (begins && told.peer_state == PeerState::fresh);
+  if (!has_none || (!begins && by_its_word.lost_ground < kLostGround)) {
     joiners_.erase(peer);
     return;
   }

@@ -25,6 +25,9 @@ class Holdback {
 
   void heard(Instant now, PeerId peer, const Heartbeat& told);
 
+  /// It is to take the state with which the run begins.
+  void begins(Instant now, PeerId peer) { joiners_[peer] = {.moved_at = now, .begins = true}; }
+
   void on_close(PeerId peer) { joiners_.erase(peer); }
 
   void step(Instant now);
@@ -38,11 +41,12 @@ class Holdback {
     Instant moved_at{};
     bool still = false;
     bool had_its_time = false;
+    bool begins = false;
 
     bool is_waited_for() const { return !still && !had_its_time; }
   };
 
-  std::map<PeerId, Joiner> joiners_;  ///< that lost ground
+  std::map<PeerId, Joiner> joiners_;  ///< that lost ground, or begin
   Instant since_ = kNever;            ///< leases are held back; kNever: they are not
   Instant not_before_{};
 };

@@ -150,6 +150,12 @@ std::optional<std::pair<PeerId, Peers>> Membership::gossip(Instant now) const {
   return std::pair(to, Peers{roster_.linked(mix(dice, 2), kSomePeers)});
 }
 
+void Membership::take_the_first_state(Instant now, const std::vector<Member>& members) {
+  for (const Member& member : members) {
+    if (roster_.is_open(member)) holdback_.begins(now, member.peer);
+  }
+}
+
 std::vector<PeerId> Membership::hold_back(Instant now) {
   holdback_.step(now);
   const std::vector<PeerId> before = std::exchange(held_back_for_, holdback_.peers());

@@ -101,6 +101,9 @@ class Membership {
   /// Where links are many: one peer that is told of some of them, now and then.
   std::optional<std::pair<PeerId, Peers>> gossip(Instant now) const;
 
+  /// The run begins with a state that these have to take first.
+  void take_the_first_state(Instant now, const std::vector<Member>& members);
+
   /// Joiners that the leader waits for from now on, and did not before.
   std::vector<PeerId> hold_back(Instant now);
 
@@ -134,7 +137,7 @@ class Membership {
   /// Members that have not said that they have the last record.
   std::vector<PeerId> not_at_the_end(const Members& members) const;
 
-  /// They wait for the history to begin, with the same parameters.
+  /// They wait for the history to begin, and can take part from its first round on.
   const std::set<PeerId>& fresh() const { return fresh_; }
 
   /// The history that goes before all others that are told of, by heartbeats or a late commit, if any.

@@ -133,6 +133,8 @@ void Swarm::receive(PeerId, const Commit& commit) {
     if (begins) {
       adopt(record);
       send_progress();
+    } else if (record.round == 0 && history_.parameters() && options_.founders_parameters) {
+      out_of_step("the run begins with the parameters of its founder");
     }
     return;
   }
@@ -239,6 +241,7 @@ void Swarm::found_when_all_are_here() {
   record.minority = options_.returns;
   if (record.minority) record.awaited = {kUnknownPeer};
   broadcast(Commit{record});
+  if (options_.founders_parameters) membership_.take_the_first_state(now_, record.members);
   adopt(record);
   send_progress();
 }
@@ -300,7 +303,7 @@ void Swarm::hold_back() {
   if (!lead_) return;
   for (PeerId peer : added) {
     events_.push_back({now_, Phase::wait, head()->round + 1, peer,
-                       "it lost ground twice: no leases go out before it has the state of the run"});
+                       "no leases go out before it has the state of the run"});
   }
   lead_->hold_back_for(membership_.held_back_for());
 }

@@ -99,7 +99,7 @@ std::string words_of_own_work(const Wait& wait) {
     case Wait::Kind::computing:
       return fmt::format("computing a microbatch of round {} after {} samples", wait.round, wait.done);
     case Wait::Kind::away:
-      return "waiting for the program's own thread";
+      return fmt::format("the program's own thread, away for {} s", wait.done);
     case Wait::Kind::applying:
       return "applying an update";
     case Wait::Kind::evaluating:

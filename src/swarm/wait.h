@@ -48,7 +48,7 @@ struct Wait {
     // Own work.
     initialising,  ///< the parameters from the seed
     computing,     ///< a microbatch; done: samples of `round` before it
-    away,          ///< the thread that computes is the program's own, and does something else
+    away,          ///< the thread that computes is the program's own; done: seconds since it went
     applying,      ///< the update of a round
     evaluating,    ///< done, total: batches
     restoring,     ///< puts a state that arrived in place; total: bytes

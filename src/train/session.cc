@@ -462,6 +462,7 @@ SessionView Session::Machine::view() const {
   }
   if (swarm_ && !finished()) view.waiting = waiting();
   if (swarm_ && !finished()) view.held_bytes = held_bytes();
+  view.waiting_updates = worker_.updates_under_way();
   view.finished = finished();
   view.ended = departure_.reason();
   if (departure_.failed()) view.failure = departure_.reason();

@@ -69,6 +69,9 @@ struct SessionView {
   bool finished = false;  ///< the run has ended, or this peer has left
   std::string ended;      ///< how, once finished
   std::string failure;    ///< why the session cannot go on; empty when it did nothing wrong
+  /// Means that wait for the compute thread.
+  std::size_t waiting_updates = 0;
+  static constexpr std::size_t kMostWaitingUpdates = 2;
   /// Because of what others sent or asked for; held_bytes_limit() of train/held_bytes.h is its bound.
   std::uint64_t held_bytes = 0;
 };

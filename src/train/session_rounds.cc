@@ -16,9 +16,6 @@ using namespace std::chrono_literals;
 /// A round that counts on a contribution beyond the norm cap under so many ballots has too few other ones.
 constexpr std::size_t kMostBallotsBeyondCap = 3;
 
-/// Each holds a mean. With one more the peer takes the state of others instead.
-constexpr std::size_t kMostWaitingUpdates = 2;
-
 }  // namespace
 
 void Session::Machine::open_round() {
@@ -208,7 +205,7 @@ void Session::Machine::act(const Committed& committed) {
 
   Averager::Mean mean = averager_.finish(step(), record.contributors);
   swarm_->measured(averager_.bandwidth());
-  if (worker_.updates_under_way() >= kMostWaitingUpdates)
+  if (worker_.updates_under_way() >= SessionView::kMostWaitingUpdates)
     return swarm_->fall_behind(now, "its updates wait for its own work");
   replica_.commit(record, mean.segments);
   worker_.apply(

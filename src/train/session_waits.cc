@@ -8,7 +8,10 @@ namespace tw {
 // A checkpoint is written beside everything else: only after the last round is it waited for.
 Wait Session::Machine::own_work() const {
   Wait wait = waits_.compute().current();
-  if (worker_.jobs(Worker::State::away) > 0) wait = {Wait::Kind::away};
+  if (worker_.jobs(Worker::State::away) > 0) {
+    const Duration away = doors_.clock.now() - waits_.compute().since();
+    wait = {.kind = Wait::Kind::away, .done = static_cast<std::uint64_t>(to_seconds(away))};
+  }
   const bool disk_counts = departure_.has_last_jobs() || !swarm_->head();
   if (wait.kind == Wait::Kind::nothing && disk_counts) wait = waits_.disk().current();
   return wait;

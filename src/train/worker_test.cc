@@ -168,7 +168,7 @@ TEST_F(WorkerTest, takes_back_what_its_thread_does_not_come_for) {
   EXPECT_EQ(Worker::State::away, worker.state());
   EXPECT_TRUE(worker.is_elsewhere());
   EXPECT_FALSE(worker.stands_ready());
-  EXPECT_EQ("waiting for the program's own thread", text_of(waits.compute().current()));
+  EXPECT_EQ("the program's own thread, away for 0 s", text_of(waits.compute().current()));
   EXPECT_EQ(0, backs);
   ASSERT_TRUE(learner.run_next());
   EXPECT_EQ(1, backs);

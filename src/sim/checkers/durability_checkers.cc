@@ -209,6 +209,9 @@ void LogReplays::on_end(std::span<const Survivor> survivors) {
 }
 
 void BoundedMemory::on_look(const Survivor& survivor) {
+  const std::size_t updates = survivor.view.waiting_updates;
+  if (updates > SessionView::kMostWaitingUpdates && told_.insert(survivor.peer).second)
+    violated(fmt::format("peer {} keeps {} means that wait to be applied", survivor.peer.value, updates));
   if (survivor.held_bytes_limit == 0 || survivor.held_bytes <= survivor.held_bytes_limit) return;
   if (!told_.insert(survivor.peer).second) return;
   violated(fmt::format("peer {} holds {} bytes for others, its bound is {}", survivor.peer.value,

@@ -109,7 +109,7 @@ class LogReplays final : public Checker {
   std::map<PeerId, Log> logs_;
 };
 
-/// I12: what a peer holds for others stays within its bound.
+/// I12: what a peer holds for others stays within its bound, and so do the means that it is to apply.
 class BoundedMemory final : public Checker {
  public:
   BoundedMemory() : Checker("I12") {}

@@ -302,5 +302,16 @@ TEST(I12, fires_once_for_a_peer_that_holds_more_than_its_bound) {
   EXPECT_EQ(checker.violations().size(), 1U);
 }
 
+TEST(I12, fires_for_a_peer_that_keeps_a_third_mean) {
+  BoundedMemory checker;
+  Survivor ann{kAnn, {}, {}, {}, 0, 0};
+  ann.view.waiting_updates = 2;
+  checker.on_look(ann);
+  EXPECT_TRUE(checker.violations().empty());
+  ann.view.waiting_updates = 3;
+  checker.on_look(ann);
+  EXPECT_EQ(checker.violations().size(), 1U);
+}
+
 }  // namespace
 }  // namespace tw
