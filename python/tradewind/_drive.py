@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine from order to order. Waits are cut into slices: Ctrl-C is a KeyboardInterrupt at once."""
+
+from __future__ import annotations
+
+import time
+from typing import Callable, List, Optional, Sequence
+
+from . import _abi
+from ._engine import Engine, HostTensor, Order
+
+SLICE_MS = 100
+
+
+class Driver:
+    """An order is in hand after wait(), or the run is over. Thread: the run's."""
+
+    def __init__(self, engine: Engine, tick: Callable[[], None]) -> None:
+        """tick: called after each slice of a wait."""
+        self.engine = engine
+        self.order: Optional[Order] = None
+        self.finished = False
+        self.waited_s = 0.0
+        self._tick = tick
+
+    def start(self, initial: Sequence[HostTensor]) -> None:
+        """Listens, and joins or starts the run."""
+        self.engine.start(initial)
+
+    def wait(self) -> None:
+        """Does the engine's jobs until an order is in hand, or the run is over."""
+        began = time.monotonic()
+        self.order = None
+        while self.order is None and not self.finished:
+            status, self.order = self.engine.next(SLICE_MS)
+            self.finished = status == _abi.TW_FINISHED
+            self._tick()
+        self.waited_s += time.monotonic() - began
+
+    def samples(self, dataset_size: int, count: int) -> List[int]:
+        """Indices of the first samples of the order in hand."""
+        return self.engine.samples(dataset_size, count)
+
+    def done(self, gradients: Sequence[HostTensor], samples: int, had: int, loss_sum: float) -> bool:
+        """Hands in the mean gradient of `had` samples as that of `samples`; False: too late."""
+        return self.engine.done(gradients, float(samples), samples, had, loss_sum)
+
+    def drop(self) -> None:
+        """Gives the order in hand back."""
+        self.engine.drop()
+
+    def finish(self) -> None:
+        """Waits for the end after leave(); an order that still comes is given back."""
+        while not self.finished:
+            self.wait()
+            if self.order is not None:
+                self.engine.drop()
