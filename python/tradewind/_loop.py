@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable, Dict, List, Optional
+from collections import deque
+from typing import Any, Callable, Deque, Dict, List, Optional
 
 import torch
 
@@ -18,6 +19,9 @@ NO_BATCH_SIZE = (
     "no batch size known: use run.shard(loader) or run.batches(loader), or say step(samples=...) or "
     "run.optimizer(..., batch_size=...)."
 )
+# Orders are as large as the largest of so many steps: a short batch at an epoch's end would shrink the next order,
+# and what a batch has beyond its order is lost, while the rest of a large order stays with this peer.
+_REMEMBERED_STEPS = 16
 
 
 class Loop:
@@ -36,6 +40,7 @@ class Loop:
         self._sharded: Optional[int] = (
             None  # samples of the shard's batch in hand; 0: handed in; None: no shard
         )
+        self._sizes: Deque[int] = deque(maxlen=_REMEMBERED_STEPS)
         self._seen = 0  # updates and loads when the loop last got the parameters
 
     @property
@@ -177,7 +182,8 @@ class Loop:
         gradients, alive = trained.gradients()
         counted = min(had, order.samples)
         loss_sum = 0.0 if loss is None else float(loss) * counted
-        added = self.driver.done(gradients, counted, had, loss_sum)
+        self._sizes.append(had)
+        added = self.driver.done(gradients, counted, max(self._sizes), loss_sum)
         del alive
         self.counters["surplus" if added else "dropped"] += had - counted if added else 1
         self._stepped()
