@@ -57,7 +57,7 @@ def refuse_optimizer(optimizer: torch.optim.Optimizer) -> None:
         raise UnsupportedError(f"{name} has no step().")
     needed = [
         parameter.name
-        for parameter in inspect.signature(optimizer.step).parameters.values()
+        for parameter in list(inspect.signature(type(optimizer).step).parameters.values())[1:]
         if parameter.default is inspect.Parameter.empty
         and parameter.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     ]

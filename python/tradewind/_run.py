@@ -146,7 +146,7 @@ class Run(Status):
         if self._loop is not None or self._closed:
             return
         trained = self._model()
-        shape = trained.prepare()
+        shape = trained.prepare(self._settings.get("training.codec"))
         _fork.watch()
         self._thread = threading.get_ident()
         driver = Driver(self._open_engine(self._settings.pairs, shape, trained), self._tick)

@@ -32,7 +32,8 @@ def make_schedulers(scheduler: SchedulerLike, optimizer: torch.optim.Optimizer) 
     if isinstance(scheduler, (list, tuple)):
         return [made for one in scheduler for made in make_schedulers(one, optimizer)]
     make: MakeScheduler = scheduler
-    made = scheduler if hasattr(scheduler, "step") else make(optimizer)
+    is_one = hasattr(scheduler, "step") and not isinstance(scheduler, type)
+    made = scheduler if is_one else make(optimizer)
     refuse_scheduler(made)
     return [made]
 
@@ -106,12 +107,13 @@ class Schedule:
     def __init__(self, optimizer: torch.optim.Optimizer, schedulers: Sequence[Any]) -> None:
         self._optimizer = optimizer
         self._schedulers = tuple(schedulers)
-        self._capacity = _LENGTH_BYTES + 2 * len(self.text().encode()) + _ROOM_BYTES
+        needed = _LENGTH_BYTES + 2 * len(self.text().encode())
+        self._capacity = (needed // _ROOM_BYTES + 2) * _ROOM_BYTES
 
     @property
     def state_values(self) -> int:
-        """float32 values that hold the state: twice what it takes at the beginning, and 1 KiB."""
-        return -(-self._capacity // 4)
+        """float32 values that hold the state: twice what it takes at the beginning, and 1 KiB or more."""
+        return self._capacity // 4
 
     def step(self) -> None:
         """A round was applied."""

@@ -48,6 +48,14 @@ class TrainedOptions:
         self.engine = engine
         self.alias = alias
 
+    def refuse_codec(self, codec: Optional[str]) -> None:
+        """SettingError: a codec whose rounding could make a running variance negative."""
+        if self.mean_buffers and codec in ("int8", "int4"):
+            raise SettingError(
+                f'running statistics (BatchNorm) cannot be averaged with codec={codec}: say buffers="local"'
+                " in run.optimizer(), or codec=bf16."
+            )
+
 
 class Trained:
     """Callbacks of the engine (Calls), and the gradients for it. prepare(), then bind(), then the engine's
@@ -82,10 +90,12 @@ class Trained:
         """After prepare(): whether running statistics are part of the vector."""
         return bool(self._layout.buffers)
 
-    def prepare(self) -> ModelShape:
-        """Looks at the model as it is now; what the engine has to know of it."""
+    def prepare(self, codec: Optional[str] = None) -> ModelShape:
+        """Looks at the model as it is now; what the engine has to know of it. codec: training.codec, if known."""
         groups = self.optimizer.param_groups
         layout = self._layout = collect(self._model, groups, self._options.mean_buffers)
+        if layout.buffers:
+            self._options.refuse_codec(codec)
         foreign = self._options.engine == "torch" or self._why_foreign is not None
         self._rule: Union[EngineRule, ForeignRule] = (
             ForeignRule(self.optimizer, layout) if foreign else EngineRule(self.optimizer, layout)

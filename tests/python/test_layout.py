@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tensors are the vector, how the model's memory meets it, and what is refused."""
+
 import pytest
 import torch
 from models import assert_equal, data, loss_of, mlp, train, with_batch_norm
@@ -17,7 +18,9 @@ def layout_of(model, optimizer, mean_buffers=False):
 
 def test_the_order_is_that_of_the_groups():
     model = mlp()
-    optimizer = torch.optim.SGD([{"params": model[2].parameters()}, {"params": model[0].parameters()}], lr=0.1)
+    optimizer = torch.optim.SGD(
+        [{"params": model[2].parameters()}, {"params": model[0].parameters()}], lr=0.1
+    )
     layout = layout_of(model, optimizer)
     assert [entry.name for entry in layout.parameters] == ["2.weight", "2.bias", "0.weight", "0.bias"]
     assert [entry.first for entry in layout.parameters] == [0, 8, 9, 41] and layout.group_sizes == (2, 2)
@@ -44,7 +47,9 @@ def test_frozen_parameters_are_outside_but_compared():
 
 def test_a_trained_parameter_outside_of_the_optimizer_is_named():
     model = mlp()
-    with pytest.raises(UnsupportedError, match="2.weight is trained .*not in the optimizer.*requires_grad_"):
+    with pytest.raises(
+        UnsupportedError, match="2.weight is trained .*not in the optimizer.*requires_grad_"
+    ):
         layout_of(model, sgd(model[0].parameters()))
 
 

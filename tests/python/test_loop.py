@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a loop may do between two steps: accumulate, scale, change the batch, start late, be interrupted."""
+
 import threading
 import warnings
 
@@ -58,7 +59,11 @@ def test_batches_larger_than_what_is_left_count_with_what_is_left(fake_run):
         opt.step()
     engine = fake_run.engines[0]
     assert [record["samples"] for record in engine.records] == [16]
-    assert [(weight, samples, had) for weight, samples, had, _ in engine.handed] == [(6, 6, 6), (6, 6, 6), (4, 4, 6)]
+    assert [(weight, samples, had) for weight, samples, had, _ in engine.handed] == [
+        (6, 6, 6),
+        (6, 6, 6),
+        (4, 4, 6),
+    ]
     assert run.metrics["surplus"] == 2
 
 
@@ -161,7 +166,9 @@ class Scaler:
         return loss * self.scale_by
 
     def step(self, optimizer):
-        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        gradients = [
+            p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None
+        ]
         for gradient_of in gradients:
             gradient_of.mul_(1 / self.scale_by)
         self.found = not all(bool(torch.isfinite(g).all()) for g in gradients)
@@ -182,7 +189,11 @@ def test_a_grad_scaler_that_finds_infinities_costs_one_microbatch(fake_run, zero
     pairs = list(zip(inputs, targets))
     scaler = Scaler()
     loader = torch.utils.data.DataLoader(pairs, batch_size=8)
-    source = {"batches": lambda: run.batches(loader), "shard": lambda: run.shard(loader), "bare": lambda: [next(iter(loader))] * 5}
+    source = {
+        "batches": lambda: run.batches(loader),
+        "shard": lambda: run.shard(loader),
+        "bare": lambda: [next(iter(loader))] * 5,
+    }
     steps = 0
     for batch in source[how]():
         if zero_first:
@@ -268,7 +279,11 @@ def halved(model):
 
 @pytest.mark.parametrize(
     "change,text",
-    [(moved, "0.weight lies elsewhere"), (shrunk, r"0.weight has shape \(2, 4\)"), (halved, "0.weight has dtype")],
+    [
+        (moved, "0.weight lies elsewhere"),
+        (shrunk, r"0.weight has shape \(2, 4\)"),
+        (halved, "0.weight has dtype"),
+    ],
 )
 def test_a_parameter_that_moved_is_named(fake_run, change, text):
     model = mlp()

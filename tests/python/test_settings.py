@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments of join() and the environment."""
+
 import re
 
 import pytest
@@ -94,7 +95,9 @@ def test_the_environment_stands_for_arguments():
 
 
 def test_argument_and_environment_may_agree_but_not_differ():
-    assert pairs({"rounds": 5, "insecure": True}, {"TRADEWIND_SET": "rounds=5", "TRADEWIND_INSECURE": "1"}) == [
+    assert pairs(
+        {"rounds": 5, "insecure": True}, {"TRADEWIND_SET": "rounds=5", "TRADEWIND_INSECURE": "1"}
+    ) == [
         ("training.rounds", "5"),
         ("insecure", "true"),
     ]
