@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a PyTorch model over many machines: a training loop of one's own, five lines, any peer may come
-and go.
+"""Trains a PyTorch model over many machines: your own loop, five lines, peers may come and go.
 
     run = tradewind.join("run.yaml")
     opt = run.optimizer(model, torch.optim.AdamW(model.parameters(), lr=3e-4))
@@ -13,8 +12,11 @@ docs/python.md has the whole story.
 
 from ._errors import EngineError, MisuseError, SettingError, TradewindError, UnsupportedError
 from ._lamb import Lamb
+from ._launch import launch_local
 from ._optimizer import Optimizer
-from ._run import Run, join
+from ._fit import Summary
+from ._join import join
+from ._run import Run
 
 __all__ = [
     "EngineError",
@@ -23,7 +25,9 @@ __all__ = [
     "Optimizer",
     "Run",
     "SettingError",
+    "Summary",
     "TradewindError",
     "UnsupportedError",
     "join",
+    "launch_local",
 ]

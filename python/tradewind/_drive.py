@@ -4,12 +4,27 @@
 from __future__ import annotations
 
 import time
-from typing import Callable, List, Optional, Sequence
+from collections import deque
+from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _abi
 from ._engine import Engine, HostTensor, Order
 
 SLICE_MS = 100
+# Orders are as large as the largest of so many steps: a short batch at an epoch's end would shrink the next,
+# and what a batch has beyond its order is lost, while the rest of a large order stays with this peer.
+_REMEMBERED_STEPS = 16
+
+# Gradients for the engine, and what has to live until it has read them.
+Handed = Tuple[List[HostTensor], List[Any]]
+
+
+class Verdict(NamedTuple):
+    """What became of a gradient: whether it was added, as that of how many samples, of how many at hand."""
+
+    added: bool
+    counted: int
+    had: int
 
 
 class Driver:
@@ -22,6 +37,7 @@ class Driver:
         self.finished = False
         self.waited_s = 0.0
         self._tick = tick
+        self._sizes: Deque[int] = deque(maxlen=_REMEMBERED_STEPS)
 
     def start(self, initial: Sequence[HostTensor]) -> None:
         """Listens, and joins or starts the run."""
@@ -41,9 +57,15 @@ class Driver:
         """Indices of the first samples of the order in hand."""
         return self.engine.samples(dataset_size, count)
 
-    def done(self, gradients: Sequence[HostTensor], samples: int, had: int, loss_sum: float) -> bool:
-        """Hands in the mean gradient of `had` samples as that of `samples`; False: too late."""
-        return self.engine.done(gradients, float(samples), samples, had, loss_sum)
+    def done(self, gradients: Callable[[], Handed], had: int, loss: float) -> Verdict:
+        """Hands in the mean gradient of `had` samples, as that of what the order wants; loss: their mean."""
+        assert self.order is not None
+        self._sizes.append(had)
+        counted = min(had, self.order.samples)
+        handed, alive = gradients()
+        added = self.engine.done(handed, float(counted), counted, max(self._sizes), loss * counted)
+        del alive
+        return Verdict(added, counted, had)
 
     def drop(self) -> None:
         """Gives the order in hand back."""

@@ -79,6 +79,7 @@ class ForeignRule:
     """The user's own optimizer. Thread: the run's."""
 
     is_foreign = True
+    engine_buffers = 0
 
     def __init__(self, optimizer: torch.optim.Optimizer, layout: Layout) -> None:
         refuse_optimizer(optimizer)

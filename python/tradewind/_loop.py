@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import torch
 
@@ -19,9 +18,6 @@ NO_BATCH_SIZE = (
     "no batch size known: use run.shard(loader) or run.batches(loader), or say step(samples=...) or "
     "run.optimizer(..., batch_size=...)."
 )
-# Orders are as large as the largest of so many steps: a short batch at an epoch's end would shrink the next order,
-# and what a batch has beyond its order is lost, while the rest of a large order stays with this peer.
-_REMEMBERED_STEPS = 16
 
 
 class Loop:
@@ -40,7 +36,6 @@ class Loop:
         self._sharded: Optional[int] = (
             None  # samples of the shard's batch in hand; 0: handed in; None: no shard
         )
-        self._sizes: Deque[int] = deque(maxlen=_REMEMBERED_STEPS)
         self._seen = 0  # updates and loads when the loop last got the parameters
 
     @property
@@ -170,8 +165,7 @@ class Loop:
         return self._sharded
 
     def _hand_in(self, had: int, loss: Optional[Loss]) -> bool:
-        order, trained = self.driver.order, self._trained
-        assert order is not None
+        trained = self._trained
         changed = trained.check()
         if changed is not None:
             warnings.warn(
@@ -179,13 +173,11 @@ class Loop:
                 " have to take their state.",
                 stacklevel=4,
             )
-        gradients, alive = trained.gradients()
-        counted = min(had, order.samples)
-        loss_sum = 0.0 if loss is None else float(loss) * counted
-        self._sizes.append(had)
-        added = self.driver.done(gradients, counted, max(self._sizes), loss_sum)
-        del alive
-        self.counters["surplus" if added else "dropped"] += had - counted if added else 1
+        verdict = self.driver.done(trained.gradients, had, 0.0 if loss is None else float(loss))
+        if verdict.added:
+            self.counters["surplus"] += verdict.had - verdict.counted
+        else:
+            self.counters["dropped"] += 1
         self._stepped()
         updates = trained.updates
         self.wait()

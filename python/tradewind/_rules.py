@@ -79,6 +79,11 @@ class EngineRule:
         self._kind = _KINDS[type(optimizer)]
         self._steps: List[torch.Tensor] = []
 
+    @property
+    def engine_buffers(self) -> int:
+        """Vectors of the engine that have this optimizer's state."""
+        return len(_STATE_KEYS[self._kind])
+
     def groups(self) -> Tuple[Group, ...]:
         """As param_groups are now."""
         return tuple(
@@ -87,13 +92,13 @@ class EngineRule:
         )
 
     def attach(self, buffers: Sequence[torch.Tensor]) -> None:
-        """Shows the engine's buffers (float32, as long as the parameters) in the optimizer's state."""
+        """Shows the engine's buffers (float32, as long as parameters; or empty) in the optimizer's state."""
         keys = _STATE_KEYS[self._kind]
         with_momentum = self._with_momentum()
         for at, entry in enumerate(self._layout.parameters):
             state = self._optimizer.state[entry.tensor]
             for key, buffer in zip(keys, buffers):
-                if with_momentum[at]:
+                if with_momentum[at] and buffer.numel():
                     state[key] = view_of(buffer, entry)
             if self._kind != _abi.TW_SGD:
                 state["step"] = torch.zeros(())

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -15,36 +15,20 @@ from ._count import whole_samples
 from ._drive import Driver
 from ._engine import Calls, Engine, ModelShape, Peer
 from ._errors import MisuseError, UnsupportedError
+from ._fit import Gradients, Loss as BatchLoss, Summary, fit
+from ._group import Node, NodeDriver, NodeVectors
 from ._layout import Modules
 from ._loop import Loop, known_samples
 from ._optimizer import Closure, Loss, Optimizer
 from ._progress import Progress
 from ._scheduler import RoundScheduler, SchedulerLike
-from ._settings import Settings, resolve
+from ._settings import Settings
 from ._shard import Batches, Collate, Samples, Shard
 from ._status import Status
-from ._trained import Trained, TrainedOptions
+from ._options import TrainedOptions
+from ._trained import Trained
 
 OpenEngine = Callable[[Sequence[Tuple[str, str]], ModelShape, Calls], Engine]
-
-
-def join(
-    file: Optional[Any] = None,
-    *,
-    settings: Optional[Mapping[str, Any]] = None,
-    price_per_hour: Optional[float] = None,
-    **named: Any,
-) -> "Run":
-    """Checks the settings of a run and opens nothing yet: the run starts with run.start(), the first batch
-    or step().
-
-    file: the run file (YAML). named, settings: keys of the run file (docs/run_file.md; rounds= is enough for
-    training.rounds) and options of `tw train` (join=, listen=, token=, run=, bootstrap=, insecure=, site=,
-    id=, out=, wait_for=, ...), threads= of torch, progress="auto"|"line"|"off". What is left out is taken
-    from the environment TRADEWIND_*. price_per_hour: USD of this machine, for the progress line.
-    SettingError: unknown, or wrong. MisuseError: a run is open in this process already.
-    """
-    return Run(resolve({"file": file, **dict(settings or {}), **named}), price_per_hour)
 
 
 class Run(Status):
@@ -55,10 +39,12 @@ class Run(Status):
         settings: Settings,
         price_per_hour: Optional[float] = None,
         open_engine: Optional[OpenEngine] = None,
+        node: Optional[Node] = None,
     ) -> None:
         self._joined_at = _ends.become_active(self)
         self._settings = settings
         self._open_engine: OpenEngine = open_engine or Peer
+        self._node = node
         self._trained: Optional[Trained] = None
         super().__init__()
         self._batch_size: Optional[int] = None
@@ -108,6 +94,34 @@ class Run(Status):
         self._model().add_scheduler(scheduler)
         return RoundScheduler(scheduler)
 
+    def fit(
+        self,
+        model: torch.nn.Module,
+        loss: BatchLoss,
+        dataset: Any,
+        optimizer: torch.optim.Optimizer,
+        *,
+        batch_size: int = 32,
+        collate: Optional[Collate] = None,
+        workers: int = 0,
+        autocast: Optional[torch.dtype] = None,
+        evaluate: Optional[Callable[[Any], Any]] = None,
+        evaluate_every: int = 0,
+        **options: Any,
+    ) -> Summary:
+        """Trains until the run is over: the run asks for gradients, so no loop is needed.
+
+        loss(model, batch): the mean over the batch, without dimensions. dataset: map-style, or a
+        DataLoader. autocast: dtype of the forward pass; float16 scales the loss. evaluate(model): on the
+        first peer, every `evaluate_every` rounds (0: none) and at the end. options: those of
+        run.optimizer(). Dropout is a function of the samples, so any peer's work can be done again by
+        another.
+        """
+        wrapped = self.optimizer(model, optimizer, batch_size=batch_size, **options)
+        samples = Samples(dataset, batch_size, collate, workers)
+        gradients = Gradients(model, loss, wrapped, autocast)
+        return fit(self, gradients, wrapped, samples, evaluate, evaluate_every, model)
+
     def shard(
         self,
         data: Any,
@@ -149,7 +163,7 @@ class Run(Status):
         shape = trained.prepare(self._settings.get("training.codec"))
         _fork.watch()
         self._thread = threading.get_ident()
-        driver = Driver(self._open_engine(self._settings.pairs, shape, trained), self._tick)
+        driver = self._open(shape, trained)
         self._loop = Loop(driver, trained, self._batch_size, self._ended)
         try:
             initial, alive = trained.initial()
@@ -271,6 +285,15 @@ class Run(Status):
             self._loop.taken(batch)
 
     # Within.
+
+    def _open(self, shape: ModelShape, trained: Trained) -> Driver:
+        if self._node is None:
+            return Driver(self._open_engine(self._settings.pairs, shape, trained), self._tick)
+        if self._node.rank == 0:
+            engine = self._open_engine(self._settings.pairs, shape, trained)
+        else:
+            engine = NodeVectors(shape, trained.engine_buffers)
+        return NodeDriver(engine, self._tick, self._node, trained)
 
     def _model(self) -> Trained:
         if self._trained is None:

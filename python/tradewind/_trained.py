@@ -13,48 +13,15 @@ from . import _abi
 from ._buffers import MeanBuffers
 from ._device import Bound, Staging, flat_tensor, host_view
 from ._engine import Engine, Group, HostTensor, ModelShape
-from ._errors import MisuseError, SettingError, UnsupportedError
+from ._errors import MisuseError, UnsupportedError
 from ._foreign import ForeignRule
 from ._layout import Layout, Modules, collect, describe
+from ._options import TrainedOptions
 from ._rules import EngineRule, why_not
-from ._scheduler import Schedule, SchedulerLike, make_schedulers, refuse_scheduler
+from ._scheduler import Schedule, make_schedulers, refuse_scheduler
 
-ENGINES = ("auto", "torch", "tradewind")
-BUFFERS = ("mean", "local")
 # Squares are summed in double, so many at a time.
 _NORM_CHUNK = 1 << 20
-
-
-class TrainedOptions:
-    """What run.optimizer() was given beside model and optimizer; SettingError names what is wrong."""
-
-    def __init__(
-        self,
-        scheduler: SchedulerLike,
-        clip_grad_norm: Optional[float],
-        buffers: str,
-        engine: str,
-        alias: bool,
-    ) -> None:
-        if engine not in ENGINES:
-            raise SettingError(f"engine={engine!r}: expected one of {', '.join(ENGINES)}.")
-        if buffers not in BUFFERS:
-            raise SettingError(f"buffers={buffers!r}: expected one of {', '.join(BUFFERS)}.")
-        if clip_grad_norm is not None and not (clip_grad_norm > 0 and math.isfinite(clip_grad_norm)):
-            raise SettingError(f"clip_grad_norm={clip_grad_norm}: expected a number above 0.")
-        self.scheduler = scheduler
-        self.clip_norm = clip_grad_norm or 0.0
-        self.mean_buffers = buffers == "mean"
-        self.engine = engine
-        self.alias = alias
-
-    def refuse_codec(self, codec: Optional[str]) -> None:
-        """SettingError: a codec whose rounding could make a running variance negative."""
-        if self.mean_buffers and codec in ("int8", "int4"):
-            raise SettingError(
-                f'running statistics (BatchNorm) cannot be averaged with codec={codec}: say buffers="local"'
-                " in run.optimizer(), or codec=bf16."
-            )
 
 
 class Trained:
@@ -86,12 +53,17 @@ class Trained:
         return self._layout
 
     @property
+    def engine_buffers(self) -> int:
+        """After prepare(): vectors of optimizer state that the engine has."""
+        return self._rule.engine_buffers
+
+    @property
     def has_mean_buffers(self) -> bool:
         """After prepare(): whether running statistics are part of the vector."""
         return bool(self._layout.buffers)
 
     def prepare(self, codec: Optional[str] = None) -> ModelShape:
-        """Looks at the model as it is now; what the engine has to know of it. codec: training.codec, if known."""
+        """Looks at the model as it is now, for the engine. codec: training.codec, if known."""
         groups = self.optimizer.param_groups
         layout = self._layout = collect(self._model, groups, self._options.mean_buffers)
         if layout.buffers:
@@ -222,6 +194,27 @@ class Trained:
         self._schedule.save(self._text)
         if isinstance(self._rule, ForeignRule) and self._rule.state_values:
             self._rule.save(self._state)
+
+    # For the other ranks of a node.
+
+    @property
+    def shared(self) -> Tuple[torch.Tensor, torch.Tensor]:
+        """Parameters and mean buffers, and the schedule's state: what all ranks of a node need."""
+        return self.flat, self._text
+
+    def share(self) -> None:
+        """Brings shared up to date."""
+        self._schedule.save(self._text)
+
+    def follow(self, updates: int, loads: int, round: int) -> None:
+        """shared has what the node's peer has after so many updates and loads."""
+        self.updates, self.loads = updates, loads
+        if not self._bound.is_bound:
+            self.replaced = self._bound.differs()
+        self._schedule.load(self._text)
+        self._bound.take()
+        self._means.reset()
+        self._rule.loaded(round)
 
     # For step().
 
