@@ -151,9 +151,10 @@ def _child(
     _die_with_parent()
     os.environ.update(environment)
     try:
-        connection.send((True, fn(*args)))
+        # Not send(): torch would share memory that ends with this process.
+        connection.send_bytes(pickle.dumps((True, fn(*args))))
     except BaseException as error:
-        connection.send((False, _failure(error)))
+        connection.send_bytes(pickle.dumps((False, _failure(error))))
     finally:
         run = _ends.active()
         if run is not None:
@@ -209,7 +210,7 @@ class _Crew:
 
     def _result(self, at: int) -> Any:
         try:
-            good, content = self._connections[at].recv()
+            good, content = pickle.loads(self._connections[at].recv_bytes())
         except (EOFError, OSError):
             self._processes[at].join()
             return self._without_result(at, self._processes[at].exitcode)

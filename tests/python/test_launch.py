@@ -6,12 +6,14 @@ import signal
 import time
 
 import pytest
+import torch
 from tradewind import MisuseError, SettingError, TradewindError, _settings, launch_local
 from tradewind._launch import program
 
 
 def settings_of(factor):
-    return factor * int(os.environ["TRADEWIND_ID"]), _settings.resolve({}).pairs
+    value = torch.tensor([factor * int(os.environ["TRADEWIND_ID"])])
+    return value, _settings.resolve({}).pairs
 
 
 def fails_as_second(seconds):
@@ -100,7 +102,6 @@ def test_what_is_wrong_is_told_before_a_process_begins(fake_run):
         launch_local(sleeps, 1, start="clone")
     with pytest.raises(SettingError, match="did you mean rounds"):
         launch_local(sleeps, 1, settings={"round": 1})
-    import torch
     from models import mlp
 
     model = mlp()
