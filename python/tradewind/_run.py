@@ -15,7 +15,6 @@ from ._count import whole_samples
 from ._drive import Driver
 from ._engine import Calls, Engine, ModelShape, Peer
 from ._errors import MisuseError, UnsupportedError
-from ._fit import Gradients, Loss as BatchLoss, Summary, fit
 from ._group import Node, NodeDriver, NodeVectors
 from ._layout import Modules
 from ._loop import Loop, known_samples
@@ -23,15 +22,14 @@ from ._optimizer import Closure, Loss, Optimizer
 from ._progress import Progress
 from ._scheduler import RoundScheduler, SchedulerLike
 from ._settings import Settings
-from ._shard import Batches, Collate, Samples, Shard
-from ._status import Status
+from ._styles import Styles
 from ._options import TrainedOptions
 from ._trained import Trained
 
 OpenEngine = Callable[[Sequence[Tuple[str, str]], ModelShape, Calls], Engine]
 
 
-class Run(Status):
+class Run(Styles):
     """One peer of a run. Thread: that of the first start, batch or step(); leave() and properties: any."""
 
     def __init__(
@@ -93,62 +91,6 @@ class Run(Status):
         self._refuse_started("run.scheduler()")
         self._model().add_scheduler(scheduler)
         return RoundScheduler(scheduler)
-
-    def fit(
-        self,
-        model: torch.nn.Module,
-        loss: BatchLoss,
-        dataset: Any,
-        optimizer: torch.optim.Optimizer,
-        *,
-        batch_size: int = 32,
-        collate: Optional[Collate] = None,
-        workers: int = 0,
-        autocast: Optional[torch.dtype] = None,
-        evaluate: Optional[Callable[[Any], Any]] = None,
-        evaluate_every: int = 0,
-        **options: Any,
-    ) -> Summary:
-        """Trains until the run is over: the run asks for gradients, so no loop is needed.
-
-        loss(model, batch): the mean over the batch, without dimensions. dataset: map-style, or a
-        DataLoader. autocast: dtype of the forward pass; float16 scales the loss. evaluate(model): on the
-        first peer, every `evaluate_every` rounds (0: none) and at the end. options: those of
-        run.optimizer(). Dropout is a function of the samples, so any peer's work can be done again by
-        another.
-        """
-        wrapped = self.optimizer(model, optimizer, batch_size=batch_size, **options)
-        samples = Samples(dataset, batch_size, collate, workers)
-        gradients = Gradients(model, loss, wrapped, autocast)
-        return fit(self, gradients, wrapped, samples, evaluate, evaluate_every, model)
-
-    def shard(
-        self,
-        data: Any,
-        *,
-        batch_size: Optional[int] = None,
-        collate_fn: Optional[Collate] = None,
-        num_workers: int = 0,
-    ) -> Shard:
-        """Batches of the samples that the run gives to this peer, until the run is over; each one once an
-        epoch.
-
-        data: a map-style data set, or a DataLoader of one (its collate_fn, num_workers, pin_memory and
-        batch_size are used, its sampler is not). Each batch is followed by one step(); the last one of a
-        round may be smaller.
-        """
-        samples = Samples(data, batch_size or self._batch_size, collate_fn, num_workers)
-        if samples.batch_size is None:
-            raise MisuseError(
-                "no batch size known: run.shard(dataset, batch_size=...), or a DataLoader that has one."
-            )
-        return Shard(self, samples, samples.batch_size)
-
-    def batches(self, loader: Any) -> Batches:
-        """The loader's own batches, counted, epoch after epoch until the run is over. Several may make one
-        step().
-        """
-        return Batches(self, loader)
 
     # The life of the run.
 

@@ -117,7 +117,7 @@ class Crew:
     def start(
         self, fn: Callable[..., Any], wait_for: int = 1, found: Optional[bool] = None, **arguments: Any
     ) -> Peer:
-        """One more peer, which runs fn(report, **arguments). found: it is the first one; default: where none was."""
+        """One more peer, which runs fn(report, **arguments). found: it is the first one."""
         number = len(self.peers) + 1
         first = not self.peers if found is None else found
         environment = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What real peers do in tests: loops that report rounds, digests and results. Run in processes of their own."""
+"""What real peers do in tests: loops that report rounds, digests and results, each in a process."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def loop(
     fail_at: int = 0,
     **options: Any,
 ) -> Any:
-    """Steps of one batch until the run is over. away: (round, seconds, paused or not); fail_at: raises in a round."""
+    """Steps of one batch until the run is over. away: (round, seconds, paused); fail_at: raises there."""
     run, model, opt = begun(report, batch_size=batch, **options)
     inputs, targets = data(batch)
     if not late:

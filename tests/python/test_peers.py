@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real peers in loop style: processes on this machine, killed, interrupted, away, with other seeds and batch sizes."""
+"""Real peers in loop style: killed, interrupted, away, with other seeds and other batch sizes."""
 
 import signal
 import time
@@ -123,7 +123,7 @@ def test_peers_that_start_in_step():
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_the_records_of_an_epoch_name_each_sample_once(workers):
-    """The samples of a peer that died are computed by another: what was handed in by survivors is in records."""
+    """Samples of a peer that died are computed by another."""
     with crew_of(target_batch_size=30, rounds=8, exact_batches="true") as crew:
         peers = [
             crew.start(loops.shard, wait_for=3, size=60, batch=3, workers=workers, pause_s=0.02)
