@@ -24,6 +24,7 @@ _DTYPES: Dict[torch.dtype, int] = {
     torch.float16: TW_FLOAT16,
     torch.bfloat16: TW_BFLOAT16,
 }
+_HOST = torch.device("cpu")
 
 
 def flat_tensor(array: Optional[ctypes.Array[ctypes.c_float]]) -> torch.Tensor:
@@ -59,7 +60,7 @@ def host_view(tensor: torch.Tensor) -> HostTensor:
 
 def is_readable(tensor: torch.Tensor) -> bool:
     """Whether the engine can read it where it is."""
-    return tensor.device.type == "cpu" and bool(tensor.is_contiguous()) and tensor.dtype in _DTYPES
+    return tensor.dtype in _DTYPES and bool(tensor.is_contiguous()) and tensor.device == _HOST
 
 
 class Staging:
@@ -78,16 +79,15 @@ class Staging:
         found: List[HostTensor] = []
         alive: List[Any] = []
         copied: List[torch.Tensor] = []
-        for at, tensor in enumerate(tensors):
-            if tensor is None:
+        for at, values in enumerate(tensors):
+            if values is None:
                 found.append(HostTensor(0, counts[at], TW_FLOAT32))
                 continue
-            values = tensor.detach()
             if self._always or not is_readable(values):
                 copied.append(values)
-                values = self._copy(at, values)
+                values = self._copy(at, values.detach())
             alive.append(values)
-            found.append(host_view(values))
+            found.append(HostTensor(values.data_ptr(), counts[at], _DTYPES[values.dtype]))
         synchronize(copied)
         return found, alive
 
@@ -110,7 +110,10 @@ class Bound:
         self._entries = tuple(entries)
         self._views = [view_of(flat, entry) for entry in entries]
         self._aliased = [alias and self._can_alias(entry.tensor) for entry in entries]
-        self._marks: List[Tuple[int, torch.dtype, torch.Size, torch.device]] = []
+        self._tensors = [entry.tensor for entry in entries]
+        self._pointers: List[int] = []
+        self._shapes: List[torch.Size] = []
+        self._kinds: List[Tuple[torch.dtype, torch.device]] = []
         self._versions: List[int] = []
         if any(entry.tensor.device.type == "cuda" for entry in entries):
             pin(flat)
@@ -122,7 +125,7 @@ class Bound:
     @property
     def is_bound(self) -> bool:
         """Whether take() was called."""
-        return bool(self._marks)
+        return bool(self._kinds)
 
     def differs(self) -> bool:
         """Whether the vector holds other values than the tensors."""
@@ -137,7 +140,7 @@ class Bound:
             for entry, view, aliased in zip(self._entries, self._views, self._aliased):
                 if not aliased:
                     entry.tensor.copy_(view, non_blocking=entry.tensor.device.type == "cuda")
-                elif not self._marks:
+                elif not self._kinds:
                     entry.tensor.data = view
         synchronize([entry.tensor for entry in self._entries])
         self.mark()
@@ -155,30 +158,39 @@ class Bound:
 
     def mark(self) -> None:
         """From now on check() sees what others do to the tensors."""
-        tensors = [entry.tensor for entry in self._entries]
-        self._marks = [(tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.device) for tensor in tensors]
-        self._versions = [tensor._version for tensor in tensors]
+        self._pointers, self._shapes = self._places()
+        self._kinds = [(tensor.dtype, tensor.device) for tensor in self._tensors]
+        self._versions = [tensor._version for tensor in self._tensors]
+
+    def _places(self) -> Tuple[List[int], List[torch.Size]]:
+        tensors = self._tensors
+        return [tensor.data_ptr() for tensor in tensors], [tensor.shape for tensor in tensors]
 
     def check(self) -> Optional[str]:
         """MisuseError: a tensor moved. Returns the name of one whose values were changed in place, if any."""
-        changed: Optional[str] = None
-        for entry, mark, version in zip(self._entries, self._marks, self._versions):
-            tensor = entry.tensor
-            if tensor.data_ptr() != mark[0] or tensor.shape != mark[2] or tensor.dtype != mark[1]:
-                raise MisuseError(_moved(entry, mark))
-            if tensor._version != version and changed is None:
-                changed = entry.name
-        return changed
+        if self._places() != (self._pointers, self._shapes):
+            raise MisuseError(self._moved())
+        versions = [tensor._version for tensor in self._tensors]
+        if versions == self._versions:
+            return None
+        changed = (at for at, version in enumerate(versions) if version != self._versions[at])
+        return self._entries[next(changed)].name
+
+    def _moved(self) -> str:
+        for entry, pointer, shape, kind in zip(self._entries, self._pointers, self._shapes, self._kinds):
+            if entry.tensor.data_ptr() != pointer or entry.tensor.shape != shape:
+                return _moved(entry, shape, *kind)
+        return ""
 
 
-def _moved(entry: Entry, mark: Tuple[int, torch.dtype, torch.Size, torch.device]) -> str:
+def _moved(entry: Entry, shape: torch.Size, dtype: torch.dtype, device: torch.device) -> str:
     tensor = entry.tensor
-    if tensor.dtype != mark[1]:
-        what = f"has dtype {tensor.dtype} now, {mark[1]} when the run started"
-    elif tensor.shape != mark[2]:
-        what = f"has shape {tuple(tensor.shape)} now, {tuple(mark[2])} when the run started"
-    elif tensor.device != mark[3]:
-        what = f"is on {tensor.device} now, on {mark[3]} when the run started"
+    if tensor.dtype != dtype:
+        what = f"has dtype {tensor.dtype} now, {dtype} when the run started"
+    elif tensor.shape != shape:
+        what = f"has shape {tuple(tensor.shape)} now, {tuple(shape)} when the run started"
+    elif tensor.device != device:
+        what = f"is on {tensor.device} now, on {device} when the run started"
     else:
         what = "lies elsewhere in memory than when the run started"
     return f"{entry.name} {what}: move and convert the model before run.start() or the first step()."

@@ -250,8 +250,9 @@ class Trained:
     def infinite(self) -> Optional[str]:
         """Name of a parameter whose gradient has a value that is not finite."""
         tensors = [entry.tensor.grad for entry in self._layout.parameters]
-        if _all_finite([gradient.detach() for gradient in tensors if gradient is not None]):
-            return None
+        with torch.no_grad():
+            if _all_finite([gradient for gradient in tensors if gradient is not None]):
+                return None
         for entry in self._layout.parameters:
             gradient = entry.tensor.grad
             if gradient is not None and not bool(torch.isfinite(gradient).all()):
@@ -277,9 +278,16 @@ class Trained:
 
 
 def _all_finite(gradients: Sequence[torch.Tensor]) -> bool:
-    """Whether sums over all values are finite: one pass each, and one wait for a device."""
-    sums = [gradient.sum(dtype=torch.float32) for gradient in gradients]
+    """Whether the norms are finite: one pass, one wait for each device. Large values may overflow."""
     by_device: Dict[torch.device, List[torch.Tensor]] = {}
-    for total in sums:
-        by_device.setdefault(total.device, []).append(total)
-    return all(bool(torch.isfinite(torch.stack(totals)).all()) for totals in by_device.values())
+    for gradient in gradients:
+        by_device.setdefault(gradient.device, []).append(gradient)
+    return all(bool(torch.isfinite(_norms(found)).all()) for found in by_device.values())
+
+
+def _norms(gradients: List[torch.Tensor]) -> torch.Tensor:
+    if hasattr(torch, "_foreach_norm"):
+        norms = torch._foreach_norm(gradients)
+    else:
+        norms = [gradient.norm() for gradient in gradients]
+    return torch.stack([norm.float() for norm in norms])
