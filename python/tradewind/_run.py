@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
@@ -14,7 +14,7 @@ from . import _ends, _fork
 from ._count import whole_samples
 from ._drive import Driver
 from ._engine import Calls, Engine, ModelShape, Peer
-from ._errors import MisuseError, UnsupportedError
+from ._errors import MisuseError, TradewindError, UnsupportedError
 from ._group import Node, NodeDriver, NodeVectors
 from ._layout import Modules
 from ._loop import Loop, known_samples
@@ -136,9 +136,11 @@ class Run(Styles):
         self._progress.end()
         if self._loop is not None:
             driver = self._loop.driver
-            self._last_view = driver.engine.view()
             driver.finished = True
-            driver.engine.close()
+            try:
+                self._last_view = driver.engine.view()
+            finally:
+                driver.engine.close()
 
     def __enter__(self) -> "Run":
         return self
@@ -146,10 +148,14 @@ class Run(Styles):
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         """Leaves after the round, on an exception at once; then closes."""
         try:
-            if self._loop is not None and not self.finished:
-                self.leave(at_once=kind is not None)
-                if kind is None:
-                    self._loop.driver.finish()
+            if self._loop is None or self.finished:
+                return
+            if kind is None:
+                self.leave()
+                self._loop.driver.finish()
+            else:
+                with suppress(TradewindError):  # what the loop raised is what counts
+                    self.leave(at_once=True)
         finally:
             self.close()
 
