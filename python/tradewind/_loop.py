@@ -173,7 +173,7 @@ class Loop:
                 " have to take their state.",
                 stacklevel=4,
             )
-        verdict = self.driver.done(trained.gradients, had, 0.0 if loss is None else float(loss))
+        verdict = self.driver.done(trained.gradients, had, _number(loss))
         if verdict.added:
             self.counters["surplus"] += verdict.had - verdict.counted
         else:
@@ -195,6 +195,12 @@ class Loop:
         self._count.stepped()
         if self._sharded is not None:
             self._sharded = 0
+
+
+def _number(loss: Optional[Loss]) -> float:
+    if loss is None:
+        return 0.0
+    return float(loss.detach() if isinstance(loss, torch.Tensor) else loss)
 
 
 def known_samples(samples: Optional[int], taken: int, batch_size: Optional[int]) -> int:

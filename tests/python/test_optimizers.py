@@ -187,7 +187,7 @@ def test_state_that_the_user_loaded_before_is_kept(fake_run):
     inner = torch.optim.NAdam(model.parameters())
     run = fake_run(target_batch_size=8, rounds=3)
     opt = run.optimizer(model, inner, batch_size=8)
-    opt.load_state_dict(bare.state_dict())
+    opt.load_state_dict(copy.deepcopy(bare.state_dict()))
     loop(run, opt, model, 3)
     train(other, bare, 3)
     assert_equal(model, other)
