@@ -19,6 +19,7 @@ Modules = Union[torch.nn.Module, Sequence[torch.nn.Module]]
 # Of a frozen tensor so many bytes, evenly spread, are compared: enough to tell other weights.
 _SAMPLED_BYTES = 4096
 _SHARDED = ("DTensor", "ShardedTensor", "FlatParameter", "FlatParameterShard")
+_PARALLEL = ("DistributedDataParallel", "DataParallel")
 _SHARDING = ("FullyShardedDataParallel", "FSDPModule", "DeepSpeedEngine")
 
 
@@ -55,8 +56,19 @@ class Layout(NamedTuple):
 def modules_of(model: Modules) -> Tuple[Tuple[str, torch.nn.Module], ...]:
     """(prefix of its names, module) of each."""
     if isinstance(model, torch.nn.Module):
-        return (("", model),)
-    return tuple((f"{at}.", module) for at, module in enumerate(model))
+        return (("", _bare(model)),)
+    return tuple((f"{at}.", _bare(module)) for at, module in enumerate(model))
+
+
+def _bare(module: torch.nn.Module) -> torch.nn.Module:
+    """The module inside of DistributedDataParallel or torch.compile, so that names are those of other peers."""
+    while True:
+        if type(module).__name__ in _PARALLEL:
+            module = module.module
+        elif hasattr(module, "_orig_mod"):
+            module = module._orig_mod
+        else:
+            return module
 
 
 def _type_names(value: object) -> Set[str]:

@@ -53,6 +53,17 @@ def test_a_trained_parameter_outside_of_the_optimizer_is_named():
         layout_of(model, sgd(model[0].parameters()))
 
 
+def test_names_are_those_inside_of_what_torch_wraps_around():
+    class Compiled(torch.nn.Module):
+        def __init__(self, module):
+            super().__init__()
+            self._orig_mod = module
+
+    model = Compiled(torch.nn.DataParallel(mlp()))
+    layout = layout_of(model, sgd(model.parameters()))
+    assert [entry.name for entry in layout.parameters] == ["0.weight", "0.bias", "2.weight", "2.bias"]
+
+
 def test_tensors_that_share_part_of_their_memory_are_named():
     base = torch.zeros(6)
     model = torch.nn.Module()
