@@ -61,7 +61,7 @@ def modules_of(model: Modules) -> Tuple[Tuple[str, torch.nn.Module], ...]:
 
 
 def _bare(module: torch.nn.Module) -> torch.nn.Module:
-    """The module inside of DistributedDataParallel or torch.compile, so that names are those of other peers."""
+    """The module inside of DistributedDataParallel or torch.compile: names are those of other peers."""
     while True:
         if type(module).__name__ in _PARALLEL:
             module = module.module
