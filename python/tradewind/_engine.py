@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 import json
 import weakref
+from array import array
+from itertools import chain
 from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from . import _abi
@@ -100,10 +102,10 @@ class Engine(Protocol):
 
 
 def _group_array(groups: Sequence[Group]) -> ctypes.Array[_abi.tw_group]:
-    array = (_abi.tw_group * max(1, len(groups)))()
+    made = (_abi.tw_group * max(1, len(groups)))()
     for at, group in enumerate(groups):
-        array[at] = _abi.tw_group(*group)
-    return array
+        made[at] = _abi.tw_group(*group)
+    return made
 
 
 def _sizes(values: Sequence[int]) -> ctypes.Array[ctypes.c_uint64]:
@@ -111,11 +113,9 @@ def _sizes(values: Sequence[int]) -> ctypes.Array[ctypes.c_uint64]:
 
 
 def _tensors(tensors: Sequence[HostTensor]) -> ctypes.Array[_abi.tw_tensor]:
-    array = (_abi.tw_tensor * max(1, len(tensors)))()
-    for at, (address, count, dtype) in enumerate(tensors):
-        entry = array[at]
-        entry.data, entry.count, entry.dtype = address or None, count, dtype
-    return array
+    """A tw_tensor is three 64-bit words (the last: dtype and reserved), so one flat array is all of them."""
+    words = array("Q", chain.from_iterable(tensors) if tensors else (0, 0, 0))
+    return (_abi.tw_tensor * max(1, len(tensors))).from_buffer(words)
 
 
 class Peer:
@@ -220,8 +220,10 @@ class Peer:
         self, gradients: Sequence[HostTensor], weight: float, samples: int, had: int, loss_sum: float
     ) -> bool:
         """Hands in the gradient of `samples` samples; False: too late, nothing was added."""
-        array = _tensors(gradients)
-        status = self._library.tw_done(self._handle, array, len(gradients), weight, samples, had, loss_sum)
+        tensors = _tensors(gradients)
+        status = self._library.tw_done(
+            self._handle, tensors, len(gradients), weight, samples, had, loss_sum
+        )
         return self._check(status) != _abi.TW_STALE
 
     def drop(self) -> None:
@@ -238,9 +240,9 @@ class Peer:
         memory = self._library.tw_vector(self._handle, which, ctypes.byref(data), ctypes.byref(count))
         if not memory:
             return None
-        array = (ctypes.c_float * count.value).from_address(data.value or 0)
-        weakref.finalize(array, self._library.tw_release, memory).atexit = False
-        return array
+        values = (ctypes.c_float * count.value).from_address(data.value or 0)
+        weakref.finalize(values, self._library.tw_release, memory).atexit = False
+        return values
 
     def _text(self, address: Optional[int]) -> str:
         if not address:

@@ -12,7 +12,7 @@ from ._device import view_of
 from ._engine import Group
 from ._errors import UnsupportedError
 from ._lamb import Lamb
-from ._layout import Layout
+from ._layout import Entry, Layout
 
 _KINDS: Dict[type, int] = {
     torch.optim.SGD: _abi.TW_SGD,
@@ -92,23 +92,53 @@ class EngineRule:
         )
 
     def attach(self, buffers: Sequence[torch.Tensor]) -> None:
-        """Shows the engine's buffers (float32, as long as parameters; or empty) in the optimizer's state."""
-        keys = _STATE_KEYS[self._kind]
-        with_momentum = self._with_momentum()
-        for at, entry in enumerate(self._layout.parameters):
-            state = self._optimizer.state[entry.tensor]
-            for key, buffer in zip(keys, buffers):
-                if with_momentum[at] and buffer.numel():
-                    state[key] = view_of(buffer, entry)
-            if self._kind != _abi.TW_SGD:
-                state["step"] = torch.zeros(())
-                self._steps.append(state["step"])
+        """Shows the engine's buffers (float32) in the optimizer's state.
 
-    def _with_momentum(self) -> List[bool]:
-        shown: List[bool] = []
-        for settings, tensors in zip(self._optimizer.param_groups, self._layout.group_sizes):
-            shown.extend([self._kind != _abi.TW_SGD or settings["momentum"] != 0] * tensors)
-        return shown
+        They are as long as the model, one for each moment; or group after group, each as long as its group.
+        Without any (another rank of a node) nothing is shown.
+        """
+        at = 0
+        by_group = self._by_group(buffers)
+        for number, tensors in enumerate(self._layout.group_sizes):
+            entries = self._layout.parameters[at : at + tensors]
+            mine, begins_there = by_group[number]
+            shift = entries[0].first if entries and begins_there else 0
+            for entry in entries:
+                self._show(entry._replace(first=entry.first - shift), mine)
+            at += tensors
+
+    def _by_group(self, buffers: Sequence[torch.Tensor]) -> List[Tuple[Sequence[torch.Tensor], bool]]:
+        """The buffers of each group, and whether they begin with the group."""
+        keys = _STATE_KEYS[self._kind]
+        total = sum(self._layout.tensor_sizes)
+        if all(buffer.numel() in (0, total) for buffer in buffers) and len(buffers) <= len(keys):
+            return [
+                (buffers if self._has_state(number) else (), False) for number in range(self._group_count)
+            ]
+        left = list(buffers)
+        found: List[Tuple[Sequence[torch.Tensor], bool]] = []
+        for number in range(self._group_count):
+            mine = len(keys) if self._has_state(number) else 0
+            found.append((left[:mine], True))
+            left = left[mine:]
+        return found
+
+    @property
+    def _group_count(self) -> int:
+        return len(self._layout.group_sizes)
+
+    def _has_state(self, number: int) -> bool:
+        settings = self._optimizer.param_groups[number]
+        return self._kind != _abi.TW_SGD or bool(settings["momentum"])
+
+    def _show(self, entry: Entry, buffers: Sequence[torch.Tensor]) -> None:
+        state = self._optimizer.state[entry.tensor]
+        for key, buffer in zip(_STATE_KEYS[self._kind], buffers):
+            if buffer.numel():
+                state[key] = view_of(buffer, entry)
+        if self._kind != _abi.TW_SGD:
+            state["step"] = torch.zeros(())
+            self._steps.append(state["step"])
 
     def loaded(self, round: int) -> None:
         """Parameters and buffers are those after this round."""

@@ -159,14 +159,14 @@ class Trained:
             self._means.add(torch.frombuffer(mean, dtype=torch.float32))
 
     def _clip_factor(self, mean: torch.Tensor) -> float:
-        """min(1, limit / L2 norm) over the parameters, summed in double in a fixed order."""
+        """min(1, limit / (L2 norm + 1e-6)) over the parameters, summed in double in a fixed order."""
         values = mean[: self._layout.buffers[0].first].numpy()
         squares = 0.0
         for first in range(0, len(values), _NORM_CHUNK):
             chunk = values[first : first + _NORM_CHUNK].astype("float64")
             squares += float((chunk * chunk).sum())
         norm = math.sqrt(squares)
-        return min(1.0, self._options.clip_norm / norm) if norm else 1.0
+        return min(1.0, self._options.clip_norm / (norm + 1e-6))
 
     def load(self, round: int, restored: bool) -> None:
         """The vectors are those after this round."""

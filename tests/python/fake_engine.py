@@ -18,6 +18,11 @@ from tradewind._engine import Calls, Group, HostTensor, ModelShape, Order
 ENGINE_BUFFERS = {_abi.TW_SGD: 1, _abi.TW_ADAM: 2, _abi.TW_ADAMW: 2, _abi.TW_LAMB: 2}
 
 
+def buffers_of(group: Group) -> int:
+    """Moments that the engine keeps for a group."""
+    return ENGINE_BUFFERS.get(group.kind, 0) if group.kind != _abi.TW_SGD or group.momentum else 0
+
+
 def read(tensor: HostTensor) -> np.ndarray:
     """float32 [values] of a host tensor."""
     address, values, dtype = tensor
@@ -38,6 +43,17 @@ def read(tensor: HostTensor) -> np.ndarray:
     return raw.copy()
 
 
+def power(base: float, exponent: int) -> float:
+    """By repeated squaring, as the engine has it."""
+    found = 1.0
+    while exponent:
+        if exponent & 1:
+            found *= base
+        base *= base
+        exponent >>= 1
+    return found
+
+
 def update_group(group: Group, step: int, p: np.ndarray, buffers: List[np.ndarray], g: np.ndarray) -> None:
     """One update of a range, in place, float32 with double constants as the engine has them."""
     f = np.float32
@@ -54,16 +70,18 @@ def update_group(group: Group, step: int, p: np.ndarray, buffers: List[np.ndarra
             g = g + f(group.weight_decay) * p
         m, v = buffers
         m[:] = f(group.beta1) * m + f(1 - group.beta1) * g
-        v[:] = f(group.beta2) * v + f(1 - group.beta2) * g * g
+        v[:] = f(group.beta2) * v + f(1 - group.beta2) * (g * g)
         shrink = 1 - group.learning_rate * group.weight_decay if group.kind == _abi.TW_ADAMW else 1.0
-        scale = f(1 / np.sqrt(1 - group.beta2**step))
-        p[:] = f(shrink) * p - f(group.learning_rate) * (m * f(1 / (1 - group.beta1**step))) / (
-            np.sqrt(v) * scale + f(group.epsilon)
+        root = f(1 / np.sqrt(1 - power(group.beta2, step)))
+        p[:] = f(shrink) * p - f(group.learning_rate) * (m * f(1 / (1 - power(group.beta1, step)))) / (
+            np.sqrt(v) * root + f(group.epsilon)
         )
 
 
 class FakeEngine:
-    """given: state of another peer to take at the beginning (vectors()), with its round."""
+    """BY_GROUP: one buffer for each group and moment, not for each moment. given: state of another peer to take at the beginning (vectors()), with its round."""
+
+    BY_GROUP = False
 
     def __init__(
         self,
@@ -79,9 +97,10 @@ class FakeEngine:
         self.given = given
         total = sum(shape.tensor_sizes)
         buffers = ENGINE_BUFFERS.get(shape.groups[0].kind, 0)
-        self.memory = [
-            (ctypes.c_float * size)() for size in [total] * (1 + buffers) + list(shape.state_sizes)
-        ]
+        sizes = [total] * (1 + buffers)
+        if self.BY_GROUP:
+            sizes = [total] + self._group_buffers()
+        self.memory = [(ctypes.c_float * size)() for size in sizes + list(shape.state_sizes)]
         self.vectors = [np.ctypeslib.as_array(array) for array in self.memory]
         self.buffers = buffers
         self.sum = np.zeros(total, np.float32)
@@ -134,7 +153,7 @@ class FakeEngine:
         if self.shape.clip_norm:
             norm = float(np.sqrt(np.sum(mean[:first].astype(np.float64) ** 2)))
             if norm > self.shape.clip_norm:
-                mean[:first] *= np.float32(self.shape.clip_norm / norm)
+                mean[:first] *= np.float32(self.shape.clip_norm / (norm + 1e-6))
         if self.groups[0].kind == _abi.TW_CALLER:
             held = (ctypes.c_float * len(mean)).from_buffer(mean)
             self.calls.update(self.round, held)
@@ -147,13 +166,28 @@ class FakeEngine:
         self.counted = 0
         self.calls.load(self.round, False)
 
+    def _group_buffers(self) -> List[int]:
+        """Sizes of the buffers, group after group."""
+        sizes, at = [], 0
+        for group in self.shape.groups:
+            size = sum(self.shape.tensor_sizes[at : at + group.tensors])
+            sizes += [size] * buffers_of(group)
+            at += group.tensors
+        return sizes
+
+    def _buffers_of(self, group: Group, span: slice) -> List[np.ndarray]:
+        if not self.BY_GROUP:
+            return [vector[span] for vector in self.vectors[1 : 1 + self.buffers]]
+        first = 1 + sum(buffers_of(before) for before in self.groups[: list(self.groups).index(group)])
+        return self.vectors[first : first + buffers_of(group)]
+
     def _update_groups(self, mean: np.ndarray) -> None:
         sizes = list(self.shape.tensor_sizes)
         begin = at = 0
         for group in self.groups:
             end = begin + sum(sizes[at : at + group.tensors])
             span = slice(begin, end)
-            buffers = [vector[span] for vector in self.vectors[1 : 1 + self.buffers]]
+            buffers = self._buffers_of(group, span)
             update_group(group, self.round, self.vectors[0][span], buffers, mean[span])
             begin, at = end, at + group.tensors
 

@@ -77,8 +77,10 @@ def test_the_engine_computes_what_torch_would(fake_run, make):
     assert_close(model, other, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("by_group", [True, False])
 @pytest.mark.parametrize("make", ENGINE[1:])
-def test_the_state_of_the_users_optimizer_is_that_of_the_engine(fake_run, make):
+def test_the_state_of_the_users_optimizer_is_that_of_the_engine(fake_run, monkeypatch, make, by_group):
+    monkeypatch.setattr("fake_engine.FakeEngine.BY_GROUP", by_group)
     model, other = mlp(), mlp()
     inner = make(model)
     run = fake_run(target_batch_size=8, rounds=5)
