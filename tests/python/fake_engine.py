@@ -79,7 +79,10 @@ def update_group(group: Group, step: int, p: np.ndarray, buffers: List[np.ndarra
 
 
 class FakeEngine:
-    """BY_GROUP: one buffer for each group and moment, not for each moment. given: state of another peer to take at the beginning (vectors()), with its round."""
+    """given: round and vectors of another peer (saved()), to take at the beginning.
+
+    BY_GROUP: optimizer buffers group after group, not as long as the model.
+    """
 
     BY_GROUP = False
 

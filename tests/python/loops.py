@@ -185,6 +185,7 @@ def fit(report: Report, size: int = 64, batch: int = 8, **options: Any) -> Any:
     model = mlp()
 
     def loss(module: Any, samples: Any) -> torch.Tensor:
+        report(what="batch", indices=samples[2].tolist())
         return loss_of(module, samples[0], samples[1])
 
     summary = run.fit(model, loss, Numbered(size), OPTIMIZERS["adamw"](model), batch_size=batch, **options)

@@ -5,11 +5,15 @@ import signal
 import time
 
 import loops
+import numpy as np
 import pytest
 import torch
 from conftest import needs_engine
 from crew import crew_of
-from models import mlp, train
+from fake_engine import update_group
+from models import loss_of, mlp, train
+from tradewind import _abi
+from tradewind._rules import group_of
 
 pytestmark = [needs_engine, pytest.mark.timeout(100)]
 
@@ -249,10 +253,44 @@ def test_a_model_of_another_shape_is_turned_away_with_what_differs():
         assert "optimizer" in other.error()["text"]
 
 
+def reference_of_fit(batches, target):
+    """numpy: sums of microbatches until the target is reached, then AdamW of each group."""
+    model = mlp()
+    samples = loops.Numbered(64)
+    inner = loops.OPTIMIZERS["adamw"](model)
+    groups = [group_of(_abi.TW_ADAMW, group, 2) for group in inner.param_groups]
+    tensors = list(model.parameters())
+    flat = [np.concatenate([p.detach().numpy().ravel() for p in tensors[at : at + 2]]) for at in (0, 2)]
+    moments = [[np.zeros_like(one), np.zeros_like(one)] for one in flat]
+    total, counted, step = [np.zeros_like(one) for one in flat], 0, 0
+    for indices in batches:
+        model.zero_grad()
+        loss_of(model, samples.inputs[indices], samples.targets[indices]).backward()
+        for at in range(2):
+            gradient = np.concatenate([p.grad.numpy().ravel() for p in tensors[2 * at : 2 * at + 2]])
+            total[at] += np.float32(len(indices)) * gradient
+        counted += len(indices)
+        if counted < target:
+            continue
+        step, counted = step + 1, 0
+        for at in range(2):
+            update_group(groups[at], step, flat[at], moments[at], total[at] * np.float32(1 / target))
+            total[at][:] = 0
+            torch.nn.utils.vector_to_parameters(
+                torch.from_numpy(flat[at].copy()), tensors[2 * at : 2 * at + 2]
+            )
+    return model
+
+
 def test_fit_is_sums_and_adamw_and_peers_agree():
     with crew_of(target_batch_size=16, rounds=20) as crew:
-        one = crew.start(loops.fit, batch=8).result()
-    assert one["summary"][:3] == [20, 320, 40]
+        peer = crew.start(loops.fit, batch=8)
+        one = peer.result()
+        batches = [report["indices"] for report in peer.all("batch")]
+    assert one["summary"][0] == 20 and one["summary"][1] == 320
+    torch.set_num_threads(1)
+    for name, value in reference_of_fit(batches, 16).state_dict().items():
+        assert torch.equal(tensors(one)[name], value), name
     with crew_of(target_batch_size=16, rounds=20) as crew:
         peers = [crew.start(loops.fit, wait_for=2, batch=8) for _ in range(2)]
         states = [peer.result()["state"] for peer in peers]
