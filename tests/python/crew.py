@@ -115,12 +115,20 @@ class Crew:
         self.peers: List[Peer] = []
 
     def start(
-        self, fn: Callable[..., Any], wait_for: int = 1, found: Optional[bool] = None, **arguments: Any
+        self,
+        fn: Callable[..., Any],
+        wait_for: int = 1,
+        found: Optional[bool] = None,
+        environment: Optional[Dict[str, str]] = None,
+        **arguments: Any,
     ) -> Peer:
-        """One more peer, which runs fn(report, **arguments). found: it is the first one."""
+        """One more peer, which runs fn(report, **arguments).
+
+        found: it is the first one, which others join. environment: instead of that of the crew.
+        """
         number = len(self.peers) + 1
         first = not self.peers if found is None else found
-        environment = {
+        usual = {
             "TRADEWIND_INSECURE": "1",
             "TRADEWIND_PROGRESS": "off",
             "TRADEWIND_ID": str(number),
@@ -129,7 +137,9 @@ class Crew:
             "TRADEWIND_LISTEN" if first else "TRADEWIND_JOIN": f"127.0.0.1:{self.port}",
         }
         ours, theirs = context().Pipe(duplex=False)
-        process = context().Process(target=child, args=(theirs, environment, fn, arguments))
+        process = context().Process(
+            target=child, args=(theirs, usual if environment is None else environment, fn, arguments)
+        )
         process.start()
         theirs.close()
         self.peers.append(Peer(number, process, ours))

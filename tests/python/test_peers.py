@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real peers in loop style: killed, interrupted, away, with other seeds and other batch sizes."""
 
+import re
 import signal
 import time
 
@@ -295,3 +296,24 @@ def test_fit_is_sums_and_adamw_and_peers_agree():
         peers = [crew.start(loops.fit, wait_for=2, batch=8) for _ in range(2)]
         states = [peer.result()["state"] for peer in peers]
     assert states[0] == states[1]
+
+
+@pytest.mark.parametrize(
+    "settings,kind,text",
+    [
+        ({"training.rounds": "many"}, "SettingError", "rounds.*many"),
+        ({"token": "nonsense"}, "SettingError", "token"),
+        ({"listen": "nowhere"}, "SettingError", "nowhere"),
+    ],
+)
+def test_what_the_engine_refuses_is_told_with_its_name(settings, kind, text):
+    with crew_of(target_batch_size=8) as crew:
+        error = crew.start(loops.start_only, environment={}, settings=settings).error()
+        assert error["kind"] in (kind, "EngineError") and re.search(text, error["text"]), error["text"]
+
+
+def test_an_address_in_use_is_told():
+    with crew_of(target_batch_size=64, rounds=100000) as crew:
+        crew.start(loops.loop, pause_s=0.01).until_round(1)
+        error = crew.start(loops.start_only, found=True).error()
+        assert "in use" in error["text"] and str(crew.port) in error["text"]
