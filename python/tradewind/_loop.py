@@ -10,6 +10,7 @@ import torch
 
 from ._count import BatchCount, samples_of, whole_samples
 from ._drive import Driver
+from ._engine import Order
 from ._errors import MisuseError
 from ._optimizer import Closure, Loss
 from ._trained import Trained
@@ -33,9 +34,9 @@ class Loop:
         self._batch_size = batch_size
         self._ended = ended
         self._count = BatchCount((entry.tensor for entry in trained.layout.parameters), trained.infinite)
-        self._sharded: Optional[int] = (
-            None  # samples of the shard's batch in hand; 0: handed in; None: no shard
-        )
+        # Samples of the shard's batch in hand; 0: handed in; None: no shard.
+        self._sharded: Optional[int] = None
+        self._sharded_of: Optional[Order] = None
         self._seen = 0  # updates and loads when the loop last got the parameters
 
     @property
@@ -57,6 +58,16 @@ class Loop:
         if self.driver.order is None:
             self.wait()
         return seen == self._seen
+
+    def _is_wanted(self) -> bool:
+        """Whether the gradient in hand is of these parameters and, with a shard, of samples of the order."""
+        current = self._is_current()
+        order, mine = self.driver.order, self._sharded_of
+        if order is None or not current:
+            return False
+        return not self._sharded or (
+            mine is not None and (mine.round, mine.first) == (order.round, order.first)
+        )
 
     # Batches.
 
@@ -82,7 +93,7 @@ class Loop:
         indices = self._indices(dataset_size, samples)
         if not indices:
             return []
-        self._sharded = len(indices)
+        self._sharded, self._sharded_of = len(indices), self.driver.order
         self._count.take(len(indices))
         return indices
 
@@ -130,8 +141,9 @@ class Loop:
         self.counters["skipped"] += 1
         self._trained.undo_forward()
         if self._sharded:
-            samples, self._sharded = self._sharded, 0
-            if self._is_current() and not self.finished:
+            samples, wanted = self._sharded, self._is_wanted()
+            self._sharded = 0
+            if wanted:
                 self.driver.engine.done(self._trained.zero_gradients(), 0.0, samples, samples, 0.0)
                 self.wait()
 
@@ -141,9 +153,9 @@ class Loop:
         """Optimizer.step() of a started run."""
         if closure is None:
             had = self.samples_in_hand(samples)
-            return self._hand_in(had, loss) if self._is_current() and not self.finished else self.discard()
-        self._is_current()
-        if self.finished:
+            return self._hand_in(had, loss) if self._is_wanted() else self.discard()
+        if not self._is_wanted() and (self.finished or self._sharded):
+            self.discard()
             return None
         with torch.enable_grad():
             found = closure()

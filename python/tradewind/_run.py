@@ -19,11 +19,11 @@ from ._group import Node, NodeDriver, NodeVectors
 from ._layout import Modules
 from ._loop import Loop, known_samples
 from ._optimizer import Closure, Loss, Optimizer
+from ._options import TrainedOptions
 from ._progress import Progress
 from ._scheduler import RoundScheduler, SchedulerLike
 from ._settings import Settings
 from ._styles import Styles
-from ._options import TrainedOptions
 from ._trained import Trained
 
 OpenEngine = Callable[[Sequence[Tuple[str, str]], ModelShape, Calls], Engine]

@@ -157,3 +157,23 @@ def test_workers_see_the_loaders_initial_call(fake_run, tmp_path):
 
     next(iter(run.shard(DataLoader(Numbers(), batch_size=4, num_workers=2, worker_init_fn=initial))))
     assert {path.name for path in tmp_path.iterdir()} <= {"0", "1"} and any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("how", ["step", "closure", "skip"])
+def test_a_batch_of_an_order_that_others_got_meanwhile_does_not_count(fake_run, how):
+    run, opt, model = begun(fake_run, rounds=1)
+    sizes = []
+    for at, (inputs, _) in enumerate(run.shard(Numbers(), batch_size=4)):
+        sizes.append(len(inputs))
+        opt.zero_grad()
+        model(inputs).sum().backward()
+        if at == 0:
+            with run.paused("evaluating"):
+                engine = fake_run.engines[0]
+                engine.order = engine.order._replace(first=4)
+        if at == 0 and how == "skip":
+            run.skip()
+        else:
+            opt.step((lambda: model(inputs).sum()) if how == "closure" else None)
+    assert sizes == [4, 4, 4] and len(fake_run.engines[0].handed) == 2
+    assert run.metrics["skipped" if how == "skip" else "dropped"] == 1
