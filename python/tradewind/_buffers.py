@@ -37,9 +37,3 @@ class MeanBuffers:
         """The buffers get the round's values."""
         for entry, base in zip(self._entries, self._base):
             entry.tensor.copy_(base)
-
-    @torch.no_grad()
-    def add(self, mean: torch.Tensor) -> None:
-        """The round's values += mean, a vector as long as the model: what TW_AVERAGE does."""
-        for entry, base in zip(self._entries, self._base):
-            base.add_(view_of(mean, entry))

@@ -44,6 +44,11 @@ class Loop:
         """Whether the run is over for this peer."""
         return self.driver.finished
 
+    @property
+    def round(self) -> int:
+        """The round that the model's parameters are of."""
+        return self._trained.round
+
     def wait(self) -> None:
         """Until an order is in hand, or the run is over."""
         was_finished = self.finished
@@ -60,7 +65,7 @@ class Loop:
         return seen == self._seen
 
     def _is_wanted(self) -> bool:
-        """Whether the gradient in hand is of these parameters and, with a shard, of samples of the order."""
+        """Whether the gradient in hand is of these parameters and, with a shard, of these samples."""
         current = self._is_current()
         order, mine = self.driver.order, self._sharded_of
         if order is None or not current:

@@ -98,6 +98,10 @@ class Run(Styles):
         """Joins or starts the run, and waits until it wants a gradient. Then the model has the run's
         parameters.
         """
+        self._start(self._batch_size)
+
+    def _start(self, grain: Optional[int]) -> None:
+        """grain: samples of the first step(), if known."""
         self._guard()
         if self._loop is not None or self._closed:
             return
@@ -105,7 +109,7 @@ class Run(Styles):
         shape = trained.prepare(self._settings.get("training.codec"))
         _fork.watch()
         self._thread = threading.get_ident()
-        driver = self._open(shape, trained)
+        driver = self._open(shape, trained, grain)
         self._loop = Loop(driver, trained, self._batch_size, self._ended)
         try:
             initial, alive = trained.initial()
@@ -207,8 +211,8 @@ class Run(Styles):
             return None if closure is not None else False
         if self._loop is None:
             if closure is None:
-                known_samples(samples, 0, self._batch_size)
-            self.start()
+                samples = known_samples(samples, 0, self._batch_size)
+            self._start(samples)
             assert self._loop is not None
             if closure is None and self._model().replaced:
                 return self._loop.discard()
@@ -221,7 +225,7 @@ class Run(Styles):
             self._loop.zeroed()
 
     def _next_indices(self, dataset_size: int, batch_size: int) -> List[int]:
-        self.start()
+        self._start(batch_size)
         self._guard()
         return (
             [] if self.finished or self._loop is None else self._loop.next_indices(dataset_size, batch_size)
@@ -234,14 +238,17 @@ class Run(Styles):
 
     # Within.
 
-    def _open(self, shape: ModelShape, trained: Trained) -> Driver:
-        if self._node is None:
-            return Driver(self._open_engine(self._settings.pairs, shape, trained), self._tick)
-        if self._node.rank == 0:
-            engine = self._open_engine(self._settings.pairs, shape, trained)
+    def _open(self, shape: ModelShape, trained: Trained, grain: Optional[int]) -> Driver:
+        node, pairs = self._node, list(self._settings.pairs)
+        if grain is not None:
+            pairs.append(("grain", str(grain * (node.size if node is not None else 1))))
+        if node is None:
+            return Driver(self._open_engine(pairs, shape, trained), self._tick)
+        if node.rank == 0:
+            engine = self._open_engine(pairs, shape, trained)
         else:
             engine = NodeVectors(shape, trained.engine_buffers)
-        return NodeDriver(engine, self._tick, self._node, trained)
+        return NodeDriver(engine, self._tick, node, trained)
 
     def _model(self) -> Trained:
         if self._trained is None:

@@ -99,7 +99,8 @@ class Batches:
 
     def __iter__(self) -> Iterator[Any]:
         epoch = 0
-        self._run.start()
+        size = getattr(self._loader, "batch_size", None)
+        self._run._start(size if isinstance(size, int) else self._run._batch_size)
         while not self._run.finished:
             sampler: Any = getattr(self._loader, "sampler", None)
             if hasattr(sampler, "set_epoch"):

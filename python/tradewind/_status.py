@@ -36,8 +36,8 @@ class Status:
 
     @property
     def round(self) -> int:
-        """Rounds that were applied."""
-        return int(self.view.get("round", 0))
+        """The round that the model's parameters are of: rounds that were applied."""
+        return self._loop.round if self._loop is not None else 0
 
     @property
     def samples(self) -> int:
@@ -61,11 +61,12 @@ class Status:
 
     @property
     def metrics(self) -> Dict[str, Any]:
-        """Numbers by name: round, samples, peers, loss of the run, and of this peer steps, surplus (samples
-        beyond
-        the round's), dropped (gradients that came too late), skipped (batches), waited_s."""
+        """Numbers by name: round, samples, peers and loss of the run; of this peer steps, surplus (samples
+        beyond the round's), dropped (gradients that came too late), skipped (batches), waited_s.
+        """
         view = self.view
-        shown: Dict[str, Any] = {key: view.get(key) for key in ("round", "samples", "peers", "loss")}
+        shown: Dict[str, Any] = {key: view.get(key) for key in ("samples", "peers", "loss")}
+        shown["round"] = self.round
         if self._loop is not None:
             shown.update(self._loop.counters, waited_s=self._loop.driver.waited_s)
         return shown

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
@@ -20,9 +19,6 @@ from ._options import TrainedOptions
 from ._rules import EngineRule, why_not
 from ._scheduler import Schedule, make_schedulers, refuse_scheduler
 
-# Squares are summed in double, so many at a time.
-_NORM_CHUNK = 1 << 20
-
 
 class Trained:
     """Callbacks of the engine (Calls), and the gradients for it. prepare(), then bind(), then the engine's
@@ -31,6 +27,7 @@ class Trained:
 
     def __init__(self, model: Modules, optimizer: torch.optim.Optimizer, options: TrainedOptions) -> None:
         self.optimizer = optimizer
+        self.round = 0  # whose parameters the model has
         self.updates = 0  # rounds applied by this peer
         self.loads = 0  # of the state of others or a checkpoint, and the one at the beginning
         self.replaced = False  # the first load brought other values than the model had
@@ -80,20 +77,14 @@ class Trained:
             groups=self._groups(),
             tensor_sizes=layout.tensor_sizes,
             state_sizes=tuple(state_sizes),
-            clip_norm=0.0 if self._clips_itself else self._options.clip_norm,
+            clip_norm=self._options.clip_norm,
             layout=describe(layout, self._facts()),
         )
-
-    @property
-    def _clips_itself(self) -> bool:
-        """The engine's clipping would take the buffers of a foreign optimizer's model for gradients."""
-        return self._rule.is_foreign and bool(self._layout.buffers)
 
     def _groups(self) -> Tuple[Group, ...]:
         groups = self._rule.groups()
         if self._layout.buffers:
-            kind = _abi.TW_CALLER if self._rule.is_foreign else _abi.TW_AVERAGE
-            groups += (Group(len(self._layout.buffers), kind=kind),)
+            groups += (Group(len(self._layout.buffers), kind=_abi.TW_AVERAGE),)
         return groups
 
     def _facts(self) -> List[str]:
@@ -148,28 +139,14 @@ class Trained:
         return self._groups()
 
     def update(self, round: int, mean: ctypes.Array[ctypes.c_float]) -> None:
-        """One step of a foreign optimizer."""
+        """One step of a foreign optimizer on the mean of the parameters, without the buffers'."""
         assert isinstance(self._rule, ForeignRule)
-        gradient = torch.frombuffer(mean, dtype=torch.float32)
-        if self._clips_itself and self._options.clip_norm:
-            gradient = gradient * self._clip_factor(gradient)
-        self._rule.update(gradient)
+        self._rule.update(torch.frombuffer(mean, dtype=torch.float32))
         self._bound.give()
-        if self._layout.buffers:
-            self._means.add(torch.frombuffer(mean, dtype=torch.float32))
-
-    def _clip_factor(self, mean: torch.Tensor) -> float:
-        """min(1, limit / (L2 norm + 1e-6)) over the parameters, summed in double in a fixed order."""
-        values = mean[: self._layout.buffers[0].first].numpy()
-        squares = 0.0
-        for first in range(0, len(values), _NORM_CHUNK):
-            chunk = values[first : first + _NORM_CHUNK].astype("float64")
-            squares += float((chunk * chunk).sum())
-        norm = math.sqrt(squares)
-        return min(1.0, self._options.clip_norm / (norm + 1e-6))
 
     def load(self, round: int, restored: bool) -> None:
         """The vectors are those after this round."""
+        self.round = round
         if restored:
             self._restore()
         else:
@@ -208,7 +185,7 @@ class Trained:
 
     def follow(self, updates: int, loads: int, round: int) -> None:
         """shared has what the node's peer has after so many updates and loads."""
-        self.updates, self.loads = updates, loads
+        self.updates, self.loads, self.round = updates, loads, round
         if not self._bound.is_bound:
             self.replaced = self._bound.differs()
         self._schedule.load(self._text)

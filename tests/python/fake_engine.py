@@ -158,8 +158,9 @@ class FakeEngine:
             if norm > self.shape.clip_norm:
                 mean[:first] *= np.float32(self.shape.clip_norm / (norm + 1e-6))
         if self.groups[0].kind == _abi.TW_CALLER:
-            held = (ctypes.c_float * len(mean)).from_buffer(mean)
+            held = (ctypes.c_float * first).from_buffer(mean)
             self.calls.update(self.round, held)
+            self.vectors[0][first:] += mean[first:]
         else:
             self._update_groups(mean)
         self.records.append({"round": self.round, "samples": self.counted})
