@@ -67,6 +67,10 @@ class Driver:
         del alive
         return Verdict(added, counted, had)
 
+    def expect(self, samples: int) -> None:
+        """The loop takes so many samples at once, even where the next gradient has fewer."""
+        self._sizes.append(samples)
+
     def drop(self) -> None:
         """Gives the order in hand back."""
         self.engine.drop()

@@ -200,8 +200,11 @@ class Peer:
         raise (MisuseError if status == _abi.TW_MISUSE else EngineError)(self._sentence())
 
     def start(self, initial: Sequence[HostTensor]) -> None:
-        """Listens, and joins or starts the run."""
-        self._check(self._library.tw_start(self._handle, _tensors(initial), len(initial)))
+        """Listens, and joins or starts the run. SettingError: a token or an address that is none."""
+        status = self._library.tw_start(self._handle, _tensors(initial), len(initial))
+        if status == _abi.TW_MISUSE:
+            raise SettingError(self._sentence())
+        self._check(status)
 
     def next(self, limit_ms: int) -> Tuple[int, Optional[Order]]:
         """TW_GRADIENT with an order, TW_TIMEOUT or TW_FINISHED. Raises what a callback raised."""

@@ -98,6 +98,7 @@ class Loop:
         indices = self._indices(dataset_size, samples)
         if not indices:
             return []
+        self.driver.expect(batch_size)
         self._sharded, self._sharded_of = len(indices), self.driver.order
         self._count.take(len(indices))
         return indices
@@ -139,6 +140,12 @@ class Loop:
             if self.driver.order is not None:
                 self.driver.drop()
                 self.driver.order = None
+
+    def give_back_unused(self) -> None:
+        """The order in hand goes to others, unless a batch of it may be in work."""
+        if self.driver.order is not None and not self._sharded and not self._count.samples:
+            self.driver.drop()
+            self.driver.order = None
 
     def skip(self) -> None:
         """Gives up what was taken since the last step()."""

@@ -177,6 +177,7 @@ class Run(Styles):
             yield
             return
         driver = self._loop.driver
+        self._loop.give_back_unused()
         driver.engine.busy(why)
         try:
             yield

@@ -51,14 +51,18 @@ def child(
 class Peer:
     """A process, and all that it reported (dicts with `at`, monotonic seconds)."""
 
-    def __init__(self, number: int, process: Any, connection: Any) -> None:
-        self.number, self.process, self.connection = number, process, connection
+    def __init__(self, number: int, process: Any, connection: Any, crew: Crew) -> None:
+        self.number, self.process, self.connection, self.crew = number, process, connection, crew
         self.reports: List[Dict[str, Any]] = []
 
     def read(self, limit_s: float) -> bool:
-        """Takes what it reported; False: nothing came, or it is gone."""
-        if self.connection is None or not self.connection.poll(limit_s):
-            return False
+        """Takes what all reported (a full pipe would hold them up); False: nothing came from this one."""
+        known = len(self.reports)
+        self.crew.drain(limit_s)
+        return len(self.reports) > known
+
+    def take(self) -> bool:
+        """Takes one report that is there."""
         try:
             self.reports.append(json.loads(self.connection.recv_bytes()))
             return True
@@ -98,6 +102,8 @@ class Peer:
         raise AssertionError(f"peer {self.number} raised nothing; last: {self.reports[-3:]}")
 
     def all(self, what: str) -> List[Dict[str, Any]]:
+        while self.read(0):
+            pass
         return [report for report in self.reports if report.get("what") == what]
 
     def kill(self, number: int = signal.SIGKILL) -> float:
@@ -142,8 +148,16 @@ class Crew:
         )
         process.start()
         theirs.close()
-        self.peers.append(Peer(number, process, ours))
+        self.peers.append(Peer(number, process, ours, self))
         return self.peers[-1]
+
+    def drain(self, limit_s: float) -> None:
+        """Takes what all peers reported; waits for something, so long."""
+        alive = {peer.connection: peer for peer in self.peers if peer.connection is not None}
+        for connection in multiprocessing.connection.wait(list(alive), limit_s):
+            peer = alive[connection]
+            while peer.connection is not None and peer.connection.poll(0):
+                peer.take()
 
     def end(self) -> None:
         for peer in self.peers:

@@ -73,9 +73,8 @@ def update_group(group: Group, step: int, p: np.ndarray, buffers: List[np.ndarra
         v[:] = f(group.beta2) * v + f(1 - group.beta2) * (g * g)
         shrink = 1 - group.learning_rate * group.weight_decay if group.kind == _abi.TW_ADAMW else 1.0
         root = f(1 / np.sqrt(1 - power(group.beta2, step)))
-        p[:] = f(shrink) * p - f(group.learning_rate) * (m * f(1 / (1 - power(group.beta1, step)))) / (
-            np.sqrt(v) * root + f(group.epsilon)
-        )
+        direction = (m * f(1 / (1 - power(group.beta1, step)))) / (np.sqrt(v) * root + f(group.epsilon))
+        p[:] = f(shrink) * p - f(group.learning_rate) * direction
 
 
 class FakeEngine:

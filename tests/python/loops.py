@@ -137,7 +137,7 @@ def loop(
                 time.sleep(away[1])
             report(what="back")
             away = None
-    result = {"state": state_of(model), "round": run.round, "samples": run.samples, "metrics": run.metrics}
+    result = {"state": state_of(model), "round": run.round, "metrics": run.metrics, "view": run.view}
     run.close()
     # The model is the program's own again.
     assert torch.isfinite(loss_of(model, inputs, targets))
