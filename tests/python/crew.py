@@ -120,6 +120,17 @@ class Crew:
         self.settings = settings
         self.peers: List[Peer] = []
 
+    def usual(self, number: int, first: bool, wait_for: int) -> Dict[str, str]:
+        """The environment of a peer."""
+        return {
+            "TRADEWIND_INSECURE": "1",
+            "TRADEWIND_PROGRESS": "off",
+            "TRADEWIND_ID": str(number),
+            "TRADEWIND_SET": ";".join(f"{key}={value}" for key, value in self.settings.items()),
+            "TRADEWIND_WAIT_FOR": str(wait_for),
+            "TRADEWIND_LISTEN" if first else "TRADEWIND_JOIN": f"127.0.0.1:{self.port}",
+        }
+
     def start(
         self,
         fn: Callable[..., Any],
@@ -133,15 +144,7 @@ class Crew:
         found: it is the first one, which others join. environment: instead of that of the crew.
         """
         number = len(self.peers) + 1
-        first = not self.peers if found is None else found
-        usual = {
-            "TRADEWIND_INSECURE": "1",
-            "TRADEWIND_PROGRESS": "off",
-            "TRADEWIND_ID": str(number),
-            "TRADEWIND_SET": ";".join(f"{key}={value}" for key, value in self.settings.items()),
-            "TRADEWIND_WAIT_FOR": str(wait_for),
-            "TRADEWIND_LISTEN" if first else "TRADEWIND_JOIN": f"127.0.0.1:{self.port}",
-        }
+        usual = self.usual(number, not self.peers if found is None else found, wait_for)
         ours, theirs = context().Pipe(duplex=False)
         process = context().Process(
             target=child, args=(theirs, usual if environment is None else environment, fn, arguments)

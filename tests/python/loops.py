@@ -267,3 +267,23 @@ def start_only(report: Report, settings: Any = None, **options: Any) -> Any:
     run.optimizer(model, OPTIMIZERS["adamw"](model), batch_size=8, **options)
     run.start()
     return run.view
+
+
+def rank(report: Report, batch: int = 8) -> Any:
+    """One rank of a node: DistributedDataParallel inside, the run between nodes."""
+    torch.distributed.init_process_group("gloo")
+    number = torch.distributed.get_rank()
+    run = tradewind.join(group=torch.distributed.group.WORLD)
+    model = torch.nn.parallel.DistributedDataParallel(mlp())
+    opt = run.optimizer(model, torch.optim.AdamW(model.parameters(), lr=1e-2), batch_size=batch)
+    inputs, targets = data(2 * batch)
+    mine = slice(number * batch, (number + 1) * batch)
+    while not run.finished:
+        opt.zero_grad()
+        loss_of(model, inputs[mine], targets[mine]).backward()
+        if opt.step():
+            report(what="round", round=run.round)
+        time.sleep(0.005)
+    result = {"state": state_of(model.module), "round": run.round, "first": run.is_first}
+    run.close()
+    return result

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from conftest import ROOT, needs_engine
+from crew import free_port
 
 EXAMPLES = ROOT / "examples/python"
 PLAIN = ["mnist.py", "text.py", "amp_accumulate.py", "batchnorm.py", "module_loop.py"]
@@ -47,15 +48,23 @@ def test_alone(name):
 
 
 @needs_engine
-def test_two_peers_and_a_node_of_two():
+def test_two_peers():
     assert run([sys.executable, str(EXAMPLES / "mnist.py"), "--small", "--peers", "2"]).count("right") == 2
-    torchrun = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--nproc_per_node",
-        "2",
-        "--master_port",
-        "29611",
-    ]
-    assert "rank 1: 10 rounds" in run([*torchrun, str(EXAMPLES / "ddp.py"), "--small"])
+
+
+@needs_engine
+def test_a_node_of_two_ranks():
+    port = str(free_port())
+    ranks = []
+    for rank in range(2):
+        variables = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        environment = {
+            **os.environ,
+            **variables,
+            "PYTHONPATH": str(ROOT / "python"),
+            "OMP_NUM_THREADS": "1",
+        }
+        command = [sys.executable, str(EXAMPLES / "ddp.py"), "--small"]
+        ranks.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
+    for rank, process in enumerate(ranks):
+        assert f"rank {rank}: 10 rounds" in process.communicate(timeout=100)[0]

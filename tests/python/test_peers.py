@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import needs_engine
-from crew import crew_of
+from crew import crew_of, free_port
 from fake_engine import update_group
 from models import loss_of, mlp, train
 from tradewind import _abi
@@ -325,3 +325,37 @@ def test_an_address_in_use_is_told():
         crew.start(loops.loop, pause_s=0.01).until_round(1)
         error = crew.start(loops.start_only, found=True).error()
         assert "in use" in error["text"] and str(crew.port) in error["text"]
+
+
+def node(crew, number, wait_for, first):
+    """Two ranks that are one peer."""
+    port = free_port()
+    ranks = []
+    for rank in range(2):
+        environment = {
+            **crew.usual(number, first, wait_for),
+            "RANK": str(rank),
+            "WORLD_SIZE": "2",
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+        }
+        ranks.append(crew.start(loops.rank, environment=environment))
+    return ranks
+
+
+def test_two_nodes_of_two_ranks():
+    with crew_of(target_batch_size=64, rounds=10) as crew:
+        ranks = node(crew, 1, 2, True) + node(crew, 2, 2, False)
+        results = [rank.result() for rank in ranks]
+        assert all(result["state"] == results[0]["state"] for result in results)
+        assert [result["round"] for result in results] == [10] * 4
+
+
+def test_a_node_whose_first_rank_is_killed_ends_and_the_others_go_on():
+    with crew_of(target_batch_size=64, rounds=100000) as crew:
+        first, second = node(crew, 1, 2, True), node(crew, 2, 2, False)
+        second[0].until(lambda report: report.get("round", 0) >= 5)
+        second[0].kill()
+        assert second[1].error(20)["trace"]
+        seen = first[1].reports[-1]["round"]
+        first[1].until(lambda report: report.get("round", 0) > seen + 5)
