@@ -16,7 +16,6 @@ from ._errors import SettingError
 # Keys of the run file (docs/run_file.md) that a program with its own model and data may set.
 RUN_KEYS = (
     "training.target_batch_size",
-    "training.microbatch",
     "training.rounds",
     "training.seed",
     "training.codec",
@@ -37,6 +36,8 @@ OWN_KEYS = {
     "optimizer": "the optimizer given to run.optimizer()",
     "schedule": "scheduler= of run.optimizer()",
     "evaluation": "the program's own loop; see run.paused() and run.is_first",
+    "training.microbatch": "batch_size of the loader or of run.optimizer()",
+    "microbatch": "batch_size of the loader or of run.optimizer()",
 }
 # Options of `tw train`.
 TRAIN_KEYS = (
@@ -95,9 +96,9 @@ def full_key(name: str) -> str:
     """
     if name in _ENGINE_KEYS or name in LOCAL_KEYS:
         return name
-    section = name.split(".")[0]
-    if section in OWN_KEYS:
-        raise SettingError(f"{name} cannot be set here: it is decided by {OWN_KEYS[section]}.")
+    for own in (name, name.split(".")[0]):
+        if own in OWN_KEYS:
+            raise SettingError(f"{name} cannot be set here: it is decided by {OWN_KEYS[own]}.")
     found = [key for key in RUN_KEYS if key.split(".")[1] == name]
     if len(found) == 1:
         return found[0]
