@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""src/bind/tradewind.h in ctypes: the same structures, constants and prototypes (a test compares them).
+
+Only this module passes pointers. ctypes lets go of the interpreter lock in every call, and takes it in
+callbacks.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+from ._errors import TradewindError
+
+TW_ABI = 1
+
+TW_OK = 0
+TW_GRADIENT = 1
+TW_TIMEOUT = 2
+TW_FINISHED = 3
+TW_STALE = 4
+TW_FAILED = -1
+TW_MISUSE = -2
+TW_CALLBACK = -3
+
+TW_SGD = 0
+TW_ADAM = 1
+TW_ADAMW = 2
+TW_LAMB = 3
+TW_AVERAGE = 4
+TW_CALLER = 5
+
+TW_NESTEROV = 1
+
+TW_FLOAT32 = 0
+TW_FLOAT16 = 1
+TW_BFLOAT16 = 2
+
+
+class tw_setting(ctypes.Structure):
+    """One setting as text."""
+
+    key: Optional[bytes]
+    value: Optional[bytes]
+    _fields_ = [("key", c_char_p), ("value", c_char_p)]
+
+
+class tw_group(ctypes.Structure):
+    """Parameters that one rule updates."""
+
+    tensors: int
+    learning_rate: float
+    weight_decay: float
+    momentum: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    kind: int
+    flags: int
+    _fields_ = [
+        ("tensors", c_uint64),
+        ("learning_rate", c_double),
+        ("weight_decay", c_double),
+        ("momentum", c_double),
+        ("beta1", c_double),
+        ("beta2", c_double),
+        ("epsilon", c_double),
+        ("kind", c_uint32),
+        ("flags", c_uint32),
+    ]
+
+
+class tw_model(ctypes.Structure):
+    """What is trained."""
+
+    _fields_ = [
+        ("groups", POINTER(tw_group)),
+        ("group_count", c_size_t),
+        ("tensor_sizes", POINTER(c_uint64)),
+        ("tensor_count", c_size_t),
+        ("state_sizes", POINTER(c_uint64)),
+        ("state_count", c_size_t),
+        ("clip_norm", c_double),
+        ("layout", c_char_p),
+    ]
+
+
+SettingsCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, POINTER(tw_group), c_size_t)
+UpdateCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_uint64)
+LoadCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_int)
+SaveCall = ctypes.CFUNCTYPE(c_int, c_void_p)
+
+
+class tw_calls(ctypes.Structure):
+    """What the engine calls inside tw_next."""
+
+    _fields_ = [
+        ("user", c_void_p),
+        ("settings", SettingsCall),
+        ("update", UpdateCall),
+        ("load", LoadCall),
+        ("save", SaveCall),
+    ]
+
+
+class tw_tensor(ctypes.Structure):
+    """Values in host memory."""
+
+    data: Optional[int]
+    count: int
+    dtype: int
+    reserved: int
+    _fields_ = [("data", c_void_p), ("count", c_uint64), ("dtype", c_uint32), ("reserved", c_uint32)]
+
+
+class tw_order(ctypes.Structure):
+    """Samples of which a gradient is due."""
+
+    round: int
+    samples: int
+    first: int
+    _fields_ = [("round", c_uint64), ("samples", c_uint64), ("first", c_uint64)]
+
+
+# name: (result, arguments). Opaque pointers (tw_peer*, tw_memory*) and texts of the library are c_void_p.
+PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
+    "tw_last_error": (c_char_p, []),
+    "tw_abi": (c_uint32, []),
+    "tw_version": (c_char_p, []),
+    "tw_open": (
+        c_int,
+        [POINTER(tw_setting), c_size_t, POINTER(tw_model), POINTER(tw_calls), POINTER(c_void_p)],
+    ),
+    "tw_start": (c_int, [c_void_p, POINTER(tw_tensor), c_size_t]),
+    "tw_next": (c_int, [c_void_p, c_uint32, POINTER(tw_order)]),
+    "tw_samples": (c_int, [c_void_p, c_uint64, POINTER(c_int64), c_size_t]),
+    "tw_done": (c_int, [c_void_p, POINTER(tw_tensor), c_size_t, c_double, c_uint64, c_uint64, c_double]),
+    "tw_drop": (c_int, [c_void_p]),
+    "tw_busy": (c_int, [c_void_p, c_char_p]),
+    "tw_vector": (c_void_p, [c_void_p, c_uint32, POINTER(c_void_p), POINTER(c_uint64)]),
+    "tw_release": (None, [c_void_p]),
+    "tw_view": (c_void_p, [c_void_p]),
+    "tw_events": (c_void_p, [c_void_p]),
+    "tw_free": (None, [c_void_p]),
+    "tw_leave": (c_int, [c_void_p, c_int]),
+    "tw_close": (None, [c_void_p]),
+    "tw_after_fork": (None, []),
+}
+
+_loaded: List[ctypes.CDLL] = []
+
+
+def library_path() -> Path:
+    """Where libtradewind.so lies: TRADEWIND_LIBRARY, else beside this package. TradewindError: nowhere."""
+    named = os.environ.get("TRADEWIND_LIBRARY")
+    if named:
+        if not Path(named).is_file():
+            raise TradewindError(
+                f"TRADEWIND_LIBRARY names {named}, which is no file; build it with `make python`."
+            )
+        return Path(named)
+    beside = Path(__file__).with_name("libtradewind.so")
+    if beside.is_file():
+        return beside
+    raise TradewindError(
+        f"libtradewind.so is not in {beside.parent}; build it with `make python` and use build/python, "
+        "or set TRADEWIND_LIBRARY."
+    )
+
+
+def library() -> ctypes.CDLL:
+    """The library, loaded once a process and with its prototypes. TradewindError: missing, or of another
+    ABI.
+    """
+    if not _loaded:
+        path = library_path()
+        try:
+            loaded = ctypes.CDLL(str(path))
+            for name, (result, arguments) in PROTOTYPES.items():
+                function = getattr(loaded, name)
+                function.restype, function.argtypes = result, arguments
+        except (OSError, AttributeError) as error:
+            raise TradewindError(
+                f"{path} cannot be used: {error}; build it again with `make python`."
+            ) from error
+        if loaded.tw_abi() != TW_ABI:
+            raise TradewindError(
+                f"{path} has ABI {loaded.tw_abi()}, this package needs {TW_ABI}: both have to come from one"
+                " `make python`."
+            )
+        _loaded.append(loaded)
+    return _loaded[0]
+
+
+def loaded_library() -> Optional[ctypes.CDLL]:
+    """The library if library() was called before; loads nothing."""
+    return _loaded[0] if _loaded else None

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where tensors meet the engine's vectors: all work on memory and devices is here.
+
+Two ways, chosen per tensor. Alias: a contiguous float32 tensor on the CPU becomes a view of the engine's
+vector, so an update needs no copy. Copy: everything else (CUDA, bfloat16, channels_last) keeps its own
+memory beside the engine's float32 values. Alias off (`alias=False`) copies everything, which is how CPU
+tests see that way.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import torch
+
+from ._abi import TW_BFLOAT16, TW_FLOAT16, TW_FLOAT32
+from ._engine import HostTensor
+from ._errors import MisuseError
+from ._layout import Entry
+
+_DTYPES: Dict[torch.dtype, int] = {
+    torch.float32: TW_FLOAT32,
+    torch.float16: TW_FLOAT16,
+    torch.bfloat16: TW_BFLOAT16,
+}
+_HOST = torch.device("cpu")
+
+
+def flat_tensor(array: Optional[ctypes.Array[ctypes.c_float]]) -> torch.Tensor:
+    """float32 [count]: the array's memory, which lives as long as any tensor on it."""
+    if array is None or len(array) == 0:
+        return torch.empty(0)
+    return torch.frombuffer(array, dtype=torch.float32)
+
+
+def view_of(flat: torch.Tensor, entry: Entry) -> torch.Tensor:
+    """The entry's values in a flat vector, in its shape."""
+    if entry.tensor.is_contiguous():
+        return torch.as_strided(flat, entry.tensor.shape, entry.tensor.stride(), entry.first)
+    return flat[entry.first : entry.first + entry.values].view(entry.tensor.shape)
+
+
+def pin(flat: torch.Tensor) -> None:
+    """Makes host memory fast for a GPU where there is one; without effect else."""
+    if flat.numel() and torch.cuda.is_available():
+        torch.cuda.cudart().cudaHostRegister(flat.data_ptr(), flat.numel() * flat.element_size(), 0)
+
+
+def synchronize(tensors: Sequence[torch.Tensor]) -> None:
+    """Waits for the copies of the current stream of each device that the tensors are on."""
+    for device in {tensor.device for tensor in tensors if tensor.device.type == "cuda"}:
+        torch.cuda.current_stream(device).synchronize()
+
+
+def host_view(tensor: torch.Tensor) -> HostTensor:
+    """A contiguous host tensor of a dtype that the engine reads."""
+    return HostTensor(tensor.data_ptr(), tensor.numel(), _DTYPES[tensor.dtype])
+
+
+def is_readable(tensor: torch.Tensor) -> bool:
+    """Whether the engine can read it where it is."""
+    return tensor.dtype in _DTYPES and bool(tensor.is_contiguous()) and tensor.device == _HOST
+
+
+class Staging:
+    """Host copies of tensors that the engine cannot read where they are; the memory is kept for the next
+    time.
+    """
+
+    def __init__(self, always: bool = False) -> None:
+        self._always = always
+        self._kept: Dict[int, torch.Tensor] = {}
+
+    def host(
+        self, tensors: Sequence[Optional[torch.Tensor]], counts: Sequence[int]
+    ) -> Tuple[List[HostTensor], List[Any]]:
+        """Each tensor for the engine (None: zeros), and what has to live until the engine has read them."""
+        found: List[HostTensor] = []
+        alive: List[Any] = []
+        copied: List[torch.Tensor] = []
+        for at, values in enumerate(tensors):
+            if values is None:
+                found.append(HostTensor(0, counts[at], TW_FLOAT32))
+                continue
+            if self._always or not is_readable(values):
+                copied.append(values)
+                values = self._copy(at, values.detach())
+            alive.append(values)
+            found.append(HostTensor(values.data_ptr(), counts[at], _DTYPES[values.dtype]))
+        synchronize(copied)
+        return found, alive
+
+    def _copy(self, at: int, values: torch.Tensor) -> torch.Tensor:
+        dtype = values.dtype if values.dtype in _DTYPES else torch.float32
+        kept = self._kept.get(at)
+        if kept is None or kept.shape != values.shape or kept.dtype != dtype:
+            pinned = values.device.type == "cuda"
+            kept = torch.empty(values.shape, dtype=dtype, device="cpu", pin_memory=pinned)
+            self._kept[at] = kept
+        kept.copy_(values, non_blocking=values.device.type == "cuda")
+        return kept
+
+
+class Bound:
+    """Tensors of the model and their ranges of the engine's vector. Thread: the run's."""
+
+    def __init__(self, entries: Sequence[Entry], flat: torch.Tensor, alias: bool) -> None:
+        self.flat = flat
+        self._entries = tuple(entries)
+        self._views = [view_of(flat, entry) for entry in entries]
+        self._aliased = [alias and self._can_alias(entry.tensor) for entry in entries]
+        self._tensors = [entry.tensor for entry in entries]
+        self._pointers: List[int] = []
+        self._shapes: List[torch.Size] = []
+        self._kinds: List[Tuple[torch.dtype, torch.device]] = []
+        self._versions: List[int] = []
+        if any(entry.tensor.device.type == "cuda" for entry in entries):
+            pin(flat)
+
+    @staticmethod
+    def _can_alias(tensor: torch.Tensor) -> bool:
+        return is_readable(tensor) and bool(tensor.dtype == torch.float32)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether take() was called."""
+        return bool(self._kinds)
+
+    def differs(self) -> bool:
+        """Whether the vector holds other values than the tensors."""
+        for entry, view in zip(self._entries, self._views):
+            if not torch.equal(entry.tensor.detach().to("cpu"), view.to(entry.tensor.dtype)):
+                return True
+        return False
+
+    def take(self) -> None:
+        """The tensors get the vector's values; the first time those that can become views of it."""
+        with torch.no_grad():
+            for entry, view, aliased in zip(self._entries, self._views, self._aliased):
+                if not aliased:
+                    entry.tensor.copy_(view, non_blocking=entry.tensor.device.type == "cuda")
+                elif not self._kinds:
+                    entry.tensor.data = view
+        synchronize([entry.tensor for entry in self._entries])
+        self.mark()
+
+    def give(self) -> None:
+        """The vector gets the tensors' values, also those of a tensor that was given other memory."""
+        with torch.no_grad():
+            for entry, view, aliased in zip(self._entries, self._views, self._aliased):
+                if aliased and entry.tensor.data_ptr() == view.data_ptr():
+                    continue
+                view.copy_(entry.tensor)
+                if aliased:
+                    entry.tensor.data = view
+        self.mark()
+
+    def mark(self) -> None:
+        """From now on check() sees what others do to the tensors."""
+        self._pointers, self._shapes = self._places()
+        self._kinds = [(tensor.dtype, tensor.device) for tensor in self._tensors]
+        self._versions = [tensor._version for tensor in self._tensors]
+
+    def _places(self) -> Tuple[List[int], List[torch.Size]]:
+        tensors = self._tensors
+        return [tensor.data_ptr() for tensor in tensors], [tensor.shape for tensor in tensors]
+
+    def check(self) -> Optional[str]:
+        """MisuseError: a tensor moved. Returns the name of one whose values were changed in place, if any."""
+        if self._places() != (self._pointers, self._shapes):
+            raise MisuseError(self._moved())
+        versions = [tensor._version for tensor in self._tensors]
+        if versions == self._versions:
+            return None
+        changed = (at for at, version in enumerate(versions) if version != self._versions[at])
+        return self._entries[next(changed)].name
+
+    def _moved(self) -> str:
+        for entry, pointer, shape, kind in zip(self._entries, self._pointers, self._shapes, self._kinds):
+            if entry.tensor.data_ptr() != pointer or entry.tensor.shape != shape:
+                return _moved(entry, shape, *kind)
+        return ""
+
+
+def _moved(entry: Entry, shape: torch.Size, dtype: torch.dtype, device: torch.device) -> str:
+    tensor = entry.tensor
+    if tensor.dtype != dtype:
+        what = f"has dtype {tensor.dtype} now, {dtype} when the run started"
+    elif tensor.shape != shape:
+        what = f"has shape {tuple(tensor.shape)} now, {tuple(shape)} when the run started"
+    elif tensor.device != device:
+        what = f"is on {tensor.device} now, on {device} when the run started"
+    else:
+        what = "lies elsewhere in memory than when the run started"
+    return f"{entry.name} {what}: move and convert the model before run.start() or the first step()."

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine from order to order. Waits are cut into slices: Ctrl-C is a KeyboardInterrupt at once."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence, Tuple
+
+from . import _abi
+from ._engine import Engine, HostTensor, Order
+
+SLICE_MS = 100
+# Orders are as large as the largest of so many steps: a short batch at an epoch's end would shrink the next,
+# and what a batch has beyond its order is lost, while the rest of a large order stays with this peer.
+_REMEMBERED_STEPS = 16
+
+# Gradients for the engine, and what has to live until it has read them.
+Handed = Tuple[List[HostTensor], List[Any]]
+
+
+class Verdict(NamedTuple):
+    """What became of a gradient: whether it was added, as that of how many samples, of how many at hand."""
+
+    added: bool
+    counted: int
+    had: int
+
+
+class Driver:
+    """An order is in hand after wait(), or the run is over. Thread: the run's."""
+
+    def __init__(self, engine: Engine, tick: Callable[[], None]) -> None:
+        """tick: called after each slice of a wait."""
+        self.engine = engine
+        self.order: Optional[Order] = None
+        self.finished = False
+        self.waited_s = 0.0
+        self._tick = tick
+        self._sizes: Deque[int] = deque(maxlen=_REMEMBERED_STEPS)
+
+    def start(self, initial: Sequence[HostTensor]) -> None:
+        """Listens, and joins or starts the run."""
+        self.engine.start(initial)
+
+    def wait(self) -> None:
+        """Does the engine's jobs until an order is in hand, or the run is over."""
+        began = time.monotonic()
+        self.order = None
+        while self.order is None and not self.finished:
+            status, self.order = self.engine.next(SLICE_MS)
+            self.finished = status == _abi.TW_FINISHED
+            self._tick()
+        self.waited_s += time.monotonic() - began
+
+    def samples(self, dataset_size: int, count: int) -> List[int]:
+        """Indices of the first samples of the order in hand."""
+        return self.engine.samples(dataset_size, count)
+
+    def done(self, gradients: Callable[[], Handed], had: int, loss: float) -> Verdict:
+        """Hands in the mean gradient of `had` samples, as that of what the order wants; loss: their mean."""
+        assert self.order is not None
+        self._sizes.append(had)
+        counted = min(had, self.order.samples)
+        handed, alive = gradients()
+        added = self.engine.done(handed, float(counted), counted, max(self._sizes), loss * counted)
+        del alive
+        return Verdict(added, counted, had)
+
+    def expect(self, samples: int) -> None:
+        """The loop takes so many samples at once, even where the next gradient has fewer."""
+        self._sizes.append(samples)
+
+    def drop(self) -> None:
+        """Gives the order in hand back."""
+        self.engine.drop()
+
+    def finish(self) -> None:
+        """Waits for the end after leave(); an order that still comes is given back."""
+        while not self.finished:
+            self.wait()
+            if self.order is not None:
+                self.engine.drop()

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One peer of a run, as Python sees it: statuses become exceptions, structures become tuples.
+
+Thread: that of start(); leave(), busy(), vector(), view() and events() may come from any.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import weakref
+from array import array
+from itertools import chain
+from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+
+from . import _abi
+from ._errors import EngineError, MisuseError, SettingError
+
+
+class Order(NamedTuple):
+    """Samples of which a gradient is due; round counts from 1, first is a sample's number in the run."""
+
+    round: int
+    samples: int
+    first: int
+
+
+class HostTensor(NamedTuple):
+    """So many values at address, one after the other; address 0: zeros; dtype: TW_FLOAT32, ..."""
+
+    address: int
+    values: int
+    dtype: int
+
+
+class Group(NamedTuple):
+    """tw_group: the next `tensors` tensors, and the rule that updates them."""
+
+    tensors: int
+    learning_rate: float = 0.0
+    weight_decay: float = 0.0
+    momentum: float = 0.0
+    beta1: float = 0.0
+    beta2: float = 0.0
+    epsilon: float = 0.0
+    kind: int = _abi.TW_CALLER
+    flags: int = 0
+
+
+class ModelShape(NamedTuple):
+    """tw_model. Sizes are values; clip_norm 0: no clipping."""
+
+    groups: Tuple[Group, ...]
+    tensor_sizes: Tuple[int, ...]
+    state_sizes: Tuple[int, ...]
+    clip_norm: float
+    layout: str
+
+
+class Calls(Protocol):
+    """What the engine calls inside next(), on its thread. An exception ends the peer; next() raises it."""
+
+    def settings(self, round: int) -> Optional[Sequence[Group]]:
+        """The groups as they are for the update of this round; None: as before."""
+
+    def update(self, round: int, mean: ctypes.Array[ctypes.c_float]) -> None:
+        """Changes the parameters with the mean gradient, which is valid during this call alone."""
+
+    def load(self, round: int, restored: bool) -> None:
+        """Parameters and state are those after this round."""
+
+    def save(self) -> None:
+        """State of the program's own has to be in its vectors now."""
+
+
+class Engine(Protocol):
+    """What Run needs of a peer: Peer has it, and so has the tests' double."""
+
+    def start(self, initial: Sequence[HostTensor]) -> None: ...
+
+    def next(self, limit_ms: int) -> Tuple[int, Optional[Order]]: ...
+
+    def samples(self, dataset_size: int, count: int) -> List[int]: ...
+
+    def done(
+        self, gradients: Sequence[HostTensor], weight: float, samples: int, had: int, loss_sum: float
+    ) -> bool: ...
+
+    def drop(self) -> None: ...
+
+    def busy(self, why: Optional[str]) -> None: ...
+
+    def vector(self, which: int) -> Optional[ctypes.Array[ctypes.c_float]]: ...
+
+    def view(self) -> Dict[str, Any]: ...
+
+    def events(self) -> List[Dict[str, Any]]: ...
+
+    def leave(self, at_once: bool) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def _group_array(groups: Sequence[Group]) -> ctypes.Array[_abi.tw_group]:
+    made = (_abi.tw_group * max(1, len(groups)))()
+    for at, group in enumerate(groups):
+        made[at] = _abi.tw_group(*group)
+    return made
+
+
+def _sizes(values: Sequence[int]) -> ctypes.Array[ctypes.c_uint64]:
+    return (ctypes.c_uint64 * max(1, len(values)))(*values)
+
+
+def _tensors(tensors: Sequence[HostTensor]) -> ctypes.Array[_abi.tw_tensor]:
+    """A tw_tensor is three 64-bit words (the last: dtype and reserved), so one flat array is all of them."""
+    words = array("Q", chain.from_iterable(tensors) if tensors else (0, 0, 0))
+    return (_abi.tw_tensor * max(1, len(tensors))).from_buffer(words)
+
+
+class Peer:
+    """A peer of libtradewind.so. Raises SettingError from the constructor, EngineError when it cannot go
+    on.
+    """
+
+    def __init__(self, settings: Sequence[Tuple[str, str]], model: ModelShape, calls: Calls) -> None:
+        self._library = _abi.library()
+        self._calls = calls
+        self._raised: Optional[BaseException] = None
+        self._order = _abi.tw_order()
+        self._callbacks = self._make_callbacks()
+        self._handle = ctypes.c_void_p()
+        pairs = (_abi.tw_setting * max(1, len(settings)))()
+        for at, (key, value) in enumerate(settings):
+            pairs[at] = _abi.tw_setting(key.encode(), value.encode())
+        shape = _abi.tw_model(
+            _group_array(model.groups),
+            len(model.groups),
+            _sizes(model.tensor_sizes),
+            len(model.tensor_sizes),
+            _sizes(model.state_sizes),
+            len(model.state_sizes),
+            model.clip_norm,
+            model.layout.encode(),
+        )
+        status = self._library.tw_open(
+            pairs, len(settings), shape, self._callbacks, ctypes.byref(self._handle)
+        )
+        if status != _abi.TW_OK:
+            raise SettingError(self._sentence())
+
+    def _make_callbacks(self) -> _abi.tw_calls:
+        calls = self._calls
+
+        def settings(_: Any, round: int, groups: Any, count: int) -> None:
+            changed = calls.settings(round)
+            for at, group in enumerate(changed or ()):
+                groups[at] = _abi.tw_group(*group)
+
+        def update(_: Any, round: int, mean: int, count: int) -> None:
+            calls.update(round, (ctypes.c_float * count).from_address(mean))
+
+        def load(_: Any, round: int, restored: int) -> None:
+            calls.load(round, bool(restored))
+
+        def save(_: Any) -> None:
+            calls.save()
+
+        return _abi.tw_calls(
+            None,
+            _abi.SettingsCall(self._kept(settings)),
+            _abi.UpdateCall(self._kept(update)),
+            _abi.LoadCall(self._kept(load)),
+            _abi.SaveCall(self._kept(save)),
+        )
+
+    def _kept(self, call: Any) -> Any:
+        """The call with its exception kept for next(): none may cross the library."""
+
+        def status(*arguments: Any) -> int:
+            try:
+                call(*arguments)
+                return 0
+            except BaseException as error:  # raised again by next()
+                self._raised = error
+                return 1
+
+        return status
+
+    def _sentence(self) -> str:
+        text: bytes = self._library.tw_last_error()
+        return text.decode(errors="replace")
+
+    def _check(self, status: int) -> int:
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
+        if status >= 0:
+            return status
+        raise (MisuseError if status == _abi.TW_MISUSE else EngineError)(self._sentence())
+
+    def start(self, initial: Sequence[HostTensor]) -> None:
+        """Listens, and joins or starts the run. SettingError: a token or an address that is none."""
+        status = self._library.tw_start(self._handle, _tensors(initial), len(initial))
+        if status == _abi.TW_MISUSE:
+            raise SettingError(self._sentence())
+        self._check(status)
+
+    def next(self, limit_ms: int) -> Tuple[int, Optional[Order]]:
+        """TW_GRADIENT with an order, TW_TIMEOUT or TW_FINISHED. Raises what a callback raised."""
+        status = self._check(self._library.tw_next(self._handle, limit_ms, ctypes.byref(self._order)))
+        if status != _abi.TW_GRADIENT:
+            return status, None
+        return status, Order(self._order.round, self._order.samples, self._order.first)
+
+    def samples(self, dataset_size: int, count: int) -> List[int]:
+        """Indices in [0, dataset_size) of the first `count` samples of the order."""
+        indices = (ctypes.c_int64 * count)()
+        self._check(self._library.tw_samples(self._handle, dataset_size, indices, count))
+        return list(indices)
+
+    def done(
+        self, gradients: Sequence[HostTensor], weight: float, samples: int, had: int, loss_sum: float
+    ) -> bool:
+        """Hands in the gradient of `samples` samples; False: too late, nothing was added."""
+        tensors = _tensors(gradients)
+        status = self._library.tw_done(
+            self._handle, tensors, len(gradients), weight, samples, had, loss_sum
+        )
+        return self._check(status) != _abi.TW_STALE
+
+    def drop(self) -> None:
+        """Gives the order back."""
+        self._check(self._library.tw_drop(self._handle))
+
+    def busy(self, why: Optional[str]) -> None:
+        """The program does something else; None: it is back."""
+        self._check(self._library.tw_busy(self._handle, None if why is None else why.encode()))
+
+    def vector(self, which: int) -> Optional[ctypes.Array[ctypes.c_float]]:
+        """A vector of the peer; it lives as long as the array does, longer than the peer."""
+        data, count = ctypes.c_void_p(), ctypes.c_uint64()
+        memory = self._library.tw_vector(self._handle, which, ctypes.byref(data), ctypes.byref(count))
+        if not memory:
+            return None
+        values = (ctypes.c_float * count.value).from_address(data.value or 0)
+        weakref.finalize(values, self._library.tw_release, memory).atexit = False
+        return values
+
+    def _text(self, address: Optional[int]) -> str:
+        if not address:
+            return ""
+        try:
+            return ctypes.string_at(address).decode(errors="replace")
+        finally:
+            self._library.tw_free(address)
+
+    def view(self) -> Dict[str, Any]:
+        """round, samples, peers, leader, waiting, finished, ended, failure, address, member, ..."""
+        viewed: Dict[str, Any] = json.loads(self._text(self._library.tw_view(self._handle)) or "{}")
+        return viewed
+
+    def events(self) -> List[Dict[str, Any]]:
+        """Events since the last call (docs/events.md)."""
+        lines = self._text(self._library.tw_events(self._handle)).splitlines()
+        return [json.loads(line) for line in lines if line]
+
+    def leave(self, at_once: bool) -> None:
+        """Hands in what is done and leaves after the round; at_once: does not wait for it."""
+        self._check(self._library.tw_leave(self._handle, int(at_once)))
+
+    def close(self) -> None:
+        """Says goodbye (3 s at most) and frees the peer; a second call does nothing."""
+        handle, self._handle = self._handle, ctypes.c_void_p()
+        if handle:
+            self._library.tw_close(handle)

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this package raises. Every text is one sentence or two: what was found, what was expected, what to
+do next.
+"""
+
+
+class TradewindError(RuntimeError):
+    """The run cannot go on, or was asked for something that cannot be."""
+
+
+class SettingError(TradewindError, ValueError):
+    """An argument, a setting or an environment variable is wrong; nothing was opened."""
+
+
+class MisuseError(TradewindError):
+    """A call came at the wrong time, from the wrong thread or process, or with a wrong argument."""
+
+
+class UnsupportedError(TradewindError):
+    """The model, the optimizer or the data cannot be trained over peers as it is; the text says why."""
+
+
+class EngineError(TradewindError):
+    """The engine cannot go on; the text is its own."""

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Function style: the run asks for gradients of samples, and any peer's work can be done again by another."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, ContextManager, List, NamedTuple, Optional, Tuple
+
+import torch
+
+from ._shard import Samples
+
+Loss = Callable[[Any, Any], torch.Tensor]
+
+_MASK = (1 << 64) - 1
+# Dynamic scaling of float16 losses, as torch's GradScaler has it.
+_FIRST_SCALE = 65536.0
+_GROWTH_STEPS = 2000
+
+
+class Summary(NamedTuple):
+    """What a run.fit() did: rounds and samples of the run, and steps of this peer.
+
+    loss: of its last batch. evaluations: (round, what evaluate returned). ended: why.
+    """
+
+    rounds: int
+    samples: int
+    steps: int
+    loss: Optional[float]
+    evaluations: List[Tuple[int, Any]]
+    ended: str
+
+
+def span_seed(seed: int, first: int) -> int:
+    """Seed of the samples from number `first` on, whoever computes them (splitmix64 of run and sample)."""
+    mixed = (seed * 0x9E3779B97F4A7C15 + first + 0x9E3779B97F4A7C15) & _MASK
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
+    return (mixed ^ (mixed >> 31)) >> 1
+
+
+def to_device(batch: Any, device: torch.device) -> Any:
+    """The tensors of a batch on a device; lists, tuples and dicts keep their kind."""
+    if isinstance(batch, torch.Tensor):
+        return batch.to(device, non_blocking=True)
+    if isinstance(batch, dict):
+        return {key: to_device(value, device) for key, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(to_device(value, device) for value in batch))
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(to_device(value, device) for value in batch)
+    return batch
+
+
+class Gradients:
+    """Gradients of batches in p.grad. autocast: dtype of the forward pass; float16 scales the loss."""
+
+    def __init__(self, model: Any, loss: Loss, optimizer: Any, autocast: Optional[torch.dtype]) -> None:
+        self._model = model
+        self._loss = loss
+        self._optimizer = optimizer
+        self._autocast = autocast
+        self._scale = _FIRST_SCALE if autocast == torch.float16 else 1.0
+        self._good_steps = 0
+        self._device = next(model.parameters()).device
+
+    def _forward(self) -> ContextManager[Any]:
+        if self._autocast is None:
+            return contextlib.nullcontext()
+        cast: ContextManager[Any] = torch.autocast(self._device.type, dtype=self._autocast)
+        return cast
+
+    def compute(self, batch: Any, seed: int) -> torch.Tensor:
+        """The mean loss of a batch; its gradient is in p.grad. Done again with a smaller scale where
+        float16 ended.
+        """
+        moved = to_device(batch, self._device)
+        while True:
+            torch.manual_seed(seed)
+            self._optimizer.zero_grad()
+            with self._forward():
+                loss = self._loss(self._model, moved)
+            (loss * self._scale if self._scale != 1 else loss).backward()  # type: ignore[no-untyped-call]
+            if self._autocast != torch.float16 or self._unscale():
+                return loss.detach()
+
+    def _unscale(self) -> bool:
+        """Whether all gradients are finite, or the scale can become no smaller."""
+        gradients = [
+            p.grad for group in self._optimizer.param_groups for p in group["params"] if p.grad is not None
+        ]
+        for gradient in gradients:
+            gradient.mul_(1 / self._scale)
+        if self._scale > 1 and not all(bool(torch.isfinite(gradient).all()) for gradient in gradients):
+            self._scale, self._good_steps = self._scale / 2, 0
+            return False
+        self._good_steps += 1
+        if self._good_steps == _GROWTH_STEPS:
+            self._scale, self._good_steps = self._scale * 2, 0
+        return True
+
+
+def fit(
+    run: Any,
+    gradients: Gradients,
+    optimizer: Any,
+    samples: Samples,
+    evaluate: Optional[Callable[[Any], Any]],
+    every: int,
+    model: Any,
+) -> Summary:
+    """The loop of run.fit()."""
+    steps, last, evaluations = 0, None, []
+    seed = int(run._settings.get("training.seed") or 1)
+    try:
+        while True:
+            indices = run._next_indices(samples.size, samples.batch_size)
+            if not indices:
+                break
+            first = run._loop.driver.order.first
+            last = gradients.compute(samples.batch(indices), span_seed(seed, first))
+            applied = optimizer.step(loss=last)
+            steps += 1
+            if applied and evaluate is not None and every and run.round % every == 0 and run.is_first:
+                with run.paused("evaluating"):
+                    evaluations.append((run.round, evaluate(model)))
+    finally:
+        samples.close()
+    view = run.view
+    if evaluate is not None and run.is_first and (not evaluations or evaluations[-1][0] != run.round):
+        evaluations.append((run.round, evaluate(model)))
+    loss = None if last is None else float(last)
+    return Summary(run.round, run.samples, steps, loss, evaluations, str(view.get("ended") or ""))

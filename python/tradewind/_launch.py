@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several peers on this machine, each in a process of its own: to try a loop, and for tests."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import multiprocessing
+import multiprocessing.connection
+import os
+import pickle
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+import torch
+
+from . import _ends
+from ._errors import MisuseError, SettingError, TradewindError
+from ._settings import as_text, full_key
+
+_GRACE_S = 3.0
+_PR_SET_PDEATHSIG = 1
+
+
+class _Failure(NamedTuple):
+    """An exception of a child."""
+
+    error: Optional[BaseException]
+    trace: str
+
+
+def launch_local(
+    fn: Callable[..., Any],
+    *args: Any,
+    peers: int = 4,
+    start: str = "spawn",
+    settings: Optional[Mapping[str, Any]] = None,
+    out: Optional[Any] = None,
+    timeout: Optional[float] = None,
+) -> List[Any]:
+    """fn(*args) in `peers` processes of this machine, as peers of one run: what each of them returned.
+
+    In each, tradewind.join() finds the run by its environment. settings: as join() takes them, for all;
+    out: folder for their event logs; timeout: seconds for all. start: how a process begins, "spawn",
+    "forkserver" or "fork". An exception in one ends the others and is raised here, with the peer's number.
+    A process that a signal ended is a peer that was lost: the others go on, and a TradewindError stands in
+    its place; it is raised if none is left.
+    """
+    if isinstance(peers, bool) or not isinstance(peers, int) or peers < 1:
+        raise SettingError(f"launch_local(peers={peers!r}): expected a whole number from 1.")
+    context = _context(start)
+    with _credential() as credential:
+        crew = _Crew(context)
+        try:
+            port = free_port()
+            for number in range(peers):
+                environment = {**credential, **_environment(number, peers, port, settings or {}, out)}
+                crew.add(fn, args, environment)
+            return crew.results(None if timeout is None else time.monotonic() + timeout)
+        finally:
+            crew.end()
+
+
+def _context(start: str) -> Any:
+    if start not in multiprocessing.get_all_start_methods():
+        raise SettingError(f"launch_local(start={start!r}): expected spawn, forkserver or fork.")
+    if start == "fork":
+        run = _ends.active()
+        if run is not None and run.started:
+            raise MisuseError(
+                'launch_local(start="fork"): a run is open in this process; close() it, or use "spawn".'
+            )
+        if torch.cuda.is_available() and torch.cuda.is_initialized():
+            raise MisuseError('launch_local(start="fork"): CUDA is in use in this process; use "spawn".')
+    return multiprocessing.get_context(start)
+
+
+def free_port() -> int:
+    """A TCP port of this machine that nobody uses now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def program() -> Optional[str]:
+    """The program `tw`: TRADEWIND_PROGRAM, beside this package or its build folder, or on the PATH."""
+    named = os.environ.get("TRADEWIND_PROGRAM")
+    here = Path(__file__).resolve().parent
+    for candidate in (here / "tw", here.parents[1] / "tw", here.parents[1] / "build" / "tw"):
+        if named is None and candidate.is_file():
+            return str(candidate)
+    return named or shutil.which("tw")
+
+
+@contextlib.contextmanager
+def _credential() -> Iterator[Dict[str, str]]:
+    """Environment that lets peers in: a token of a run folder, or without `tw` no TLS, on this machine
+    alone.
+    """
+    tw = program()
+    if tw is None:
+        yield {"TRADEWIND_INSECURE": "1"}
+        return
+    with tempfile.TemporaryDirectory(prefix="tradewind-") as folder:
+        run = Path(folder) / "run"
+        made = subprocess.run([tw, "init", str(run)], capture_output=True, text=True)
+        if made.returncode != 0:
+            raise TradewindError(f"{tw} init failed: {made.stderr.strip()}")
+        yield {"TRADEWIND_RUN_FOLDER": str(run)}
+
+
+def _environment(
+    number: int, peers: int, port: int, settings: Mapping[str, Any], out: Any
+) -> Dict[str, str]:
+    texts = {full_key(name): as_text(name, value) for name, value in settings.items() if value is not None}
+    found = {
+        "TRADEWIND_ID": str(number + 1),
+        "TRADEWIND_WAIT_FOR": texts.pop("wait_for", str(peers)),
+        "TRADEWIND_PROGRESS": texts.pop("progress", "auto") if number == 0 else "off",
+    }
+    if "file" in texts:
+        found["TRADEWIND_RUN"] = texts.pop("file")
+    if "threads" in texts:
+        found["TRADEWIND_THREADS"] = texts.pop("threads")
+    found["TRADEWIND_LISTEN" if number == 0 else "TRADEWIND_JOIN"] = f"127.0.0.1:{port}"
+    if out is not None:
+        found["TRADEWIND_OUT"] = str(out)
+    if texts:
+        found["TRADEWIND_SET"] = ";".join(f"{key}={value}" for key, value in texts.items())
+    return found
+
+
+def _die_with_parent() -> None:
+    """A launcher that is killed leaves no peers behind; Linux alone."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _child(
+    connection: Any, environment: Dict[str, str], fn: Callable[..., Any], args: Tuple[Any, ...]
+) -> None:
+    _die_with_parent()
+    os.environ.update(environment)
+    try:
+        # Not send(): torch would share memory that ends with this process.
+        connection.send_bytes(pickle.dumps((True, fn(*args))))
+    except BaseException as error:
+        connection.send_bytes(pickle.dumps((False, _failure(error))))
+    finally:
+        run = _ends.active()
+        if run is not None:
+            run.close()
+        connection.close()
+
+
+def _failure(error: BaseException) -> _Failure:
+    trace = traceback.format_exc()
+    try:
+        pickle.loads(pickle.dumps(error))
+        return _Failure(error, trace)
+    except Exception:
+        return _Failure(None, trace)
+
+
+class _Crew:
+    """The processes, and what came back from them."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._processes: List[Any] = []
+        self._connections: List[Any] = []
+
+    def add(self, fn: Callable[..., Any], args: Tuple[Any, ...], environment: Dict[str, str]) -> None:
+        """One more."""
+        ours, theirs = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=_child, args=(theirs, environment, fn, args))
+        process.start()
+        theirs.close()
+        self._processes.append(process)
+        self._connections.append(ours)
+
+    def results(self, deadline: Optional[float]) -> List[Any]:
+        """What all returned. TradewindError: one raised, or no result came before the deadline."""
+        found: Dict[int, Any] = {}
+        while len(found) < len(self._processes):
+            waiting = {self._connections[at]: at for at in range(len(self._processes)) if at not in found}
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            ready = multiprocessing.connection.wait(list(waiting), left)
+            if not ready:
+                numbers = ", ".join(str(at + 1) for at in waiting.values())
+                raise TradewindError(
+                    f"launch_local(): the time is up, and no result came from peers {numbers}."
+                )
+            for connection in ready:
+                at = waiting[connection]
+                found[at] = self._result(at)
+        lost = [one for one in found.values() if isinstance(one, _Lost)]
+        if len(lost) == len(found):
+            raise lost[0]
+        return [found[at] for at in sorted(found)]
+
+    def _result(self, at: int) -> Any:
+        try:
+            good, content = pickle.loads(self._connections[at].recv_bytes())
+        except (EOFError, OSError):
+            self._processes[at].join()
+            return self._without_result(at, self._processes[at].exitcode)
+        if good:
+            return content
+        raise TradewindError(f"peer {at + 1} failed:\n{content.trace}") from content.error
+
+    @staticmethod
+    def _without_result(at: int, code: int) -> Any:
+        if code < 0:
+            return _Lost(f"peer {at + 1} was ended by {signal.Signals(-code).name}.")
+        raise TradewindError(f"peer {at + 1} ended with exit code {code}, and returned nothing.")
+
+    def end(self) -> None:
+        """Ends those that still run: politely, then by signal."""
+        for process in self._processes:
+            if process.is_alive():
+                process.terminate()
+        until = time.monotonic() + _GRACE_S
+        for process in self._processes:
+            process.join(max(0.0, until - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+                process.join()
+
+
+class _Lost(TradewindError):
+    """A process that a signal ended."""

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tensors of a model are one flat vector, in which order, and the text by which peers compare that.
+
+The order is that of the optimizer's groups, and in a group that of its parameters, so a group is one range.
+Values of a tensor lie in row-major order whatever its strides are, so peers may use other memory formats.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple, Union
+
+import torch
+
+from ._errors import UnsupportedError
+
+Modules = Union[torch.nn.Module, Sequence[torch.nn.Module]]
+
+# Of a frozen tensor so many bytes, evenly spread, are compared: enough to tell other weights.
+_SAMPLED_BYTES = 4096
+_SHARDED = ("DTensor", "ShardedTensor", "FlatParameter", "FlatParameterShard")
+_PARALLEL = ("DistributedDataParallel", "DataParallel")
+_SHARDING = ("FullyShardedDataParallel", "FSDPModule", "DeepSpeedEngine")
+
+
+class Entry(NamedTuple):
+    """A tensor of the vector: its name, and its first value's place."""
+
+    name: str
+    tensor: torch.Tensor
+    first: int
+    values: int
+
+
+class Layout(NamedTuple):
+    """parameters, group by group (as many as group_sizes say), then buffers; frozen ones are outside the
+    vector.
+    """
+
+    parameters: Tuple[Entry, ...]
+    group_sizes: Tuple[int, ...]
+    buffers: Tuple[Entry, ...]
+    frozen: Tuple[Tuple[str, torch.Tensor], ...]
+
+    @property
+    def entries(self) -> Tuple[Entry, ...]:
+        """All tensors of the vector, in its order."""
+        return self.parameters + self.buffers
+
+    @property
+    def tensor_sizes(self) -> Tuple[int, ...]:
+        """Values of each tensor of the vector."""
+        return tuple(entry.values for entry in self.entries)
+
+
+def modules_of(model: Modules) -> Tuple[Tuple[str, torch.nn.Module], ...]:
+    """(prefix of its names, module) of each."""
+    if isinstance(model, torch.nn.Module):
+        return (("", _bare(model)),)
+    return tuple((f"{at}.", _bare(module)) for at, module in enumerate(model))
+
+
+def _bare(module: torch.nn.Module) -> torch.nn.Module:
+    """The module inside of DistributedDataParallel or torch.compile: names are those of other peers."""
+    while True:
+        if type(module).__name__ in _PARALLEL:
+            module = module.module
+        elif hasattr(module, "_orig_mod"):
+            module = module._orig_mod
+        else:
+            return module
+
+
+def _type_names(value: object) -> Set[str]:
+    return {kind.__name__ for kind in type(value).__mro__}
+
+
+def _refuse_modules(modules: Sequence[Tuple[str, torch.nn.Module]]) -> None:
+    for prefix, root in modules:
+        for name, module in root.named_modules():
+            if _type_names(module) & set(_SHARDING):
+                raise UnsupportedError(
+                    f"{prefix}{name or type(module).__name__} is sharded ({type(module).__name__}): a peer"
+                    " holds all parameters; use DistributedDataParallel inside the node and"
+                    " join(group=...)."
+                )
+            if getattr(module, "sparse", False) is True and isinstance(
+                module, (torch.nn.Embedding, torch.nn.EmbeddingBag)
+            ):
+                raise UnsupportedError(f"{prefix}{name} makes sparse gradients: set sparse=False.")
+
+
+def _refuse_tensor(name: str, tensor: torch.Tensor) -> None:
+    if _type_names(tensor) & set(_SHARDED) or _type_names(tensor.data) & set(_SHARDED):
+        raise UnsupportedError(
+            f"{name} is a {type(tensor.data).__name__}, a shard: a peer holds all parameters; use "
+            "DistributedDataParallel inside the node and join(group=...)."
+        )
+    if _type_names(tensor) & {"UninitializedParameter", "UninitializedTensorMixin"}:
+        raise UnsupportedError(f"{name} has no shape yet: run one batch through the model first.")
+    if tensor.layout != torch.strided:
+        raise UnsupportedError(
+            f"{name} is not dense ({tensor.layout}): only dense parameters can be trained."
+        )
+    if not tensor.dtype.is_floating_point:
+        raise UnsupportedError(
+            f"{name} has dtype {tensor.dtype}: only floating point parameters can be trained."
+        )
+    if tensor.device.type == "meta":
+        raise UnsupportedError(
+            f"{name} is on the meta device: give it memory (to_empty) before the run starts."
+        )
+
+
+def _names(modules: Sequence[Tuple[str, torch.nn.Module]]) -> Dict[int, str]:
+    """Names of parameters by id; a tied one has the first of its names."""
+    names: Dict[int, str] = {}
+    for prefix, module in modules:
+        for name, parameter in module.named_parameters():
+            names.setdefault(id(parameter), prefix + name)
+    return names
+
+
+def _refuse_overlap(entries: Sequence[Entry]) -> None:
+    """Two tensors that share some of their memory cannot both be updated."""
+    spans: List[Tuple[int, int, str]] = []
+    for entry in entries:
+        if entry.values:
+            begin = entry.tensor.data_ptr()
+            extent = sum(
+                (size - 1) * stride for size, stride in zip(entry.tensor.shape, entry.tensor.stride())
+            )
+            spans.append((begin, begin + (extent + 1) * entry.tensor.element_size(), entry.name))
+    spans.sort()
+    for (_, end, name), (begin, _, other) in zip(spans, spans[1:]):
+        if begin < end:
+            raise UnsupportedError(
+                f"{name} and {other} share memory: tie them as one Parameter, or copy one of them."
+            )
+
+
+def _untrained(
+    modules: Sequence[Tuple[str, torch.nn.Module]], known: Set[int]
+) -> Iterator[Tuple[str, torch.Tensor]]:
+    for prefix, module in modules:
+        for name, parameter in module.named_parameters():
+            if id(parameter) in known:
+                continue
+            if parameter.requires_grad:
+                raise UnsupportedError(
+                    f"{prefix}{name} is trained (requires_grad) but not in the optimizer: add it, or freeze"
+                    " it with requires_grad_(False)."
+                )
+            yield prefix + name, parameter
+
+
+def float_buffers(modules: Sequence[Tuple[str, torch.nn.Module]]) -> List[Tuple[str, torch.Tensor]]:
+    """Running statistics: the floating point buffers that a state_dict keeps, each once."""
+    found: List[Tuple[str, torch.Tensor]] = []
+    seen: Set[int] = set()
+    for prefix, module in modules:
+        kept = set(module.state_dict().keys())
+        for name, buffer in module.named_buffers():
+            if name in kept and buffer.dtype.is_floating_point and id(buffer) not in seen:
+                seen.add(id(buffer))
+                found.append((prefix + name, buffer))
+    return found
+
+
+def collect(model: Modules, param_groups: Sequence[Dict[str, Any]], mean_buffers: bool) -> Layout:
+    """The layout of a model and its optimizer's groups. UnsupportedError: what cannot be trained, by its
+    name.
+
+    A parameter of the optimizer that requires no gradient is left out, as torch leaves it alone.
+    """
+    modules = modules_of(model)
+    _refuse_modules(modules)
+    names = _names(modules)
+    parameters: List[Entry] = []
+    frozen: List[Tuple[str, torch.Tensor]] = []
+    group_sizes: List[int] = []
+    known: Set[int] = set()
+    first = 0
+    for number, group in enumerate(param_groups):
+        before = len(parameters)
+        for at, parameter in enumerate(group["params"]):
+            name = names.get(id(parameter), f"group{number}.{at}")
+            if id(parameter) in known:
+                raise UnsupportedError(f"{name} is in the optimizer twice.")
+            known.add(id(parameter))
+            if not parameter.requires_grad:
+                frozen.append((name, parameter))
+                continue
+            _refuse_tensor(name, parameter)
+            parameters.append(Entry(name, parameter, first, parameter.numel()))
+            first += parameter.numel()
+        group_sizes.append(len(parameters) - before)
+    if not first:
+        raise UnsupportedError("the optimizer has no parameter that requires a gradient.")
+    _refuse_overlap(parameters)
+    frozen.extend(_untrained(modules, known))
+    buffers: List[Entry] = []
+    for name, buffer in float_buffers(modules) if mean_buffers else []:
+        buffers.append(Entry(name, buffer, first, buffer.numel()))
+        first += buffer.numel()
+    return Layout(tuple(parameters), tuple(group_sizes), tuple(buffers), tuple(frozen))
+
+
+def _sampled(tensor: torch.Tensor) -> str:
+    """A checksum over a sample of a tensor's bytes, the same on every machine."""
+    values = tensor.detach().reshape(-1)
+    if values.numel() == 0:
+        return "0"
+    stride = max(1, values.numel() * values.element_size() // _SAMPLED_BYTES)
+    sample = values[::stride].contiguous().cpu()
+    try:
+        content = sample.view(torch.uint8).numpy().tobytes()
+    except (RuntimeError, TypeError):
+        content = repr(sample.tolist()).encode()
+    return format(zlib.crc32(content), "08x")
+
+
+def _line(name: str, tensor: torch.Tensor) -> str:
+    return f"{name} {tuple(tensor.shape)} {str(tensor.dtype).replace('torch.', '')}"
+
+
+def describe(layout: Layout, facts: Sequence[str]) -> str:
+    """One fact a line, so that the first line in which two peers differ says what differs."""
+    lines = list(facts)
+    at = 0
+    for number, size in enumerate(layout.group_sizes):
+        for entry in layout.parameters[at : at + size]:
+            lines.append(f"group {number}: {_line(entry.name, entry.tensor)}")
+        at += size
+    lines.extend(f"buffer: {_line(entry.name, entry.tensor)}" for entry in layout.buffers)
+    lines.extend(f"frozen: {_line(name, tensor)} {_sampled(tensor)}" for name, tensor in layout.frozen)
+    return "\n".join(lines)

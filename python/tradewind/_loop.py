@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a started run does at each batch and step(). Thread: the one that started it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable, Dict, List, Optional
+
+import torch
+
+from ._count import BatchCount, samples_of, whole_samples
+from ._drive import Driver
+from ._engine import Order
+from ._errors import MisuseError
+from ._optimizer import Closure, Loss
+from ._trained import Trained
+
+NO_BATCH_SIZE = (
+    "no batch size known: use run.shard(loader) or run.batches(loader), or say step(samples=...) or "
+    "run.optimizer(..., batch_size=...)."
+)
+
+
+class Loop:
+    """Between wait() and step() the parameters are those of one round; they change inside step() alone."""
+
+    def __init__(
+        self, driver: Driver, trained: Trained, batch_size: Optional[int], ended: Callable[[], None]
+    ) -> None:
+        """batch_size: samples of a step if nothing else tells. ended: called once, when the run is over."""
+        self.driver = driver
+        self.counters: Dict[str, int] = {"steps": 0, "surplus": 0, "dropped": 0, "skipped": 0}
+        self._trained = trained
+        self._batch_size = batch_size
+        self._ended = ended
+        self._count = BatchCount((entry.tensor for entry in trained.layout.parameters), trained.infinite)
+        # Samples of the shard's batch in hand; 0: handed in; None: no shard.
+        self._sharded: Optional[int] = None
+        self._sharded_of: Optional[Order] = None
+        self._seen = 0  # updates and loads when the loop last got the parameters
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run is over for this peer."""
+        return self.driver.finished
+
+    @property
+    def round(self) -> int:
+        """The round that the model's parameters are of."""
+        return self._trained.round
+
+    def wait(self) -> None:
+        """Until an order is in hand, or the run is over."""
+        was_finished = self.finished
+        self.driver.wait()
+        self._seen = self._trained.updates + self._trained.loads
+        if self.finished and not was_finished:
+            self._ended()
+
+    def _is_current(self) -> bool:
+        """Has an order in hand (or the end); whether the parameters are those that the loop last got."""
+        seen = self._seen
+        if self.driver.order is None:
+            self.wait()
+        return seen == self._seen
+
+    def _is_wanted(self) -> bool:
+        """Whether the gradient in hand is of these parameters and, with a shard, of these samples."""
+        current = self._is_current()
+        order, mine = self.driver.order, self._sharded_of
+        if order is None or not current:
+            return False
+        return not self._sharded or (
+            mine is not None and (mine.round, mine.first) == (order.round, order.first)
+        )
+
+    # Batches.
+
+    def taken(self, batch: Any) -> None:
+        """The loop gets a batch of a loader of its own."""
+        samples = samples_of(batch)
+        if samples is None:
+            raise MisuseError(
+                "run.batches(): no tensor in the batch tells its size; use step(samples=...) instead."
+            )
+        if self._count.take(samples):
+            self._void()
+
+    def next_indices(self, dataset_size: int, batch_size: int) -> List[int]:
+        """Indices of the shard's next batch, at most batch_size; none: the run is over."""
+        if self._sharded:
+            self._give_back_void()
+        self._is_current()
+        order = self.driver.order
+        if order is None:
+            return []
+        samples = min(batch_size, order.samples)
+        indices = self._indices(dataset_size, samples)
+        if not indices:
+            return []
+        self.driver.expect(batch_size)
+        self._sharded, self._sharded_of = len(indices), self.driver.order
+        self._count.take(len(indices))
+        return indices
+
+    def _indices(self, dataset_size: int, samples: int) -> List[int]:
+        try:
+            return self.driver.samples(dataset_size, samples)
+        except MisuseError:
+            # The order was given to others while the loop was away; the next one is as good.
+            self.wait()
+            order = self.driver.order
+            return self.driver.samples(dataset_size, min(samples, order.samples)) if order else []
+
+    def _give_back_void(self) -> None:
+        """A GradScaler that finds infinities calls no step(): its samples go to others. MisuseError: it was
+        no such.
+        """
+        if self._trained.infinite() is None:
+            order = self.driver.order
+            where = f" from sample {order.first} on, of round {order.round}," if order else ""
+            raise MisuseError(
+                f"a batch of {self._sharded} samples{where} was not handed in: call step() after it, or"
+                " run.skip()."
+            )
+        self._void()
+
+    def zeroed(self) -> None:
+        """zero_grad() is about to come."""
+        if self._count.zeroed():
+            self._void()
+
+    def _void(self) -> None:
+        """Gradients were not finite, and no step() came: nothing of them counts."""
+        self.counters["skipped"] += 1
+        self._trained.undo_forward()
+        if self._sharded:
+            self._sharded = 0
+            self._count.stepped()
+            if self.driver.order is not None:
+                self.driver.drop()
+                self.driver.order = None
+
+    def give_back_unused(self) -> None:
+        """The order in hand goes to others, unless a batch of it may be in work."""
+        if self.driver.order is not None and not self._sharded and not self._count.samples:
+            self.driver.drop()
+            self.driver.order = None
+
+    def skip(self) -> None:
+        """Gives up what was taken since the last step()."""
+        self._count.stepped()
+        self.counters["skipped"] += 1
+        self._trained.undo_forward()
+        if self._sharded:
+            samples, wanted = self._sharded, self._is_wanted()
+            self._sharded = 0
+            if wanted:
+                self.driver.engine.done(self._trained.zero_gradients(), 0.0, samples, samples, 0.0)
+                self.wait()
+
+    # Steps.
+
+    def step(self, closure: Optional[Closure], samples: Optional[int], loss: Optional[Loss]) -> Any:
+        """Optimizer.step() of a started run."""
+        if closure is None:
+            had = self.samples_in_hand(samples)
+            return self._hand_in(had, loss) if self._is_wanted() else self.discard()
+        if not self._is_wanted() and (self.finished or self._sharded):
+            self.discard()
+            return None
+        with torch.enable_grad():
+            found = closure()
+        self._hand_in(self.samples_in_hand(samples), found)
+        return found
+
+    def samples_in_hand(self, samples: Optional[int]) -> int:
+        """Samples of the gradient in p.grad. MisuseError: unknown."""
+        if self._sharded is None:
+            return known_samples(samples, self._count.samples, self._batch_size)
+        if self._sharded == 0:
+            raise MisuseError(
+                "step() without a batch: the last one was handed in; take the next from run.shard()."
+            )
+        if samples is not None and whole_samples(samples) != self._sharded:
+            raise MisuseError(
+                f"step(samples={samples}): the batch of run.shard() in hand has {self._sharded}."
+            )
+        return self._sharded
+
+    def _hand_in(self, had: int, loss: Optional[Loss]) -> bool:
+        trained = self._trained
+        changed = trained.check()
+        if changed is not None:
+            warnings.warn(
+                f"{changed} was changed outside of step(): the other peers do not know, so this one may"
+                " have to take their state.",
+                stacklevel=4,
+            )
+        verdict = self.driver.done(trained.gradients, had, _number(loss))
+        if verdict.added:
+            self.counters["surplus"] += verdict.had - verdict.counted
+        else:
+            self.counters["dropped"] += 1
+        self._stepped()
+        updates = trained.updates
+        self.wait()
+        return trained.updates > updates
+
+    def discard(self) -> bool:
+        """The gradient in hand is that of other parameters than the run has now."""
+        self.counters["dropped"] += 1
+        self._stepped()
+        return False
+
+    def _stepped(self) -> None:
+        self.counters["steps"] += 1
+        self._trained.undo_forward()
+        self._count.stepped()
+        if self._sharded is not None:
+            self._sharded = 0
+
+
+def _number(loss: Optional[Loss]) -> float:
+    if loss is None:
+        return 0.0
+    return float(loss.detach() if isinstance(loss, torch.Tensor) else loss)
+
+
+def known_samples(samples: Optional[int], taken: int, batch_size: Optional[int]) -> int:
+    """Samples of a gradient: said, else counted, else as always. MisuseError: none of them."""
+    if samples is not None:
+        return whole_samples(samples)
+    if taken or batch_size:
+        return taken or batch_size or 0
+    raise MisuseError(NO_BATCH_SIZE)

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run, as the training loop of one peer sees it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager, suppress
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import torch
+
+from . import _ends, _fork
+from ._count import whole_samples
+from ._drive import Driver
+from ._engine import Calls, Engine, ModelShape, Peer
+from ._errors import MisuseError, TradewindError, UnsupportedError
+from ._group import Node, NodeDriver, NodeVectors
+from ._layout import Modules
+from ._loop import Loop, known_samples
+from ._optimizer import Closure, Loss, Optimizer
+from ._options import TrainedOptions
+from ._progress import Progress
+from ._scheduler import RoundScheduler, SchedulerLike
+from ._settings import Settings
+from ._styles import Styles
+from ._trained import Trained
+
+OpenEngine = Callable[[Sequence[Tuple[str, str]], ModelShape, Calls], Engine]
+
+
+class Run(Styles):
+    """One peer of a run. Thread: that of the first start, batch or step(); leave() and properties: any."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        price_per_hour: Optional[float] = None,
+        open_engine: Optional[OpenEngine] = None,
+        node: Optional[Node] = None,
+    ) -> None:
+        self._joined_at = _ends.become_active(self)
+        self._settings = settings
+        self._open_engine: OpenEngine = open_engine or Peer
+        self._node = node
+        self._trained: Optional[Trained] = None
+        super().__init__()
+        self._batch_size: Optional[int] = None
+        self._listeners: List[Callable[[Dict[str, Any]], None]] = []
+        self._progress = Progress(settings.progress, price_per_hour)
+        self._joined_in = os.getpid()
+        self._thread: Optional[int] = None
+        if settings.threads:
+            torch.set_num_threads(settings.threads)
+
+    # What is trained.
+
+    def optimizer(
+        self,
+        model: Modules,
+        optimizer: torch.optim.Optimizer,
+        *,
+        scheduler: SchedulerLike = None,
+        clip_grad_norm: Optional[float] = None,
+        buffers: str = "mean",
+        batch_size: Optional[int] = None,
+        engine: str = "auto",
+        alias: bool = True,
+    ) -> Optimizer:
+        """The optimizer for the loop: its step() trains with all peers.
+
+        scheduler: steps once a round; an object made on `optimizer`, a function of it, or several.
+        clip_grad_norm: L2 norm to which the mean gradient of a round is clipped. buffers: running
+        statistics (BatchNorm) are averaged ("mean") or each peer's own ("local"). batch_size: samples of a
+        step() where nothing else tells. engine: "auto" lets the engine compute SGD, Adam, AdamW and Lamb,
+        and runs others as they are; "torch" runs all as they are; "tradewind" refuses others. alias: False
+        keeps the model's memory apart from the engine's.
+        """
+        if self._trained is not None:
+            raise UnsupportedError("a run has one optimizer: give it all parameters, in groups.")
+        self._refuse_started("run.optimizer()")
+        options = TrainedOptions(scheduler, clip_grad_norm, buffers, engine, alias)
+        self._batch_size = None if batch_size is None else whole_samples(batch_size)
+        self._trained = Trained(model, optimizer, options)
+        return Optimizer(self, optimizer)
+
+    def scheduler(self, scheduler: Any) -> Any:
+        """For loops that call scheduler.step(): a stand-in whose step() does nothing; the run steps it once
+        a round.
+        """
+        self._refuse_started("run.scheduler()")
+        self._model().add_scheduler(scheduler)
+        return RoundScheduler(scheduler)
+
+    # The life of the run.
+
+    def start(self) -> None:
+        """Joins or starts the run, and waits until it wants a gradient. Then the model has the run's
+        parameters.
+        """
+        self._start(self._batch_size)
+
+    def _start(self, grain: Optional[int]) -> None:
+        """grain: samples of the first step(), if known."""
+        self._guard()
+        if self._loop is not None or self._closed:
+            return
+        trained = self._model()
+        shape = trained.prepare(self._settings.get("training.codec"))
+        _fork.watch()
+        self._thread = threading.get_ident()
+        driver = self._open(shape, trained, grain)
+        self._loop = Loop(driver, trained, self._batch_size, self._ended)
+        try:
+            initial, alive = trained.initial()
+            driver.start(initial)
+            del alive
+            trained.bind(driver.engine)
+            _ends.leave_on_sigterm(self)
+            self._loop.wait()
+        except BaseException:
+            self.close()
+            raise
+
+    def leave(self, at_once: bool = False) -> None:
+        """This peer hands in what is done and leaves after the round; the loop ends as at the run's end.
+        Any thread.
+        """
+        if self._loop is not None and not self._closed:
+            self._loop.driver.engine.leave(at_once)
+
+    def close(self) -> None:
+        """Says goodbye (3 s at most). The model stays usable; another run may be joined. A second call does
+        nothing.
+        """
+        if self._closed or os.getpid() != self._joined_in:
+            return
+        self._closed = True
+        _ends.released(self)
+        self._progress.end()
+        if self._loop is not None:
+            driver = self._loop.driver
+            driver.finished = True
+            try:
+                self._last_view = driver.engine.view()
+            finally:
+                driver.engine.close()
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        """Leaves after the round, on an exception at once; then closes."""
+        try:
+            if self._loop is None or self.finished:
+                return
+            if kind is None:
+                self.leave()
+                self._loop.driver.finish()
+            else:
+                with suppress(TradewindError):  # what the loop raised is what counts
+                    self.leave(at_once=True)
+        finally:
+            self.close()
+
+    # What the loop asks.
+
+    def on_event(self, listener: Callable[[Dict[str, Any]], None]) -> None:
+        """Calls listener(event) inside step() for each event of the log (docs/events.md) from now on."""
+        self._listeners.append(listener)
+
+    @contextmanager
+    def paused(self, why: str) -> Iterator[None]:
+        """The loop does something else (evaluates, saves): others do this peer's part meanwhile."""
+        self._guard()
+        if self._loop is None or self.finished:
+            yield
+            return
+        driver = self._loop.driver
+        self._loop.give_back_unused()
+        driver.engine.busy(why)
+        try:
+            yield
+        finally:
+            if not self.finished:
+                driver.engine.busy(None)
+                driver.order = None
+
+    def skip(self) -> None:
+        """Gives up the batch in hand: of a shard its samples count with a gradient of zero; else they do
+        not count.
+        """
+        self._guard()
+        if self._loop is not None and not self.finished:
+            self._loop.skip()
+
+    def state_dict(self) -> Dict[str, Any]:
+        """round, samples, and the optimizer's state_dict(): for torch.save(); the run itself keeps
+        checkpoints.
+        """
+        return {
+            "round": self.round,
+            "samples": self.samples,
+            "optimizer": self._model().optimizer.state_dict(),
+        }
+
+    # For Optimizer, Shard and Batches.
+
+    def _step(self, closure: Optional[Closure], samples: Optional[int], loss: Optional[Loss]) -> Any:
+        self._guard()
+        if self.finished:
+            return None if closure is not None else False
+        if self._loop is None:
+            if closure is None:
+                samples = known_samples(samples, 0, self._batch_size)
+            self._start(samples)
+            assert self._loop is not None
+            if closure is None and self._model().replaced:
+                return self._loop.discard()
+        assert self._loop is not None
+        return self._loop.step(closure, samples, loss)
+
+    def _zeroed(self) -> None:
+        if self._loop is not None and not self.finished:
+            self._guard()
+            self._loop.zeroed()
+
+    def _next_indices(self, dataset_size: int, batch_size: int) -> List[int]:
+        self._start(batch_size)
+        self._guard()
+        return (
+            [] if self.finished or self._loop is None else self._loop.next_indices(dataset_size, batch_size)
+        )
+
+    def _taken(self, batch: Any) -> None:
+        self._guard()
+        if self._loop is not None and not self.finished:
+            self._loop.taken(batch)
+
+    # Within.
+
+    def _open(self, shape: ModelShape, trained: Trained, grain: Optional[int]) -> Driver:
+        node, pairs = self._node, list(self._settings.pairs)
+        if grain is not None:
+            pairs.append(("grain", str(grain * (node.size if node is not None else 1))))
+        if node is None:
+            return Driver(self._open_engine(pairs, shape, trained), self._tick)
+        if node.rank == 0:
+            engine = self._open_engine(pairs, shape, trained)
+        else:
+            engine = NodeVectors(shape, trained.engine_buffers)
+        return NodeDriver(engine, self._tick, node, trained)
+
+    def _model(self) -> Trained:
+        if self._trained is None:
+            raise MisuseError("nothing to train: call run.optimizer(model, optimizer) first.")
+        return self._trained
+
+    def _guard(self) -> None:
+        """MisuseError: called in a forked child, or by another thread than the one that started the run."""
+        _fork.refuse_child(self._joined_in)
+        if self._thread is not None and threading.get_ident() != self._thread:
+            raise MisuseError(
+                "the run was started by another thread: call step() and take batches on that one alone"
+                " (leave() may be called by any)."
+            )
+
+    def _refuse_started(self, call: str) -> None:
+        if self._loop is not None:
+            raise MisuseError(f"{call} after the start: it has to come before the first batch or step().")
+
+    def _tick(self) -> None:
+        assert self._loop is not None
+        engine = self._loop.driver.engine
+        self._progress.tick(engine.view)
+        if self._listeners:
+            for event in engine.events():
+                for listener in self._listeners:
+                    listener(event)
+
+    def _ended(self) -> None:
+        self._tick()
+        self._progress.tick(lambda: self.view, at_once=True)
+        self._progress.end()

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of the samples that the run gave to this peer: each sample of an epoch is in one record, whoever
+dies.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Sized, cast
+
+import torch
+from torch.utils.data import DataLoader, IterableDataset, default_collate
+
+from ._errors import MisuseError, UnsupportedError
+from ._workers import WorkerPool
+
+if TYPE_CHECKING:
+    from ._run import Run
+
+Collate = Callable[[List[Any]], Any]
+
+
+class Samples:
+    """A map-style data set with what a DataLoader does to its samples. Thread: the run's."""
+
+    def __init__(
+        self, data: Any, batch_size: Optional[int], collate: Optional[Collate], workers: int
+    ) -> None:
+        """data: a data set, or a DataLoader of which collate_fn, num_workers, pin_memory and batch_size are
+        taken.
+        """
+        loader = data if isinstance(data, DataLoader) else None
+        dataset = loader.dataset if loader is not None else data
+        if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__"):
+            raise UnsupportedError(
+                f"shard() of {type(dataset).__name__}, an iterable data set: nobody can take over its"
+                " samples; use run.batches(loader), which counts samples."
+            )
+        self.dataset = dataset
+        self.size = len(cast(Sized, dataset))
+        if self.size < 1:
+            raise UnsupportedError(f"shard() of {type(dataset).__name__}: it has no samples.")
+        self.batch_size: Optional[int] = batch_size or (loader.batch_size if loader is not None else None)
+        own = loader.collate_fn if loader is not None and loader.batch_size is not None else None
+        self._collate: Collate = collate or own or default_collate
+        self._pin = loader is not None and loader.pin_memory
+        self._workers = workers or (loader.num_workers if loader is not None else 0)
+        self._loader = loader
+        self._pool: Optional[WorkerPool] = None
+
+    def batch(self, indices: List[int]) -> Any:
+        """The batch of these samples, collated (and pinned, if the loader says so and there is a GPU)."""
+        batch = self._collate(self._samples(indices))
+        if self._pin and torch.cuda.is_available():
+            from torch.utils.data._utils.pin_memory import pin_memory
+
+            return pin_memory(batch)
+        return batch
+
+    def _samples(self, indices: List[int]) -> List[Any]:
+        if not self._workers:
+            return [self.dataset[index] for index in indices]
+        if self._pool is None:
+            self._pool = WorkerPool(self.dataset, self._workers, self._loader)
+        return self._pool.samples(indices)
+
+    def close(self) -> None:
+        """Ends the workers."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+
+class Shard:
+    """What run.shard() returns; iterate it once or again, until the run is over."""
+
+    def __init__(self, run: "Run", samples: Samples, batch_size: int) -> None:
+        self._run = run
+        self._samples = samples
+        self._batch_size = batch_size
+
+    def __iter__(self) -> Iterator[Any]:
+        run, samples = self._run, self._samples
+        try:
+            while True:
+                indices = run._next_indices(samples.size, self._batch_size)
+                if not indices:
+                    return
+                yield samples.batch(indices)
+        finally:
+            samples.close()
+
+
+class Batches:
+    """What run.batches() returns: the loader's batches, counted, epoch after epoch until the run is over."""
+
+    def __init__(self, run: "Run", loader: Any) -> None:
+        self._run = run
+        self._loader = loader
+
+    def __iter__(self) -> Iterator[Any]:
+        epoch = 0
+        size = getattr(self._loader, "batch_size", None)
+        self._run._start(size if isinstance(size, int) else self._run._batch_size)
+        while not self._run.finished:
+            sampler: Any = getattr(self._loader, "sampler", None)
+            if hasattr(sampler, "set_epoch"):
+                sampler.set_epoch(epoch)
+            epoch += 1
+            empty = True
+            for batch in self._loader:
+                empty = False
+                self._run._taken(batch)
+                if self._run.finished:
+                    return
+                yield batch
+            if empty:
+                raise MisuseError(
+                    "run.batches(): the loader has no batch; a generator can be gone through only once."
+                )

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds libtradewind.so with CMake and packs it beside the Python package: one wheel for every Python.
+
+TRADEWIND_LIBRARY names a library that is built already; TRADEWIND_BUILD another build folder than build/.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from setuptools import Distribution, setup
+from setuptools.command.build_py import build_py
+from wheel.bdist_wheel import bdist_wheel
+
+ROOT = Path(__file__).resolve().parent
+TARGET = "tradewind"
+LIBRARY = "libtradewind.so"
+
+
+def version():
+    """That of the CMake project."""
+    return re.search(
+        r"project\(\s*tradewind\s+VERSION\s+([0-9.]+)", (ROOT / "CMakeLists.txt").read_text()
+    ).group(1)
+
+
+def built_library():
+    """libtradewind.so, built now unless TRADEWIND_LIBRARY names one."""
+    named = os.environ.get("TRADEWIND_LIBRARY")
+    if named:
+        return Path(named)
+    folder = Path(os.environ.get("TRADEWIND_BUILD", ROOT / "build"))
+    if not (folder / "CMakeCache.txt").exists():
+        options = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
+        subprocess.run(["cmake", "-S", str(ROOT), "-B", str(folder), *options], check=True)
+    subprocess.run(["cmake", "--build", str(folder), "--target", TARGET], check=True)
+    return next(folder.rglob(LIBRARY))
+
+
+class BuildWithLibrary(build_py):
+    def run(self):
+        super().run()
+        package = Path(self.build_lib) / "tradewind"
+        package.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(built_library(), package / LIBRARY)
+
+
+class WheelForEveryPython(bdist_wheel):
+    def finalize_options(self):
+        super().finalize_options()
+        self.root_is_pure = False
+
+    def get_tag(self):
+        return "py3", "none", super().get_tag()[2]
+
+
+class WithLibrary(Distribution):
+    def has_ext_modules(self):
+        return True
+
+
+setup(
+    version=version(),
+    package_dir={"": "python"},
+    packages=["tradewind"],
+    package_data={"tradewind": ["py.typed"]},
+    cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": WheelForEveryPython},
+    distclass=WithLibrary,
+)

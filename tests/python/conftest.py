@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures: runs on the double of the engine, and real peers as processes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Callable, Iterator, List
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "python"), str(Path(__file__).parent)]
+
+import tradewind  # noqa: E402
+from fake_engine import FakeEngine  # noqa: E402
+from tradewind import _abi, _settings  # noqa: E402
+
+
+def has_engine() -> bool:
+    """Whether libtradewind.so is there."""
+    try:
+        return bool(_abi.library())
+    except tradewind.TradewindError:
+        return False
+
+
+needs_engine = pytest.mark.skipif(not has_engine(), reason="libtradewind.so is not built (make python)")
+
+
+class FakeRuns:
+    """Runs of one peer on the double; engines: those that were opened."""
+
+    def __init__(self) -> None:
+        self.engines: List[FakeEngine] = []
+        self.runs: List[tradewind.Run] = []
+
+    def __call__(self, given: Any = None, **settings: Any) -> tradewind.Run:
+        settings.setdefault("progress", "off")
+        resolved = _settings.resolve(settings, {})
+
+        def open_engine(pairs: Any, shape: Any, calls: Any) -> FakeEngine:
+            self.engines.append(FakeEngine(pairs, shape, calls, given))
+            return self.engines[-1]
+
+        run = tradewind.Run(resolved, None, open_engine)
+        self.runs.append(run)
+        return run
+
+
+@pytest.fixture
+def fake_run() -> Iterator[Callable[..., tradewind.Run]]:
+    """fake_run(target_batch_size=8, rounds=3): a run on the double, closed at the end of the test."""
+    runs = FakeRuns()
+    yield runs
+    for run in runs.runs:
+        run.close()

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An engine of one peer in numpy, with the calls of tradewind._engine.Peer: unit tests need no library and
+no sockets.
+
+It sums gradients until the target batch size is reached, and updates as docs say of SGD, Adam and AdamW.
+Orders have as many samples as the program had last (`grain`; at the beginning the whole batch).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+from tradewind import _abi
+from tradewind._engine import Calls, Group, HostTensor, ModelShape, Order
+
+ENGINE_BUFFERS = {_abi.TW_SGD: 1, _abi.TW_ADAM: 2, _abi.TW_ADAMW: 2, _abi.TW_LAMB: 2}
+
+
+def buffers_of(group: Group) -> int:
+    """Moments that the engine keeps for a group."""
+    return ENGINE_BUFFERS.get(group.kind, 0) if group.kind != _abi.TW_SGD or group.momentum else 0
+
+
+def read(tensor: HostTensor) -> np.ndarray:
+    """float32 [values] of a host tensor."""
+    address, values, dtype = tensor
+    if not address:
+        return np.zeros(values, np.float32)
+    kind = {
+        _abi.TW_FLOAT32: ctypes.c_float,
+        _abi.TW_FLOAT16: ctypes.c_uint16,
+        _abi.TW_BFLOAT16: ctypes.c_uint16,
+    }[dtype]
+    raw = (
+        np.ctypeslib.as_array((kind * values).from_address(address)) if values else np.zeros(0, np.float32)
+    )
+    if dtype == _abi.TW_FLOAT16:
+        return raw.view(np.float16).astype(np.float32)
+    if dtype == _abi.TW_BFLOAT16:
+        return (raw.astype(np.uint32) << 16).view(np.float32)
+    return raw.copy()
+
+
+def power(base: float, exponent: int) -> float:
+    """By repeated squaring, as the engine has it."""
+    found = 1.0
+    while exponent:
+        if exponent & 1:
+            found *= base
+        base *= base
+        exponent >>= 1
+    return found
+
+
+def update_group(group: Group, step: int, p: np.ndarray, buffers: List[np.ndarray], g: np.ndarray) -> None:
+    """One update of a range, in place, float32 with double constants as the engine has them."""
+    f = np.float32
+    if group.kind == _abi.TW_AVERAGE:
+        p += g
+    elif group.kind == _abi.TW_SGD:
+        d = g + f(group.weight_decay) * p
+        if group.momentum:
+            buffers[0][:] = f(group.momentum) * buffers[0] + d
+            d = d + f(group.momentum) * buffers[0] if group.flags & _abi.TW_NESTEROV else buffers[0]
+        p -= f(group.learning_rate) * d
+    else:
+        if group.kind == _abi.TW_ADAM:
+            g = g + f(group.weight_decay) * p
+        m, v = buffers
+        m[:] = f(group.beta1) * m + f(1 - group.beta1) * g
+        v[:] = f(group.beta2) * v + f(1 - group.beta2) * (g * g)
+        shrink = 1 - group.learning_rate * group.weight_decay if group.kind == _abi.TW_ADAMW else 1.0
+        root = f(1 / np.sqrt(1 - power(group.beta2, step)))
+        direction = (m * f(1 / (1 - power(group.beta1, step)))) / (np.sqrt(v) * root + f(group.epsilon))
+        p[:] = f(shrink) * p - f(group.learning_rate) * direction
+
+
+class FakeEngine:
+    """given: round and vectors of another peer (saved()), to take at the beginning.
+
+    BY_GROUP: optimizer buffers group after group, not as long as the model.
+    """
+
+    BY_GROUP = False
+
+    def __init__(
+        self,
+        settings: Sequence[Tuple[str, str]],
+        shape: ModelShape,
+        calls: Calls,
+        given: Optional[Tuple[int, List[np.ndarray]]] = None,
+    ) -> None:
+        self.settings, self.shape, self.calls = dict(settings), shape, calls
+        self.target = int(self.settings.get("training.target_batch_size", 512))
+        self.rounds = int(self.settings.get("training.rounds", 100))
+        self.grain = int(self.settings.get("grain", self.target))
+        self.given = given
+        total = sum(shape.tensor_sizes)
+        buffers = ENGINE_BUFFERS.get(shape.groups[0].kind, 0)
+        sizes = [total] * (1 + buffers)
+        if self.BY_GROUP:
+            sizes = [total] + self._group_buffers()
+        self.memory = [(ctypes.c_float * size)() for size in sizes + list(shape.state_sizes)]
+        self.vectors = [np.ctypeslib.as_array(array) for array in self.memory]
+        self.buffers = buffers
+        self.sum = np.zeros(total, np.float32)
+        self.groups: Sequence[Group] = shape.groups
+        self.round, self.counted, self.all_samples = 0, 0, 0
+        self.order: Optional[Order] = None
+        self.loaded = self.leaving = self.closed = False
+        self.stale_next = False
+        self.records: List[Dict[str, Any]] = []
+        self.log: List[Dict[str, Any]] = []
+        self.why: Optional[str] = None
+        self.handed: List[Tuple[float, int, int, float]] = []
+
+    def start(self, initial: Sequence[HostTensor]) -> None:
+        self.vectors[0][:] = np.concatenate([read(tensor) for tensor in initial])
+
+    def next(self, limit_ms: int) -> Tuple[int, Optional[Order]]:
+        if not self.loaded:
+            self._begin()
+        if self.counted >= self.target:
+            self._update()
+        if self.round >= self.rounds or self.leaving:
+            self.order = None
+            return _abi.TW_FINISHED, None
+        if self.order is None:
+            samples = min(self.grain, self.target - self.counted)
+            self.order = Order(self.round + 1, samples, self.round * self.target + self.counted)
+        return _abi.TW_GRADIENT, self.order
+
+    def _begin(self) -> None:
+        self.loaded = True
+        if self.given is not None:
+            self.round, vectors = self.given
+            for mine, theirs in zip(self.vectors, vectors):
+                mine[:] = theirs
+        self.calls.load(self.round, True)
+
+    def saved(self) -> Tuple[int, List[np.ndarray]]:
+        """What a joiner gets."""
+        self.calls.save()
+        return self.round, [vector.copy() for vector in self.vectors]
+
+    def _update(self) -> None:
+        self.round += 1
+        self.groups = self.calls.settings(self.round) or self.groups
+        mean = self.sum * np.float32(1 / self.target)
+        first = sum(
+            self.shape.tensor_sizes[: sum(g.tensors for g in self.groups if g.kind != _abi.TW_AVERAGE)]
+        )
+        if self.shape.clip_norm:
+            norm = float(np.sqrt(np.sum(mean[:first].astype(np.float64) ** 2)))
+            if norm > self.shape.clip_norm:
+                mean[:first] *= np.float32(self.shape.clip_norm / (norm + 1e-6))
+        if self.groups[0].kind == _abi.TW_CALLER:
+            held = (ctypes.c_float * first).from_buffer(mean)
+            self.calls.update(self.round, held)
+            self.vectors[0][first:] += mean[first:]
+        else:
+            self._update_groups(mean)
+        self.records.append({"round": self.round, "samples": self.counted})
+        self.log.append({"phase": "commit", "round": self.round, "samples_total": self.counted})
+        self.all_samples += self.counted
+        self.sum[:] = 0
+        self.counted = 0
+        self.calls.load(self.round, False)
+
+    def _group_buffers(self) -> List[int]:
+        """Sizes of the buffers, group after group."""
+        sizes, at = [], 0
+        for group in self.shape.groups:
+            size = sum(self.shape.tensor_sizes[at : at + group.tensors])
+            sizes += [size] * buffers_of(group)
+            at += group.tensors
+        return sizes
+
+    def _buffers_of(self, group: Group, span: slice) -> List[np.ndarray]:
+        if not self.BY_GROUP:
+            return [vector[span] for vector in self.vectors[1 : 1 + self.buffers]]
+        first = 1 + sum(buffers_of(before) for before in self.groups[: list(self.groups).index(group)])
+        return self.vectors[first : first + buffers_of(group)]
+
+    def _update_groups(self, mean: np.ndarray) -> None:
+        sizes = list(self.shape.tensor_sizes)
+        begin = at = 0
+        for group in self.groups:
+            end = begin + sum(sizes[at : at + group.tensors])
+            span = slice(begin, end)
+            buffers = self._buffers_of(group, span)
+            update_group(group, self.round, self.vectors[0][span], buffers, mean[span])
+            begin, at = end, at + group.tensors
+
+    def samples(self, dataset_size: int, count: int) -> List[int]:
+        assert self.order is not None and count <= self.order.samples
+        return [(self.order.first + at) % dataset_size for at in range(count)]
+
+    def done(
+        self, gradients: Sequence[HostTensor], weight: float, samples: int, had: int, loss_sum: float
+    ) -> bool:
+        assert (
+            self.order is not None and 1 <= samples <= self.order.samples <= self.target and had >= samples
+        )
+        assert [tensor.values for tensor in gradients] == list(self.shape.tensor_sizes)
+        self.order, self.grain = None, had
+        if self.stale_next:
+            self.stale_next = False
+            return False
+        self.handed.append((weight, samples, had, loss_sum))
+        self.sum += np.float32(weight) * np.concatenate([read(tensor) for tensor in gradients])
+        self.counted += samples
+        return True
+
+    def drop(self) -> None:
+        assert self.order is not None
+        self.order = None
+
+    def busy(self, why: Optional[str]) -> None:
+        self.why = why
+
+    def vector(self, which: int) -> Any:
+        return self.memory[which] if which < len(self.memory) else None
+
+    def view(self) -> Dict[str, Any]:
+        return {
+            "round": self.round,
+            "samples": self.all_samples,
+            "peers": 1,
+            "id": 1,
+            "first": True,
+            "leader": 1,
+            "waiting": "",
+            "finished": self.round >= self.rounds,
+        }
+
+    def events(self) -> List[Dict[str, Any]]:
+        log, self.log = self.log, []
+        return log
+
+    def leave(self, at_once: bool) -> None:
+        self.leaving = True
+
+    def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The progress line, signals, forks and the end of the process, on the engine's double."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import torch
+import tradewind
+from conftest import ROOT
+from models import data, loss_of, mlp
+from tradewind import _abi, _ends, _fork, _progress
+from tradewind._progress import Progress, line_of
+
+VIEW = {
+    "round": 12,
+    "rounds": 500,
+    "peers": 4,
+    "samples": 1000,
+    "loss": 0.42105,
+    "granularity": 7.31,
+    "waiting": "",
+}
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def begun(fake_run, **settings):
+    model = mlp()
+    run = fake_run(**{"target_batch_size": 8, "rounds": 4, **settings})
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
+    run.start()
+    return run, opt, model
+
+
+def test_the_line_has_what_is_known():
+    line = line_of(VIEW, 813.4, 0.123)
+    assert line == "round 12/500  4 peers  813 samples/s  loss 0.421  granularity 7.31  $0.12"
+    line = line_of({"round": 1, "peers": 1, "waiting": "waiting for peer 3: gradients"}, 0, None)
+    assert line == "round 1  1 peer  0 samples/s  waiting for peer 3: gradients"
+
+
+def test_the_line_comes_every_two_seconds_and_in_place_on_terminals(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
+    for out, mode, expected in (
+        (Terminal(), "auto", "\rround 12/500  4 peers  0 samples/s"),
+        (io.StringIO(), "line", "round 12/500  4 peers  0 samples/s"),
+    ):
+        progress = Progress(mode, 3600.0, out)
+        views = []
+        for _ in range(8):
+            now[0] += 0.5
+            progress.tick(lambda: views.append(1) or dict(VIEW, samples=1000 * len(views)))
+        progress.end()
+        assert len(views) == 2 and out.getvalue().startswith(expected)
+        assert (
+            "500 samples/s" in out.getvalue()
+            and "$4.00" in out.getvalue()
+            and out.getvalue().endswith("\n")
+        )
+    quiet = io.StringIO()
+    Progress("auto", None, quiet).tick(lambda: VIEW, at_once=True)
+    assert not quiet.getvalue()
+
+
+def test_sigterm_leaves_and_a_handler_of_the_programs_own_stays(fake_run, monkeypatch):
+    monkeypatch.setattr(_ends, "_taken_over", False)
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        run, opt, model = begun(fake_run)
+        os.kill(os.getpid(), signal.SIGTERM)
+        loss_of(model, *data()).backward()
+        opt.step()
+        assert run.finished and fake_run.engines[0].leaving
+        run.close()
+        seen = []
+        signal.signal(signal.SIGTERM, lambda *_: seen.append(1))
+        monkeypatch.setattr(_ends, "_taken_over", False)
+        begun(fake_run)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert seen == [1]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_child_cannot_use_the_run_and_the_library_hears_of_it(fake_run, monkeypatch):
+    run, opt, model = begun(fake_run)
+    reader, writer = os.pipe()
+
+    class Told:
+        @staticmethod
+        def tw_after_fork():
+            os.write(writer, b"told. ")
+
+    monkeypatch.setattr(_abi, "_loaded", [Told])
+    _fork.watch()
+    child = os.fork()
+    if child == 0:
+        try:
+            opt.step()
+        except tradewind.MisuseError as error:
+            os.write(writer, str(error).encode())
+        run.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    text = os.read(reader, 10000).decode()
+    assert (
+        text.startswith("told. ") and f"joined by process {os.getpid()}, this is its fork {child}" in text
+    )
+    assert not fake_run.engines[0].closed
+    loss_of(model, *data()).backward()
+    assert opt.step()
+
+
+def test_the_end_of_the_process_says_goodbye():
+    code = """
+import torch, tradewind
+from fake_engine import FakeEngine
+import tradewind._run
+class Engine(FakeEngine):
+    def close(self):
+        print("goodbye")
+tradewind._run.Peer = Engine
+model = torch.nn.Linear(2, 2)
+run = tradewind.join(rounds=3)
+run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=2)
+run.start()
+"""
+    path = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests/python")])
+    found = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert found.stdout == "goodbye\n", found.stderr
+
+
+def test_a_start_that_fails_closes(fake_run, monkeypatch):
+    model = mlp()
+    run = fake_run()
+    run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
+
+    def fails(self, limit_ms):
+        raise tradewind.EngineError("the run is complete")
+
+    monkeypatch.setattr("fake_engine.FakeEngine.next", fails)
+    with pytest.raises(tradewind.EngineError, match="complete"):
+        run.start()
+    assert fake_run.engines[0].closed and run.finished
+    fake_run().close()

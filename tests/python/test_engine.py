@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tradewind._engine.Peer over a library of Python functions: structures, callbacks, texts, errors."""
+
+import ctypes
+import gc
+import json
+
+import pytest
+import torch
+from tradewind import EngineError, MisuseError, SettingError, _abi, _engine
+from tradewind._device import flat_tensor
+from tradewind._engine import Group, HostTensor, ModelShape, Order
+
+
+class Library:
+    """tw_* as the header says, of a peer whose next() calls every callback once."""
+
+    def __init__(self):
+        self.seen, self.error, self.released, self.closed = {}, b"", [], 0
+        self.memory = (ctypes.c_float * 4)(1, 2, 3, 4)
+        self.next_status = _abi.TW_GRADIENT
+        self.texts = []
+
+    def tw_open(self, pairs, count, shape, calls, handle):
+        self.seen["settings"] = [(pairs[at].key, pairs[at].value) for at in range(count)]
+        self.seen["groups"] = [shape.groups[at].learning_rate for at in range(shape.group_count)]
+        self.seen["sizes"] = (
+            shape.tensor_sizes[: shape.tensor_count],
+            shape.state_sizes[: shape.state_count],
+        )
+        self.seen["layout"], self.seen["clip"] = shape.layout, shape.clip_norm
+        self.calls = calls
+        handle._obj.value = 42
+        if self.error:
+            return _abi.TW_MISUSE
+        return _abi.TW_OK
+
+    def tw_start(self, handle, tensors, count):
+        self.seen["initial"] = [
+            (tensors[at].data, tensors[at].count, tensors[at].dtype) for at in range(count)
+        ]
+        return _abi.TW_OK
+
+    def tw_next(self, handle, limit_ms, order):
+        groups = (_abi.tw_group * 1)(_abi.tw_group(tensors=1, learning_rate=1.0))
+        statuses = [
+            self.calls.settings(None, 7, groups, 1),
+            self.calls.update(None, 7, ctypes.cast(self.memory, ctypes.c_void_p), 4),
+            self.calls.load(None, 7, 1),
+            self.calls.save(None),
+        ]
+        self.seen["rate"] = groups[0].learning_rate
+        if any(statuses):
+            return _abi.TW_CALLBACK
+        order._obj.round, order._obj.samples, order._obj.first = 8, 5, 30
+        return self.next_status
+
+    def tw_samples(self, handle, size, indices, count):
+        indices[:] = [size - 1 - at for at in range(count)]
+        return _abi.TW_OK
+
+    def tw_done(self, handle, tensors, count, weight, samples, had, loss_sum):
+        self.seen["done"] = [tensors[at].count for at in range(count)], weight, samples, had, loss_sum
+        return self.next_status
+
+    def tw_vector(self, handle, which, data, count):
+        if which > 0:
+            return None
+        data._obj.value, count._obj.value = ctypes.addressof(self.memory), 4
+        return 77
+
+    def tw_release(self, memory):
+        self.released.append(memory)
+
+    def text(self, value):
+        self.texts.append(ctypes.create_string_buffer(value))
+        return ctypes.addressof(self.texts[-1])
+
+    def tw_view(self, handle):
+        return self.text(b'{"round": 3, "waiting": "for \xc3\xa4"}')
+
+    def tw_events(self, handle):
+        return self.text(b'{"phase": "commit"}\n{"phase": "apply"}\n')
+
+    def tw_free(self, text):
+        assert text == ctypes.addressof(self.texts.pop())
+
+    def tw_last_error(self):
+        return self.error
+
+    def tw_close(self, handle):
+        self.closed += 1
+
+    def tw_busy(self, handle, why):
+        self.seen["busy"] = why
+        return _abi.TW_OK
+
+    def tw_leave(self, handle, at_once):
+        self.seen["leave"] = at_once
+        return _abi.TW_OK
+
+    def tw_drop(self, handle):
+        self.error = b"nothing to drop"
+        return _abi.TW_MISUSE
+
+
+class Recorder:
+    def __init__(self):
+        self.calls = []
+        self.failing = None
+
+    def settings(self, round):
+        self.calls.append(("settings", round))
+        return [Group(1, learning_rate=0.25)]
+
+    def update(self, round, mean):
+        self.calls.append(("update", round, list(mean)))
+        if self.failing is not None:
+            raise self.failing
+
+    def load(self, round, restored):
+        self.calls.append(("load", round, restored))
+
+    def save(self):
+        self.calls.append(("save",))
+
+
+SHAPE = ModelShape((Group(2, learning_rate=0.5),), (3, 1), (6,), 1.5, "layout ä")
+
+
+@pytest.fixture
+def library(monkeypatch):
+    made = Library()
+    monkeypatch.setattr(_abi, "library", lambda: made)
+    return made
+
+
+def test_open_passes_settings_and_shape(library):
+    peer = _engine.Peer([("training.rounds", "5"), ("site", "ä")], SHAPE, Recorder())
+    assert library.seen["settings"] == [(b"training.rounds", b"5"), (b"site", "ä".encode())]
+    assert library.seen["groups"] == [0.5] and library.seen["sizes"] == ([3, 1], [6])
+    assert library.seen["layout"].decode() == "layout ä" and library.seen["clip"] == 1.5
+    tensor = torch.tensor([1.0, 2])
+    peer.start([HostTensor(tensor.data_ptr(), 2, 0), HostTensor(0, 3, 2)])
+    assert library.seen["initial"] == [(tensor.data_ptr(), 2, 0), (None, 3, 2)]
+
+
+def test_what_open_refuses_is_a_setting_error(library):
+    library.error = b"training.rounds = x: expected a whole number"
+    with pytest.raises(SettingError, match="training.rounds"):
+        _engine.Peer([], SHAPE, Recorder())
+
+
+def test_next_runs_the_callbacks_and_gives_the_order(library):
+    calls = Recorder()
+    peer = _engine.Peer([], SHAPE, calls)
+    assert peer.next(100) == (_abi.TW_GRADIENT, Order(8, 5, 30))
+    assert calls.calls == [("settings", 7), ("update", 7, [1, 2, 3, 4]), ("load", 7, True), ("save",)]
+    assert library.seen["rate"] == 0.25
+    library.next_status = _abi.TW_TIMEOUT
+    assert peer.next(100) == (_abi.TW_TIMEOUT, None)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("in the callback"), KeyboardInterrupt()])
+def test_an_exception_of_a_callback_comes_out_of_next_once(library, error):
+    calls = Recorder()
+    calls.failing = error
+    peer = _engine.Peer([], SHAPE, calls)
+    with pytest.raises(type(error)):
+        peer.next(100)
+    calls.failing = None
+    assert peer.next(100)[0] == _abi.TW_GRADIENT
+
+
+def test_errors_are_the_engines_sentences(library):
+    peer = _engine.Peer([], SHAPE, Recorder())
+    with pytest.raises(MisuseError, match="nothing to drop"):
+        peer.drop()
+    library.next_status, library.error = _abi.TW_FAILED, b"the run is complete"
+    with pytest.raises(EngineError, match="the run is complete"):
+        peer.next(100)
+
+
+def test_done_and_samples(library):
+    peer = _engine.Peer([], SHAPE, Recorder())
+    assert peer.samples(10, 3) == [9, 8, 7]
+    library.next_status = _abi.TW_OK
+    assert peer.done([HostTensor(0, 3, 0), HostTensor(0, 1, 0)], 5.0, 5, 8, 2.5)
+    assert library.seen["done"] == ([3, 1], 5.0, 5, 8, 2.5)
+    library.next_status = _abi.TW_STALE
+    assert not peer.done([], 1.0, 1, 1, 0.0)
+
+
+def test_texts_are_freed_and_read(library):
+    peer = _engine.Peer([], SHAPE, Recorder())
+    assert peer.view() == json.loads('{"round": 3, "waiting": "for ä"}')
+    assert [event["phase"] for event in peer.events()] == ["commit", "apply"] and not library.texts
+    peer.busy("evaluating")
+    assert library.seen["busy"] == b"evaluating"
+    peer.busy(None)
+    assert library.seen["busy"] is None
+    peer.leave(True)
+    assert library.seen["leave"] == 1
+
+
+def test_a_vector_lives_as_long_as_tensors_on_it(library):
+    peer = _engine.Peer([], SHAPE, Recorder())
+    assert peer.vector(1) is None
+    view = flat_tensor(peer.vector(0))[1:3]
+    peer.close()
+    peer.close()
+    gc.collect()
+    assert library.closed == 1 and not library.released
+    view[0] = 20
+    assert list(library.memory) == [1, 20, 3, 4]
+    del view
+    gc.collect()
+    assert library.released == [77]

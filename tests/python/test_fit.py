@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Function style on the engine's double."""
+
+import torch
+from models import assert_equal, data, loss_of, mlp
+from torch.utils.data import TensorDataset
+from tradewind._fit import Gradients, span_seed
+
+
+def adamw(model):
+    return torch.optim.AdamW(model.parameters(), lr=1e-2)
+
+
+def loss(model, batch):
+    return loss_of(model, *batch)
+
+
+def test_fit_trains_to_the_end_and_sums_up(fake_run):
+    model, other = mlp(), mlp()
+    samples = TensorDataset(*data(8))
+    summary = fake_run(target_batch_size=8, rounds=5).fit(model, loss, samples, adamw(model), batch_size=4)
+    assert (summary.rounds, summary.samples, summary.steps) == (5, 40, 10)
+    run = fake_run(target_batch_size=8, rounds=5)
+    opt = run.optimizer(other, adamw(other))
+    for batch in run.shard(samples, batch_size=4):
+        opt.zero_grad()
+        loss(other, batch).backward()
+        opt.step()
+    assert_equal(model, other)
+
+
+def test_dropout_is_a_function_of_the_samples(fake_run):
+    def trained(noise):
+        torch.manual_seed(1)
+        model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
+        torch.manual_seed(noise)
+        fake_run(target_batch_size=8, rounds=3).fit(
+            model, loss, TensorDataset(*data(8)), adamw(model), batch_size=4
+        )
+        return model
+
+    assert_equal(trained(1), trained(2))
+    assert len({span_seed(seed, first) for seed in range(10) for first in range(1000)}) == 10_000
+    assert 0 <= span_seed(1 << 63, 1 << 63) < 1 << 63
+
+
+def test_evaluate_runs_every_so_many_rounds_and_at_the_end(fake_run):
+    model = mlp()
+    summary = fake_run(target_batch_size=8, rounds=5).fit(
+        model,
+        loss,
+        TensorDataset(*data(8)),
+        adamw(model),
+        batch_size=8,
+        evaluate=lambda m: "seen",
+        evaluate_every=2,
+    )
+    assert summary.evaluations == [(2, "seen"), (4, "seen"), (5, "seen")]
+
+
+def test_bfloat16_autocast(fake_run):
+    model = mlp()
+    summary = fake_run(target_batch_size=8, rounds=5).fit(
+        model, loss, TensorDataset(*data(8)), adamw(model), batch_size=8, autocast=torch.bfloat16
+    )
+    assert summary.rounds == 5
+
+
+def test_float16_gradients_that_overflow_are_computed_again_with_a_smaller_scale():
+    model = mlp()
+    seen = []
+
+    class Half(Gradients):
+        def _forward(self):
+            return torch.autograd.profiler.record_function("nothing")  # the CPU has no float16 autocast
+
+    def loss_that_overflows(module, batch):
+        seen.append(1)
+        return loss(module, batch) * 1e34  # times 65536 it is inf
+
+    gradients = Half(model, loss_that_overflows, torch.optim.SGD(model.parameters(), lr=0.1), torch.float16)
+    gradients.compute(data(), 1)
+    assert len(seen) > 1 and all(bool(torch.isfinite(p.grad).all()) for p in model.parameters())

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DistributedDataParallel inside a node: all ranks are one peer, whose engine rank 0 has."""
+
+import multiprocessing
+
+import pytest
+import torch
+import torch.distributed as dist
+import tradewind
+from fake_engine import FakeEngine
+from models import assert_close, data, loss_of, train, with_batch_norm
+from torch.nn.parallel import DistributedDataParallel
+from tradewind import _settings
+from tradewind._group import Node
+
+ROUNDS = 6
+
+
+def model_of(kind):
+    return with_batch_norm() if kind == "batchnorm" else torch.nn.Sequential(*list(with_batch_norm())[::2])
+
+
+def optimizer_of(kind, model):
+    if kind == "foreign":
+        return torch.optim.NAdam(model.parameters(), lr=1e-2)
+    return torch.optim.AdamW(model.parameters(), lr=1e-2)
+
+
+def rank_main(rank, world, store, kind, results):
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
+    settings = _settings.resolve({"target_batch_size": 16, "rounds": ROUNDS, "progress": "off"}, {})
+    run = tradewind.Run(settings, None, FakeEngine, node=Node(dist.group.WORLD))
+    model = DistributedDataParallel(model_of(kind))
+    inner = optimizer_of(kind, model)
+    opt = run.optimizer(
+        model, inner, scheduler=lambda o: torch.optim.lr_scheduler.StepLR(o, 2, 0.5), batch_size=4
+    )
+    inputs, targets = data(8)
+    mine = slice(rank * 4, rank * 4 + 4)
+    verdicts = []
+    while not run.finished:
+        opt.zero_grad()
+        loss_of(model, inputs[mine], targets[mine]).backward()
+        verdicts.append(opt.step())
+    state = {name: value.numpy().copy() for name, value in model.module.state_dict().items()}
+    results.put((rank, verdicts, state, inner.param_groups[0]["lr"], run.round, run.is_first))
+    run.close()
+    dist.destroy_process_group()
+
+
+def ranks(tmp_path, kind, world=2):
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    processes = [
+        context.Process(target=rank_main, args=(rank, world, tmp_path / "store", kind, results))
+        for rank in range(world)
+    ]
+    for process in processes:
+        process.start()
+    found = sorted((results.get(timeout=60) for _ in processes), key=lambda result: result[0])
+    for process in processes:
+        process.join(20)
+    return [
+        (*one[:2], {name: torch.from_numpy(value) for name, value in one[2].items()}, *one[3:])
+        for one in found
+    ]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("kind", ["plain", "foreign", "batchnorm"])
+def test_all_ranks_have_the_parameters_of_rank_0(tmp_path, kind):
+    first, second = ranks(tmp_path, kind)
+    assert first[1] == second[1] == [False, True] * ROUNDS
+    for name, value in first[2].items():
+        if "num_batches" not in name:
+            assert torch.equal(value, second[2][name]), name
+    assert first[3:5] == second[3:5] == (1e-2 / 8, ROUNDS)
+    assert first[5] and not second[5]
+    if kind != "batchnorm":
+        other = model_of(kind)
+        bare = optimizer_of(kind, other)
+        train(other, bare, ROUNDS, torch.optim.lr_scheduler.StepLR(bare, 2, 0.5))
+        mine = model_of(kind)
+        mine.load_state_dict(first[2])
+        assert_close(mine, other, rtol=1e-3, atol=1e-5)
+
+
+def test_a_group_needs_torch_distributed():
+    with pytest.raises(tradewind.MisuseError, match="init_process_group"):
+        tradewind.join(group="world")

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""launch_local: processes of this machine, their results, exceptions and ends. No engine is needed."""
+
+import os
+import signal
+import time
+
+import pytest
+import torch
+from tradewind import MisuseError, SettingError, TradewindError, _settings, launch_local
+from tradewind._launch import program
+
+
+def settings_of(factor):
+    value = torch.tensor([factor * int(os.environ["TRADEWIND_ID"])])
+    return value, _settings.resolve({}).pairs
+
+
+def fails_as_second(seconds):
+    if os.environ["TRADEWIND_ID"] == "2":
+        raise ZeroDivisionError("of the second")
+    time.sleep(seconds)
+
+
+def dies_as_first():
+    if os.environ["TRADEWIND_ID"] == "1":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return os.environ["TRADEWIND_ID"]
+
+
+def leaves(code):
+    os._exit(code)
+
+
+def sleeps(seconds):
+    time.sleep(seconds)
+
+
+class Unpicklable(Exception):
+    def __init__(self, a, b):
+        super().__init__("text")
+
+
+def raises_unpicklable():
+    raise Unpicklable(1, 2)
+
+
+def test_each_peer_gets_its_environment_and_gives_its_result(tmp_path):
+    results = launch_local(
+        settings_of, 10, peers=2, settings={"rounds": 5, "codec": "int8"}, out=tmp_path, timeout=60
+    )
+    assert [value for value, _ in results] == [10, 20]
+    first, second = (dict(pairs) for _, pairs in results[:2])
+    assert first["training.rounds"] == "5" and first["training.codec"] == "int8"
+    assert first["wait_for"] == "2" and first["id"] == "1" and first["out"] == str(tmp_path)
+    assert second["join"] == first["listen"] and "listen" not in second
+    assert ("run" in first) == (program() is not None) and ("insecure" in first) == (program() is None)
+
+
+def test_without_the_program_there_is_no_tls(monkeypatch, tmp_path):
+    monkeypatch.setattr("tradewind._launch.program", lambda: None)
+    ((value, pairs),) = launch_local(settings_of, 1, peers=1, start="fork", timeout=60)
+    assert (
+        value == 1 and dict(pairs)["insecure"] == "true" and dict(pairs)["listen"].startswith("127.0.0.1:")
+    )
+
+
+@pytest.mark.timeout(60)
+def test_an_exception_ends_the_others_and_is_raised_with_its_number():
+    began = time.monotonic()
+    with pytest.raises(
+        TradewindError, match="(?s)peer 2 failed.*in fails_as_second.*of the second"
+    ) as raised:
+        launch_local(fails_as_second, 50, peers=3, start="fork")
+    assert isinstance(raised.value.__cause__, ZeroDivisionError) and time.monotonic() - began < 40
+    with pytest.raises(TradewindError, match="(?s)peer 1 failed.*Unpicklable"):
+        launch_local(raises_unpicklable, peers=1, start="fork")
+
+
+@pytest.mark.timeout(60)
+def test_a_killed_peer_is_lost_and_the_others_go_on():
+    results = launch_local(dies_as_first, peers=3, start="fork")
+    assert results[1:] == ["2", "3"] and "peer 1 was ended by SIGKILL" in str(results[0])
+    with pytest.raises(TradewindError, match="peer 1 was ended by SIGKILL"):
+        launch_local(dies_as_first, peers=1, start="fork")
+    with pytest.raises(TradewindError, match="peer 1 ended with exit code 3"):
+        launch_local(leaves, 3, peers=1, start="fork")
+
+
+@pytest.mark.timeout(60)
+def test_the_time_is_up():
+    began = time.monotonic()
+    with pytest.raises(TradewindError, match="the time is up, and no result came from peers 1, 2"):
+        launch_local(sleeps, 50, peers=2, start="fork", timeout=1)
+    assert time.monotonic() - began < 20
+
+
+def test_what_is_wrong_is_told_before_a_process_begins(fake_run):
+    with pytest.raises(SettingError, match="whole number from 1"):
+        launch_local(sleeps, 1, peers=0)
+    with pytest.raises(SettingError, match="spawn, forkserver or fork"):
+        launch_local(sleeps, 1, start="clone")
+    with pytest.raises(SettingError, match="did you mean rounds"):
+        launch_local(sleeps, 1, settings={"round": 1})
+    from models import mlp
+
+    model = mlp()
+    run = fake_run()
+    run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=1)
+    run.start()
+    with pytest.raises(MisuseError, match="a run is open"):
+        launch_local(sleeps, 1, start="fork")

@@ -1,0 +1,509 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a loop may do between two steps: accumulate, scale, change the batch, start late, be interrupted."""
+
+import threading
+import warnings
+
+import pytest
+import torch
+from models import assert_close, assert_equal, data, loss_of, mlp, train
+from tradewind import MisuseError, UnsupportedError
+
+
+def adamw(model):
+    return torch.optim.AdamW(model.parameters(), lr=1e-2)
+
+
+def gradient(model, samples=8, seed=3):
+    inputs, targets = data(samples, seed)
+    loss = loss_of(model, inputs, targets)
+    loss.backward()
+    return loss.detach()
+
+
+def started(fake_run, model, batch_size=8, **settings):
+    run = fake_run(**{"target_batch_size": 8, "rounds": 4, **settings})
+    opt = run.optimizer(model, adamw(model), batch_size=batch_size)
+    return run, opt
+
+
+def test_step_says_whether_a_round_was_applied_and_the_end_stops_it(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, target_batch_size=16, rounds=2)
+    verdicts = []
+    for _ in range(6):
+        opt.zero_grad()
+        gradient(model)
+        verdicts.append(opt.step())
+    assert verdicts == [False, True, False, True, False, False]
+    assert run.finished and run.round == 2 and run.samples == 32
+
+
+def test_parameters_change_inside_step_alone(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    run.start()
+    before = model[0].weight.detach().clone()
+    gradient(model)
+    assert torch.equal(model[0].weight, before)
+    assert opt.step()
+    assert not torch.equal(model[0].weight, before)
+
+
+def test_batches_larger_than_what_is_left_count_with_what_is_left(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, batch_size=6, target_batch_size=16, rounds=2)
+    for _ in range(3):
+        opt.zero_grad()
+        gradient(model, samples=6)
+        opt.step()
+    engine = fake_run.engines[0]
+    assert [record["samples"] for record in engine.records] == [16]
+    assert [(weight, samples, had) for weight, samples, had, _ in engine.handed] == [
+        (6, 6, 6),
+        (6, 6, 6),
+        (4, 4, 6),
+    ]
+    assert run.metrics["surplus"] == 2
+
+
+def test_samples_may_differ_at_every_step(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, batch_size=None, target_batch_size=10, rounds=1)
+    for samples in (3, 1, 4, 2):
+        opt.zero_grad()
+        gradient(model, samples=samples)
+        opt.step(samples=samples)
+    # Until a batch was as large, its order is smaller: what is beyond is lost, once.
+    assert [samples for _, samples, _, _ in fake_run.engines[0].handed] == [3, 1, 3, 2]
+    assert run.metrics["surplus"] == 1
+
+
+def test_a_short_batch_does_not_shrink_the_next_orders(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, batch_size=None, target_batch_size=100)
+    for samples in (4, 1, 4, 4, 1, 4):
+        opt.zero_grad()
+        gradient(model, samples=samples)
+        opt.step(samples=samples)
+    assert [samples for _, samples, _, _ in fake_run.engines[0].handed] == [4, 1, 4, 4, 1, 4]
+
+
+def test_accumulation_over_several_batches_equals_one_large_batch(fake_run):
+    model, other = mlp(), mlp()
+    run, opt = started(fake_run, model, batch_size=None, rounds=3)
+    inputs, targets = data()
+    loader = [(inputs[at : at + 2], targets[at : at + 2]) for at in range(0, 8, 2)]
+    for at, batch in enumerate(run.batches(loader)):
+        (loss_of(model, *batch) / 4).backward()
+        if at % 4 == 3:
+            opt.step()
+            opt.zero_grad()
+    assert run.finished and [had for _, _, had, _ in fake_run.engines[0].handed] == [8, 8, 8]
+    train(other, adamw(other), 3)
+    assert_close(model, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("to_none", [True, False])
+def test_zero_grad_of_either_kind(fake_run, to_none):
+    model, other = mlp(), mlp()
+    run, opt = started(fake_run, model)
+    for _ in range(4):
+        opt.zero_grad(set_to_none=to_none)
+        gradient(model)
+        opt.step()
+    train(other, adamw(other), 4)
+    assert_close(model, other, rtol=1e-5, atol=1e-6)
+
+
+def test_a_missing_gradient_is_zero(fake_run):
+    model = mlp()
+    run = fake_run(target_batch_size=8, rounds=1)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=1.0), batch_size=8)
+    run.start()
+    before = [p.detach().clone() for p in model.parameters()]
+    gradient(model)
+    model[0].weight.grad = None
+    opt.step()
+    after = list(model.parameters())
+    assert torch.equal(after[0], before[0]) and not torch.equal(after[1], before[1])
+
+
+def test_a_closure_gives_loss_and_gradient(fake_run):
+    model, other = mlp(), mlp()
+    run, opt = started(fake_run, model)
+
+    def closure():
+        opt.zero_grad()
+        inputs, targets = data()
+        loss = loss_of(model, inputs, targets)
+        loss.backward()
+        return loss
+
+    losses = [float(opt.step(closure)) for _ in range(4)]
+    assert losses == sorted(losses, reverse=True)
+    assert fake_run.engines[0].handed[0][3] == pytest.approx(losses[0] * 8)
+    assert opt.step(closure) is None
+    train(other, adamw(other), 4)
+    assert_close(model, other, rtol=1e-5, atol=1e-6)
+
+
+def test_a_loss_that_is_said_reaches_the_log(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    loss = gradient(model)
+    opt.step(loss=loss)
+    assert fake_run.engines[0].handed[0][3] == pytest.approx(float(loss) * 8)
+
+
+class Scaler:
+    """torch's GradScaler, in what it asks of an optimizer (torch 1.13 has none for the CPU)."""
+
+    def __init__(self, scale=1024.0):
+        self.scale_by = scale
+
+    def scale(self, loss):
+        return loss * self.scale_by
+
+    def step(self, optimizer):
+        gradients = [
+            p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None
+        ]
+        for gradient_of in gradients:
+            gradient_of.mul_(1 / self.scale_by)
+        self.found = not all(bool(torch.isfinite(g).all()) for g in gradients)
+        if not self.found:
+            optimizer.step()
+
+    def update(self):
+        if self.found:
+            self.scale_by /= 2
+
+    def get_scale(self):
+        return self.scale_by
+
+
+def scaler_of_torch():
+    """The real one, where torch has it for the CPU (from 2.3 on)."""
+    try:
+        return torch.amp.GradScaler("cpu", init_scale=1024.0)
+    except (AttributeError, TypeError):
+        return None
+
+
+SCALERS = [Scaler] + ([scaler_of_torch] if scaler_of_torch() is not None else [])
+
+
+@pytest.mark.parametrize("make_scaler", SCALERS)
+@pytest.mark.parametrize("zero_first", [True, False])
+@pytest.mark.parametrize("how", ["batches", "shard", "bare"])
+def test_a_grad_scaler_that_finds_infinities_costs_one_microbatch(fake_run, make_scaler, zero_first, how):
+    model, other = mlp(), mlp()
+    run, opt = started(fake_run, model, target_batch_size=8, rounds=4)
+    inputs, targets = data()
+    pairs = list(zip(inputs, targets))
+    scaler = make_scaler()
+    loader = torch.utils.data.DataLoader(pairs, batch_size=8)
+    source = {
+        "batches": lambda: run.batches(loader),
+        "shard": lambda: run.shard(loader),
+        "bare": lambda: [next(iter(loader))] * 5,
+    }
+    steps = 0
+    for batch in source[how]():
+        if zero_first:
+            opt.zero_grad()
+        loss = loss_of(model, *batch)
+        scaler.scale(loss * (float("inf") if steps == 1 else 1.0)).backward()
+        scaler.step(opt)
+        scaler.update()
+        if not zero_first:
+            opt.zero_grad()
+        steps += 1
+    assert run.finished and steps == 5 and scaler.get_scale() == 512
+    assert [(samples, had) for _, samples, had, _ in fake_run.engines[0].handed] == [(8, 8)] * 4
+    train(other, adamw(other), 4)
+    assert_close(model, other, rtol=1e-5, atol=1e-6)
+
+
+def test_a_gradient_that_is_not_finite_is_named(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    gradient(model)
+    model[2].bias.grad.fill_(float("nan"))
+    with pytest.raises(MisuseError, match=r"gradient of 2\.bias is not finite.*run\.skip\(\)"):
+        opt.step()
+    run.skip()
+    opt.zero_grad()
+    gradient(model)
+    assert opt.step()
+
+
+def test_large_gradients_are_finite(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    gradient(model)
+    model[0].weight.grad.fill_(1e37)  # their sum is not
+    assert opt.step()
+
+
+def test_no_batch_size_is_an_error_before_anything_is_opened(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, batch_size=None)
+    gradient(model)
+    with pytest.raises(MisuseError, match="no batch size known.*run.shard.*samples="):
+        opt.step()
+    assert not fake_run.engines
+    for samples in (0, -1, 1.5, True):
+        with pytest.raises(MisuseError, match="whole number of samples from 1"):
+            opt.step(samples=samples)
+
+
+def test_a_loop_without_optimizer(fake_run):
+    with pytest.raises(MisuseError, match="run.optimizer"):
+        fake_run().start()
+
+
+def test_one_optimizer_a_run(fake_run):
+    model = mlp()
+    run, _ = started(fake_run, model)
+    with pytest.raises(UnsupportedError, match="one optimizer"):
+        run.optimizer(model, adamw(model))
+
+
+def test_settings_after_the_start(fake_run):
+    model = mlp()
+    run = fake_run()
+    opt = run.optimizer(model, adamw(model), batch_size=8)
+    run.start()
+    with pytest.raises(MisuseError, match="run.scheduler.* after the start"):
+        run.scheduler(torch.optim.lr_scheduler.StepLR(opt, 1))
+
+
+def moved(model):
+    model[0].weight.data = model[0].weight.data.clone()
+
+
+def shrunk(model):
+    model[0].weight.data = torch.zeros(2, 4)
+
+
+def halved(model):
+    model.half()
+
+
+@pytest.mark.parametrize(
+    "change,text",
+    [
+        (moved, "0.weight lies elsewhere"),
+        (shrunk, r"0.weight has shape \(2, 4\)"),
+        (halved, "0.weight has dtype"),
+    ],
+)
+def test_a_parameter_that_moved_is_named(fake_run, change, text):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    gradient(model)
+    opt.step()
+    opt.zero_grad()
+    change(model)
+    with pytest.raises(MisuseError, match=text + ".*before run.start"):
+        opt.step()
+
+
+def test_values_changed_outside_of_step_are_warned_of_once(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    run.start()
+    gradient(model)
+    with torch.no_grad():
+        model[2].bias.add_(1)
+    with pytest.warns(UserWarning, match="2.bias was changed outside of step"):
+        opt.step()
+    gradient(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        opt.step()
+
+
+def test_sparse_gradients_are_refused(fake_run):
+    model = torch.nn.Sequential(torch.nn.Embedding(5, 3, sparse=True))
+    run = fake_run()
+    run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=2)
+    with pytest.raises(UnsupportedError, match="0 makes sparse gradients"):
+        run.start()
+    model[0].sparse = False
+    run.close()
+    run = fake_run()
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=2)
+    run.start()
+    model[0].weight.grad = torch.sparse_coo_tensor([[1]], [[1.0, 1, 1]], (5, 3))
+    with pytest.raises(UnsupportedError, match="gradient of 0.weight is sparse"):
+        opt.step()
+
+
+def test_a_gradient_of_other_parameters_is_thrown_away_at_a_late_start(fake_run):
+    donor = mlp(seed=7)
+    run, opt = started(fake_run, donor)
+    gradient(donor)
+    opt.step()
+    state = fake_run.engines[0].saved()
+    run.close()
+    model = mlp(seed=1)
+    run, opt = started(fake_run, model)
+    fake_run.engines.clear()
+    run.close()
+    run = fake_run(given=state, target_batch_size=8, rounds=4)
+    opt = run.optimizer(model, adamw(model), batch_size=8)
+    gradient(model)
+    assert opt.step() is False
+    assert not fake_run.engines[0].handed and run.metrics["dropped"] == 1
+    assert_equal(model, donor)
+
+
+def test_a_gradient_at_a_late_start_of_a_founder_counts(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    gradient(model)
+    assert opt.step() is True
+
+
+def test_what_comes_too_late_is_counted_as_dropped(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    run.start()
+    fake_run.engines[0].stale_next = True
+    gradient(model)
+    assert opt.step() is False
+    assert run.metrics["dropped"] == 1
+    assert opt.step() is True
+
+
+def test_another_thread_is_refused(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    run.start()
+    gradient(model)
+    errors = []
+
+    def other():
+        try:
+            opt.step()
+        except MisuseError as error:
+            errors.append(str(error))
+        run.leave()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert "another thread" in errors[0]
+    opt.step()
+    assert run.finished
+
+
+def test_one_run_at_a_time_and_another_after_close(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    with pytest.raises(MisuseError, match=r"open in this process already, joined at .*conftest.py:\d+"):
+        fake_run()
+    run.close()
+    again, opt = started(fake_run, model, rounds=1)
+    gradient(model)
+    opt.step()
+    assert again.finished
+    fake_run()  # a run that is over is closed for the next one
+    assert fake_run.engines[0].closed
+
+
+def test_the_model_is_usable_after_close(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    gradient(model)
+    opt.step()
+    expected = model[0].weight.detach().clone()
+    run.close()
+    fake_run.engines.clear()
+    assert torch.equal(model[0].weight, expected)
+    assert run.round == 1 and run.finished and opt.step() is False
+
+
+def test_with_leaves_after_the_round_and_at_once_on_an_exception(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    with run:
+        gradient(model)
+        opt.step()
+    assert fake_run.engines[0].closed and fake_run.engines[0].leaving
+    run, opt = started(fake_run, model)
+    with pytest.raises(ZeroDivisionError):
+        with run:
+            opt.step()
+            raise ZeroDivisionError
+    assert fake_run.engines[1].closed
+
+
+def test_paused_tells_the_engine_why(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    run.start()
+    gradient(model)
+    with run.paused("evaluating"):
+        assert fake_run.engines[0].why == "evaluating"
+    assert fake_run.engines[0].why is None
+    assert opt.step()
+
+
+def test_events_reach_their_listeners_inside_step(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, rounds=2)
+    seen = []
+    run.on_event(seen.append)
+    for _ in range(2):
+        gradient(model)
+        opt.step()
+    assert [(event["phase"], event["round"]) for event in seen] == [("commit", 1), ("commit", 2)]
+
+
+def test_an_exception_of_a_listener_is_the_loops(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+
+    def listener(event):
+        raise ZeroDivisionError
+
+    run.on_event(listener)
+    gradient(model)
+    with pytest.raises(ZeroDivisionError):
+        opt.step()
+
+
+def test_batches_goes_on_for_epochs_and_counts_the_last_short_one(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, batch_size=None, target_batch_size=10, rounds=2)
+    loader = torch.utils.data.DataLoader(list(zip(*data(5))), batch_size=2)
+    sizes = []
+    for inputs, targets in run.batches(loader):
+        sizes.append(len(inputs))
+        opt.zero_grad()
+        loss_of(model, inputs, targets).backward()
+        opt.step()
+    assert sizes == [2, 2, 1] * 4 and run.samples == 20 and run.metrics["surplus"] == 0
+
+
+def test_batches_of_a_generator_say_that_it_is_used_up(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, batch_size=None)
+    with pytest.raises(MisuseError, match="only once"):
+        for batch in run.batches(batch for batch in [data()]):
+            loss_of(model, *batch).backward()
+            opt.step()
+
+
+def test_state_dict_has_round_and_optimizer(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    gradient(model)
+    opt.step()
+    state = run.state_dict()
+    assert state["round"] == 1 and state["samples"] == 8
+    assert state["optimizer"]["state"][0]["exp_avg"].shape == model[0].weight.shape

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types, import time, and the wheel in a virtual environment."""
+
+import os
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from conftest import ROOT, needs_engine
+
+
+def test_types_are_right(tmp_path):
+    pytest.importorskip("mypy")
+    found = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 0, found.stdout
+
+
+def test_no_module_is_long():
+    for path in (ROOT / "python/tradewind").glob("*.py"):
+        assert len(path.read_text().splitlines()) <= 320, path
+
+
+def test_import_adds_little_to_torchs():
+    code = "import torch, time; began = time.monotonic(); import tradewind; print(time.monotonic() - began)"
+    times = []
+    for _ in range(3):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+        times.append(
+            float(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True).stdout)
+        )
+    assert min(times) < 0.15
+
+
+@needs_engine
+@pytest.mark.timeout(300)
+def test_a_wheel_installs_offline_in_a_virtual_environment(tmp_path):
+    pytest.importorskip("wheel")
+    pytest.importorskip("ensurepip")
+    from tradewind import _abi
+
+    environment = {**os.environ, "TRADEWIND_LIBRARY": str(_abi.library_path())}
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--system-site-packages", str(tmp_path / "venv")], check=True
+    )
+    pip = [str(tmp_path / "venv/bin/pip"), "-q", "--disable-pip-version-check"]
+    options = ["--no-index", "--no-build-isolation", "--no-deps"]
+    subprocess.run(
+        [*pip, "wheel", *options, "-w", str(tmp_path), str(ROOT)], env=environment, check=True, cwd=tmp_path
+    )
+    (wheel,) = tmp_path.glob("tradewind-*.whl")
+    assert "-py3-none-" in wheel.name and "tradewind/libtradewind.so" in zipfile.ZipFile(wheel).namelist()
+    subprocess.run([*pip, "install", *options, str(wheel)], check=True, cwd=tmp_path)
+    environment.pop("TRADEWIND_LIBRARY")
+    environment.pop("PYTHONPATH", None)
+    code = (
+        "import tradewind; from tradewind import _abi; print(_abi.library().tw_version().decode(),"
+        " _abi.library_path())"
+    )
+    found = subprocess.run(
+        [str(tmp_path / "venv/bin/python"), "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert str(tmp_path) in found.stdout, found.stderr
