@@ -36,7 +36,7 @@ SANITIZER_OPTIONS = LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan.su
 SANITIZED_FILTER ?= -Shard/StormScenario.*/[2-7]
 
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build program package everything demo sim sim-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
+.PHONY: help setup configure build program python test-integrations package everything demo sim sim-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
 	tidy bench format clean prose
 
 help:  ## show this list
@@ -58,6 +58,15 @@ program: configure  ## build the program alone, build/tw
 
 demo: program  ## train MNIST on local peers, kill one, let another join
 	$(BUILD)/tw local $(DEMO_CONFIG) --peers $(DEMO_PEERS) --out $(DEMO_OUT) --kill $(DEMO_KILL) --join $(DEMO_JOIN) $(DEMO_FLAGS)
+
+python: configure  ## the Python package with its library, in build/python (set PYTHONPATH to it)
+	@cmake --build $(BUILD) --target python
+
+# PyTorch 2, transformers, accelerate and Lightning come from pip: several GB.
+test-integrations: python  ## the Python package against real trainers, in build/integrations
+	@test -x $(BUILD)/integrations/bin/python || python3 -m venv $(BUILD)/integrations
+	@$(BUILD)/integrations/bin/pip install --quiet -r tests/python/integrations.txt
+	@TRADEWIND_LIBRARY=$(CURDIR)/$(BUILD)/libtradewind.so $(BUILD)/integrations/bin/python -m pytest -q -m integrations tests/python
 
 package: configure  ## a Debian package of tw with its pages and completions, in build/package
 	@cmake --build $(BUILD) --target tw completions

@@ -79,10 +79,10 @@ int take_part(const AllReduce& task, std::span<float> values, Reduce reduce) {
   for (int round = 1; round <= task.rounds; ++round) {
     fill(values, task.rank);
     board.value()->await(task.rank, static_cast<std::uint32_t>(round));
-    measure::Stamp stamp{wall_seconds(), 0, cpu_seconds()};
+    measure::Stamp stamp{wall_seconds(), 0, host::cpu_seconds()};
     reduce(round);
     stamp.end_s = wall_seconds();
-    stamp.cpu_s = cpu_seconds() - stamp.cpu_s;
+    stamp.cpu_s = host::cpu_seconds() - stamp.cpu_s;
     board.value()->of[task.rank][round] = stamp;
     if (is_sum(values, task.peers)) continue;
     fmt::print(stderr, "the sum of rank {} is wrong in round {}\n", task.rank, round);

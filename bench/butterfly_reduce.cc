@@ -25,7 +25,7 @@ namespace tw::bench {
 namespace {
 
 constexpr std::uint64_t kPiece = 65536;  // floats
-constexpr Codec kCodec = Codec::fp16;
+constexpr codec::Codec kCodec = codec::Codec::fp16;
 
 void must(bool done, const char* what) {
   if (!done) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));

@@ -19,13 +19,14 @@ namespace tw::bench {
 namespace {
 
 /// The table as it is built in, with the law's values.
-std::string law_table(const HivemindLaw& law) {
+std::string law_table(const plan::HivemindLaw& law) {
   const CsvTable before =
-      CsvTable::parse("hivemind.csv", built_in_file("hivemind.csv"), {"constant", "unit", "what"}).value();
+      CsvTable::parse("hivemind.csv", market::built_in_file("hivemind.csv"), {"constant", "unit", "what"})
+          .value();
   std::string text = csv_line({"constant", "value", "unit", "what"});
   for (std::size_t i = 0; i < before.size(); ++i) {
     const CsvRow row = before.row(i);
-    for (const auto& [name, constant] : kHivemindConstants) {
+    for (const auto& [name, constant] : plan::kHivemindConstants) {
       if (name != row.text("constant")) continue;
       text += csv_line(
           {row.text("constant"), fmt::format("{:.4g}", law.*constant), row.text("unit"), row.text("what")});
@@ -35,7 +36,7 @@ std::string law_table(const HivemindLaw& law) {
 }
 
 void add_speeds(std::string& text, const std::string& model, const char* how,
-                const std::map<std::string, MeasuredSpeed>& speeds) {
+                const std::map<std::string, plan::MeasuredSpeed>& speeds) {
   const char* where = std::string_view(how) == "alone" ? "" : " (Erben et al. 2024)";
   for (const auto& [gpu, speed] : speeds) {
     text += csv_line({model, gpu, how, fmt::format("{:.2f}", speed.samples_per_s),
@@ -43,7 +44,7 @@ void add_speeds(std::string& text, const std::string& model, const char* how,
   }
 }
 
-std::string speed_table(const Models& models) {
+std::string speed_table(const plan::Models& models) {
   std::string text = csv_line({"model", "gpu", "how", "samples_per_s", "factor", "source"});
   for (const auto& [name, model] : models.all()) {
     add_speeds(text, name, "accumulating", model.accumulating);
@@ -63,13 +64,14 @@ bool write(const std::string& path, const std::string& text) {
 int calibrate(const std::string& folder, const std::string& catalog) {
   std::ifstream file(folder + "/experiments.csv");
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  const auto runs = read_measured_runs(folder + "/experiments.csv", text);
+  const auto runs = plan::read_measured_runs(folder + "/experiments.csv", text);
   if (!runs) {
     fmt::print(stderr, "{}\n", runs.error().message);
     return 1;
   }
-  const Models models = models_from(runs.value(), Models::built_in());
-  const HivemindLaw law = law_from(runs.value(), models, NetworkProfile::built_in(), HivemindLaw::built_in());
+  const plan::Models models = models_from(runs.value(), plan::Models::built_in());
+  const plan::HivemindLaw law =
+      law_from(runs.value(), models, market::NetworkProfile::built_in(), plan::HivemindLaw::built_in());
   const bool written =
       write(catalog + "/hivemind.csv", law_table(law)) && write(catalog + "/speeds.csv", speed_table(models));
   if (!written) fmt::print(stderr, "{}: cannot be written\n", catalog);

@@ -39,9 +39,9 @@ class Rates {
   void measure() {
     for (int repetition = 0; repetition <= task_.repetitions; ++repetition) {
       for (Row& row : rows_) {
-        const double before = cpu_seconds();
+        const double before = host::cpu_seconds();
         row.run();
-        const double took = cpu_seconds() - before;
+        const double took = host::cpu_seconds() - before;
         if (repetition > 0) row.gb_per_s.push_back(static_cast<double>(task_.bytes) / took / 1e9);
       }
     }
@@ -62,9 +62,9 @@ class Rates {
   std::vector<Row> rows_;
 };
 
-KernelSet chosen(const std::string& name) {
-  const std::vector<KernelSet> sets = kernel_sets();
-  for (const KernelSet& set : sets) {
+codec::KernelSet chosen(const std::string& name) {
+  const std::vector<codec::KernelSet> sets = codec::kernel_sets();
+  for (const codec::KernelSet& set : sets) {
     if (set.name == name) return set;
   }
   return sets.back();
@@ -76,15 +76,16 @@ void run(const Task& task) {
   Prng prng(1);
   for (float& value : values) value = static_cast<float>(prng.uniform() - 0.5);
   std::vector<std::vector<std::byte>> encoded;
-  for (const Codec codec : kCodecs) encoded.emplace_back(encoded_bytes(codec, count), std::byte{1});
+  for (const codec::Codec codec : codec::kCodecs)
+    encoded.emplace_back(encoded_bytes(codec, count), std::byte{1});
 
   Rates rates(task);
-  const KernelSet set = chosen(task.kernels);
+  const codec::KernelSet set = chosen(task.kernels);
   rates.add("memcpy", [&] { std::memcpy(sum.data(), values.data(), task.bytes); });
-  for (std::size_t i = 0; i < kCodecs.size(); ++i) {
-    const Kernel& kernel = set.of(kCodecs[i]);
+  for (std::size_t i = 0; i < codec::kCodecs.size(); ++i) {
+    const codec::Kernel& kernel = set.of(codec::kCodecs[i]);
     std::byte* bytes = encoded[i].data();
-    const std::string name = fmt::format("{} {}", name_of(kCodecs[i]), set.name);
+    const std::string name = fmt::format("{} {}", name_of(codec::kCodecs[i]), set.name);
     rates.add(name + " | encode", [&, bytes] { kernel.encode(values.data(), count, 0.25F, bytes); });
     rates.add(name + " | decode", [&, bytes] { kernel.decode(bytes, count, sum.data()); });
     rates.add(name + " | decode and add", [&, bytes] { kernel.add(bytes, count, 0.25F, sum.data()); });

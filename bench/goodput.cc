@@ -24,11 +24,11 @@ struct Settings {
   std::vector<int> peers{8, 16, 32, 64};
   double hours = 4, from_h = 0, notice_s = 0;
   bool text = false;
-  WhatIf what;
+  sim::WhatIf what;
 };
 
 void describe(CLI::App& app, Settings& settings) {
-  WhatIf& what = settings.what;
+  sim::WhatIf& what = settings.what;
   app.add_option("FILE", settings.file, "traces (docs/what_if.md)")->required();
   app.add_option("--trace-id", settings.ids, "of the file's traces; a final * means all with this beginning");
   app.add_option("--peers", settings.peers, "spot machines at most")->capture_default_str();
@@ -47,29 +47,29 @@ void describe(CLI::App& app, Settings& settings) {
 }
 
 /// The same run with nobody going, up to its last commit: what averaging alone leaves.
-double undisturbed(WhatIf what, int peers) {
+double undisturbed(sim::WhatIf what, int peers) {
   what.lifetimes.clear();
   what.anchors += peers;
   what.length = std::min<Duration>(what.length, std::chrono::minutes(15));
-  const WhatIfReport report = what_if(what);
+  const sim::WhatIfReport report = what_if(what);
   if (report.strength.empty()) return 0;
   const double to_last_commit = report.strength.back().at_s / to_seconds(report.simulated);
   return report.goodput / to_last_commit;
 }
 
-int run(const Settings& settings, const std::vector<Trace>& traces, const std::string& id, int peers) {
-  WhatIf what = settings.what;
+int run(const Settings& settings, const std::vector<sim::Trace>& traces, const std::string& id, int peers) {
+  sim::WhatIf what = settings.what;
   what.length = from_seconds(3600 * settings.hours);
   what.notice = from_seconds(settings.notice_s);
   what.lifetimes = lifetimes_in(traces, {peers, from_seconds(3600 * settings.from_h), what.length, 1});
   const double begin = bench::wall_seconds();
-  const WhatIfReport report = what_if(what);
+  const sim::WhatIfReport report = what_if(what);
   const double wall = bench::wall_seconds() - begin;
   if (settings.text) {
     fmt::print("{} x {}\n{}\n", id, peers, to_string(what, report));
     return report.violations.empty() ? 0 : 1;
   }
-  const LostShares& lost = report.lost;
+  const sim::LostShares& lost = report.lost;
   fmt::print(R"({{"trace": "{}", "peers": {}, "hours": {:.2f}, "goodput": {:.4f}, "undisturbed": {:.4f}, )"
              R"("joining": {:.4f}, "averaging": {:.4f}, "recomputed": {:.4f}, "leaving": {:.4f}, )"
              R"("waiting": {:.4f}, )",
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   const std::string text(std::istreambuf_iterator<char>(file), {});
   int code = 0;
   for (const std::string& id : settings.ids) {
-    const tw::Result<std::vector<tw::Trace>> traces = tw::read_traces(settings.file, text, id);
+    const tw::Result<std::vector<tw::sim::Trace>> traces = tw::sim::read_traces(settings.file, text, id);
     if (!traces.ok()) {
       fmt::print(stderr, "{}\n", traces.error().message);
       return 2;

@@ -31,10 +31,10 @@ Frame frame_of(std::size_t payload) {
   return {Blob(std::vector<std::byte>(8)), Blob(std::vector<std::byte>(payload))};
 }
 
-class End final : public NetworkEvents {
+class End final : public world::NetworkEvents {
  public:
   explicit End(std::uint64_t id)
-      : self_{id}, network_(loop_, self_, random_, [](Cause, const std::string&) {}, {}) {
+      : self_{id}, network_(loop_, self_, random_, [](world::Cause, const std::string&) {}, {}) {
     network_.greet_with(frame_of(id));
   }
 
@@ -48,7 +48,7 @@ class End final : public NetworkEvents {
     loop_.run_until([] { return false; }, kIdle);
     network_.send(PeerId{1}, frame_of(0));
     std::uint64_t before = 0;
-    const double cpu = cpu_seconds();
+    const double cpu = host::cpu_seconds();
     for (Duration passed{}; passed < time; passed += kStep) {
       if (loop_.run_until([this] { return !there_; }, kStep) || !there_) return 1;
       fmt::print(R"({{"until_s": {:.1f}, "mbit_per_s": {:.0f}, "streams": {}}})"
@@ -60,7 +60,7 @@ class End final : public NetworkEvents {
     }
     fmt::print(R"({{"received_gb": {:.3f}, "receiver_cpu_s": {:.2f}}})"
                "\n",
-               1e-9 * static_cast<double>(received_), cpu_seconds() - cpu);
+               1e-9 * static_cast<double>(received_), host::cpu_seconds() - cpu);
     return 0;
   }
 
@@ -81,7 +81,7 @@ class End final : public NetworkEvents {
     loop_.stop();
   }
 
-  void on_refused(const std::string&, const DialFailure& failure) override {
+  void on_refused(const std::string&, const world::DialFailure& failure) override {
     fmt::print(stderr, "{}\n", failure.why);
     loop_.stop();
   }
@@ -90,13 +90,13 @@ class End final : public NetworkEvents {
 
  private:
   PeerId self_;
-  Loop loop_;
-  OsRandom random_;
+  host::Loop loop_;
+  host::OsRandom random_;
   Frame segment_ = frame_of(kSegment);
   bool sends_ = false;
   bool there_ = false;
   std::uint64_t received_ = 0;
-  TcpNetwork network_;
+  host::TcpNetwork network_;
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ double worst_of(const std::vector<double>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
 
-void print_costs(const HivemindCosts& costs, double passes) {
+void print_costs(const studies::HivemindCosts& costs, double passes) {
   fmt::print(
       "handling {:.5f} s/MB, rendezvous {:.5f} s/tensor/peer, update {:.3f} s + {:.5f} s/M, stream gain "
       "{:.3f}, on premises {:.3f}, fast host {:.3f}, passes {:.1f}\n",
@@ -49,8 +49,8 @@ void print_errors(const std::map<std::string, Errors>& families) {
 
 /// Each run with the constants that the other folds gave.
 struct Judged {
-  const PublishedRun* run;
-  HivemindFigures figures;
+  const studies::PublishedRun* run;
+  studies::HivemindFigures figures;
 };
 
 void print_runs(const std::vector<Judged>& all) {
@@ -69,14 +69,14 @@ void print_runs(const std::vector<Judged>& all) {
   print_errors(families);
 }
 
-std::vector<Judged> cross_validate(const Reference& reference, const Runs& runs, const HivemindCosts& start,
-                                   std::size_t folds) {
+std::vector<Judged> cross_validate(const studies::Reference& reference, const Runs& runs,
+                                   const studies::HivemindCosts& start, std::size_t folds) {
   std::vector<Judged> judged;
   for (std::size_t fold = 0; fold < folds; ++fold) {
     Runs kept, left_out;
     for (std::size_t i = 0; i < runs.size(); ++i) (i % folds == fold ? left_out : kept).push_back(runs[i]);
     const auto [costs, passes] = fit_all(reference, kept, start);
-    for (const PublishedRun* run : left_out) {
+    for (const studies::PublishedRun* run : left_out) {
       judged.push_back({run, simulate(reference, *run, costs, 5, passes)});
     }
     fmt::print("fold {}: ", fold + 1);
@@ -86,9 +86,9 @@ std::vector<Judged> cross_validate(const Reference& reference, const Runs& runs,
 }
 
 /// Both ways to know a speed beforehand, on the runs where both can be judged.
-void print_speed_errors(const Reference& reference, const Runs& runs, double passes) {
+void print_speed_errors(const studies::Reference& reference, const Runs& runs, double passes) {
   std::vector<double> baseline, others;
-  for (const PublishedRun* run : runs) {
+  for (const studies::PublishedRun* run : runs) {
     if (run->peers.front().gpu != run->peers.back().gpu) continue;
     const std::string& gpu = run->peers.front().gpu;
     const std::optional<double> known = speed_from_others(reference, *run, gpu);
@@ -118,9 +118,10 @@ struct Options {
 
 /// tradewind's round, with the time that Hivemind takes for its parameter update on top: the simulator's
 /// takes none.
-void print_tradewind(const Reference& reference, const PublishedRun& run, const Options& options) {
-  const HivemindCosts costs;
-  HivemindRun machines = hivemind_run(reference, run, costs).value();
+void print_tradewind(const studies::Reference& reference, const studies::PublishedRun& run,
+                     const Options& options) {
+  const studies::HivemindCosts costs;
+  studies::HivemindRun machines = hivemind_run(reference, run, costs).value();
   machines.rounds = options.rounds;
   const double update_s = costs.update_s + costs.update_s_per_m_params * run.params_m;
   for (const int streams : options.tradewind) {
@@ -137,19 +138,19 @@ void print_tradewind(const Reference& reference, const PublishedRun& run, const 
   }
 }
 
-int report_tradewind(const Reference& reference, const Runs& runs, const Options& options) {
+int report_tradewind(const studies::Reference& reference, const Runs& runs, const Options& options) {
   fmt::print(
       "| run | streams | Hivemind measured: averaging s | tradewind simulated | samples/s measured | "
       "tradewind simulated | gain |\n|---|---|---|---|---|---|---|\n");
-  for (const PublishedRun* run : runs) {
+  for (const studies::PublishedRun* run : runs) {
     if (options.only.empty() || run->id == options.only) print_tradewind(reference, *run, options);
   }
   return 0;
 }
 
-Runs clean_runs(const Reference& reference, const std::vector<std::string>& families) {
+Runs clean_runs(const studies::Reference& reference, const std::vector<std::string>& families) {
   Runs runs;
-  for (const PublishedRun& run : reference.runs) {
+  for (const studies::PublishedRun& run : reference.runs) {
     const bool wanted = std::find(families.begin(), families.end(), run.group) != families.end();
     if (wanted && run.clean && hivemind_run(reference, run, {}).ok()) runs.push_back(&run);
   }
@@ -157,12 +158,12 @@ Runs clean_runs(const Reference& reference, const std::vector<std::string>& fami
 }
 
 int report(const Options& options) {
-  const Result<Reference> reference = read_reference(options.folder);
+  const Result<studies::Reference> reference = studies::read_reference(options.folder);
   if (!reference) {
     fmt::print(stderr, "{}\n", reference.error().message);
     return 1;
   }
-  HivemindCosts costs;
+  studies::HivemindCosts costs;
   const Runs fitted = clean_runs(reference.value(), options.fitted);
   if (options.folds > 0) {
     print_runs(cross_validate(reference.value(), fitted, costs, options.folds));
@@ -171,14 +172,14 @@ int report(const Options& options) {
   if (!options.tradewind.empty()) {
     return report_tradewind(reference.value(), clean_runs(reference.value(), options.families), options);
   }
-  double passes = kAccumulationPasses;
+  double passes = studies::kAccumulationPasses;
   if (options.fit) {
     std::tie(costs, passes) = fit_all(reference.value(), fitted, costs);
   }
   print_costs(costs, passes);
   print_speed_errors(reference.value(), fitted, passes);
   std::vector<Judged> judged;
-  for (const PublishedRun* run : clean_runs(reference.value(), options.families)) {
+  for (const studies::PublishedRun* run : clean_runs(reference.value(), options.families)) {
     judged.push_back({run, simulate(reference.value(), *run, costs, options.rounds, passes)});
   }
   print_runs(judged);

@@ -13,19 +13,21 @@
 
 namespace tw::bench {
 
-using Runs = std::vector<const PublishedRun*>;
+using Runs = std::vector<const studies::PublishedRun*>;
 
-using Cost = double HivemindCosts::*;
+using Cost = double studies::HivemindCosts::*;
 
 inline const std::vector<Cost> kFitted{
-    &HivemindCosts::handling_s_per_mb, &HivemindCosts::rendezvous_s_per_tensor,
-    &HivemindCosts::update_s,          &HivemindCosts::update_s_per_m_params,
-    &HivemindCosts::stream_gain,       &HivemindCosts::fast_host,
+    &studies::HivemindCosts::handling_s_per_mb, &studies::HivemindCosts::rendezvous_s_per_tensor,
+    &studies::HivemindCosts::update_s,          &studies::HivemindCosts::update_s_per_m_params,
+    &studies::HivemindCosts::stream_gain,       &studies::HivemindCosts::fast_host,
 };
 
-inline HivemindFigures simulate(const Reference& reference, const PublishedRun& run,
-                                const HivemindCosts& costs, int rounds, double passes = kAccumulationPasses) {
-  Result<HivemindRun> simulated = hivemind_run(reference, run, costs, passes);
+inline studies::HivemindFigures simulate(const studies::Reference& reference,
+                                         const studies::PublishedRun& run,
+                                         const studies::HivemindCosts& costs, int rounds,
+                                         double passes = studies::kAccumulationPasses) {
+  Result<studies::HivemindRun> simulated = hivemind_run(reference, run, costs, passes);
   simulated.value().rounds = rounds;
   return simulate_hivemind(simulated.value(), costs);
 }
@@ -37,9 +39,10 @@ inline double huber(double error, double bend) {
 }
 
 /// Relative error of the communication times.
-inline double loss(const Reference& reference, const Runs& runs, const HivemindCosts& costs) {
+inline double loss(const studies::Reference& reference, const Runs& runs,
+                   const studies::HivemindCosts& costs) {
   double sum = 0;
-  for (const PublishedRun* run : runs) {
+  for (const studies::PublishedRun* run : runs) {
     const double seconds = simulate(reference, *run, costs, 2).communication_s;
     sum += huber(std::log(seconds / run->communication_s), 0.08);
   }
@@ -47,15 +50,15 @@ inline double loss(const Reference& reference, const Runs& runs, const HivemindC
 }
 
 /// Coordinate descent with steps that grow where they help.
-inline HivemindCosts fit(const Reference& reference, const Runs& runs, HivemindCosts costs,
-                         const std::vector<Cost>& fitted, int sweeps) {
+inline studies::HivemindCosts fit(const studies::Reference& reference, const Runs& runs,
+                                  studies::HivemindCosts costs, const std::vector<Cost>& fitted, int sweeps) {
   double best = loss(reference, runs, costs);
   std::vector<double> step(fitted.size(), 0.1);
   for (int sweep = 0; sweep < sweeps; ++sweep) {
     for (std::size_t i = 0; i < fitted.size(); ++i) {
       bool better = false;
       for (const double factor : {1 + step[i], 1 / (1 + step[i])}) {
-        HivemindCosts tried = costs;
+        studies::HivemindCosts tried = costs;
         tried.*fitted[i] *= factor;
         const double value = loss(reference, runs, tried);
         if (value >= best) continue;
@@ -71,14 +74,14 @@ inline HivemindCosts fit(const Reference& reference, const Runs& runs, HivemindC
 }
 
 /// The passes over memory that bring the simulated accumulation speeds nearest to the measured ones.
-inline double fit_passes(const Reference& reference, const Runs& runs) {
+inline double fit_passes(const studies::Reference& reference, const Runs& runs) {
   double best = 0;
   double best_passes = 0;
   for (double passes = 0; passes < 12; passes += 0.1) {
     double sum = 0;
-    for (const PublishedRun* run : runs) {
+    for (const studies::PublishedRun* run : runs) {
       double speed = 0;
-      for (const PeerGroup& group : run->peers) {
+      for (const plan::PeerGroup& group : run->peers) {
         speed += group.count * speed_from_baseline(reference, *run, group.gpu, passes).value_or(0);
       }
       sum += huber(std::log(speed / run->local_samples_per_s), 0.02);
@@ -92,14 +95,16 @@ inline double fit_passes(const Reference& reference, const Runs& runs) {
 }
 
 /// The runs on premises give their one constant, all others the rest.
-inline std::pair<HivemindCosts, double> fit_all(const Reference& reference, const Runs& runs,
-                                                HivemindCosts costs) {
-  const auto on_premises = [](const PublishedRun* run) { return run->group == "E" || run->group == "F"; };
+inline std::pair<studies::HivemindCosts, double> fit_all(const studies::Reference& reference,
+                                                         const Runs& runs, studies::HivemindCosts costs) {
+  const auto on_premises = [](const studies::PublishedRun* run) {
+    return run->group == "E" || run->group == "F";
+  };
   Runs cloud, mixed;
   std::partition_copy(runs.begin(), runs.end(), std::back_inserter(mixed), std::back_inserter(cloud),
                       on_premises);
   costs = fit(reference, cloud, costs, kFitted, 8);
-  costs = fit(reference, mixed, costs, {&HivemindCosts::on_premises_gain}, 8);
+  costs = fit(reference, mixed, costs, {&studies::HivemindCosts::on_premises_gain}, 8);
   return {costs, fit_passes(reference, cloud)};
 }
 

@@ -21,19 +21,19 @@ struct TradewindFigures {
 };
 
 /// A site for each machine, so that each pair has a link of its own.
-inline WorldOptions world_options(const HivemindRun& run, int streams) {
+inline sim::WorldOptions world_options(const studies::HivemindRun& run, int streams) {
   constexpr std::uint64_t kFloats = 1024;
   constexpr std::uint64_t kSegmentFloats = 2;
-  WorldOptions options;
+  sim::WorldOptions options;
   options.run.target_batch_size = run.target_batch_size;
   options.run.microbatch = run.peers.front().microbatch;
-  options.run.codec = Codec::fp16;
+  options.run.codec = codec::Codec::fp16;
   options.run.rounds = static_cast<Round>(run.rounds);
   options.model.parameters = kFloats;
   options.segment_length = kSegmentFloats;
   options.wait_for = static_cast<std::uint32_t>(run.peers.size());
   options.bulk_scale = run.params_m * 1e6 / static_cast<double>(kFloats);
-  options.sites.assign(run.peers.size(), SiteSpec{});
+  options.sites.assign(run.peers.size(), sim::SiteSpec{});
   options.links.clear();
   for (std::size_t a = 0; a < run.peers.size(); ++a) {
     options.sites[a].name = fmt::format("machine {}", a);
@@ -55,15 +55,15 @@ inline WorldOptions world_options(const HivemindRun& run, int streams) {
 }
 
 /// Rounds after the first; nothing when they do not come to an end.
-inline std::optional<TradewindFigures> simulate_tradewind(const HivemindRun& run, int streams) {
+inline std::optional<TradewindFigures> simulate_tradewind(const studies::HivemindRun& run, int streams) {
   using std::chrono::milliseconds;
-  World world(world_options(run, streams));
+  sim::World world(world_options(run, streams));
   // The executors of the simulator add up to a tenth to the time of a job, a twentieth on average.
   constexpr double kJitterMean = 1.05;
   double speed = 0;
   for (std::size_t i = 0; i < run.peers.size(); ++i) {
     const double nic = run.peers[i].nic_bytes_per_s;
-    world.add_peer(PeerSpec{static_cast<int>(i), run.peers[i].samples_per_s * kJitterMean, {nic, nic}});
+    world.add_peer(sim::PeerSpec{static_cast<int>(i), run.peers[i].samples_per_s * kJitterMean, {nic, nic}});
     speed += run.peers[i].samples_per_s;
   }
   const Instant limit = world.now() + std::chrono::hours(24);
@@ -71,7 +71,7 @@ inline std::optional<TradewindFigures> simulate_tradewind(const HivemindRun& run
   Round seen = 0;
   while (seen < static_cast<Round>(run.rounds) && world.now() < limit && !world.alive().empty()) {
     world.run_until(world.now() + milliseconds(50));
-    const Record* newest = world.ledger().newest();
+    const wire::Record* newest = world.ledger().newest();
     if (newest == nullptr || newest->round == seen) continue;
     seen = newest->round;
     last = world.now();

@@ -16,7 +16,7 @@ double seconds_between(std::size_t a, std::size_t b) { return a == b ? 5 : a % 4
 
 double usd_between(std::size_t a, std::size_t b) { return a == b ? 0 : a % 4 == b % 4 ? 0.011 : 0.088; }
 
-Averaging least_averaging(const PartialPlan& plan) {
+plan::Averaging least_averaging(const plan::PartialPlan& plan) {
   const double had = std::accumulate(plan.peers.begin(), plan.peers.end(), 0);
   const double all = had + plan.more;
   double seconds = 5;
@@ -40,14 +40,15 @@ Averaging least_averaging(const PartialPlan& plan) {
     others_usd = std::min(others_usd, 2 * plan.more * all_usd);
   }
   usd += others_usd + plan.more * std::max(0, plan.more - plan.most_each) * usd_between(0, 4);
-  return Averaging{.seconds = std::max(seconds, others_seconds) * 2 * (all - 1) / all, .usd = usd / all};
+  return plan::Averaging{.seconds = std::max(seconds, others_seconds) * 2 * (all - 1) / all,
+                         .usd = usd / all};
 }
 
 /// Offers of few GPU types at different prices over sites in four areas; traffic between areas is slow and
 /// dear.
-Space market(int offers, std::size_t sites, int most_peers, bool limited) {
+plan::Space market(int offers, std::size_t sites, int most_peers, bool limited) {
   Prng random(1);
-  Space space{.sites = sites, .most_peers = most_peers, .samples_per_round = 32768};
+  plan::Space space{.sites = sites, .most_peers = most_peers, .samples_per_round = 32768};
   const double speeds[] = {15, 45, 60, 140, 250};
   const double prices[] = {0.15, 0.35, 0.6, 1.2, 2.4};
   for (int i = 0; i < offers; ++i) {
@@ -65,7 +66,7 @@ Space market(int offers, std::size_t sites, int most_peers, bool limited) {
   space.least = least_averaging;
   space.averaging = [=](const std::vector<int>& peers) {
     const double all = std::accumulate(peers.begin(), peers.end(), 0);
-    Averaging round;
+    plan::Averaging round;
     for (std::size_t a = 0; a < sites; ++a) {
       for (std::size_t b = 0; b < sites; ++b) {
         if (peers[a] == 0 || peers[b] == 0) continue;
@@ -80,17 +81,17 @@ Space market(int offers, std::size_t sites, int most_peers, bool limited) {
 
 void search_market(benchmark::State& state) {
   const auto most_peers = static_cast<int>(state.range(1));
-  const Space space = market(static_cast<int>(state.range(0)), 40, most_peers, state.range(3) != 0);
+  const plan::Space space = market(static_cast<int>(state.range(0)), 40, most_peers, state.range(3) != 0);
   // Rounds are paced where traffic would cost more than is left of 20 $/h, as in `tw plan`.
-  const Objective fastest = [](const Score& score) {
+  const plan::Objective fastest = [](const plan::Score& score) {
     const double left = 20 - score.vm_usd_per_h;
     if (left <= 0) return std::numeric_limits<double>::infinity();
     return 1e6 / std::min(score.samples_per_s, left / (3600 * std::max(score.usd_per_sample, 1e-12)));
   };
-  const Objective cheapest = [](const Score& score) {
+  const plan::Objective cheapest = [](const plan::Score& score) {
     return score.samples_per_s >= 1000 ? score.usd_per_million() : std::numeric_limits<double>::infinity();
   };
-  SearchResult result;
+  plan::SearchResult result;
   for (auto _ : state) result = search(space, state.range(2) == 0 ? fastest : cheapest);
   if (result.best.empty()) state.SkipWithError("no plan");
   state.counters["gap"] = result.gap();

@@ -45,8 +45,8 @@ struct Board {
   Moments of[kPeers][kMostRounds + 1];
 };
 
-RunOptions run_of(Round rounds) {
-  RunOptions run;
+train::RunOptions run_of(Round rounds) {
+  train::RunOptions run;
   run.model = "one second of work";
   run.target_batch_size = 512;
   run.microbatch = 16;
@@ -55,9 +55,9 @@ RunOptions run_of(Round rounds) {
 }
 
 /// The gradient is trivial; a microbatch takes its share of kWorkSeconds.
-class SlowTrainer final : public Trainer {
+class SlowTrainer final : public train::Trainer {
  public:
-  SlowTrainer(const RunOptions& run, bool spin, Moments* moments)
+  SlowTrainer(const train::RunOptions& run, bool spin, Moments* moments)
       : target_(run.target_batch_size), spin_(spin), moments_(moments) {}
 
   std::uint64_t parameter_count() const override { return kParameters; }
@@ -66,7 +66,7 @@ class SlowTrainer final : public Trainer {
 
   void initial_parameters(std::span<float> out) override { std::fill(out.begin(), out.end(), 1.0F); }
 
-  double accumulate(std::span<const float> parameters, SampleSpan samples,
+  double accumulate(std::span<const float> parameters, train::SampleSpan samples,
                     std::span<float> gradient_sum) override {
     const double share = static_cast<double>(samples.count) / static_cast<double>(target_);
     const double end = wall_seconds() + kPeers * kWorkSeconds * share;
@@ -79,7 +79,7 @@ class SlowTrainer final : public Trainer {
     return static_cast<double>(samples.count);
   }
 
-  Evaluation evaluate(std::span<const float>, WorkMeter&) override { return {}; }
+  train::Evaluation evaluate(std::span<const float>, train::WorkMeter&) override { return {}; }
 
  private:
   std::uint64_t target_;
@@ -88,18 +88,18 @@ class SlowTrainer final : public Trainer {
 };
 
 /// Notes when the first event of each phase of a round came.
-class Notes final : public EventSink {
+class Notes final : public world::EventSink {
  public:
   explicit Notes(Moments* moments) : moments_(moments) {}
 
-  void emit(const Event& event) override {
+  void emit(const world::Event& event) override {
     if (event.round > kMostRounds) return;
     Moments& round = moments_[event.round];
-    double* at = event.phase == Phase::call     ? &round.call
-                 : event.phase == Phase::gather ? &round.gather
-                 : event.phase == Phase::commit ? &round.commit
-                 : event.phase == Phase::apply  ? &round.apply
-                                                : nullptr;
+    double* at = event.phase == world::Phase::call     ? &round.call
+                 : event.phase == world::Phase::gather ? &round.gather
+                 : event.phase == world::Phase::commit ? &round.commit
+                 : event.phase == world::Phase::apply  ? &round.apply
+                                                       : nullptr;
     if (at != nullptr && *at == 0) *at = wall_seconds();
   }
 
@@ -107,23 +107,24 @@ class Notes final : public EventSink {
   Moments* moments_;
 };
 
-bool take_part(int rank, const RunOptions& run, bool spin, Board& board) {
-  Loop loop;
-  OsRandom random;
-  DiskFiles files;
+bool take_part(int rank, const train::RunOptions& run, bool spin, Board& board) {
+  host::Loop loop;
+  host::OsRandom random;
+  host::DiskFiles files;
   Notes notes(board.of[rank]);
   SlowTrainer trainer(run, spin, board.of[rank]);
-  SessionOptions options{
+  train::SessionOptions options{
       .self = PeerId{static_cast<std::uint64_t>(rank) + 1}, .wait_for = kPeers, .run = run};
   if (rank > 0) {
     board.barrier.wait();
     options.join = {board.address};
   }
   const auto fail = [&](const std::string& what) { fmt::print(stderr, "{}\n", what); };
-  TcpNetwork network(loop, options.self, random, [&](Cause, const std::string& what) { fail(what); });
-  ThreadExecutor compute(loop, fail);
-  ThreadExecutor disk(loop, fail);
-  Session session({loop, network, files, compute, disk, notes}, options, trainer);
+  host::TcpNetwork network(loop, options.self, random,
+                           [&](world::Cause, const std::string& what) { fail(what); });
+  host::ThreadExecutor compute(loop, fail);
+  host::ThreadExecutor disk(loop, fail);
+  train::Session session({loop, network, files, compute, disk, notes}, options, trainer);
   const Result<std::string> address = session.start();
   if (rank == 0) {
     address.value().copy(board.address, sizeof(board.address) - 1);
@@ -131,9 +132,9 @@ bool take_part(int rank, const RunOptions& run, bool spin, Board& board) {
   }
   const double rounds = static_cast<double>(run.rounds);
   loop.run_until([&] { return session.view().finished; }, from_seconds(10 + 20 * rounds * kWorkSeconds));
-  for (const Member& member : session.members()) network.close(member.peer);
+  for (const wire::Member& member : session.members()) network.close(member.peer);
   loop.run_until([&] { return network.flushed(); }, std::chrono::seconds(3));
-  board.cpu_s[rank] = cpu_seconds();
+  board.cpu_s[rank] = host::cpu_seconds();
   return session.view().failure.empty() && session.view().round == run.rounds;
 }
 
@@ -191,7 +192,7 @@ int main(int argc, char** argv) {
   rounds = std::min(rounds + kWarmUp, kMostRounds);
   auto& board = shared_with_forks<Board>();
   board.barrier.set(kPeers);
-  const tw::RunOptions run = run_of(rounds);
+  const tw::train::RunOptions run = run_of(rounds);
   const auto limit_s = static_cast<unsigned>(60 + 25 * rounds);
   if (!in_processes(kPeers, limit_s, [&](int rank) { return take_part(rank, run, spin, board); })) {
     fmt::print(stderr, "a peer failed\n");

@@ -30,9 +30,9 @@ struct Settings {
   double limit_s = 300;
 };
 
-WorldOptions world_of(int peers) {
+sim::WorldOptions world_of(int peers) {
   const auto n = static_cast<std::uint64_t>(peers);
-  WorldOptions world;
+  sim::WorldOptions world;
   world.run.model = "synthetic";
   world.run.microbatch = 1;
   world.run.target_batch_size = static_cast<std::uint64_t>(kRoundSeconds) * n;
@@ -56,10 +56,11 @@ struct Moment {
   std::uint64_t events = 0, control_bytes = 0, messages = 0;
 };
 
-Moment moment_of(World& world, const std::vector<PeerId>& peers) {
-  Moment moment{to_seconds(world.now() - Scheduler::kStart), cpu_seconds(), world.scheduler().events()};
+Moment moment_of(sim::World& world, const std::vector<PeerId>& peers) {
+  Moment moment{to_seconds(world.now() - sim::Scheduler::kStart), host::cpu_seconds(),
+                world.scheduler().events()};
   for (const PeerId peer : peers) {
-    const World::Sent sent = world.sent(peer);
+    const sim::World::Sent sent = world.sent(peer);
     moment.control_bytes += sent.control_bytes;
     moment.messages += sent.messages;
   }
@@ -70,11 +71,11 @@ Moment moment_of(World& world, const std::vector<PeerId>& peers) {
 /// the commit.
 class Latencies {
  public:
-  void on_event(const Event& event) {
-    const double at = to_seconds(event.at - Scheduler::kStart);
-    if (event.phase == Phase::gather) complete_[event.round] = at;
-    if (event.phase == Phase::commit) committed_[event.round] = at;
-    members_ = event.phase == Phase::commit ? event.numbers[2].second : members_;
+  void on_event(const world::Event& event) {
+    const double at = to_seconds(event.at - sim::Scheduler::kStart);
+    if (event.phase == world::Phase::gather) complete_[event.round] = at;
+    if (event.phase == world::Phase::commit) committed_[event.round] = at;
+    members_ = event.phase == world::Phase::commit ? event.numbers[2].second : members_;
   }
 
   std::size_t rounds() const { return committed_.size(); }
@@ -94,14 +95,14 @@ class Latencies {
 
 void measure(int count, const Settings& settings) {
   const double base_mb = held_mb();
-  World world(world_of(count));
+  sim::World world(world_of(count));
   Latencies latencies;
-  world.watch([&](PeerId, const Event& event) { latencies.on_event(event); });
+  world.watch([&](PeerId, const world::Event& event) { latencies.on_event(event); });
   std::vector<PeerId> peers;
-  for (int i = 0; i < count; ++i) peers.push_back(world.add_peer(PeerSpec{0, 1.0, {125e6, 125e6}}));
+  for (int i = 0; i < count; ++i) peers.push_back(world.add_peer(sim::PeerSpec{0, 1.0, {125e6, 125e6}}));
   const double begin = bench::wall_seconds();
   const auto go_on = [&](double until_s) {
-    while (to_seconds(world.now() - Scheduler::kStart) < until_s &&
+    while (to_seconds(world.now() - sim::Scheduler::kStart) < until_s &&
            bench::wall_seconds() - begin < settings.limit_s)
       world.run_until(world.now() + std::chrono::milliseconds(200));
   };

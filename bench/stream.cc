@@ -44,17 +44,17 @@ struct Shared {
 };
 
 /// Takes in everything, or keeps the queue of its stream full until its bytes are sent.
-struct End : StreamUser {
-  void on_frame(Stream&, Frame frame) override { bytes += frame.payload.size(); }
+struct End : host::StreamUser {
+  void on_frame(host::Stream&, Frame frame) override { bytes += frame.payload.size(); }
 
-  void on_room(Stream& stream) override {
+  void on_room(host::Stream& stream) override {
     while (left > 0 && stream.queued_bytes() < kQueueBytes) {
       stream.send({{}, payload});
       left -= std::min<std::uint64_t>(left, payload.size());
     }
   }
 
-  void on_end(Stream&, const std::string& why) override { fmt::print(stderr, "ended: {}\n", why); }
+  void on_end(host::Stream&, const std::string& why) override { fmt::print(stderr, "ended: {}\n", why); }
 
   std::uint64_t bytes = 0;  // received
   std::uint64_t left = 0;   // to be sent
@@ -63,27 +63,27 @@ struct End : StreamUser {
 
 struct Job {
   Shared& shared;
-  const Tls* tls;
+  const host::Tls* tls;
   int streams;
   std::uint64_t bytes;  // of each stream
   std::size_t payload;
 };
 
 bool receive(const Job& job) {
-  Loop loop;
-  std::vector<std::shared_ptr<Stream>> taken;  // owners: this and the operations under way
+  host::Loop loop;
+  std::vector<std::shared_ptr<host::Stream>> taken;  // owners: this and the operations under way
   std::vector<std::unique_ptr<End>> ends;
-  std::unique_ptr<Doorway> door;
+  std::unique_ptr<host::Doorway> door;
   // owners: see stream.h
-  const auto take = [&](Doorway::Visitor visitor, std::shared_ptr<Stream> stream) {
+  const auto take = [&](host::Doorway::Visitor visitor, std::shared_ptr<host::Stream> stream) {
     stream->set_limits({});
     ends.push_back(std::make_unique<End>());
     stream->attach(ends.back().get());
     taken.push_back(std::move(stream));
     door->leave(visitor);
   };
-  door = Doorway::open(loop, job.tls, "127.0.0.1:0", std::chrono::seconds(10),
-                       {.enter = take, .dismiss = [](auto, auto) {}, .gone = [](const auto&, auto) {}})
+  door = host::Doorway::open(loop, job.tls, "127.0.0.1:0", std::chrono::seconds(10),
+                             {.enter = take, .dismiss = [](auto, auto) {}, .gone = [](const auto&, auto) {}})
              .value();
   door->address().copy(job.shared.address, sizeof job.shared.address - 1);
   job.shared.ready.wait();
@@ -92,13 +92,13 @@ bool receive(const Job& job) {
     for (const auto& end : ends) sum += end->bytes;
     return sum;
   };
-  const double cpu = cpu_seconds();
+  const double cpu = host::cpu_seconds();
   const double begin = bench::wall_seconds();
   const bool done =
       loop.run_until([&] { return total() >= job.bytes * static_cast<std::uint64_t>(job.streams); },
                      std::chrono::seconds(kLimitSeconds));
   job.shared.seconds = bench::wall_seconds() - begin;
-  job.shared.cpu_s[0] = cpu_seconds() - cpu;
+  job.shared.cpu_s[0] = host::cpu_seconds() - cpu;
   job.shared.begin.wait();
   for (const auto& stream : taken) stream->close();
   return done;
@@ -106,14 +106,14 @@ bool receive(const Job& job) {
 
 bool send(const Job& job) {
   job.shared.ready.wait();
-  Loop loop;
-  std::vector<std::shared_ptr<Stream>> streams;  // owners: this and the operations under way
+  host::Loop loop;
+  std::vector<std::shared_ptr<host::Stream>> streams;  // owners: this and the operations under way
   std::vector<std::unique_ptr<End>> ends;
   const Blob payload(std::vector<std::byte>(job.payload, std::byte{1}));
-  const double cpu = cpu_seconds();
+  const double cpu = host::cpu_seconds();
   for (int i = 0; i < job.streams; ++i) {
     // owners: see stream.h
-    dial(loop, job.tls, job.shared.address, [&](Result<std::shared_ptr<Stream>> dialed) {
+    dial(loop, job.tls, job.shared.address, [&](Result<std::shared_ptr<host::Stream>> dialed) {
       streams.push_back(std::move(dialed).value());
       ends.push_back(std::make_unique<End>());
       ends.back()->left = job.bytes;
@@ -128,7 +128,7 @@ bool send(const Job& job) {
            std::all_of(streams.begin(), streams.end(), [](const auto& s) { return s->queued_bytes() == 0; });
   };
   const bool done = loop.run_until(empty, std::chrono::seconds(kLimitSeconds));
-  job.shared.cpu_s[1] = cpu_seconds() - cpu;
+  job.shared.cpu_s[1] = host::cpu_seconds() - cpu;
   job.shared.begin.wait();
   for (const auto& stream : streams) stream->close();
   return done;
@@ -138,7 +138,7 @@ struct Measured {
   std::vector<double> gb_per_s, cpu_s_per_gb, sender, receiver;
 };
 
-bool measure(const Settings& settings, const Tls* tls, int streams, Measured& measured) {
+bool measure(const Settings& settings, const host::Tls* tls, int streams, Measured& measured) {
   auto& shared = bench::shared_with_forks<Shared>();
   shared.ready.set(2);
   shared.begin.set(2);
@@ -155,8 +155,8 @@ bool measure(const Settings& settings, const Tls* tls, int streams, Measured& me
 }
 
 int run(const Settings& settings) {
-  const Authority authority = Authority::create("bench");
-  const auto tls = Tls::open(authority.issue({.from_unix_s = 0, .expires_unix_s = 4'000'000'000}), 1);
+  const host::Authority authority = host::Authority::create("bench");
+  const auto tls = host::Tls::open(authority.issue({.from_unix_s = 0, .expires_unix_s = 4'000'000'000}), 1);
   std::map<std::pair<int, bool>, Measured> all;
   bool well = true;
   for (int i = 0; i < settings.runs; ++i)

@@ -23,7 +23,7 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-nlohmann::json point(tw::Round round, const tw::Evaluation& evaluation) {
+nlohmann::json point(tw::Round round, const tw::train::Evaluation& evaluation) {
   nlohmann::json out = {{"round", round}, {"loss", evaluation.loss}};
   if (evaluation.accuracy) out["accuracy"] = *evaluation.accuracy;
   return out;
@@ -31,10 +31,10 @@ nlohmann::json point(tw::Round round, const tw::Evaluation& evaluation) {
 
 class PlainLoop {
  public:
-  PlainLoop(const tw::RunOptions& run, tw::Trainer& trainer)
+  PlainLoop(const tw::train::RunOptions& run, tw::train::Trainer& trainer)
       : run_(run),
         trainer_(trainer),
-        optimizer_(tw::make_optimizer(trainer.groups(run.optimizer), run.clip_norm)),
+        optimizer_(tw::train::make_optimizer(trainer.groups(run.optimizer), run.clip_norm)),
         parameters_(trainer.parameter_count()),
         gradient_(trainer.parameter_count()) {
     trainer_.initial_parameters(parameters_);
@@ -49,7 +49,7 @@ class PlainLoop {
       loss = train_round(++round);
       const bool due = run_.evaluation.every != 0 && round % run_.evaluation.every == 0;
       if (!due && round != run_.rounds) continue;
-      const tw::Evaluation evaluation = trainer_.evaluate(parameters_);
+      const tw::train::Evaluation evaluation = trainer_.evaluate(parameters_);
       evaluations.push_back(point(round, evaluation));
       const auto goal = run_.evaluation.stop_accuracy;
       reached = goal && evaluation.accuracy && *evaluation.accuracy >= *goal;
@@ -76,23 +76,23 @@ class PlainLoop {
     const std::uint64_t batch = run_.target_batch_size;
     double loss_sum = 0;
     for (std::uint64_t done = 0; done < batch; done += run_.microbatch) {
-      const tw::SampleSpan span{(round - 1) * batch + done, std::min(run_.microbatch, batch - done)};
+      const tw::train::SampleSpan span{(round - 1) * batch + done, std::min(run_.microbatch, batch - done)};
       loss_sum += trainer_.accumulate(parameters_, span, gradient_);
     }
     const double accumulated = wall_seconds();
     const float share = 1.0F / static_cast<float>(batch);
     for (float& g : gradient_) g *= share;
-    const tw::MeanGradient whole = [this](const tw::TakePiece& take) { take(0, gradient_); };
-    optimizer_->apply(parameters_, whole, round, tw::learning_rate(run_.schedule, round));
+    const tw::train::MeanGradient whole = [this](const tw::train::TakePiece& take) { take(0, gradient_); };
+    optimizer_->apply(parameters_, whole, round, tw::train::learning_rate(run_.schedule, round));
     apply_s_ += wall_seconds() - accumulated;
     wall_s_ += wall_seconds() - wall;
     cpu_s_ += cpu_seconds() - cpu;
     return loss_sum / static_cast<double>(batch);
   }
 
-  const tw::RunOptions& run_;
-  tw::Trainer& trainer_;
-  std::unique_ptr<tw::Optimizer> optimizer_;
+  const tw::train::RunOptions& run_;
+  tw::train::Trainer& trainer_;
+  std::unique_ptr<tw::train::Optimizer> optimizer_;
   std::vector<float> parameters_;
   std::vector<float> gradient_;
   double wall_s_ = 0;
@@ -120,12 +120,12 @@ int main(int argc, char** argv) {
     const std::size_t equals = std::min(setting.find('='), setting.size() - 1);
     overrides.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
   }
-  const tw::Result<tw::RunOptions> run = tw::read_run_file(path, overrides);
+  const tw::Result<tw::train::RunOptions> run = tw::train::read_run_file(path, overrides);
   if (!run) {
     std::cerr << run.error().message << "\n";
     return 1;
   }
-  const auto trainer = tw::make_torch_trainer(run.value(), threads);
+  const auto trainer = tw::train::make_torch_trainer(run.value(), threads);
   if (!trainer) {
     std::cerr << trainer.error().message << "\n";
     return 1;

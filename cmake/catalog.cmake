@@ -16,7 +16,7 @@ function(tw_embed_catalog variable)
   file(CONFIGURE OUTPUT ${output} CONTENT "// Made by cmake/catalog.cmake from catalog/*.csv.
 #include \"market/built_in.h\"
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 constexpr BuiltInFile kFiles[] = {
@@ -26,7 +26,7 @@ constexpr BuiltInFile kFiles[] = {
 
 std::span<const BuiltInFile> built_in_files() { return kFiles; }
 
-}  // namespace tw
+}  // namespace tw::market
 " @ONLY)
   set(${variable} ${output} PARENT_SCOPE)
 endfunction()

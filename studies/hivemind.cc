@@ -13,7 +13,7 @@
 #include "sim/world/flows.h"
 #include "sim/world/scheduler.h"
 
-namespace tw {
+namespace tw::studies {
 namespace {
 
 // What is under way in a stream between sites at a time: its window (the bandwidth-delay products of the
@@ -24,7 +24,7 @@ constexpr double kBytesPerParam = 2;
 /// Serves one after the other in the order of coming.
 class Interpreter {
  public:
-  explicit Interpreter(Scheduler& scheduler) : scheduler_(scheduler) {}
+  explicit Interpreter(sim::Scheduler& scheduler) : scheduler_(scheduler) {}
 
   void work(double seconds, std::function<void()> done) {
     free_ = std::max(free_, scheduler_.now()) + from_seconds(seconds);
@@ -32,14 +32,14 @@ class Interpreter {
   }
 
  private:
-  Scheduler& scheduler_;
+  sim::Scheduler& scheduler_;
   Instant free_{};
 };
 
 /// One TCP connection in one direction: messages follow each other.
 class Stream {
  public:
-  Stream(Flows& flows, const HivemindStream& kind, std::vector<int> links)
+  Stream(sim::Flows& flows, const HivemindStream& kind, std::vector<int> links)
       : flows_(flows), kind_(kind), links_(std::move(links)) {}
 
   bool wanders() const { return kind_.wanders; }
@@ -66,7 +66,7 @@ class Stream {
     });
   }
 
-  Flows& flows_;
+  sim::Flows& flows_;
   HivemindStream kind_;
   std::vector<int> links_;
   std::deque<Message> waiting_;
@@ -107,8 +107,8 @@ class Training {
 
   const HivemindRun& run_;
   const HivemindCosts& costs_;
-  Scheduler scheduler_;
-  Flows flows_{scheduler_};
+  sim::Scheduler scheduler_;
+  sim::Flows flows_{scheduler_};
   Prng random_;
   std::vector<Peer> peers_;
   int blocks_;  ///< of a share
@@ -152,7 +152,7 @@ HivemindFigures Training::figures() {
   TW_CHECK(rounds_left_ == 0);
   const double rounds = run_.rounds;
   HivemindFigures figures;
-  figures.round_s = to_seconds(scheduler_.now() - Scheduler::kStart) / rounds;
+  figures.round_s = to_seconds(scheduler_.now() - sim::Scheduler::kStart) / rounds;
   figures.samples_per_s = static_cast<double>(all_samples_) / rounds / figures.round_s;
   double speed = 0;
   for (const Peer& each : peers_) {
@@ -266,4 +266,4 @@ HivemindFigures simulate_hivemind(const HivemindRun& run, const HivemindCosts& c
   return Training(run, costs).figures();
 }
 
-}  // namespace tw
+}  // namespace tw::studies

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tw {
+namespace tw::studies {
 
 /// What averaging costs Hivemind beside the wire. The values are fitted to the clean rows of families A to D
 /// and Lambda of the published measurements; docs/reproduction.md has their cross-validated errors.
@@ -71,4 +71,4 @@ struct HivemindFigures {
 /// sender only then.
 HivemindFigures simulate_hivemind(const HivemindRun& run, const HivemindCosts& costs);
 
-}  // namespace tw
+}  // namespace tw::studies

@@ -6,7 +6,7 @@
 
 #include "studies/hivemind_tables.h"
 
-namespace tw {
+namespace tw::studies {
 namespace {
 
 struct FamilyErrors {
@@ -44,4 +44,4 @@ TEST(Reference, published_families_are_reproduced) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::studies

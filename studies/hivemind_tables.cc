@@ -9,7 +9,7 @@
 #include "base/median.h"
 #include "base/text_file.h"
 
-namespace tw {
+namespace tw::studies {
 namespace {
 
 constexpr double kBytesPerGbit = 125e6;
@@ -29,7 +29,7 @@ bool is_clean(const std::string& flags) {
 }
 
 Result<PublishedRun> published_run(CsvRow row) {
-  Result<std::vector<PeerGroup>> peers = parse_peers(row.text("peers"));
+  Result<std::vector<plan::PeerGroup>> peers = plan::parse_peers(row.text("peers"));
   if (!peers) return Error{row.text("exp_id") + ": " + peers.error().message};
   PublishedRun run;
   run.id = row.text("exp_id");
@@ -89,14 +89,14 @@ std::uint64_t microbatch_of(const PublishedRun& run, const std::string& gpu) {
 
 }  // namespace
 
-std::optional<PublishedPath> Reference::path(const Site& from, const Site& to) const {
+std::optional<PublishedPath> Reference::path(const market::Site& from, const market::Site& to) const {
   auto found = paths.find({from, to});
   if (found == paths.end()) found = paths.find({to, from});
   if (found == paths.end()) return std::nullopt;
   return found->second;
 }
 
-double Reference::nic_bytes_per_s(const Site& site) const {
+double Reference::nic_bytes_per_s(const market::Site& site) const {
   const auto found = nics_.find(site);
   return found == nics_.end() ? HivemindPeer{}.nic_bytes_per_s : found->second;
 }
@@ -120,13 +120,13 @@ Result<Reference> read_reference(const std::string& folder) {
     for (std::size_t i = 0; i < table->value().size(); ++i) {
       CsvRow row = table->value().row(i);
       const double bytes_per_s = number(row, "gbit_s") * kBytesPerGbit;
-      const Result<Site> from = parse_site(row.text("src"));
-      const Result<Site> to = parse_site(row.text("dst"));
+      const Result<market::Site> from = market::parse_site(row.text("src"));
+      const Result<market::Site> to = market::parse_site(row.text("dst"));
       if (!from || !to) return (from ? to : from).error();
       if (table == &single) {
         reference.paths[{from.value(), to.value()}] = {bytes_per_s, number(row, "rtt_ms") / 1e3};
       }
-      for (const Site& end : {from.value(), to.value()}) {
+      for (const market::Site& end : {from.value(), to.value()}) {
         double& nic = reference.nics_[end];
         nic = std::max(nic, bytes_per_s);
       }
@@ -150,7 +150,7 @@ std::optional<double> speed_from_others(const Reference& reference, const Publis
   std::vector<double> speeds;
   for (const PublishedRun& other : reference.runs) {
     const bool same_gpu = std::all_of(other.peers.begin(), other.peers.end(),
-                                      [&](const PeerGroup& some) { return some.gpu == gpu; });
+                                      [&](const plan::PeerGroup& some) { return some.gpu == gpu; });
     if (!same_gpu || !other.clean || other.id == run.id || other.model != run.model) continue;
     speeds.push_back(other.local_samples_per_s / count_of(other.peers));
   }
@@ -161,8 +161,8 @@ std::optional<double> speed_from_others(const Reference& reference, const Publis
 Result<HivemindRun> hivemind_run(const Reference& reference, const PublishedRun& run,
                                  const HivemindCosts& costs, double passes) {
   HivemindRun simulated;
-  std::vector<Site> sites;
-  for (const PeerGroup& group : run.peers) {
+  std::vector<market::Site> sites;
+  for (const plan::PeerGroup& group : run.peers) {
     std::optional<double> speed = speed_from_others(reference, run, group.gpu);
     if (!speed) speed = speed_from_baseline(reference, run, group.gpu, passes);
     if (!speed) return Error{fmt::format("{}: no speed of {} on {}", run.id, run.model, group.gpu)};
@@ -175,12 +175,12 @@ Result<HivemindRun> hivemind_run(const Reference& reference, const PublishedRun&
     simulated.peers.insert(simulated.peers.end(), count, peer);
     sites.insert(sites.end(), count, network_site(group));
   }
-  for (const Site& from : sites) {
+  for (const market::Site& from : sites) {
     auto& row = simulated.streams.emplace_back();
-    for (const Site& to : sites) {
+    for (const market::Site& to : sites) {
       const std::optional<PublishedPath> path = reference.path(from, to);
       if (path) {
-        const double gain = on_premise(from) || on_premise(to) ? costs.on_premises_gain : 1;
+        const double gain = plan::on_premise(from) || plan::on_premise(to) ? costs.on_premises_gain : 1;
         row.push_back({path->bytes_per_s * gain, path->rtt_s, from != to});
       } else if (from == to) {
         row.push_back({reference.nic_bytes_per_s(from), 1e-3, false});
@@ -198,4 +198,4 @@ Result<HivemindRun> hivemind_run(const Reference& reference, const PublishedRun&
   return simulated;
 }
 
-}  // namespace tw
+}  // namespace tw::studies

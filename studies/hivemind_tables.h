@@ -12,14 +12,14 @@
 #include "plan/model/cluster.h"
 #include "studies/hivemind.h"
 
-namespace tw {
+namespace tw::studies {
 
 /// A row of experiments.csv: what was run, and what was measured. Wall-clock figures alone.
 struct PublishedRun {
   std::string id, group, domain, model;
   double params_m = 0;
   std::uint64_t target_batch_size = 0, microbatch = 0;
-  std::vector<PeerGroup> peers;
+  std::vector<plan::PeerGroup> peers;
   bool clean = true;  ///< no flag that the reference advises against
   double samples_per_s = 0, samples_per_s_std = 0, local_samples_per_s = 0;
   double communication_s = 0, granularity = 0;
@@ -37,17 +37,17 @@ struct Reference {
   std::vector<PublishedRun> runs;
   /// Samples per wall-clock second of one machine without Hivemind, by GPU and model.
   std::map<std::pair<std::string, std::string>, double> baseline;
-  std::map<std::pair<Site, Site>, PublishedPath> paths;
+  std::map<std::pair<market::Site, market::Site>, PublishedPath> paths;
 
   /// In the other direction where this one was not measured.
-  std::optional<PublishedPath> path(const Site& from, const Site& to) const;
+  std::optional<PublishedPath> path(const market::Site& from, const market::Site& to) const;
 
   /// Rate of a machine's network card: the most that was seen on any path of the site.
-  double nic_bytes_per_s(const Site& site) const;
+  double nic_bytes_per_s(const market::Site& site) const;
 
  private:
   friend Result<Reference> read_reference(const std::string& folder);
-  std::map<Site, double> nics_;
+  std::map<market::Site, double> nics_;
 };
 
 /// An error names the file and what is wrong with it.
@@ -73,4 +73,4 @@ inline constexpr double kAccumulationPasses = 5.6;
 Result<HivemindRun> hivemind_run(const Reference& reference, const PublishedRun& run,
                                  const HivemindCosts& costs, double passes = kAccumulationPasses);
 
-}  // namespace tw
+}  // namespace tw::studies

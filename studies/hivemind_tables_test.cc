@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace tw {
+namespace tw::studies {
 namespace {
 
 /// A folder with small tables of the same form.
@@ -68,4 +68,4 @@ TEST_F(TablesTest, say_what_they_lack) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::studies

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::studies {
 namespace {
 
 /// No cost but the wire.
@@ -93,4 +93,4 @@ TEST(Hivemind, a_seed_repeats) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::studies

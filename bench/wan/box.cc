@@ -83,7 +83,7 @@ Status Box::run() {
     });
     if (const Instant now = read_clock(); now - second_began_ >= 1s) end_second(now);
   }
-  return Unit{};
+  return tw::Unit{};
 }
 
 Status Box::watch() {
@@ -105,7 +105,7 @@ Status Box::watch(int fd, std::uint64_t key) {
   event.events = EPOLLIN;
   event.data.u64 = key;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return os_error("epoll");
-  return Unit{};
+  return tw::Unit{};
 }
 
 void Box::wait() {
@@ -195,7 +195,7 @@ Result<std::string> Box::set_link(const std::string& request) {
     return Error{fmt::format("{}: expected {}, found \"{}\"", key, field->expected, value)};
   // A burst must not be lost as a whole.
   for (const Tun& tun : tuns_)
-    if (auto done = link.loss > 0 ? tun.set_offloads(false) : Status(Unit{}); !done) return done.error();
+    if (auto done = link.loss > 0 ? tun.set_offloads(false) : Status(tw::Unit{}); !done) return done.error();
   fabric_.change(from.value(), to.value(), link, read_clock());
   return std::string();
 }

@@ -163,7 +163,7 @@ Status see_hosts(const TestbedPlace& place) {
     return os_error("mount namespace");
   if (mount(place.hosts_file().c_str(), "/etc/hosts", "none", MS_BIND, nullptr) != 0)
     return os_error("/etc/hosts");
-  return Unit{};
+  return tw::Unit{};
 }
 
 int exec(const Topology& topology, const std::string& where, std::vector<std::string> command) {

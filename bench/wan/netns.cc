@@ -36,12 +36,12 @@ std::string path_of(const std::string& name) { return kFolder + "/" + name; }
 Status prepare_folder() {
   std::error_code failed;
   fs::create_directories(kFolder, failed);
-  if (mount("", kFolder.c_str(), "none", MS_SHARED | MS_REC, nullptr) == 0) return Unit{};
+  if (mount("", kFolder.c_str(), "none", MS_SHARED | MS_REC, nullptr) == 0) return tw::Unit{};
   if (mount(kFolder.c_str(), kFolder.c_str(), "none", MS_BIND | MS_REC, nullptr) != 0 ||
       mount("", kFolder.c_str(), "none", MS_SHARED | MS_REC, nullptr) != 0) {
     return os_error(kFolder);
   }
-  return Unit{};
+  return tw::Unit{};
 }
 
 void signal_all(const std::vector<pid_t>& processes, int signal) {
@@ -93,7 +93,7 @@ Status create_netns(const std::string& name) {
   const Error failure = os_error(path_of(name));
   if (auto back = enter_netns(outside.value()); !back) return back;
   if (mounted != 0) return failure;
-  return Unit{};
+  return tw::Unit{};
 }
 
 Result<Fd> open_netns(const std::string& name) {
@@ -104,7 +104,7 @@ Result<Fd> open_netns(const std::string& name) {
 
 Status enter_netns(const Fd& netns) {
   if (setns(netns.get(), CLONE_NEWNET) != 0) return os_error("setns");
-  return Unit{};
+  return tw::Unit{};
 }
 
 std::vector<std::string> netns_names(const std::string& prefix) {
@@ -143,14 +143,14 @@ Status remove_netns(const std::vector<std::string>& names) {
     umount2(path_of(name).c_str(), MNT_DETACH);
     if (unlink(path_of(name).c_str()) != 0 && errno != ENOENT) return os_error(path_of(name));
   }
-  return Unit{};
+  return tw::Unit{};
 }
 
 Status write_sysctl(const std::string& key, const std::string& value) {
   std::ofstream file("/proc/sys/net/" + key);
   file << value << std::flush;
   if (!file) return os_error(fmt::format("/proc/sys/net/{} = {}", key, value));
-  return Unit{};
+  return tw::Unit{};
 }
 
 }  // namespace tw::wan

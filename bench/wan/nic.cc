@@ -108,7 +108,7 @@ Status limit_nic(double bit_s) {
   message.end(nest);
   errno = converse(message.finish(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE));
   if (errno != 0) return os_error("rate of wan0");
-  return Unit{};
+  return tw::Unit{};
 }
 
 }  // namespace tw::wan

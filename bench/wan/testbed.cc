@@ -46,7 +46,7 @@ Status allow_congestion(const std::string& wanted) {
   std::ifstream file("/proc/sys/net/" + key);
   std::string allowed, name;
   while (file >> name) {
-    if (name == wanted) return Unit{};
+    if (name == wanted) return tw::Unit{};
     allowed += name + " ";
   }
   return write_sysctl(key, allowed + wanted);
@@ -90,7 +90,7 @@ Status write_hosts_file(const Topology& topology, const TestbedPlace& place) {
   }
   file.flush();
   if (!file) return os_error(place.hosts_file());
-  return Unit{};
+  return tw::Unit{};
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ Status remove_testbed(const TestbedPlace& place) {
   std::error_code failed;
   fs::remove_all(place.folder(), failed);
   if (failed) return Error{fmt::format("{}: {}", place.folder(), failed.message())};
-  return Unit{};
+  return tw::Unit{};
 }
 
 Result<std::vector<std::string>> remove_dead_testbeds() {

@@ -39,7 +39,7 @@ Status bring_up(const Fd& socket, const char* device) {
   ifreq request = request_for(device);
   request.ifr_flags = IFF_UP | IFF_RUNNING;
   if (ioctl(socket.get(), SIOCSIFFLAGS, &request) != 0) return os_error(device);
-  return Unit{};
+  return tw::Unit{};
 }
 
 Status configure(const Tun::Options& options) {
@@ -78,7 +78,7 @@ Result<Tun> Tun::open(const Options& options) {
 Status Tun::set_offloads(bool on) const {
   const unsigned long offloads = on ? TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO_ECN : 0;
   if (ioctl(fd_.get(), TUNSETOFFLOAD, offloads) != 0) return os_error("TUNSETOFFLOAD");
-  return Unit{};
+  return tw::Unit{};
 }
 
 std::size_t Tun::read(std::span<std::byte> frame) const {

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "swarm/shared_plan.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
 
 using namespace std::chrono_literals;
@@ -65,7 +65,7 @@ void Averager::abandon() {
 // Chunks and segments would share the lines equally: where many join few members, segments came so late that
 // a peer was taken to have stalled. A joiner loses a fifth of the time at most, so that it still gets its
 // state before the means that follow it are forgotten.
-bool Averager::adopt(Instant now, const Plan& plan, Instant worked_since) {
+bool Averager::adopt(Instant now, const wire::Plan& plan, Instant worked_since) {
   Step* step = find({plan.draft.round});
   if (step == nullptr || !step->reduction.adopt(plan)) return false;
   step->planned_at = now;
@@ -76,7 +76,7 @@ bool Averager::adopt(Instant now, const Plan& plan, Instant worked_since) {
   return true;
 }
 
-const Plan* Averager::plan(StepId step) const {
+const wire::Plan* Averager::plan(StepId step) const {
   const Step* found = find(step);
   return found != nullptr && found->reduction.plan() ? &*found->reduction.plan() : nullptr;
 }
@@ -86,18 +86,18 @@ Instant Averager::called_at(StepId step) const {
   return found != nullptr ? found->called_at : kNever;
 }
 
-std::vector<Contribution> Averager::due(StepId step) const {
-  std::vector<Contribution> due;
-  const Plan* called = plan(step);
+std::vector<wire::Contribution> Averager::due(StepId step) const {
+  std::vector<wire::Contribution> due;
+  const wire::Plan* called = plan(step);
   if (called == nullptr) return due;
   const auto& contributed = find(step)->contributed;
-  std::ranges::copy_if(called->draft.contributors, std::back_inserter(due), [&](const Contribution& c) {
+  std::ranges::copy_if(called->draft.contributors, std::back_inserter(due), [&](const wire::Contribution& c) {
     return c.peer == options_.self && !contributed.contains(c.slot);
   });
   return due;
 }
 
-void Averager::contribute(StepId step, const Contribution& due, const GradientSum& gradient_sum,
+void Averager::contribute(StepId step, const wire::Contribution& due, const GradientSum& gradient_sum,
                           std::span<const float> residual) {
   Step* found = find(step);
   TW_CHECK(found != nullptr && due.peer == options_.self && found->contributed.insert(due.slot).second);
@@ -109,7 +109,7 @@ std::vector<Reduction::Unfit> Averager::take_unfit(StepId step) {
   if (found == nullptr || !found->reduction.plan()) return {};
   std::vector<Reduction::Unfit> unfit = found->reduction.take_unfit();
   for (const Reduction::Unfit& one : unfit) {
-    if (one.peer == options_.self && one.why == StallCause::too_large)
+    if (one.peer == options_.self && one.why == wire::StallCause::too_large)
       found->beyond_cap.insert(found->reduction.plan()->ballot);
   }
   return unfit;
@@ -138,11 +138,11 @@ bool Averager::complete(StepId step) const {
   return found != nullptr && found->reduction.complete();
 }
 
-Averager::Mean Averager::finish(StepId step, const std::vector<Contribution>& contributions) {
+Averager::Mean Averager::finish(StepId step, const std::vector<wire::Contribution>& contributions) {
   TW_CHECK(complete(step));
   const Reduction& reduction = find(step)->reduction;
   Mean mean{reduction.mean_segments(), contributions};
-  std::erase_if(mean.own, [&](const Contribution& c) { return !reduction.made(c); });
+  std::erase_if(mean.own, [&](const wire::Contribution& c) { return !reduction.made(c); });
   steps_.erase(step);
   meter_.end_round();
   return mean;
@@ -189,7 +189,8 @@ void Averager::add_slow(Instant now, const Step& step, std::vector<Objection>& t
   for (const Reduction::Debt& debt : step.reduction.debts()) {
     const double part = static_cast<double>(debt.here) / static_cast<double>(debt.all);
     if (debt.here == debt.all || elapsed_s <= kTooSlow * expected_s * part) continue;
-    const StallCause cause = debt.contributes ? StallCause::slow_contribution : StallCause::slow_mean;
+    const wire::StallCause cause =
+        debt.contributes ? wire::StallCause::slow_contribution : wire::StallCause::slow_mean;
     to.push_back({debt.peer, cause, step.reduction.missing_of(debt.peer)});
   }
 }
@@ -197,9 +198,9 @@ void Averager::add_slow(Instant now, const Step& step, std::vector<Objection>& t
 // ---- messages
 // -------------------------------------------------------------------------------------------------
 
-std::optional<Averager::Refused> Averager::on_bulk(Instant now, PeerId from, const Message& message) {
-  const auto* scatter = std::get_if<Scatter>(&message);
-  const auto* gather = std::get_if<Gather>(&message);
+std::optional<Averager::Refused> Averager::on_bulk(Instant now, PeerId from, const wire::Message& message) {
+  const auto* scatter = std::get_if<wire::Scatter>(&message);
+  const auto* gather = std::get_if<wire::Gather>(&message);
   TW_CHECK(scatter != nullptr || gather != nullptr);
   const Round round = scatter != nullptr ? scatter->round : gather->round;
   if (round == newest_ + 1) {  // before its record, that of round 0 too, is here
@@ -219,9 +220,9 @@ std::optional<Averager::Refused> Averager::on_bulk(Instant now, PeerId from, con
   return std::nullopt;
 }
 
-void Averager::keep_early(Instant now, PeerId from, const Message& message) {
-  const auto* scatter = std::get_if<Scatter>(&message);
-  const Blob& payload = scatter != nullptr ? scatter->payload : std::get<Gather>(message).payload;
+void Averager::keep_early(Instant now, PeerId from, const wire::Message& message) {
+  const auto* scatter = std::get_if<wire::Scatter>(&message);
+  const Blob& payload = scatter != nullptr ? scatter->payload : std::get<wire::Gather>(message).payload;
   const std::uint64_t vector = encoded_bytes(codec_of_mean(options_.codec), options_.geometry);
   const std::uint64_t bound = kEarlyVectors * (vector + options_.geometry.segments() * kEarlyOverhead);
   std::uint64_t& kept = early_bytes_[from];
@@ -232,7 +233,7 @@ void Averager::keep_early(Instant now, PeerId from, const Message& message) {
   early_.emplace_back(from, message);
 }
 
-bool Averager::on_bandwidth_report(Instant now, PeerId from, const BandwidthReport& bandwidth_report,
+bool Averager::on_bandwidth_report(Instant now, PeerId from, const wire::BandwidthReport& bandwidth_report,
                                    Duration round_trip) {
   meter_.on_bandwidth_report(now, from, bandwidth_report, round_trip);
   probe_.on_bandwidth_report(from, bandwidth_report, round_trip);
@@ -255,17 +256,17 @@ void Averager::on_close(PeerId peer, bool member) {
 // ---- lines
 // ----------------------------------------------------------------------------------------------------
 
-std::optional<Message> Averager::next_segment(PeerId to) {
+std::optional<wire::Message> Averager::next_segment(PeerId to) {
   for (auto& [id, step] : steps_) {
-    std::optional<Message> message = step.reduction.next_bulk(to);
+    std::optional<wire::Message> message = step.reduction.next_bulk(to);
     if (message) end_probe();
     if (message) return message;
   }
   return std::nullopt;
 }
 
-std::optional<Message> Averager::next_padding(Instant now, PeerId to) {
-  std::optional<Message> message = probe_.next_bulk(now, to);
+std::optional<wire::Message> Averager::next_padding(Instant now, PeerId to) {
+  std::optional<wire::Message> message = probe_.next_bulk(now, to);
   if (!message && !probe_.holds_back(now, to)) meter_.ran_dry(to);
   return message;
 }
@@ -277,8 +278,8 @@ Instant Averager::has_lines_until() const {
 }
 
 // A peer that comes later, or resumes, is measured by its usual traffic.
-std::vector<PeerId> Averager::begin_probe(Instant now, const std::vector<Member>& members) {
-  const Codec codec = codec_of_mean(options_.codec);
+std::vector<PeerId> Averager::begin_probe(Instant now, const std::vector<wire::Member>& members) {
+  const codec::Codec codec = codec_of_mean(options_.codec);
   const Probe::Sizes sizes{encoded_bytes(codec, options_.geometry),
                            encoded_bytes(codec, options_.geometry.segment_length)};
   if (!std::exchange(may_probe_, false) || newest_ != 1 || sizes.vector_bytes < options_.probe_from)
@@ -300,7 +301,7 @@ void Averager::end_probe() {
   probed_ = meter_.bandwidth();
 }
 
-std::optional<Bandwidth> Averager::take_probed() { return std::exchange(probed_, std::nullopt); }
+std::optional<wire::Bandwidth> Averager::take_probed() { return std::exchange(probed_, std::nullopt); }
 
 std::vector<PeerId> Averager::take_wakeups() {
   std::vector<PeerId> peers;
@@ -315,4 +316,4 @@ std::uint64_t Averager::held_bytes() const {
   return bytes;
 }
 
-}  // namespace tw
+}  // namespace tw::average

@@ -18,7 +18,7 @@
 #include "base/rarely.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::average {
 
 /// One peer's side of all averaging: a Reduction for each step under way, the bulk messages that come before
 /// their step is open, what the lines carry, and who holds a step up. A step machine; it knows neither clock
@@ -30,7 +30,7 @@ class Averager {
   struct Options {
     PeerId self;
     Geometry geometry;
-    Codec codec = Codec::fp32;
+    codec::Codec codec = codec::Codec::fp32;
     bool stochastic = false;       ///< Reduction::Options
     double norm_cap = 0;           ///< Reduction::Options
     std::uint64_t probe_from = 0;  ///< lines are probed for encoded means of so many bytes
@@ -41,7 +41,7 @@ class Averager {
   /// vectors, cut into whole segments, are kept.
   static constexpr std::uint64_t kEarlyVectors = 2;
   /// What one of them takes beside its payload.
-  static constexpr std::uint64_t kEarlyOverhead = sizeof(std::pair<PeerId, Message>);
+  static constexpr std::uint64_t kEarlyOverhead = sizeof(std::pair<PeerId, wire::Message>);
 
   /// A bulk message that was not taken.
   struct Refused {
@@ -65,20 +65,20 @@ class Averager {
 
   /// worked_since: this peer works for the step since then. False unless the plan is a newer one of an open
   /// step (Reduction::adopt).
-  bool adopt(Instant now, const Plan& plan, Instant worked_since);
+  bool adopt(Instant now, const wire::Plan& plan, Instant worked_since);
 
   /// The plan of this step; null before there is one.
-  const Plan* plan(StepId step) const;
+  const wire::Plan* plan(StepId step) const;
 
   /// The first plan of the step came then; kNever before that.
   Instant called_at(StepId step) const;
 
   /// Own contributions of the plan that were not handed in.
-  std::vector<Contribution> due(StepId step) const;
+  std::vector<wire::Contribution> due(StepId step) const;
 
   /// Hands one of them in; residual: Reduction::contribute. Values stay valid and unchanged until the step is
   /// over.
-  void contribute(StepId step, const Contribution& due, const GradientSum& gradient_sum,
+  void contribute(StepId step, const wire::Contribution& due, const GradientSum& gradient_sum,
                   std::span<const float> residual);
 
   /// Those that can enter no mean. Own ones count in ballots_beyond_cap().
@@ -102,10 +102,10 @@ class Averager {
   /// here.
   struct Mean {
     std::vector<Blob> segments;
-    std::vector<Contribution> own;
+    std::vector<wire::Contribution> own;
   };
 
-  Mean finish(StepId step, const std::vector<Contribution>& contributions);
+  Mean finish(StepId step, const std::vector<wire::Contribution>& contributions);
 
   // ---- who holds it up
 
@@ -113,7 +113,7 @@ class Averager {
 
   struct Objection {
     PeerId suspect;
-    StallCause why{};
+    wire::StallCause why{};
     RangeSet missing{};       ///< of the share of a slow one
     bool send_again = false;  ///< ask it for its part once more: it may believe that all of it arrived
   };
@@ -126,18 +126,18 @@ class Averager {
   // ---- messages
 
   /// A Scatter or a Gather.
-  std::optional<Refused> on_bulk(Instant now, PeerId from, const Message& message);
+  std::optional<Refused> on_bulk(Instant now, PeerId from, const wire::Message& message);
 
   /// Bulk that means nothing.
   void on_padding(Instant now, PeerId from) { last_bulk_[from] = now; }
 
   /// Any bulk message of so many bytes; what its sender is to be told.
-  std::optional<BandwidthReport> on_bytes(Instant now, PeerId from, std::uint64_t bytes) {
+  std::optional<wire::BandwidthReport> on_bytes(Instant now, PeerId from, std::uint64_t bytes) {
     return meter_.arrived(now, from, bytes);
   }
 
   /// True: there may be more for it.
-  bool on_bandwidth_report(Instant now, PeerId from, const BandwidthReport& bandwidth_report,
+  bool on_bandwidth_report(Instant now, PeerId from, const wire::BandwidthReport& bandwidth_report,
                            Duration round_trip);
 
   void on_new_link(PeerId peer);
@@ -148,10 +148,10 @@ class Averager {
   // ---- lines
 
   /// The next segment for this peer. It ends the probe.
-  std::optional<Message> next_segment(PeerId to);
+  std::optional<wire::Message> next_segment(PeerId to);
 
   /// Where nothing else is for it: what the probe sends.
-  std::optional<Message> next_padding(Instant now, PeerId to);
+  std::optional<wire::Message> next_padding(Instant now, PeerId to);
 
   /// A bulk message for it is on its way.
   void handed(Instant now, PeerId to) { meter_.handed(now, to); }
@@ -160,7 +160,7 @@ class Averager {
   Instant has_lines_until() const;
 
   /// Probes the lines to some of these members, in the first round and where vectors are long. Returns whom.
-  std::vector<PeerId> begin_probe(Instant now, const std::vector<Member>& members);
+  std::vector<PeerId> begin_probe(Instant now, const std::vector<wire::Member>& members);
 
   /// Without taking note of what it found.
   void stop_probe() { probe_.end(); }
@@ -171,10 +171,10 @@ class Averager {
   Instant next_step(Instant now) const { return probe_.is_under_way() ? now + Probe::kNudge : kNever; }
 
   /// What a probe that ended since the last call found.
-  std::optional<Bandwidth> take_probed();
+  std::optional<wire::Bandwidth> take_probed();
 
   /// What the own line carries.
-  Bandwidth bandwidth() const { return meter_.bandwidth(); }
+  wire::Bandwidth bandwidth() const { return meter_.bandwidth(); }
 
   /// Peers for which next_segment has something since the last call.
   std::vector<PeerId> take_wakeups();
@@ -199,15 +199,15 @@ class Averager {
 
   const Step* find(StepId step) const;
   Step* find(StepId step);
-  void keep_early(Instant now, PeerId from, const Message& message);
+  void keep_early(Instant now, PeerId from, const wire::Message& message);
   void add_stalls(Instant now, const Step& step, const RoundTrips& round_trip, std::vector<Objection>& to);
   void add_slow(Instant now, const Step& step, std::vector<Objection>& to);
   void end_probe();
 
   Options options_;
   std::map<StepId, Step> steps_;
-  Round newest_ = 0;                               ///< round that was opened last; 0: none
-  std::vector<std::pair<PeerId, Message>> early_;  ///< of the round after that
+  Round newest_ = 0;                                     ///< round that was opened last; 0: none
+  std::vector<std::pair<PeerId, wire::Message>> early_;  ///< of the round after that
   std::map<PeerId, std::uint64_t> early_bytes_;
   std::map<PeerId, Instant> last_bulk_;
   std::map<PeerId, Instant> reported_;
@@ -215,7 +215,7 @@ class Averager {
   BandwidthMeter meter_;
   Probe probe_;
   bool may_probe_ = true;
-  std::optional<Bandwidth> probed_;
+  std::optional<wire::Bandwidth> probed_;
 };
 
-}  // namespace tw
+}  // namespace tw::average

@@ -6,7 +6,7 @@
 
 #include "average/reduction/test_decoded.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
 
 using namespace std::chrono_literals;
@@ -22,8 +22,8 @@ constexpr PeerId kA{1};
 constexpr PeerId kB{2};
 
 /// Each owns one segment and contributes its slot 0.
-Plan plan_of_both(StepId step, double expected_s = 0) {
-  Plan plan;
+wire::Plan plan_of_both(StepId step, double expected_s = 0) {
+  wire::Plan plan;
   plan.version = 1;
   plan.draft.round = step.round;
   for (const PeerId peer : {kA, kB})
@@ -35,13 +35,13 @@ Plan plan_of_both(StepId step, double expected_s = 0) {
 }
 
 Averager averager_of(PeerId self, std::uint64_t probe_from = 1 << 20) {
-  return Averager({.self = self, .geometry = kVector, .codec = Codec::fp32, .probe_from = probe_from});
+  return Averager({.self = self, .geometry = kVector, .codec = codec::Codec::fp32, .probe_from = probe_from});
 }
 
 /// All that `from` has for `to` arrives there.
 std::vector<Averager::Refused> deliver(Averager& from, PeerId sender, Averager& to, PeerId receiver) {
   std::vector<Averager::Refused> refused;
-  while (const std::optional<Message> message = from.next_segment(receiver)) {
+  while (const std::optional<wire::Message> message = from.next_segment(receiver)) {
     if (auto one = to.on_bulk(kOpened, sender, *message)) refused.push_back(*one);
   }
   return refused;
@@ -52,7 +52,7 @@ Duration no_time(PeerId) { return {}; }
 class TwoAveragers : public ::testing::Test {
  protected:
   void contribute(Averager& averager, StepId step, const std::vector<float>& sum) {
-    const std::vector<Contribution> due = averager.due(step);
+    const std::vector<wire::Contribution> due = averager.due(step);
     ASSERT_EQ(1U, due.size());
     averager.contribute(step, due.front(), {sum}, {});
     EXPECT_THAT(averager.due(step), IsEmpty());
@@ -84,8 +84,8 @@ TEST_F(TwoAveragers, have_the_mean_of_both_contributions_and_say_so_once) {
   EXPECT_FALSE(a.take_news(kFirst).gathered);
 
   const Averager::Mean mean = a.finish(kFirst, plan_of_both(kFirst).draft.contributors);
-  EXPECT_EQ((std::vector<float>{2, 3, 4, 5}), decoded(Codec::fp32, kVector, mean.segments));
-  EXPECT_THAT(mean.own, ElementsAre(Field(&Contribution::peer, kA)));
+  EXPECT_EQ((std::vector<float>{2, 3, 4, 5}), decoded(codec::Codec::fp32, kVector, mean.segments));
+  EXPECT_THAT(mean.own, ElementsAre(Field(&wire::Contribution::peer, kA)));
   EXPECT_FALSE(a.is_open(kFirst));
 }
 
@@ -102,7 +102,7 @@ TEST_F(TwoAveragers, keep_what_comes_before_its_step_is_open) {
 }
 
 TEST_F(TwoAveragers, drop_what_a_stranger_sent_when_its_link_closes_but_not_what_a_member_did) {
-  const Scatter early{1, 0, 0, Blob(std::vector<std::byte>(8))};
+  const wire::Scatter early{1, 0, 0, Blob(std::vector<std::byte>(8))};
   a.on_bulk(kOpened, kB, early);
   a.on_close(kB, true);
   EXPECT_EQ(Averager::kEarlyOverhead + 8, a.held_bytes());
@@ -111,7 +111,7 @@ TEST_F(TwoAveragers, drop_what_a_stranger_sent_when_its_link_closes_but_not_what
 }
 
 TEST_F(TwoAveragers, keep_no_more_than_two_vectors_of_one_sender) {
-  const Scatter early{1, 0, 0, Blob(std::vector<std::byte>(8))};
+  const wire::Scatter early{1, 0, 0, Blob(std::vector<std::byte>(8))};
   for (int i = 0; i < 100; ++i) a.on_bulk(kOpened, kB, early);
   EXPECT_EQ(4 * (Averager::kEarlyOverhead + 8), a.held_bytes()) << "two vectors of two segments";
   a.abandon();
@@ -121,7 +121,7 @@ TEST_F(TwoAveragers, keep_no_more_than_two_vectors_of_one_sender) {
 TEST_F(TwoAveragers, tell_what_averages_another_vector_from_what_is_merely_refused) {
   a.open(kOpened, kFirst);
   const auto sent = [&](std::uint64_t segment, std::size_t bytes) {
-    return a.on_bulk(kOpened, kB, Scatter{1, 0, segment, Blob(std::vector<std::byte>(bytes))});
+    return a.on_bulk(kOpened, kB, wire::Scatter{1, 0, segment, Blob(std::vector<std::byte>(bytes))});
   };
   EXPECT_FALSE(sent(0, 8));
   ASSERT_TRUE(sent(0, 12));
@@ -131,7 +131,7 @@ TEST_F(TwoAveragers, tell_what_averages_another_vector_from_what_is_merely_refus
 }
 
 TEST_F(TwoAveragers, say_what_came_early_and_is_refused_when_the_step_opens) {
-  a.on_bulk(kOpened, kB, Scatter{1, 0, 7, Blob(std::vector<std::byte>(8))});
+  a.on_bulk(kOpened, kB, wire::Scatter{1, 0, 7, Blob(std::vector<std::byte>(8))});
   EXPECT_THAT(a.open(kOpened, kFirst), ElementsAre(AllOf(Field(&Averager::Refused::from, kB),
                                                          Field(&Averager::Refused::nonsense, true))));
 }
@@ -140,7 +140,7 @@ TEST_F(TwoAveragers, have_no_use_for_what_comes_late) {
   a.open(kOpened, kFirst);
   a.open(kOpened, kSecond);
   EXPECT_FALSE(a.is_open(kFirst));
-  EXPECT_FALSE(a.on_bulk(kOpened, kB, Scatter{1, 0, 0, Blob(std::vector<std::byte>(8))}));
+  EXPECT_FALSE(a.on_bulk(kOpened, kB, wire::Scatter{1, 0, 0, Blob(std::vector<std::byte>(8))}));
   EXPECT_EQ(0U, a.held_bytes());
   EXPECT_FALSE(a.adopt(kOpened, plan_of_both(kFirst), kOpened));
 }
@@ -152,7 +152,7 @@ TEST_F(TwoAveragers, complain_when_nothing_comes_and_ask_again_after_a_while) {
   EXPECT_THAT(objections(400ms), IsEmpty());
   EXPECT_THAT(objections(500ms),
               ElementsAre(AllOf(Field(&Averager::Objection::suspect, kB),
-                                Field(&Averager::Objection::why, StallCause::owes_contribution),
+                                Field(&Averager::Objection::why, wire::StallCause::owes_contribution),
                                 Field(&Averager::Objection::send_again, false))));
   EXPECT_THAT(objections(900ms), IsEmpty()) << "it was told just now";
   a.on_padding(kOpened + 1s, kB);
@@ -175,8 +175,8 @@ TEST_F(TwoAveragers, name_what_a_slow_peer_still_owes) {
   EXPECT_THAT(a.objections(kOpened + 7400ms, kFirst, no_time), IsEmpty()) << "most of its time is not over";
   a.on_padding(kOpened + 7500ms, kB);
   EXPECT_THAT(a.objections(kOpened + 7500ms, kFirst, no_time),
-              ElementsAre(Field(&Averager::Objection::why, StallCause::slow_contribution),
-                          AllOf(Field(&Averager::Objection::why, StallCause::slow_mean),
+              ElementsAre(Field(&Averager::Objection::why, wire::StallCause::slow_contribution),
+                          AllOf(Field(&Averager::Objection::why, wire::StallCause::slow_mean),
                                 Field(&Averager::Objection::missing, RangeSet(Range{1, 1})))));
 }
 
@@ -199,7 +199,8 @@ TEST_F(TwoAveragers, count_the_ballots_that_count_on_an_own_contribution_beyond_
   contribute(capped, kFirst, of_a);
   while (capped.next_segment(kB)) {
   }
-  EXPECT_THAT(capped.take_unfit(kFirst), ElementsAre(Field(&Reduction::Unfit::why, StallCause::too_large)));
+  EXPECT_THAT(capped.take_unfit(kFirst),
+              ElementsAre(Field(&Reduction::Unfit::why, wire::StallCause::too_large)));
   EXPECT_EQ(1U, capped.ballots_beyond_cap(kFirst));
   EXPECT_EQ(0U, capped.ballots_beyond_cap(kSecond));
 }
@@ -213,7 +214,7 @@ TEST(AveragerProbe, fills_the_lines_before_the_first_mean_and_ends_with_its_firs
   EXPECT_EQ(kOpened + Probe::kNudge, b.next_step(kOpened));
   EXPECT_TRUE(b.next_padding(kOpened, kA));
   EXPECT_FALSE(b.take_probed());
-  b.on_bulk(kOpened, kA, Scatter{1, 0, 0, Blob(std::vector<std::byte>(8))});
+  b.on_bulk(kOpened, kA, wire::Scatter{1, 0, 0, Blob(std::vector<std::byte>(8))});
   EXPECT_TRUE(b.take_probed());
   EXPECT_FALSE(b.next_padding(kOpened + 1ms, kA));
   EXPECT_THAT(b.begin_probe(kOpened, {{kA, "a"}, {kB, "b"}}), IsEmpty()) << "once";
@@ -226,12 +227,12 @@ TEST(AveragerDeathTest, takes_each_step_and_contribution_once) {
   EXPECT_DEATH(averager.open(kOpened, kFirst), "is_open");
   EXPECT_DEATH(averager.finish(kFirst, {}), "complete");
   ASSERT_TRUE(averager.adopt(kOpened, plan_of_both(kFirst), kOpened));
-  const Contribution due = averager.due(kFirst).front();
+  const wire::Contribution due = averager.due(kFirst).front();
   const std::vector<float> sum = {1, 2, 3, 4};
   averager.contribute(kFirst, due, {sum}, {});
   EXPECT_DEATH(averager.contribute(kFirst, due, {sum}, {}), "contributed");
-  EXPECT_DEATH(averager.on_bulk(kOpened, kB, Padding{}), "scatter");
+  EXPECT_DEATH(averager.on_bulk(kOpened, kB, wire::Padding{}), "scatter");
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::average

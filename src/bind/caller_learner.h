@@ -17,7 +17,7 @@ namespace tw::bind {
 struct HandIn {
   std::span<const tw_tensor> gradients;
   double weight = 0;
-  WorkDone done;
+  train::WorkDone done;
 };
 
 /// As in sync, but the program computes: work() adds what it hands in.
@@ -26,9 +26,11 @@ class CallerMode final : public train::Mode {
   /// The program's thread, before the job of its gradient runs.
   void hand_in(const HandIn& hand_in) { hand_in_ = hand_in; }
 
-  WorkDone work(TrainState& state, const WorkItem& item, GradientSlot& slot) override;
-  SlotValues contribution(TrainState& state, std::uint32_t slot) override;
-  Result<Digest> apply(TrainState& state, const Geometry& geometry, const Update& update) override;
+  train::WorkDone work(train::TrainState& state, const swarm::WorkItem& item,
+                       train::GradientSlot& slot) override;
+  train::SlotValues contribution(train::TrainState& state, std::uint32_t slot) override;
+  Result<Digest> apply(train::TrainState& state, const average::Geometry& geometry,
+                       const train::Update& update) override;
 
  private:
   train::SyncMode sync_;
@@ -36,15 +38,15 @@ class CallerMode final : public train::Mode {
 };
 
 /// The learner whose compute thread is the program's: an engine's learner that knows the order in hand.
-class CallerLearner final : public Learner {
+class CallerLearner final : public train::Learner {
  public:
-  CallerLearner(std::unique_ptr<EngineLearner> engine, std::uint64_t grain)
-      : Learner(engine->size()), engine_(std::move(engine)), grain_(grain) {}
+  CallerLearner(std::unique_ptr<train::EngineLearner> engine, std::uint64_t grain)
+      : train::Learner(engine->size()), engine_(std::move(engine)), grain_(grain) {}
 
   // ---- any thread
 
   /// The item that was given last.
-  WorkItem item() const;
+  swarm::WorkItem item() const;
 
   /// How many microbatches the program does at once.
   void set_grain(std::uint64_t grain) { grain_ = grain; }
@@ -53,21 +55,21 @@ class CallerLearner final : public Learner {
 
   std::uint64_t grain() const override { return grain_; }
 
-  void work(const WorkItem& item, Done<WorkDone> done) override;
+  void work(const swarm::WorkItem& item, Done<train::WorkDone> done) override;
 
   bool take_back() override { return engine_->take_back(); }
 
   void knock(Done<Unit> done) override { engine_->knock(std::move(done)); }
 
-  SlotValues contribution(std::uint32_t slot) override { return engine_->contribution(slot); }
+  train::SlotValues contribution(std::uint32_t slot) override { return engine_->contribution(slot); }
 
   void forget_sums() override { engine_->forget_sums(); }
 
-  void apply(Update update, Done<Result<Digest>> done) override {
+  void apply(train::Update update, Done<Result<Digest>> done) override {
     engine_->apply(std::move(update), std::move(done));
   }
 
-  void freeze(const Record& record, Turn turn, Done<Image> done) override {
+  void freeze(const wire::Record& record, Turn turn, Done<Image> done) override {
     engine_->freeze(record, turn, std::move(done));
   }
 
@@ -76,15 +78,15 @@ class CallerLearner final : public Learner {
   }
 
   // owners: as Learner says
-  void evaluate(std::shared_ptr<WorkMeter> meter, Done<Evaluation> done) override {
+  void evaluate(std::shared_ptr<train::WorkMeter> meter, Done<train::Evaluation> done) override {
     engine_->evaluate(std::move(meter), std::move(done));
   }
 
  private:
-  std::unique_ptr<EngineLearner> engine_;
+  std::unique_ptr<train::EngineLearner> engine_;
   std::atomic<std::uint64_t> grain_;
   mutable std::mutex mutex_;
-  WorkItem item_;  // guarded by mutex_
+  swarm::WorkItem item_;  // guarded by mutex_
 };
 
 }  // namespace tw::bind

@@ -20,25 +20,25 @@ namespace {
 
 constexpr std::size_t kMostTensors = 1 << 20;
 
-std::optional<OptimizerKind> kind_of(std::uint32_t kind) {
+std::optional<train::OptimizerKind> kind_of(std::uint32_t kind) {
   switch (kind) {
     case TW_SGD:
-      return OptimizerKind::sgd;
+      return train::OptimizerKind::sgd;
     case TW_ADAM:
-      return OptimizerKind::adam;
+      return train::OptimizerKind::adam;
     case TW_ADAMW:
-      return OptimizerKind::adamw;
+      return train::OptimizerKind::adamw;
     case TW_LAMB:
-      return OptimizerKind::lamb;
+      return train::OptimizerKind::lamb;
     case TW_AVERAGE:
     case TW_CALLER:
-      return OptimizerKind::average;
+      return train::OptimizerKind::average;
     default:
       return std::nullopt;
   }
 }
 
-OptimizerOptions options_of(const tw_group& group) {
+train::OptimizerOptions options_of(const tw_group& group) {
   return {.kind = *kind_of(group.kind),
           .momentum = group.momentum,
           .nesterov = (group.flags & TW_NESTEROV) != 0,
@@ -48,8 +48,8 @@ OptimizerOptions options_of(const tw_group& group) {
           .weight_decay = group.weight_decay};
 }
 
-GroupStep step_of(const tw_group& group) {
-  GroupStep step{.learning_rate = group.learning_rate};
+train::GroupStep step_of(const tw_group& group) {
+  train::GroupStep step{.learning_rate = group.learning_rate};
   if (group.kind == TW_SGD && group.momentum != 0) step.momentum = group.momentum;
   if (group.kind != TW_SGD) {
     step.beta1 = group.beta1;
@@ -75,17 +75,18 @@ std::string fault_of(const tw_group& group) {
                : fmt::format("momentum {}: expected a number from 0 to below 1", group.momentum);
   if (!share(group.beta1) || !share(group.beta2))
     return fmt::format("betas {} and {}: expected numbers from 0 to below 1", group.beta1, group.beta2);
-  return group.epsilon > 0 ? std::string() : fmt::format("epsilon {}: expected a number above 0", group.epsilon);
+  return group.epsilon > 0 ? std::string()
+                           : fmt::format("epsilon {}: expected a number above 0", group.epsilon);
 }
 
-Codec codec_of(std::uint32_t dtype) {
+codec::Codec codec_of(std::uint32_t dtype) {
   switch (dtype) {
     case TW_FLOAT16:
-      return Codec::fp16;
+      return codec::Codec::fp16;
     case TW_BFLOAT16:
-      return Codec::bf16;
+      return codec::Codec::bf16;
     default:
-      return Codec::fp32;
+      return codec::Codec::fp32;
   }
 }
 
@@ -105,7 +106,7 @@ std::vector<std::vector<float>> vectors(const std::vector<std::uint64_t>& sizes)
   return all;
 }
 
-class WithVectors : public Optimizer {
+class WithVectors : public train::Optimizer {
  public:
   explicit WithVectors(const std::vector<std::uint64_t>& sizes) : vectors_(vectors(sizes)) {}
 
@@ -124,10 +125,10 @@ class EngineOptimizer final : public WithVectors {
   EngineOptimizer(const CallerModel& model)
       : WithVectors(model.state_sizes), engine_(make_optimizer(model.rules, model.clip_norm)) {}
 
-  using Optimizer::apply;
+  using train::Optimizer::apply;
 
-  void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
-             std::span<const GroupStep> groups) override {
+  void apply(std::span<float> parameters, const train::MeanGradient& mean, std::uint64_t step,
+             std::span<const train::GroupStep> groups) override {
     engine_->apply(parameters, mean, step, groups);
   }
 
@@ -138,7 +139,7 @@ class EngineOptimizer final : public WithVectors {
   }
 
  private:
-  std::unique_ptr<Optimizer> engine_;
+  std::unique_ptr<train::Optimizer> engine_;
 };
 
 /// tw_calls.update, with the mean as one vector.
@@ -151,10 +152,10 @@ class OwnOptimizer final : public WithVectors {
         own_(own_values(model)),
         mean_(model.parameters()) {}
 
-  using Optimizer::apply;
+  using train::Optimizer::apply;
 
-  void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
-             std::span<const GroupStep>) override {
+  void apply(std::span<float> parameters, const train::MeanGradient& mean, std::uint64_t step,
+             std::span<const train::GroupStep>) override {
     mean([this](std::size_t first, std::span<const float> piece) {
       std::ranges::copy(piece, mean_.begin() + static_cast<std::ptrdiff_t>(first));
     });
@@ -167,9 +168,9 @@ class OwnOptimizer final : public WithVectors {
  private:
   void clip(std::span<float> mean) const {
     if (clip_norm_ == 0) return;
-    SumLanes lanes{};
-    add_squares(0, mean, lanes);
-    const double norm = std::sqrt(sum_of_lanes(lanes));
+    train::SumLanes lanes{};
+    train::add_squares(0, mean, lanes);
+    const double norm = std::sqrt(train::sum_of_lanes(lanes));
     if (norm <= clip_norm_) return;
     const auto scale = static_cast<float>(clip_norm_ / (norm + 1e-6));
     for (float& value : mean) value *= scale;
@@ -201,7 +202,8 @@ Result<CallerModel> read_model(const tw_model& given) {
       given.tensor_sizes == nullptr)
     return Error{"the model has no parameters"};
   if (given.tensor_count > kMostTensors)
-    return Error{fmt::format("the model has {} tensors, expected {} at most", given.tensor_count, kMostTensors)};
+    return Error{
+        fmt::format("the model has {} tensors, expected {} at most", given.tensor_count, kMostTensors)};
   if (!(std::isfinite(given.clip_norm) && given.clip_norm >= 0))
     return Error{fmt::format("clip_norm {}: expected a number of at least 0", given.clip_norm)};
   model.groups.assign(given.groups, given.groups + given.group_count);
@@ -221,7 +223,8 @@ Result<CallerModel> read_model(const tw_model& given) {
       return Error{fmt::format("group {}: groups of running statistics come last", g)};
     averages = group.kind == TW_AVERAGE;
     const auto first = model.tensor_sizes.begin() + static_cast<std::ptrdiff_t>(next);
-    ParameterGroup rule = one_group(options_of(group), {first, first + static_cast<std::ptrdiff_t>(group.tensors)});
+    train::ParameterGroup rule =
+        one_group(options_of(group), {first, first + static_cast<std::ptrdiff_t>(group.tensors)});
     model.rules.push_back(std::move(rule));
     next += group.tensors;
   }
@@ -252,7 +255,7 @@ void add_tensors(std::span<const tw_tensor> tensors, float weight, std::span<flo
     const std::span<float> part = sum.first(tensor.count);
     sum = sum.subspan(tensor.count);
     if (tensor.data == nullptr) continue;
-    const Codec codec = codec_of(tensor.dtype);
+    const codec::Codec codec = codec_of(tensor.dtype);
     const auto* const bytes = static_cast<const std::byte*>(tensor.data);
     decode_add(codec, {bytes, encoded_bytes(codec, tensor.count)}, weight, part);
   }
@@ -272,22 +275,24 @@ void Callbacks::update(Round round, std::span<const float> mean) const {
 }
 
 void Callbacks::load(Round round, bool restored) const {
-  if (calls_.load != nullptr && calls_.load(calls_.user, round, restored ? 1 : 0) != 0) throw CallbackFailed();
+  if (calls_.load != nullptr && calls_.load(calls_.user, round, restored ? 1 : 0) != 0)
+    throw CallbackFailed();
 }
 
 void Callbacks::save() const {
   if (calls_.save != nullptr && calls_.save(calls_.user) != 0) throw CallbackFailed();
 }
 
-std::unique_ptr<Optimizer> make_caller_optimizer(const CallerModel& model, const Callbacks& callbacks) {
+std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model,
+                                                        const Callbacks& callbacks) {
   if (model.updates_itself()) return std::make_unique<OwnOptimizer>(model, callbacks);
   return std::make_unique<EngineOptimizer>(model);
 }
 
-StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks) {
-  StateHooks hooks;
+train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks) {
+  train::StateHooks hooks;
   hooks.settings = [groups = model.groups, callbacks](Round round) {
-    std::vector<GroupStep> steps;
+    std::vector<train::GroupStep> steps;
     const std::vector<tw_group> now = callbacks.settings(round, groups);
     for (std::size_t g = 0; g < groups.size(); ++g) {
       if (groups[g].momentum == 0 && now[g].momentum != 0)
@@ -309,13 +314,13 @@ CallerTrainer::CallerTrainer(std::vector<std::uint64_t> tensor_sizes, std::vecto
 void CallerTrainer::initial_parameters(std::span<float> out) { std::ranges::copy(initial_, out.begin()); }
 
 // The program computes gradients, in CallerMode::work.
-double CallerTrainer::accumulate(std::span<const float>, SampleSpan, std::span<float>) {
+double CallerTrainer::accumulate(std::span<const float>, train::SampleSpan, std::span<float>) {
   TW_CHECK(false);
   return 0;
 }
 
 // The program evaluates, whenever it wants to.
-Evaluation CallerTrainer::evaluate(std::span<const float>, WorkMeter&) {
+train::Evaluation CallerTrainer::evaluate(std::span<const float>, train::WorkMeter&) {
   return {.loss = std::numeric_limits<double>::quiet_NaN()};
 }
 

@@ -19,9 +19,9 @@ namespace tw::bind {
 /// The model of the program around the engine, as it says at the beginning. All values are copies.
 struct CallerModel {
   std::vector<tw_group> groups;
-  std::vector<ParameterGroup> rules;        ///< of the groups; those of TW_CALLER have no meaning
-  std::vector<std::uint64_t> tensor_sizes;  ///< floats
-  std::vector<std::uint64_t> state_sizes;   ///< floats
+  std::vector<train::ParameterGroup> rules;  ///< of the groups; those of TW_CALLER have no meaning
+  std::vector<std::uint64_t> tensor_sizes;   ///< floats
+  std::vector<std::uint64_t> state_sizes;    ///< floats
   double clip_norm = 0;
   std::string layout;
 
@@ -65,13 +65,13 @@ class Callbacks {
 };
 
 /// The optimizer of the engine, or the program's own, with the program's vectors beside its buffers.
-std::unique_ptr<Optimizer> make_caller_optimizer(const CallerModel& model, const Callbacks& callbacks);
+std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model, const Callbacks& callbacks);
 
 /// Hooks of a TrainState with that optimizer.
-StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks);
+train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks);
 
 /// The engine asks it for sizes and for the parameters of the beginning alone. Compute thread.
-class CallerTrainer final : public Trainer {
+class CallerTrainer final : public train::Trainer {
  public:
   CallerTrainer(std::vector<std::uint64_t> tensor_sizes, std::vector<float> initial);
 
@@ -80,9 +80,9 @@ class CallerTrainer final : public Trainer {
   std::vector<std::uint64_t> tensor_sizes() const override { return tensor_sizes_; }
 
   void initial_parameters(std::span<float> out) override;
-  double accumulate(std::span<const float> parameters, SampleSpan samples,
+  double accumulate(std::span<const float> parameters, train::SampleSpan samples,
                     std::span<float> gradient_sum) override;
-  Evaluation evaluate(std::span<const float> parameters, WorkMeter& meter) override;
+  train::Evaluation evaluate(std::span<const float> parameters, train::WorkMeter& meter) override;
 
  private:
   std::vector<std::uint64_t> tensor_sizes_;

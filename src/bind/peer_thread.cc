@@ -15,7 +15,7 @@ namespace {
 constexpr Duration kLookEvery = std::chrono::milliseconds(10);
 constexpr std::size_t kMostEvents = 4096;
 
-std::optional<double> number_of(const Event& event, std::string_view name) {
+std::optional<double> number_of(const world::Event& event, std::string_view name) {
   for (const auto& [key, value] : event.numbers) {
     if (key == name) return value;
   }
@@ -26,20 +26,20 @@ std::optional<double> number_of(const Event& event, std::string_view name) {
 
 PeerThread::PeerThread(Plan plan, std::vector<float> initial)
     : plan_(std::move(plan)), trainer_(plan_.model.tensor_sizes, std::move(initial)) {
-  const SessionOptions& session = plan_.links.session;
+  const train::SessionOptions& session = plan_.links.session;
   // owners: see state()
-  state_ = std::make_shared<TrainState>(trainer_, session.run,
-                                        make_caller_optimizer(plan_.model, plan_.callbacks),
-                                        hooks_of(plan_.model, plan_.callbacks));
+  state_ = std::make_shared<train::TrainState>(trainer_, session.run,
+                                               make_caller_optimizer(plan_.model, plan_.callbacks),
+                                               hooks_of(plan_.model, plan_.callbacks));
   const auto failed = [this](const std::string& what) { peer_->fail("training failed: " + what); };
-  executor_ = std::make_unique<CallerExecutor>(loop_, failed);
-  beside_ = std::make_unique<ThreadExecutor>(loop_, failed);
+  executor_ = std::make_unique<host::CallerExecutor>(loop_, failed);
+  beside_ = std::make_unique<host::ThreadExecutor>(loop_, failed);
   const std::uint64_t length = plan_.model.parameters();
-  const EngineLearner::Options options{.run = session.run,
-                                       .geometry = {length, usual_segment_length(length)},
-                                       .chunk_bytes = session.chunk_bytes,
-                                       .mode = mode_};
-  auto engine = std::make_unique<EngineLearner>(state_, options, *executor_, *beside_);
+  const train::EngineLearner::Options options{.run = session.run,
+                                              .geometry = {length, average::usual_segment_length(length)},
+                                              .chunk_bytes = session.chunk_bytes,
+                                              .mode = mode_};
+  auto engine = std::make_unique<train::EngineLearner>(state_, options, *executor_, *beside_);
   auto learner = std::make_unique<CallerLearner>(std::move(engine), plan_.grain);
   learner_ = learner.get();
   peer_.emplace(loop_, *executor_, std::move(plan_.links),
@@ -77,10 +77,10 @@ void PeerThread::look() {
             .failure = peer_->failure(),
             .rounds = peer_->options().session.run.rounds,
             .target_batch_size = peer_->options().session.run.target_batch_size};
-  const std::vector<Member> members = peer_->members();
+  const std::vector<wire::Member> members = peer_->members();
   view.peers = members.size();
   view.first = !members.empty() && members.front().peer == view.self;
-  view.member = is_member(members, view.self);
+  view.member = swarm::is_member(members, view.self);
   {
     const std::lock_guard lock(mutex_);
     view.loss = shared_.view.loss;
@@ -90,12 +90,12 @@ void PeerThread::look() {
   if (!peer_->finished()) loop_.at(loop_.now() + kLookEvery, [this] { look(); });
 }
 
-void PeerThread::emit(const Event& event) {
-  LogEntry entry{peer_->options().session.self, loop_.unix_nanos(), event};
+void PeerThread::emit(const world::Event& event) {
+  monitor::LogEntry entry{peer_->options().session.self, loop_.unix_nanos(), event};
   const std::lock_guard lock(mutex_);
   shared_.events.push_back(to_json_line(entry));
   if (shared_.events.size() > kMostEvents) shared_.events.pop_front();
-  if (event.phase != Phase::commit) return;
+  if (event.phase != world::Phase::commit) return;
   if (const auto loss = number_of(event, "loss")) shared_.view.loss = loss;
   const auto calculation = number_of(event, "calc_s"), communication = number_of(event, "comm_s");
   if (calculation && communication && *communication > 0)
@@ -134,7 +134,5 @@ void PeerThread::leave(bool at_once) {
 void PeerThread::pause(bool paused) {
   post([paused](peer::Peer& peer) { peer.pause(paused); });
 }
-
-std::vector<int> PeerThread::sockets() const { return {}; }
 
 }  // namespace tw::bind

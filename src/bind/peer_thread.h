@@ -25,7 +25,7 @@ namespace tw::bind {
 
 /// A peer on a thread of its own, with a loop of its own; its compute thread is the program's. Created and
 /// destroyed on the program's thread.
-class PeerThread final : public EventSink {
+class PeerThread final : public world::EventSink {
  public:
   /// All that is checked already. links: with session.run.
   struct Plan {
@@ -44,7 +44,7 @@ class PeerThread final : public EventSink {
   Result<std::string> started() { return started_.get_future().get(); }
 
   // ---- the program's thread
-  CallerExecutor& executor() { return *executor_; }
+  host::CallerExecutor& executor() { return *executor_; }
 
   CallerLearner& learner() { return *learner_; }
 
@@ -52,7 +52,7 @@ class PeerThread final : public EventSink {
 
   /// The vectors outlive this object with it.
   // owners: the learner, and each vector that the program holds
-  const std::shared_ptr<TrainState>& state() const { return state_; }
+  const std::shared_ptr<train::TrainState>& state() const { return state_; }
 
   // ---- any thread
   View view() const;
@@ -60,11 +60,9 @@ class PeerThread final : public EventSink {
   std::string take_events();
   void leave(bool at_once);
   void pause(bool paused);
-  /// Sockets of the engine, as of a moment ago. Takes no lock.
-  std::vector<int> sockets() const;
 
   // ---- loop thread
-  void emit(const Event& event) override;
+  void emit(const world::Event& event) override;
 
  private:
   struct Shared {
@@ -79,10 +77,10 @@ class PeerThread final : public EventSink {
   Plan plan_;
   CallerTrainer trainer_;
   std::shared_ptr<CallerMode> mode_ = std::make_shared<CallerMode>();  // owners: this and the learner
-  std::shared_ptr<TrainState> state_;                                  // owners: see state()
-  Loop loop_;
-  std::unique_ptr<CallerExecutor> executor_;
-  std::unique_ptr<ThreadExecutor> beside_;
+  std::shared_ptr<train::TrainState> state_;                           // owners: see state()
+  host::Loop loop_;
+  std::unique_ptr<host::CallerExecutor> executor_;
+  std::unique_ptr<host::ThreadExecutor> beside_;
   CallerLearner* learner_ = nullptr;  ///< of peer_, which lives as long as this object
   std::optional<peer::Peer> peer_;
   std::promise<Result<std::string>> started_;

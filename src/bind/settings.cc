@@ -20,7 +20,7 @@ constexpr peer::Spelling kPython = peer::Spelling::python;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 bool is_of_the_run(const std::string& key) {
-  return key.find('.') != std::string::npos || find_run_field(key) != nullptr;
+  return key.find('.') != std::string::npos || train::find_run_field(key) != nullptr;
 }
 
 Status take_grain(const std::string& text, Settings& settings) {
@@ -31,9 +31,9 @@ Status take_grain(const std::string& text, Settings& settings) {
 }
 
 /// Running statistics may be small differences of large numbers; a block of int8 could turn their sign.
-Status check_codec(const RunOptions& run, const CallerModel& model) {
+Status check_codec(const train::RunOptions& run, const CallerModel& model) {
   if (!model.averages() || !run.feeds_back()) return Unit{};
-  if (run.codec != Codec::int8 && run.codec != Codec::int4) return Unit{};
+  if (run.codec != codec::Codec::int8 && run.codec != codec::Codec::int4) return Unit{};
   return Error{fmt::format(
       "training.codec {}: running statistics are averaged with fp32, fp16 or bf16; choose one of these, or "
       "buffers=\"local\"",
@@ -59,9 +59,9 @@ Result<Settings> read_settings(std::span<const tw_setting> given, const CallerMo
       return known.error();
     }
   }
-  of_the_run.emplace_back("model", std::string(kOwnModel));
+  of_the_run.emplace_back("model", std::string(train::kOwnModel));
   of_the_run.emplace_back("data.kind", "own");
-  auto run = read_run_file(file, of_the_run);
+  auto run = train::read_run_file(file, of_the_run);
   if (!run) return run.error();
   settings.run = std::move(run).value();
   settings.run.layout = model.layout;

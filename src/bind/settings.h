@@ -14,7 +14,7 @@ namespace tw::bind {
 
 /// What the program says of the run and of its peer.
 struct Settings {
-  RunOptions run;
+  train::RunOptions run;
   peer::LinkOptions links;
   std::uint64_t grain = 1;  ///< samples that the program computes at once, before the first ones
 };

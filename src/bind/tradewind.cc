@@ -18,13 +18,14 @@
 #include "bind/peer_thread.h"
 #include "bind/settings.h"
 #include "data/sample_order.h"
+#include "host/tcp/fork_guard.h"
 
 using namespace tw;
 using namespace tw::bind;
 
 /// A vector that the program looks at, as long as either of them needs it.
 struct tw_memory {
-  std::shared_ptr<TrainState> state;  // owners: the peer, and these
+  std::shared_ptr<train::TrainState> state;  // owners: the peer, and these
 };
 
 struct tw_peer {
@@ -34,7 +35,7 @@ struct tw_peer {
   std::unique_ptr<PeerThread> thread{};
   std::thread::id compute{};  ///< the program's thread, from tw_start on
   bool in_hand = false;       ///< tw_next told of an order
-  std::optional<SampleOrder> samples{};
+  std::optional<data::SampleOrder> samples{};
   std::uint64_t dataset_size = 0;
 };
 
@@ -86,12 +87,12 @@ std::string not_ready(const tw_peer* peer) {
 }
 
 int next(tw_peer& peer, std::uint32_t limit_ms, tw_order& order) {
-  using News = CallerExecutor::News;
+  using News = host::CallerExecutor::News;
   const News news = peer.thread->executor().work_until_gradient(std::chrono::milliseconds(limit_ms));
   peer.in_hand = news == News::gradient;
   if (news == News::nothing) return TW_TIMEOUT;
   if (news == News::gradient) {
-    const WorkItem item = peer.thread->learner().item();
+    const swarm::WorkItem item = peer.thread->learner().item();
     order = {item.round, item.samples.count(), item.samples.ranges().front().first};
     return TW_GRADIENT;
   }
@@ -173,8 +174,8 @@ int tw_samples(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t co
     RangeSet samples = peer->thread->learner().item().samples;
     const RangeSet first = samples.take(count);
     if (!peer->in_hand || count > first.count())
-      return misuse(fmt::format("{} samples, the order in hand has {}", count,
-                                peer->in_hand ? first.count() : 0));
+      return misuse(
+          fmt::format("{} samples, the order in hand has {}", count, peer->in_hand ? first.count() : 0));
     if (!peer->samples || peer->dataset_size != dataset_size) {
       peer->samples.emplace(peer->settings.run.seed, dataset_size);
       peer->dataset_size = dataset_size;
@@ -270,4 +271,7 @@ void tw_close(tw_peer* peer) {
   delete peer;
 }
 
-void tw_after_fork(void) { forked = true; }
+void tw_after_fork(void) {
+  forked = true;
+  tw::host::close_guarded_sockets();
+}

@@ -12,7 +12,7 @@ namespace tw::bind {
 
 /// What tw_view tells.
 struct View {
-  SessionView session;
+  train::SessionView session;
   PeerId self;
   std::string address;
   std::string failure;  ///< of the session or of the process

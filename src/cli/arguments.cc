@@ -7,7 +7,7 @@
 
 #include "base/number.h"
 
-namespace tw {
+namespace tw::cli {
 
 Result<std::pair<std::uint64_t, std::uint64_t>> parse_seeds(const std::string& text) {
   const std::size_t dots = text.find("..");
@@ -35,4 +35,4 @@ Result<std::pair<std::string, std::string>> parse_setting(const std::string& tex
   return std::pair(text.substr(0, equals), text.substr(equals + 1));
 }
 
-}  // namespace tw
+}  // namespace tw::cli

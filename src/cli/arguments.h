@@ -10,7 +10,7 @@
 
 /// Values of the command line, from text. Every error names the option, the value, what was expected, and
 /// where there is one the nearest right thing.
-namespace tw {
+namespace tw::cli {
 
 /// "1..100": both ends are included.
 Result<std::pair<std::uint64_t, std::uint64_t>> parse_seeds(const std::string& text);
@@ -18,4 +18,4 @@ Result<std::pair<std::uint64_t, std::uint64_t>> parse_seeds(const std::string& t
 /// "training.rounds=20" for read_run_file.
 Result<std::pair<std::string, std::string>> parse_setting(const std::string& text);
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 bool says(const std::string& message, const std::string& part) {
@@ -37,4 +37,4 @@ TEST(Setting, is_a_key_and_whatever_follows_the_first_equals_sign) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::cli

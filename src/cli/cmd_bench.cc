@@ -13,7 +13,7 @@
 #include "measure/result.h"
 #include "measure/watch.h"
 
-namespace tw {
+namespace tw::cli {
 
 namespace {
 
@@ -21,13 +21,13 @@ using namespace measure;
 
 constexpr std::uint64_t kMostRounds = 200;
 
-Status parse_counts(const BenchArguments& arguments, ReduceOptions& options) {
+Status parse_counts(const BenchArguments& arguments, measure::ReduceOptions& options) {
   if (!arguments.peers.empty()) {
-    const auto peers = parse_count("--peers", arguments.peers, {.least = 2, .most = kMaxLocalPeers});
+    const auto peers = parse_count("--peers", arguments.peers, {.least = 2, .most = launch::kMaxLocalPeers});
     if (!peers) return peers.error();
     options.peers = peers.value();
   }
-  const auto bytes = parse_bytes("--bytes", arguments.bytes);
+  const auto bytes = measure::parse_bytes("--bytes", arguments.bytes);
   if (!bytes) return bytes.error();
   options.bytes = bytes.value();
   const auto rounds = parse_count("--rounds", arguments.rounds, {.least = 1, .most = kMostRounds});
@@ -41,22 +41,22 @@ Status parse_counts(const BenchArguments& arguments, ReduceOptions& options) {
   options.turns = turns.value();
   if (!arguments.streams.empty()) {
     const auto streams =
-        parse_count("--streams", arguments.streams, {.least = 1, .most = StreamCount::kMost});
+        parse_count("--streams", arguments.streams, {.least = 1, .most = host::StreamCount::kMost});
     if (!streams) return streams.error();
     options.streams = streams.value();
   }
   return Unit{};
 }
 
-Result<ReduceOptions> options_of(const BenchArguments& arguments) {
-  ReduceOptions options;
+Result<measure::ReduceOptions> options_of(const BenchArguments& arguments) {
+  measure::ReduceOptions options;
   if (const Status counts = parse_counts(arguments, options); !counts) return counts.error();
   options.topology = arguments.topology;
   options.tls = arguments.tls;
-  const auto codec = parse_codec(arguments.codec);
+  const auto codec = measure::parse_codec(arguments.codec);
   if (!codec) return codec.error();
   options.codec = codec.value();
-  const auto sites = parse_site_use(arguments.sites);
+  const auto sites = measure::parse_site_use(arguments.sites);
   if (!sites) return sites.error();
   options.sites = sites.value();
   if (!arguments.kill.empty() && !arguments.stop.empty())
@@ -64,8 +64,8 @@ Result<ReduceOptions> options_of(const BenchArguments& arguments) {
                              arguments.kill, arguments.stop)};
   if (!arguments.kill.empty() || !arguments.stop.empty()) {
     const bool kills = !arguments.kill.empty();
-    const auto disturbance = parse_disturbance(kills ? "--kill" : "--stop",
-                                               kills ? arguments.kill : arguments.stop, options.most_peers());
+    const auto disturbance = measure::parse_disturbance(
+        kills ? "--kill" : "--stop", kills ? arguments.kill : arguments.stop, options.most_peers());
     if (!disturbance) return disturbance.error();
     options.disturbance = disturbance.value();
   }
@@ -73,12 +73,12 @@ Result<ReduceOptions> options_of(const BenchArguments& arguments) {
     if (!arguments.kill.empty() || !arguments.stop.empty())
       return Error{
           fmt::format("--disturb {}: expected no --kill and no --stop beside it", arguments.disturb)};
-    const auto trouble = parse_trouble(arguments.disturb, !arguments.topology.empty());
+    const auto trouble = measure::parse_trouble(arguments.disturb, !arguments.topology.empty());
     if (!trouble) return trouble.error();
     options.trouble = trouble.value();
   }
   if (!arguments.versus.empty()) {
-    auto baselines = parse_baselines(arguments.versus);
+    auto baselines = measure::parse_baselines(arguments.versus);
     if (!baselines) return baselines.error();
     options.baselines = std::move(baselines).value();
   }
@@ -150,9 +150,9 @@ int run_bench(const BenchArguments& arguments, const std::string& command) {
   if (command == "join") return bench_join(arguments.join);
   const auto options = options_of(arguments);
   if (!options) return complain(options.error().message, kUsage);
-  watch_interrupts();
+  measure::watch_interrupts();
   const auto result = reduce(options.value(), show_aside);
-  if (interrupted()) return kInterrupted;
+  if (measure::interrupted()) return kInterrupted;
   if (!result) return complain(result.error().message, kFailed);
   print_out("{}", arguments.json ? to_json(result.value()) : render(result.value()));
   const auto& box = result.value().box;
@@ -164,4 +164,4 @@ int run_bench(const BenchArguments& arguments, const std::string& command) {
   return kDone;
 }
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -10,7 +10,7 @@
 #include "measure/join.h"
 #include "measure/watch.h"
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 constexpr std::uint64_t kMostWork_ms = 60'000;
@@ -21,7 +21,8 @@ Result<measure::JoinOptions> join_options_of(const BenchJoinArguments& arguments
   const auto bytes = measure::parse_bytes("--bytes", arguments.bytes);
   if (!bytes) return bytes.error();
   options.bytes = bytes.value();
-  const auto peers = parse_count("--peers", arguments.peers, {.least = 1, .most = kMaxLocalPeers - 1});
+  const auto peers =
+      parse_count("--peers", arguments.peers, {.least = 1, .most = launch::kMaxLocalPeers - 1});
   if (!peers) return peers.error();
   options.peers = peers.value();
   const auto work = parse_count("--work-ms", arguments.work, {.least = 0, .most = kMostWork_ms});
@@ -67,4 +68,4 @@ int bench_join(const BenchJoinArguments& arguments) {
   return kDone;
 }
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -9,7 +9,7 @@
 #include "measure/trainer.h"
 #include "peer/token_file.h"
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 constexpr Round kBetweenCheckpoints = 20;
@@ -50,7 +50,7 @@ int bench_peer(const BenchPeerArguments& arguments) {
     board = std::move(mapped).value();
   }
   peer::Options options{.session = {.self = PeerId{arguments.id},
-                                    .incarnation = OsRandom().next(),
+                                    .incarnation = host::OsRandom().next(),
                                     .site = arguments.site,
                                     .listen = arguments.listen,
                                     .join = arguments.join,
@@ -61,7 +61,7 @@ int bench_peer(const BenchPeerArguments& arguments) {
   if (!arguments.token.empty()) {
     const auto token = peer::read_token("--token", arguments.token, warn);
     if (!token) return complain(token.error().message, kUsage);
-    auto tls = Tls::open(token.value(), now_unix_s());
+    auto tls = host::Tls::open(token.value(), host::now_unix_s());
     if (!tls) return complain(tls.error().message, kFailed);
     options.tls = std::move(tls).value();
   }
@@ -80,4 +80,4 @@ int bench_peer(const BenchPeerArguments& arguments) {
   return PeerProcess(std::move(options), words, std::move(trainer), &observer).run();
 }
 
-}  // namespace tw
+}  // namespace tw::cli

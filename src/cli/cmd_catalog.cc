@@ -16,7 +16,7 @@
 #include "market/catalog.h"
 #include "market/spot_advisor.h"
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 constexpr const char* kPublicCatalogs =
@@ -28,45 +28,46 @@ constexpr const char* kClouds[] = {"aws", "azure", "gcp", "lambda"};
 constexpr int kFound = 200;
 constexpr int kNotThere = 404;
 
-Result<OfferQuery> query_of(const CatalogArguments& arguments) {
-  OfferQuery query{.provider = arguments.provider, .region = arguments.region, .gpu = arguments.gpu};
+Result<market::OfferQuery> query_of(const CatalogArguments& arguments) {
+  market::OfferQuery query{.provider = arguments.provider, .region = arguments.region, .gpu = arguments.gpu};
   const int ways = (arguments.spot ? 1 : 0) + (arguments.on_demand ? 1 : 0) + (arguments.owned ? 1 : 0);
   if (ways > 1) return Error{"--spot, --on-demand, --owned: give one of them, or none for all"};
-  if (arguments.spot) query.purchase = Purchase::spot;
-  if (arguments.on_demand) query.purchase = Purchase::on_demand;
-  if (arguments.owned) query.purchase = Purchase::owned;
+  if (arguments.spot) query.purchase = market::Purchase::spot;
+  if (arguments.on_demand) query.purchase = market::Purchase::on_demand;
+  if (arguments.owned) query.purchase = market::Purchase::owned;
   return query;
 }
 
 /// As wide as what stands in it.
-int width_of(const std::vector<Offer>& offers, std::string (*text)(const Offer&)) {
+int width_of(const std::vector<market::Offer>& offers, std::string (*text)(const market::Offer&)) {
   std::size_t width = 8;
-  for (const Offer& offer : offers) width = std::max(width, text(offer).size());
+  for (const market::Offer& offer : offers) width = std::max(width, text(offer).size());
   return static_cast<int>(width);
 }
 
-std::string site_text(const Offer& offer) { return to_string(site_of(offer)); }
+std::string site_text(const market::Offer& offer) { return to_string(site_of(offer)); }
 
-std::string type_text(const Offer& offer) { return offer.vm_type; }
+std::string type_text(const market::Offer& offer) { return offer.vm_type; }
 
-void print_table(std::vector<Offer> offers, std::uint64_t most) {
+void print_table(std::vector<market::Offer> offers, std::uint64_t most) {
   const std::size_t all = offers.size();
   offers.resize(std::min<std::size_t>(all, most));
-  const std::int64_t now = now_unix_s();
+  const std::int64_t now = host::now_unix_s();
   const int site_width = width_of(offers, site_text);
   const int type_width = width_of(offers, type_text);
   print_out("{:<12} {:>4} {:>9} {:>9}  {:<9}  {:<{}}  {:<{}}  {:>9}      {}\n", "GPU", "GPUs", "$/h",
             "$/GPU h", "purchase", "site", site_width, "VM type", type_width, "price age", "source");
   bool old = false;
-  for (const Offer& o : offers) {
+  for (const market::Offer& o : offers) {
     old = old || is_old(o, now);
     print_out("{:<12} {:>4g} {:>9.4f} {:>9.4f}  {:<9}  {:<{}}  {:<{}}  {:>9}{}  {}\n",
               o.gpu.empty() ? "none" : o.gpu, o.gpus, o.usd_per_h, o.usd_per_h / std::max(1.0, o.gpus),
               to_string(o.purchase), site_text(o), site_width, o.vm_type, type_width,
-              age_text(now - o.as_of_unix_s), is_old(o, now) ? " old" : "    ", o.source);
+              market::age_text(now - o.as_of_unix_s), is_old(o, now) ? " old" : "    ", o.source);
   }
   if (all > offers.size()) print_out("... and {} more: --limit {}\n", all - offers.size(), all);
-  if (old) print_out("old: more than {} h; tw catalog update fetches new prices\n", kFreshPriceS / 3600);
+  if (old)
+    print_out("old: more than {} h; tw catalog update fetches new prices\n", market::kFreshPriceS / 3600);
 }
 
 int list(const CatalogArguments& arguments) {
@@ -84,7 +85,7 @@ int list(const CatalogArguments& arguments) {
     return kDone;
   }
   if (arguments.json) {
-    print_out("{}", to_json(chosen.value(), now_unix_s()));
+    print_out("{}", to_json(chosen.value(), host::now_unix_s()));
     return kDone;
   }
   for (const std::string& source : market.value().sources) print_out("{}\n", source);
@@ -99,7 +100,7 @@ int list(const CatalogArguments& arguments) {
   return kDone;
 }
 
-void print_law(const LifetimeLaw& law) {
+void print_law(const market::LifetimeLaw& law) {
   print_out("{:<24}", law.name);
   for (const double h : {1.0, 2.0, 4.0, 8.0, 12.0, 23.9}) print_out(" {:>6.1f}%", 100 * law.gone_by(h));
   print_out(" {:>9.1f} h  {}\n", law.expected_h(), law.source);
@@ -115,13 +116,13 @@ int lifetimes(const CatalogArguments& arguments) {
           fmt::format("--learn {}: expected a law to begin with, such as gcp-v100 or exponential:24",
                       arguments.learn.front()),
           kUsage);
-    for (const LifetimeLaw& law : measured_lifetimes()) print_law(law);
+    for (const market::LifetimeLaw& law : market::measured_lifetimes()) print_law(law);
     return kDone;
   }
-  const auto prior = lifetimes_named(arguments.law);
+  const auto prior = market::lifetimes_named(arguments.law);
   if (!prior) return complain(prior.error().message, kUsage);
   print_law(prior.value());
-  std::vector<Lived> seen;
+  std::vector<market::Lived> seen;
   for (const std::string& folder : arguments.learn) {
     const auto lives = lives_in(folder);
     if (!lives) return complain(lives.error().message, kUsage);
@@ -135,7 +136,7 @@ int lifetimes(const CatalogArguments& arguments) {
 Result<std::string> fetch(const std::string& from, const std::string& cloud) {
   for (const char* schema : kSchemas) {
     const std::string url = fmt::format("{}/{}/{}/vms.csv", from, schema, cloud);
-    auto answer = http_get(url);
+    auto answer = host::http_get(url);
     if (!answer) return answer.error();
     if (answer.value().status == kFound) return std::move(answer.value().body);
     if (answer.value().status != kNotThere)
@@ -148,7 +149,7 @@ Result<std::string> fetch(const std::string& from, const std::string& cloud) {
 
 /// A file in a folder is there as a whole or as it was.
 Status put(const std::string& folder, const std::string& name, const std::string& text) {
-  DiskFiles disk;
+  host::DiskFiles disk;
   if (Status made = disk.make_folder(folder); !made) return made;
   const std::string path = folder + "/" + name;
   const std::span<const std::byte> bytes = std::as_bytes(std::span(text));
@@ -158,23 +159,25 @@ Status put(const std::string& folder, const std::string& name, const std::string
 
 /// How often AWS took spot machines. A server that has no such file is no error.
 Result<std::size_t> update_spot_advisor(const std::string& from, const std::string& folder) {
-  const std::string url = fmt::format("{}/{}", from, kSpotAdvisorFile);
-  const auto answer = http_get(url);
+  const std::string url = fmt::format("{}/{}", from, market::kSpotAdvisorFile);
+  const auto answer = host::http_get(url);
   if (!answer) return answer.error();
   if (answer.value().status == kNotThere) return std::size_t{0};
   if (answer.value().status != kFound)
     return Error{fmt::format("{}: the server answers {}", url, answer.value().status)};
-  const auto advisor = SpotAdvisor::read(url, answer.value().body);
+  const auto advisor = market::SpotAdvisor::read(url, answer.value().body);
   if (!advisor) return advisor.error();
-  if (Status done = put(folder, kSpotAdvisorFile, answer.value().body); !done) return done.error();
+  if (Status done = put(folder, market::kSpotAdvisorFile, answer.value().body); !done) return done.error();
   return advisor.value().size();
 }
 
 /// Put in place only when it can be read.
-Result<CatalogOffers> update_one(const std::string& cloud, const std::string& from, const std::string& into) {
+Result<market::CatalogOffers> update_one(const std::string& cloud, const std::string& from,
+                                         const std::string& into) {
   const auto text = fetch(from, cloud);
   if (!text) return text.error();
-  auto offers = read_skypilot(cloud, {{fmt::format("{} of {}", cloud, from), text.value(), now_unix_s()}});
+  auto offers = market::read_skypilot(
+      cloud, {{fmt::format("{} of {}", cloud, from), text.value(), host::now_unix_s()}});
   if (!offers) return offers.error();
   if (Status done = put(into + "/" + cloud, "vms.csv", text.value()); !done) return done.error();
   return offers;
@@ -204,7 +207,7 @@ int update(const CatalogArguments& arguments) {
     const auto told = update_spot_advisor(arguments.from.empty() ? kPublicSpotAdvisor : from, folder);
     if (!told) code = complain(told.error().message, kFailed);
     if (told && told.value() > 0)
-      print_out("{}/{}: interruptions of {} machines\n", folder, kSpotAdvisorFile, told.value());
+      print_out("{}/{}: interruptions of {} machines\n", folder, market::kSpotAdvisorFile, told.value());
   }
   return code;
 }
@@ -251,4 +254,4 @@ int run_catalog(const CatalogArguments& arguments, const std::string& what) {
   return what == "lifetimes" ? lifetimes(arguments) : list(arguments);
 }
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -11,7 +11,7 @@
 #include "host/identity/authority.h"
 #include "peer/token_file.h"
 
-namespace tw {
+namespace tw::cli {
 
 namespace {
 
@@ -43,12 +43,12 @@ int init(const InitArguments& arguments) {
   const std::string name = arguments.name.empty() ? name_of_folder(arguments.folder) : arguments.name;
   if (name.empty() || name.size() > kMostName || !is_printable_line(name))
     return complain(fmt::format("--name {}: expected 1 to {} bytes of text", name, kMostName), kUsage);
-  const Authority authority = Authority::create(name);
+  const host::Authority authority = host::Authority::create(name);
   if (const Status saved = authority.save(arguments.folder); !saved)
     return complain(saved.error().message, kFailed);
-  const std::int64_t now = now_unix_s();
-  const Token token = authority.issue({.from_unix_s = now, .expires_unix_s = now + kTokenLasts_s});
-  if (const Status saved = write_secret_file(peer::token_file(arguments.folder), to_text(token) + "\n");
+  const std::int64_t now = host::now_unix_s();
+  const wire::Token token = authority.issue({.from_unix_s = now, .expires_unix_s = now + kTokenLasts_s});
+  if (const Status saved = host::write_secret_file(peer::token_file(arguments.folder), to_text(token) + "\n");
       !saved)
     return complain(saved.error().message, kFailed);
   print_out(
@@ -59,4 +59,4 @@ int init(const InitArguments& arguments) {
   return kDone;
 }
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -23,38 +23,39 @@
 #include "peer/values.h"
 #include "train/run_file_yaml.h"
 
-namespace tw {
+namespace tw::cli {
 
 namespace {
 
-Status parse_script(const LocalArguments& arguments, Round rounds, LocalOptions& options) {
+Status parse_script(const LocalArguments& arguments, Round rounds, launch::LocalOptions& options) {
   for (const std::string& text : arguments.join) {
     const auto round = parse_count("--join", text, {.least = 1, .most = rounds});
     if (!round) return round.error();
     options.joins.push_back(round.value());
   }
   const std::uint64_t all = options.peers + options.joins.size();
-  if (all > kMaxLocalPeers)
+  if (all > launch::kMaxLocalPeers)
     return Error{
         fmt::format("--join: {} peers and {} joining ones are more than the {} that one machine may run",
-                    options.peers, options.joins.size(), kMaxLocalPeers)};
+                    options.peers, options.joins.size(), launch::kMaxLocalPeers)};
   for (const std::string& text : arguments.kill) {
-    const auto kill = parse_kill(text);
+    const auto kill = launch::parse_kill(text);
     if (!kill) return kill.error();
     if (kill.value().victim && kill.value().victim->value > all)
       return Error{fmt::format("--kill {}: there are peers 1 to {}, for example --kill {}@{}", text, all, all,
                                kill.value().round)};
     if (kill.value().round > rounds)
       return Error{fmt::format("--kill {}: the run has {} rounds, for example --kill {}", text, rounds,
-                               to_string(Kill{.victim = kill.value().victim, .round = rounds}))};
+                               to_string(launch::Kill{.victim = kill.value().victim, .round = rounds}))};
     options.kills.push_back(kill.value());
   }
   return Unit{};
 }
 
-Result<LocalOptions> options_of(const LocalArguments& arguments) {
-  LocalOptions options{.run_file = arguments.run_file, .out = arguments.out, .settings = arguments.set};
-  const auto peers = parse_count("--peers", arguments.peers, {.least = 1, .most = kMaxLocalPeers});
+Result<launch::LocalOptions> options_of(const LocalArguments& arguments) {
+  launch::LocalOptions options{
+      .run_file = arguments.run_file, .out = arguments.out, .settings = arguments.set};
+  const auto peers = parse_count("--peers", arguments.peers, {.least = 1, .most = launch::kMaxLocalPeers});
   if (!peers) return peers.error();
   options.peers = peers.value();
 
@@ -64,7 +65,7 @@ Result<LocalOptions> options_of(const LocalArguments& arguments) {
     if (!setting) return setting.error();
     overrides.push_back(std::move(setting).value());
   }
-  const auto run = read_run_file(arguments.run_file, overrides);
+  const auto run = train::read_run_file(arguments.run_file, overrides);
   if (!run) return run.error();
   if (const Status parsed = parse_script(arguments, run.value().rounds, options); !parsed)
     return parsed.error();
@@ -85,16 +86,17 @@ Result<LocalOptions> options_of(const LocalArguments& arguments) {
 constexpr std::int64_t kLocalTokenLasts_s = 30LL * 86400;
 
 /// A token for this run alone, in its folder: more peers may join with it by hand.
-Status make_token(const LocalArguments& arguments, LocalOptions& options) {
+Status make_token(const LocalArguments& arguments, launch::LocalOptions& options) {
   if (arguments.insecure) return Unit{};
   options.token = peer::token_file(arguments.out);
-  return write_secret_file(options.token, to_text(token_for_one_run("local", kLocalTokenLasts_s)) + "\n");
+  return host::write_secret_file(options.token,
+                                 to_text(host::token_for_one_run("local", kLocalTokenLasts_s)) + "\n");
 }
 
-int report_on(const LocalArguments& arguments, LocalOutcome outcome) {
-  const auto logs = read_event_logs(arguments.out);
+int report_on(const LocalArguments& arguments, launch::LocalOutcome outcome) {
+  const auto logs = monitor::read_event_logs(arguments.out);
   if (!logs) return complain(logs.error().message, kFailed);
-  const Summary summary = summarize(logs.value());
+  const monitor::Summary summary = summarize(logs.value());
   if (const Status written = write_summary(arguments.out, summary); !written)
     outcome.failures.push_back(written.error().message);
   if (summary.rounds > 0 && !summary.identical)
@@ -151,9 +153,9 @@ int local(const LocalArguments& arguments) {
   if (const Status made = make_token(arguments, options.value()); !made)
     return complain(made.error().message, kFailed);
 
-  Loop loop;
-  LocalRun run(loop, options.value(), arguments.json ? show_aside : show_news);
+  host::Loop loop;
+  launch::LocalRun run(loop, options.value(), arguments.json ? show_aside : show_news);
   return report_on(arguments, run.run());
 }
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -14,23 +14,24 @@
 #include "peer/token_file.h"
 #include "peer/values.h"
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 constexpr double kBytesPerMbit = 1e6 / 8;
 
-Result<std::vector<Site>> sites_of(const std::vector<std::string>& texts) {
-  std::vector<Site> sites;
+Result<std::vector<market::Site>> sites_of(const std::vector<std::string>& texts) {
+  std::vector<market::Site> sites;
   for (const std::string& text : texts) {
-    const auto site = parse_site(text);
+    const auto site = market::parse_site(text);
     if (!site) return site.error();
     sites.push_back(site.value());
   }
   return sites;
 }
 
-void print_path(const NetworkProfile& network, const Site& from, const Site& to, int streams) {
-  const PathRate rate = network.path(from, to);
+void print_path(const market::NetworkProfile& network, const market::Site& from, const market::Site& to,
+                int streams) {
+  const market::PathRate rate = network.path(from, to);
   print_out("{:<32} {:<32} {:>8.1f} {:>9.0f} {:>9.0f}  {}{}\n", to_string(from), to_string(to),
             rate.rtt_s * 1e3, network.bytes_per_s(from, to, 1) / kBytesPerMbit,
             network.bytes_per_s(from, to, streams) / kBytesPerMbit, rate.source,
@@ -50,27 +51,27 @@ int show(const NetArguments& arguments) {
   if (sites.value().empty())
     for (const auto& [pair, rate] : network.value().paths())
       print_path(network.value(), pair.first, pair.second, count);
-  for (const Site& from : sites.value())
-    for (const Site& to : sites.value()) print_path(network.value(), from, to, count);
+  for (const market::Site& from : sites.value())
+    for (const market::Site& to : sites.value()) print_path(network.value(), from, to, count);
   return kDone;
 }
 
-Result<std::unique_ptr<Tls>> tls_of(const NetArguments& arguments) {
+Result<std::unique_ptr<host::Tls>> tls_of(const NetArguments& arguments) {
   const int given =
       (arguments.token.empty() ? 0 : 1) + (arguments.run.empty() ? 0 : 1) + (arguments.insecure ? 1 : 0);
   if (given != 1)
     return Error{
         "probes show each other a token, as peers do: give one of --token @FILE, --run FOLDER, or, in a "
         "network that you trust, --insecure"};
-  if (arguments.insecure) return std::unique_ptr<Tls>();
+  if (arguments.insecure) return std::unique_ptr<host::Tls>();
   const auto token = arguments.token.empty()
                          ? peer::read_token("--run", "@" + peer::token_file(arguments.run), warn)
                          : peer::read_token("--token", arguments.token, warn);
   if (!token) return token.error();
-  return Tls::open(token.value(), now_unix_s());
+  return host::Tls::open(token.value(), host::now_unix_s());
 }
 
-Status write_profile(const NetworkProfile& profile, const std::string& file) {
+Status write_profile(const market::NetworkProfile& profile, const std::string& file) {
   std::ofstream stream(file);
   stream << write_network(profile);
   stream.close();
@@ -93,7 +94,7 @@ int measure_lines(measure::Probe& probe, const NetArguments& arguments) {
 }
 
 int probe(const NetArguments& arguments) {
-  const auto site = parse_site(arguments.site);
+  const auto site = market::parse_site(arguments.site);
   if (!site) return complain("--site " + site.error().message, kUsage);
   const auto ms = parse_count("--ms", arguments.ms, {.least = 100, .most = 60'000});
   if (!ms) return complain(ms.error().message, kUsage);
@@ -152,4 +153,4 @@ int run_net(const NetArguments& arguments, bool probing) {
   return probing ? probe(arguments) : show(arguments);
 }
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -15,7 +15,7 @@
 #include "plan/advise/recommendation_text.h"
 #include "plan/advise/replan.h"
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 Status write(const std::string& path, const std::string& text) {
@@ -26,7 +26,7 @@ Status write(const std::string& path, const std::string& text) {
   return Error{fmt::format("{}: cannot be written; --out FOLDER takes the files elsewhere", path)};
 }
 
-Status write_files(const Job& job, const MarketSpace& market, const Recommendation& plan,
+Status write_files(const plan::Job& job, const plan::MarketSpace& market, const plan::Recommendation& plan,
                    const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -34,41 +34,41 @@ Status write_files(const Job& job, const MarketSpace& market, const Recommendati
   return write(folder + "/plan.svg", to_svg(plan));
 }
 
-Result<Job> job_of(const PlanArguments& arguments) {
+Result<plan::Job> job_of(const PlanArguments& arguments) {
   const auto text = read_text("JOB", arguments.job);
   if (!text) return text.error();
-  auto job = read_job(arguments.job, text.value());
+  auto job = plan::read_job(arguments.job, text.value());
   if (!job) return job.error();
-  if (arguments.point > 0 && job.value().goal != Goal::pareto)
+  if (arguments.point > 0 && job.value().goal != plan::Goal::pareto)
     return Error{"--point: expected with goal: pareto in JOB.yaml alone"};
   job.value().front_point = arguments.point;
   return job;
 }
 
 /// With the machines of the plan that is followed, if one is.
-Result<MarketSpace> market_of(const PlanArguments& arguments, const Job& job,
-                              const std::vector<PlannedGroup>& plan) {
+Result<plan::MarketSpace> market_of(const PlanArguments& arguments, const plan::Job& job,
+                                    const std::vector<plan::PlannedGroup>& plan) {
   const auto workload = workload_of(job, arguments.job);
   if (!workload) return workload.error();
   const auto at_hand = price_sources(arguments.market);
   if (!at_hand) return at_hand.error();
   const auto network = network_at_hand(arguments.profile);
   if (!network) return network.error();
-  std::vector<Offer> offers = at_hand.value().offers;
-  for (Offer& gone : offers_of(plan, offers)) offers.push_back(std::move(gone));
-  std::vector<Lived> seen;
+  std::vector<market::Offer> offers = at_hand.value().offers;
+  for (market::Offer& gone : offers_of(plan, offers)) offers.push_back(std::move(gone));
+  std::vector<market::Lived> seen;
   for (const std::string& folder : arguments.learn) {
     const auto lives = lives_in(folder);
     if (!lives) return lives.error();
     seen.insert(seen.end(), lives.value().begin(), lives.value().end());
   }
-  const Knowledge knowledge{.network = network.value()};
-  auto market = market_space({.job = job,
-                              .workload = workload.value(),
-                              .offers = offers,
-                              .knowledge = knowledge,
-                              .tariffs = Tariffs::built_in(),
-                              .seen = std::move(seen)});
+  const plan::Knowledge knowledge{.network = network.value()};
+  auto market = plan::market_space({.job = job,
+                                    .workload = workload.value(),
+                                    .offers = offers,
+                                    .knowledge = knowledge,
+                                    .tariffs = market::Tariffs::built_in(),
+                                    .seen = std::move(seen)});
   if (!market) return Error{arguments.job + ": " + market.error().message};
   return market;
 }
@@ -78,14 +78,14 @@ int plan_job(const PlanArguments& arguments) {
   if (!job) return complain(job.error().message, kUsage);
   const auto market = market_of(arguments, job.value(), {});
   if (!market) return complain(market.error().message, kUsage);
-  const auto plan = recommend(job.value(), market.value(), now_unix_s());
+  const auto plan = recommend(job.value(), market.value(), host::now_unix_s());
   if (!plan) return complain(arguments.job + ": " + plan.error().message, kFailed);
   if (const Status done = write_files(job.value(), market.value(), plan.value(), arguments.out); !done)
     return complain(done.error().message, kFailed);
   print_out("{}", arguments.json ? to_json(job.value(), plan.value()) : to_text(job.value(), plan.value()));
   if (!arguments.json)
     print_out("\n{0}{1}/PLAN.yaml and {1}/plan.svg are written\n",
-              price_age_line(market.value(), plan.value(), now_unix_s()), arguments.out);
+              price_age_line(market.value(), plan.value(), host::now_unix_s()), arguments.out);
   return kDone;
 }
 
@@ -94,17 +94,17 @@ int replan_job(const PlanArguments& arguments) {
   if (!job) return complain(job.error().message, kUsage);
   const auto text = read_text("--plan", arguments.plan);
   if (!text) return complain(text.error().message, kUsage);
-  const auto plan = read_plan_file(arguments.plan, text.value());
+  const auto plan = plan::read_plan_file(arguments.plan, text.value());
   if (!plan) return complain(plan.error().message, kUsage);
-  const auto progress = progress_in(arguments.now, now_unix_s());
+  const auto progress = progress_in(arguments.now, host::now_unix_s());
   if (!progress) return complain(progress.error().message, kUsage);
   const auto market = market_of(arguments, job.value(), plan.value());
   if (!market) return complain(market.error().message, kUsage);
-  const auto next = replan({.job = job.value(),
-                            .market = market.value(),
-                            .plan = plan.value(),
-                            .progress = progress.value(),
-                            .now_unix_s = now_unix_s()});
+  const auto next = plan::replan({.job = job.value(),
+                                  .market = market.value(),
+                                  .plan = plan.value(),
+                                  .progress = progress.value(),
+                                  .now_unix_s = host::now_unix_s()});
   if (!next) return complain(arguments.job + ": " + next.error().message, kFailed);
   print_out("{}", arguments.json ? to_json(next.value()) : to_text(next.value()));
   return kDone;
@@ -143,4 +143,4 @@ int plan(const PlanArguments& arguments) {
   return arguments.job.empty() ? replay_traces(arguments.replay, arguments.json) : plan_job(arguments);
 }
 
-}  // namespace tw
+}  // namespace tw::cli

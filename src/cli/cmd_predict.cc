@@ -11,39 +11,39 @@
 #include "plan/advise/prediction_text.h"
 #include "plan/model/cluster_yaml.h"
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 int predict_cluster(const PredictArguments& arguments) {
   const auto text = read_text_file(arguments.cluster, kMostYamlBytes);
   if (!text) return complain(text.error().message, kUsage);
-  auto cluster = read_cluster(arguments.cluster, text.value());
+  auto cluster = plan::read_cluster(arguments.cluster, text.value());
   if (!cluster) return complain(cluster.error().message, kUsage);
   if (!arguments.pattern.empty()) {
-    const auto pattern = parse_pattern(arguments.pattern);
+    const auto pattern = plan::parse_pattern(arguments.pattern);
     if (!pattern) return complain("--pattern " + pattern.error().message, kUsage);
     cluster.value().pattern = pattern.value();
   }
   const auto workload = workload_of(cluster.value(), arguments.cluster);
   if (!workload) return complain(workload.error().message, kUsage);
-  const std::vector<PeerGroup>& peers = cluster.value().peers;
+  const std::vector<plan::PeerGroup>& peers = cluster.value().peers;
   const auto prediction = predict(workload.value(), peers);
   if (!prediction) return complain(arguments.cluster + ": " + prediction.error().message, kUsage);
-  Prices prices{.own = cluster.value().own_prices, .purchase = cluster.value().purchase};
+  plan::Prices prices{.own = cluster.value().own_prices, .purchase = cluster.value().purchase};
   if (const auto& usd = cluster.value().data_usd_per_gb) prices.data_usd_per_gb = *usd;
-  const Cost cost = cost_of(workload.value(), peers, prediction.value(), prices);
+  const plan::Cost cost = cost_of(workload.value(), peers, prediction.value(), prices);
   print_out("{}", arguments.json ? to_json(prediction.value(), cost)
                                  : to_text(workload.value(), peers, prediction.value(), cost));
   return kDone;
 }
 
 int predict_batch(const PredictArguments& arguments) {
-  const auto pattern = parse_pattern(arguments.pattern.empty() ? "hivemind" : arguments.pattern);
+  const auto pattern = plan::parse_pattern(arguments.pattern.empty() ? "hivemind" : arguments.pattern);
   if (!pattern) return complain("--pattern " + pattern.error().message, kUsage);
   const auto text = read_text_file(arguments.batch);
   if (!text) return complain("--batch " + text.error().message, kUsage);
-  const Workload like{.pattern = pattern.value()};
-  const auto rows = predict_rows(arguments.batch, text.value(), like, Models::built_in(), {});
+  const plan::Workload like{.pattern = pattern.value()};
+  const auto rows = predict_rows(arguments.batch, text.value(), like, plan::Models::built_in(), {});
   if (!rows) return complain("--batch " + rows.error().message, kUsage);
   print_out("{}", rows.value());
   return kDone;
@@ -73,4 +73,4 @@ int predict(const PredictArguments& arguments) {
   return arguments.batch.empty() ? predict_cluster(arguments) : predict_batch(arguments);
 }
 
-}  // namespace tw
+}  // namespace tw::cli

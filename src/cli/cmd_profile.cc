@@ -17,7 +17,7 @@
 #include "train/run_file_yaml.h"
 #include "train/torch_trainer.h"
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 constexpr int kWarmUp = 2;
@@ -27,7 +27,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 /// Samples per second of the median microbatch.
-double measure(Trainer& trainer, const RunOptions& options, double seconds) {
+double measure(train::Trainer& trainer, const train::RunOptions& options, double seconds) {
   std::vector<float> parameters(trainer.parameter_count());
   std::vector<float> gradient(parameters.size());
   trainer.initial_parameters(parameters);
@@ -71,14 +71,14 @@ void describe_profile(CLI::App& app, ProfileArguments& arguments) {
 }
 
 int profile(const ProfileArguments& arguments) {
-  const auto named = parse_peers("1x" + arguments.name + "@own:here");
+  const auto named = plan::parse_peers("1x" + arguments.name + "@own:here");
   if (!named || named.value().size() != 1)
     return complain(fmt::format("--name {}: expected a word without @ and ;", arguments.name), kUsage);
-  const auto options = read_run_file(arguments.run_file);
+  const auto options = train::read_run_file(arguments.run_file);
   if (!options) return complain(options.error().message, kUsage);
   auto trainer = make_torch_trainer(options.value(), arguments.threads);
   if (!trainer) return complain(fmt::format("{}: {}", arguments.run_file, trainer.error().message), kUsage);
-  ModelProfile model;
+  plan::ModelProfile model;
   model.name = std::filesystem::path(options.value().model).stem().string();
   model.params_m = static_cast<double>(trainer.value()->parameter_count()) / 1e6;
   model.tensors = static_cast<int>(trainer.value()->tensor_sizes().size());
@@ -98,4 +98,4 @@ int profile(const ProfileArguments& arguments) {
   return kDone;
 }
 
-}  // namespace tw
+}  // namespace tw::cli

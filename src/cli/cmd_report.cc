@@ -10,7 +10,7 @@
 #include "monitor/report_text.h"
 #include "monitor/summary_json.h"
 
-namespace tw {
+namespace tw::cli {
 
 void describe_report(CLI::App& app, ReportArguments& arguments) {
   CLI::App* command = app.add_subcommand("report", "Tell what happened in a run, from its event logs");
@@ -23,11 +23,11 @@ void describe_report(CLI::App& app, ReportArguments& arguments) {
 }
 
 int report(const ReportArguments& arguments) {
-  const auto logs = read_event_logs(arguments.folder);
+  const auto logs = monitor::read_event_logs(arguments.folder);
   if (!logs) return complain(logs.error().message, kUsage);
-  const Summary summary = summarize(logs.value());
+  const monitor::Summary summary = summarize(logs.value());
   print_out("{}", arguments.json ? to_json(summary) : render(summary));
   return kDone;
 }
 
-}  // namespace tw
+}  // namespace tw::cli

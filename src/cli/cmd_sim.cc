@@ -18,7 +18,7 @@
 #include "cli/terminal.h"
 #include "sim/scenarios/scenario_yaml.h"
 
-namespace tw {
+namespace tw::cli {
 
 namespace {
 
@@ -100,16 +100,16 @@ Result<SweepOptions> options_of(const SimArguments& arguments) {
 }
 
 /// One seed, with all that happened in it.
-int trace(const SimArguments& arguments, const SweepOptions& options, const Scenario& scenario) {
+int trace(const SimArguments& arguments, const SweepOptions& options, const sim::Scenario& scenario) {
   TraceLogs logs(arguments.out);
-  Watching watching{.keep_lines = true, .on_event = {}};
+  sim::Watching watching{.keep_lines = true, .on_event = {}};
   if (!arguments.out.empty()) {
     if (const Status emptied = empty_out_folder(arguments.out); !emptied)
       return complain(emptied.error().message, kUsage);
-    watching.on_event = [&logs](PeerId writer, const Event& event) { logs.write(writer, event); };
+    watching.on_event = [&logs](PeerId writer, const world::Event& event) { logs.write(writer, event); };
   }
   const Duration begin = real_time();
-  SimReport report = run_scenario(scenario, options.seeds.first, watching);
+  sim::SimReport report = run_scenario(scenario, options.seeds.first, watching);
   if (const Status written = logs.finish(); !written) return complain(written.error().message, kFailed);
   const int code = report.violations.empty() ? kDone : kFailed;
   if (arguments.json) {
@@ -176,7 +176,7 @@ int sim(const SimArguments& arguments) {
   if (arguments.what_if.given()) return what_if_of_seed(arguments);
   const auto options = options_of(arguments);
   if (!options) return complain(options.error().message, kUsage);
-  const auto scenario = read_scenario(arguments.scenario);
+  const auto scenario = sim::read_scenario(arguments.scenario);
   if (!scenario) return complain(scenario.error().message, kUsage);
   if (arguments.trace) return trace(arguments, options.value(), scenario.value());
 
@@ -203,4 +203,4 @@ int sim(const SimArguments& arguments) {
   return tally.failed.empty() ? kDone : kFailed;
 }
 
-}  // namespace tw
+}  // namespace tw::cli

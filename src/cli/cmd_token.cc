@@ -13,26 +13,26 @@
 #include "host/identity/authority.h"
 #include "peer/values.h"
 
-namespace tw {
+namespace tw::cli {
 
 namespace {
 
-Result<Authority::Terms> terms_of(const TokenArguments& arguments) {
-  Authority::Terms terms;
+Result<host::Authority::Terms> terms_of(const TokenArguments& arguments) {
+  host::Authority::Terms terms;
   const auto role = parse_role(arguments.role);
   if (!role) return role.error();
   terms.role = role.value();
   const auto lifetime = parse_lifetime(arguments.expires);
   if (!lifetime) return lifetime.error();
-  terms.from_unix_s = now_unix_s();
+  terms.from_unix_s = host::now_unix_s();
   terms.expires_unix_s = terms.from_unix_s + lifetime.value();
-  if (arguments.addresses.size() > kMostTokenAddresses)
+  if (arguments.addresses.size() > wire::kMostTokenAddresses)
     return Error{fmt::format("--address: {} of them, a token holds at most {}", arguments.addresses.size(),
-                             kMostTokenAddresses)};
+                             wire::kMostTokenAddresses)};
   for (const std::string& text : arguments.addresses) {
     auto address = peer::parse_address_option("--address", text);
     if (!address) return address.error();
-    if (text.size() > kMostTokenText) return Error{fmt::format("--address {}: too long", text)};
+    if (text.size() > wire::kMostTokenText) return Error{fmt::format("--address {}: too long", text)};
     terms.addresses.push_back(std::move(address).value());
   }
   return terms;
@@ -76,7 +76,7 @@ void describe_token(CLI::App& app, TokenArguments& arguments) {
 int token(const TokenArguments& arguments) {
   const auto terms = terms_of(arguments);
   if (!terms) return complain(terms.error().message, kUsage);
-  const auto authority = Authority::open(arguments.folder);
+  const auto authority = host::Authority::open(arguments.folder);
   if (!authority) return complain(authority.error().message, kUsage);
   const std::string line = to_text(authority.value().issue(terms.value())) + "\n";
   if (arguments.out.empty()) {
@@ -84,9 +84,9 @@ int token(const TokenArguments& arguments) {
     print_out_text(line);
     return kDone;
   }
-  if (const Status written = write_secret_file(arguments.out, line); !written)
+  if (const Status written = host::write_secret_file(arguments.out, line); !written)
     return complain("--out " + arguments.out + ": " + written.error().message, kFailed);
   return kDone;
 }
 
-}  // namespace tw
+}  // namespace tw::cli

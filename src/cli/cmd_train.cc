@@ -11,7 +11,7 @@
 #include "train/run_file_yaml.h"
 #include "train/torch_trainer.h"
 
-namespace tw {
+namespace tw::cli {
 
 namespace {
 
@@ -34,10 +34,10 @@ Result<int> threads_of(const TrainArguments& arguments) {
   return static_cast<int>(threads.value());
 }
 
-Result<RunOptions> run_of(const TrainArguments& arguments) {
+Result<train::RunOptions> run_of(const TrainArguments& arguments) {
   const auto overrides = settings(arguments.set);
   if (!overrides) return overrides.error();
-  return read_run_file(arguments.run_file, overrides.value());
+  return train::read_run_file(arguments.run_file, overrides.value());
 }
 
 void describe_link(CLI::App& command, const peer::LinkField& field, peer::LinkOptions& links) {
@@ -94,4 +94,4 @@ int train(const TrainArguments& arguments) {
   return PeerProcess(std::move(options).value(), words, std::move(trainer).value()).run();
 }
 
-}  // namespace tw
+}  // namespace tw::cli

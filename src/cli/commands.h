@@ -16,7 +16,7 @@ class App;
 
 /// The commands of `tw`, a file each. What the user wrote stays text here: the commands check it, so that
 /// every message about it can name the value.
-namespace tw {
+namespace tw::cli {
 
 /// Exit codes of every command.
 inline constexpr int kDone = 0;
@@ -59,6 +59,23 @@ struct TrainArguments {
 
 void describe_train(CLI::App& app, TrainArguments& arguments);
 int train(const TrainArguments& arguments);
+
+struct RunArguments {
+  std::string run_file;
+  std::string peers = "1";
+  std::string join;
+  std::string listen;
+  std::string run_folder;
+  std::string token;
+  std::string site;
+  std::string out;
+  std::string restarts = "0";
+  std::vector<std::string> words;  ///< the command, after --
+  bool insecure = false;
+};
+
+void describe_run(CLI::App& app, RunArguments& arguments);
+int run_program(const RunArguments& arguments);
 
 struct LocalArguments {
   std::string run_file;
@@ -236,4 +253,4 @@ struct NetArguments {
 void describe_net(CLI::App& app, NetArguments& arguments);
 int run_net(const NetArguments& arguments, bool probing);
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -2,7 +2,7 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 
-namespace tw {
+namespace tw::cli {
 
 int complain(const std::string& message, int code) {
   show_aside("tw: " + message);
@@ -11,4 +11,4 @@ int complain(const std::string& message, int code) {
 
 void warn(const std::string& message) { complain(message, kDone); }
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 void collect(const CLI::App& app, const std::string& place, std::vector<CompletedCommand>& all) {
@@ -100,4 +100,4 @@ std::string zsh_completion(const std::vector<CompletedCommand>& commands) {
                 "_tw \"$@\"\n");
 }
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -8,7 +8,7 @@ namespace CLI {
 class App;
 }
 
-namespace tw {
+namespace tw::cli {
 
 /// One command of a program: its place ("", " bench", " bench reduce"), and what may follow it, each with a
 /// description. Hidden commands and options are left out.
@@ -28,4 +28,4 @@ std::vector<CompletedCommand> completed_commands(const CLI::App& app);
 std::string bash_completion(const std::vector<CompletedCommand>& commands);
 std::string zsh_completion(const std::vector<CompletedCommand>& commands);
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -44,4 +44,4 @@ TEST_F(Completion, is_a_script_for_each_shell) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::cli

@@ -6,7 +6,7 @@
 #include "base/nearest_name.h"
 #include "base/number.h"
 
-namespace tw {
+namespace tw::cli {
 Result<std::int64_t> parse_lifetime(const std::string& text) {
   constexpr std::int64_t kMost_s = 3650LL * 86400;
   const auto number = parse_number<std::int64_t>(text.empty() ? text : text.substr(0, text.size() - 1));
@@ -18,12 +18,12 @@ Result<std::int64_t> parse_lifetime(const std::string& text) {
   return *number * unit_s;
 }
 
-Result<Role> parse_role(const std::string& text) {
-  for (const Role role : {Role::peer, Role::anchor, Role::observer})
+Result<wire::Role> parse_role(const std::string& text) {
+  for (const wire::Role role : {wire::Role::peer, wire::Role::anchor, wire::Role::observer})
     if (text == name_of(role)) return role;
   const std::string meant = nearest_name(text, std::vector<std::string>{"peer", "anchor", "observer"});
   return Error{fmt::format("--role {}: expected peer, anchor or observer{}", text,
                            meant.empty() ? "" : fmt::format("; did you mean --role {}?", meant))};
 }
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -7,13 +7,13 @@
 #include "base/result.h"
 #include "wire/token.h"
 
-namespace tw {
+namespace tw::cli {
 
 /// What `tw token` says of a token. Every error names the option, the value and what was expected.
 
 /// "30d", "12h", "45m": seconds.
 Result<std::int64_t> parse_lifetime(const std::string& text);
 
-Result<Role> parse_role(const std::string& text);
+Result<wire::Role> parse_role(const std::string& text);
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 #include <sstream>
+#include <string_view>
 
 #include "base/nearest_name.h"
 #include "cli/commands.h"
@@ -13,7 +14,7 @@
 #include "cli/terminal.h"
 #include "host/allocation.h"
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 constexpr const char* kVersion = "tw " TW_VERSION;
@@ -22,6 +23,7 @@ struct Arguments {
   InitArguments init;
   TokenArguments token;
   TrainArguments train;
+  RunArguments run;
   LocalArguments local;
   ReportArguments report;
   SimArguments sim;
@@ -50,6 +52,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   describe_init(app, arguments.init);
   describe_token(app, arguments.token);
   describe_train(app, arguments.train);
+  describe_run(app, arguments.run);
   describe_local(app, arguments.local);
   describe_report(app, arguments.report);
   describe_sim(app, arguments.sim);
@@ -137,6 +140,12 @@ int run(int count, char** words) {
                                 meant.empty() ? "" : fmt::format("; did you mean tw {}?", meant)),
                     kUsage);
   }
+  // `tw run ... -- COMMAND`: what comes after is the user's.
+  const auto end = std::find(words, words + count, std::string_view("--"));
+  if (first == "run" && end != words + count) {
+    arguments.run.words.assign(end + 1, words + count);
+    count = static_cast<int>(end - words);
+  }
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {
@@ -145,6 +154,7 @@ int run(int count, char** words) {
   if (app.got_subcommand("init")) return init(arguments.init);
   if (app.got_subcommand("token")) return token(arguments.token);
   if (app.got_subcommand("train")) return train(arguments.train);
+  if (app.got_subcommand("run")) return run_program(arguments.run);
   if (app.got_subcommand("local")) return local(arguments.local);
   if (app.got_subcommand("sim")) return sim(arguments.sim);
   if (app.got_subcommand("predict")) return predict(arguments.predict);
@@ -160,18 +170,18 @@ int run(int count, char** words) {
 
 }  // namespace
 
-}  // namespace tw
+}  // namespace tw::cli
 
 int main(int count, char** words) {
-  tw::keep_freed_memory();
+  tw::host::keep_freed_memory();
   std::signal(SIGPIPE, SIG_IGN);  // a closed terminal or socket is an error of the write, not the end
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow (ulimit -f)
-  tw::hold_standard_streams();
+  tw::cli::hold_standard_streams();
   try {
-    return tw::finish_output(tw::run(count, words));
+    return tw::cli::finish_output(tw::cli::run(count, words));
   } catch (const std::bad_alloc&) {
-    return tw::complain("not enough memory on this machine", tw::kFailed);
+    return tw::cli::complain("not enough memory on this machine", tw::cli::kFailed);
   } catch (const std::exception& error) {
-    return tw::complain(error.what(), tw::kFailed);
+    return tw::cli::complain(error.what(), tw::cli::kFailed);
   }
 }

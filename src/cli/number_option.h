@@ -6,7 +6,7 @@
 
 #include "base/fields.h"
 
-namespace tw {
+namespace tw::cli {
 
 /// For CLI::Option::check: a number in [least, most]. Not-a-number is none, unlike in CLI::Range.
 inline CLI::Validator number_within(double least, double most) {
@@ -18,4 +18,4 @@ inline CLI::Validator number_within(double least, double most) {
   return {judge, ""};
 }
 
-}  // namespace tw
+}  // namespace tw::cli

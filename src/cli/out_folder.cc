@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-namespace tw {
+namespace tw::cli {
 
 namespace {
 
@@ -38,4 +38,4 @@ Status empty_out_folder(const std::string& folder) {
   return Unit{};
 }
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -5,10 +5,10 @@
 
 #include "base/result.h"
 
-namespace tw {
+namespace tw::cli {
 
 /// Makes the folder of --out, or removes the event logs of an earlier run from it. What else may lie there is
 /// not ours: an error, and nothing is removed.
 Status empty_out_folder(const std::string& folder);
 
-}  // namespace tw
+}  // namespace tw::cli

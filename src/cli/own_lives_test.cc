@@ -3,20 +3,22 @@
 
 #include <gmock/gmock.h>
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
-LogEntry entry(double hour, std::uint64_t writer, Phase phase, std::uint64_t about = 0) {
-  LogEntry made{
+using world::Phase;
+
+monitor::LogEntry entry(double hour, std::uint64_t writer, Phase phase, std::uint64_t about = 0) {
+  monitor::LogEntry made{
       .writer = PeerId{writer}, .unix_nanos = static_cast<std::int64_t>(hour * 3600e9), .event = {}};
   made.event.phase = phase;
   if (about != 0) made.event.peer = PeerId{about};
   return made;
 }
 
-std::vector<std::pair<double, bool>> lives(const std::vector<LogEntry>& entries) {
+std::vector<std::pair<double, bool>> lives(const std::vector<monitor::LogEntry>& entries) {
   std::vector<std::pair<double, bool>> found;
-  for (const Lived& lived : lives_of(entries)) found.emplace_back(lived.hours, lived.taken);
+  for (const market::Lived& lived : lives_of(entries)) found.emplace_back(lived.hours, lived.taken);
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -44,4 +46,4 @@ TEST(OwnLives, a_peer_without_a_log_lives_from_its_joining_and_a_second_loss_cou
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::cli

@@ -9,10 +9,10 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 
-namespace tw {
+namespace tw::cli {
 
-PeerProcess::PeerProcess(peer::Options options, Words words, std::unique_ptr<Trainer> trainer,
-                         SessionObserver* observer)
+PeerProcess::PeerProcess(peer::Options options, Words words, std::unique_ptr<train::Trainer> trainer,
+                         train::SessionObserver* observer)
     : words_(std::move(words)),
       trainer_(std::move(trainer)),
       compute_(loop_, [this](const std::string& what) { peer_.fail("training failed: " + what); }),
@@ -48,7 +48,7 @@ void PeerProcess::show_how_to_join(const std::string& address) const {
   say(fmt::format("others join with: tw train {} --join {} {}", words_.run_file, address, options.admission));
 }
 
-void PeerProcess::emit(const Event& event) {
+void PeerProcess::emit(const world::Event& event) {
   if (words_.quiet) return;
   if (const auto line = progress_.line_for(event)) say(*line);
 }
@@ -67,4 +67,4 @@ void PeerProcess::on_signal() {
   peer_.leave();
 }
 
-}  // namespace tw
+}  // namespace tw::cli

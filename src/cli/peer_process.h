@@ -10,10 +10,10 @@
 #include "peer/peer.h"
 #include "train/trainer.h"
 
-namespace tw {
+namespace tw::cli {
 
 /// A peer that is a process of its own: what the terminal shows, the signals that end it, the exit code.
-class PeerProcess final : private EventSink {
+class PeerProcess final : private world::EventSink {
  public:
   struct Words {
     std::string run_file;  ///< as the user wrote it, for messages
@@ -21,26 +21,26 @@ class PeerProcess final : private EventSink {
   };
 
   /// The observer, if there is one, outlives this object.
-  PeerProcess(peer::Options options, Words words, std::unique_ptr<Trainer> trainer,
-              SessionObserver* observer = nullptr);
+  PeerProcess(peer::Options options, Words words, std::unique_ptr<train::Trainer> trainer,
+              train::SessionObserver* observer = nullptr);
 
   /// Takes part until the run is over, a signal came, or it fails. Returns the exit code.
   int run();
 
  private:
-  void emit(const Event& event) override;
+  void emit(const world::Event& event) override;
   void show_how_to_join(const std::string& address) const;
   void on_signal();
   void say(const std::string& line) const;
 
   Words words_;
-  Loop loop_;
-  ProgressText progress_;
+  host::Loop loop_;
+  monitor::ProgressText progress_;
   int signals_ = 0;
   Instant signalled_at_{};
-  std::unique_ptr<Trainer> trainer_;
-  ThreadExecutor compute_;
+  std::unique_ptr<train::Trainer> trainer_;
+  host::ThreadExecutor compute_;
   peer::Peer peer_;
 };
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -6,16 +6,16 @@
 #include "plan/model/round_time.h"
 
 /// plan/ may not see average/, and counts peers by groups: both must mean the same bound.
-namespace tw {
+namespace tw::cli {
 namespace {
 
 /// Site k of provider p, and between any two of them what the profile says.
-Site site(std::size_t k) { return {"own", "place" + std::to_string(k), ""}; }
+market::Site site(std::size_t k) { return {"own", "place" + std::to_string(k), ""}; }
 
 struct Testbed {
-  std::vector<PeerGroup> peers;
-  NetworkProfile network;
-  std::vector<Participant> participants;
+  std::vector<plan::PeerGroup> peers;
+  market::NetworkProfile network;
+  std::vector<swarm::Participant> participants;
 };
 
 Testbed testbed(Prng& random) {
@@ -40,7 +40,7 @@ Testbed testbed(Prng& random) {
   for (std::size_t g = 0; g < groups; ++g) group_of.insert(group_of.end(), testbed.peers[g].count, g);
   for (std::size_t i = 0; i < group_of.size(); ++i) {
     const double card = cards[group_of[i]];
-    Participant participant{.peer = PeerId{i + 1}};
+    swarm::Participant participant{.peer = PeerId{i + 1}};
     participant.bandwidth = {.up_bytes_per_s = card, .down_bytes_per_s = card};
     for (std::size_t j = 0; j < group_of.size(); ++j) {
       if (group_of[i] != group_of[j])
@@ -55,12 +55,12 @@ TEST(PlanBound, is_that_of_averaging) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Prng random(seed);
     const Testbed b = testbed(random);
-    const Workload workload{.model = {.params_m = 100}, .bytes_per_param = 2, .streams = 1};
+    const plan::Workload workload{.model = {.params_m = 100}, .bytes_per_param = 2, .streams = 1};
     const double planned = wire_seconds(workload, b.peers, b.network);
-    EXPECT_NEAR(planned, bound_seconds(200'000'000, b.participants), 1e-6 * planned)
+    EXPECT_NEAR(planned, average::bound_seconds(200'000'000, b.participants), 1e-6 * planned)
         << "seed " << seed << ": " << to_string(b.peers);
   }
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::cli

@@ -12,7 +12,7 @@
 #include "cli/terminal.h"
 #include "plan/advise/replay_table.h"
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 Result<double> number(const std::string& option, const std::string& text, double least) {
@@ -22,8 +22,8 @@ Result<double> number(const std::string& option, const std::string& text, double
   return Error{fmt::format("{} {}: expected a number from {:g} to {:.15g}", option, text, least, kMost)};
 }
 
-Result<ReplayTask> task_of(const ReplayArguments& arguments) {
-  ReplayTask task{.only = arguments.only};
+Result<plan::ReplayTask> task_of(const ReplayArguments& arguments) {
+  plan::ReplayTask task{.only = arguments.only};
 
   const struct {
     const char* option;
@@ -73,7 +73,7 @@ int replay_traces(const ReplayArguments& arguments, bool json) {
   if (!task) return complain(task.error().message, kUsage);
   const auto text = read_text("--replay", arguments.trace);
   if (!text) return complain(text.error().message, kUsage);
-  const auto traces = read_availability(arguments.trace, text.value());
+  const auto traces = plan::read_availability(arguments.trace, text.value());
   if (!traces) return complain(traces.error().message, kUsage);
   const auto table = replay_table(task.value(), traces.value());
   if (!table) return complain(table.error().message, kUsage);
@@ -81,4 +81,4 @@ int replay_traces(const ReplayArguments& arguments, bool json) {
   return kDone;
 }
 
-}  // namespace tw
+}  // namespace tw::cli

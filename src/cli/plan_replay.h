@@ -7,7 +7,7 @@ namespace CLI {
 class App;
 }
 
-namespace tw {
+namespace tw::cli {
 
 /// `tw plan --replay`: what policies would have paid.
 struct ReplayArguments {
@@ -25,4 +25,4 @@ struct ReplayArguments {
 void describe_replay(CLI::App& command, ReplayArguments& arguments);
 int replay_traces(const ReplayArguments& arguments, bool json);
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -3,20 +3,20 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 constexpr std::int64_t kDay_s = 86400, kNow_s = 20'000 * kDay_s;
 
 /// A plan that takes `counts` machines of offers whose prices are so many days old; -1: undated.
 std::string line_of(const std::vector<int>& days, const std::vector<int>& counts) {
-  MarketSpace market;
+  plan::MarketSpace market;
   for (const int age : days) {
-    Candidate one;
+    plan::Candidate one;
     one.offer.as_of_unix_s = age < 0 ? 0 : kNow_s - age * kDay_s;
     market.candidates.push_back(one);
   }
-  Recommendation plan;
+  plan::Recommendation plan;
   plan.chosen.counts = counts;
   return price_age_line(market, plan, kNow_s);
 }
@@ -29,4 +29,4 @@ TEST(PriceAge, names_the_oldest_chosen_price_and_the_command) {
 TEST(PriceAge, is_silent_on_fresh_and_undated_prices) { EXPECT_EQ(line_of({0, -1, 9}, {1, 1, 0}), ""); }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::cli

@@ -15,7 +15,7 @@
 #include "market/catalog.h"
 #include "market/spot_advisor.h"
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -71,13 +71,13 @@ Result<std::map<std::string, FoundFile>> find_catalogs(const std::string& catalo
 }
 
 /// What AWS tells of its spot machines, where it was fetched beside their prices.
-Status add_interruptions(const fs::path& folder, std::vector<Offer>& offers) {
-  const fs::path file = folder / kSpotAdvisorFile;
+Status add_interruptions(const fs::path& folder, std::vector<market::Offer>& offers) {
+  const fs::path file = folder / market::kSpotAdvisorFile;
   std::error_code error;
   if (!fs::is_regular_file(file, error)) return Unit{};
   const auto text = read_text("--catalog", file.string());
   if (!text) return text.error();
-  const auto advisor = SpotAdvisor::read(file.string(), text.value());
+  const auto advisor = market::SpotAdvisor::read(file.string(), text.value());
   if (!advisor) return advisor.error();
   advisor.value().fill_in(offers);
   return Unit{};
@@ -86,16 +86,16 @@ Status add_interruptions(const fs::path& folder, std::vector<Offer>& offers) {
 Status add_catalog(const std::string& cloud, const FoundFile& file, PriceSources& market) {
   const auto text = read_text("--catalog", file.path);
   if (!text) return text.error();
-  auto read = read_skypilot(cloud, {{file.path, text.value(), file.as_of_unix_s}});
+  auto read = market::read_skypilot(cloud, {{file.path, text.value(), file.as_of_unix_s}});
   if (!read)
     return Error{
         fmt::format("{}; fetch it anew with tw catalog update {}, or leave it out with --catalog built-in",
                     read.error().message, cloud)};
-  CatalogOffers& got = read.value();
+  market::CatalogOffers& got = read.value();
   if (Status told = add_interruptions(fs::path(file.path).parent_path(), got.offers); !told)
     return told.error();
   market.sources.push_back(fmt::format("{}: {} offers of {} ago", file.path, got.offers.size(),
-                                       age_text(now_unix_s() - file.as_of_unix_s)));
+                                       market::age_text(host::now_unix_s() - file.as_of_unix_s)));
   std::move(got.offers.begin(), got.offers.end(), std::back_inserter(market.offers));
   std::move(got.left_out.begin(), got.left_out.end(), std::back_inserter(market.left_out));
   return Unit{};
@@ -104,7 +104,7 @@ Status add_catalog(const std::string& cloud, const FoundFile& file, PriceSources
 Status add_own(const std::string& file, PriceSources& market) {
   const auto text = read_text("--offers", file);
   if (!text) return text.error();
-  const auto offers = read_offers({file, text.value(), written_unix_s(file)});
+  const auto offers = market::read_offers({file, text.value(), written_unix_s(file)});
   if (!offers) return offers.error();
   market.sources.push_back(fmt::format("{}: {} offers", file, offers.value().size()));
   market.offers.insert(market.offers.end(), offers.value().begin(), offers.value().end());
@@ -113,7 +113,7 @@ Status add_own(const std::string& file, PriceSources& market) {
 
 void add_built_in(PriceSources& market, const std::set<std::string>& clouds) {
   int added = 0;
-  for (const Offer& offer : built_in_offers()) {
+  for (const market::Offer& offer : market::built_in_offers()) {
     if (clouds.contains(offer.provider)) continue;
     market.offers.push_back(offer);
     ++added;
@@ -152,22 +152,22 @@ Result<PriceSources> price_sources(const MarketArguments& arguments) {
   if (!found) return found.error();
   std::set<std::string> clouds;
   for (const auto& [cloud, file] : found.value()) {
-    clouds.insert(site_at(cloud, "").provider);
+    clouds.insert(market::site_at(cloud, "").provider);
     if (Status added = add_catalog(cloud, file, market); !added) return added.error();
   }
   add_built_in(market, clouds);
   return market;
 }
 
-Result<NetworkProfile> network_at_hand(const std::string& file) {
-  NetworkProfile network = NetworkProfile::built_in();
+Result<market::NetworkProfile> network_at_hand(const std::string& file) {
+  market::NetworkProfile network = market::NetworkProfile::built_in();
   if (file.empty()) return network;
   const auto text = read_text("--profile", file);
   if (!text) return text.error();
-  const auto own = read_network(file, text.value());
+  const auto own = market::read_network(file, text.value());
   if (!own) return own.error();
   network.merge(own.value());
   return network;
 }
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -13,7 +13,7 @@ class App;
 }
 
 /// The offers that the commands of the planner choose from.
-namespace tw {
+namespace tw::cli {
 
 struct MarketArguments {
   std::vector<std::string> offers;  ///< files of one's own offers and hosts
@@ -23,7 +23,7 @@ struct MarketArguments {
 void describe_market(CLI::App& command, MarketArguments& arguments);
 
 struct PriceSources {
-  std::vector<Offer> offers;
+  std::vector<market::Offer> offers;
   std::vector<std::string> sources;   ///< "FILE: 12 offers of 3 days ago"
   std::vector<std::string> left_out;  ///< rows of catalogs that are no offers, and why
 };
@@ -33,7 +33,7 @@ struct PriceSources {
 Result<PriceSources> price_sources(const MarketArguments& arguments);
 
 /// The built-in network, and before it the rows of a file (--profile), unless its name is empty.
-Result<NetworkProfile> network_at_hand(const std::string& file);
+Result<market::NetworkProfile> network_at_hand(const std::string& file);
 
 /// Where `tw catalog update` puts what it fetched: $XDG_CACHE_HOME/tradewind/catalogs, or in ~/.cache.
 std::string catalog_folder();
@@ -41,4 +41,4 @@ std::string catalog_folder();
 /// The text of a file; an error names it as the option's value.
 Result<std::string> read_text(const std::string& option, const std::string& file);
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -13,7 +13,7 @@
 #include <optional>
 #include <thread>
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks(200);
@@ -53,7 +53,7 @@ class Sweep {
     threads.clear();
     std::signal(SIGABRT, SIG_DFL);
     std::sort(tally_.failed.begin(), tally_.failed.end(),
-              [](const SimReport& a, const SimReport& b) { return a.seed < b.seed; });
+              [](const sim::SimReport& a, const sim::SimReport& b) { return a.seed < b.seed; });
     return std::move(tally_);
   }
 
@@ -62,8 +62,8 @@ class Sweep {
     while (const auto seed = next()) {
       const std::string command = command_for(options_.file, *seed);
       std::strncpy(t_command, command.c_str(), sizeof(t_command) - 1);
-      SimReport report = run_(*seed);
-      std::optional<SimReport> again;
+      sim::SimReport report = run_(*seed);
+      std::optional<sim::SimReport> again;
       if (options_.twice) again = run_(*seed);
       t_command[0] = '\0';
       const std::lock_guard lock(mutex_);
@@ -99,7 +99,7 @@ SweepResult sweep(const SweepOptions& options, const RunSeed& run,
   return Sweep(options, run).run(look);
 }
 
-void add(SweepResult& tally, SimReport report, const SimReport* again) {
+void add(SweepResult& tally, sim::SimReport report, const sim::SimReport* again) {
   ++tally.seeds;
   tally.events += report.events;
   tally.all_events += report.events + (again == nullptr ? 0 : again->events);
@@ -126,4 +126,4 @@ std::string command_for(const std::string& file, std::uint64_t seed) {
   return fmt::format("tw sim {} --seed {} --trace", file, seed);
 }
 
-}  // namespace tw
+}  // namespace tw::cli

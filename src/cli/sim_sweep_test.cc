@@ -12,24 +12,24 @@
 #include "cli/sim_trace.h"
 #include "monitor/event_log_json.h"
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
 
 /// Seed 7 violates I4, and kills in gather.
-SimReport run_of(std::uint64_t seed) {
-  SimReport report;
+sim::SimReport run_of(std::uint64_t seed) {
+  sim::SimReport report;
   report.seed = seed;
   report.history = digest_of(std::to_string(seed));
   report.events = 1000;
   report.simulated = std::chrono::seconds(2);
-  report.faults[FaultKind::kill] = {.drawn = 2, .fired = 1};
+  report.faults[sim::FaultKind::kill] = {.drawn = 2, .fired = 1};
   report.rare["lead.early"] = 3;
   if (seed == 7) {
     report.violations = {{"I4", "another mean"}};
-    report.kills_by_phase[Phase::gather] = 1;
+    report.kills_by_phase[world::Phase::gather] = 1;
     report.leader_kills = 1;
   }
   return report;
@@ -39,10 +39,11 @@ SweepResult sweep_all(const SweepOptions& options, const RunSeed& run = run_of) 
   return sweep(options, run, [](const SweepResult&) { return true; });
 }
 
-Scenario two_faults() {
-  Scenario scenario;
+sim::Scenario two_faults() {
+  sim::Scenario scenario;
   scenario.name = "small";
-  scenario.faults = {{.kind = FaultKind::kill, .chance = 1}, {.kind = FaultKind::reset, .chance = 1}};
+  scenario.faults = {{.kind = sim::FaultKind::kill, .chance = 1},
+                     {.kind = sim::FaultKind::reset, .chance = 1}};
   return scenario;
 }
 
@@ -62,8 +63,8 @@ TEST(Sweep, runs_every_seed_twice_and_adds_up_what_they_came_to) {
     EXPECT_EQ(tally.events, 10'000U);
     EXPECT_EQ(tally.all_events, 20'000U);
     EXPECT_EQ(tally.simulated, std::chrono::seconds(20));
-    EXPECT_EQ(tally.faults.at(FaultKind::kill).drawn, 20);
-    EXPECT_EQ(tally.faults.at(FaultKind::kill).fired, 10);
+    EXPECT_EQ(tally.faults.at(sim::FaultKind::kill).drawn, 20);
+    EXPECT_EQ(tally.faults.at(sim::FaultKind::kill).fired, 10);
     EXPECT_EQ(tally.rare.at("lead.early"), 30);
     EXPECT_EQ(tally.leader_kills, 1);
     ASSERT_EQ(tally.failed.size(), 1U);
@@ -85,7 +86,7 @@ TEST(Sweep, runs_every_seed_once_when_told_so) {
 TEST(Sweep, reports_a_seed_whose_second_run_has_another_history) {
   std::set<std::uint64_t> seen;
   const SweepResult tally = sweep_all({.file = "a.yaml", .seeds = {1, 5}}, [&](std::uint64_t seed) {
-    SimReport report = run_of(seed);
+    sim::SimReport report = run_of(seed);
     if (!seen.insert(seed).second && seed == 3) report.history = digest_of("another");
     return report;
   });
@@ -97,7 +98,7 @@ TEST(Sweep, reports_a_seed_whose_second_run_has_another_history) {
 TEST(Sweep, lists_failures_by_seed_whatever_the_order_in_which_they_end) {
   const SweepResult tally =
       sweep_all({.file = "a.yaml", .seeds = {1, 200}, .jobs = 4}, [](std::uint64_t seed) {
-        SimReport report = run_of(seed);
+        sim::SimReport report = run_of(seed);
         report.violations = {{"I1", "always"}};
         return report;
       });
@@ -142,7 +143,7 @@ TEST(SweepText, shows_a_failure_with_the_command_that_shows_it_again) {
   const std::string text = render_failures("a.yaml", tally.failed);
   EXPECT_THAT(text, HasSubstr("I4: another mean"));
   EXPECT_THAT(text, HasSubstr("again: tw sim a.yaml --seed 7 --trace\n"));
-  std::vector<SimReport> many(30, run_of(7));
+  std::vector<sim::SimReport> many(30, run_of(7));
   EXPECT_THAT(render_failures("a.yaml", many), HasSubstr("... and 20 more seeds"));
 }
 
@@ -157,7 +158,7 @@ TEST(SweepText, tells_progress_and_the_time_to_go) {
 }
 
 TEST(SweepResults, have_a_failure_for_each_violation_and_a_row_for_each_fault_of_the_menu) {
-  const SimResults results =
+  const monitor::SimResults results =
       results_of(two_faults(), sweep_all({.file = "a.yaml", .seeds = {1, 10}}), std::chrono::seconds(4));
   EXPECT_EQ(results.seeds, 10U);
   EXPECT_EQ(results.events, 10'000U);
@@ -176,12 +177,13 @@ TEST(TraceLogs, are_read_as_those_of_a_real_run) {
   const std::string folder = testing::TempDir() + "tw-trace-logs";
   std::filesystem::create_directories(folder);
   TraceLogs logs(folder);
-  const Event event{.at = Instant(std::chrono::seconds(1002)), .phase = Phase::commit, .round = 3};
+  const world::Event event{
+      .at = Instant(std::chrono::seconds(1002)), .phase = world::Phase::commit, .round = 3};
   logs.write(PeerId{1}, event);
   logs.write(PeerId{2}, event);
   logs.write(PeerId{1}, event);
   EXPECT_TRUE(logs.finish());
-  const auto read = read_event_logs(folder);
+  const auto read = monitor::read_event_logs(folder);
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_EQ(read.value().size(), 2U);
   EXPECT_EQ(read.value()[0].size(), 2U);
@@ -194,4 +196,4 @@ TEST(TraceLogs, are_read_as_those_of_a_real_run) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::cli

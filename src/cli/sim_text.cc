@@ -7,7 +7,7 @@
 #include "cli/sim_sweep.h"
 #include "sim/world/events.h"
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 /// More are no news: they are seldom different ones.
@@ -27,25 +27,25 @@ std::string duration_text(double seconds) {
   return fmt::format("{} s", s);
 }
 
-std::vector<SimFault> coverage(const Scenario& scenario, const SweepResult& tally) {
-  std::vector<SimFault> rows;
-  for (const FaultName& row : fault_names()) {
+std::vector<monitor::SimFault> coverage(const sim::Scenario& scenario, const SweepResult& tally) {
+  std::vector<monitor::SimFault> rows;
+  for (const sim::FaultName& row : sim::fault_names()) {
     const bool in_menu = std::any_of(scenario.faults.begin(), scenario.faults.end(),
-                                     [&](const FaultSpec& spec) { return spec.kind == row.kind; });
+                                     [&](const sim::FaultSpec& spec) { return spec.kind == row.kind; });
     const auto count = tally.faults.find(row.kind);
     if (!in_menu && count == tally.faults.end()) continue;
-    const FaultCount counts = count == tally.faults.end() ? FaultCount{} : count->second;
+    const sim::FaultCount counts = count == tally.faults.end() ? sim::FaultCount{} : count->second;
     rows.push_back({row.name, counts.drawn, counts.fired});
   }
   return rows;
 }
 
-std::string faults_text(const std::vector<SimFault>& rows) {
+std::string faults_text(const std::vector<monitor::SimFault>& rows) {
   const auto fired =
-      std::count_if(rows.begin(), rows.end(), [](const SimFault& row) { return row.fired > 0; });
+      std::count_if(rows.begin(), rows.end(), [](const monitor::SimFault& row) { return row.fired > 0; });
   std::string text =
       line("faults", fmt::format("{} of the {} kinds of the scenario fired", fired, rows.size()));
-  for (const SimFault& row : rows) {
+  for (const monitor::SimFault& row : rows) {
     text += fmt::format("  {:<20}{:>9} drawn{:>9} fired{}\n", row.name, row.drawn, row.fired,
                         row.fired == 0 ? "   never" : "");
   }
@@ -54,17 +54,17 @@ std::string faults_text(const std::vector<SimFault>& rows) {
 
 }  // namespace
 
-SimResults results_of(const Scenario& scenario, const SweepResult& tally, Duration took) {
-  SimResults results{.seeds = tally.seeds,
-                     .failures = {},
-                     .events = tally.events,
-                     .events_per_s = rate(tally.all_events, took),
-                     .simulated_s = to_seconds(tally.simulated),
-                     .faults = coverage(scenario, tally),
-                     .rare = {tally.rare.begin(), tally.rare.end()},
-                     .kills_by_phase = {}};
-  for (const SimReport& report : tally.failed) {
-    for (const Violation& violation : report.violations) {
+monitor::SimResults results_of(const sim::Scenario& scenario, const SweepResult& tally, Duration took) {
+  monitor::SimResults results{.seeds = tally.seeds,
+                              .failures = {},
+                              .events = tally.events,
+                              .events_per_s = rate(tally.all_events, took),
+                              .simulated_s = to_seconds(tally.simulated),
+                              .faults = coverage(scenario, tally),
+                              .rare = {tally.rare.begin(), tally.rare.end()},
+                              .kills_by_phase = {}};
+  for (const sim::SimReport& report : tally.failed) {
+    for (const sim::Violation& violation : report.violations) {
       results.failures.push_back({report.seed, violation.checker, violation.message});
     }
   }
@@ -74,7 +74,7 @@ SimResults results_of(const Scenario& scenario, const SweepResult& tally, Durati
   return results;
 }
 
-std::string render(const SweepOptions& options, const Scenario& scenario, const SweepResult& tally,
+std::string render(const SweepOptions& options, const sim::Scenario& scenario, const SweepResult& tally,
                    Duration took) {
   std::string seeds = fmt::format("{}..{}", options.seeds.first, options.seeds.last);
   if (tally.seeds < options.seeds.count()) seeds = fmt::format("{} of {}", tally.seeds, seeds);
@@ -104,9 +104,9 @@ std::string render(const SweepOptions& options, const Scenario& scenario, const 
   return text;
 }
 
-std::string render_failures(const std::string& file, const std::vector<SimReport>& failed) {
+std::string render_failures(const std::string& file, const std::vector<sim::SimReport>& failed) {
   std::string text;
-  for (const SimReport& report : failed) {
+  for (const sim::SimReport& report : failed) {
     if (&report - failed.data() == kFailuresInFull) {
       text += fmt::format("... and {} more seeds: {} ...\n\n", failed.size() - kFailuresInFull, report.seed);
       break;
@@ -128,4 +128,4 @@ std::string progress_line(const std::string& name, const Seeds& seeds, const Swe
   return text;
 }
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -5,23 +5,24 @@
 
 #include "monitor/event_log_json.h"
 
-namespace tw {
+namespace tw::cli {
 
-void TraceLogs::write(PeerId writer, const Event& event) {
+void TraceLogs::write(PeerId writer, const world::Event& event) {
   auto [file, is_new] = files_.try_emplace(writer);
-  if (is_new) file->second.open(folder_ + "/" + event_log_name(writer), std::ios::binary | std::ios::trunc);
+  if (is_new)
+    file->second.open(folder_ + "/" + monitor::event_log_name(writer), std::ios::binary | std::ios::trunc);
   const std::int64_t unix_nanos = event.at.time_since_epoch().count();
-  file->second << to_json_line({.writer = writer, .unix_nanos = unix_nanos, .event = event}) << '\n';
+  file->second << monitor::to_json_line({.writer = writer, .unix_nanos = unix_nanos, .event = event}) << '\n';
   file->second.flush();
 }
 
 Status TraceLogs::finish() {
   for (auto& [writer, file] : files_) {
     if (!file.flush()) {
-      return Error{fmt::format("cannot write {}/{}", folder_, event_log_name(writer))};
+      return Error{fmt::format("cannot write {}/{}", folder_, monitor::event_log_name(writer))};
     }
   }
   return Unit{};
 }
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "sim/scenarios/scenario.h"
 
-namespace tw {
+namespace tw::cli {
 
 /// Writes the event logs of the peers of a virtual run, events-<peer>.jsonl, as `tw train` writes those of
 /// real ones; the wall clock begins with 1970.
@@ -17,7 +17,7 @@ class TraceLogs {
   /// The folder exists.
   explicit TraceLogs(std::string folder) : folder_(std::move(folder)) {}
 
-  void write(PeerId writer, const Event& event);
+  void write(PeerId writer, const world::Event& event);
 
   /// Whether everything was written.
   Status finish();
@@ -27,4 +27,4 @@ class TraceLogs {
   std::map<PeerId, std::ofstream> files_;
 };
 
-}  // namespace tw
+}  // namespace tw::cli

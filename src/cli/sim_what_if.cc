@@ -11,21 +11,21 @@
 #include "sim/scenarios/machine_lifetimes.h"
 #include "sim/scenarios/what_if_json.h"
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 constexpr const char* kGroup = "What if (docs/what_if.md)";
 constexpr double kMostHours = 8784;  ///< a year
 constexpr double kDefaultHours = 4;  ///< where neither the user nor the trace says how long
 
-std::vector<std::string> names_of_codecs() { return {kCodecNames.begin(), kCodecNames.end()}; }
+std::vector<std::string> names_of_codecs() { return {codec::kCodecNames.begin(), codec::kCodecNames.end()}; }
 
 Duration hours(double h) { return from_seconds(3600 * h); }
 
-Status take_trace(const WhatIfArguments& arguments, WhatIf& what) {
+Status take_trace(const WhatIfArguments& arguments, sim::WhatIf& what) {
   const Result<std::string> text = read_text("--trace-spot", arguments.trace_file);
   if (!text) return text.error();
-  const auto traces = read_traces(arguments.trace_file, text.value(), arguments.trace_id);
+  const auto traces = sim::read_traces(arguments.trace_file, text.value(), arguments.trace_id);
   if (!traces) return traces.error();
   const double length_h = to_seconds(traces.value().front().length) / 3600;
   const double asked_h =
@@ -44,17 +44,17 @@ Status take_trace(const WhatIfArguments& arguments, WhatIf& what) {
   return Unit{};
 }
 
-Status take_lifetimes(const WhatIfArguments& arguments, WhatIf& what) {
-  const Result<LifetimeLaw> law = lifetimes_named(arguments.lifetimes);
+Status take_lifetimes(const WhatIfArguments& arguments, sim::WhatIf& what) {
+  const Result<market::LifetimeLaw> law = market::lifetimes_named(arguments.lifetimes);
   if (!law) return Error{"--" + law.error().message};
   what.length = hours(arguments.hours > 0 ? arguments.hours : kDefaultHours);
-  what.lifetimes = generate_lifetimes({.lifetimes = law.value(),
-                                       .replacement = start_times_for(law.value().name),
-                                       .shocks = {arguments.shocks_per_day, arguments.shock_share},
-                                       .zones = arguments.zones,
-                                       .peers = arguments.peers,
-                                       .length = what.length},
-                                      what.seed);
+  what.lifetimes = sim::generate_lifetimes({.lifetimes = law.value(),
+                                            .replacement = market::start_times_for(law.value().name),
+                                            .shocks = {arguments.shocks_per_day, arguments.shock_share},
+                                            .zones = arguments.zones,
+                                            .peers = arguments.peers,
+                                            .length = what.length},
+                                           what.seed);
   return Unit{};
 }
 
@@ -109,15 +109,15 @@ void describe_what_if(CLI::App& command, WhatIfArguments& arguments) {
   describe_work(command, arguments);
 }
 
-Result<WhatIf> what_if_of(const WhatIfArguments& arguments) {
+Result<sim::WhatIf> what_if_of(const WhatIfArguments& arguments) {
   if (!arguments.trace_file.empty() && !arguments.lifetimes.empty()) {
     return Error{fmt::format("--lifetimes {}: and --trace-spot {}; give one of the two", arguments.lifetimes,
                              arguments.trace_file)};
   }
-  WhatIf what = arguments.what;
+  sim::WhatIf what = arguments.what;
   what.notice = from_seconds(arguments.notice_s);
   what.start_up = from_seconds(arguments.start_s);
-  what.codec = codec_named(arguments.codec).value();
+  what.codec = codec::codec_named(arguments.codec).value();
   if (arguments.model_mb > 0) what.parameters = arguments.model_mb * 1e6 / sizeof(float);
   const bool traced = !arguments.trace_file.empty();
   const Status taken = traced ? take_trace(arguments, what) : take_lifetimes(arguments, what);
@@ -126,11 +126,11 @@ Result<WhatIf> what_if_of(const WhatIfArguments& arguments) {
 }
 
 int run_what_if(const WhatIfArguments& arguments, bool json) {
-  const Result<WhatIf> what = what_if_of(arguments);
+  const Result<sim::WhatIf> what = what_if_of(arguments);
   if (!what) return complain(what.error().message, kUsage);
-  const WhatIfReport report = what_if(what.value());
+  const sim::WhatIfReport report = what_if(what.value());
   print_out("{}", json ? to_json(what.value(), report) : to_string(what.value(), report));
   return report.violations.empty() && report.rounds_lost == 0 ? kDone : kFailed;
 }
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -11,7 +11,7 @@ class App;
 }
 
 /// `tw sim --trace-spot FILE` and `tw sim --lifetimes NAME`: what happens to a run on such machines.
-namespace tw {
+namespace tw::cli {
 
 struct WhatIfArguments {
   std::string trace_file, trace_id;
@@ -26,7 +26,7 @@ struct WhatIfArguments {
   double notice_s = 0;
   double start_s = 85;
   double model_mb = 0;  ///< 0: not said
-  WhatIf what;          ///< the rest
+  sim::WhatIf what;     ///< the rest
 
   /// Whether the user asks for this.
   bool given() const { return !trace_file.empty() || !lifetimes.empty(); }
@@ -35,9 +35,9 @@ struct WhatIfArguments {
 void describe_what_if(CLI::App& command, WhatIfArguments& arguments);
 
 /// Reads the trace or draws the lifetimes. An error names the option, the value and what was expected.
-Result<WhatIf> what_if_of(const WhatIfArguments& arguments);
+Result<sim::WhatIf> what_if_of(const WhatIfArguments& arguments);
 
 /// Prints a table, or JSON. Exit code: 1 when an invariant was violated or a round was lost.
 int run_what_if(const WhatIfArguments& arguments, bool json);
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <fstream>
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,7 +21,7 @@ class WhatIfArgumentsTest : public testing::Test {
   ~WhatIfArgumentsTest() override { std::remove(file_.c_str()); }
 
   std::string complaint() const {
-    const Result<WhatIf> what = what_if_of(arguments_);
+    const Result<sim::WhatIf> what = what_if_of(arguments_);
     return what.ok() ? "" : what.error().message;
   }
 
@@ -35,7 +35,7 @@ TEST_F(WhatIfArgumentsTest, a_trace_is_played_to_its_end_or_for_the_hours_asked_
   arguments_.speed = 3;
   EXPECT_EQ(what_if_of(arguments_).value().length, 30min);
   arguments_.hours = 0.25;
-  const WhatIf what = what_if_of(arguments_).value();
+  const sim::WhatIf what = what_if_of(arguments_).value();
   EXPECT_EQ(what.length, 15min);
   EXPECT_EQ(what.lifetimes.size(), 16U);
 }
@@ -66,4 +66,4 @@ TEST_F(WhatIfArgumentsTest, megabytes_are_those_of_fp32) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::cli

@@ -15,7 +15,7 @@
 #include "base/printable.h"
 #include "cli/commands.h"
 
-namespace tw {
+namespace tw::cli {
 namespace {
 
 /// What a pipe takes at once or not at all (PIPE_BUF of Linux).
@@ -79,4 +79,4 @@ void hold_standard_streams() {
     if (::fcntl(stream, F_GETFD) < 0) (void)::open("/dev/null", flags);  // takes the lowest free number
 }
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -9,7 +9,7 @@
 
 /// The one place where `tw` writes to stdout and stderr. Nothing here throws, control characters are shown as
 /// \xNN (base/printable.h), and what cannot be written ends nothing. Main thread only.
-namespace tw {
+namespace tw::cli {
 
 /// A result, on stdout. What could not be written is told by finish_output().
 void print_out_text(std::string_view text);
@@ -38,4 +38,4 @@ int finish_output(int code);
 /// started the program; writing to them stays an error. To be called first.
 void hold_standard_streams();
 
-}  // namespace tw
+}  // namespace tw::cli

@@ -7,7 +7,7 @@
 
 /// The scale of a block of int8 or int4 (codec.h). The functions are static, not inline: each file is
 /// compiled for an instruction set of its own and must not lend its copy to another.
-namespace tw {
+namespace tw::codec {
 
 inline constexpr std::size_t kInt8Block = 256, kInt4Block = 64;
 inline constexpr std::size_t kScaleBytes = 2;
@@ -59,4 +59,4 @@ enum class ScaleRounding { nearest, up };
   std::memcpy(out, &code, sizeof code);
 }
 
-}  // namespace tw
+}  // namespace tw::codec

@@ -7,7 +7,7 @@
 #include "codec/blocks.h"
 #include "codec/kernels.h"
 
-namespace tw {
+namespace tw::codec {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the wire format is little-endian");
@@ -88,4 +88,4 @@ bool is_addable(Codec codec, std::span<const std::byte> encoded) {
   return fastest(codec).is_addable(encoded.data(), values_in(codec, encoded.size()));
 }
 
-}  // namespace tw
+}  // namespace tw::codec

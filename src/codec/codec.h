@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-namespace tw {
+namespace tw::codec {
 
 /// How gradients cross the wire. All little-endian, at any alignment.
 ///
@@ -87,4 +87,4 @@ void decode_add(Codec codec, std::span<const std::byte> in, float weight, std::s
 /// values overflows.
 bool is_addable(Codec codec, std::span<const std::byte> encoded);
 
-}  // namespace tw
+}  // namespace tw::codec

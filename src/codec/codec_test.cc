@@ -16,7 +16,7 @@
 #include "codec/blocks.h"
 #include "codec/kernels.h"
 
-namespace tw {
+namespace tw::codec {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -436,4 +436,4 @@ TEST(Codec, reports_one_bad_value_wherever_it_is) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::codec

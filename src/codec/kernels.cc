@@ -5,7 +5,7 @@
 #include <cpuid.h>
 #endif
 
-namespace tw {
+namespace tw::codec {
 namespace {
 
 #if defined(__x86_64__)
@@ -35,4 +35,4 @@ std::vector<KernelSet> kernel_sets() {
   return sets;
 }
 
-}  // namespace tw
+}  // namespace tw::codec

@@ -6,7 +6,7 @@
 
 #include "codec/codec.h"
 
-namespace tw {
+namespace tw::codec {
 
 /// One way to convert the values of one codec; all ways give the same bits. Functions of codec.h say what
 /// each does; `count` is in values.
@@ -40,4 +40,4 @@ const KernelSet& avx512_kernels();
 /// Those that this machine can run, the fastest last.
 std::vector<KernelSet> kernel_sets();
 
-}  // namespace tw
+}  // namespace tw::codec

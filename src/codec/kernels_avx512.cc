@@ -6,7 +6,7 @@
 #include "codec/blocks.h"
 #include "codec/kernels.h"
 
-namespace tw {
+namespace tw::codec {
 namespace {
 
 constexpr std::size_t kLanes = 16;
@@ -319,4 +319,4 @@ const KernelSet& avx512_kernels() {
   return kSet;
 }
 
-}  // namespace tw
+}  // namespace tw::codec

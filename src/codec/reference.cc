@@ -10,7 +10,7 @@
 #include "codec/blocks.h"
 #include "codec/kernels.h"
 
-namespace tw {
+namespace tw::codec {
 namespace {
 
 std::uint32_t magnitude_of(float value) { return std::bit_cast<std::uint32_t>(value) & 0x7fffffff; }
@@ -260,4 +260,4 @@ const KernelSet& reference_kernels() {
   return kSet;
 }
 
-}  // namespace tw
+}  // namespace tw::codec

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-namespace tw {
+namespace tw::data {
 
 /// A dense array, row-major; as many values as the product of the shape.
 struct Array {
@@ -36,4 +36,4 @@ class Dataset {
   virtual Batch gather(std::span<const std::uint64_t> indices) const = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::data

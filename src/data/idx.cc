@@ -12,7 +12,7 @@
 #include <span>
 #include <utility>
 
-namespace tw {
+namespace tw::data {
 namespace {
 
 constexpr std::size_t kMagicBytes = 4;
@@ -206,4 +206,4 @@ Result<std::unique_ptr<Dataset>> open_idx_dataset(const std::string& inputs_path
       std::make_unique<IdxDataset>(std::move(inputs).value(), std::move(targets).value()));
 }
 
-}  // namespace tw
+}  // namespace tw::data

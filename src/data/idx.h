@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "data/dataset.h"
 
-namespace tw {
+namespace tw::data {
 
 /// Element types of the IDX format with their codes (Y. LeCun, "The MNIST database", file formats).
 enum class IdxType : std::uint8_t {
@@ -39,4 +39,4 @@ Result<IdxTensor> read_idx(const std::string& path);
 Result<std::unique_ptr<Dataset>> open_idx_dataset(const std::string& inputs_path,
                                                   const std::string& targets_path);
 
-}  // namespace tw
+}  // namespace tw::data

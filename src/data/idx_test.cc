@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace tw {
+namespace tw::data {
 namespace {
 
 using namespace std::string_literals;
@@ -126,4 +126,4 @@ TEST(IdxDataset, refuses_files_of_different_lengths_or_without_samples) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::data

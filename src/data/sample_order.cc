@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::data {
 namespace {
 
 /// Fisher-Yates (Durstenfeld 1964).
@@ -37,4 +37,4 @@ const SampleOrder::Epoch& SampleOrder::epoch(std::uint64_t number) {
   return kept;
 }
 
-}  // namespace tw
+}  // namespace tw::data

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tw {
+namespace tw::data {
 
 /// Which sample of the data set is number s of the run, counted over all rounds and epochs. Each epoch is one
 /// permutation of the data set, derived from (seed, epoch) alone: the same on every machine. Not thread-safe.
@@ -31,4 +31,4 @@ class SampleOrder {
   std::array<Epoch, 2> kept_;  // an epoch lies at its number mod 2
 };
 
-}  // namespace tw
+}  // namespace tw::data

@@ -7,7 +7,7 @@
 
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::data {
 namespace {
 
 std::vector<std::uint64_t> indices(SampleOrder& order, std::uint64_t first, std::uint64_t count) {
@@ -56,4 +56,4 @@ TEST(SampleOrder, works_for_sample_numbers_far_into_a_run) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::data

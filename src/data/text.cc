@@ -9,7 +9,7 @@
 
 #include "base/text_file.h"
 
-namespace tw {
+namespace tw::data {
 namespace {
 
 /// What a peer can hold in memory at all.
@@ -69,4 +69,4 @@ Result<TextCorpus> open_text_corpus(const std::string& path, std::uint64_t conte
   return corpus;
 }
 
-}  // namespace tw
+}  // namespace tw::data

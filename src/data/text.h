@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "data/dataset.h"
 
-namespace tw {
+namespace tw::data {
 
 /// A text file as language-model samples. Sample i of a part is its bytes [i * context, i * context +
 /// context]: the first `context` of them are the inputs, the last `context` the targets, both int64 of shape
@@ -21,4 +21,4 @@ struct TextCorpus {
 /// `test_share` of the bytes, in [0, 1), are kept for evaluation. Each part must hold at least one sample.
 Result<TextCorpus> open_text_corpus(const std::string& path, std::uint64_t context, double test_share);
 
-}  // namespace tw
+}  // namespace tw::data

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace tw {
+namespace tw::data {
 namespace {
 
 class Text : public testing::Test {
@@ -68,4 +68,4 @@ TEST_F(Text, names_a_file_that_is_not_there) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::data

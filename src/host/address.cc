@@ -7,7 +7,7 @@
 
 #include "base/number.h"
 
-namespace tw {
+namespace tw::host {
 
 Result<Address> parse_address(const std::string& text) {
   const Error wrong{
@@ -27,4 +27,4 @@ std::string to_string(const Address& address) {
   return fmt::format("{}:{}", address.host, address.port);
 }
 
-}  // namespace tw
+}  // namespace tw::host

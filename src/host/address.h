@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace tw {
+namespace tw::host {
 
 /// "host:port" or "[v6]:port"; the host is a name or a number, without brackets here.
 struct Address {
@@ -21,4 +21,4 @@ Result<Address> parse_address(const std::string& text);
 
 std::string to_string(const Address& address);
 
-}  // namespace tw
+}  // namespace tw::host

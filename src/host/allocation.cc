@@ -5,7 +5,7 @@
 
 #include <climits>
 
-namespace tw {
+namespace tw::host {
 
 void keep_freed_memory() {
 #ifdef M_MMAP_THRESHOLD
@@ -21,4 +21,4 @@ void return_freed_memory() {
 #endif
 }
 
-}  // namespace tw
+}  // namespace tw::host

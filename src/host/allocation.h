@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace tw {
+namespace tw::host {
 
 /// The segments of a round are allocated and freed all the time. By default glibc gives each back to the
 /// kernel, which clears the pages of the next one again: a third of the time of an all-reduce over loopback.
@@ -13,4 +13,4 @@ void keep_freed_memory();
 /// wait meanwhile, about 0.1 s for each GiB.
 void return_freed_memory();
 
-}  // namespace tw
+}  // namespace tw::host

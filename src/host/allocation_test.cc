@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 constexpr std::size_t kBlock = 64 << 10;
@@ -43,4 +43,4 @@ TEST(Allocation, of_a_burst_goes_back_to_the_kernel_when_told) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::host

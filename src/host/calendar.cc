@@ -3,11 +3,11 @@
 
 #include <chrono>
 
-namespace tw {
+namespace tw::host {
 
 std::int64_t now_unix_s() {
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-namespace tw {
+namespace tw::host {
 
 /// Seconds since 1970, by the calendar of this machine: for what is dated, never for a time limit. From any
 /// thread.
 std::int64_t now_unix_s();
 
-}  // namespace tw
+}  // namespace tw::host

@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-namespace tw {
+namespace tw::host {
 
 /// User and system time of all threads of this process.
 inline double cpu_seconds() {
@@ -29,4 +29,4 @@ inline double peak_memory_bytes() {
   return 1024.0 * static_cast<double>(used.ru_maxrss);
 }
 
-}  // namespace tw
+}  // namespace tw::host

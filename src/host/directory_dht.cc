@@ -16,7 +16,7 @@
 #include "host/lifeline.h"
 #include "host/loop.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -29,7 +29,7 @@ constexpr Duration kRenewEvery = 3min;
 constexpr Duration kRetryAfter = 1s;  // a node without others can store nowhere
 constexpr auto kAskEvery = 300ms;
 
-dht::InfoHash place_of(const Token& token) {
+dht::InfoHash place_of(const wire::Token& token) {
   std::string key = "tradewind run ";
   key.append(reinterpret_cast<const char*>(token.run_key.data()), token.run_key.size());
   return dht::InfoHash::get(key);
@@ -160,4 +160,4 @@ void DhtDirectory::announce(Loop& loop, const std::string& address) {
   node_->announce(loop, identity_);
 }
 
-}  // namespace tw
+}  // namespace tw::host

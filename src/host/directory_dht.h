@@ -11,7 +11,7 @@
 #include "host/address.h"
 #include "wire/token.h"
 
-namespace tw {
+namespace tw::host {
 
 class Loop;
 class Tls;
@@ -22,7 +22,7 @@ class Tls;
 class DhtDirectory {
  public:
   struct Identity {
-    Token token;
+    wire::Token token;
     const Tls& tls;
   };
 
@@ -50,4 +50,4 @@ class DhtDirectory {
   std::unique_ptr<Node> node_;
 };
 
-}  // namespace tw
+}  // namespace tw::host

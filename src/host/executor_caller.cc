@@ -5,14 +5,14 @@
 
 #include "host/task_failure.h"
 
-namespace tw {
+namespace tw::host {
 
 CallerExecutor::CallerExecutor(Loop& loop, std::function<void(const std::string&)> on_failure)
     : loop_(loop), on_failure_(std::move(on_failure)) {}
 
 CallerExecutor::~CallerExecutor() = default;
 
-void CallerExecutor::submit(Task job) {
+void CallerExecutor::submit(world::Task job) {
   {
     const std::lock_guard lock(mutex_);
     jobs_.push_back({std::move(job), ++submitted_});
@@ -21,7 +21,7 @@ void CallerExecutor::submit(Task job) {
 }
 
 bool CallerExecutor::take_back() {
-  Task dropped;  // it ends after the lock
+  world::Task dropped;  // it ends after the lock
   const std::lock_guard lock(mutex_);
   if (jobs_.empty() || !jobs_.front().task.gradient) return false;
   dropped = std::move(jobs_.front().task);
@@ -51,7 +51,7 @@ CallerExecutor::News CallerExecutor::work_until_gradient(Duration limit) {
       handed_out_at_ = now;
       return News::gradient;
     }
-    Task job = std::move(jobs_.front().task);
+    world::Task job = std::move(jobs_.front().task);
     jobs_.pop_front();
     lock.unlock();
     perform(std::move(job), now);
@@ -62,7 +62,7 @@ CallerExecutor::News CallerExecutor::work_until_gradient(Duration limit) {
 bool CallerExecutor::gradient_ready() {
   std::unique_lock lock(mutex_);
   if (!is_handed_out()) return false;
-  Task job = std::move(jobs_.front().task);
+  world::Task job = std::move(jobs_.front().task);
   jobs_.pop_front();
   handed_out_ = 0;
   const Moment since = handed_out_at_;
@@ -71,7 +71,7 @@ bool CallerExecutor::gradient_ready() {
   return true;
 }
 
-void CallerExecutor::perform(Task job, Moment since) {
+void CallerExecutor::perform(world::Task job, Moment since) {
   const std::string failure = failure_of(job.run);
   const Duration took = std::chrono::steady_clock::now() - since;
   // The job goes along, so that what it holds is released on the loop thread.
@@ -81,4 +81,4 @@ void CallerExecutor::perform(Task job, Moment since) {
   }));
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -13,13 +13,13 @@
 #include "host/loop.h"
 #include "world/executor.h"
 
-namespace tw {
+namespace tw::host {
 
-/// The Executor door whose thread belongs to the program around the engine: jobs wait until that thread comes.
-/// A gradient is the program's own work: its job is handed out first, and performed once the program says
-/// that it is ready. Created and destroyed on the loop thread, with no other thread inside; no done or
+/// The Executor door whose thread belongs to the program around the engine: jobs wait until that thread
+/// comes. A gradient is the program's own work: its job is handed out first, and performed once the program
+/// says that it is ready. Created and destroyed on the loop thread, with no other thread inside; no done or
 /// on_failure comes after that.
-class CallerExecutor final : public Executor {
+class CallerExecutor final : public world::Executor {
  public:
   /// on_failure: what a job threw, instead of its done. The next jobs run all the same. Loop thread.
   CallerExecutor(Loop& loop, std::function<void(const std::string& what)> on_failure);
@@ -28,7 +28,7 @@ class CallerExecutor final : public Executor {
   CallerExecutor& operator=(const CallerExecutor&) = delete;
 
   /// Any thread.
-  void submit(Task job) override;
+  void submit(world::Task job) override;
 
   /// Loop thread.
   bool take_back() override;
@@ -53,13 +53,14 @@ class CallerExecutor final : public Executor {
 
  private:
   struct Waiting {
-    Task task;
+    world::Task task;
     std::uint64_t number = 0;
   };
 
   using Moment = std::chrono::steady_clock::time_point;
 
-  void perform(Task job, Moment since);
+  void perform(world::Task job, Moment since);
+
   bool is_handed_out() const { return !jobs_.empty() && jobs_.front().number == handed_out_; }
 
   Loop& loop_;
@@ -67,11 +68,11 @@ class CallerExecutor final : public Executor {
   Lifeline life_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Waiting> jobs_;       // guarded by mutex_, and so is all below
+  std::deque<Waiting> jobs_;  // guarded by mutex_, and so is all below
   std::uint64_t submitted_ = 0;
-  std::uint64_t handed_out_ = 0;   // number of a job; 0: none
+  std::uint64_t handed_out_ = 0;  // number of a job; 0: none
   Moment handed_out_at_{};
   bool stopped_ = false;
 };
 
-}  // namespace tw
+}  // namespace tw::host

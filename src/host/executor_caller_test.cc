@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -19,7 +19,10 @@ class CallerExecutorTest : public ::testing::Test {
  protected:
   void submit(const std::string& name, bool gradient = false) {
     executor.submit({[this, name] { log.push_back(name); },
-                     [this, name](Duration took) { done.push_back({name, took}); }, 1, gradient});
+                     [this, name](Duration took) {
+                       done.push_back({name, took});
+                     },
+                     1, gradient});
   }
 
   bool loop_until_done(std::size_t count) {
@@ -105,4 +108,4 @@ TEST_F(CallerExecutorTest, tells_what_a_job_threw_instead_of_its_done_and_goes_o
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::host

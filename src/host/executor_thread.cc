@@ -6,13 +6,13 @@
 
 #include "host/task_failure.h"
 
-namespace tw {
+namespace tw::host {
 
 ThreadExecutor::ThreadExecutor(Loop& loop, std::function<void(const std::string&)> on_failure)
     : loop_(loop), on_failure_(std::move(on_failure)), thread_([this] { work(); }) {}
 
 ThreadExecutor::~ThreadExecutor() {
-  std::deque<Task> dropped;
+  std::deque<world::Task> dropped;
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
@@ -23,7 +23,7 @@ ThreadExecutor::~ThreadExecutor() {
   thread_.join();
 }
 
-void ThreadExecutor::submit(Task job) {
+void ThreadExecutor::submit(world::Task job) {
   {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));
@@ -36,7 +36,7 @@ void ThreadExecutor::work() {
   while (true) {
     changed_.wait(lock, [this] { return closing_ || !jobs_.empty(); });
     if (closing_) return;
-    Task job = std::move(jobs_.front());
+    world::Task job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
     perform(std::move(job));
@@ -44,7 +44,7 @@ void ThreadExecutor::work() {
   }
 }
 
-void ThreadExecutor::perform(Task job) {
+void ThreadExecutor::perform(world::Task job) {
   const auto start = std::chrono::steady_clock::now();
   const std::string failure = failure_of(job.run);
   const Duration took = std::chrono::steady_clock::now() - start;
@@ -55,4 +55,4 @@ void ThreadExecutor::perform(Task job) {
   }));
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -12,11 +12,11 @@
 #include "host/loop.h"
 #include "world/executor.h"
 
-namespace tw {
+namespace tw::host {
 
 /// The Executor door with one thread. Submit from any thread; created and destroyed on the loop thread, which
 /// waits for the job that runs and drops the others; no done or on_failure comes after that.
-class ThreadExecutor : public Executor {
+class ThreadExecutor : public world::Executor {
  public:
   /// on_failure: what a job threw, instead of its done. The next jobs run all the same.
   ThreadExecutor(Loop& loop, std::function<void(const std::string& what)> on_failure);
@@ -24,20 +24,20 @@ class ThreadExecutor : public Executor {
   ThreadExecutor(const ThreadExecutor&) = delete;
   ThreadExecutor& operator=(const ThreadExecutor&) = delete;
 
-  void submit(Task job) override;
+  void submit(world::Task job) override;
 
  private:
   void work();
-  void perform(Task job);
+  void perform(world::Task job);
 
   Loop& loop_;
   std::function<void(const std::string&)> on_failure_;
   Lifeline life_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Task> jobs_;  // guarded by mutex_
-  bool closing_ = false;   // guarded by mutex_
-  std::thread thread_;     // last: it uses all of the above
+  std::deque<world::Task> jobs_;  // guarded by mutex_
+  bool closing_ = false;          // guarded by mutex_
+  std::thread thread_;            // last: it uses all of the above
 };
 
-}  // namespace tw
+}  // namespace tw::host

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -77,4 +77,4 @@ TEST(ThreadExecutor, finishes_the_job_that_runs_and_drops_the_others_at_its_end)
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::host

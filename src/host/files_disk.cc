@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 Error failed(const std::string& what, int code) {
@@ -132,4 +132,4 @@ Status DiskFiles::make_folder(const std::string& folder) {
   return Unit{};
 }
 
-}  // namespace tw
+}  // namespace tw::host

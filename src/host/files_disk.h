@@ -3,10 +3,10 @@
 
 #include "world/files.h"
 
-namespace tw {
+namespace tw::host {
 
 /// The Files door on POSIX. A write that fails leaves a partial file: write beside the target, then rename.
-class DiskFiles : public Files {
+class DiskFiles : public world::Files {
  public:
   Result<std::vector<std::byte>> read(const std::string& path) override;
   Status write(const std::string& path, std::span<const std::span<const std::byte>> parts) override;
@@ -16,4 +16,4 @@ class DiskFiles : public Files {
   Status make_folder(const std::string& folder) override;
 };
 
-}  // namespace tw
+}  // namespace tw::host

@@ -11,7 +11,7 @@
 
 #include "host/random_os.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 namespace fs = std::filesystem;
@@ -116,4 +116,4 @@ TEST(OsRandom, does_not_repeat_itself) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::host

@@ -7,7 +7,7 @@
 #include <array>
 #include <memory>
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 struct Body {
@@ -51,4 +51,4 @@ Result<HttpAnswer> http_get(const std::string& url, const HttpLimits& limits) {
   return HttpAnswer{static_cast<int>(status), std::move(body.text)};
 }
 
-}  // namespace tw
+}  // namespace tw::host

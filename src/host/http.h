@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "base/time.h"
 
-namespace tw {
+namespace tw::host {
 
 struct HttpAnswer {
   int status = 0;  ///< 200: the body is what was asked for
@@ -24,4 +24,4 @@ struct HttpLimits {
 /// way; an answer of the server other than 200 is no error.
 Result<HttpAnswer> http_get(const std::string& url, const HttpLimits& limits = {});
 
-}  // namespace tw
+}  // namespace tw::host

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-namespace tw {
+namespace tw::host {
 
 /// Ties calls that are still to come to the life of an object: once its Lifeline is gone, they do nothing.
 /// The Lifeline must end on the thread on which the tied calls come.
@@ -26,4 +26,4 @@ class Lifeline {
   std::shared_ptr<const char> life_ = std::make_shared<const char>('\0');
 };
 
-}  // namespace tw
+}  // namespace tw::host

@@ -10,7 +10,7 @@
 #include <csignal>
 #include <utility>
 
-namespace tw {
+namespace tw::host {
 
 struct Loop::Kernel {
   asio::io_context context{1};
@@ -80,4 +80,4 @@ void Loop::on_signal(std::function<void(int signal)> call) {
 
 asio::io_context& Loop::context() { return kernel_->context; }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -10,11 +10,11 @@ namespace asio {
 class io_context;
 }
 
-namespace tw {
+namespace tw::host {
 
 /// The one loop thread of a process and its clock. The thread that calls run (or run_until) is the loop
 /// thread; whatever is given to a Loop is called there. Outlives everything that holds a reference to it.
-class Loop : public Clock {
+class Loop : public world::Clock {
  public:
   Loop();
   ~Loop() override;
@@ -49,4 +49,4 @@ class Loop : public Clock {
   std::unique_ptr<Kernel> kernel_;
 };
 
-}  // namespace tw
+}  // namespace tw::host

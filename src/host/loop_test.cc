@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -88,4 +88,4 @@ TEST(Loop, tells_wall_time_since_1970) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::host

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::host {
 
 std::uint64_t OsRandom::next() {
   std::uint64_t value = 0;
@@ -17,4 +17,4 @@ std::uint64_t OsRandom::next() {
   return value;
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -3,12 +3,12 @@
 
 #include "world/random.h"
 
-namespace tw {
+namespace tw::host {
 
 /// The Random door on the generator of the operating system: good for ids and nonces. From any thread.
-class OsRandom : public Random {
+class OsRandom : public world::Random {
  public:
   std::uint64_t next() override;
 };
 
-}  // namespace tw
+}  // namespace tw::host

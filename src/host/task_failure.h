@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-namespace tw {
+namespace tw::host {
 
 /// Runs it. What it threw, in words; empty when it did not.
 inline std::string failure_of(const std::function<void()>& run) {
@@ -20,4 +20,4 @@ inline std::string failure_of(const std::function<void()>& run) {
   return {};
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -16,7 +16,7 @@
 #include <iterator>
 #include <string_view>
 
-namespace tw {
+namespace tw::launch {
 
 namespace {
 
@@ -98,4 +98,4 @@ std::optional<int> Child::ending() {
   return ending_;
 }
 
-}  // namespace tw
+}  // namespace tw::launch

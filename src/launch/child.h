@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 
-namespace tw {
+namespace tw::launch {
 
 /// Peers on one machine, more than any machine serves well.
 inline constexpr std::uint64_t kMaxLocalPeers = 64;
@@ -55,4 +55,4 @@ class Child {
   std::optional<int> ending_;
 };
 
-}  // namespace tw
+}  // namespace tw::launch

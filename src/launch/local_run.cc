@@ -10,7 +10,7 @@
 
 #include "base/printable.h"
 
-namespace tw {
+namespace tw::launch {
 
 namespace {
 
@@ -29,14 +29,15 @@ bool is_full(const std::string& folder) {
 
 }  // namespace
 
-LocalRun::LocalRun(Loop& loop, LocalOptions options, Say say)
+LocalRun::LocalRun(host::Loop& loop, LocalOptions options, Say say)
     : loop_(loop),
       options_(std::move(options)),
       say_(std::move(say)),
       script_(options_.kills, options_.joins) {}
 
 LocalOutcome LocalRun::run() {
-  auto log = JsonEventLog::open(options_.out + "/" + event_log_name(PeerId{}), PeerId{}, loop_);
+  auto log =
+      monitor::JsonEventLog::open(options_.out + "/" + monitor::event_log_name(PeerId{}), PeerId{}, loop_);
   if (!log) {
     outcome_.failures.push_back(log.error().message);
     return outcome_;
@@ -73,10 +74,10 @@ void LocalRun::launch(Round round) {
   if (!options_.token.empty()) arguments.insert(arguments.end(), {"--token", "@" + options_.token});
   for (const std::string& setting : options_.settings) arguments.insert(arguments.end(), {"--set", setting});
 
-  log(Phase::start, id, round);
+  log(world::Phase::start, id, round);
   auto child = Child::start_self(arguments, output_of(id));
   if (!child) return outcome_.failures.push_back(child.error().message);
-  EventLogTail tail(options_.out + "/" + event_log_name(id));
+  monitor::EventLogTail tail(options_.out + "/" + monitor::event_log_name(id));
   peers_.emplace(id, Peer{.child = std::move(child).value(), .tail = std::move(tail), .address = {}});
 }
 
@@ -115,14 +116,14 @@ void LocalRun::follow(Peer& peer) {
     peer.child.send_signal(SIGKILL);
     return;
   }
-  for (const LogEntry& entry : entries.value()) {
-    if (entry.event.phase == Phase::start) peer.address = entry.event.why;
-    if (entry.event.phase == Phase::accumulate) peer.took_part = true;
+  for (const monitor::LogEntry& entry : entries.value()) {
+    if (entry.event.phase == world::Phase::start) peer.address = entry.event.why;
+    if (entry.event.phase == world::Phase::accumulate) peer.took_part = true;
     if (!peer.killed) take(entry);
   }
 }
 
-void LocalRun::take(const LogEntry& entry) {
+void LocalRun::take(const monitor::LogEntry& entry) {
   script_.note(entry);
   if (script_.leader() != entry.writer) return;
   if (const auto line = progress_.line_for(entry.event)) say_(printable_line(*line));
@@ -139,7 +140,7 @@ void LocalRun::act(const Script::Due& due) {
 void LocalRun::kill_peer(PeerId id, Round round) {
   Peer& peer = peers_.at(id);
   peer.killed = true;
-  log(Phase::kill, id, round);
+  log(world::Phase::kill, id, round);
   peer.child.send_signal(SIGKILL);
   script_.note_end(id);
   say_(fmt::format("round {}  killed {}", round, name_of(id)));
@@ -199,8 +200,8 @@ std::string LocalRun::output_of(PeerId id) const {
   return fmt::format("{}/peer-{}.log", options_.out, to_string(id));
 }
 
-void LocalRun::log(Phase phase, PeerId about, Round round) {
+void LocalRun::log(world::Phase phase, PeerId about, Round round) {
   log_->emit({.at = loop_.now(), .phase = phase, .round = round, .peer = about});
 }
 
-}  // namespace tw
+}  // namespace tw::launch

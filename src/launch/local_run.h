@@ -15,7 +15,7 @@
 #include "monitor/event_log_json.h"
 #include "monitor/progress_text.h"
 
-namespace tw {
+namespace tw::launch {
 
 struct LocalOptions {
   std::string run_file;
@@ -40,14 +40,14 @@ class LocalRun {
  public:
   using Say = std::function<void(const std::string& line)>;
 
-  LocalRun(Loop& loop, LocalOptions options, Say say);
+  LocalRun(host::Loop& loop, LocalOptions options, Say say);
 
   LocalOutcome run();
 
  private:
   struct Peer {
     Child child;
-    EventLogTail tail;
+    monitor::EventLogTail tail;
     std::string address;  ///< empty until it listens
     bool took_part = false;
     bool killed = false;
@@ -58,7 +58,7 @@ class LocalRun {
   void look();
   void give_up_for_want_of_space();
   void follow(Peer& peer);
-  void take(const LogEntry& entry);
+  void take(const monitor::LogEntry& entry);
   void act(const Script::Due& due);
   void kill_peer(PeerId id, Round round);
   void reap(PeerId id, Peer& peer);
@@ -67,14 +67,14 @@ class LocalRun {
   bool everybody_ended() const;
   std::vector<std::string> live_addresses() const;
   std::string output_of(PeerId id) const;
-  void log(Phase phase, PeerId about, Round round);
+  void log(world::Phase phase, PeerId about, Round round);
 
-  Loop& loop_;
+  host::Loop& loop_;
   LocalOptions options_;
   Say say_;
   Script script_;
-  ProgressText progress_;
-  std::optional<JsonEventLog> log_;
+  monitor::ProgressText progress_;
+  std::optional<monitor::JsonEventLog> log_;
   std::map<PeerId, Peer> peers_;
   std::uint64_t last_id_ = 0;
   bool all_launched_ = false;  ///< the first peer's address is known, and the others are started
@@ -82,4 +82,4 @@ class LocalRun {
   LocalOutcome outcome_;
 };
 
-}  // namespace tw
+}  // namespace tw::launch

@@ -10,7 +10,7 @@
 #include "base/number.h"
 #include "monitor/report.h"
 
-namespace tw {
+namespace tw::launch {
 
 Result<Kill> parse_kill(const std::string& text) {
   const std::size_t at = text.find('@');
@@ -34,16 +34,16 @@ std::string to_string(const Kill& kill) {
   return fmt::format("{}@{}", kill.victim ? to_string(*kill.victim) : "leader", kill.round);
 }
 
-void Script::note(const LogEntry& entry) {
-  const Event& event = entry.event;
-  if (event.phase == Phase::accumulate) {
+void Script::note(const monitor::LogEntry& entry) {
+  const world::Event& event = entry.event;
+  if (event.phase == world::Phase::accumulate) {
     begun_[entry.writer] = {.round = event.round, .at = event.at};
     round_ = std::max(round_, event.round);
-  } else if (event.phase == Phase::lead && event.round >= leader_since_) {
+  } else if (event.phase == world::Phase::lead && event.round >= leader_since_) {
     leader_ = entry.writer;
     leader_since_ = event.round;
-  } else if (event.phase == Phase::call) {
-    if (const auto calc_s = number_in(event, "calc_s")) calc_s_.push_back(*calc_s);
+  } else if (event.phase == world::Phase::call) {
+    if (const auto calc_s = monitor::number_in(event, "calc_s")) calc_s_.push_back(*calc_s);
   }
 }
 
@@ -79,4 +79,4 @@ std::vector<std::string> Script::pending() const {
   return options;
 }
 
-}  // namespace tw
+}  // namespace tw::launch

@@ -11,7 +11,7 @@
 #include "base/time.h"
 #include "monitor/event_log_json.h"
 
-namespace tw {
+namespace tw::launch {
 
 /// "2@10": peer 2 in round 10; "leader@10": the leader of round 10.
 struct Kill {
@@ -30,7 +30,7 @@ class Script {
   Script(std::vector<Kill> kills, std::vector<Round> joins)
       : kills_(std::move(kills)), joins_(std::move(joins)) {}
 
-  void note(const LogEntry& entry);
+  void note(const monitor::LogEntry& entry);
 
   /// The process of this peer has ended.
   void note_end(PeerId peer) { begun_.erase(peer); }
@@ -67,4 +67,4 @@ class Script {
   std::vector<double> calc_s_;  ///< of all calls so far
 };
 
-}  // namespace tw
+}  // namespace tw::launch

@@ -3,9 +3,10 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::launch {
 namespace {
 
+using world::Phase;
 using namespace std::chrono_literals;
 
 using Kills = std::vector<std::pair<PeerId, Round>>;
@@ -39,7 +40,7 @@ TEST(Kill, that_is_wrong_shows_a_right_one) {
 class ScriptStory : public testing::Test {
  protected:
   void event(std::uint64_t writer, Duration at, Phase phase, Round round, std::optional<double> calc_s = {}) {
-    LogEntry entry{.writer = PeerId{writer}, .unix_nanos = 0, .event = {}};
+    monitor::LogEntry entry{.writer = PeerId{writer}, .unix_nanos = 0, .event = {}};
     entry.event = {.at = Instant(at), .phase = phase, .round = round};
     if (calc_s) entry.event.numbers = {{"calc_s", *calc_s}};
     script.note(entry);
@@ -103,4 +104,4 @@ TEST_F(ScriptStory, starts_a_peer_when_anybody_begins_the_round) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::launch

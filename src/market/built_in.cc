@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::market {
 
 std::string_view built_in_file(std::string_view name) {
   const auto files = built_in_files();
@@ -15,4 +15,4 @@ std::string_view built_in_file(std::string_view name) {
   return file->text;
 }
 
-}  // namespace tw
+}  // namespace tw::market

@@ -5,7 +5,7 @@
 #include <string_view>
 
 /// The tables of the repository's folder catalog/, which are part of the program (cmake/catalog.cmake).
-namespace tw {
+namespace tw::market {
 
 struct BuiltInFile {
   std::string_view name;  ///< "network.csv"
@@ -17,4 +17,4 @@ std::span<const BuiltInFile> built_in_files();
 /// The text of a table that is there; a bug else.
 std::string_view built_in_file(std::string_view name);
 
-}  // namespace tw
+}  // namespace tw::market

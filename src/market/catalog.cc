@@ -12,7 +12,7 @@
 #include "base/date.h"
 #include "market/built_in.h"
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 bool same_word(std::string_view a, std::string_view b) {
@@ -142,4 +142,4 @@ Result<std::vector<Offer>> select(const std::vector<Offer>& offers, const OfferQ
   return chosen;
 }
 
-}  // namespace tw
+}  // namespace tw::market

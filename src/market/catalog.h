@@ -11,7 +11,7 @@
 #include "market/offer.h"
 
 /// Offers from files: SkyPilot's catalogs, a CSV of one's own, and a small one that is built in.
-namespace tw {
+namespace tw::market {
 
 struct CatalogFile {
   std::string name;  ///< in messages and as the source of its offers
@@ -66,4 +66,4 @@ struct OfferQuery {
 /// query fits no offer at all.
 Result<std::vector<Offer>> select(const std::vector<Offer>& offers, const OfferQuery& query);
 
-}  // namespace tw
+}  // namespace tw::market

@@ -9,7 +9,7 @@
 #include "market/catalog.h"
 #include "market/tariffs.h"
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 const std::filesystem::path kFolder = std::filesystem::path(TW_REFERENCE_DIR) / "market";
@@ -107,4 +107,4 @@ TEST_F(CatalogReference, tariffs_are_those_of_the_price_grid) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::market

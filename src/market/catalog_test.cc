@@ -5,7 +5,7 @@
 
 #include "base/date.h"
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 using testing::ElementsAre;
@@ -249,4 +249,4 @@ TEST(AgeText, is_in_hours_for_two_days) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::market

@@ -11,7 +11,7 @@
 
 #include "base/number.h"
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 constexpr const char* kCmDare =
@@ -283,4 +283,4 @@ const StartTimes& start_times_for(std::string_view law) {
                        [](const StartTimes& t) { return t.name == "replace-k80"; });
 }
 
-}  // namespace tw
+}  // namespace tw::market

@@ -12,7 +12,7 @@
 
 /// How long machines of a spot market live, as it was measured: many die in their first hour or two, the
 /// others live on; a constant rate has neither. Tables are in lifetimes.cc, each with its source.
-namespace tw {
+namespace tw::market {
 
 struct LifetimeLaw {
   std::string name;
@@ -82,4 +82,4 @@ struct ZoneShocks {
   bool operator==(const ZoneShocks&) const = default;
 };
 
-}  // namespace tw
+}  // namespace tw::market

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 using namespace std::chrono_literals;
@@ -173,4 +173,4 @@ TEST(Learning, machines_older_than_the_cap_lift_it) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::market

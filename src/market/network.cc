@@ -11,7 +11,7 @@
 #include "base/date.h"
 #include "market/built_in.h"
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 constexpr double kBytesPerMbit = 1e6 / 8;
@@ -225,4 +225,4 @@ const NetworkProfile& NetworkProfile::built_in() {
   return profile;
 }
 
-}  // namespace tw
+}  // namespace tw::market

@@ -12,7 +12,7 @@
 #include "market/site.h"
 
 /// How fast sites reach each other.
-namespace tw {
+namespace tw::market {
 
 /// Between a host of one site and a host of another, or of the same; 0: not known.
 struct PathRate {
@@ -85,4 +85,4 @@ class NetworkProfile {
 Result<NetworkProfile> read_network(const std::string& file, std::string_view text);
 std::string write_network(const NetworkProfile& profile);
 
-}  // namespace tw
+}  // namespace tw::market

@@ -5,7 +5,7 @@
 
 #include "market/test_site.h"
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 TEST(Network, pairs_carry_what_was_measured) {
@@ -88,4 +88,4 @@ TEST(Network, a_bad_row_is_named) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::market

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 struct ProviderFacts {
@@ -89,4 +89,4 @@ void fill_in(Offer& offer) {
   }
 }
 
-}  // namespace tw
+}  // namespace tw::market

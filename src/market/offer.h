@@ -8,7 +8,7 @@
 
 #include "market/site.h"
 
-namespace tw {
+namespace tw::market {
 
 enum class Purchase { spot, on_demand, owned };
 
@@ -46,4 +46,4 @@ void fill_in(Offer& offer);
 
 inline Site site_of(const Offer& offer) { return {offer.provider, offer.region, offer.zone}; }
 
-}  // namespace tw
+}  // namespace tw::market

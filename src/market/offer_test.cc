@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 Offer filled(const char* provider, const char* region, const char* vm_type, Purchase purchase) {
@@ -39,4 +39,4 @@ TEST(Offer, has_what_its_cloud_says_of_all_machines) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::market

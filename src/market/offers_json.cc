@@ -4,7 +4,7 @@
 #include "base/date.h"
 #include "market/catalog.h"
 
-namespace tw {
+namespace tw::market {
 
 std::string to_json(const std::vector<Offer>& offers, std::int64_t now_unix_s) {
   using Json = nlohmann::ordered_json;
@@ -34,4 +34,4 @@ std::string to_json(const std::vector<Offer>& offers, std::int64_t now_unix_s) {
   return rows.dump(2) + "\n";
 }
 
-}  // namespace tw
+}  // namespace tw::market

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOtherNames = {{
@@ -184,4 +184,4 @@ Site site_of_host(const Site& site, std::string_view gpu) {
   return site;
 }
 
-}  // namespace tw
+}  // namespace tw::market

@@ -10,7 +10,7 @@
 #include "base/result.h"
 
 /// Where machines stand. Peers of one site share a LAN.
-namespace tw {
+namespace tw::market {
 
 /// provider:region[:zone], in the clouds' own words (gcp:us-central1:us-central1-a, aws:us-west-2:usw2-az1).
 /// A region may also be one of the areas of area_of, as in publications: gcp:us, onprem:eu. Made by
@@ -50,4 +50,4 @@ std::vector<Site> areas_around(const Site& site);
 /// onprem:eu is onprem-rtx8000:eu. Other sites stay as they are.
 Site site_of_host(const Site& site, std::string_view gpu);
 
-}  // namespace tw
+}  // namespace tw::market

@@ -5,7 +5,7 @@
 
 #include "market/test_site.h"
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 TEST(Site, names_of_one_place_are_equal) {
@@ -44,4 +44,4 @@ TEST(Site, areas_follow_from_the_clouds_own_names) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::market

@@ -9,7 +9,7 @@
 #include "base/number.h"
 #include "market/catalog.h"
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 constexpr CsvRange kPrice{.least = 0, .most = 1e5};
@@ -198,4 +198,4 @@ Result<CatalogOffers> read_skypilot(const std::string& cloud, const std::vector<
   return reader.offers();
 }
 
-}  // namespace tw
+}  // namespace tw::market

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "market/offer.h"
 
-namespace tw {
+namespace tw::market {
 
 /// Its name where AWS publishes it, and beside vms.csv of aws in a folder of catalogs.
 inline constexpr const char* kSpotAdvisorFile = "spot-advisor-data.json";
@@ -35,4 +35,4 @@ class SpotAdvisor {
   std::map<std::pair<std::string, std::string>, double> shares_;
 };
 
-}  // namespace tw
+}  // namespace tw::market

@@ -6,7 +6,7 @@
 
 #include "market/spot_advisor.h"
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 constexpr double kShares[] = {0.025, 0.075, 0.125, 0.175, 0.25};
@@ -43,4 +43,4 @@ void SpotAdvisor::fill_in(std::vector<Offer>& offers) const {
       offer.taken_in_30_days = taken_in_30_days(offer.region, offer.vm_type);
 }
 
-}  // namespace tw
+}  // namespace tw::market

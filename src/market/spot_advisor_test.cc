@@ -5,7 +5,7 @@
 
 #include "market/lifetimes.h"
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 constexpr const char* kData = R"({"global_rate": "<10%",
@@ -51,4 +51,4 @@ TEST(SpotAdvisor, names_what_it_cannot_read) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::market

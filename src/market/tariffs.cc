@@ -10,7 +10,7 @@
 #include "base/csv.h"
 #include "market/built_in.h"
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 constexpr Traffic kTraffic[] = {Traffic::inside,
@@ -214,4 +214,4 @@ double Tariffs::read_usd_per_gb(const DataStore& store, const Site& reader) cons
   return site ? usd_per_gb(site.value(), reader) : store.read_usd_per_gb;
 }
 
-}  // namespace tw
+}  // namespace tw::market

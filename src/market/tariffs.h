@@ -11,7 +11,7 @@
 #include "market/site.h"
 
 /// What moving and storing bytes costs. GB = 1e9 bytes; the sender pays.
-namespace tw {
+namespace tw::market {
 
 /// The classes of traffic by which clouds price it (Erben et al. 2024, table 1).
 enum class Traffic {
@@ -98,4 +98,4 @@ class Tariffs {
   std::map<std::string, DataStore> stores_;
 };
 
-}  // namespace tw
+}  // namespace tw::market

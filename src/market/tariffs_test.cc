@@ -5,7 +5,7 @@
 
 #include "market/test_site.h"
 
-namespace tw {
+namespace tw::market {
 namespace {
 
 TEST(Tariffs, areas_pay_what_the_paper_printed) {
@@ -98,4 +98,4 @@ TEST(Stores, are_read_at_their_price_or_as_traffic_from_their_region) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::market

@@ -6,9 +6,9 @@
 #include "market/site.h"
 
 /// For tests.
-namespace tw {
+namespace tw::market {
 
 /// The site of this name, which must be one.
 inline Site at(const std::string& text) { return parse_site(text).value(); }
 
-}  // namespace tw
+}  // namespace tw::market

@@ -26,18 +26,19 @@ Result<std::uint64_t> parse_bytes(const std::string& option, const std::string& 
   return *bytes;
 }
 
-Result<Codec> parse_codec(const std::string& text) {
-  if (const std::optional<Codec> codec = codec_named(text)) return *codec;
-  const std::vector<std::string> names(kCodecNames.begin(), kCodecNames.end());
+Result<codec::Codec> parse_codec(const std::string& text) {
+  if (const std::optional<codec::Codec> codec = codec::codec_named(text)) return *codec;
+  const std::vector<std::string> names(codec::kCodecNames.begin(), codec::kCodecNames.end());
   const std::string meant = nearest_name(text, names);
   return Error{fmt::format("--codec {}: expected {}{}", text, fmt::join(names, ", "),
                            meant.empty() ? "" : fmt::format("; did you mean {}?", meant))};
 }
 
-Result<SiteUse> parse_site_use(const std::string& text) {
-  const auto found = std::ranges::find(kSiteUseNames, text);
-  if (found != kSiteUseNames.end()) return static_cast<SiteUse>(found - kSiteUseNames.begin());
-  return Error{fmt::format("--sites {}: expected {}", text, fmt::join(kSiteUseNames, ", "))};
+Result<average::SiteUse> parse_site_use(const std::string& text) {
+  const auto found = std::ranges::find(average::kSiteUseNames, text);
+  if (found != average::kSiteUseNames.end())
+    return static_cast<average::SiteUse>(found - average::kSiteUseNames.begin());
+  return Error{fmt::format("--sites {}: expected {}", text, fmt::join(average::kSiteUseNames, ", "))};
 }
 
 Result<Disturbance> parse_disturbance(const std::string& option, const std::string& text,

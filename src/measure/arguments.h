@@ -19,10 +19,10 @@ namespace tw::measure {
 /// "64MiB", "256MB", "4096": powers of 1024 and of 1000. Whole floats, at least one.
 Result<std::uint64_t> parse_bytes(const std::string& option, const std::string& text);
 
-Result<Codec> parse_codec(const std::string& text);
+Result<codec::Codec> parse_codec(const std::string& text);
 
 /// "auto", "flat", "tree".
-Result<SiteUse> parse_site_use(const std::string& text);
+Result<average::SiteUse> parse_site_use(const std::string& text);
 
 /// What happens to one peer in the middle of one round.
 struct Disturbance {

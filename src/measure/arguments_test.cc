@@ -31,7 +31,8 @@ TEST(Bytes, that_are_no_whole_floats_or_no_size_show_a_right_one) {
 }
 
 TEST(CodecName, goes_both_ways_and_a_wrong_one_shows_those_that_there_are) {
-  for (const Codec codec : kCodecs) EXPECT_EQ(parse_codec(std::string(name_of(codec))).value(), codec);
+  for (const codec::Codec codec : codec::kCodecs)
+    EXPECT_EQ(parse_codec(std::string(name_of(codec))).value(), codec);
   EXPECT_TRUE(says(parse_codec("fp17").error().message, "did you mean fp16?"));
   EXPECT_TRUE(says(parse_codec("zip").error().message, "--codec zip: expected fp32, fp16, bf16, int8, int4"));
 }
@@ -66,7 +67,7 @@ TEST(Trouble, has_a_kind_and_a_length) {
 }
 
 TEST(SiteUse, has_a_name) {
-  EXPECT_EQ(parse_site_use("tree").value(), SiteUse::tree);
+  EXPECT_EQ(parse_site_use("tree").value(), average::SiteUse::tree);
   EXPECT_TRUE(says(parse_site_use("on").error().message, "--sites on: expected auto, flat, tree"));
 }
 

@@ -91,9 +91,9 @@ Result<std::vector<Words>> commands_of(const std::string& baseline, const std::s
   return rank_commands(program, task, {"--algorithm", baseline == "gloo-ring" ? "ring_chunked" : "default"});
 }
 
-Status until(std::vector<Child>& ranks, const std::string& what, const std::function<bool()>& holds) {
+Status until(std::vector<launch::Child>& ranks, const std::string& what, const std::function<bool()>& holds) {
   bool failed = false;
-  const auto fails = [](Child& rank) { return rank.ending().value_or(0) != 0; };
+  const auto fails = [](launch::Child& rank) { return rank.ending().value_or(0) != 0; };
   const Status in_time = wait_until(what, kLookAtBaselineEvery, [&] {
     failed = std::any_of(ranks.begin(), ranks.end(), fails);
     return failed || holds();
@@ -102,7 +102,7 @@ Status until(std::vector<Child>& ranks, const std::string& what, const std::func
   return in_time;
 }
 
-Status race(std::vector<Child>& ranks, const BaselineTask& task, Board& board) {
+Status race(std::vector<launch::Child>& ranks, const BaselineTask& task, Board& board) {
   for (int round = 1; round <= task.warm_up + task.rounds + 1; ++round) {  // the last: to end together
     const auto turn = static_cast<std::uint32_t>(round);
     const auto ready = [&] {
@@ -115,7 +115,8 @@ Status race(std::vector<Child>& ranks, const BaselineTask& task, Board& board) {
     board.release(turn);
   }
   return until(ranks, "not all ranks end", [&] {
-    return std::all_of(ranks.begin(), ranks.end(), [](Child& rank) { return rank.ending().has_value(); });
+    return std::all_of(ranks.begin(), ranks.end(),
+                       [](launch::Child& rank) { return rank.ending().has_value(); });
   });
 }
 
@@ -139,7 +140,7 @@ Result<std::string> baseline_program(const std::string& baseline) {
   const std::string name = baseline == "openmpi"     ? "bench_mpi_reduce"
                            : baseline == "butterfly" ? "bench_butterfly_reduce"
                                                      : "bench_gloo_reduce";
-  const std::string path = std::filesystem::path(own_path()).parent_path() / "bench" / name;
+  const std::string path = std::filesystem::path(launch::own_path()).parent_path() / "bench" / name;
   if (access(path.c_str(), X_OK) == 0) return path;
   return Error{fmt::format("--vs {}: there is no {}; build it with: make bench", baseline, path)};
 }
@@ -152,15 +153,15 @@ Result<BaselineTimes> run_baseline(const std::string& baseline, const BaselineTa
   const auto commands = commands_of(baseline, program.value(), task);
   if (!commands) return commands.error();
   const std::string output = task.folder + "/ranks.log";
-  std::vector<Child> ranks;
+  std::vector<launch::Child> ranks;
   for (const Words& words : commands.value()) {
-    auto rank = Child::start(words, output);
+    auto rank = launch::Child::start(words, output);
     if (!rank) return rank.error();
     ranks.push_back(std::move(rank).value());
   }
   if (const Status raced = race(ranks, task, *board.value()); !raced) {
     if (interrupted()) return raced.error();
-    return Error{fmt::format("{}: {}: {}", baseline, raced.error().message, last_words(output))};
+    return Error{fmt::format("{}: {}: {}", baseline, raced.error().message, launch::last_words(output))};
   }
   return times_on(*board.value(), task);
 }

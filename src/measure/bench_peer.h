@@ -15,7 +15,7 @@ struct BenchPeer {
   std::uint64_t id = 0;
   std::uint64_t peers = 0;  ///< that the run waits for
   std::uint64_t bytes = 0;  ///< of the vector
-  Codec codec = Codec::fp32;
+  codec::Codec codec = codec::Codec::fp32;
   Round rounds = 0;
   std::string out;  ///< folder of the event log
   std::string listen;

@@ -28,8 +28,8 @@ constexpr std::int64_t kBenchTokenLasts_s = 86400;
 
 std::string name_of(PeerId peer) { return "peer " + to_string(peer); }
 
-std::optional<Instant> when(const std::vector<LogEntry>& log, Phase phase, Round round) {
-  for (const LogEntry& entry : log)
+std::optional<Instant> when(const std::vector<monitor::LogEntry>& log, world::Phase phase, Round round) {
+  for (const monitor::LogEntry& entry : log)
     if (entry.event.phase == phase && entry.event.round == round) return entry.event.at;
   return std::nullopt;
 }
@@ -92,7 +92,7 @@ Status Crew::through_trouble() {
   for (auto& [r, logs] : logs_of_rounds(first_under, round - 1)) {
     const Instant begun = std::max(released_.at(r), first_call(logs, r).value_or(released_.at(r)));
     if (r < first_after)
-      std::erase_if(logs, [&, r = r](const auto& log) { return !when(log.second, Phase::commit, r); });
+      std::erase_if(logs, [&, r = r](const auto& log) { return !when(log.second, world::Phase::commit, r); });
     if (const auto times = times_of(logs, r, begun))
       (r < first_after ? under_s_ : after_s_).push_back(times.value().mean_s);
   }
@@ -107,7 +107,7 @@ std::map<Round, PeerLogs> Crew::logs_of_rounds(Round first, Round end) const {
     for (const auto& [id, log] : logs_) rounds[round][id];
   }
   for (const auto& [id, log] : logs_) {
-    for (const LogEntry& entry : log) {
+    for (const monitor::LogEntry& entry : log) {
       const Round round = entry.event.round;
       if (round >= first && round < end) rounds.at(round).at(id).push_back(entry);
     }
@@ -127,7 +127,7 @@ Status Crew::strike(bool on) {
 
 bool Crew::all_took_part(Round round) const {
   return std::ranges::all_of(logs_, [&](const auto& log) {
-    return when(log.second, Phase::call, round) && when(log.second, Phase::commit, round);
+    return when(log.second, world::Phase::call, round) && when(log.second, world::Phase::commit, round);
   });
 }
 
@@ -139,15 +139,16 @@ void Crew::dismiss() {
 
 Status Crew::write_token() {
   if (!options_.tls) return Unit{};
-  return write_secret_file(token_path(), to_text(token_for_one_run("bench", kBenchTokenLasts_s)) + "\n");
+  return host::write_secret_file(token_path(),
+                                 to_text(host::token_for_one_run("bench", kBenchTokenLasts_s)) + "\n");
 }
 
 Status Crew::start() {
   if (const Status first = launch(PeerId{1}, ""); !first) return first;
   std::string address;
   const Status listens = until_logged("peer 1 does not listen", [&] {
-    for (const LogEntry& entry : logs_[PeerId{1}])
-      if (entry.event.phase == Phase::start) address = entry.event.why;
+    for (const monitor::LogEntry& entry : logs_[PeerId{1}])
+      if (entry.event.phase == world::Phase::start) address = entry.event.why;
     return !address.empty();
   });
   if (!listens) return listens;
@@ -160,7 +161,7 @@ Status Crew::start() {
 Status Crew::launch(PeerId id, const std::string& join) {
   const Host& host = options_.hosts[id.value - 1];
   std::vector<std::string> words = host.enter;
-  words.push_back(own_path());
+  words.push_back(launch::own_path());
   std::vector<std::string> more = {"--board", options_.folder + "/board"};
   if (!host.site.empty()) more.insert(more.end(), {"--site", "testbed:" + host.site + ":a"});
   if (!join.empty()) more.insert(more.end(), {"--join", join});
@@ -175,10 +176,10 @@ Status Crew::launch(PeerId id, const std::string& join) {
                        .listen = host.address + ":0"};
   const std::vector<std::string> of_peer = words_of(peer, more);
   words.insert(words.end(), of_peer.begin(), of_peer.end());
-  auto child = Child::start(words, output_of(id));
+  auto child = launch::Child::start(words, output_of(id));
   if (!child) return child.error();
-  peers_.emplace(id,
-                 Peer{std::move(child).value(), EventLogTail(options_.folder + "/" + event_log_name(id))});
+  peers_.emplace(id, Peer{std::move(child).value(),
+                          monitor::EventLogTail(options_.folder + "/" + monitor::event_log_name(id))});
   logs_[id];
   return Unit{};
 }
@@ -198,7 +199,7 @@ Status Crew::look() {
     const auto ending = peer.child.ending();
     if (ending.value_or(0) == 0 || peer.disturbed) continue;
     return Error{
-        fmt::format("{} failed (exit code {}): {}", name_of(id), *ending, last_words(output_of(id)))};
+        fmt::format("{} failed (exit code {}): {}", name_of(id), *ending, launch::last_words(output_of(id)))};
   }
   return Unit{};
 }
@@ -254,13 +255,13 @@ Status Crew::disturb() {
   const Status committed =
       until_logged(fmt::format("round {} is not committed without {}", round, name_of(victim)), [&] {
         return std::all_of(logs_.begin(), logs_.end(), [&](const auto& log) {
-          return log.first == victim || when(log.second, Phase::commit, round);
+          return log.first == victim || when(log.second, world::Phase::commit, round);
         });
       });
   peer.child.send_signal(SIGCONT);
   if (!committed) return committed;
   const bool in_time = std::all_of(logs_.begin(), logs_.end(), [&](const auto& log) {
-    return log.first == victim || *when(log.second, Phase::commit, round) > struck;
+    return log.first == victim || *when(log.second, world::Phase::commit, round) > struck;
   });
   if (!in_time)
     return Error{"the round was over before it was disturbed: more --bytes, or a smaller fraction"};
@@ -296,9 +297,9 @@ Result<CrewOutcome> Crew::measure() const {
   auto rounds = measured_rounds();
   if (!rounds) return rounds.error();
   outcome.rounds = std::move(rounds).value();
-  std::vector<std::vector<LogEntry>> all;
+  std::vector<std::vector<monitor::LogEntry>> all;
   for (const auto& [id, log] : logs_) all.push_back(log);
-  const Summary summary = summarize(all);
+  const monitor::Summary summary = summarize(all);
   outcome.identical = summary.identical;
   outcome.difference = summary.difference;
   outcome.under_s = under_s_;

@@ -23,7 +23,7 @@ namespace tw::measure {
 struct CrewOptions {
   std::vector<Host> hosts;  ///< a peer on each; ids count from 1
   std::uint64_t bytes = 0;
-  Codec codec = Codec::fp32;
+  codec::Codec codec = codec::Codec::fp32;
   Round warm_up = 3;
   Round rounds = 5;
   bool tls = false;
@@ -61,8 +61,8 @@ class Crew {
 
  private:
   struct Peer {
-    Child child;
-    EventLogTail tail;
+    launch::Child child;
+    monitor::EventLogTail tail;
     bool disturbed = false;
   };
 

@@ -20,6 +20,7 @@
 namespace tw::measure {
 namespace {
 
+using world::Event;
 using namespace std::chrono_literals;
 
 constexpr Duration kLookJoin = 2ms;
@@ -29,16 +30,18 @@ constexpr Round kRoundsBefore = 3;
 constexpr Round kRoundsWithoutEnd = 1'000'000;
 constexpr std::uint64_t kBuffersOfState = 3;
 
-const LogEntry* find(const std::vector<LogEntry>& log, const std::function<bool(const Event&)>& fits) {
-  const auto found = std::ranges::find_if(log, [&](const LogEntry& entry) { return fits(entry.event); });
+const monitor::LogEntry* find(const std::vector<monitor::LogEntry>& log,
+                              const std::function<bool(const Event&)>& fits) {
+  const auto found =
+      std::ranges::find_if(log, [&](const monitor::LogEntry& entry) { return fits(entry.event); });
   return found == log.end() ? nullptr : &*found;
 }
 
 bool contributes(const Event& event) {
-  return event.phase == Phase::commit && number_in(event, "samples").value_or(0) > 0;
+  return event.phase == world::Phase::commit && monitor::number_in(event, "samples").value_or(0) > 0;
 }
 
-bool has_state(const Event& event) { return event.phase == Phase::restore && !event.digest.empty(); }
+bool has_state(const Event& event) { return event.phase == world::Phase::restore && !event.digest.empty(); }
 
 /// The peers of one turn, a process each.
 class Company {
@@ -49,17 +52,17 @@ class Company {
     const BenchPeer options{.id = id,
                             .peers = options_.peers,
                             .bytes = options_.bytes / kBuffersOfState,
-                            .codec = Codec::int8,
+                            .codec = codec::Codec::int8,
                             .rounds = kRoundsWithoutEnd,
                             .out = folder_.path(),
                             .listen = "127.0.0.1:0"};
     std::vector<std::string> more = {"--adamw", "--work-ms", std::to_string(options_.work / 1ms)};
     if (!join.empty()) more.insert(more.end(), {"--join", join});
     const PeerId peer{id};
-    auto child = Child::start_self(words_of(options, more), output_of(peer));
+    auto child = launch::Child::start_self(words_of(options, more), output_of(peer));
     if (!child) return child.error();
     children_.emplace(peer, std::move(child).value());
-    tails_.emplace(peer, EventLogTail(folder_.path() + "/" + event_log_name(peer)));
+    tails_.emplace(peer, monitor::EventLogTail(folder_.path() + "/" + monitor::event_log_name(peer)));
     logs_[peer];
     return Unit{};
   }
@@ -73,7 +76,7 @@ class Company {
     return in_time ? state : in_time;
   }
 
-  const std::vector<LogEntry>& log(std::uint64_t id) const { return logs_.at(PeerId{id}); }
+  const std::vector<monitor::LogEntry>& log(std::uint64_t id) const { return logs_.at(PeerId{id}); }
 
  private:
   Status look() {
@@ -82,7 +85,7 @@ class Company {
       if (!entries) return entries.error();
       logs_[id].insert(logs_[id].end(), entries.value().begin(), entries.value().end());
       if (!children_.at(id).ending()) continue;
-      return Error{fmt::format("peer {} ended: {}", to_string(id), last_words(output_of(id)))};
+      return Error{fmt::format("peer {} ended: {}", to_string(id), launch::last_words(output_of(id)))};
     }
     return Unit{};
   }
@@ -91,29 +94,29 @@ class Company {
 
   JoinOptions options_;
   Folder folder_;
-  std::map<PeerId, Child> children_;
-  std::map<PeerId, EventLogTail> tails_;
-  std::map<PeerId, std::vector<LogEntry>> logs_;
+  std::map<PeerId, launch::Child> children_;
+  std::map<PeerId, monitor::EventLogTail> tails_;
+  std::map<PeerId, std::vector<monitor::LogEntry>> logs_;
 };
 
-JoinTimes times_of(const std::vector<LogEntry>& log, Instant begun) {
-  const Event& start = find(log, [](const Event& e) { return e.phase == Phase::start; })->event;
-  const Event& asks = find(log, [](const Event& e) { return e.phase == Phase::restore; })->event;
+JoinTimes times_of(const std::vector<monitor::LogEntry>& log, Instant begun) {
+  const Event& start = find(log, [](const Event& e) { return e.phase == world::Phase::start; })->event;
+  const Event& asks = find(log, [](const Event& e) { return e.phase == world::Phase::restore; })->event;
   const Event& restored = find(log, has_state)->event;
   JoinTimes times;
   times.start_s = to_seconds(start.at - begun);
   times.link_s = to_seconds(asks.at - start.at);
-  times.offer_s = number_in(restored, "offer_s").value_or(0);
-  times.transfer_s = number_in(restored, "transfer_s").value_or(0);
-  times.place_s = number_in(restored, "took_s").value_or(0) - times.offer_s - times.transfer_s;
+  times.offer_s = monitor::number_in(restored, "offer_s").value_or(0);
+  times.transfer_s = monitor::number_in(restored, "transfer_s").value_or(0);
+  times.place_s = monitor::number_in(restored, "took_s").value_or(0) - times.offer_s - times.transfer_s;
   times.contribute_s = to_seconds(find(log, contributes)->event.at - restored.at);
   return times;
 }
 
-double round_seconds(const std::vector<LogEntry>& log) {
+double round_seconds(const std::vector<monitor::LogEntry>& log) {
   std::vector<Instant> commits;
-  for (const LogEntry& entry : log)
-    if (entry.event.phase == Phase::commit) commits.push_back(entry.event.at);
+  for (const monitor::LogEntry& entry : log)
+    if (entry.event.phase == world::Phase::commit) commits.push_back(entry.event.at);
   std::vector<double> rounds;
   for (std::size_t i = 1; i < commits.size(); ++i) rounds.push_back(to_seconds(commits[i] - commits[i - 1]));
   return median(rounds);
@@ -129,7 +132,8 @@ Result<Turn> join_turn(const JoinOptions& options) {
   std::string address;
   if (const Status started = company.start(1, ""); !started) return started.error();
   const Status listens = company.until("peer 1 does not listen", [&] {
-    const LogEntry* start = find(company.log(1), [](const Event& e) { return e.phase == Phase::start; });
+    const monitor::LogEntry* start =
+        find(company.log(1), [](const Event& e) { return e.phase == world::Phase::start; });
     if (start != nullptr) address = start->event.why;
     return start != nullptr;
   });
@@ -139,7 +143,7 @@ Result<Turn> join_turn(const JoinOptions& options) {
   }
   const Status trains = company.until("the peers do not train", [&] {
     return find(company.log(1), [](const Event& e) {
-             return e.phase == Phase::commit && e.round == kRoundsBefore;
+             return e.phase == world::Phase::commit && e.round == kRoundsBefore;
            }) != nullptr;
   });
   if (!trains) return trains.error();

@@ -51,14 +51,14 @@ std::vector<double> numbers_in(const std::string& text) {
 }
 
 /// A window is what one stream has under way; with several streams each carried its part of the path.
-PathRate rate_of(double rtt_s, double bytes_per_s, int streams) {
-  constexpr double kWindowBytes = StreamCount::kWindowBytes;
+market::PathRate rate_of(double rtt_s, double bytes_per_s, int streams) {
+  constexpr double kWindowBytes = host::StreamCount::kWindowBytes;
   const double stream = std::max(bytes_per_s / streams, kWindowBytes / std::max(rtt_s, 1e-6));
   return {.rtt_s = rtt_s,
           .stream_bytes_per_s = std::min(bytes_per_s, stream),
           .path_bytes_per_s = bytes_per_s,
           .source = fmt::format("tw net probe, {} streams", streams),
-          .as_of_unix_s = now_unix_s()};
+          .as_of_unix_s = host::now_unix_s()};
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ Probe::Probe(ProbeOptions options)
     : options_(std::move(options)),
       self_{random_.next()},
       piece_(frame_of("x", kProbePiece)),
-      network_(loop_, self_, random_, [](Cause, const std::string&) {}, {.tls = options_.tls.get()}) {
+      network_(loop_, self_, random_, [](world::Cause, const std::string&) {}, {.tls = options_.tls.get()}) {
   network_.greet_with(frame_of(fmt::format("{} {} {}", kHello, self_.value, to_string(options_.site))));
 }
 
@@ -97,16 +97,16 @@ void Probe::answer(PeerId from, const std::string& address) {
   say(from, fmt::format("measured {} {} {} {}", m.rtt_s, m.out_bytes_per_s, m.in_bytes_per_s, m.streams));
 }
 
-Result<NetworkProfile> Probe::measure_all(const std::vector<std::string>& addresses) {
+Result<market::NetworkProfile> Probe::measure_all(const std::vector<std::string>& addresses) {
   std::vector<Host> hosts = {{self_, options_.site, ""}};
   for (const std::string& address : addresses) {
     const auto peer = dial(address);
     if (!peer) return peer.error();
     hosts.push_back({peer.value(), others_[peer.value()].site, address});
   }
-  std::map<Site, std::vector<Host>> sites;
+  std::map<market::Site, std::vector<Host>> sites;
   for (const Host& host : hosts) sites[host.site].push_back(host);
-  NetworkProfile profile;
+  market::NetworkProfile profile;
   for (auto a = sites.begin(); a != sites.end(); ++a) {
     for (auto b = a; b != sites.end(); ++b) {
       const bool lan = a == b;
@@ -217,14 +217,14 @@ Result<PeerId> Probe::admit(const Frame& hello) {
   const auto [name, rest] = split(words_of(hello));
   const auto [id, site] = split(rest);
   const auto number = parse_number<std::uint64_t>(id);
-  if (name != kHello || !number || !parse_site(site))
+  if (name != kHello || !number || !market::parse_site(site))
     return Error{"this is tw net probe; whoever dials must be one too"};
   return PeerId{*number};
 }
 
 void Probe::on_open(PeerId peer, const Frame& hello) {
   Other& other = others_[peer];
-  other.site = parse_site(split(split(words_of(hello)).second).second).value();
+  other.site = market::parse_site(split(split(words_of(hello)).second).second).value();
   opened_ = peer;
 }
 
@@ -254,8 +254,8 @@ void Probe::on_message(PeerId from, Frame frame) {
 
 void Probe::on_close(PeerId peer, const std::string&) { others_.erase(peer); }
 
-void Probe::on_refused(const std::string& address, const DialFailure& failure) {
-  const auto rejection = rejection_in(failure.why);
+void Probe::on_refused(const std::string& address, const world::DialFailure& failure) {
+  const auto rejection = wire::rejection_in(failure.why);
   refused_[address] = rejection ? rejection->words : failure.why;
 }
 

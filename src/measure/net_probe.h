@@ -18,15 +18,15 @@
 namespace tw::measure {
 
 struct ProbeOptions {
-  Site site;
+  market::Site site;
   std::string listen;                       ///< empty: only dials
-  std::unique_ptr<Tls> tls;                 ///< nothing: --insecure
+  std::unique_ptr<host::Tls> tls;           ///< nothing: --insecure
   Duration time = std::chrono::seconds(1);  ///< of a pair; its second half counts
 };
 
 /// One end. Answers others while it serves; the one that asks measures a pair of hosts for each pair of
 /// sites.
-class Probe : public NetworkEvents {
+class Probe : public world::NetworkEvents {
  public:
   explicit Probe(ProbeOptions options);
 
@@ -37,19 +37,19 @@ class Probe : public NetworkEvents {
   void serve();
 
   /// Rows for all pairs of the sites of these peers and of this one; within a site where it has two.
-  Result<NetworkProfile> measure_all(const std::vector<std::string>& addresses);
+  Result<market::NetworkProfile> measure_all(const std::vector<std::string>& addresses);
 
   Result<PeerId> admit(const Frame& hello) override;
   void on_open(PeerId peer, const Frame& hello) override;
   void on_message(PeerId from, Frame frame) override;
   void on_close(PeerId peer, const std::string& why) override;
-  void on_refused(const std::string& address, const DialFailure& failure) override;
+  void on_refused(const std::string& address, const world::DialFailure& failure) override;
   std::optional<Frame> next_bulk(PeerId to) override;
 
  private:
   struct Other {
     std::string address;  ///< as it was dialed; empty: it dialed
-    Site site;
+    market::Site site;
     bool sends = false;               ///< bulk goes there
     double received_bytes = 0;        ///< of the present measurement
     double half_bytes = 0;            ///< of its first half
@@ -67,7 +67,7 @@ class Probe : public NetworkEvents {
 
   struct Host {
     PeerId peer;  ///< this one for itself
-    Site site;
+    market::Site site;
     std::string address;
   };
 
@@ -81,11 +81,11 @@ class Probe : public NetworkEvents {
   Result<std::string> told_by(PeerId peer, Duration limit);
 
   ProbeOptions options_;
-  Loop loop_;
-  OsRandom random_;
+  host::Loop loop_;
+  host::OsRandom random_;
   PeerId self_;
   Frame piece_;
-  TcpNetwork network_;
+  host::TcpNetwork network_;
   std::map<PeerId, Other> others_;
   std::map<std::string, std::string> refused_;        ///< by address: why
   std::optional<PeerId> opened_;                      ///< the last link

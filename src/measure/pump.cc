@@ -130,12 +130,12 @@ Result<Pumped> pump_loopback(int peers, Duration time) {
   }
   std::this_thread::sleep_for(kRunUp);
   const double begin_s = wall_seconds();
-  const double cpu_s = cpu_seconds();
+  const double cpu_s = host::cpu_seconds();
   const std::uint64_t before = received;
   std::this_thread::sleep_for(time);
   const double bytes = static_cast<double>(received - before);
   const double took_s = wall_seconds() - begin_s;
-  const double spent_s = cpu_seconds() - cpu_s;
+  const double spent_s = host::cpu_seconds() - cpu_s;
   for (const Pair& pair : pairs) {
     shutdown(pair.from.fd(), SHUT_RDWR);
     shutdown(pair.to.fd(), SHUT_RDWR);

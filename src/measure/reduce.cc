@@ -72,7 +72,8 @@ Result<CrewOutcome> crew_turn(const ReduceOptions& options, const Ground& ground
   Trouble trouble(options.trouble.value_or(TroubleTime{}).kind, folder.path(), ground.testbed);
   std::vector<std::string> more;
   if (options.streams != 0) more = {"--streams", std::to_string(options.streams)};
-  more.insert(more.end(), {"--sites", std::string(kSiteUseNames[static_cast<std::size_t>(options.sites)])});
+  more.insert(more.end(),
+              {"--sites", std::string(average::kSiteUseNames[static_cast<std::size_t>(options.sites)])});
   Crew crew({.hosts = ground.hosts,
              .bytes = options.bytes,
              .codec = options.codec,
@@ -136,8 +137,8 @@ Status take_turn(const ReduceOptions& options, const Ground& ground, Totals& tot
 }
 
 /// Everybody has an equal part of what plain sockets carry.
-std::vector<Participant> loopback_lines(std::size_t peers, double bytes_per_s) {
-  std::vector<Participant> participants;
+std::vector<swarm::Participant> loopback_lines(std::size_t peers, double bytes_per_s) {
+  std::vector<swarm::Participant> participants;
   const double part = bytes_per_s / static_cast<double>(peers);
   for (std::size_t i = 0; i < peers; ++i)
     participants.push_back({.peer = PeerId{i + 1}, .bandwidth = {part, part, {}}});
@@ -151,7 +152,7 @@ SystemTimes times_over(const std::vector<double>& seconds, double cpu_s_per_gb) 
 
 /// Wire bytes of a vector, the mean of both ways: contributions and results may differ.
 std::uint64_t wire_bytes(const ReduceOptions& options) {
-  const Geometry geometry{.length = options.bytes / sizeof(float)};
+  const average::Geometry geometry{.length = options.bytes / sizeof(float)};
   return (encoded_bytes(options.codec, geometry) + encoded_bytes(codec_of_mean(options.codec), geometry)) / 2;
 }
 
@@ -224,7 +225,7 @@ Status on_loopback(const ReduceOptions& options, BenchResult& result, const Say&
   if (!taken) return taken;
   fill(result, options, totals);
   result.bound_s =
-      tw::bound_seconds(wire_bytes(options), loopback_lines(result.peers, median(totals.pumped)));
+      average::bound_seconds(wire_bytes(options), loopback_lines(result.peers, median(totals.pumped)));
   result.bound_cpu_s_per_gb = median(totals.pump_cpu);
   return Unit{};
 }

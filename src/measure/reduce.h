@@ -19,13 +19,13 @@ struct ReduceOptions {
   std::string topology;     ///< a file or a name that tw-wan knows; empty: the loopback
   std::uint64_t peers = 0;  ///< 0: as many as the topology has hosts, 2 on the loopback
   std::uint64_t bytes = 0;
-  Codec codec = Codec::fp32;
+  codec::Codec codec = codec::Codec::fp32;
   Round warm_up = 0;
   Round rounds = 1;
   Round turns = 1;
   std::uint64_t streams = 0;  ///< 0: as many as help
   bool tls = false;           ///< of tradewind's peers; the others have none
-  SiteUse sites = SiteUse::automatic;
+  average::SiteUse sites = average::SiteUse::automatic;
   std::vector<std::string> baselines;
   std::optional<Disturbance> disturbance;
   std::optional<TroubleTime> trouble;
@@ -33,7 +33,7 @@ struct ReduceOptions {
   /// As far as it can be told without looking at the topology.
   std::uint64_t most_peers() const {
     if (peers != 0) return peers;
-    return topology.empty() ? kPeersOnLoopback : kMaxLocalPeers;
+    return topology.empty() ? kPeersOnLoopback : launch::kMaxLocalPeers;
   }
 };
 

@@ -111,7 +111,7 @@ std::string render(const BenchResult& result) {
 }
 
 void sign(BenchResult& result) {
-  const std::string folder = std::filesystem::path(own_path()).parent_path();
+  const std::string folder = std::filesystem::path(launch::own_path()).parent_path();
   result.commit = first_line_of("git -C '" + folder + "' describe --always --dirty 2>/dev/null");
   if (result.commit.empty()) result.commit = "unknown";
   result.date = fmt::format("{:%Y-%m-%d}", fmt::localtime(std::time(nullptr)));

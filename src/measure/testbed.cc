@@ -19,7 +19,7 @@ namespace {
 
 constexpr Duration kLookAtTestbedEvery = std::chrono::milliseconds(5);
 
-std::string wan_program() { return std::filesystem::path(own_path()).parent_path() / "tw-wan"; }
+std::string wan_program() { return std::filesystem::path(launch::own_path()).parent_path() / "tw-wan"; }
 
 /// What a command of tw-wan prints; an error when it fails.
 Result<std::string> ask_wan(const std::string& topology, const std::vector<std::string>& words) {
@@ -29,19 +29,20 @@ Result<std::string> ask_wan(const std::string& topology, const std::vector<std::
   const std::string output = folder.path() + "/wan.log";
   std::vector<std::string> command = {wan_program(), topology};
   command.insert(command.end(), words.begin(), words.end());
-  auto child = Child::start(command, output);
+  auto child = launch::Child::start(command, output);
   if (!child) return child.error();
   // Takes a second or two; an interrupt comes after it, so that no testbed is left.
   while (!child.value().ending()) std::this_thread::sleep_for(kLookAtTestbedEvery);
-  if (child.value().ending() != 0) return Error{"--wan: " + last_words(output)};
+  if (child.value().ending() != 0) return Error{"--wan: " + launch::last_words(output)};
   return whole_file(output);
 }
 
 }  // namespace
 
 double bound_seconds(std::uint64_t wire_bytes, const TestbedPlan& plan) {
-  const double by_cards = tw::bound_seconds(wire_bytes, plan.cards);
-  return plan.fences.size() < 2 ? by_cards : std::max(by_cards, tw::bound_seconds(wire_bytes, plan.fences));
+  const double by_cards = average::bound_seconds(wire_bytes, plan.cards);
+  return plan.fences.size() < 2 ? by_cards
+                                : std::max(by_cards, average::bound_seconds(wire_bytes, plan.fences));
 }
 
 Result<Testbed> Testbed::up(const std::string& topology, std::size_t hosts) {

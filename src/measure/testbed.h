@@ -29,11 +29,11 @@ struct SiteLink {
 struct TestbedPlan {
   std::string name;
   std::string about;
-  double scale = 1;                ///< by which all its rates are divided
-  std::vector<Host> hosts;         ///< without enter
-  std::vector<SiteLink> links;     ///< of the site of its first host
-  std::vector<Participant> cards;  ///< the lines of these hosts, and those
-  std::vector<Participant>
+  double scale = 1;                       ///< by which all its rates are divided
+  std::vector<Host> hosts;                ///< without enter
+  std::vector<SiteLink> links;            ///< of the site of its first host
+  std::vector<swarm::Participant> cards;  ///< the lines of these hosts, and those
+  std::vector<swarm::Participant>
       fences;  ///< of their sites towards each other: what goes in and out of one together
 };
 

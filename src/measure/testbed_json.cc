@@ -66,7 +66,7 @@ TestbedPlan plan_of(const nlohmann::json& testbed, std::size_t hosts) {
     const SiteRates& rates = found->second;
     const double up = std::min(rates.up, payload_bytes_per_s(site.at("egress_bit_s"), share));
     const double down = std::min(rates.down, payload_bytes_per_s(site.at("ingress_bit_s"), share));
-    Participant participant{.peer = rates.number, .bandwidth = {known(up), known(down), {}}};
+    swarm::Participant participant{.peer = rates.number, .bandwidth = {known(up), known(down), {}}};
     for (const nlohmann::json& link : testbed.at("links")) {
       const auto to = sites.find(link.at("to"));
       if (link.at("from") != site.at("name") || to == sites.end() || to == found) continue;

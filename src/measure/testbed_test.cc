@@ -25,8 +25,8 @@ TEST(TestbedPlan, has_hosts_with_names_addresses_and_lines_less_headers) {
   EXPECT_EQ(plan.hosts[1].name, "a-2");
   EXPECT_EQ(plan.hosts[2].address, "10.77.2.1");
   EXPECT_EQ(plan.hosts[2].site, "b");
-  EXPECT_EQ(plan.cards[0].bandwidth, (Bandwidth{5e6, 5e6, {}}));
-  EXPECT_EQ(plan.cards[2].bandwidth, (Bandwidth{15e6, 15e6, {}}));
+  EXPECT_EQ(plan.cards[0].bandwidth, (wire::Bandwidth{5e6, 5e6, {}}));
+  EXPECT_EQ(plan.cards[2].bandwidth, (wire::Bandwidth{15e6, 15e6, {}}));
 }
 
 TEST(TestbedPlan, bounds_an_averaging_by_the_lines_of_hosts_and_of_sites) {

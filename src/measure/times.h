@@ -25,7 +25,7 @@ struct RoundTimes {
   std::map<PeerId, double> bytes_sent;  ///< by each, in the same time
 };
 
-using PeerLogs = std::map<PeerId, std::vector<LogEntry>>;
+using PeerLogs = std::map<PeerId, std::vector<monitor::LogEntry>>;
 
 /// Seconds since `begun`. An error names the peer without a call, gather or commit of this round.
 Result<RoundTimes> times_of(const PeerLogs& logs, Round round, Instant begun);

@@ -9,15 +9,17 @@ namespace {
 Instant at(double seconds) { return Instant(from_seconds(seconds)); }
 
 /// One round of one peer, whose usage grows while it averages.
-std::vector<LogEntry> log_of(PeerId peer, double call_s, double gather_s, double commit_s) {
-  const auto entry = [&](double seconds, Phase phase, std::vector<std::pair<std::string, double>> numbers) {
-    return LogEntry{peer, 0, {.at = at(seconds), .phase = phase, .round = 7, .numbers = std::move(numbers)}};
+std::vector<monitor::LogEntry> log_of(PeerId peer, double call_s, double gather_s, double commit_s) {
+  const auto entry = [&](double seconds, world::Phase phase,
+                         std::vector<std::pair<std::string, double>> numbers) {
+    return monitor::LogEntry{
+        peer, 0, {.at = at(seconds), .phase = phase, .round = 7, .numbers = std::move(numbers)}};
   };
   return {
-      entry(call_s, Phase::call, {{"cpu_s", 10}, {"kernel_s", 4}, {"bytes_sent", 1000}}),
-      entry(call_s + 0.1, Phase::call, {{"cpu_s", 11}, {"bytes_sent", 1500}}),
-      entry(gather_s - 0.25, Phase::scatter, {}), entry(gather_s, Phase::gather, {}),
-      entry(commit_s, Phase::commit,
+      entry(call_s, world::Phase::call, {{"cpu_s", 10}, {"kernel_s", 4}, {"bytes_sent", 1000}}),
+      entry(call_s + 0.1, world::Phase::call, {{"cpu_s", 11}, {"bytes_sent", 1500}}),
+      entry(gather_s - 0.25, world::Phase::scatter, {}), entry(gather_s, world::Phase::gather, {}),
+      entry(commit_s, world::Phase::commit,
             {{"cpu_s", 10.5}, {"kernel_s", 4.25}, {"peak_memory", 1e6 * commit_s}, {"bytes_sent", 3000}})};
 }
 
@@ -52,9 +54,9 @@ TEST(FirstCall, is_that_of_whoever_had_the_plan_first) {
 TEST(Leader, is_whoever_said_so_last) {
   PeerLogs logs = two_peers();
   EXPECT_EQ(leader_in(logs), PeerId{1});
-  logs[PeerId{2}].push_back({PeerId{2}, 0, {.at = at(0.5), .phase = Phase::lead, .round = 1}});
+  logs[PeerId{2}].push_back({PeerId{2}, 0, {.at = at(0.5), .phase = world::Phase::lead, .round = 1}});
   EXPECT_EQ(leader_in(logs), PeerId{2});
-  logs[PeerId{1}].push_back({PeerId{1}, 0, {.at = at(4.0), .phase = Phase::lead, .round = 8}});
+  logs[PeerId{1}].push_back({PeerId{1}, 0, {.at = at(4.0), .phase = world::Phase::lead, .round = 8}});
   EXPECT_EQ(leader_in(logs), PeerId{1});
 }
 

@@ -28,17 +28,17 @@ float value_at(PeerId peer, std::uint64_t i) {
 }
 
 /// Error of one rounding, relative to the largest value nearby.
-double rounding_of(Codec codec) {
+double rounding_of(codec::Codec codec) {
   switch (codec) {
-    case Codec::fp32:
+    case codec::Codec::fp32:
       return 1e-6;
-    case Codec::fp16:
+    case codec::Codec::fp16:
       return 1.0 / 2048;
-    case Codec::bf16:
+    case codec::Codec::bf16:
       return 1.0 / 256;
-    case Codec::int8:
+    case codec::Codec::int8:
       return 1.0 / 250;
-    case Codec::int4:
+    case codec::Codec::int4:
       return 1.0 / 13;
   }
   TW_CHECK(false);
@@ -46,12 +46,12 @@ double rounding_of(Codec codec) {
 
 }  // namespace
 
-RunOptions run_of(std::uint64_t peers, Codec codec, Round rounds) {
-  RunOptions run;
+train::RunOptions run_of(std::uint64_t peers, codec::Codec codec, Round rounds) {
+  train::RunOptions run;
   run.model = "bench";
   run.target_batch_size = kMicrobatchesOfAPeer * peers;
   run.microbatch = 1;
-  run.optimizer = {.kind = OptimizerKind::sgd, .momentum = 0, .weight_decay = 0};
+  run.optimizer = {.kind = train::OptimizerKind::sgd, .momentum = 0, .weight_decay = 0};
   run.schedule = {.learning_rate = 1};
   run.codec = codec;
   run.rounds = rounds;
@@ -64,7 +64,7 @@ GradientTrainer::GradientTrainer(Options options) : options_(std::move(options))
 
 void GradientTrainer::initial_parameters(std::span<float> out) { std::fill(out.begin(), out.end(), 0.0F); }
 
-double GradientTrainer::accumulate(std::span<const float> parameters, SampleSpan,
+double GradientTrainer::accumulate(std::span<const float> parameters, train::SampleSpan,
                                    std::span<float> gradient_sum) {
   const Round round = applied_ + 1;
   check(round, parameters);
@@ -79,7 +79,7 @@ double GradientTrainer::accumulate(std::span<const float> parameters, SampleSpan
   return 0;
 }
 
-void GradientTrainer::on_commit(const Record& record) {
+void GradientTrainer::on_commit(const wire::Record& record) {
   const std::lock_guard lock(mutex_);
   records_.insert_or_assign(record.round, record);
 }
@@ -94,10 +94,10 @@ GradientTrainer::Sample GradientTrainer::sample(Round round, std::span<const flo
 void GradientTrainer::check(Round round, std::span<const float> parameters) {
   if (before_.round == round) return;
   const Sample before = std::exchange(before_, sample(round, parameters));
-  const bool known = options_.run.optimizer.kind == OptimizerKind::sgd;
+  const bool known = options_.run.optimizer.kind == train::OptimizerKind::sgd;
   const bool follows = known && before.round + 1 == round && !before.values.empty();
   if (!follows) return;  // it is the first one here, or this peer took the state of others meanwhile
-  Record record;
+  wire::Record record;
   {
     const std::lock_guard lock(mutex_);
     records_.erase(records_.begin(), records_.lower_bound(before.round));  // rounds without work here
@@ -112,7 +112,7 @@ void GradientTrainer::check(Round round, std::span<const float> parameters) {
   for (std::uint64_t k = 0; k < kChecked; ++k) {
     const std::uint64_t i = k * (parameters.size() - 1) / (kChecked - 1);
     double mean = 0;
-    for (const Contribution& c : record.contributors)
+    for (const wire::Contribution& c : record.contributors)
       mean += unit * static_cast<double>(value_at(c.peer, i % kPeriod));
     const double lost = static_cast<double>(before.values[k]) - static_cast<double>(before_.values[k]);
     // The parameters have grown by a value below 1 in each round, and round off in single precision.

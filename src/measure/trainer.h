@@ -19,12 +19,12 @@ namespace tw::measure {
 /// vectors of its contributions, divided by the samples of the round. With learning rate 1 and no momentum
 /// (run_of) the parameters lose just that: parameters that do not, at places all over the vector, end the
 /// training. With another optimizer nothing is checked.
-class GradientTrainer final : public Trainer, public SessionObserver {
+class GradientTrainer final : public train::Trainer, public train::SessionObserver {
  public:
   struct Options {
     PeerId self;
     std::uint64_t parameters = 0;
-    RunOptions run;          ///< of run_of
+    train::RunOptions run;   ///< of run_of
     Board* board = nullptr;  ///< each round begins when it is released there; null: at once
     Duration work{};         ///< slept in each microbatch
   };
@@ -36,14 +36,14 @@ class GradientTrainer final : public Trainer, public SessionObserver {
   std::vector<std::uint64_t> tensor_sizes() const override { return {options_.parameters}; }
 
   void initial_parameters(std::span<float> out) override;
-  double accumulate(std::span<const float> parameters, SampleSpan samples,
+  double accumulate(std::span<const float> parameters, train::SampleSpan samples,
                     std::span<float> gradient_sum) override;
 
-  Evaluation evaluate(std::span<const float>, WorkMeter&) override { return {}; }
+  train::Evaluation evaluate(std::span<const float>, train::WorkMeter&) override { return {}; }
 
-  void on_commit(const Record& record) override;
+  void on_commit(const wire::Record& record) override;
 
-  void on_applied(const Record& record, const Digest&, bool) override { applied_ = record.round; }
+  void on_applied(const wire::Record& record, const Digest&, bool) override { applied_ = record.round; }
 
  private:
   /// Some of the parameters, as they were before the round.
@@ -59,11 +59,11 @@ class GradientTrainer final : public Trainer, public SessionObserver {
   std::vector<float> vector_;  ///< of this peer, one period
   Sample before_;
   std::mutex mutex_;
-  std::map<Round, Record> records_;  ///< guarded by mutex_
+  std::map<Round, wire::Record> records_;  ///< guarded by mutex_
   std::atomic<Round> applied_ = 0;
 };
 
 /// A run of this trainer: one sample a microbatch, and an update that costs as little as one can.
-RunOptions run_of(std::uint64_t peers, Codec codec, Round rounds);
+train::RunOptions run_of(std::uint64_t peers, codec::Codec codec, Round rounds);
 
 }  // namespace tw::measure

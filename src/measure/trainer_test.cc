@@ -17,7 +17,7 @@ class Rounds : public testing::Test {
   }
 
   static GradientTrainer::Options options_of(std::uint64_t peer) {
-    return {.self = PeerId{peer}, .parameters = kParameters, .run = run_of(kPeers, Codec::fp32, 10)};
+    return {.self = PeerId{peer}, .parameters = kParameters, .run = run_of(kPeers, codec::Codec::fp32, 10)};
   }
 
   std::vector<float> sum_of(GradientTrainer& trainer, Round round, int microbatches) const {
@@ -27,18 +27,18 @@ class Rounds : public testing::Test {
     return sum;
   }
 
-  static Record record_of(Round round) {
-    Record record;
+  static wire::Record record_of(Round round) {
+    wire::Record record;
     record.round = round;
     return record;
   }
 
   void average(Round round, const std::vector<std::vector<float>>& sums, const std::vector<PeerId>& peers) {
-    const auto batch = static_cast<float>(run_of(kPeers, Codec::fp32, 10).target_batch_size);
+    const auto batch = static_cast<float>(run_of(kPeers, codec::Codec::fp32, 10).target_batch_size);
     for (const auto& sum : sums)
       for (std::size_t i = 0; i < sum.size(); ++i) parameters_[i] -= sum[i] / batch;
-    Record record = record_of(round);
-    record.samples = run_of(kPeers, Codec::fp32, 10).target_batch_size;
+    wire::Record record = record_of(round);
+    record.samples = run_of(kPeers, codec::Codec::fp32, 10).target_batch_size;
     for (const PeerId peer : peers) record.contributors.push_back({peer, 0, 4, {}});
     for (GradientTrainer* trainer : {&one_, &two_}) trainer->on_commit(record);
   }

@@ -19,7 +19,7 @@ Status Trouble::begin() {
     return testbed_->limit_first_site(kNarrow);
   }
   for (int i = 0; kind_ == TroubleKind::busy && i < kLoops; ++i) {
-    auto loop = Child::start({"/bin/sh", "-c", "while :; do :; done"}, folder_ + "/loop.log");
+    auto loop = launch::Child::start({"/bin/sh", "-c", "while :; do :; done"}, folder_ + "/loop.log");
     if (!loop) return loop.error();
     loops_.push_back(std::move(loop).value());
   }

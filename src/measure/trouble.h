@@ -36,7 +36,7 @@ class Trouble {
   TroubleKind kind_;
   std::string folder_;
   const Testbed* testbed_;
-  std::vector<Child> loops_;
+  std::vector<launch::Child> loops_;
   bool narrow_ = false;
 };
 

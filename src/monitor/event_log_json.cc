@@ -17,7 +17,7 @@
 
 #include "base/text_file.h"
 
-namespace tw {
+namespace tw::monitor {
 
 namespace {
 
@@ -31,16 +31,17 @@ constexpr std::uint64_t kMostLogBytes = 4ULL << 30;
 constexpr std::array<std::string_view, 9> kOwnKeys{"t",     "time", "peer",   "round", "phase",
                                                    "about", "why",  "digest", "cause"};
 
-std::optional<Phase> phase_named(const std::string& name) {
-  const auto* const found = std::ranges::find(kPhaseNames, name);
-  if (found == kPhaseNames.end()) return std::nullopt;
-  return static_cast<Phase>(found - kPhaseNames.begin());
+std::optional<world::Phase> phase_named(const std::string& name) {
+  const auto* const found = std::ranges::find(world::kPhaseNames, name);
+  if (found == world::kPhaseNames.end()) return std::nullopt;
+  return static_cast<world::Phase>(found - world::kPhaseNames.begin());
 }
 
 /// None for one of a later version.
-Cause cause_named(const std::string& name) {
-  const auto* const found = std::ranges::find(kCauseNames, name);
-  return found != kCauseNames.end() ? static_cast<Cause>(found - kCauseNames.begin()) : Cause::none;
+world::Cause cause_named(const std::string& name) {
+  const auto* const found = std::ranges::find(world::kCauseNames, name);
+  return found != world::kCauseNames.end() ? static_cast<world::Cause>(found - world::kCauseNames.begin())
+                                           : world::Cause::none;
 }
 
 std::optional<std::int64_t> parse_calendar_time(const std::string& text) {
@@ -82,7 +83,7 @@ Result<std::string> text_at(const Json& line, const char* key) {
   return found->get<std::string>();
 }
 
-Status parse_optional_parts(const Json& line, Event& event) {
+Status parse_optional_parts(const Json& line, world::Event& event) {
   if (line.contains("about")) {
     auto about = count_at(line, "about");
     if (!about) return about.error();
@@ -122,7 +123,7 @@ bool may_pass(std::error_code cause) {
 /// The lines of the parts before this one, as its first line says.
 std::uint64_t lines_before(const std::string& content) {
   const auto first = parse_json_line(content.substr(0, content.find('\n')));
-  if (!first || first.value().event.phase != Phase::log) return 0;
+  if (!first || first.value().event.phase != world::Phase::log) return 0;
   for (const auto& [name, value] : first.value().event.numbers)
     if (name == "logged" && value >= 0 && value < 0x1p53) return static_cast<std::uint64_t>(value);
   return 0;
@@ -151,7 +152,7 @@ std::string calendar_time(std::int64_t unix_nanos) {
 }
 
 std::string to_json_line(const LogEntry& entry) {
-  const Event& event = entry.event;
+  const world::Event& event = entry.event;
   Json line;
   line["t"] = log_seconds(event.at);
   line["time"] = calendar_time(entry.unix_nanos);
@@ -161,7 +162,7 @@ std::string to_json_line(const LogEntry& entry) {
   if (event.peer) line["about"] = event.peer->value;
   if (!event.why.empty()) line["why"] = event.why;
   if (!event.digest.empty()) line["digest"] = event.digest;
-  if (event.cause != Cause::none) line["cause"] = name_of(event.cause);
+  if (event.cause != world::Cause::none) line["cause"] = name_of(event.cause);
   for (const auto& [name, value] : event.numbers) {
     TW_CHECK(std::find(kOwnKeys.begin(), kOwnKeys.end(), name) == kOwnKeys.end());
     const bool whole = std::abs(value) < 0x1p53 && value == std::trunc(value);
@@ -206,10 +207,10 @@ std::string event_log_name(PeerId writer) {
   return writer == PeerId{} ? "events-local.jsonl" : fmt::format("events-{}.jsonl", writer.value);
 }
 
-JsonEventLog::JsonEventLog(std::string path, PeerId writer, Clock& clock, LogLimits limits)
+JsonEventLog::JsonEventLog(std::string path, PeerId writer, world::Clock& clock, LogLimits limits)
     : path_(std::move(path)), writer_(writer), clock_(&clock), limits_(limits) {}
 
-Result<JsonEventLog> JsonEventLog::open(const std::string& path, PeerId writer, Clock& clock,
+Result<JsonEventLog> JsonEventLog::open(const std::string& path, PeerId writer, world::Clock& clock,
                                         LogLimits limits) {
   TW_CHECK(limits.part_bytes > 0 && limits.parts >= 2);
   JsonEventLog log(path, writer, clock, limits);
@@ -247,15 +248,15 @@ std::error_code JsonEventLog::next_part() {
   return {};
 }
 
-std::string JsonEventLog::line_of(const Event& event) const {
+std::string JsonEventLog::line_of(const world::Event& event) const {
   return to_json_line({.writer = writer_, .unix_nanos = clock_->unix_nanos(), .event = event}) + '\n';
 }
 
 /// The event's line, and before it what has to be said about the log.
-std::string JsonEventLog::text_of(const Event& event, std::uint64_t& lines) const {
+std::string JsonEventLog::text_of(const world::Event& event, std::uint64_t& lines) const {
   std::string text;
   lines = 1;
-  Event about{.at = event.at, .phase = Phase::log, .round = event.round};
+  world::Event about{.at = event.at, .phase = world::Phase::log, .round = event.round};
   if (part_ > 1 && file_.size() == 0) {
     about.numbers = {{"part", static_cast<double>(part_)}, {"logged", static_cast<double>(logged_)}};
     text += line_of(about);
@@ -271,9 +272,9 @@ std::string JsonEventLog::text_of(const Event& event, std::uint64_t& lines) cons
   return text + line_of(event);
 }
 
-void JsonEventLog::emit(const Event& event) {
+void JsonEventLog::emit(const world::Event& event) {
   const Instant now = clock_->now();
-  const bool is_last = event.phase == Phase::stop;  // nothing comes later that could try again
+  const bool is_last = event.phase == world::Phase::stop;  // nothing comes later that could try again
   if (trouble_ && now < tried_ + kTryAgain && !is_last) {
     ++trouble_->missing;
     return;
@@ -350,4 +351,4 @@ Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& fo
   return logs;
 }
 
-}  // namespace tw
+}  // namespace tw::monitor

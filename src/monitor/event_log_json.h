@@ -14,14 +14,14 @@
 #include "world/clock.h"
 #include "world/events.h"
 
-namespace tw {
+namespace tw::monitor {
 
 /// One line of an event log as it stands in the file: what happened, who wrote it, and when by the calendar.
 /// Writer 0 is whoever drives an experiment from outside (`tw local`).
 struct LogEntry {
   PeerId writer;
   std::int64_t unix_nanos = 0;
-  Event event;
+  world::Event event;
 };
 
 /// The line without its end: {"t": seconds, "time": RFC 3339, "peer", "round", "phase", and where present
@@ -56,30 +56,30 @@ struct LogTrouble {
 /// worst, the end of its last line. Where lines cannot be written, it tries again once a second, and writes
 /// how many are missing (a log event with `missing`, `seconds` and why) before the next one. A further file
 /// begins with a log event, too: `part`, and `logged`, the lines of all files before it. Loop thread only.
-class JsonEventLog : public EventSink {
+class JsonEventLog : public world::EventSink {
  public:
   /// Continues an existing log after its last whole line. The clock outlives the log. A disk that is full,
   /// failing or read-only is trouble, which may pass; any other failure (no such folder, no permission) is an
   /// error.
-  static Result<JsonEventLog> open(const std::string& path, PeerId writer, Clock& clock,
+  static Result<JsonEventLog> open(const std::string& path, PeerId writer, world::Clock& clock,
                                    LogLimits limits = {});
 
-  void emit(const Event& event) override;
+  void emit(const world::Event& event) override;
 
   const std::optional<LogTrouble>& trouble() const { return trouble_; }
 
  private:
-  JsonEventLog(std::string path, PeerId writer, Clock& clock, LogLimits limits);
+  JsonEventLog(std::string path, PeerId writer, world::Clock& clock, LogLimits limits);
 
   std::error_code take_up();
   std::error_code next_part();
-  std::string text_of(const Event& event, std::uint64_t& lines) const;
-  std::string line_of(const Event& event) const;
+  std::string text_of(const world::Event& event, std::uint64_t& lines) const;
+  std::string line_of(const world::Event& event) const;
   void note_trouble(std::error_code cause, Instant at);
 
   std::string path_;
   PeerId writer_;
-  Clock* clock_;
+  world::Clock* clock_;
   LogLimits limits_;
   LogFile file_;
   std::uint64_t part_ = 1;
@@ -118,4 +118,4 @@ Result<std::vector<LogEntry>> read_event_log(const std::string& path);
 /// All logs of a folder, a log each. Errors: no such folder, no log in it, a broken line.
 Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder);
 
-}  // namespace tw
+}  // namespace tw::monitor

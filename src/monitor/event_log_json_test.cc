@@ -15,12 +15,13 @@
 
 #include "monitor/missing.h"
 
-namespace tw {
+namespace tw::monitor {
 namespace {
 
+using world::Phase;
 using namespace std::chrono_literals;
 
-class StillClock : public Clock {
+class StillClock : public world::Clock {
  public:
   Instant now() override { return time; }
 
@@ -101,7 +102,7 @@ LogEntry full_entry() {
                  .why = "no \"beat\"",
                  .numbers = {{"silent_s", 2.25}, {"samples", 96}},
                  .digest = "00ff",
-                 .cause = Cause::taken};
+                 .cause = world::Cause::taken};
   return entry;
 }
 
@@ -125,7 +126,7 @@ TEST(EventLine, survives_the_way_to_text_and_back) {
   ASSERT_TRUE(after) << after.error().message;
   EXPECT_EQ(after.value().writer, before.writer);
   EXPECT_EQ(after.value().unix_nanos, before.unix_nanos);
-  const Event& event = after.value().event;
+  const world::Event& event = after.value().event;
   EXPECT_EQ(event.at, before.event.at);
   EXPECT_EQ(event.phase, before.event.phase);
   EXPECT_EQ(event.round, before.event.round);
@@ -259,7 +260,7 @@ TEST_F(EventLogFile, of_a_disk_that_was_full_says_how_many_events_are_missing_an
 
   const auto all = entries();
   ASSERT_EQ(all.size(), 3U + 1 + 2);
-  const Event& gap = all[3].event;
+  const world::Event& gap = all[3].event;
   EXPECT_EQ(gap.phase, Phase::log);
   EXPECT_EQ(gap.why, std::generic_category().message(EFBIG));
   EXPECT_EQ(gap.numbers, (std::vector<std::pair<std::string, double>>{{"missing", 6}, {"seconds", 6}}));
@@ -369,4 +370,4 @@ TEST_F(EventLogFile, of_every_writer_is_found_in_the_folder) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::monitor

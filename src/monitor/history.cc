@@ -5,7 +5,9 @@
 
 #include "monitor/report.h"
 
-namespace tw {
+namespace tw::monitor {
+
+using world::Phase;
 
 namespace {
 
@@ -20,7 +22,7 @@ std::int64_t clock_offset_ns(const std::vector<LogEntry>& log) {
 }
 
 /// The first to say so need not be the one who knows how long the peer was silent.
-void complete_loss(RunHistory& history, const Event& event) {
+void complete_loss(RunHistory& history, const world::Event& event) {
   const auto silent_s = number_in(event, "silent_s");
   for (LossFacts& loss : history.losses) {
     if (loss.peer != *event.peer || loss.round != event.round || loss.detected_s || !silent_s) continue;
@@ -30,7 +32,7 @@ void complete_loss(RunHistory& history, const Event& event) {
 }
 
 void note_loss(RunHistory& history, const LogEntry& entry) {
-  const Event& event = entry.event;
+  const world::Event& event = entry.event;
   if (!event.peer || history.peers[entry.writer].lost_round)
     return;  // what the lost think of the others is no news
   PeerFacts& victim = history.peers[*event.peer];
@@ -66,7 +68,7 @@ void rewind(RunHistory& history, Round to) {
 }
 
 void note_accumulate(RunHistory& history, const LogEntry& entry) {
-  const Event& event = entry.event;
+  const world::Event& event = entry.event;
   PeerFacts& peer = history.peers[entry.writer];
   const bool goes_on = peer.resumed && *peer.resumed + 1 == event.round;
   if (goes_on) rewind(history, *peer.resumed);
@@ -90,7 +92,7 @@ void note_accumulate(RunHistory& history, const LogEntry& entry) {
 }
 
 void note_commit(RunHistory& history, const LogEntry& entry) {
-  const Event& event = entry.event;
+  const world::Event& event = entry.event;
   RoundFacts& round = history.rounds[event.round];
   if (!round.committed) {
     round.committed = event.at;
@@ -127,14 +129,14 @@ void note_leave(RunHistory& history, const LogEntry& entry) {
   history.rounds[entry.event.round].disturbed = true;
 }
 
-void note_stop(PeerFacts& peer, const Event& event) {
+void note_stop(PeerFacts& peer, const world::Event& event) {
   peer.stopped = true;
   if (const auto bytes = number_in(event, "bytes_sent")) peer.bytes_sent = static_cast<std::uint64_t>(*bytes);
   if (const auto bytes = number_in(event, "bytes_received"))
     peer.bytes_received = static_cast<std::uint64_t>(*bytes);
 }
 
-void note_driver(RunHistory& history, const Event& event) {
+void note_driver(RunHistory& history, const world::Event& event) {
   if (!event.peer) return;
   PeerFacts& peer = history.peers[*event.peer];
   if (event.phase == Phase::start) peer.launched = event.at;
@@ -144,7 +146,7 @@ void note_driver(RunHistory& history, const Event& event) {
 }
 
 void note(RunHistory& history, const LogEntry& entry) {
-  const Event& event = entry.event;
+  const world::Event& event = entry.event;
   if (entry.writer == PeerId{}) return note_driver(history, event);
   PeerFacts& peer = history.peers[entry.writer];
   if (peer.lost_round && !peer.returned) peer.returned = event.at;
@@ -174,7 +176,7 @@ void note(RunHistory& history, const LogEntry& entry) {
       break;
     case Phase::restore:
       note_parameters(history, entry);
-      peer.resumed = event.cause == Cause::checkpoint ? std::optional(event.round) : std::nullopt;
+      peer.resumed = event.cause == world::Cause::checkpoint ? std::optional(event.round) : std::nullopt;
       break;
     case Phase::join:
       history.rounds[event.round].disturbed = true;
@@ -252,4 +254,4 @@ RunHistory gather_history(const std::vector<LogEntry>& entries) {
   return history;
 }
 
-}  // namespace tw
+}  // namespace tw::monitor

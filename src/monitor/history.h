@@ -13,7 +13,7 @@
 #include "monitor/event_log_json.h"
 
 /// The logs of a run, sorted by what they are about: the middle step from lines to a summary.
-namespace tw {
+namespace tw::monitor {
 
 struct RoundFacts {
   std::optional<Instant> begun;      ///< first accumulate of anybody
@@ -82,4 +82,4 @@ std::vector<LogEntry> merge(const std::vector<std::vector<LogEntry>>& logs);
 /// Entries in the order of time.
 RunHistory gather_history(const std::vector<LogEntry>& entries);
 
-}  // namespace tw
+}  // namespace tw::monitor

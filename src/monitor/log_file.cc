@@ -15,7 +15,7 @@
 
 #include "base/number.h"
 
-namespace tw {
+namespace tw::monitor {
 namespace {
 
 constexpr std::string_view kEnding = ".jsonl";
@@ -129,4 +129,4 @@ std::vector<std::string> logs_in_folder(const std::string& folder, std::error_co
   return {logs.begin(), logs.end()};
 }
 
-}  // namespace tw
+}  // namespace tw::monitor

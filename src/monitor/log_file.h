@@ -7,7 +7,7 @@
 #include <system_error>
 #include <vector>
 
-namespace tw {
+namespace tw::monitor {
 
 /// A file that only grows, by pieces that are written as a whole or not at all: what a failed write left of a
 /// piece is cut off, at the latest before the next one. Handed to the system at once, not made durable. Calls
@@ -48,4 +48,4 @@ std::vector<std::uint64_t> log_parts(const std::string& path);
 /// The logs of which a folder has parts: their paths, by name. Error: why the folder cannot be read.
 std::vector<std::string> logs_in_folder(const std::string& folder, std::error_code& error);
 
-}  // namespace tw
+}  // namespace tw::monitor

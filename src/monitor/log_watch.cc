@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace tw {
+namespace tw::monitor {
 namespace {
 
 constexpr Duration kBetweenLogComplaints = std::chrono::minutes(1);
@@ -22,4 +22,4 @@ std::optional<std::string> LogWatch::line(Instant now, const std::optional<LogTr
   return fmt::format("{}; {} events are missing so far, training goes on", trouble->message, missing_);
 }
 
-}  // namespace tw
+}  // namespace tw::monitor

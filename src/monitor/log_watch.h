@@ -7,7 +7,7 @@
 #include "base/time.h"
 #include "monitor/event_log_json.h"
 
-namespace tw {
+namespace tw::monitor {
 
 /// What a person is told about an event log that cannot be written: at once, then once a minute, and when it
 /// is written again.
@@ -21,4 +21,4 @@ class LogWatch {
   std::optional<Instant> told_at_;
 };
 
-}  // namespace tw
+}  // namespace tw::monitor

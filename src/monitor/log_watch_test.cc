@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::monitor {
 namespace {
 
 using namespace std::chrono_literals;
@@ -29,4 +29,4 @@ TEST(LogWatch, complains_at_once_then_once_a_minute_and_says_when_it_is_over) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::monitor

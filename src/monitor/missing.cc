@@ -6,13 +6,13 @@
 #include "base/printable.h"
 #include "monitor/report.h"
 
-namespace tw {
+namespace tw::monitor {
 namespace {
 
 /// The largest number of events that a line can speak of: whole numbers beyond it are rounded in JSON.
 constexpr double kMost = 0x1p53;
 
-std::optional<std::uint64_t> whole_number_in(const Event& event, std::string_view name) {
+std::optional<std::uint64_t> whole_number_in(const world::Event& event, std::string_view name) {
   const auto number = number_in(event, name);
   if (!number || !(*number >= 0 && *number <= kMost)) return std::nullopt;
   return static_cast<std::uint64_t>(*number);
@@ -25,7 +25,7 @@ std::vector<MissingEvents> missing_events(const std::vector<LogEntry>& log) {
   std::uint64_t seen = 0;
   for (std::size_t at = 0; at < log.size(); ++at, ++seen) {
     const LogEntry& entry = log[at];
-    if (entry.event.phase != Phase::log) continue;
+    if (entry.event.phase != world::Phase::log) continue;
     MissingEvents gap{.peer = entry.writer,
                       .events = whole_number_in(entry.event, "missing"),
                       .from_unix_nanos = entry.unix_nanos,
@@ -57,4 +57,4 @@ std::string to_string(const MissingEvents& missing) {
                      printable_line(missing.why));
 }
 
-}  // namespace tw
+}  // namespace tw::monitor

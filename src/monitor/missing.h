@@ -9,7 +9,7 @@
 #include "base/ids.h"
 #include "monitor/event_log_json.h"
 
-namespace tw {
+namespace tw::monitor {
 
 /// Events of a peer that stand in none of the logs, which a report cannot count.
 struct MissingEvents {
@@ -30,4 +30,4 @@ std::vector<MissingEvents> missing_events(const std::vector<LogEntry>& log);
 /// device)"
 std::string to_string(const MissingEvents& missing);
 
-}  // namespace tw
+}  // namespace tw::monitor

@@ -9,7 +9,7 @@
 #include "monitor/event_log_json.h"
 #include "monitor/log_file.h"
 
-namespace tw {
+namespace tw::monitor {
 namespace {
 
 enum class Shown { nothing, begun, ended };
@@ -18,11 +18,11 @@ enum class Shown { nothing, begun, ended };
 Shown shown_by(const std::string& log, const std::string& run) {
   Shown shown = Shown::nothing;
   bool of_this_run = false;
-  const auto take = [&](const Event& event) {
-    if (event.phase == Phase::start) {
+  const auto take = [&](const world::Event& event) {
+    if (event.phase == world::Phase::start) {
       of_this_run = event.digest == run;
       if (of_this_run && shown == Shown::ended) shown = Shown::nothing;
-    } else if (event.phase == Phase::commit && of_this_run) {
+    } else if (event.phase == world::Phase::commit && of_this_run) {
       const bool last = std::ranges::any_of(event.numbers, [](const auto& n) { return n.first == "last"; });
       shown = last ? Shown::ended : Shown::begun;
     }
@@ -55,4 +55,4 @@ std::optional<std::string> log_of_unfinished_run(const std::string& folder, cons
   return found;
 }
 
-}  // namespace tw
+}  // namespace tw::monitor

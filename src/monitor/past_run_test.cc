@@ -10,7 +10,7 @@
 #include "monitor/event_log_json.h"
 #include "monitor/log_file.h"
 
-namespace tw {
+namespace tw::monitor {
 namespace {
 
 class PastRun : public testing::Test {
@@ -23,19 +23,19 @@ class PastRun : public testing::Test {
 
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  void log(std::uint64_t peer, const Event& event) {
+  void log(std::uint64_t peer, const world::Event& event) {
     std::ofstream file(path(peer), std::ios::app);
     file << to_json_line({PeerId{peer}, 1'700'000'000'000'000'000, event}) << '\n';
   }
 
   void starts(std::uint64_t peer, const std::string& run) {
-    Event event{.at = {}, .phase = Phase::start};
+    world::Event event{.at = {}, .phase = world::Phase::start};
     event.digest = run;
     log(peer, event);
   }
 
   void commits(std::uint64_t peer, Round round, bool last = false) {
-    Event event{.at = {}, .phase = Phase::commit, .round = round};
+    world::Event event{.at = {}, .phase = world::Phase::commit, .round = round};
     if (last) event.numbers = {{"last", 1}};
     log(peer, event);
   }
@@ -57,7 +57,7 @@ TEST_F(PastRun, begun_when_a_log_of_it_holds_a_round) {
 TEST_F(PastRun, is_over_when_a_later_part_of_its_log_holds_the_last_round) {
   starts(2, "aa");
   commits(2, 1);
-  const Event last{.at = {}, .phase = Phase::commit, .round = 9, .numbers = {{"last", 1}}};
+  const world::Event last{.at = {}, .phase = world::Phase::commit, .round = 9, .numbers = {{"last", 1}}};
   std::ofstream(log_part_path(path(2), 2))
       << to_json_line({PeerId{2}, 1'700'000'000'000'000'000, last}) << '\n';
   EXPECT_FALSE(log_of_unfinished_run(folder_, "aa"));
@@ -91,4 +91,4 @@ TEST_F(PastRun, survives_lines_that_nobody_can_read) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::monitor

@@ -7,7 +7,10 @@
 
 #include "monitor/report.h"
 
-namespace tw {
+namespace tw::monitor {
+
+using world::Event;
+using world::Phase;
 
 namespace {
 
@@ -39,7 +42,7 @@ std::string evaluation_line(const Event& event) {
 
 std::string restore_line(const Event& event) {
   if (event.digest.empty()) return "takes the state of others" + because(event);
-  if (event.cause == Cause::checkpoint) return fmt::format("resumed from round {}", event.round);
+  if (event.cause == world::Cause::checkpoint) return fmt::format("resumed from round {}", event.round);
   return fmt::format("took the state of round {} from other peers{}", event.round,
                      measured(event, "took_s", " in {:.2f} s"));
 }
@@ -118,4 +121,4 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
   }
 }
 
-}  // namespace tw
+}  // namespace tw::monitor

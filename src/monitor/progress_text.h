@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "world/events.h"
 
-namespace tw {
+namespace tw::monitor {
 
 /// Turns the events of one peer (or of one leader after the other) into what a person at a terminal wants to
 /// read: a line about the rounds every two seconds, whatever happens to peers and state at once, and a disk
@@ -18,12 +18,12 @@ namespace tw {
 class ProgressText {
  public:
   /// The line to show, without its end; nothing when this event is none of a person's business now.
-  std::optional<std::string> line_for(const Event& event);
+  std::optional<std::string> line_for(const world::Event& event);
 
  private:
-  std::optional<std::string> round_line(const Event& commit);
-  std::optional<std::string> loss_line(const Event& lost);
-  std::optional<std::string> checkpoint_line(const Event& checkpoint);
+  std::optional<std::string> round_line(const world::Event& commit);
+  std::optional<std::string> loss_line(const world::Event& lost);
+  std::optional<std::string> checkpoint_line(const world::Event& checkpoint);
 
   bool begun_ = false;
   std::optional<std::pair<PeerId, Round>> lost_;  ///< the last one shown: several parts of a peer may say it
@@ -33,4 +33,4 @@ class ProgressText {
   std::uint64_t shown_samples_ = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::monitor

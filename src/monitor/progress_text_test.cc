@@ -3,12 +3,13 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::monitor {
 namespace {
 
+using world::Phase;
 using namespace std::chrono_literals;
 
-Event commit(Round round, Duration at, double samples_total) {
+world::Event commit(Round round, Duration at, double samples_total) {
   return {.at = Instant(at),
           .phase = Phase::commit,
           .round = round,
@@ -24,7 +25,7 @@ class Terminal : public testing::Test {
  protected:
   void SetUp() override { progress.line_for({.at = Instant(1s), .phase = Phase::accumulate, .round = 1}); }
 
-  std::string show(const Event& event) { return progress.line_for(event).value_or("(nothing)"); }
+  std::string show(const world::Event& event) { return progress.line_for(event).value_or("(nothing)"); }
 
   ProgressText progress;
 };
@@ -37,12 +38,12 @@ TEST_F(Terminal, shows_rounds_every_two_seconds_with_the_speed_between_the_lines
 }
 
 TEST_F(Terminal, shows_losses_at_once_and_each_once) {
-  const Event lost{.at = Instant(2s),
-                   .phase = Phase::lost,
-                   .round = 7,
-                   .peer = PeerId{2},
-                   .why = "link closed",
-                   .numbers = {{"silent_s", 0.25}}};
+  const world::Event lost{.at = Instant(2s),
+                          .phase = Phase::lost,
+                          .round = 7,
+                          .peer = PeerId{2},
+                          .why = "link closed",
+                          .numbers = {{"silent_s", 0.25}}};
   EXPECT_EQ(show(lost), "round 7  lost peer 2, silent for 0.25 s: link closed");
   EXPECT_EQ(show(lost), "(nothing)");
 }
@@ -69,7 +70,7 @@ TEST_F(Terminal, tells_resuming_from_taking_the_state_of_others) {
                   .round = 40,
                   .why = "from checkpoint",
                   .digest = "00ff",
-                  .cause = Cause::checkpoint}),
+                  .cause = world::Cause::checkpoint}),
             "resumed from round 40");
   EXPECT_EQ(show({.phase = Phase::restore, .round = 0, .why = "two rounds behind"}),
             "takes the state of others: two rounds behind");
@@ -112,4 +113,4 @@ TEST_F(Terminal, shows_evaluations_and_who_comes_and_goes) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::monitor

@@ -3,12 +3,12 @@
 
 #include <utility>
 
-namespace tw {
+namespace tw::monitor {
 namespace {
 
 constexpr std::size_t kMostWords = 400;
 
-Event with_count(Event event, std::uint64_t count) {
+world::Event with_count(world::Event event, std::uint64_t count) {
   if (event.why.size() > kMostWords) event.why.resize(kMostWords);
   event.numbers.emplace_back("count", static_cast<double>(count));
   return event;
@@ -16,8 +16,8 @@ Event with_count(Event event, std::uint64_t count) {
 
 }  // namespace
 
-std::optional<Event> RefusalCount::take(const Event& refusal) {
-  if (refusal.cause == Cause::none) return refusal;
+std::optional<world::Event> RefusalCount::take(const world::Event& refusal) {
+  if (refusal.cause == world::Cause::none) return refusal;
   auto& counted = counted_.at(static_cast<std::size_t>(refusal.cause));
   if (counted) {
     ++counted->count;
@@ -28,8 +28,8 @@ std::optional<Event> RefusalCount::take(const Event& refusal) {
   return with_count(refusal, 1);
 }
 
-std::vector<Event> RefusalCount::due(Instant now) {
-  std::vector<Event> told;
+std::vector<world::Event> RefusalCount::due(Instant now) {
+  std::vector<world::Event> told;
   for (auto& counted : counted_) {
     if (!counted || now - counted->told_at < kEvery) continue;
     if (counted->count == 0) {
@@ -42,8 +42,8 @@ std::vector<Event> RefusalCount::due(Instant now) {
   return told;
 }
 
-std::vector<Event> RefusalCount::rest() {
-  std::vector<Event> told;
+std::vector<world::Event> RefusalCount::rest() {
+  std::vector<world::Event> told;
   for (auto& counted : counted_) {
     if (counted && counted->count > 0) told.push_back(with_count(std::move(counted->last), counted->count));
     counted.reset();
@@ -51,4 +51,4 @@ std::vector<Event> RefusalCount::rest() {
   return told;
 }
 
-}  // namespace tw
+}  // namespace tw::monitor

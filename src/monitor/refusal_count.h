@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "world/events.h"
 
-namespace tw {
+namespace tw::monitor {
 
 /// Refusals on their way to a log that nobody may fill with them: the first of a cause is told at once, those
 /// after it are counted and told together every 10 s, with the last one of them as the example. A refusal
@@ -22,22 +22,22 @@ class RefusalCount {
   static constexpr Duration kEvery = std::chrono::seconds(10);
 
   /// What to tell at once, if anything.
-  std::optional<Event> take(const Event& refusal);
+  std::optional<world::Event> take(const world::Event& refusal);
 
   /// What to tell now. Its cost is small: call it often.
-  std::vector<Event> due(Instant now);
+  std::vector<world::Event> due(Instant now);
 
   /// All that was counted and not told: nothing comes after it.
-  std::vector<Event> rest();
+  std::vector<world::Event> rest();
 
  private:
   struct Counted {
     Instant told_at{};
     std::uint64_t count = 0;  // since then
-    Event last;
+    world::Event last;
   };
 
-  std::array<std::optional<Counted>, kCauseNames.size()> counted_;
+  std::array<std::optional<Counted>, world::kCauseNames.size()> counted_;
 };
 
-}  // namespace tw
+}  // namespace tw::monitor

@@ -7,15 +7,16 @@
 
 #include "monitor/report.h"
 
-namespace tw {
+namespace tw::monitor {
 namespace {
 
+using world::Cause;
 using namespace std::chrono_literals;
 
 constexpr Instant kFirstRefusal{1h};
 
-Event refusal(Duration after, Cause cause, const std::string& why = "why") {
-  return {.at = kFirstRefusal + after, .phase = Phase::refuse, .why = why, .cause = cause};
+world::Event refusal(Duration after, Cause cause, const std::string& why = "why") {
+  return {.at = kFirstRefusal + after, .phase = world::Phase::refuse, .why = why, .cause = cause};
 }
 
 TEST(RefusalCount, tells_the_first_of_a_cause_at_once_and_the_others_together_every_ten_seconds) {
@@ -72,4 +73,4 @@ TEST(RefusalCount, hands_out_the_rest_in_the_end) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::monitor

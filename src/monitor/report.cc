@@ -8,7 +8,7 @@
 #include "base/median.h"
 #include "monitor/history.h"
 
-namespace tw {
+namespace tw::monitor {
 
 namespace {
 
@@ -155,7 +155,7 @@ void compare_parameters(const RunHistory& history, Summary& summary) {
 
 }  // namespace
 
-std::optional<double> number_in(const Event& event, std::string_view name) {
+std::optional<double> number_in(const world::Event& event, std::string_view name) {
   for (const auto& [known, value] : event.numbers)
     if (known == name) return value;
   return std::nullopt;
@@ -199,4 +199,4 @@ Summary summarize(const std::vector<std::vector<LogEntry>>& logs) {
   return summary;
 }
 
-}  // namespace tw
+}  // namespace tw::monitor

@@ -12,7 +12,7 @@
 #include "monitor/missing.h"
 #include "world/events.h"
 
-namespace tw {
+namespace tw::monitor {
 
 /// Where a value is optional, the logs do not hold what it would take to know it.
 struct PeerSummary {
@@ -83,6 +83,6 @@ struct Summary {
 Summary summarize(const std::vector<std::vector<LogEntry>>& logs);
 
 /// The measurement of that name.
-std::optional<double> number_in(const Event& event, std::string_view name);
+std::optional<double> number_in(const world::Event& event, std::string_view name);
 
-}  // namespace tw
+}  // namespace tw::monitor

@@ -7,15 +7,17 @@
 
 #include "monitor/report_text.h"
 
-namespace tw {
+namespace tw::monitor {
 namespace {
+
+using world::Phase;
 
 constexpr std::int64_t kEpochNanos = 1'767'225'600'000'000'000;
 
 /// Writes the logs of a run by hand, in seconds.
 class Story {
  public:
-  void add(std::uint64_t writer, double t, Event event) {
+  void add(std::uint64_t writer, double t, world::Event event) {
     event.at = Instant(from_seconds(t));
     logs_[writer].push_back({.writer = PeerId{writer},
                              .unix_nanos = kEpochNanos + event.at.time_since_epoch().count(),
@@ -274,7 +276,7 @@ TEST(Report, counts_rounds_once_that_were_done_again_after_a_checkpoint) {
              .round = 3,
              .why = "from checkpoint",
              .digest = "digest-3",
-             .cause = Cause::checkpoint});
+             .cause = world::Cause::checkpoint});
   for (Round number = 4; number <= 6; ++number) {
     const double t = 20 + static_cast<double>(number);
     after.add(3, t, {.phase = Phase::accumulate, .round = number});
@@ -381,4 +383,4 @@ TEST(ReportText, tells_losses_joins_and_parameters) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::monitor

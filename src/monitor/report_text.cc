@@ -5,7 +5,7 @@
 
 #include "base/printable.h"
 
-namespace tw {
+namespace tw::monitor {
 
 namespace {
 
@@ -81,4 +81,4 @@ std::string render(const Summary& summary) {
   return text;
 }
 
-}  // namespace tw
+}  // namespace tw::monitor

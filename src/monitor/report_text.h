@@ -5,9 +5,9 @@
 
 #include "monitor/report.h"
 
-namespace tw {
+namespace tw::monitor {
 
 /// The report for people: some 10 lines, plain text.
 std::string render(const Summary& summary);
 
-}  // namespace tw
+}  // namespace tw::monitor

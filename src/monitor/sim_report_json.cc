@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tw {
+namespace tw::monitor {
 
 std::string to_json(const SimResults& results) {
   using Json = nlohmann::ordered_json;
@@ -29,4 +29,4 @@ std::string to_json(const SimResults& results) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-}  // namespace tw
+}  // namespace tw::monitor

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace tw {
+namespace tw::monitor {
 
 /// A checker's complaint about the run of one seed.
 struct SimFailure {
@@ -37,4 +37,4 @@ struct SimResults {
 /// Indented, with a line end. rare: [{"name", "taken"}]; kills_by_phase: {"gather": 12, ...}.
 std::string to_json(const SimResults& results);
 
-}  // namespace tw
+}  // namespace tw::monitor

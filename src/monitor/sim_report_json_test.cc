@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tw {
+namespace tw::monitor {
 namespace {
 
 using Json = nlohmann::json;
@@ -45,4 +45,4 @@ TEST(SimReportJson, has_empty_lists_where_nothing_happened) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::monitor

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-namespace tw {
+namespace tw::monitor {
 
 namespace {
 
@@ -78,4 +78,4 @@ Status write_summary(const std::string& folder, const Summary& summary) {
   return Unit{};
 }
 
-}  // namespace tw
+}  // namespace tw::monitor

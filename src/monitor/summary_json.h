@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "monitor/report.h"
 
-namespace tw {
+namespace tw::monitor {
 
 /// The content of summary.json, indented, with a line end. A value that is not known is null; test_accuracy
 /// is there when the model has one.
@@ -15,4 +15,4 @@ std::string to_json(const Summary& summary);
 /// Writes DIR/summary.json.
 Status write_summary(const std::string& folder, const Summary& summary);
 
-}  // namespace tw
+}  // namespace tw::monitor

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::monitor {
 namespace {
 
 Summary some_summary() {
@@ -92,4 +92,4 @@ TEST(SummaryJson, that_cannot_be_written_names_the_path) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::monitor

@@ -25,7 +25,7 @@ constexpr std::uint16_t kUsualPort = 7000;
 constexpr Duration kFindPeers = std::chrono::seconds(20);
 
 bool is_loopback(const std::string& address) {
-  const auto parsed = parse_address(address);
+  const auto parsed = host::parse_address(address);
   const std::string host = parsed ? parsed.value().host : "";
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
@@ -50,11 +50,11 @@ class LinkReader {
 
   Status read_self();
   Status read_log();
-  Result<std::optional<Token>> token() const;  ///< nothing with insecure
+  Result<std::optional<wire::Token>> token() const;  ///< nothing with insecure
   std::string admission() const;
   Status read_addresses();
-  Status use_token(const Token& token);
-  Status find_peers(const Token& token);
+  Status use_token(const wire::Token& token);
+  Status find_peers(const wire::Token& token);
   Status read_listen();
   Status read_past();
 
@@ -84,14 +84,14 @@ Result<Options> LinkReader::read() {
 }
 
 Status LinkReader::read_self() {
-  SessionOptions& session = options_.session;
-  session.self = PeerId{std::max<std::uint64_t>(1, OsRandom().next() & kMaxId)};
+  train::SessionOptions& session = options_.session;
+  session.self = PeerId{std::max<std::uint64_t>(1, host::OsRandom().next() & kMaxId)};
   if (!given_.id.empty()) {
     const auto id = parse_count(option("id"), given_.id, {.least = 1, .most = kMaxId});
     if (!id) return id.error();
     session.self = PeerId{id.value()};
   }
-  session.incarnation = OsRandom().next();
+  session.incarnation = host::OsRandom().next();
   auto site = parse_site_option(option("site"), given_.site);
   if (!site) return site.error();
   session.site = std::move(site).value();
@@ -110,7 +110,7 @@ Status LinkReader::read_log() {
   return Unit{};
 }
 
-Result<std::optional<Token>> LinkReader::token() const {
+Result<std::optional<wire::Token>> LinkReader::token() const {
   const bool given = !given_.token.empty() || !given_.run_folder.empty();
   if (!given_.token.empty() && !given_.run_folder.empty())
     return Error{fmt::format("{} and {}: a peer has one token; give one of the two", option("token").name,
@@ -119,9 +119,9 @@ Result<std::optional<Token>> LinkReader::token() const {
     return Error{
         fmt::format("{} and a token: TLS is either off or on, for all peers of a run; give one of the two",
                     flag("insecure"))};
-  if (given_.insecure) return std::optional<Token>();
+  if (given_.insecure) return std::optional<wire::Token>();
   const bool alone = given_.join.empty() && given_.listen.empty() && given_.bootstrap.empty();
-  if (!given && alone) return std::optional(token_for_one_run("alone", kAlone_s));
+  if (!given && alone) return std::optional(host::token_for_one_run("alone", kAlone_s));
   if (!given)
     return Error{fmt::format(
         "peers show each other a token: give {} or @FILE (from whoever began the run), or {} (from `tw init "
@@ -147,14 +147,14 @@ Status LinkReader::read_past() {
   if (given_.rejoin && given_.no_rejoin)
     return Error{fmt::format("{} and {}: the peers of a run may be alive or not; give one of the two",
                              flag("rejoin"), flag("no_rejoin"))};
-  SessionOptions& session = options_.session;
+  train::SessionOptions& session = options_.session;
   if (given_.rejoin) {
-    session.past = Past::begun;
+    session.past = train::Past::begun;
     session.past_found = flag("rejoin");
   }
   // With a token that nobody else has, nobody else can be there.
   const bool alone = options_.admission.empty();
-  if (given_.no_rejoin || alone) session.past = Past::over;
+  if (given_.no_rejoin || alone) session.past = train::Past::over;
   return Unit{};
 }
 
@@ -170,10 +170,10 @@ Status LinkReader::read_addresses() {
   return Unit{};
 }
 
-Status LinkReader::use_token(const Token& token) {
+Status LinkReader::use_token(const wire::Token& token) {
   for (const std::string& address : token.addresses)
     if (address != given_.listen) options_.session.join.push_back(address);
-  auto tls = Tls::open(token, now_unix_s());
+  auto tls = host::Tls::open(token, host::now_unix_s());
   if (!tls)
     return Error{
         fmt::format("{}: {}", option(given_.token.empty() ? "run" : "token").name, tls.error().message)};
@@ -182,18 +182,18 @@ Status LinkReader::use_token(const Token& token) {
 }
 
 /// Opens the directory where it is of use, and adds those whom it knows to the addresses to join.
-Status LinkReader::find_peers(const Token& token) {
+Status LinkReader::find_peers(const wire::Token& token) {
   const bool open_to_others =
       !given_.listen.empty() && given_.listen != "none" && !is_loopback(given_.listen);
   if (given_.bootstrap.empty() && !open_to_others) return Unit{};
-  auto bootstrap = parse_address(given_.bootstrap);
-  if (!bootstrap) bootstrap = parse_address(fmt::format("{}:{}", given_.bootstrap, kUsualPort));
+  auto bootstrap = host::parse_address(given_.bootstrap);
+  if (!bootstrap) bootstrap = host::parse_address(fmt::format("{}:{}", given_.bootstrap, kUsualPort));
   if (!given_.bootstrap.empty() && !bootstrap)
     return Error{fmt::format("{}: expected HOST or HOST:PORT, such as {}:{}",
                              option("bootstrap").with(given_.bootstrap), "10.0.0.5", kUsualPort)};
-  const auto listen = parse_address(given_.listen);
+  const auto listen = host::parse_address(given_.listen);
   auto directory =
-      DhtDirectory::open({token, *options_.tls}, listen ? listen.value().port : std::uint16_t{0});
+      host::DhtDirectory::open({token, *options_.tls}, listen ? listen.value().port : std::uint16_t{0});
   if (!directory) return directory.error();
   options_.directory = std::move(directory).value();
   if (given_.bootstrap.empty()) return Unit{};
@@ -207,7 +207,7 @@ Status LinkReader::find_peers(const Token& token) {
 }
 
 Status LinkReader::read_listen() {
-  SessionOptions& session = options_.session;
+  train::SessionOptions& session = options_.session;
   session.listen.clear();
   if (given_.listen == "none" && session.join.empty())
     return Error{fmt::format("{}: nobody could join a peer that only dials; give it {} of another",
@@ -224,11 +224,12 @@ Result<Options> read_links(const LinkOptions& given, Spelling spelling, const Wa
 }
 
 void look_at_past(Options& options, std::uint64_t parameters) {
-  SessionOptions& session = options.session;
-  if (session.past != Past::unknown || options.out.empty()) return;
-  const auto log = log_of_unfinished_run(options.out, to_string(run_digest(session.run, parameters)));
+  train::SessionOptions& session = options.session;
+  if (session.past != train::Past::unknown || options.out.empty()) return;
+  const auto log =
+      monitor::log_of_unfinished_run(options.out, to_string(run_digest(session.run, parameters)));
   if (!log) return;
-  session.past = Past::begun;
+  session.past = train::Past::begun;
   session.past_found = "its event log is " + *log;
 }
 

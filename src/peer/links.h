@@ -18,12 +18,12 @@ namespace tw::peer {
 
 /// Everything that a peer needs besides its model.
 struct Options {
-  SessionOptions session;
+  train::SessionOptions session;
   std::string out;  ///< folder of the event log; empty: none
-  LogLimits log_limits;
-  int most_streams = StreamCount::kMost;    ///< of data, to each other peer
-  std::unique_ptr<Tls> tls;                 ///< nothing: without TLS and tokens
-  std::unique_ptr<DhtDirectory> directory;  ///< where others find this peer; nothing: nowhere
+  monitor::LogLimits log_limits;
+  int most_streams = host::StreamCount::kMost;    ///< of data, to each other peer
+  std::unique_ptr<host::Tls> tls;                 ///< nothing: without TLS and tokens
+  std::unique_ptr<host::DhtDirectory> directory;  ///< where others find this peer; nothing: nowhere
   std::string admission;  ///< how others get what lets them in: the end of a line for the user
 };
 

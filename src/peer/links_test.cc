@@ -26,15 +26,15 @@ class ReadLinks : public testing::Test {
     folder_ = testing::TempDir() + "tw-links-" + std::to_string(getpid());
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
-    ASSERT_TRUE(write_secret_file(token_file(folder_), token() + "\n"));
+    ASSERT_TRUE(host::write_secret_file(token_file(folder_), token() + "\n"));
   }
 
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   /// The text of a token that names these peers.
   static std::string token(const std::vector<std::string>& addresses = {}, std::int64_t lasts_s = 3600) {
-    const std::int64_t now = now_unix_s();
-    return to_text(Authority::create("words").issue(
+    const std::int64_t now = host::now_unix_s();
+    return to_text(host::Authority::create("words").issue(
         {.from_unix_s = now - 7200, .expires_unix_s = now + lasts_s, .addresses = addresses}));
   }
 
@@ -66,7 +66,7 @@ TEST_F(ReadLinks, of_a_peer_alone_make_a_token_of_its_own_and_stay_on_this_machi
   EXPECT_EQ(alone.session.listen, "127.0.0.1:0");
   EXPECT_THAT(alone.session.join, IsEmpty());
   EXPECT_EQ(alone.admission, "");
-  EXPECT_EQ(alone.session.past, Past::over) << "nobody else can have its token";
+  EXPECT_EQ(alone.session.past, train::Past::over) << "nobody else can have its token";
   EXPECT_GE(alone.session.self.value, 1U);
   EXPECT_NE(alone.session.self, read({}).session.self);
   EXPECT_NE(alone.session.incarnation, read({}).session.incarnation);
@@ -84,7 +84,7 @@ TEST_F(ReadLinks, take_the_plain_values_as_they_are) {
   EXPECT_EQ(peer.session.site, "aws:us-east-1:a");
   EXPECT_EQ(peer.out, "logs");
   EXPECT_EQ(peer.log_limits.part_bytes * peer.log_limits.parts, 8ULL << 20);
-  EXPECT_EQ(peer.session.past, Past::unknown);
+  EXPECT_EQ(peer.session.past, train::Past::unknown);
 }
 
 TEST_F(ReadLinks, listen_where_those_whom_it_joins_can_reach_it) {
@@ -124,10 +124,10 @@ TEST_F(ReadLinks, say_how_others_are_let_in) {
 
 TEST_F(ReadLinks, know_of_a_past_what_the_user_says) {
   const Options begun = read({.run_folder = folder_, .rejoin = true}, Spelling::python);
-  EXPECT_EQ(begun.session.past, Past::begun);
+  EXPECT_EQ(begun.session.past, train::Past::begun);
   EXPECT_EQ(begun.session.past_found, "rejoin=True");
   EXPECT_EQ(read({.run_folder = folder_, .rejoin = true}).session.past_found, "--rejoin");
-  EXPECT_EQ(read({.run_folder = folder_, .no_rejoin = true}).session.past, Past::over);
+  EXPECT_EQ(read({.run_folder = folder_, .no_rejoin = true}).session.past, train::Past::over);
 }
 
 TEST_F(ReadLinks, warn_of_a_token_that_others_can_read) {
@@ -226,27 +226,28 @@ class LookAtPast : public ReadLinks {
   void SetUp() override {
     ReadLinks::SetUp();
     std::ofstream log(folder_ + "/events-1.jsonl");
-    Event start{.at = {}, .phase = Phase::start};
-    start.digest = to_string(run_digest({}, 7));
-    log << to_json_line({PeerId{1}, 0, start}) << '\n'
-        << to_json_line({PeerId{1}, 0, {.at = {}, .phase = Phase::commit, .round = 3}}) << '\n';
+    world::Event start{.at = {}, .phase = world::Phase::start};
+    start.digest = to_string(train::run_digest({}, 7));
+    log << monitor::to_json_line({PeerId{1}, 0, start}) << '\n'
+        << monitor::to_json_line({PeerId{1}, 0, {.at = {}, .phase = world::Phase::commit, .round = 3}})
+        << '\n';
   }
 };
 
 TEST_F(LookAtPast, finds_the_log_of_the_same_run_and_model) {
   Options same = read({.out = folder_, .run_folder = folder_});
   look_at_past(same, 7);
-  EXPECT_EQ(same.session.past, Past::begun);
+  EXPECT_EQ(same.session.past, train::Past::begun);
   EXPECT_EQ(same.session.past_found, "its event log is " + folder_ + "/events-1.jsonl");
   Options other = read({.out = folder_, .run_folder = folder_});
   look_at_past(other, 8);
-  EXPECT_EQ(other.session.past, Past::unknown);
+  EXPECT_EQ(other.session.past, train::Past::unknown);
 }
 
 TEST_F(LookAtPast, keeps_what_the_user_said) {
   Options over = read({.out = folder_, .run_folder = folder_, .no_rejoin = true});
   look_at_past(over, 7);
-  EXPECT_EQ(over.session.past, Past::over);
+  EXPECT_EQ(over.session.past, train::Past::over);
 }
 
 }  // namespace

@@ -21,28 +21,29 @@ constexpr Duration kReturnMemoryEvery = std::chrono::minutes(5);
 
 }  // namespace
 
-Peer::Peer(Loop& loop, Options options, Front front)
+Peer::Peer(host::Loop& loop, Options options, Front front)
     : loop_(loop),
       options_(std::move(options)),
       front_(std::move(front)),
       network_(loop_, options_.session.self, random_,
-               [this](Cause cause, const std::string& what) {
-                 emit({.at = loop_.now(), .phase = Phase::refuse, .why = what, .cause = cause});
+               [this](world::Cause cause, const std::string& what) {
+                 emit({.at = loop_.now(), .phase = world::Phase::refuse, .why = what, .cause = cause});
                },
                {.tls = options_.tls.get(), .most_streams = options_.most_streams}),
       disk_(loop_, [this](const std::string& what) { fail("the disk work failed: " + what); }) {}
 
-Peer::Peer(Loop& loop, Executor& compute, Options options, Front front, Trainer& trainer)
+Peer::Peer(host::Loop& loop, world::Executor& compute, Options options, Front front, train::Trainer& trainer)
     : Peer(loop, std::move(options), std::move(front)) {
   session_.emplace(doors(compute), options_.session, trainer, front_.decisions);
 }
 
-Peer::Peer(Loop& loop, Executor& compute, Options options, Front front, std::unique_ptr<Learner> learner)
+Peer::Peer(host::Loop& loop, world::Executor& compute, Options options, Front front,
+           std::unique_ptr<train::Learner> learner)
     : Peer(loop, std::move(options), std::move(front)) {
   session_.emplace(doors(compute), options_.session, std::move(learner), front_.decisions);
 }
 
-Doors Peer::doors(Executor& compute) {
+train::Doors Peer::doors(world::Executor& compute) {
   return {.clock = loop_,
           .network = network_,
           .files = files_,
@@ -66,7 +67,8 @@ Status Peer::open_log() {
   if (options_.out.empty()) return Unit{};
   if (Status made = files_.make_folder(options_.out); !made) return made;
   const PeerId self = options_.session.self;
-  auto log = JsonEventLog::open(options_.out + "/" + event_log_name(self), self, loop_, options_.log_limits);
+  auto log = monitor::JsonEventLog::open(options_.out + "/" + monitor::event_log_name(self), self, loop_,
+                                         options_.log_limits);
   if (!log) return log.error();
   log_ = std::move(log).value();
   return Unit{};
@@ -88,20 +90,20 @@ std::string Peer::failure() const { return failure_.empty() ? view().failure : f
 
 std::string Peer::meeting_point() const {
   if (!options_.directory || address_.empty()) return "";
-  return to_string(Address{parse_address(address_).value().host, options_.directory->port()});
+  return to_string(host::Address{host::parse_address(address_).value().host, options_.directory->port()});
 }
 
 void Peer::farewell() {
   const std::string failed = failure();
   const std::string why = failed.empty() ? view().ended : failed;
   if (!ends_at_once()) {
-    for (const Member& member : session_->members()) network_.close(member.peer);
+    for (const wire::Member& member : session_->members()) network_.close(member.peer);
     loop_.run_until([this] { return network_.flushed() || ends_at_once(); }, kFarewell);
   }
-  for (const Event& refusals : refusals_.rest()) tell(refusals);
-  const LinkBytes bytes = network_.total();
+  for (const world::Event& refusals : refusals_.rest()) tell(refusals);
+  const host::LinkBytes bytes = network_.total();
   emit({.at = loop_.now(),
-        .phase = Phase::stop,
+        .phase = world::Phase::stop,
         .round = view().round,
         .why = why,
         .numbers = {{"bytes_sent", static_cast<double>(bytes.sent)},
@@ -111,23 +113,23 @@ void Peer::farewell() {
                    log_->trouble()->missing));
 }
 
-void Peer::emit(const Event& event) {
-  if (event.phase != Phase::refuse) return tell(event);
+void Peer::emit(const world::Event& event) {
+  if (event.phase != world::Phase::refuse) return tell(event);
   if (const auto first = refusals_.take(event)) tell(*first);
 }
 
-void Peer::tell(const Event& event) {
+void Peer::tell(const world::Event& event) {
   if (log_) log_->emit(completed(event));
   if (front_.shown != nullptr) front_.shown->emit(event);
 }
 
 /// What averaging a round costs lies between its call and its commit.
-Event Peer::completed(Event event) const {
-  if (event.phase == Phase::start && !options_.tls) event.numbers.emplace_back("insecure", 1);
-  if (event.phase != Phase::call && event.phase != Phase::commit) return event;
-  event.numbers.emplace_back("cpu_s", cpu_seconds());
-  event.numbers.emplace_back("kernel_s", kernel_seconds());
-  event.numbers.emplace_back("peak_memory", peak_memory_bytes());
+world::Event Peer::completed(world::Event event) const {
+  if (event.phase == world::Phase::start && !options_.tls) event.numbers.emplace_back("insecure", 1);
+  if (event.phase != world::Phase::call && event.phase != world::Phase::commit) return event;
+  event.numbers.emplace_back("cpu_s", host::cpu_seconds());
+  event.numbers.emplace_back("kernel_s", host::kernel_seconds());
+  event.numbers.emplace_back("peak_memory", host::peak_memory_bytes());
   event.numbers.emplace_back("bytes_sent", static_cast<double>(network_.total().sent));
   return event;
 }
@@ -139,13 +141,13 @@ void Peer::at(Instant when, void (Peer::*call)()) {
 void Peer::look() {
   if (log_)
     if (const auto line = log_watch_.line(loop_.now(), log_->trouble())) warn(*line);
-  for (const Event& refusals : refusals_.due(loop_.now())) tell(refusals);
+  for (const world::Event& refusals : refusals_.due(loop_.now())) tell(refusals);
   if (session_->finished()) return end();
   at(loop_.now() + kLookAtSelfEvery, &Peer::look);
 }
 
 void Peer::return_memory() {
-  return_freed_memory();
+  host::return_freed_memory();
   at(loop_.now() + kReturnMemoryEvery, &Peer::return_memory);
 }
 

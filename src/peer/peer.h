@@ -25,8 +25,8 @@ namespace tw::peer {
 /// What the program around a peer wants to hear, on the loop thread. Each may be left out; those that are
 /// objects outlive the peer.
 struct Front {
-  EventSink* shown = nullptr;  ///< the events that the log gets, for people
-  SessionObserver* decisions = nullptr;
+  world::EventSink* shown = nullptr;  ///< the events that the log gets, for people
+  train::SessionObserver* decisions = nullptr;
   Warn warn{};                   ///< of an event log that cannot be written
   std::function<void()> over{};  ///< finished() holds, or it is to end at once: stop the loop
 };
@@ -34,11 +34,12 @@ struct Front {
 /// One peer on a real machine: the session and its doors. Everything on the loop thread, which its owner
 /// runs: start(), the loop until Front::over, farewell(). Loop, executor and trainer outlive it. The loop
 /// does not run any more when it is destroyed, which waits for the disk work under way.
-class Peer final : public EventSink {
+class Peer final : public world::EventSink {
  public:
   /// With the engine's own learner. What a job of `compute` throws is for fail().
-  Peer(Loop& loop, Executor& compute, Options options, Front front, Trainer& trainer);
-  Peer(Loop& loop, Executor& compute, Options options, Front front, std::unique_ptr<Learner> learner);
+  Peer(host::Loop& loop, world::Executor& compute, Options options, Front front, train::Trainer& trainer);
+  Peer(host::Loop& loop, world::Executor& compute, Options options, Front front,
+       std::unique_ptr<train::Learner> learner);
 
   /// Opens the event log, listens, and joins or starts the run. Once; errors as of Session::start(). Returns
   /// the address at which others reach this peer; empty: at none.
@@ -52,7 +53,7 @@ class Peer final : public EventSink {
   void pause(bool paused) { session_->pause(paused); }
 
   /// Members of the last record.
-  std::vector<Member> members() const { return session_->members(); }
+  std::vector<wire::Member> members() const { return session_->members(); }
 
   /// Something outside the session failed: the peer is over. why: not empty.
   void fail(const std::string& why);
@@ -60,7 +61,7 @@ class Peer final : public EventSink {
   /// The run has ended, or this peer has left or failed.
   bool finished() const { return !failure_.empty() || session_->finished(); }
 
-  SessionView view() const { return session_->view(); }
+  train::SessionView view() const { return session_->view(); }
 
   /// Why it could not go on; empty when nothing went wrong.
   std::string failure() const;
@@ -76,15 +77,15 @@ class Peer final : public EventSink {
   std::string meeting_point() const;
 
   /// For the session and the network.
-  void emit(const Event& event) override;
+  void emit(const world::Event& event) override;
 
  private:
-  Peer(Loop& loop, Options options, Front front);
+  Peer(host::Loop& loop, Options options, Front front);
 
-  Doors doors(Executor& compute);
+  train::Doors doors(world::Executor& compute);
   Status open_log();
-  void tell(const Event& event);  // to the log and the front
-  Event completed(Event event) const;
+  void tell(const world::Event& event);  // to the log and the front
+  world::Event completed(world::Event event) const;
   void at(Instant when, void (Peer::*call)());
   void look();  // now and then: is it over?
   void return_memory();
@@ -93,21 +94,21 @@ class Peer final : public EventSink {
 
   bool ends_at_once() const { return asked_to_leave_ > 1; }
 
-  Loop& loop_;
+  host::Loop& loop_;
   Options options_;
   Front front_;
-  OsRandom random_;
-  DiskFiles files_;
-  RefusalCount refusals_;
-  std::optional<JsonEventLog> log_;
-  LogWatch log_watch_;
+  host::OsRandom random_;
+  host::DiskFiles files_;
+  monitor::RefusalCount refusals_;
+  std::optional<monitor::JsonEventLog> log_;
+  monitor::LogWatch log_watch_;
   std::string address_;
   std::string failure_;  ///< of this process, outside the session
   int asked_to_leave_ = 0;
-  TcpNetwork network_;
-  ThreadExecutor disk_;
-  std::optional<Session> session_;
-  Lifeline life_;
+  host::TcpNetwork network_;
+  host::ThreadExecutor disk_;
+  std::optional<train::Session> session_;
+  host::Lifeline life_;
 };
 
 }  // namespace tw::peer

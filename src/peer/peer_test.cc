@@ -22,7 +22,7 @@ using testing::HasSubstr;
 constexpr Duration kSoon = 20s;
 
 /// Four floats that every sample pushes a little.
-class FourFloats final : public Trainer {
+class FourFloats final : public train::Trainer {
  public:
   std::uint64_t parameter_count() const override { return 4; }
 
@@ -30,42 +30,44 @@ class FourFloats final : public Trainer {
 
   void initial_parameters(std::span<float> out) override { std::fill(out.begin(), out.end(), 1.0F); }
 
-  double accumulate(std::span<const float>, SampleSpan samples, std::span<float> sum) override {
+  double accumulate(std::span<const float>, train::SampleSpan samples, std::span<float> sum) override {
     for (float& value : sum) value += static_cast<float>(samples.count);
     return 1;
   }
 
-  Evaluation evaluate(std::span<const float>, WorkMeter&) override { return {.loss = 1, .accuracy = {}}; }
+  train::Evaluation evaluate(std::span<const float>, train::WorkMeter&) override {
+    return {.loss = 1, .accuracy = {}};
+  }
 };
 
-class SeenEvents final : public EventSink {
+class SeenEvents final : public world::EventSink {
  public:
-  void emit(const Event& event) override { events.push_back(event); }
+  void emit(const world::Event& event) override { events.push_back(event); }
 
-  bool has(Phase phase) const {
-    return std::ranges::any_of(events, [&](const Event& event) { return event.phase == phase; });
+  bool has(world::Phase phase) const {
+    return std::ranges::any_of(events, [&](const world::Event& event) { return event.phase == phase; });
   }
 
-  std::vector<Event> events;
+  std::vector<world::Event> events;
 };
 
-RunOptions small_run(Round rounds) {
-  RunOptions run;
+train::RunOptions small_run(Round rounds) {
+  train::RunOptions run;
   run.model = "small";
   run.target_batch_size = 8;
   run.microbatch = 4;
   run.rounds = rounds;
-  run.optimizer.kind = OptimizerKind::sgd;
+  run.optimizer.kind = train::OptimizerKind::sgd;
   return run;
 }
 
 /// A front: it hears, and stops the loop when its peer is over.
 class Process {
  public:
-  Process(Loop& loop, Options options)
+  Process(host::Loop& loop, Options options)
       : loop_(loop), compute_(loop, {}), peer(loop, compute_, std::move(options), front(), trainer_) {}
 
-  Process(Loop& loop, Options options, std::unique_ptr<Learner> learner)
+  Process(host::Loop& loop, Options options, std::unique_ptr<train::Learner> learner)
       : loop_(loop),
         compute_(loop, {}),
         peer(loop, compute_, std::move(options), front(), std::move(learner)) {}
@@ -90,8 +92,8 @@ class Process {
   }
 
   FourFloats trainer_;
-  Loop& loop_;
-  ThreadExecutor compute_;
+  host::Loop& loop_;
+  host::ThreadExecutor compute_;
 
  public:
   Peer peer;
@@ -113,20 +115,21 @@ class APeer : public testing::Test {
     return std::move(read).value();
   }
 
-  std::vector<LogEntry> log_of(const Process& process) const {
-    const auto log = read_event_log(folder_ + "/" + event_log_name(process.peer.options().session.self));
+  std::vector<monitor::LogEntry> log_of(const Process& process) const {
+    const auto log =
+        monitor::read_event_log(folder_ + "/" + monitor::event_log_name(process.peer.options().session.self));
     EXPECT_TRUE(log) << log.error().message;
-    return log ? log.value() : std::vector<LogEntry>{};
+    return log ? log.value() : std::vector<monitor::LogEntry>{};
   }
 
-  static std::optional<double> number_in(const Event& event, const std::string& name) {
+  static std::optional<double> number_in(const world::Event& event, const std::string& name) {
     for (const auto& [key, value] : event.numbers)
       if (key == name) return value;
     return std::nullopt;
   }
 
   std::string folder_;
-  Loop loop_;
+  host::Loop loop_;
 };
 
 TEST_F(APeer, takes_part_until_the_run_is_over_and_logs_all_that_it_shows) {
@@ -148,17 +151,18 @@ TEST_F(APeer, takes_part_until_the_run_is_over_and_logs_all_that_it_shows) {
   for (std::size_t i = 0; i < log.size(); ++i)
     EXPECT_EQ(log[i].event.phase, process.shown.events[i].phase) << i;
   EXPECT_EQ(number_in(log.front().event, "insecure"), std::nullopt);
-  const auto commit = std::ranges::find(log, Phase::commit, [](const LogEntry& e) { return e.event.phase; });
+  const auto commit =
+      std::ranges::find(log, world::Phase::commit, [](const monitor::LogEntry& e) { return e.event.phase; });
   ASSERT_NE(commit, log.end());
   EXPECT_GT(number_in(commit->event, "cpu_s").value_or(0), 0);
-  const Event& stop = log.back().event;
-  EXPECT_EQ(stop.phase, Phase::stop);
+  const world::Event& stop = log.back().event;
+  EXPECT_EQ(stop.phase, world::Phase::stop);
   EXPECT_EQ(stop.round, 3U);
   EXPECT_EQ(stop.why, process.peer.view().ended);
 }
 
 TEST_F(APeer, joins_another_one_with_the_token_of_the_run) {
-  const std::string token = to_text(token_for_one_run("words", 3600));
+  const std::string token = to_text(host::token_for_one_run("words", 3600));
   Process first(loop_, options({.wait_for = "2", .token = token}, 5));
   const auto address = first.peer.start();
   ASSERT_TRUE(address) << address.error().message;
@@ -177,7 +181,7 @@ TEST_F(APeer, says_in_its_log_that_it_is_without_tls) {
   ASSERT_TRUE(process.peer.start());
   const auto log = log_of(process);
   ASSERT_FALSE(log.empty());
-  EXPECT_EQ(log.front().event.phase, Phase::start);
+  EXPECT_EQ(log.front().event.phase, world::Phase::start);
   EXPECT_EQ(number_in(log.front().event, "insecure"), 1.0);
 }
 
@@ -202,7 +206,7 @@ TEST_F(APeer, ends_at_once_when_it_is_asked_twice) {
   process.peer.leave();
   EXPECT_EQ(process.over, 1);
   process.peer.farewell();
-  EXPECT_TRUE(process.shown.has(Phase::stop));
+  EXPECT_TRUE(process.shown.has(world::Phase::stop));
 }
 
 TEST_F(APeer, ends_with_the_reason_when_its_process_fails) {
@@ -234,7 +238,7 @@ TEST_F(APeer, does_not_start_where_it_cannot_log_or_listen) {
 }
 
 TEST_F(APeer, names_where_others_ask_for_the_run_when_it_has_a_directory) {
-  const std::string token = to_text(token_for_one_run("words", 3600));
+  const std::string token = to_text(host::token_for_one_run("words", 3600));
   Process open(loop_, options({.listen = "0.0.0.0:0", .token = token}, 1));
   EXPECT_EQ(open.peer.meeting_point(), "") << "not before it listens";
   ASSERT_TRUE(open.peer.start());
@@ -246,8 +250,8 @@ TEST_F(APeer, names_where_others_ask_for_the_run_when_it_has_a_directory) {
 }
 
 TEST_F(APeer, trains_with_a_learner_from_elsewhere) {
-  auto learner = std::make_unique<CountingLearner>();
-  CountingLearner& jobs = *learner;
+  auto learner = std::make_unique<train::CountingLearner>();
+  train::CountingLearner& jobs = *learner;
   Process process(loop_, options({}, 2), std::move(learner));
   ASSERT_TRUE(process.peer.start());
   ASSERT_TRUE(loop_.run_until(

@@ -31,9 +31,9 @@ void warn_of_readers(const std::string& path, const Warn& warn) {
 
 std::string token_file(const std::string& run_folder) { return run_folder + "/token"; }
 
-Result<Token> read_token(const OptionName& option, const std::string& text, const Warn& warn) {
+Result<wire::Token> read_token(const OptionName& option, const std::string& text, const Warn& warn) {
   if (!text.starts_with("@")) {
-    auto token = token_in(text);
+    auto token = wire::token_in(text);
     if (!token) return Error{fmt::format("{}: what was given {}", option.name, token.error().message)};
     return token;
   }
@@ -43,7 +43,7 @@ Result<Token> read_token(const OptionName& option, const std::string& text, cons
     return Error{fmt::format("{}; `tw token FOLDER --out {}` makes it where the run folder is",
                              option.with("@" + content.error().message), path)};
   warn_of_readers(path, warn);
-  auto token = token_in(content.value());
+  auto token = wire::token_in(content.value());
   if (!token)
     return Error{fmt::format("{}: what the file holds {}", option.with(text), token.error().message)};
   return token;

@@ -18,6 +18,6 @@ using Warn = std::function<void(const std::string& line)>;
 std::string token_file(const std::string& run_folder);
 
 /// A token, or @ and the name of a file that holds one. warn: hears of a file that others may read.
-Result<Token> read_token(const OptionName& option, const std::string& text, const Warn& warn);
+Result<wire::Token> read_token(const OptionName& option, const std::string& text, const Warn& warn);
 
 }  // namespace tw::peer

@@ -14,7 +14,7 @@ namespace tw::peer {
 Result<std::string> parse_address_option(const OptionName& option, const std::string& text);
 
 /// "256MiB": what the event log of a peer may take of the disk, all its files together.
-Result<LogLimits> parse_log_limit(const OptionName& option, const std::string& text);
+Result<monitor::LogLimits> parse_log_limit(const OptionName& option, const std::string& text);
 
 /// "aws:us-east-1:a": where a peer is.
 Result<std::string> parse_site_option(const OptionName& option, const std::string& text);

@@ -18,7 +18,7 @@ void Acceptor::enter(Stage next) {
   stage_ = next;
 }
 
-Acceptor::Answer Acceptor::answer(const std::vector<Member>& members, const Member& from,
+Acceptor::Answer Acceptor::answer(const std::vector<wire::Member>& members, const wire::Member& from,
                                   Ballot ballot) const {
   if (ballot > kHighestBallot || !ballot_owner(members, ballot).is(from)) return Answer::ignore;
   return ballot >= promised_ ? Answer::follow : Answer::bid_higher;
@@ -26,22 +26,22 @@ Acceptor::Answer Acceptor::answer(const std::vector<Member>& members, const Memb
 
 void Acceptor::promise(Ballot ballot) { promised_ = std::max(promised_, ballot); }
 
-std::optional<Accepted> Acceptor::accepted() const {
+std::optional<wire::Accepted> Acceptor::accepted() const {
   if (!accepted_) return std::nullopt;
-  return Accepted{*accepted_->plan, accepted_->mean};
+  return wire::Accepted{*accepted_->plan, accepted_->mean};
 }
 
-Promise Acceptor::word(Ballot ballot, Progress progress) const {
+wire::Promise Acceptor::word(Ballot ballot, wire::Progress progress) const {
   if (accepted_) progress.called = keeps_accepted_;
-  return {ballot, std::move(progress), plan_ ? std::optional<Plan>(*plan_) : std::nullopt, accepted()};
+  return {ballot, std::move(progress), plan_ ? std::optional<wire::Plan>(*plan_) : std::nullopt, accepted()};
 }
 
-bool Acceptor::take(const Plan& plan) {
+bool Acceptor::take(const wire::Plan& plan) {
   if (plan.ballot < promised_) return false;
   if (accepted_ && number_of(plan) < number_of(*accepted_->plan)) return false;
   if (averages() && plan_->ballot == plan.ballot && plan_->version >= plan.version) return false;
   promised_ = plan.ballot;
-  plan_ = std::make_shared<const Plan>(plan);
+  plan_ = std::make_shared<const wire::Plan>(plan);
   mean_.reset();
   enter(Stage::averaging);
   return true;
@@ -53,16 +53,16 @@ void Acceptor::complete(const Digest& mean) {
   enter(Stage::complete);
 }
 
-std::optional<Vote> Acceptor::vote() {
+std::optional<wire::Vote> Acceptor::vote() {
   if (stage_ != Stage::complete || plan_->ballot < promised_) return std::nullopt;
   accepted_ = Vow{plan_, *mean_};
   keeps_accepted_ = true;
-  return Vote{plan_->draft.round, plan_->ballot, plan_->version, *mean_};
+  return wire::Vote{plan_->draft.round, plan_->ballot, plan_->version, *mean_};
 }
 
-std::optional<Record> Acceptor::expected() const {
+std::optional<wire::Record> Acceptor::expected() const {
   if (stage_ != Stage::complete) return std::nullopt;
-  Record decided = plan_->draft;
+  wire::Record decided = plan_->draft;
   decided.mean = *mean_;
   return decided;
 }
@@ -74,7 +74,7 @@ void Acceptor::begin_round(bool again) {
   if (plan_) enter(Stage::again);
 }
 
-Ballot Acceptor::bid(const std::vector<Member>& members, const Member& self, bool first) {
+Ballot Acceptor::bid(const std::vector<wire::Member>& members, const wire::Member& self, bool first) {
   const bool undisputed = first && promised_ == 0 && !led_;
   const Ballot above = std::max(promised_, led_.value_or(0));
   const Ballot ballot = undisputed ? 0 : next_ballot(members, self.peer, above);

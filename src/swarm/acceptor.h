@@ -34,7 +34,7 @@ class Acceptor {
   const SharedPlan& plan() const { return plan_; }
 
   /// The latest one that was voted for.
-  std::optional<Accepted> accepted() const;
+  std::optional<wire::Accepted> accepted() const;
 
   enum class Answer {
     follow,
@@ -44,27 +44,27 @@ class Acceptor {
 
   /// What to do with a message that `from` sent as the leader of this ballot. `members`: of the record
   /// before.
-  Answer answer(const std::vector<Member>& members, const Member& from, Ballot ballot) const;
+  Answer answer(const std::vector<wire::Member>& members, const wire::Member& from, Ballot ballot) const;
 
   /// Prepare: from now on no lower ballot is followed.
   void promise(Ballot ballot);
 
   /// The answer to the Prepare of this ballot, once it is promised. It says in progress.called whether the
   /// mean that was voted for is still here.
-  Promise word(Ballot ballot, Progress progress) const;
+  wire::Promise word(Ballot ballot, wire::Progress progress) const;
 
   /// A plan of a leader that is followed: true when it replaces the present one.
-  bool take(const Plan& plan);
+  bool take(const wire::Plan& plan);
 
   /// The whole mean of the present plan is here.
   void complete(const Digest& mean);
 
   /// The vote for the present plan, as often as it is asked for. Nothing before its mean is here, or once a
   /// higher ballot was promised.
-  std::optional<Vote> vote();
+  std::optional<wire::Vote> vote();
 
   /// What the present plan becomes when it is decided. Nothing before its mean is here.
-  std::optional<Record> expected() const;
+  std::optional<wire::Record> expected() const;
 
   /// Another round begins: nothing was said of it. again: it is the same one, whose state was taken anew.
   /// Then what was promised and voted for stands, and take() takes the present plan once more, since what was
@@ -74,7 +74,7 @@ class Acceptor {
   /// The ballot with which this member leads next: the lowest of its own above all that it promised, led or
   /// was outbid by. `first`: no member before it is here; then it begins with ballot 0, which needs no
   /// promises. No ballot is led twice.
-  Ballot bid(const std::vector<Member>& members, const Member& self, bool first);
+  Ballot bid(const std::vector<wire::Member>& members, const wire::Member& self, bool first);
 
   /// Somebody follows this ballot.
   void outbid(Ballot ballot);

@@ -11,15 +11,15 @@
 namespace tw::swarm {
 namespace {
 
-Plan plan(Ballot ballot, std::uint32_t version) {
-  Plan plan;
+wire::Plan plan(Ballot ballot, std::uint32_t version) {
+  wire::Plan plan;
   plan.ballot = ballot;
   plan.version = version;
   plan.draft.round = 7;
   return plan;
 }
 
-std::optional<Vote> votes(Acceptor& acceptor) {
+std::optional<wire::Vote> votes(Acceptor& acceptor) {
   acceptor.complete(kMean);
   return acceptor.vote();
 }
@@ -29,19 +29,19 @@ TEST(Acceptor, votes_for_the_plan_that_it_took) {
   EXPECT_FALSE(votes(acceptor).has_value());
   EXPECT_TRUE(acceptor.take(plan(0, 1)));
   EXPECT_FALSE(acceptor.vote().has_value()) << "its mean is not here";
-  EXPECT_EQ((Vote{7, 0, 1, kMean}), votes(acceptor));
-  EXPECT_EQ((Vote{7, 0, 1, kMean}), acceptor.vote()) << "once more, the same";
-  EXPECT_EQ((Accepted{plan(0, 1), kMean}), acceptor.accepted());
+  EXPECT_EQ((wire::Vote{7, 0, 1, kMean}), votes(acceptor));
+  EXPECT_EQ((wire::Vote{7, 0, 1, kMean}), acceptor.vote()) << "once more, the same";
+  EXPECT_EQ((wire::Accepted{plan(0, 1), kMean}), acceptor.accepted());
 }
 
 TEST(Acceptor, follows_the_process_that_owns_a_ballot_unless_it_was_overtaken) {
   using Answer = Acceptor::Answer;
   Acceptor acceptor;
-  const std::vector<Member> three = members({1, 2, 3});
+  const std::vector<wire::Member> three = members({1, 2, 3});
   EXPECT_EQ(Answer::follow, acceptor.answer(three, member(2), 1));
   EXPECT_EQ(Answer::follow, acceptor.answer(three, member(2), 4));
   EXPECT_EQ(Answer::ignore, acceptor.answer(three, member(3), 1));
-  Member restarted = member(2);
+  wire::Member restarted = member(2);
   restarted.incarnation = 9;
   EXPECT_EQ(Answer::ignore, acceptor.answer(three, restarted, 1)) << "it is no member";
   acceptor.promise(3);
@@ -50,7 +50,7 @@ TEST(Acceptor, follows_the_process_that_owns_a_ballot_unless_it_was_overtaken) {
 }
 
 TEST(Acceptor, follows_no_ballot_that_nobody_could_have_reached) {
-  const std::vector<Member> three = members({1, 2, 3});
+  const std::vector<wire::Member> three = members({1, 2, 3});
   const Ballot made_up = next_ballot(three, PeerId{2}, kHighestBallot);
   Acceptor acceptor;
   EXPECT_EQ(Acceptor::Answer::ignore, acceptor.answer(three, member(2), made_up));
@@ -64,10 +64,10 @@ TEST(Acceptor, answers_a_prepare_with_all_that_it_knows) {
   votes(acceptor);
   acceptor.take(plan(0, 2));
   acceptor.promise(4);
-  const Promise word = acceptor.word(4, {});
+  const wire::Promise word = acceptor.word(4, {});
   EXPECT_EQ(4U, word.ballot);
   EXPECT_EQ(plan(0, 2), word.plan);
-  EXPECT_EQ((Accepted{plan(0, 1), kMean}), word.accepted);
+  EXPECT_EQ((wire::Accepted{plan(0, 1), kMean}), word.accepted);
 }
 
 TEST(Acceptor, says_what_its_plan_becomes_once_the_mean_is_here) {
@@ -75,7 +75,7 @@ TEST(Acceptor, says_what_its_plan_becomes_once_the_mean_is_here) {
   acceptor.take(plan(0, 1));
   EXPECT_FALSE(acceptor.expected().has_value());
   acceptor.complete(kMean);
-  Record record = plan(0, 1).draft;
+  wire::Record record = plan(0, 1).draft;
   record.mean = kMean;
   EXPECT_EQ(record, acceptor.expected());
   acceptor.take(plan(0, 2));
@@ -83,7 +83,7 @@ TEST(Acceptor, says_what_its_plan_becomes_once_the_mean_is_here) {
 }
 
 TEST(Acceptor, bids_with_its_own_ballots_and_with_none_twice) {
-  const std::vector<Member> three = members({1, 2, 3});
+  const std::vector<wire::Member> three = members({1, 2, 3});
   Acceptor first;
   EXPECT_EQ(0U, first.bid(three, member(1), true));
   EXPECT_EQ(3U, first.bid(three, member(1), true)) << "ballot 0 was led";
@@ -124,7 +124,7 @@ TEST(Acceptor, keeps_what_it_accepted_while_a_newer_plan_is_averaged) {
   acceptor.take(plan(0, 1));
   votes(acceptor);
   acceptor.take(plan(1, 1));
-  EXPECT_EQ((Accepted{plan(0, 1), kMean}), acceptor.accepted());
+  EXPECT_EQ((wire::Accepted{plan(0, 1), kMean}), acceptor.accepted());
   EXPECT_EQ(plan(1, 1), *acceptor.plan());
 }
 
@@ -134,13 +134,13 @@ TEST(Acceptor, that_starts_over_keeps_its_word_and_takes_its_plan_once_more) {
   votes(acceptor);
   acceptor.begin_round(true);
   EXPECT_EQ(2U, acceptor.promised());
-  EXPECT_EQ((Accepted{plan(2, 2), kMean}), acceptor.accepted());
+  EXPECT_EQ((wire::Accepted{plan(2, 2), kMean}), acceptor.accepted());
   EXPECT_EQ(plan(2, 2), *acceptor.plan()) << "the others may have it from here";
   EXPECT_FALSE(votes(acceptor).has_value()) << "it has no mean of it any more";
   EXPECT_FALSE(acceptor.take(plan(2, 1))) << "older than what it voted for";
   EXPECT_FALSE(acceptor.take(plan(1, 9)));
   EXPECT_TRUE(acceptor.take(plan(2, 2)));
-  EXPECT_EQ((Vote{7, 2, 2, kMean}), votes(acceptor));
+  EXPECT_EQ((wire::Vote{7, 2, 2, kMean}), votes(acceptor));
 }
 
 TEST(Acceptor, says_in_its_promise_whether_the_mean_that_it_voted_for_is_still_here) {
@@ -151,7 +151,7 @@ TEST(Acceptor, says_in_its_promise_whether_the_mean_that_it_voted_for_is_still_h
   EXPECT_TRUE(acceptor.word(1, {}).progress.called);
   acceptor.begin_round(true);
   acceptor.take(plan(0, 1));
-  Progress averages;
+  wire::Progress averages;
   averages.called = true;
   EXPECT_FALSE(acceptor.word(1, averages).progress.called) << "the plan is here once more, its mean is not";
   votes(acceptor);
@@ -185,7 +185,7 @@ TEST(Acceptor, never_votes_below_a_promise_or_an_earlier_vote) {
       }
       if (what == 1 && acceptor.take(plan(ballot, static_cast<std::uint32_t>(1 + prng.below(4)))))
         promised = std::max(promised, ballot);
-      const std::optional<Vote> vote = what == 2 ? votes(acceptor) : std::nullopt;
+      const std::optional<wire::Vote> vote = what == 2 ? votes(acceptor) : std::nullopt;
       if (!vote) continue;
       ASSERT_GE(vote->ballot, promised) << "seed " << seed;
       ASSERT_GE(std::pair(vote->ballot, vote->version), voted) << "seed " << seed;

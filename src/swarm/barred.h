@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::swarm {
 
 /// Processes that may not be linked under the id that they use: another process has it. Bounded, however many
 /// ids and processes come and go: the oldest are forgotten first.
@@ -19,12 +19,12 @@ class Barred {
   static constexpr std::size_t kMostSuperseded = 4096;
 
   /// A record names another process in the place of this one: it is out for good.
-  void supersede(const Member& former);
+  void supersede(const wire::Member& former);
 
   /// It was linked in the place of another process, and is out until then.
-  void turn_away(Instant now, Instant until, const Member& squatter);
+  void turn_away(Instant now, Instant until, const wire::Member& squatter);
 
-  bool bars(Instant now, const Member& process) const;
+  bool bars(Instant now, const wire::Member& process) const;
 
   /// Processes that are remembered.
   std::size_t size() const { return superseded_.size() + turned_away_.size(); }
@@ -39,4 +39,4 @@ class Barred {
   std::map<PeerId, Away> turned_away_;
 };
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -3,14 +3,14 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr Instant kBarredStart = Instant{} + 1h;
 
-Member process(std::uint64_t id, std::uint64_t incarnation) { return {PeerId{id}, "", incarnation}; }
+wire::Member process(std::uint64_t id, std::uint64_t incarnation) { return {PeerId{id}, "", incarnation}; }
 
 TEST(Barred, keeps_out_a_superseded_process_for_good_and_one_that_was_turned_away_for_its_time) {
   Barred barred;
@@ -35,4 +35,4 @@ TEST(Barred, remembers_the_latest_of_100000_ids_and_no_more_than_its_bound) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

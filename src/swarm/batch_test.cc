@@ -8,14 +8,14 @@
 #include "swarm/test_records.h"
 #include "swarm/validation.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 constexpr LeaseBook::Options kLease{64, 4};
 
 /// Round 7 of 64 samples from 384 on, without the microbatches of `lost`.
-Record round_without(Range lost) {
-  Record record = record_after(head_of(members({1, 2})), kLease);
+wire::Record round_without(Range lost) {
+  wire::Record record = record_after(head_of(members({1, 2})), kLease);
   RangeSet done(Range{0, 16});
   done.remove(lost);
   record.samples = 4 * done.count();
@@ -25,15 +25,15 @@ Record round_without(Range lost) {
 }
 
 TEST(Batch, follows_the_samples_of_the_round_before) {
-  const Record first = record_after(genesis(kRun, kParameters, members({1})), kLease);
+  const wire::Record first = record_after(genesis(kRun, kParameters, members({1})), kLease);
   EXPECT_EQ(RangeSet(Range{0, 64}), batch_of(first, kLease));
-  const Record seventh = record_after(head_of(members({1})), kLease);
+  const wire::Record seventh = record_after(head_of(members({1})), kLease);
   EXPECT_EQ(RangeSet(Range{384, 64}), batch_of(seventh, kLease));
   EXPECT_EQ(RangeSet(Range{392, 4}), samples_of(seventh, RangeSet(Range{2, 1}), kLease));
 }
 
 TEST(Batch, begins_with_what_the_round_before_left_over) {
-  const Record next = record_after(round_without({2, 3}), kLease);
+  const wire::Record next = record_after(round_without({2, 3}), kLease);
   EXPECT_EQ(RangeSet(Range{392, 12}), next.carried);
   EXPECT_EQ(448U, next.first_sample);
   EXPECT_EQ(64U, batch_of(next, kLease).count());
@@ -47,9 +47,9 @@ TEST(Batch, has_all_samples_in_one_round_each_whatever_is_left_over) {
     const LeaseBook::Options lease{10 + prng.below(90), 1 + prng.below(9)};
     RangeSet seen;
     std::uint64_t samples = 0;
-    Record head = genesis(kRun, kParameters, members({1}));
+    wire::Record head = genesis(kRun, kParameters, members({1}));
     for (int round = 1; round <= 20; ++round) {
-      Record next = record_after(head, lease);
+      wire::Record next = record_after(head, lease);
       RangeSet done(Range{0, lease.microbatches()});
       if (round < 20)
         done.remove(Range{prng.below(lease.microbatches()), prng.below(lease.microbatches() / 2 + 1)});
@@ -68,7 +68,7 @@ TEST(Batch, has_all_samples_in_one_round_each_whatever_is_left_over) {
 }
 
 TEST(Batch, may_lack_half_but_not_in_the_last_round) {
-  Record record = round_without({0, 8});
+  wire::Record record = round_without({0, 8});
   continue_lineage(record, head_of(members({1, 2})));
   EXPECT_TRUE(may_leave_over(record, kLease));
   EXPECT_EQ("", fault_of(record, head_of(members({1, 2})), kLease));
@@ -82,4 +82,4 @@ TEST(Batch, may_lack_half_but_not_in_the_last_round) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

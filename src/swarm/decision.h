@@ -7,7 +7,7 @@
 #include "wire/messages.h"
 
 // What the swarm wants done by its owner.
-namespace tw {
+namespace tw::swarm {
 
 struct Dial {
   std::string address;
@@ -20,12 +20,12 @@ struct Hangup {
 
 /// A plan arrived: average by it.
 struct Reduce {
-  Plan plan;
+  wire::Plan plan;
 };
 
 /// The round is decided, and its mean is here: apply it, then say applied().
 struct Committed {
-  Record record;
+  wire::Record record;
 };
 
 /// Others are ahead, or this peer lacks what they decided: take their state, then say begin().
@@ -47,4 +47,4 @@ struct Ended {
 
 using Decision = std::variant<Dial, Hangup, Reduce, Committed, CatchUp, SendAgain, Ended>;
 
-}  // namespace tw
+}  // namespace tw::swarm

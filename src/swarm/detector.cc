@@ -6,7 +6,7 @@
 
 #include "swarm/straggler_policy.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 using namespace std::chrono_literals;
@@ -54,9 +54,15 @@ void Detector::heard(Instant now, PeerId peer) {
   if (found != pulses_.end()) found->second.last = now;
 }
 
-void Detector::round_trip(PeerId peer, Duration sample) {
+bool Detector::is_waking(Instant now) const {
+  return next_step_ != Instant{} && now - next_step_ > kStopped;
+}
+
+void Detector::round_trip(Instant now, PeerId peer, Duration sample) {
+  const Instant awake_since = is_waking(now) ? now : woke_at_;
   const auto found = pulses_.find(peer);
   if (found == pulses_.end() || sample < Duration{0} || sample > kLongestRoundTrip) return;
+  if (now - sample < awake_since) return;
   Duration& rtt = found->second.rtt;
   rtt = rtt == Duration{0} ? sample : rtt + (sample - rtt) / 8;  // RFC 6298's gain
 }
@@ -72,7 +78,8 @@ void Detector::expect(PeerId peer, Duration within) {
 
 std::vector<Detector::Silence> Detector::step(Instant now) {
   if (now < next_step_) return {};
-  const bool stopped = next_step_ != Instant{} && now - next_step_ > kStopped;
+  const bool stopped = is_waking(now);
+  if (stopped) woke_at_ = now;
   next_step_ = now + kInterval;
   if (stopped) {
     for (auto& [peer, pulse] : pulses_) pulse.last = now;
@@ -100,4 +107,4 @@ Duration Detector::silence(Instant now, PeerId peer) const {
   return found == pulses_.end() ? Duration{0} : now - found->second.last;
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -9,7 +9,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 
-namespace tw {
+namespace tw::swarm {
 
 /// Notices peers that fall silent although their links stand. (A closed link is noticed at once, elsewhere.)
 /// A process that was itself stopped does not blame the others: when step() comes late, everybody starts
@@ -24,7 +24,8 @@ class Detector {
   void open(Instant now, PeerId peer);
   void close(PeerId peer);
   void heard(Instant now, PeerId peer);
-  void round_trip(PeerId peer, Duration sample);
+  /// sample: up to now. One that began before this process was stopped says nothing of the path.
+  void round_trip(Instant now, PeerId peer, Duration sample);
 
   /// It says that it will be heard again within this time.
   void expect(PeerId peer, Duration within);
@@ -51,13 +52,15 @@ class Detector {
   };
 
   Duration limit(const Pulse& pulse) const;
+  bool is_waking(Instant now) const;  ///< from a stop of this process
 
   void check_at(Instant when, PeerId peer, Pulse& pulse);
 
   std::unordered_map<PeerId, Pulse> pulses_;
   std::set<std::pair<Instant, PeerId>> checks_;  // one of each: when it could be found silent
   Instant next_step_{};
+  Instant woke_at_{};  ///< after the last stop of this process
   bool hurries_ = false;
 };
 
-}  // namespace tw
+}  // namespace tw::swarm

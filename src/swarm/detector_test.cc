@@ -7,7 +7,7 @@
 
 #include "swarm/test_records.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 using namespace std::chrono_literals;
@@ -65,7 +65,7 @@ TEST(Detector, names_a_silent_peer_after_one_second_while_a_round_is_overdue) {
 
 TEST(Detector, gives_a_far_peer_six_round_trips) {
   Detector detector = with_both();
-  detector.round_trip(kQuiet, 600ms);
+  detector.round_trip(kStart + 1s, kQuiet, 600ms);
   const std::optional<Duration> noticed = first_silence(detector, kStart, 10s);
   ASSERT_TRUE(noticed.has_value());
   EXPECT_GT(*noticed, 3600ms);
@@ -112,6 +112,19 @@ TEST(Detector, blames_nobody_when_it_was_stopped_itself) {
   EXPECT_TRUE(first_silence(detector, kStart + 1min, 10s).has_value()) << "but from then on they have";
 }
 
+TEST(Detector, takes_its_own_stop_for_no_round_trip) {
+  Detector detector = with_both();
+  detector.round_trip(kStart + 1s, kQuiet, 80ms);
+  detector.step(kStart + 1s);
+  detector.round_trip(kStart + 30s, kQuiet, 28s);  // what came meanwhile is read before it looks at the clock
+  EXPECT_EQ(80ms, detector.round_trip(kQuiet));
+  detector.step(kStart + 30s);
+  detector.round_trip(kStart + 31s, kQuiet, 2s);
+  EXPECT_EQ(80ms, detector.round_trip(kQuiet)) << "it began before";
+  detector.round_trip(kStart + 31s, kQuiet, 160ms);
+  EXPECT_EQ(90ms, detector.round_trip(kQuiet));
+}
+
 TEST(Detector, forgets_a_closed_link_and_begins_anew_with_the_next) {
   Detector detector = with_both();
   detector.close(kQuiet);
@@ -125,14 +138,14 @@ TEST(Detector, forgets_a_closed_link_and_begins_anew_with_the_next) {
 
 TEST(Detector, smooths_round_trips_and_ignores_impossible_ones) {
   Detector detector = with_both();
-  detector.round_trip(kQuiet, 80ms);
+  detector.round_trip(kStart + 1s, kQuiet, 80ms);
   EXPECT_EQ(80ms, detector.round_trip(kQuiet));
-  detector.round_trip(kQuiet, 160ms);
+  detector.round_trip(kStart + 1s, kQuiet, 160ms);
   EXPECT_EQ(90ms, detector.round_trip(kQuiet));
-  detector.round_trip(kQuiet, -5ms);
+  detector.round_trip(kStart + 1s, kQuiet, -5ms);
   EXPECT_EQ(90ms, detector.round_trip(kQuiet));
   EXPECT_EQ(0ms, detector.round_trip(PeerId{9}));
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

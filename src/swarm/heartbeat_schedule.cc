@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-namespace tw {
+namespace tw::swarm {
 
 void HeartbeatSchedule::open(PeerId peer) {
   links_.insert(peer);
@@ -48,4 +48,4 @@ Duration HeartbeatSchedule::interval(PeerId peer) const {
   return front_.contains(peer) ? kTick : static_cast<std::int64_t>(period()) * kTick;
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -8,7 +8,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 
-namespace tw {
+namespace tw::swarm {
 
 /// When which peer is told that this one lives. Every tick (250 ms) where there are at most 32 links, and on
 /// all links of those in front (the leader and its heir). Else each link has its place in a rota of as many
@@ -45,4 +45,4 @@ class HeartbeatSchedule {
   std::vector<std::vector<PeerId>> rota_;  // of links_, by tick; empty when they have changed
 };
 
-}  // namespace tw
+}  // namespace tw::swarm

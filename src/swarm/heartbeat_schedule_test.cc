@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 using namespace std::chrono_literals;
@@ -91,4 +91,4 @@ TEST(HeartbeatSchedule, forgets_a_closed_link) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

@@ -6,18 +6,18 @@
 
 namespace tw::swarm {
 
-Rank History::rank() const {
+wire::Rank History::rank() const {
   TW_CHECK(head_.has_value());
   return rank_of(*head_, digest_);
 }
 
-bool History::continues(const Record& record) const {
+bool History::continues(const wire::Record& record) const {
   return is_next(record.round) && record.parent == digest_;
 }
 
 // How long the other history is counts for nothing: a peer that was cut off may have made more rounds than
 // all the others.
-History::News History::judge(const Record& record, const std::optional<Record>& expected) const {
+History::News History::judge(const wire::Record& record, const std::optional<wire::Record>& expected) const {
   if (!goes_before(rank_of(record), rank())) return News::old;
   return continues(record) && expected && record == *expected ? News::next : News::other;
 }
@@ -27,14 +27,14 @@ void History::fresh(const Digest& parameters) {
   parameters_ = parameters;
 }
 
-bool History::begin(const Record& record) {
+bool History::begin(const wire::Record& record) {
   const Digest digest = digest_of(record);
   const bool again = head_ && digest == digest_;
   enter(record, digest);
   return again;
 }
 
-void History::extend(const Record& record) {
+void History::extend(const wire::Record& record) {
   TW_CHECK(continues(record));
   enter(record, digest_of(record));
 }
@@ -44,7 +44,7 @@ void History::applied(Round round, const Digest& parameters) {
   parameters_ = parameters;
 }
 
-void History::enter(const Record& record, const Digest& digest) {
+void History::enter(const wire::Record& record, const Digest& digest) {
   head_ = record;
   digest_ = digest;
   if (record.round > 0) parameters_.reset();

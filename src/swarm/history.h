@@ -13,7 +13,7 @@ namespace tw::swarm {
 class History {
  public:
   /// The newest record of this peer, if any.
-  const std::optional<Record>& head() const { return head_; }
+  const std::optional<wire::Record>& head() const { return head_; }
 
   /// Digest of the head; zero without one.
   const Digest& digest() const { return digest_; }
@@ -23,13 +23,13 @@ class History {
   const std::optional<Digest>& parameters() const { return parameters_; }
 
   /// How far this history goes. It needs a head.
-  Rank rank() const;
+  wire::Rank rank() const;
 
   /// The round after the head.
   bool is_next(Round round) const { return head_ && round == head_->round + 1; }
 
   /// A draft or a record of the round after the head, and of no other history.
-  bool continues(const Record& record) const;
+  bool continues(const wire::Record& record) const;
 
   enum class News {
     old,    ///< does not go before the head
@@ -40,25 +40,25 @@ class History {
   /// What a decided record is to this peer, which has a head. `expected`: what its own plan becomes when it
   /// is decided (Acceptor::expected); it is compared member by member, since a mean is the same under more
   /// than one draft.
-  News judge(const Record& record, const std::optional<Record>& expected) const;
+  News judge(const wire::Record& record, const std::optional<wire::Record>& expected) const;
 
   /// The parameters from the seed are ready. There is no head.
   void fresh(const Digest& parameters);
 
   /// The run begins with this record, or the state after it was taken from others. True when it was the head
   /// already: what was said of the round after it is still in the world.
-  bool begin(const Record& record);
+  bool begin(const wire::Record& record);
 
   /// The record that was decided after the head.
-  void extend(const Record& record);
+  void extend(const wire::Record& record);
 
   /// The update of the head is applied.
   void applied(Round round, const Digest& parameters);
 
  private:
-  void enter(const Record& record, const Digest& digest);
+  void enter(const wire::Record& record, const Digest& digest);
 
-  std::optional<Record> head_;
+  std::optional<wire::Record> head_;
   Digest digest_;
   std::optional<Digest> parameters_;
 };

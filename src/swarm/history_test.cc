@@ -12,8 +12,8 @@ namespace {
 using News = History::News;
 
 /// Decided after `head` with so many samples.
-Record after(const Record& head, std::uint64_t samples = 64) {
-  Record next = head;
+wire::Record after(const wire::Record& head, std::uint64_t samples = 64) {
+  wire::Record next = head;
   next.round = head.round + 1;
   next.parent = digest_of(head);
   next.samples = samples;
@@ -26,7 +26,7 @@ Record after(const Record& head, std::uint64_t samples = 64) {
 struct Chain : testing::Test {
   Chain() { history.begin(head); }
 
-  const Record head = head_of(members({1, 2, 3}));
+  const wire::Record head = head_of(members({1, 2, 3}));
   History history;
 };
 
@@ -39,16 +39,16 @@ TEST_F(Chain, goes_on_with_what_was_voted_for) {
 }
 
 TEST_F(Chain, takes_no_record_that_differs_from_what_was_voted_for_in_any_member) {
-  Record other = after(head);
+  wire::Record other = after(head);
   other.members = members({1, 2});
   EXPECT_EQ(News::other, history.judge(after(head), other));
   EXPECT_EQ(News::other, history.judge(after(head), std::nullopt));
 }
 
 TEST_F(Chain, takes_no_record_of_a_later_round_or_of_another_history) {
-  const Record later = after(after(head));
+  const wire::Record later = after(after(head));
   EXPECT_EQ(News::other, history.judge(later, later));
-  Record elsewhere = head;
+  wire::Record elsewhere = head;
   elsewhere.majority_samples += 64;
   EXPECT_EQ(News::other, history.judge(after(elsewhere), after(elsewhere)));
   EXPECT_FALSE(history.continues(later));
@@ -57,7 +57,7 @@ TEST_F(Chain, takes_no_record_of_a_later_round_or_of_another_history) {
 }
 
 TEST_F(Chain, knows_what_goes_behind_it) {
-  const Record next = after(head);
+  const wire::Record next = after(head);
   history.extend(next);
   EXPECT_EQ(News::old, history.judge(next, next));
   EXPECT_EQ(News::old, history.judge(head, head));

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 
-namespace tw {
+namespace tw::swarm {
 
-void Holdback::heard(Instant now, PeerId peer, const Heartbeat& told) {
-  const CatchingUp& by_its_word = told.catching_up;
+void Holdback::heard(Instant now, PeerId peer, const wire::Heartbeat& told) {
+  const wire::CatchingUp& by_its_word = told.catching_up;
   const auto known = joiners_.find(peer);
   const bool begins = known != joiners_.end() && known->second.begins;
-  const bool has_none = told.peer_state == PeerState::syncing || (begins && told.peer_state == PeerState::fresh);
+  const bool has_none =
+      told.peer_state == wire::PeerState::syncing || (begins && told.peer_state == wire::PeerState::fresh);
   if (!has_none || (!begins && by_its_word.lost_ground < kLostGround)) {
     joiners_.erase(peer);
     return;
@@ -43,4 +44,4 @@ std::vector<PeerId> Holdback::peers() const {
   return peers;
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

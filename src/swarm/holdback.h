@@ -8,7 +8,7 @@
 #include "swarm/straggler_policy.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::swarm {
 
 /// For whom the leader holds back leases: joiners that say that they lost ground twice, because state and
 /// means come to them more slowly than rounds are made. With the next round under way at once they would load
@@ -23,7 +23,7 @@ class Holdback {
   static constexpr Duration kStill = swarm::kJoinerIsStill;
   static constexpr Duration kLongest = swarm::kJoinerIsWaitedFor;
 
-  void heard(Instant now, PeerId peer, const Heartbeat& told);
+  void heard(Instant now, PeerId peer, const wire::Heartbeat& told);
 
   /// It is to take the state with which the run begins.
   void begins(Instant now, PeerId peer) { joiners_[peer] = {.moved_at = now, .begins = true}; }
@@ -51,4 +51,4 @@ class Holdback {
   Instant not_before_{};
 };
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 using namespace std::chrono_literals;
@@ -15,8 +15,9 @@ struct Watch {
   Instant now = Instant{} + 1h;
   std::uint64_t pieces = 0;
 
-  void tell(std::uint32_t lost_ground, PeerState peer_state = PeerState::syncing, PeerId peer = kJoiner) {
-    Heartbeat beat{.peer_state = peer_state};
+  void tell(std::uint32_t lost_ground, wire::PeerState peer_state = wire::PeerState::syncing,
+            PeerId peer = kJoiner) {
+    wire::Heartbeat beat{.peer_state = peer_state};
     beat.catching_up = {lost_ground, pieces};
     holdback.heard(now, peer, beat);
     holdback.step(now);
@@ -39,7 +40,7 @@ TEST(Holdback, waits_for_a_joiner_that_lost_ground_twice_until_it_stands_at_the_
   EXPECT_TRUE(watch.holdback.peers().empty());
   EXPECT_TRUE(watch.waits_for(60s));
   EXPECT_EQ(std::vector{kJoiner}, watch.holdback.peers());
-  watch.tell(2, PeerState::ready);
+  watch.tell(2, wire::PeerState::ready);
   EXPECT_TRUE(watch.holdback.peers().empty());
 }
 
@@ -76,4 +77,4 @@ TEST(Holdback, lets_rounds_be_made_in_half_of_the_time_whatever_joiners_say) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

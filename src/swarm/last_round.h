@@ -30,7 +30,7 @@ class LastRound {
   }
 
   /// The round was decided with these shares.
-  void decided(Instant now, std::vector<Share> shares) {
+  void decided(Instant now, std::vector<wire::Share> shares) {
     shares_ = std::move(shares);
     if (called_at_ == kNever) return;
     const Duration took = now - called_at_;
@@ -43,13 +43,13 @@ class LastRound {
 
   Duration expected() const { return expected_; }
 
-  const std::vector<Share>& shares() const { return shares_; }
+  const std::vector<wire::Share>& shares() const { return shares_; }
 
  private:
   Instant called_at_ = kNever;
   Duration expected_ = std::chrono::seconds(10);  // before any round was averaged
   bool is_measured_ = false;
-  std::vector<Share> shares_;
+  std::vector<wire::Share> shares_;
 };
 
 }  // namespace tw::swarm

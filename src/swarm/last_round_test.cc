@@ -17,7 +17,7 @@ TEST(LastRound, measures_from_the_first_plan_to_the_commit) {
   last.called(kStart + 3s);
   last.decided(kStart + 4s, {{PeerId{1}, 0, 12}});
   EXPECT_EQ(4s, last.expected());
-  EXPECT_EQ((std::vector<Share>{{PeerId{1}, 0, 12}}), last.shares());
+  EXPECT_EQ((std::vector<wire::Share>{{PeerId{1}, 0, 12}}), last.shares());
   last.begin_round();
   last.called(kStart + 10s);
   last.decided(kStart + 18s, {});

@@ -11,16 +11,17 @@
 #include "swarm/validation.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
+using wire::Plan;
 using namespace std::chrono_literals;
 
 constexpr Duration kAskAgain = 500ms;
 
 }  // namespace
 
-Lead::Lead(Options options, const Record& head, Ballot ballot, Instant now)
+Lead::Lead(Options options, const wire::Record& head, Ballot ballot, Instant now)
     : options_(std::move(options)),
       head_(head),
       proposer_(head, ballot),
@@ -49,7 +50,7 @@ void Lead::set_live(Instant now, const Live& live) {
   advance();
 }
 
-void Lead::on_progress(const Member& from, const Progress& progress) {
+void Lead::on_progress(const wire::Member& from, const wire::Progress& progress) {
   const PeerId peer = from.peer;
   if (progress.round != head_.round + 1 || !status_.is_reachable(peer) || stage() == Stage::decided) return;
   if (progress.ballot > ballot()) return proposer_.outbid_by(progress.ballot);
@@ -86,11 +87,11 @@ void Lead::take_in(PeerId joiner) {
   propose_again(std::move(plan));
 }
 
-void Lead::on_promise(PeerId from, const Promise& promise) {
+void Lead::on_promise(PeerId from, const wire::Promise& promise) {
   if (!status_.is_reachable(from)) return;
   const Proposer::Heard heard = proposer_.on_promise({from, {}, status_.incarnation(from), {}}, promise);
   if (heard == Proposer::Heard::nothing || heard == Proposer::Heard::outbid) return;
-  const Progress& told = promise.progress;
+  const wire::Progress& told = promise.progress;
   if (told.parameters != Digest{}) status_.note(from, {told.parameters, told.leaving, told.bandwidth});
   if (heard == Proposer::Heard::late) return;
   status_.promised(from);
@@ -112,7 +113,7 @@ void Lead::ask_for_promises() {
   if (now_ < next_ask_) return;
   next_ask_ = now_ + kAskAgain;
   for (PeerId peer : status_.present()) {
-    if (!proposer_.has_promised(peer)) send(peer, Prepare{head_.round + 1, ballot()});
+    if (!proposer_.has_promised(peer)) send(peer, wire::Prepare{head_.round + 1, ballot()});
   }
 }
 
@@ -141,7 +142,7 @@ void Lead::finish() {
 void Lead::serve_sealed(Plan plan, const std::set<PeerId>& keepers) {
   TW_CHECK(!keepers.empty());
   auto keeper = keepers.begin();
-  for (Share& share : plan.shares) {
+  for (wire::Share& share : plan.shares) {
     const bool has_it = !finishes() && !relieved_ && counts(share.owner);
     if (keepers.contains(share.owner) || has_it) continue;
     share.owner = *keeper;
@@ -168,7 +169,7 @@ void Lead::advance() {
 }
 
 void Lead::send_leases() {
-  for (Envelope& envelope : leasing_.take_messages()) messages_.push_back(std::move(envelope));
+  for (wire::Envelope& envelope : leasing_.take_messages()) messages_.push_back(std::move(envelope));
 }
 
 // A majority is here, and so is the mean that this ballot may have to finish.
@@ -188,18 +189,18 @@ bool Lead::nobody_works() const {
   const auto would = [&](PeerId peer) { return !status_.leaves(peer); };
   const bool all_given = !leasing_.has_free() || std::ranges::any_of(status_.eligible(), would);
   if (all_given && !status_.owners().empty()) return false;
-  return std::ranges::any_of(head_.members, [&](const Member& m) {
+  return std::ranges::any_of(head_.members, [&](const wire::Member& m) {
     const bool idles = !counts(m.peer) || status_.of(m.peer) == PeerStatus::Status::refused;
     return status_.is_seated(m.peer) && would(m.peer) && idles;
   });
 }
 
-Record Lead::draft() const {
-  Record record = record_after(head_, options_.lease);
+wire::Record Lead::draft() const {
+  wire::Record record = record_after(head_, options_.lease);
   record.parent = digest_of(head_);
   record.members = status_.next_members();
   record.contributors = leasing_.contributions(status_);
-  for (const Contribution& c : record.contributors) record.samples += c.samples;
+  for (const wire::Contribution& c : record.contributors) record.samples += c.samples;
   record.parameters = status_.word(options_.self.peer)->parameters;
   record.minority = minority_;
   record.last = last_;
@@ -220,7 +221,7 @@ void Lead::call() {
   } else {
     options_.shares.follow(plan, *called_, participants(plan));
   }
-  for (Share& share : plan.shares) share.sealed = false;
+  for (wire::Share& share : plan.shares) share.sealed = false;
   relieved_ = false;
   propose(std::move(plan));
   if (is_first_bid() && rarely(options_.rarely, "lead.resign_at_call")) proposer_.resign();
@@ -231,19 +232,20 @@ std::vector<Participant> Lead::participants(const Plan& plan) const {
   std::vector<Participant> participants;
   for (PeerId peer : plan.participants) {
     Participant participant{peer, std::find(owning.begin(), owning.end(), peer) != owning.end(), 0};
-    for (const Contribution& c : plan.draft.contributors) participant.contributions += c.peer == peer ? 1 : 0;
+    for (const wire::Contribution& c : plan.draft.contributors)
+      participant.contributions += c.peer == peer ? 1 : 0;
     if (const PeerStatus::Word* told = status_.word(peer)) participant.bandwidth = told->bandwidth;
-    if (const Member* process = status_.process(peer)) participant.site = process->site;
+    if (const wire::Member* process = status_.process(peer)) participant.site = process->site;
     participants.push_back(std::move(participant));
   }
   return participants;
 }
 
 // The shares of before, where those of owners that own no more have new ones.
-std::vector<Share> Lead::reowned(const std::vector<Share>& before, const Plan& plan) const {
+std::vector<wire::Share> Lead::reowned(const std::vector<wire::Share>& before, const Plan& plan) const {
   const std::vector<PeerId> owning = status_.owners();
   RangeSet gone;
-  for (const Share& share : before) {
+  for (const wire::Share& share : before) {
     if (std::find(owning.begin(), owning.end(), share.owner) == owning.end())
       gone.add(Range{share.first, share.count});
   }
@@ -261,7 +263,7 @@ void Lead::propose(Plan plan, bool again) {
 // What was owed is due as before.
 void Lead::propose_again(Plan plan) { propose(std::move(plan), true); }
 
-void Lead::on_vote(PeerId from, const Vote& vote) {
+void Lead::on_vote(PeerId from, const wire::Vote& vote) {
   if (!status_.is_reachable(from)) return;
   if (!proposer_.on_vote({from, {}, status_.incarnation(from), {}}, vote)) return;
   if (proposer_.votes() == 1 && rarely(options_.rarely, "lead.propose_again"))
@@ -298,9 +300,9 @@ void Lead::propose_without_majority() {
   Plan plan = *proposed();
   plan.draft.minority = true;
   const bool knows_the_state = status_.word(options_.self.peer) != nullptr;
-  if (std::vector<Member> here = knows_the_state ? status_.next_members() : std::vector<Member>{};
+  if (std::vector<wire::Member> here = knows_the_state ? status_.next_members() : std::vector<wire::Member>{};
       !here.empty()) {
-    for (const Member& m : here) {
+    for (const wire::Member& m : here) {
       if (std::ranges::find(plan.participants, m.peer) == plan.participants.end())
         plan.participants.push_back(m.peer);
     }
@@ -337,7 +339,7 @@ void Lead::step(Instant now) {
 
 Wait Lead::wait_for_majority() const {
   Wait wait{Wait::Kind::majority};
-  for (const Member& m : head_.members) {
+  for (const wire::Member& m : head_.members) {
     if (!counts(m.peer) || !status_.is_seated(m.peer)) wait.peers.push_back(m.peer);
   }
   if (wait.peers.empty()) wait.peers = {options_.self.peer};
@@ -397,4 +399,4 @@ Wait Lead::waiting() const {
   return wait;
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

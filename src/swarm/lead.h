@@ -18,14 +18,14 @@
 #include "wire/outbox.h"
 #include "world/events.h"
 
-namespace tw {
+namespace tw::swarm {
 
 /// The leader's side of one round under one ballot: leases, call, shares, and who is left out.
 /// docs/protocol.md. What the ballot may propose and when it has decided is the Proposer's.
 class Lead {
  public:
   struct Options {
-    Member self;
+    wire::Member self;
     LeaseBook::Options lease;
     std::uint64_t segments = 0;
     Round rounds = 0;            ///< the run ends with this one
@@ -34,11 +34,11 @@ class Lead {
     Duration expected_reduce{};  ///< how long call to commit took of late
     ShareRules shares;
     Rarely rarely{};
-    std::vector<Share> shares_before{};  ///< of the last round
+    std::vector<wire::Share> shares_before{};  ///< of the last round
   };
 
   /// Ballot 0 belongs to the first member and needs no promises.
-  Lead(Options options, const Record& head, Ballot ballot, Instant now);
+  Lead(Options options, const wire::Record& head, Ballot ballot, Instant now);
 
   Ballot ballot() const { return proposer_.ballot(); }
 
@@ -48,10 +48,10 @@ class Lead {
   void set_live(Instant now, const Live& live);
 
   /// From members, and from peers that want to become members.
-  void on_progress(const Member& from, const Progress& progress);
-  void on_promise(PeerId from, const Promise& promise);
-  void on_vote(PeerId from, const Vote& vote);
-  void on_report(PeerId from, const StallReport& report);
+  void on_progress(const wire::Member& from, const wire::Progress& progress);
+  void on_promise(PeerId from, const wire::Promise& promise);
+  void on_vote(PeerId from, const wire::Vote& vote);
+  void on_report(PeerId from, const wire::StallReport& report);
 
   /// No leases before these stand at the head of the history (Holdback).
   void hold_back_for(std::vector<PeerId> joiners) { leasing_.hold_back_for(std::move(joiners)); }
@@ -62,7 +62,7 @@ class Lead {
   void step(Instant now);
 
   /// The decision, once there is one.
-  const std::optional<Record>& committed() const { return proposer_.decision(); }
+  const std::optional<wire::Record>& committed() const { return proposer_.decision(); }
 
   /// This ballot can lead to nothing any more: lead again with one above outbid().
   bool resigned() const { return proposer_.resigned(); }
@@ -70,9 +70,9 @@ class Lead {
   /// The highest ballot that somebody was found to follow.
   Ballot outbid() const { return proposer_.outbid(); }
 
-  Outbox take_messages() { return std::exchange(messages_, {}); }
+  wire::Outbox take_messages() { return std::exchange(messages_, {}); }
 
-  std::vector<Event> take_events() { return std::exchange(events_, {}); }
+  std::vector<world::Event> take_events() { return std::exchange(events_, {}); }
 
   /// What is kept of peers, in entries of a few words.
   std::size_t notes() const;
@@ -91,7 +91,7 @@ class Lead {
 
   const swarm::SharedPlan& proposed() const { return proposer_.plan(); }
 
-  const std::map<PeerId, Promise>& promises() const { return proposer_.promises(); }
+  const std::map<PeerId, wire::Promise>& promises() const { return proposer_.promises(); }
 
   // The plan of another leader is finished.
   bool finishes() const { return proposer_.bound().has_value(); }
@@ -99,8 +99,8 @@ class Lead {
   bool counts(PeerId peer) const { return status_.counts(peer); }
 
   bool may_follow_work_of(PeerId peer) const;
-  std::vector<Participant> participants(const Plan& plan) const;
-  std::vector<Share> reowned(const std::vector<Share>& before, const Plan& plan) const;
+  std::vector<Participant> participants(const wire::Plan& plan) const;
+  std::vector<wire::Share> reowned(const std::vector<wire::Share>& before, const wire::Plan& plan) const;
   bool is_first_bid() const;
   void ask_for_promises();
   void begin_when_promised();
@@ -110,9 +110,9 @@ class Lead {
   bool most_can_decide() const;
   bool may_decide() const;
   void call();
-  void propose(Plan plan, bool again = false);
-  void propose_again(Plan plan);
-  Record draft() const;
+  void propose(wire::Plan plan, bool again = false);
+  void propose_again(wire::Plan plan);
+  wire::Record draft() const;
   bool nobody_stays() const;
   bool nobody_works() const;
   Wait wait_for_majority() const;
@@ -128,18 +128,18 @@ class Lead {
   void tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> lost);
   void take_in(PeerId joiner);
   bool has_a_part(PeerId peer) const;
-  void follow_work(PeerId peer, const Progress& progress);
+  void follow_work(PeerId peer, const wire::Progress& progress);
   void send_leases();
   void give_up_on_hung_peers();
-  void serve_sealed(Plan plan, const std::set<PeerId>& keepers);
+  void serve_sealed(wire::Plan plan, const std::set<PeerId>& keepers);
 
-  Duration expected_reduce(const Plan& plan) const;
+  Duration expected_reduce(const wire::Plan& plan) const;
   void relieve(PeerId slow, const RangeSet& moves);
 
-  void send(PeerId to, Message message) { messages_.push_back({to, std::move(message)}); }
+  void send(PeerId to, wire::Message message) { messages_.push_back({to, std::move(message)}); }
 
   Options options_;
-  Record head_;
+  wire::Record head_;
   Proposer proposer_;
   Instant now_;
   Leasing leasing_;
@@ -151,8 +151,8 @@ class Lead {
   bool minority_ = false;
   bool relieved_ = false;  // a share of proposed() was moved: its owner may not have what others have sealed
   bool last_ = false;      // the run ends with this round
-  Outbox messages_;
-  std::vector<Event> events_;
+  wire::Outbox messages_;
+  std::vector<world::Event> events_;
 };
 
-}  // namespace tw
+}  // namespace tw::swarm

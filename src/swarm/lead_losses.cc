@@ -3,13 +3,13 @@
 
 #include "swarm/lead.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
-bool plays_a_part(const Plan& plan, PeerId peer) {
-  const auto owns = [&](const Share& s) { return s.owner == peer && s.count > 0; };
-  const auto owns_in = [&](const SitePlan& site) { return std::ranges::any_of(site.shares, owns); };
-  const auto contributes = [&](const Contribution& c) { return c.peer == peer; };
+bool plays_a_part(const wire::Plan& plan, PeerId peer) {
+  const auto owns = [&](const wire::Share& s) { return s.owner == peer && s.count > 0; };
+  const auto owns_in = [&](const wire::SitePlan& site) { return std::ranges::any_of(site.shares, owns); };
+  const auto contributes = [&](const wire::Contribution& c) { return c.peer == peer; };
   return std::ranges::any_of(plan.shares, owns) || std::ranges::any_of(plan.sites, owns_in) ||
          std::ranges::any_of(plan.draft.contributors, contributes);
 }
@@ -18,7 +18,7 @@ bool plays_a_part(const Plan& plan, PeerId peer) {
 
 // ---- work that does not come
 
-void Lead::follow_work(PeerId peer, const Progress& progress) {
+void Lead::follow_work(PeerId peer, const wire::Progress& progress) {
   leasing_.on_progress(now_, status_, peer, progress, stage() != Stage::open);
   send_leases();
 }
@@ -35,7 +35,7 @@ void Lead::leave_out(PeerId peer, const std::string& why) {
   if (!counts(peer)) return;
   status_.exclude(peer);
   proposer_.set_here(status_.counted());
-  events_.push_back({now_, Phase::lost, head_.round + 1, peer, why});
+  events_.push_back({now_, world::Phase::lost, head_.round + 1, peer, why});
   out(peer);
   advance();
 }
@@ -61,7 +61,7 @@ void Lead::out(PeerId peer) {
 // but gets the mean and votes.
 void Lead::refuse_work_of(PeerId peer, const std::string& why) {
   if (!counts(peer) || finishes() || resigned() || !status_.refuse(peer)) return;
-  events_.push_back({now_, Phase::lost, head_.round + 1, peer, why, {}, {}, Cause::verdict});
+  events_.push_back({now_, world::Phase::lost, head_.round + 1, peer, why, {}, {}, world::Cause::verdict});
   give_out_again(peer);
   advance();
 }
@@ -76,13 +76,13 @@ void Lead::give_out_again(PeerId peer) {
 }
 
 void Lead::tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> lost) {
-  Event event{now_, Phase::reissue, head_.round + 1, lost, to_string(microbatches)};
+  world::Event event{now_, world::Phase::reissue, head_.round + 1, lost, to_string(microbatches)};
   event.numbers = {{"microbatches", static_cast<double>(microbatches.count())}};
   if (leasing_.leaves_rest()) event.numbers.emplace_back("next_round", 1);
   events_.push_back(std::move(event));
 }
 
-void Lead::on_report(PeerId from, const StallReport& report) {
+void Lead::on_report(PeerId from, const wire::StallReport& report) {
   if (report.round != head_.round + 1 || !counts(from) || !counts(report.suspect)) return;
   if (stage() == Stage::preparing || stage() == Stage::decided) return;
   if (!status_.is_seated(from) && from != report.suspect)
@@ -107,9 +107,9 @@ void Lead::carry_out(const StragglerPolicy::Verdict& verdict) {
   }
 }
 
-Duration Lead::expected_reduce(const Plan& plan) const {
+Duration Lead::expected_reduce(const wire::Plan& plan) const {
   std::set<PeerId> senders;
-  for (const Contribution& c : plan.draft.contributors) senders.insert(c.peer);
+  for (const wire::Contribution& c : plan.draft.contributors) senders.insert(c.peer);
   const std::size_t members = std::max<std::size_t>(1, status_.present().size());
   const Duration demanded = from_seconds(options_.shares.seconds(plan, participants(plan)));
   return swarm::expected_reduce(options_.expected_reduce, demanded, senders.size(), members);
@@ -127,14 +127,14 @@ void Lead::relieve(PeerId slow, const RangeSet& moves) {
                        (keepers.empty() || keepers.contains(participant.peer));
   }
   if (moves.empty() || std::ranges::none_of(participants, &Participant::owns)) return;
-  Plan plan = *proposed();
+  wire::Plan plan = *proposed();
   plan.shares = options_.shares.move(plan.shares, moves, participants);
-  for (Share& share : plan.shares) share.sealed = share.sealed || keepers.contains(share.owner);
+  for (wire::Share& share : plan.shares) share.sealed = share.sealed || keepers.contains(share.owner);
   relieved_ = true;
-  Event event{now_, Phase::wait, head_.round + 1, slow, text_of({Wait::Kind::relief, {slow}})};
+  world::Event event{now_, world::Phase::wait, head_.round + 1, slow, text_of({Wait::Kind::relief, {slow}})};
   event.numbers = {{"segments", static_cast<double>(moves.count())}};
   events_.push_back(std::move(event));
   propose_again(std::move(plan));
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -3,7 +3,7 @@
 
 #include "swarm/test_council.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,8 +21,8 @@ struct Replaced {
   }
 
   /// What 2 has voted for: all of the round by itself.
-  Accepted accepted() const {
-    Plan plan;
+  wire::Accepted accepted() const {
+    wire::Plan plan;
     plan.version = 1;
     plan.draft.run = council.head.run;
     plan.draft.round = 7;
@@ -45,15 +45,15 @@ struct Replaced {
 TEST(LeadMinority, names_those_that_are_here_in_the_record_of_a_plan_that_it_must_finish) {
   Replaced story;
   Council& council = story.council;
-  const Accepted accepted = story.accepted();
+  const wire::Accepted accepted = story.accepted();
   council.promise(2, accepted.plan, accepted);
   council.tells(3);
   council.after(11s);
   council.vote(2);
-  const Plan plan = council.last_plan;
+  const wire::Plan plan = council.last_plan;
   EXPECT_TRUE(plan.draft.minority);
   EXPECT_EQ(plan.draft.contributors, accepted.plan.draft.contributors);
-  const Member three{PeerId{3}, member(3).address, Replaced::kAnother};
+  const wire::Member three{PeerId{3}, member(3).address, Replaced::kAnother};
   EXPECT_THAT(plan.draft.members, ElementsAre(member(2), three)) << "or 3 is turned away by this very record";
   EXPECT_THAT(plan.participants, ElementsAre(PeerId{2}, PeerId{3})) << "whoever is a member gets the mean";
   council.vote(2);
@@ -81,7 +81,7 @@ TEST(LeadMinority, counts_no_promise_of_a_process_that_took_the_id_of_a_member) 
   Council& council = story.council;
   council.lead.on_promise(PeerId{3}, {5, {}, {}, {}});
   EXPECT_FALSE(council.lead.resigned()) << "nor is it outbid by one";
-  const Accepted accepted = story.accepted();
+  const wire::Accepted accepted = story.accepted();
   council.promise(3, accepted.plan, accepted);
   council.promise(2);
   council.after(11s);
@@ -94,7 +94,7 @@ TEST(LeadMinority, counts_no_promise_of_a_process_that_took_the_id_of_a_member) 
 TEST(LeadMinority, gives_up_a_plan_whose_mean_is_lost_when_its_patience_ends) {
   Council council({.leader = 2, .ballot = 1});
   council.lose(1);
-  const Accepted accepted = Replaced().accepted();
+  const wire::Accepted accepted = Replaced().accepted();
   council.lost_its_mean.insert(2);
   council.promise(2, accepted.plan, accepted);
   council.promise(3);
@@ -103,7 +103,7 @@ TEST(LeadMinority, gives_up_a_plan_whose_mean_is_lost_when_its_patience_ends) {
   EXPECT_EQ(Wait::Kind::majority, council.lead.waiting().kind);
   EXPECT_THAT(council.lead.waiting().peers, ElementsAre(PeerId{1}));
   council.after(2s);
-  const Plan plan = council.work_until_called();
+  const wire::Plan plan = council.work_until_called();
   EXPECT_TRUE(plan.draft.minority) << "what 1 may have decided goes before it";
   EXPECT_TRUE(covers_the_batch(plan.draft, 16));
   council.after(100ms);
@@ -124,4 +124,4 @@ TEST(LeadMinority, ends_with_the_minority) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

@@ -9,12 +9,12 @@
 #include "swarm/test_council.h"
 
 /// Which peer owns which shares, and what becomes of those of slow peers.
-namespace tw {
+namespace tw::swarm {
 namespace {
 
-std::set<std::uint64_t> owned(const Plan& plan, std::uint64_t id) {
+std::set<std::uint64_t> owned(const wire::Plan& plan, std::uint64_t id) {
   std::set<std::uint64_t> segments;
-  for (const Share& share : plan.shares) {
+  for (const wire::Share& share : plan.shares) {
     for (std::uint64_t s = share.first; share.owner == PeerId{id} && s < share.first + share.count; ++s)
       segments.insert(s);
   }
@@ -23,12 +23,12 @@ std::set<std::uint64_t> owned(const Plan& plan, std::uint64_t id) {
 
 TEST(Lead, has_others_reduce_what_a_slow_peer_has_not) {
   Council council;
-  const Plan first = council.work_until_called();
+  const wire::Plan first = council.work_until_called();
   ASSERT_EQ(owned(first, 2), (std::set<std::uint64_t>{4, 5, 6, 7}));
-  council.slow(3, 2, StallCause::slow_mean, Range{5, 6});
+  council.slow(3, 2, wire::StallCause::slow_mean, Range{5, 6});
   council.after(500ms);
   EXPECT_EQ(council.last_plan.version, first.version) << "others may still complain";
-  council.slow(3, 2, StallCause::slow_mean, Range{6, 5});
+  council.slow(3, 2, wire::StallCause::slow_mean, Range{6, 5});
   council.after(100ms);
   EXPECT_EQ(council.last_plan.version, first.version + 1);
   EXPECT_EQ(owned(council.last_plan, 2), (std::set<std::uint64_t>{4, 5})) << "what the reporter has stays";
@@ -45,15 +45,15 @@ TEST(Lead, has_who_has_the_whole_mean_serve_the_segments_of_a_slow_peer) {
   Council council;
   council.work_until_called();
   council.vote(1);
-  council.slow(3, 2, StallCause::slow_mean, Range{6, 2});
+  council.slow(3, 2, wire::StallCause::slow_mean, Range{6, 2});
   council.after(500ms);
-  council.slow(3, 2, StallCause::slow_mean, Range{6, 2});
+  council.slow(3, 2, wire::StallCause::slow_mean, Range{6, 2});
   council.after(100ms);
-  const Share& last = council.last_plan.shares[council.last_plan.shares.size() - 2];
-  EXPECT_EQ(last, (Share{PeerId{1}, 6, 2, true}));
+  const wire::Share& last = council.last_plan.shares[council.last_plan.shares.size() - 2];
+  EXPECT_EQ(last, (wire::Share{PeerId{1}, 6, 2, true}));
   council.vote(1);
   council.lose(2);
-  for (const Share& share : council.last_plan.shares) {
+  for (const wire::Share& share : council.last_plan.shares) {
     EXPECT_EQ(share.owner, PeerId{1}) << "3 may lack a contribution of 2";
     EXPECT_TRUE(share.sealed);
   }
@@ -61,12 +61,12 @@ TEST(Lead, has_who_has_the_whole_mean_serve_the_segments_of_a_slow_peer) {
 
 TEST(Lead, blames_a_slow_contributor_for_the_slowness_of_who_waits_for_it) {
   Council council;
-  const Plan first = council.work_until_called();
-  council.slow(3, 2, StallCause::slow_mean, Range{4, 4});
-  council.slow(2, 3, StallCause::slow_contribution, Range{10, 2});
+  const wire::Plan first = council.work_until_called();
+  council.slow(3, 2, wire::StallCause::slow_mean, Range{4, 4});
+  council.slow(2, 3, wire::StallCause::slow_contribution, Range{10, 2});
   council.after(500ms);
-  council.slow(3, 2, StallCause::slow_mean, Range{4, 4});
-  council.slow(2, 3, StallCause::slow_contribution, Range{10, 2});
+  council.slow(3, 2, wire::StallCause::slow_mean, Range{4, 4});
+  council.slow(2, 3, wire::StallCause::slow_contribution, Range{10, 2});
   council.after(100ms);
   EXPECT_EQ(owned(council.last_plan, 3), (std::set<std::uint64_t>{8, 9}));
   EXPECT_EQ(owned(council.last_plan, 2), owned(first, 2));
@@ -74,8 +74,8 @@ TEST(Lead, blames_a_slow_contributor_for_the_slowness_of_who_waits_for_it) {
 
 TEST(Lead, forgets_that_a_peer_was_slow_when_nobody_repeats_it) {
   Council council;
-  const Plan first = council.work_until_called();
-  council.slow(3, 2, StallCause::slow_mean, Range{4, 4});
+  const wire::Plan first = council.work_until_called();
+  council.slow(3, 2, wire::StallCause::slow_mean, Range{4, 4});
   council.after(3s);
   EXPECT_EQ(council.last_plan.version, first.version);
 }
@@ -89,26 +89,26 @@ TEST(Lead, expects_a_plan_to_take_what_lines_demand_or_what_is_usual) {
 
 TEST(Lead, cuts_shares_by_the_lines_that_peers_told_of) {
   Council council;
-  council.lines[2] = Bandwidth{3, 4, {}};
+  council.lines[2] = wire::Bandwidth{3, 4, {}};
   council.work_until_called();
   ASSERT_EQ(council.participants.size(), 3U);
-  EXPECT_EQ(council.participants[1].bandwidth, (Bandwidth{3, 4, {}}));
-  EXPECT_EQ(council.participants[2].bandwidth, Bandwidth{});
+  EXPECT_EQ(council.participants[1].bandwidth, (wire::Bandwidth{3, 4, {}}));
+  EXPECT_EQ(council.participants[2].bandwidth, wire::Bandwidth{});
   EXPECT_EQ(council.participants[1].contributions, 1U);
 }
 
 TEST(Lead, keeps_the_shares_of_the_plan_before_when_it_takes_over) {
   Council council({.leader = 2, .ballot = 1});
   council.lose(1);
-  Plan before;
+  wire::Plan before;
   before.version = 1;
   before.shares = {{PeerId{1}, 0, 3}, {PeerId{3}, 3, 9}};
   council.promise(3);
   council.promise(2, before);
-  const Plan plan = council.work_until_called();
+  const wire::Plan plan = council.work_until_called();
   EXPECT_EQ(owned(plan, 3), (std::set<std::uint64_t>{3, 4, 5, 6, 7, 8, 9, 10, 11}));
   EXPECT_EQ(owned(plan, 2), (std::set<std::uint64_t>{0, 1, 2}));
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

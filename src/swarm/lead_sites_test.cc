@@ -3,7 +3,7 @@
 
 #include "swarm/test_council.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 using ::testing::ElementsAre;
@@ -23,17 +23,17 @@ struct Calls {
 
 ShareRules noting(Calls& calls) {
   ShareRules rules = equal_share_rules();
-  rules.plant = [&calls](Plan& plan, const auto& participants) {
+  rules.plant = [&calls](wire::Plan& plan, const auto& participants) {
     calls.planted.push_back(sites_of(participants));
     plan.sites = {{plan.participants, plan.shares}};
   };
-  rules.follow = [&calls](Plan& plan, const Plan& before, const auto& participants) {
+  rules.follow = [&calls](wire::Plan& plan, const wire::Plan& before, const auto& participants) {
     calls.followed.push_back(sites_of(participants));
     calls.before.push_back(before.version);
     plan.shares = before.shares;
     plan.sites = {{plan.participants, plan.shares}};
   };
-  rules.mend = [&calls](Plan& plan, std::uint64_t, const auto& participants) {
+  rules.mend = [&calls](wire::Plan& plan, std::uint64_t, const auto& participants) {
     calls.mended.push_back(sites_of(participants));
     if (!plan.sites.empty()) plan.sites[0].members = plan.participants;
   };
@@ -55,7 +55,7 @@ TEST_F(LeadOverSites, divides_a_round_by_where_its_participants_are) {
 }
 
 TEST_F(LeadOverSites, divides_what_follows_a_loss_as_it_was_before) {
-  const Plan first = council.work_until_called();
+  const wire::Plan first = council.work_until_called();
   council.lose(3);
   council.work_until_called(first.version);
   EXPECT_THAT(calls.followed, ElementsAre(std::map<std::uint64_t, std::string>{{1, "a"}, {2, "b"}}));
@@ -73,10 +73,10 @@ TEST_F(LeadOverSites, has_the_place_of_one_taken_that_is_lost_when_somebody_has_
 TEST_F(LeadOverSites, has_one_that_only_passes_the_mean_on_replaced_too) {
   Calls none;
   ShareRules rules = noting(none);
-  rules.plant = [](Plan& plan, const auto&) {
+  rules.plant = [](wire::Plan& plan, const auto&) {
     plan.shares = {{PeerId{1}, 0, 12}};
     plan.sites = {{{PeerId{1}}, plan.shares}, {{PeerId{2}, PeerId{3}}, {{PeerId{3}, 0, 12}}}};
-    std::erase_if(plan.draft.contributors, [](const Contribution& c) { return c.peer == PeerId{3}; });
+    std::erase_if(plan.draft.contributors, [](const wire::Contribution& c) { return c.peer == PeerId{3}; });
   };
   Council other({.members = {1, 2, 3}, .shares = rules});
   other.work_until_called();
@@ -96,4 +96,4 @@ TEST_F(LeadOverSites, places_a_joiner_that_comes_after_the_call) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

@@ -2,7 +2,7 @@
 #include "swarm/test_council.h"
 #include "swarm/validation.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 using namespace std::chrono_literals;
@@ -15,14 +15,14 @@ struct Exhausted {
   explicit Exhausted(bool exact)
       : council({.members = {1, 2, 3}, .leader = 2, .ballot = 1, .lease = {64, 4, exact}}) {
     council.lose(1);
-    tells(2, kMostSlots - 1, microbatches(0, 1));
-    tells(3, kMostSlots - 1, microbatches(1, 1));
+    tells(2, wire::kMostSlots - 1, microbatches(0, 1));
+    tells(3, wire::kMostSlots - 1, microbatches(1, 1));
   }
 
   void tells(std::uint64_t id, std::uint32_t slot, RangeSet done) {
-    Progress progress = council.progress_of(id);
+    wire::Progress progress = council.progress_of(id);
     progress.slots = {{slot, std::move(done), {}}};
-    Plan called;
+    wire::Plan called;
     called.draft.round = 7;
     council.lead.on_promise(PeerId{id}, {council.lead.ballot(), progress, called, {}});
   }
@@ -34,14 +34,14 @@ TEST(LeadSlots, leaves_the_rest_to_the_next_round_when_nobody_has_a_slot_left) {
   for (const bool exact : {false, true}) {
     Exhausted story(exact);
     story.council.after(300ms);
-    const Plan& plan = story.council.last_plan;
+    const wire::Plan& plan = story.council.last_plan;
     ASSERT_EQ(plan.draft.contributors.size(), 2U) << "called with what there is";
     EXPECT_EQ(plan.draft.samples, 8U);
     EXPECT_EQ(fault_of(plan.draft, story.council.head, {64, 4, exact}), "") << "and others take it";
     EXPECT_TRUE(story.council.leased.empty());
     bool told = false;
-    for (const Event& event : story.council.lead.take_events()) {
-      told = told || (event.phase == Phase::reissue && event.why == to_string(microbatches(2, 14)) &&
+    for (const world::Event& event : story.council.lead.take_events()) {
+      told = told || (event.phase == world::Phase::reissue && event.why == to_string(microbatches(2, 14)) &&
                       event.numbers.back().first == "next_round");
     }
     EXPECT_TRUE(told);
@@ -55,9 +55,9 @@ TEST(LeadSlots, gives_the_rest_to_one_that_has_a_slot_left) {
   Council council({.members = {1, 2, 3}, .leader = 2, .ballot = 1, .lease = {64, 4, true}});
   Exhausted story(true);
   council.lose(1);
-  Progress used_up = council.progress_of(2);
-  used_up.slots = {{kMostSlots - 1, microbatches(0, 1), {}}};
-  Plan called;
+  wire::Progress used_up = council.progress_of(2);
+  used_up.slots = {{wire::kMostSlots - 1, microbatches(0, 1), {}}};
+  wire::Plan called;
   called.draft.round = 7;
   council.lead.on_promise(PeerId{2}, {council.lead.ballot(), used_up, called, {}});
   council.promise(3);
@@ -68,7 +68,7 @@ TEST(LeadSlots, gives_the_rest_to_one_that_has_a_slot_left) {
 
 TEST(LeadSlots, counts_the_slots_of_each_peer_by_themselves) {
   LeaseBook book(swarm::rules_of({64, 4}));
-  Progress hungry;
+  wire::Progress hungry;
   hungry.wants_more = true;
   book.report(PeerId{1}, hungry);
   EXPECT_EQ(book.feed({PeerId{1}}).front().slot, 0U);
@@ -80,4 +80,4 @@ TEST(LeadSlots, counts_the_slots_of_each_peer_by_themselves) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

@@ -9,13 +9,15 @@
 #include "swarm/work.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
+using wire::Plan;
+using wire::StallCause;
 using namespace std::chrono_literals;
 
-Accepted accepted_plan(const Record& head, std::uint32_t version,
-                       const std::vector<Contribution>& contributors, const Digest& mean) {
+wire::Accepted accepted_plan(const wire::Record& head, std::uint32_t version,
+                             const std::vector<wire::Contribution>& contributors, const Digest& mean) {
   Plan plan;
   plan.ballot = 0;
   plan.version = version;
@@ -34,10 +36,12 @@ Accepted accepted_plan(const Record& head, std::uint32_t version,
   return {plan, mean};
 }
 
-std::vector<Contribution> all_by(std::uint64_t id) { return {{PeerId{id}, 0, 64, RangeSet(Range{0, 16})}}; }
+std::vector<wire::Contribution> all_by(std::uint64_t id) {
+  return {{PeerId{id}, 0, 64, RangeSet(Range{0, 16})}};
+}
 
-std::vector<Contribution> without(std::vector<Contribution> all, std::uint64_t id) {
-  std::erase_if(all, [&](const Contribution& c) { return c.peer == PeerId{id}; });
+std::vector<wire::Contribution> without(std::vector<wire::Contribution> all, std::uint64_t id) {
+  std::erase_if(all, [&](const wire::Contribution& c) { return c.peer == PeerId{id}; });
   return all;
 }
 
@@ -76,11 +80,11 @@ TEST(Lead, counts_no_process_that_took_the_id_of_a_member_and_makes_it_a_member_
   council.live.at(PeerId{2}) = 77;
   council.candidates.insert(2);
   council.lead.set_live(council.now, council.live);
-  const Member other{PeerId{2}, "p2", 77};
+  const wire::Member other{PeerId{2}, "p2", 77};
   council.everybody_tells();
   const Plan plan = council.work_until_called();
   EXPECT_FALSE(contributes(plan.draft, 2)) << "it was given no lease";
-  EXPECT_EQ((std::vector<Member>{member(1), member(3), other}), plan.draft.members);
+  EXPECT_EQ((std::vector<wire::Member>{member(1), member(3), other}), plan.draft.members);
   council.vote(1);
   council.vote(2);
   EXPECT_FALSE(council.lead.committed()) << "the vote of 3 is missing";
@@ -101,7 +105,7 @@ TEST(Lead, commits_exactly_the_target_batch_size_in_whole_microbatches) {
     EXPECT_FALSE(council.lead.committed().has_value()) << "without the vote of " << id;
     council.vote(id);
   }
-  Record expected = plan.draft;
+  wire::Record expected = plan.draft;
   expected.mean = kMean;
   EXPECT_EQ(expected, council.lead.committed());
   EXPECT_EQ(7U, expected.round);
@@ -138,7 +142,7 @@ TEST(Lead, lets_a_candidate_receive_the_mean_and_makes_it_a_member) {
   EXPECT_FALSE(contributes(plan.draft, 3));
   EXPECT_EQ(plan, council.plans.at(3));
   EXPECT_EQ(members({1, 2, 3}), plan.draft.members);
-  for (const Share& share : plan.shares) EXPECT_NE(PeerId{3}, share.owner);
+  for (const wire::Share& share : plan.shares) EXPECT_NE(PeerId{3}, share.owner);
   council.vote(1);
   council.vote(2);
   EXPECT_FALSE(council.lead.committed().has_value()) << "the candidate has no mean yet";
@@ -168,7 +172,7 @@ TEST(Lead, gives_work_to_a_joiner_that_comes_while_the_round_is_under_way) {
   const Plan plan = council.work_until_called();
   EXPECT_TRUE(contributes(plan.draft, 3));
   EXPECT_TRUE(covers_the_batch(plan.draft, 16));
-  for (const Share& share : plan.shares)
+  for (const wire::Share& share : plan.shares)
     EXPECT_NE(PeerId{3}, share.owner) << "not everybody has a link to it";
   council.vote(3);
   council.vote(1);
@@ -180,11 +184,11 @@ TEST(Lead, counts_on_what_a_peer_gave_back_after_the_call) {
   const Plan first = council.work_until_called();
   std::uint64_t giver = 0;
   for (const auto& [id, work] : council.works) {
-    for (const SlotProgress& slot : work.progress()) giver = slot.held.empty() ? giver : id;
+    for (const wire::SlotProgress& slot : work.progress()) giver = slot.held.empty() ? giver : id;
   }
   ASSERT_NE(0U, giver) << "the call comes while the last microbatches are under way";
   const auto of_giver = [&](const Plan& plan) {
-    return *std::ranges::find_if(plan.draft.contributors, [&](const Contribution& c) {
+    return *std::ranges::find_if(plan.draft.contributors, [&](const wire::Contribution& c) {
       return c.peer == PeerId{giver} && c.slot == 0;
     });
   };
@@ -338,9 +342,9 @@ TEST(Lead, gives_out_again_in_the_same_slot_what_one_had_that_is_lost_before_the
   EXPECT_FALSE(contributes(plan.draft, 3));
   EXPECT_EQ(members({1, 2}), plan.draft.members);
   EXPECT_EQ(2U, plan.draft.contributors.size()) << "one slot each";
-  const std::vector<Event> events = council.lead.take_events();
+  const std::vector<world::Event> events = council.lead.take_events();
   ASSERT_FALSE(events.empty());
-  EXPECT_EQ(Phase::reissue, events.back().phase);
+  EXPECT_EQ(world::Phase::reissue, events.back().phase);
 }
 
 TEST(Lead, leaves_to_the_next_round_what_one_had_that_is_lost_after_the_call) {
@@ -353,7 +357,7 @@ TEST(Lead, leaves_to_the_next_round_what_one_had_that_is_lost_after_the_call) {
   EXPECT_TRUE(council.leased.empty()) << "nothing is computed for this round any more";
   EXPECT_EQ(without(first.draft.contributors, 3), second.draft.contributors);
   EXPECT_EQ("", fault_of(second.draft, council.head, {64, 4}));
-  for (const Share& share : second.shares) EXPECT_TRUE(share.owner != PeerId{3} && !share.sealed);
+  for (const wire::Share& share : second.shares) EXPECT_TRUE(share.owner != PeerId{3} && !share.sealed);
   council.lead.on_vote(PeerId{1}, {7, 0, first.version, kMean});
   council.vote(2);
   EXPECT_FALSE(council.lead.committed().has_value()) << "a vote for the plan before does not count";
@@ -447,7 +451,7 @@ TEST(Lead,
         continue;
       }
       const Plan& plan = council.last_plan;
-      const auto done = [&](const Contribution& c) {
+      const auto done = [&](const wire::Contribution& c) {
         return council.works.at(c.peer.value).has_done_just(c.slot, c.microbatches);
       };
       const auto& needed = plan.draft.contributors;
@@ -598,7 +602,7 @@ TEST(Lead, leaves_out_a_gradient_that_is_not_finite_or_too_large_at_once) {
     const Plan second = council.work_until_called(first.version);
     EXPECT_FALSE(contributes(second.draft, 3));
     EXPECT_TRUE(covers_the_batch(second.draft, 16)) << "or it would wait in every next round";
-    for (const Share& share : second.shares) EXPECT_NE(PeerId{3}, share.owner);
+    for (const wire::Share& share : second.shares) EXPECT_NE(PeerId{3}, share.owner);
     EXPECT_EQ(std::vector<std::uint64_t>{3}, council.left_out());
     council.vote(1);
     council.vote(2);
@@ -673,7 +677,7 @@ TEST(Lead, resigns_when_those_it_lost_are_back) {
 
 TEST(Lead, resigns_when_somebody_follows_a_higher_ballot) {
   Council told_by_progress;
-  Progress progress = told_by_progress.progress_of(2);
+  wire::Progress progress = told_by_progress.progress_of(2);
   progress.ballot = 4;
   told_by_progress.lead.on_progress(member(2), progress);
   EXPECT_TRUE(told_by_progress.lead.resigned());
@@ -708,7 +712,7 @@ TEST(Lead, leaves_to_the_next_round_what_a_leader_had_that_died_after_its_call) 
   while (council.works.at(3).begin()) council.works.at(3).finish(1);
   council.promise(2);
   council.promise(3, accepted_plan(council.head, 1, all_by(1), kMean).plan);
-  EXPECT_EQ((std::vector<Contribution>{{PeerId{3}, 0, 32, RangeSet(Range{0, 8})}}),
+  EXPECT_EQ((std::vector<wire::Contribution>{{PeerId{3}, 0, 32, RangeSet(Range{0, 8})}}),
             council.last_plan.draft.contributors);
   EXPECT_TRUE(council.leased.empty());
 }
@@ -722,7 +726,7 @@ TEST(Lead, opens_a_slot_when_it_takes_over_after_a_call_that_nobody_voted_for) {
   council.promise(3, accepted_plan(council.head, 1, all_by(1), kMean).plan);
   const Plan plan = council.work_until_called();
   EXPECT_TRUE(covers_the_batch(plan.draft, 16));
-  const Contribution called = {PeerId{3}, 0, 20, RangeSet(Range{0, 5})};
+  const wire::Contribution called = {PeerId{3}, 0, 20, RangeSet(Range{0, 5})};
   EXPECT_EQ(1, std::count(plan.draft.contributors.begin(), plan.draft.contributors.end(), called));
   EXPECT_FALSE(contributes(plan.draft, 1));
 }
@@ -730,19 +734,20 @@ TEST(Lead, opens_a_slot_when_it_takes_over_after_a_call_that_nobody_voted_for) {
 TEST(Lead, finishes_the_newest_plan_that_anybody_voted_for) {
   Council council({.leader = 2, .ballot = 1});
   council.lose(1);
-  const Accepted older = accepted_plan(council.head, 1, all_by(1), kParameters);
-  const Accepted newer = accepted_plan(council.head, 2, all_by(3), kMean);
+  const wire::Accepted older = accepted_plan(council.head, 1, all_by(1), kParameters);
+  const wire::Accepted newer = accepted_plan(council.head, 2, all_by(3), kMean);
   council.promise(2, older.plan, older);
   council.promise(3, newer.plan, newer);
   const Plan& plan = council.last_plan;
   EXPECT_EQ(newer.plan.draft, plan.draft);
   EXPECT_EQ(1U, plan.ballot);
   EXPECT_EQ((std::vector<PeerId>{PeerId{2}, PeerId{3}}), plan.participants);
-  for (const Share& share : plan.shares) EXPECT_EQ(PeerId{3}, share.owner) << "nobody else has this mean";
+  for (const wire::Share& share : plan.shares)
+    EXPECT_EQ(PeerId{3}, share.owner) << "nobody else has this mean";
   council.vote(3);
   EXPECT_FALSE(council.lead.committed().has_value());
   council.vote(2);
-  Record expected = newer.plan.draft;
+  wire::Record expected = newer.plan.draft;
   expected.mean = kMean;
   EXPECT_EQ(expected, council.lead.committed());
 }
@@ -750,7 +755,7 @@ TEST(Lead, finishes_the_newest_plan_that_anybody_voted_for) {
 TEST(Lead, has_segments_of_the_plan_it_must_finish_served_by_another_when_one_that_is_needed_does_not_serve) {
   Council council({.members = {1, 2, 3, 4}, .leader = 2, .ballot = 1});
   council.lose(1);
-  const Accepted accepted = accepted_plan(council.head, 1, all_by(3), kMean);
+  const wire::Accepted accepted = accepted_plan(council.head, 1, all_by(3), kMean);
   council.promise(2, accepted.plan, accepted);
   council.promise(3, accepted.plan, accepted);
   council.promise(4);
@@ -758,7 +763,7 @@ TEST(Lead, has_segments_of_the_plan_it_must_finish_served_by_another_when_one_th
   council.after(6s);
   council.report_stall(4, 3, StallCause::owes_mean);
   council.after(200ms);
-  for (const Share& share : council.last_plan.shares) EXPECT_EQ(PeerId{2}, share.owner);
+  for (const wire::Share& share : council.last_plan.shares) EXPECT_EQ(PeerId{2}, share.owner);
   for (const std::uint64_t id : {2, 3, 4}) council.vote(id);
   EXPECT_TRUE(council.lead.committed().has_value());
   EXPECT_TRUE(council.left_out().empty());
@@ -766,7 +771,7 @@ TEST(Lead, has_segments_of_the_plan_it_must_finish_served_by_another_when_one_th
 
 TEST(Lead, resigns_when_nobody_is_left_that_has_the_mean_of_the_plan_it_must_finish) {
   Council council({.leader = 2, .ballot = 1});
-  const Accepted accepted = accepted_plan(council.head, 1, all_by(3), kMean);
+  const wire::Accepted accepted = accepted_plan(council.head, 1, all_by(3), kMean);
   council.promise(2);
   council.promise(3, accepted.plan, accepted);
   EXPECT_EQ(0U, council.last_plan.version) << "1 has not promised yet";
@@ -791,4 +796,4 @@ TEST(Lead, asks_for_promises_again_and_needs_a_majority_of_them) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "wire/limits.h"
 
-namespace tw {
+namespace tw::swarm {
 
 LeaseBook::LeaseBook(swarm::LeaseRules rules)
     : rules_(std::move(rules)), free_(Range{0, rules_.microbatches}) {
@@ -20,20 +20,20 @@ std::uint64_t LeaseBook::Account::held() const {
   return n;
 }
 
-void LeaseBook::take(Account& account, const Progress& progress) {
+void LeaseBook::take(Account& account, const wire::Progress& progress) {
   account.samples_per_s = std::isfinite(progress.samples_per_s) ? std::max(0.0, progress.samples_per_s) : 0;
   account.grain = progress.grain;
   account.hungry = progress.wants_more && !progress.leaving;
   if (progress.gave_back) account.recalled = false;
 }
 
-void LeaseBook::report(PeerId peer, const Progress& progress) {
+void LeaseBook::report(PeerId peer, const wire::Progress& progress) {
   Account& account = accounts_[peer];
   take(account, progress);
-  for (const SlotProgress& told : progress.slots) {
+  for (const wire::SlotProgress& told : progress.slots) {
     const auto found = account.slots.find(told.slot);
     if (found == account.slots.end()) continue;
-    SlotProgress& known = found->second;
+    wire::SlotProgress& known = found->second;
     RangeSet finished = known.held;  // only what was leased to it can be done by it
     RangeSet unfinished = known.held;
     unfinished.remove(told.done);
@@ -44,7 +44,7 @@ void LeaseBook::report(PeerId peer, const Progress& progress) {
   if (!progress.gave_back) return;
   for (auto& [slot, known] : account.slots) {
     RangeSet returned = known.held;
-    for (const SlotProgress& told : progress.slots) {
+    for (const wire::SlotProgress& told : progress.slots) {
       if (told.slot == slot) returned.remove(told.held);
     }
     known.held.remove(returned);
@@ -54,16 +54,17 @@ void LeaseBook::report(PeerId peer, const Progress& progress) {
   if (account.held() > 0) account.hungry = false;
 }
 
-bool LeaseBook::adopt(PeerId peer, const Progress& progress) {
+bool LeaseBook::adopt(PeerId peer, const wire::Progress& progress) {
   Account& account = accounts_[peer];
   take(account, progress);
   bool all_count = true;
-  for (SlotProgress told : progress.slots) {
+  for (wire::SlotProgress told : progress.slots) {
     RangeSet all = told.done;
     all.add(told.held);
-    if (told.slot >= kMostSlots || all.empty() || !free_.contains(all) || account.slots.contains(told.slot)) {
+    if (told.slot >= wire::kMostSlots || all.empty() || !free_.contains(all) ||
+        account.slots.contains(told.slot)) {
       all_count = false;
-      if (told.slot < kMostSlots) account.open = std::max(account.open, told.slot + 1);
+      if (told.slot < wire::kMostSlots) account.open = std::max(account.open, told.slot + 1);
       continue;
     }
     account.open = std::max(account.open, told.slot);
@@ -107,7 +108,7 @@ std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible, 
   if (free_.empty()) return {};
   std::vector<std::pair<std::uint64_t, PeerId>> hungry;
   for (const auto& [peer, account] : accounts_) {
-    const bool asks = account.hungry && !account.recalled && account.open < kMostSlots;
+    const bool asks = account.hungry && !account.recalled && account.open < wire::kMostSlots;
     if (!asks || !eligible.contains(peer)) continue;
     hungry.emplace_back(account.held(), peer);
   }
@@ -120,7 +121,7 @@ std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible, 
     Account& account = accounts_.at(peer);
     const bool one = rarely(chance, "lead.lease_one");
     RangeSet given = free_.take(one ? 1 : grant_size(account, speed_of_all, eligible.size()));
-    SlotProgress& entry = account.slots[account.open];
+    wire::SlotProgress& entry = account.slots[account.open];
     entry.slot = account.open;
     entry.held.add(given);
     account.hungry = false;
@@ -154,8 +155,8 @@ bool LeaseBook::nearly_done() const {
   });
 }
 
-std::vector<Contribution> LeaseBook::contributions(const std::vector<PeerId>& order) const {
-  std::vector<Contribution> all;
+std::vector<wire::Contribution> LeaseBook::contributions(const std::vector<PeerId>& order) const {
+  std::vector<wire::Contribution> all;
   for (PeerId peer : order) {
     const auto found = accounts_.find(peer);
     if (found == accounts_.end()) continue;
@@ -177,7 +178,7 @@ void LeaseBook::close_slots() {
 
 bool LeaseBook::has_slot(PeerId peer) const {
   const auto found = accounts_.find(peer);
-  return found == accounts_.end() || found->second.open < kMostSlots;
+  return found == accounts_.end() || found->second.open < wire::kMostSlots;
 }
 
 std::vector<PeerId> LeaseBook::peers() const {
@@ -204,11 +205,11 @@ bool LeaseBook::holds(PeerId peer) const {
   return found != accounts_.end() && found->second.held() > 0;
 }
 
-SlotProgress LeaseBook::open_slot(PeerId peer) const {
+wire::SlotProgress LeaseBook::open_slot(PeerId peer) const {
   const auto found = accounts_.find(peer);
   if (found == accounts_.end()) return {};
   const auto entry = found->second.slots.find(found->second.open);
-  return entry == found->second.slots.end() ? SlotProgress{found->second.open, {}, {}} : entry->second;
+  return entry == found->second.slots.end() ? wire::SlotProgress{found->second.open, {}, {}} : entry->second;
 }
 
 std::uint64_t LeaseBook::grain(PeerId peer) const {
@@ -221,4 +222,4 @@ double LeaseBook::samples_per_s(PeerId peer) const {
   return found == accounts_.end() ? 0 : found->second.samples_per_s;
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -13,7 +13,7 @@
 #include "swarm/lease_rules.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::swarm {
 
 /// The leader's account of one round's microbatches: each is free, held or done, and held or done by exactly
 /// one peer. How many there are, and how leases are cut, is the affair of LeaseRules.
@@ -24,13 +24,13 @@ class LeaseBook {
   explicit LeaseBook(swarm::LeaseRules rules);
 
   /// What a peer says of itself. Adds what is done; when it gave back, what it no longer holds becomes free.
-  void report(PeerId peer, const Progress& progress);
+  void report(PeerId peer, const wire::Progress& progress);
 
   /// What a peer says to a new leader, who knows nothing of earlier leases. False when a slot holds
   /// microbatches that somebody else claimed before (given out again while the two could not reach the
   /// leader), or nothing at all (its sum was lost): such a slot does not count, and no further lease goes
   /// to it.
-  bool adopt(PeerId peer, const Progress& progress);
+  bool adopt(PeerId peer, const wire::Progress& progress);
 
   /// The peer does not count in this round any more. Returns what becomes free again.
   RangeSet forget(PeerId peer);
@@ -41,8 +41,8 @@ class LeaseBook {
     RangeSet microbatches;
   };
 
-  /// Leases for the hungry ones among `eligible`, into the open slot of each, in whole grains while there are.
-  /// A peer without an open slot gets none.
+  /// Leases for the hungry ones among `eligible`, into the open slot of each, in whole grains while there
+  /// are. A peer without an open slot gets none.
   std::vector<Grant> feed(const std::set<PeerId>& eligible, const Rarely& chance = {});
 
   /// The peer that should give back what it has not begun, when others stand idle and nothing is free; or
@@ -55,7 +55,7 @@ class LeaseBook {
 
   /// Every peer's slots with all that is done or held, in the order of `order`; peers without any are left
   /// out.
-  std::vector<Contribution> contributions(const std::vector<PeerId>& order) const;
+  std::vector<wire::Contribution> contributions(const std::vector<PeerId>& order) const;
 
   /// The sums of all slots are on their way: from now on the leases of each peer go to its next slot.
   void close_slots();
@@ -81,7 +81,7 @@ class LeaseBook {
   bool is_recalled(PeerId peer) const;
 
   /// The open slot of this peer, with what was leased into it.
-  SlotProgress open_slot(PeerId peer) const;
+  wire::SlotProgress open_slot(PeerId peer) const;
 
   double samples_per_s(PeerId peer) const;
 
@@ -90,7 +90,7 @@ class LeaseBook {
 
  private:
   struct Account {
-    std::map<std::uint32_t, SlotProgress> slots;
+    std::map<std::uint32_t, wire::SlotProgress> slots;
     std::uint32_t open = 0;  // leases go to this slot; kMostSlots: it has used them all
     double samples_per_s = 0;
     std::uint64_t grain = 1;  // microbatches that it does at once
@@ -100,7 +100,7 @@ class LeaseBook {
     std::uint64_t held() const;
   };
 
-  void take(Account& account, const Progress& progress);
+  void take(Account& account, const wire::Progress& progress);
   double speed_of(const std::set<PeerId>& peers) const;  // 0 while that of one is not known
   std::uint64_t grant_size(const Account& account, double speed_of_all, std::size_t peers) const;
 
@@ -109,4 +109,4 @@ class LeaseBook {
   std::map<PeerId, Account> accounts_;
 };
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -5,8 +5,10 @@
 #include "swarm/test_records.h"
 #include "swarm/work.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
+
+using wire::Progress;
 
 RangeSet range(std::uint64_t first, std::uint64_t count) { return RangeSet(Range{first, count}); }
 
@@ -83,7 +85,7 @@ RangeSet free_in(LeaseBook book) {
 /// Free, held and done are disjoint and all there is.
 ::testing::AssertionResult partitions(const LeaseBook& book, std::uint64_t count) {
   RangeSet all = free_in(book);
-  for (const Contribution& c : book.contributions(book.peers())) {
+  for (const wire::Contribution& c : book.contributions(book.peers())) {
     if (all.intersects(c.microbatches))
       return ::testing::AssertionFailure()
              << to_string(c.microbatches) << " of " << to_string(c.peer) << " twice";
@@ -168,9 +170,9 @@ TEST(LeaseBook, never_loses_or_doubles_a_microbatch) {
       }
       ASSERT_TRUE(partitions(shop.book, count)) << "seed " << seed << ", step " << i;
       for (const auto& [peer, work] : shop.works) {
-        for (const Contribution& c : shop.book.contributions({PeerId{peer}})) {
-          SlotProgress held_or_done = {};
-          for (const SlotProgress& slot : work.progress()) {
+        for (const wire::Contribution& c : shop.book.contributions({PeerId{peer}})) {
+          wire::SlotProgress held_or_done = {};
+          for (const wire::SlotProgress& slot : work.progress()) {
             if (slot.slot == c.slot) held_or_done = slot;
           }
           held_or_done.done.add(held_or_done.held);
@@ -194,9 +196,9 @@ TEST(LeaseBook, never_loses_or_doubles_a_microbatch_that_a_new_leader_adopts) {
       }
       const bool whole = book.adopt(PeerId{id}, told);
       RangeSet counted;
-      for (const Contribution& c : book.contributions({PeerId{id}})) counted.add(c.microbatches);
+      for (const wire::Contribution& c : book.contributions({PeerId{id}})) counted.add(c.microbatches);
       RangeSet claimed;
-      for (const SlotProgress& slot : told.slots) {
+      for (const wire::SlotProgress& slot : told.slots) {
         claimed.add(slot.done);
         claimed.add(slot.held);
       }
@@ -215,8 +217,8 @@ TEST(LeaseBook, does_not_count_a_slot_that_claims_what_another_has) {
   second.slots = {{0, range(2, 2), {}}, {1, range(8, 1), {}}};
   EXPECT_TRUE(book.adopt(PeerId{1}, first));
   EXPECT_FALSE(book.adopt(PeerId{2}, second));
-  const std::vector<Contribution> expected = {{PeerId{1}, 0, 12, range(0, 3)},
-                                              {PeerId{2}, 1, 4, range(8, 1)}};
+  const std::vector<wire::Contribution> expected = {{PeerId{1}, 0, 12, range(0, 3)},
+                                                    {PeerId{2}, 1, 4, range(8, 1)}};
   EXPECT_EQ(expected, book.contributions({PeerId{1}, PeerId{2}}));
   RangeSet free = range(3, 7);
   free.remove(Range{8, 1});
@@ -349,4 +351,4 @@ TEST(LeaseBook, frees_all_of_a_lost_peer_done_or_not) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

@@ -26,7 +26,7 @@ LeaseRules rules_of(const TargetBatch& batch) {
             const auto half = static_cast<std::uint64_t>(part * static_cast<double>(free) / 2);
             return std::max<std::uint64_t>(1, half);
           },
-      .may_leave_over = [batch](const Record& record) { return may_leave_over(record, batch); },
+      .may_leave_over = [batch](const wire::Record& record) { return may_leave_over(record, batch); },
   };
 }
 

@@ -28,7 +28,7 @@ struct LeaseRules {
   /// Microbatches for a peer that asks: `part` of the speed of all is its own, so many are `free`.
   std::function<std::uint64_t(double part, std::uint64_t free)> grant;
   /// Whether a round with these samples and contributors may end, and leave the rest to the next one.
-  std::function<bool(const Record& record)> may_leave_over;
+  std::function<bool(const wire::Record& record)> may_leave_over;
 };
 
 /// A round ends with a target batch. Leases are cut by guided self-scheduling: each grant is half of a peer's

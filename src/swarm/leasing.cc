@@ -19,7 +19,8 @@ constexpr Duration kTellAgain = 1s;
 Leasing::Leasing(LeaseRules rules, Options options)
     : rules_(std::move(rules)), options_(std::move(options)), book_(rules_) {}
 
-bool Leasing::take_over(const PeerStatus& peers, const std::map<PeerId, Promise>& promises, bool was_called) {
+bool Leasing::take_over(const PeerStatus& peers, const std::map<PeerId, wire::Promise>& promises,
+                        bool was_called) {
   TW_CHECK(paces_.empty());
   bool slots_stay_open = !was_called;
   for (PeerId peer : peers.present())
@@ -35,13 +36,13 @@ bool Leasing::has_company(const PeerStatus& peers) const {
 
 // ---- what is said
 
-void Leasing::on_progress(Instant now, const PeerStatus& peers, PeerId peer, const Progress& progress,
+void Leasing::on_progress(Instant now, const PeerStatus& peers, PeerId peer, const wire::Progress& progress,
                           bool called) {
-  Progress told = progress;
+  wire::Progress told = progress;
   if (called) told.gave_back = false;  // the plan counts on it: the peer will do it after all
   book_.report(peer, told);
   std::uint64_t done = 0;
-  for (const SlotProgress& slot : progress.slots) done += slot.done.count();
+  for (const wire::SlotProgress& slot : progress.slots) done += slot.done.count();
   Pace& pace = paces_[peer];
   if (done != pace.done || !book_.holds(peer)) pace.since = now;
   pace.done = done;
@@ -58,21 +59,21 @@ void Leasing::recall_again(Instant now, PeerId peer) {
   Pace& pace = paces_[peer];
   if (now - std::max(pace.recalled_at, pace.asked_at) < kTellAgain) return;
   pace.asked_at = now;
-  send(peer, Recall{options_.round, options_.ballot});
+  send(peer, wire::Recall{options_.round, options_.ballot});
 }
 
 // It stands idle although something is leased to it: the lease did not reach it in this form.
-void Leasing::lease_again(Instant now, PeerId peer, const Progress& progress) {
-  const bool idle = progress.wants_more && std::ranges::all_of(progress.slots, [](const SlotProgress& slot) {
-                      return slot.held.empty();
-                    });
+void Leasing::lease_again(Instant now, PeerId peer, const wire::Progress& progress) {
+  const bool idle =
+      progress.wants_more &&
+      std::ranges::all_of(progress.slots, [](const wire::SlotProgress& slot) { return slot.held.empty(); });
   Pace& pace = paces_[peer];
   if (!idle) return;
   if (now - pace.leased_at < kTellAgain && !rarely(options_.rarely, "lead.lease_again")) return;
-  SlotProgress open = book_.open_slot(peer);
+  wire::SlotProgress open = book_.open_slot(peer);
   if (open.held.empty()) return;
   pace.leased_at = now;
-  send(peer, Lease{options_.round, options_.ballot, open.slot, std::move(open.held)});
+  send(peer, wire::Lease{options_.round, options_.ballot, open.slot, std::move(open.held)});
 }
 
 // ---- what goes out
@@ -93,12 +94,12 @@ void Leasing::feed(Instant now, const PeerStatus& peers) {
     Pace& pace = paces_[grant.peer];
     if (pace.leased_at == Instant{}) pace.since = now;
     pace.leased_at = now;
-    send(grant.peer, Lease{options_.round, options_.ballot, grant.slot, std::move(grant.microbatches)});
+    send(grant.peer, wire::Lease{options_.round, options_.ballot, grant.slot, std::move(grant.microbatches)});
   }
   const bool at_will = !grants.empty() && rarely(options_.rarely, "lead.recall");
   if (const auto slow = book_.worth_recalling(peers.eligible(), at_will)) {
     paces_[*slow].recalled_at = now;
-    send(*slow, Recall{options_.round, options_.ballot});
+    send(*slow, wire::Recall{options_.round, options_.ballot});
   }
 }
 
@@ -110,9 +111,9 @@ bool Leasing::slots_ran_out(const PeerStatus& peers) const {
 // What is lost after the call is left to the next round: to compute it again, and to send it as a further
 // vector, would take longer than all that is left of this one.
 bool Leasing::may_leave_over(const PeerStatus& peers) const {
-  Record rest;
-  const std::vector<Contribution> all = contributions(peers);
-  for (const Contribution& c : all) rest.samples += c.samples;
+  wire::Record rest;
+  const std::vector<wire::Contribution> all = contributions(peers);
+  for (const wire::Contribution& c : all) rest.samples += c.samples;
   if (slots_ran_out(peers)) rest.contributors = all;
   rest.last = last_;
   return book_.nearly_done() && rules_.may_leave_over(rest);
@@ -120,7 +121,7 @@ bool Leasing::may_leave_over(const PeerStatus& peers) const {
 
 bool Leasing::is_complete() const { return book_.nearly_done() && (short_ || !book_.has_free()); }
 
-std::vector<Contribution> Leasing::contributions(const PeerStatus& peers) const {
+std::vector<wire::Contribution> Leasing::contributions(const PeerStatus& peers) const {
   return book_.contributions(peers.workers());
 }
 

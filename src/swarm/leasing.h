@@ -32,7 +32,7 @@ class Leasing {
 
   /// After a change of the lead: what peers that promised have done and hold. was_called: the former leader
   /// had called, and what some peers have may be on its way already. True when the rest is left over.
-  bool take_over(const PeerStatus& peers, const std::map<PeerId, Promise>& promises, bool was_called);
+  bool take_over(const PeerStatus& peers, const std::map<PeerId, wire::Promise>& promises, bool was_called);
 
   /// This round is the last one: it leaves nothing over.
   void end_run() { last_ = true; }
@@ -46,17 +46,18 @@ class Leasing {
   bool has_company(const PeerStatus& peers) const;
 
   /// What a peer that works says of itself. called: the plan counts on what is leased.
-  void on_progress(Instant now, const PeerStatus& peers, PeerId peer, const Progress& progress, bool called);
+  void on_progress(Instant now, const PeerStatus& peers, PeerId peer, const wire::Progress& progress,
+                   bool called);
 
   /// Leases go out. True when from now on the rest is left over, since nobody can compute it.
   bool advance(Instant now, const PeerStatus& peers);
 
-  /// The set of contributions may be closed: each holder has at most what it does at once, and nothing is free
-  /// that belongs to this round.
+  /// The set of contributions may be closed: each holder has at most what it does at once, and nothing is
+  /// free that belongs to this round.
   bool is_complete() const;
 
   /// Contributions of the peers that work, in the order of the mean.
-  std::vector<Contribution> contributions(const PeerStatus& peers) const;
+  std::vector<wire::Contribution> contributions(const PeerStatus& peers) const;
 
   /// Neither this peer counts nor its work. Returns what others have to compute.
   RangeSet forget(const PeerStatus& peers, PeerId peer);
@@ -79,7 +80,7 @@ class Leasing {
 
   std::size_t notes() const { return paces_.size(); }
 
-  Outbox take_messages() { return std::exchange(messages_, {}); }
+  wire::Outbox take_messages() { return std::exchange(messages_, {}); }
 
  private:
   /// What is leased to a peer, as far as it moves.
@@ -95,9 +96,9 @@ class Leasing {
   bool slots_ran_out(const PeerStatus& peers) const;
   void feed(Instant now, const PeerStatus& peers);
   void recall_again(Instant now, PeerId peer);
-  void lease_again(Instant now, PeerId peer, const Progress& progress);
+  void lease_again(Instant now, PeerId peer, const wire::Progress& progress);
 
-  void send(PeerId to, Message message) { messages_.push_back({to, std::move(message)}); }
+  void send(PeerId to, wire::Message message) { messages_.push_back({to, std::move(message)}); }
 
   LeaseRules rules_;
   Options options_;
@@ -106,7 +107,7 @@ class Leasing {
   std::vector<PeerId> held_back_for_;
   bool short_ = false;
   bool last_ = false;
-  Outbox messages_;
+  wire::Outbox messages_;
 };
 
 }  // namespace tw::swarm

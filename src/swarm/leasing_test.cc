@@ -31,7 +31,7 @@ struct Office {
 
   void tells(std::uint64_t id, bool gave_back = false) {
     const Work& work = works.at(PeerId{id});
-    Progress progress{.round = 7, .parameters = kParameters, .samples_per_s = 4};
+    wire::Progress progress{.round = 7, .parameters = kParameters, .samples_per_s = 4};
     progress.slots = work.progress();
     progress.wants_more = work.wants_more();
     progress.gave_back = gave_back;
@@ -42,11 +42,11 @@ struct Office {
 
   void advance() {
     if (!called) ran_out = leasing.advance(now, peers) || ran_out;
-    for (const Envelope& envelope : leasing.take_messages()) {
-      const auto* lease = std::get_if<Lease>(&envelope.message);
+    for (const wire::Envelope& envelope : leasing.take_messages()) {
+      const auto* lease = std::get_if<wire::Lease>(&envelope.message);
       sent.push_back(envelope.to);
       if (lease != nullptr && !deaf) works.at(envelope.to).lease(lease->slot, lease->microbatches);
-      if (std::holds_alternative<Recall>(envelope.message)) recalled.push_back(envelope.to);
+      if (std::holds_alternative<wire::Recall>(envelope.message)) recalled.push_back(envelope.to);
     }
     if (keeps_all || recalled.empty()) return;
     for (const PeerId peer : std::exchange(recalled, {})) {
@@ -73,7 +73,7 @@ struct Office {
 
   std::uint64_t samples() const {
     std::uint64_t all = 0;
-    for (const Contribution& c : leasing.contributions(peers)) all += c.samples;
+    for (const wire::Contribution& c : leasing.contributions(peers)) all += c.samples;
     return all;
   }
 
@@ -199,7 +199,7 @@ TEST(Leasing, waits_for_those_that_hold_what_nobody_else_can_have) {
 
 TEST(Leasing, takes_over_what_members_say_they_have_done) {
   Office office;
-  std::map<PeerId, Promise> promises;
+  std::map<PeerId, wire::Promise> promises;
   for (const std::uint64_t id : {1, 2, 3}) promises[PeerId{id}].progress.parameters = kParameters;
   promises[PeerId{3}].progress.slots = {{0, RangeSet(Range{0, 8}), {}}};
   EXPECT_TRUE(office.leasing.take_over(office.peers, promises, true)) << "half may be left over";
@@ -213,11 +213,11 @@ TEST(Leasing, has_another_policy_say_what_a_round_is) {
   LeaseRules two_for_each{.microbatches = 6, .microbatch = 4};
   two_for_each.samples = [](const RangeSet& microbatches) { return 4 * microbatches.count(); };
   two_for_each.grant = [](double, std::uint64_t) { return 2; };
-  two_for_each.may_leave_over = [](const Record&) { return true; };
+  two_for_each.may_leave_over = [](const wire::Record&) { return true; };
   Office office(two_for_each);
   office.all_work();
   EXPECT_EQ(24U, office.samples());
-  for (const Contribution& c : office.leasing.contributions(office.peers)) EXPECT_EQ(8U, c.samples);
+  for (const wire::Contribution& c : office.leasing.contributions(office.peers)) EXPECT_EQ(8U, c.samples);
 }
 
 }  // namespace

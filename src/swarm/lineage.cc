@@ -5,9 +5,9 @@
 
 #include "swarm/quorum.h"
 
-namespace tw {
+namespace tw::swarm {
 
-void continue_lineage(Record& next, const Record& head) {
+void continue_lineage(wire::Record& next, const wire::Record& head) {
   const bool stands_still = next.minority || !head.awaited.empty();
   next.majority_samples = head.majority_samples + (stands_still ? 0 : next.samples);
   next.had_company = head.had_company || next.members.size() > 1;
@@ -19,4 +19,4 @@ void continue_lineage(Record& next, const Record& head) {
   if (!is_quorum_of(awaited, {here.begin(), here.end()})) next.awaited = awaited;
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -6,7 +6,7 @@
 /// What a record says of the history that it ends: how many of its samples a majority decided. Histories are
 /// compared by it (wire/rank.h), so that a peer which was cut off and went on alone, however fast it is,
 /// never takes the run from the others.
-namespace tw {
+namespace tw::swarm {
 
 /// Awaited by a history that a returning peer began from nothing: members that it does not know decided the
 /// run's, so that its own sum stands still for ever. No peer has this id.
@@ -20,6 +20,6 @@ inline constexpr PeerId kUnknownPeer{0};
 /// decision of a majority had named (exactly half with the first). These are counted by id: a process that
 /// was started again under the id of a member has not gone on elsewhere, and only so can a run which was
 /// started again from its checkpoints have a majority at all.
-void continue_lineage(Record& next, const Record& head);
+void continue_lineage(wire::Record& next, const wire::Record& head);
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -7,8 +7,10 @@
 #include "swarm/test_records.h"
 #include "wire/rank.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
+
+using wire::Record;
 
 /// 64 samples after `head`, and these go on.
 Record after(const Record& head, const std::vector<std::uint64_t>& ids, bool minority = false) {
@@ -70,14 +72,14 @@ TEST(Lineage, that_begins_anew_from_a_checkpoint_gives_way_to_the_record_itself_
   older.round = 4;
   older.first_sample = 192;
   older.majority_samples = 256;
-  const Record again = restarted(saved, members({2}));
+  const Record again = swarm::restarted(saved, members({2}));
   EXPECT_TRUE(goes_before(rank_of(saved), rank_of(again)));
-  EXPECT_TRUE(goes_before(rank_of(again), rank_of(restarted(older, members({3})))));
+  EXPECT_TRUE(goes_before(rank_of(again), rank_of(swarm::restarted(older, members({3})))));
   EXPECT_EQ(ids({1, 2, 3}), again.awaited);
-  EXPECT_TRUE(restarted(saved, members({2, 1})).awaited.empty()) << "counted by id";
+  EXPECT_TRUE(swarm::restarted(saved, members({2, 1})).awaited.empty()) << "counted by id";
   const Record anew = begun_anew(saved, members({2}));
   EXPECT_TRUE(goes_before(rank_of(anew), rank_of(saved))) << "no member has the record any more";
-  const Record twice = restarted(again, members({2}));
+  const Record twice = swarm::restarted(again, members({2}));
   EXPECT_EQ(again.majority_samples, twice.majority_samples);
   EXPECT_EQ(again.awaited, twice.awaited);
 }
@@ -101,4 +103,4 @@ TEST(Lineage, that_a_returning_peer_began_from_nothing_never_counts_as_a_majorit
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

@@ -12,6 +12,7 @@
 namespace tw::swarm {
 namespace {
 
+using wire::Member;
 using namespace std::chrono_literals;
 
 /// A newcomer hears of so many peers where links are many. The leader tells it of all.
@@ -90,11 +91,12 @@ bool Membership::has_founder(PeerId id) const {
 
 // ---- what they say
 
-Heartbeat Membership::on_heartbeat(Instant now, PeerId from, const Heartbeat& told, const History& history) {
-  Heartbeat heartbeat = told;
-  const bool on_its_way = history.head() && told.peer_state == PeerState::fresh &&
+wire::Heartbeat Membership::on_heartbeat(Instant now, PeerId from, const wire::Heartbeat& told,
+                                         const History& history) {
+  wire::Heartbeat heartbeat = told;
+  const bool on_its_way = history.head() && told.peer_state == wire::PeerState::fresh &&
                           names(history.head()->members, roster_.process(from));
-  if (on_its_way) heartbeat.peer_state = PeerState::member;
+  if (on_its_way) heartbeat.peer_state = wire::PeerState::member;
   const bool was_behind = roster_.is_behind(from);
   roster_.heard(now, from, heartbeat);
   holdback_.heard(now, from, heartbeat);
@@ -104,7 +106,7 @@ Heartbeat Membership::on_heartbeat(Instant now, PeerId from, const Heartbeat& to
   if (at_the_end && is_member(history.head()->members, from)) at_the_end_.insert(from);
   if (heartbeat.echo_ns != 0) {
     const std::uint64_t left = heartbeat.echo_ns + heartbeat.echo_delay_ns;
-    detector_.round_trip(from, Duration{static_cast<std::int64_t>(nanos_of(now) - left)});
+    detector_.round_trip(now, from, Duration{static_cast<std::int64_t>(nanos_of(now) - left)});
   }
   return heartbeat;
 }
@@ -116,7 +118,7 @@ void Membership::on_peers(PeerId from, const Members& told, const Members& membe
   }
 }
 
-void Membership::on_commit(Instant now, const Rank& told) {
+void Membership::on_commit(Instant now, const wire::Rank& told) {
   if (now - told_by_commit_at_ < kCommitAlone && goes_before(told_by_commit_, told)) return;
   told_by_commit_ = told;
   told_by_commit_at_ = now;
@@ -124,7 +126,7 @@ void Membership::on_commit(Instant now, const Rank& told) {
 
 // ---- rounds
 
-void Membership::begin_round(Instant now, const Record& record, bool again) {
+void Membership::begin_round(Instant now, const wire::Record& record, bool again) {
   round_since_ = now;
   std::erase_if(lost_, [&](PeerId peer) { return !is_member(record.members, peer); });
   for (const Member& m : record.members) {
@@ -142,12 +144,12 @@ std::vector<Detector::Silence> Membership::step(Instant now, bool hurries) {
   return detector_.step(now);
 }
 
-std::optional<std::pair<PeerId, Peers>> Membership::gossip(Instant now) const {
+std::optional<std::pair<PeerId, wire::Peers>> Membership::gossip(Instant now) const {
   const std::uint64_t dice = mix(self_.peer.value, nanos_of(now));
   if (roster_.open_peers().size() <= HeartbeatSchedule::kFewLinks || dice % kGossipTicks != 0)
     return std::nullopt;
   const PeerId to = roster_.linked(mix(dice, 1), 1).front().peer;
-  return std::pair(to, Peers{roster_.linked(mix(dice, 2), kSomePeers)});
+  return std::pair(to, wire::Peers{roster_.linked(mix(dice, 2), kSomePeers)});
 }
 
 void Membership::take_the_first_state(Instant now, const std::vector<Member>& members) {
@@ -178,9 +180,9 @@ Membership::Members Membership::introductions(PeerId newcomer, std::optional<Pee
   return some;
 }
 
-void Membership::address(Heartbeat& beat, Instant now, PeerId to) const {
+void Membership::address(wire::Heartbeat& beat, Instant now, PeerId to) const {
   beat.sent_ns = nanos_of(now);
-  if (const std::optional<Heartbeat> last = roster_.last_heartbeat(to)) {
+  if (const std::optional<wire::Heartbeat> last = roster_.last_heartbeat(to)) {
     beat.echo_ns = last->sent_ns;
     beat.echo_delay_ns = static_cast<std::uint64_t>(roster_.heartbeat_age(now, to).count());
   }
@@ -231,10 +233,10 @@ std::vector<PeerId> Membership::not_at_the_end(const Members& members) const {
   return missing;
 }
 
-Rank Membership::best_told(Instant now) const {
-  Rank best = now - told_by_commit_at_ < kCommitAlone ? told_by_commit_ : Rank{};
+wire::Rank Membership::best_told(Instant now) const {
+  wire::Rank best = now - told_by_commit_at_ < kCommitAlone ? told_by_commit_ : wire::Rank{};
   for (const auto& [peer, incarnation] : roster_.following()) {
-    const std::optional<Heartbeat> last = roster_.last_heartbeat(peer);
+    const std::optional<wire::Heartbeat> last = roster_.last_heartbeat(peer);
     if (last && goes_before(rank_of(*last), best)) best = rank_of(*last);
   }
   return best;

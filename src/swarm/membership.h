@@ -26,15 +26,15 @@ namespace tw::swarm {
 /// A step machine; one thread. `members` are those of this peer's head; none before there is one.
 class Membership {
  public:
-  using Members = std::vector<Member>;
+  using Members = std::vector<wire::Member>;
 
-  Membership(Member self, std::vector<std::string> bootstrap);
+  Membership(wire::Member self, std::vector<std::string> bootstrap);
 
   const Roster& roster() const { return roster_; }
 
   // ---- links
   /// founds: it says that it begins the history.
-  void on_open(Instant now, const Member& peer, bool founds);
+  void on_open(Instant now, const wire::Member& peer, bool founds);
   /// The peer is linked.
   void on_close(Instant now, PeerId peer, const Members& members);
 
@@ -52,7 +52,7 @@ class Membership {
   std::vector<std::string> dials(Instant now, const Members& members, const Rarely& chance);
 
   /// Neither a process that a later one replaced, nor one that was linked in the place of a member just now.
-  bool may_link(Instant now, const Member& process, const Members& members) const;
+  bool may_link(Instant now, const wire::Member& process, const Members& members) const;
 
   /// A record names `members` after `before`. Returns those that are linked under the id of a member without
   /// being that process.
@@ -69,7 +69,7 @@ class Membership {
   void on_sign_of_life(Instant now, PeerId peer) { detector_.heard(now, peer); }
 
   /// Returns it as it counts: it may have been said before the record that made its sender a member came.
-  Heartbeat on_heartbeat(Instant now, PeerId from, const Heartbeat& told, const History& history);
+  wire::Heartbeat on_heartbeat(Instant now, PeerId from, const wire::Heartbeat& told, const History& history);
 
   /// Somebody told of these peers.
   void on_peers(PeerId from, const Members& told, const Members& members);
@@ -84,11 +84,11 @@ class Membership {
   bool take_resend(Instant now, PeerId peer) { return resends_.take_due(now, peer); }
 
   /// A commit told of a history that goes so far.
-  void on_commit(Instant now, const Rank& told);
+  void on_commit(Instant now, const wire::Rank& told);
 
   // ---- rounds
   /// The round after this record begins. again: it had begun before.
-  void begin_round(Instant now, const Record& record, bool again);
+  void begin_round(Instant now, const wire::Record& record, bool again);
 
   // ---- time
   /// Peers that fell silent. `hurries`: a round is overdue.
@@ -99,10 +99,10 @@ class Membership {
   std::vector<PeerId> tick(std::set<PeerId> front) { return heartbeats_.tick(std::move(front)); }
 
   /// Where links are many: one peer that is told of some of them, now and then.
-  std::optional<std::pair<PeerId, Peers>> gossip(Instant now) const;
+  std::optional<std::pair<PeerId, wire::Peers>> gossip(Instant now) const;
 
   /// The run begins with a state that these have to take first.
-  void take_the_first_state(Instant now, const std::vector<Member>& members);
+  void take_the_first_state(Instant now, const std::vector<wire::Member>& members);
 
   /// Joiners that the leader waits for from now on, and did not before.
   std::vector<PeerId> hold_back(Instant now);
@@ -114,12 +114,12 @@ class Membership {
   Members introductions(PeerId newcomer, std::optional<PeerId> leads, bool to_all) const;
 
   /// Sets what makes a heartbeat one to this peer: times, echo, and when the next one comes.
-  void address(Heartbeat& beat, Instant now, PeerId to) const;
+  void address(wire::Heartbeat& beat, Instant now, PeerId to) const;
 
-  Member process(PeerId peer) const;
+  wire::Member process(PeerId peer) const;
 
   /// This very process, or linked to it, and it follows the history.
-  bool is_here(const Member& member) const;
+  bool is_here(const wire::Member& member) const;
 
   /// It was not linked yet since the round began, which is not long ago: the mesh is still being knotted.
   bool presumed_live(Instant now, PeerId peer) const;
@@ -141,7 +141,7 @@ class Membership {
   const std::set<PeerId>& fresh() const { return fresh_; }
 
   /// The history that goes before all others that are told of, by heartbeats or a late commit, if any.
-  Rank best_told(Instant now) const;
+  wire::Rank best_told(Instant now) const;
 
   Duration round_trip(PeerId peer) const { return detector_.round_trip(peer); }
 
@@ -152,7 +152,7 @@ class Membership {
   static constexpr std::uint64_t kNoteBytes = 64;  ///< an id, what is known of it, its place in a tree
 
  private:
-  Member self_;
+  wire::Member self_;
   Roster roster_;
   Detector detector_;
   HeartbeatSchedule heartbeats_;
@@ -162,9 +162,9 @@ class Membership {
   std::vector<PeerId> held_back_for_;
   std::set<PeerId> lost_;  // links that were open and are no more
   std::set<PeerId> fresh_;
-  std::set<PeerId> at_the_end_;    // they said that they have the last record
-  std::optional<Member> founder_;  // linked last of those that found the run
-  Rank told_by_commit_;
+  std::set<PeerId> at_the_end_;          // they said that they have the last record
+  std::optional<wire::Member> founder_;  // linked last of those that found the run
+  wire::Rank told_by_commit_;
   Instant told_by_commit_at_{};
   Instant round_since_{};
 };

@@ -9,38 +9,39 @@
 namespace tw::swarm {
 namespace {
 
+using wire::PeerState;
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-Member process(std::uint64_t id, std::uint64_t incarnation) {
-  Member it = member(id);
+wire::Member process(std::uint64_t id, std::uint64_t incarnation) {
+  wire::Member it = member(id);
   it.incarnation = incarnation;
   return it;
 }
 
 /// What peer 1 knows of the others.
 struct View {
-  void begin(const Record& record) {
+  void begin(const wire::Record& record) {
     const bool again = history.begin(record);
     membership.begin_round(now, record, again);
   }
 
-  std::vector<Member> members() const {
-    return history.head() ? history.head()->members : std::vector<Member>{};
+  std::vector<wire::Member> members() const {
+    return history.head() ? history.head()->members : std::vector<wire::Member>{};
   }
 
   void open(std::uint64_t id, bool founds = false) { membership.on_open(now, member(id), founds); }
 
   void close(std::uint64_t id) { membership.on_close(now, PeerId{id}, members()); }
 
-  Heartbeat hears(std::uint64_t id, Heartbeat beat) {
+  wire::Heartbeat hears(std::uint64_t id, wire::Heartbeat beat) {
     membership.on_sign_of_life(now, PeerId{id});
     return membership.on_heartbeat(now, PeerId{id}, beat, history);
   }
 
-  Heartbeat hears(std::uint64_t id, PeerState peer_state) {
-    return hears(id, Heartbeat{.peer_state = peer_state});
+  wire::Heartbeat hears(std::uint64_t id, PeerState peer_state) {
+    return hears(id, wire::Heartbeat{.peer_state = peer_state});
   }
 
   Membership membership{member(1), {"p2"}};
@@ -90,10 +91,10 @@ TEST(Membership, finds_peers_silent_and_measures_round_trips) {
   view.open(2);
   view.open(3);
   view.membership.step(view.now, false);
-  Heartbeat beat;
+  wire::Heartbeat beat;
   view.membership.address(beat, view.now, PeerId{2});
   EXPECT_EQ(250U, beat.next_ms);
-  Heartbeat answer{.peer_state = PeerState::ready};
+  wire::Heartbeat answer{.peer_state = PeerState::ready};
   answer.echo_ns = beat.sent_ns;
   answer.echo_delay_ns = 30'000'000;
   view.now += 80ms;
@@ -131,13 +132,13 @@ TEST(Membership, names_those_that_a_majority_lacks) {
 
 TEST(Membership, waits_at_the_end_for_members_that_do_not_say_they_are_there) {
   View view;
-  Record last = head_of(members({1, 2, 3}));
+  wire::Record last = head_of(members({1, 2, 3}));
   last.last = true;
   view.begin(last);
   view.open(2);
   view.open(3);
   view.hears(2, PeerState::member);
-  Heartbeat beat{.peer_state = PeerState::member};
+  wire::Heartbeat beat{.peer_state = PeerState::member};
   beat.head_record = view.history.digest();
   view.hears(3, beat);
   EXPECT_THAT(view.membership.not_at_the_end(view.members()), ElementsAre(PeerId{2}));
@@ -146,8 +147,8 @@ TEST(Membership, waits_at_the_end_for_members_that_do_not_say_they_are_there) {
 TEST(Membership, bars_a_process_that_another_one_replaced_and_one_that_took_an_id) {
   View view;
   view.membership.on_open(view.now, process(2, 5), false);
-  const std::vector<Member> before = {member(1), process(3, 1)};
-  const std::vector<Member> after = {member(1), process(2, 6), process(3, 2)};
+  const std::vector<wire::Member> before = {member(1), process(3, 1)};
+  const std::vector<wire::Member> after = {member(1), process(2, 6), process(3, 2)};
   EXPECT_THAT(view.membership.squatters(before, after), ElementsAre(PeerId{2}));
   EXPECT_FALSE(view.membership.may_link(view.now, process(3, 1), after)) << "3 goes on as another process";
   view.membership.bar(view.now, PeerId{2});
@@ -168,18 +169,18 @@ TEST(Membership, knows_the_founder_while_it_is_linked) {
 
 TEST(Membership, believes_a_commit_for_a_while_that_no_heartbeat_confirms) {
   View view;
-  Rank further{};
+  wire::Rank further{};
   further.had_company = true;
   further.majority_samples = 640;
   further.record = kMean;
   view.membership.on_commit(view.now, further);
-  Rank less = further;
+  wire::Rank less = further;
   less.majority_samples = 64;
   view.membership.on_commit(view.now + 1s, less);
   EXPECT_EQ(640U, view.membership.best_told(view.now + 1s).majority_samples);
   EXPECT_EQ(0U, view.membership.best_told(view.now + 2s).majority_samples);
   view.open(2);
-  Heartbeat beat{.peer_state = PeerState::member};
+  wire::Heartbeat beat{.peer_state = PeerState::member};
   beat.had_company = true;
   beat.majority_samples = 320;
   beat.head_record = kMean;
@@ -190,7 +191,7 @@ TEST(Membership, believes_a_commit_for_a_while_that_no_heartbeat_confirms) {
 TEST(Membership, names_joiners_that_are_waited_for_once) {
   View view;
   view.open(2);
-  Heartbeat beat{.peer_state = PeerState::syncing};
+  wire::Heartbeat beat{.peer_state = PeerState::syncing};
   beat.catching_up.lost_ground = Holdback::kLostGround;
   view.hears(2, beat);
   EXPECT_THAT(view.membership.hold_back(view.now), ElementsAre(PeerId{2}));

@@ -5,6 +5,8 @@
 
 namespace tw::swarm {
 
+using wire::PeerState;
+
 void Part::enter(PeerState next) {
   TW_CHECK(next != PeerState::fresh);
   TW_CHECK(next != PeerState::syncing || peer_state_ != PeerState::syncing);

@@ -26,7 +26,7 @@ class Part {
   /// returns: the run had begun before this process did.
   explicit Part(bool returns) : outset_(returns ? Outset::awaits_others : Outset::free) {}
 
-  PeerState peer_state() const { return peer_state_; }
+  wire::PeerState peer_state() const { return peer_state_; }
 
   Stay stay() const { return stay_; }
 
@@ -36,10 +36,12 @@ class Part {
 
   bool ended() const { return stay_ == Stay::ended; }
 
-  bool is_member() const { return peer_state_ == PeerState::member || peer_state_ == PeerState::leaving; }
+  bool is_member() const {
+    return peer_state_ == wire::PeerState::member || peer_state_ == wire::PeerState::leaving;
+  }
 
   /// At the head of the history, and not ended.
-  bool takes_part() const { return !ended() && (peer_state_ == PeerState::ready || is_member()); }
+  bool takes_part() const { return !ended() && (peer_state_ == wire::PeerState::ready || is_member()); }
 
   // ---- transitions
   /// A record is the head from now on, and names this process or not.
@@ -64,9 +66,9 @@ class Part {
   void decided() { outset_ = Outset::free; }
 
  private:
-  void enter(PeerState next);
+  void enter(wire::PeerState next);
 
-  PeerState peer_state_ = PeerState::fresh;
+  wire::PeerState peer_state_ = wire::PeerState::fresh;
   Stay stay_ = Stay::stays;
   Outset outset_;
 };

@@ -11,13 +11,13 @@ using Outset = Part::Outset;
 
 TEST(Part, goes_from_fresh_to_member_and_back_to_taking_state) {
   Part part(false);
-  EXPECT_EQ(PeerState::fresh, part.peer_state());
+  EXPECT_EQ(wire::PeerState::fresh, part.peer_state());
   EXPECT_FALSE(part.takes_part());
   part.fall_behind();
-  EXPECT_EQ(PeerState::syncing, part.peer_state());
+  EXPECT_EQ(wire::PeerState::syncing, part.peer_state());
   EXPECT_FALSE(part.takes_part());
   part.follow(false);
-  EXPECT_EQ(PeerState::ready, part.peer_state());
+  EXPECT_EQ(wire::PeerState::ready, part.peer_state());
   EXPECT_TRUE(part.takes_part());
   EXPECT_FALSE(part.is_member());
   part.follow(true);
@@ -30,9 +30,9 @@ TEST(Part, leaves_as_a_member_once_and_stays_one_while_records_name_it) {
   Part part(false);
   part.follow(true);
   EXPECT_TRUE(part.leave()) << "others have to be told";
-  EXPECT_EQ(PeerState::leaving, part.peer_state());
+  EXPECT_EQ(wire::PeerState::leaving, part.peer_state());
   part.follow(true);
-  EXPECT_EQ(PeerState::leaving, part.peer_state());
+  EXPECT_EQ(wire::PeerState::leaving, part.peer_state());
   EXPECT_TRUE(part.is_member());
   part.end();
   EXPECT_FALSE(part.takes_part());
@@ -46,7 +46,7 @@ TEST(Part, tells_nobody_that_it_leaves_when_it_is_no_member) {
   EXPECT_FALSE(part.leave());
   EXPECT_TRUE(part.leaves());
   part.follow(true);
-  EXPECT_EQ(PeerState::leaving, part.peer_state());
+  EXPECT_EQ(wire::PeerState::leaving, part.peer_state());
 }
 
 TEST(Part, begins_nothing_before_it_may) {

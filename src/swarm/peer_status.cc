@@ -11,6 +11,7 @@
 namespace tw::swarm {
 namespace {
 
+using wire::Member;
 using Status = PeerStatus::Status;
 
 bool may_become(Status now, Status next) {
@@ -167,7 +168,7 @@ PeerStatus::Live PeerStatus::counted() const {
   return counted;
 }
 
-bool PeerStatus::is_quorum(const std::set<PeerId>& peers) const { return tw::is_quorum(members_, peers); }
+bool PeerStatus::is_quorum(const std::set<PeerId>& peers) const { return swarm::is_quorum(members_, peers); }
 
 // It has the parameters of the leader.
 bool PeerStatus::fits(PeerId peer) const {

@@ -34,11 +34,11 @@ class PeerStatus {
   struct Word {
     Digest parameters;
     bool leaving = false;
-    Bandwidth bandwidth{};
+    wire::Bandwidth bandwidth{};
   };
 
   /// `members`: of the head; `self` leads. asks_first: under this ballot a member works once it has promised.
-  PeerStatus(const Member& self, std::vector<Member> members, bool asks_first);
+  PeerStatus(const wire::Member& self, std::vector<wire::Member> members, bool asks_first);
 
   Status of(PeerId peer) const;
 
@@ -49,7 +49,7 @@ class PeerStatus {
   std::vector<PeerId> set_live(const Live& live, const std::function<bool(PeerId)>& has_a_part);
 
   /// A peer that can be reached stands at the head. True when it was not known to want to become a member.
-  bool told(const Member& from, const Word& word);
+  bool told(const wire::Member& from, const Word& word);
 
   /// What a peer says of itself in its promise.
   void note(PeerId peer, const Word& word);
@@ -79,7 +79,7 @@ class PeerStatus {
   bool has_seat(PeerId peer) const { return seats_.contains(peer); }
 
   /// The process that can be reached, if it is a member or a candidate.
-  const Member* process(PeerId peer) const;
+  const wire::Member* process(PeerId peer) const;
 
   /// What it said; nothing when it has said nothing.
   const Word* word(PeerId peer) const;
@@ -115,15 +115,15 @@ class PeerStatus {
   std::vector<PeerId> participants() const;
 
   /// Members of the next record. The leader has told of itself.
-  std::vector<Member> next_members() const;
+  std::vector<wire::Member> next_members() const;
 
   /// Seated, but excluded.
   std::vector<PeerId> uncounted() const;
 
   /// Not members, at the head, the excluded among them.
-  const std::vector<Member>& candidates() const { return candidates_; }
+  const std::vector<wire::Member>& candidates() const { return candidates_; }
 
-  const std::vector<Member>& members() const { return members_; }
+  const std::vector<wire::Member>& members() const { return members_; }
 
   const std::map<PeerId, Word>& words() const { return words_; }
 
@@ -144,7 +144,7 @@ class PeerStatus {
   void count(PeerId peer);
 
   PeerId self_;
-  std::vector<Member> members_;
+  std::vector<wire::Member> members_;
   bool asks_first_;
   Live seats_;  // members_
   Live live_;
@@ -152,11 +152,11 @@ class PeerStatus {
   std::map<PeerId, Word> words_;
   std::set<PeerId> promised_;
   std::size_t refusals_ = 0;
-  std::vector<Member> candidates_;  // in the order in which they came
-  std::vector<PeerId> present_;     // count()
-  std::set<PeerId> eligible_;       // count()
-  bool has_quorum_ = false;         // count()
-  bool would_have_quorum_ = false;  // count()
+  std::vector<wire::Member> candidates_;  // in the order in which they came
+  std::vector<PeerId> present_;           // count()
+  std::set<PeerId> eligible_;             // count()
+  bool has_quorum_ = false;               // count()
+  bool would_have_quorum_ = false;        // count()
 };
 
 }  // namespace tw::swarm

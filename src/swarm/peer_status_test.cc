@@ -71,7 +71,7 @@ TEST(PeerStatus, takes_another_process_under_the_id_of_a_member_for_none) {
   round.status.set_live({{PeerId{1}, 0}, {PeerId{2}, 9}}, [](PeerId) { return false; });
   EXPECT_EQ(Status::linked, round.of(2));
   EXPECT_THAT(round.status.present(), ElementsAre(PeerId{1}));
-  Member other = member(2);
+  wire::Member other = member(2);
   other.incarnation = 9;
   EXPECT_TRUE(round.status.told(other, kAtTheHead));
   EXPECT_EQ(Status::candidate, round.of(2)) << "another process under this id may have used its slots";

@@ -29,20 +29,20 @@ bool may_follow(Proposer::Stage now, Proposer::Stage next) {
 
 /// Whether both make the same record but for its mark and its mean. A record of few names the members that
 /// are here.
-bool finishes(const Record& draft, const Record& voted_for) {
+bool finishes(const wire::Record& draft, const wire::Record& voted_for) {
   return draft.round == voted_for.round && draft.parent == voted_for.parent &&
          (draft.minority || draft.members == voted_for.members) &&
          draft.contributors == voted_for.contributors;
 }
 
-bool voted_for_mean_of(const Promise& promise, const Accepted& accepted) {
+bool voted_for_mean_of(const wire::Promise& promise, const wire::Accepted& accepted) {
   return promise.accepted && promise.accepted->mean == accepted.mean &&
          contribution_set(promise.accepted->plan.draft) == contribution_set(accepted.plan.draft);
 }
 
 }  // namespace
 
-Proposer::Proposer(const Record& head, Ballot ballot)
+Proposer::Proposer(const wire::Record& head, Ballot ballot)
     : members_(head.members),
       round_(head.round + 1),
       ballot_(ballot),
@@ -57,7 +57,7 @@ void Proposer::enter(Stage next) {
   stage_ = next;
 }
 
-bool Proposer::is_here(const Member& process) const {
+bool Proposer::is_here(const wire::Member& process) const {
   const auto here = here_.find(process.peer);
   return here != here_.end() && here->second == process.incarnation;
 }
@@ -66,7 +66,7 @@ bool Proposer::has_quorum(const std::set<PeerId>& peers) const { return is_quoru
 
 // ---- promises
 
-Proposer::Heard Proposer::on_promise(const Member& from, const Promise& promise) {
+Proposer::Heard Proposer::on_promise(const wire::Member& from, const wire::Promise& promise) {
   if (!names(members_, from) || promise.ballot < ballot_ || promise.ballot > kHighestBallot)
     return Heard::nothing;
   if (promise.ballot > ballot_) {
@@ -78,7 +78,7 @@ Proposer::Heard Proposer::on_promise(const Member& from, const Promise& promise)
   return Heard::counted;
 }
 
-void Proposer::refresh(PeerId from, const Progress& progress) {
+void Proposer::refresh(PeerId from, const wire::Progress& progress) {
   const auto promise = promises_.find(from);
   if (promise == promises_.end()) return;
   const bool keeps_mean = promise->second.progress.called && progress.called;
@@ -88,14 +88,14 @@ void Proposer::refresh(PeerId from, const Progress& progress) {
 
 Proposer::Start Proposer::begin(bool minority) {
   TW_CHECK(stage_ == Stage::preparing);
-  for (const Member& m : members_) {
+  for (const wire::Member& m : members_) {
     if (is_here(m) && !promises_.contains(m.peer)) return Start::waits;
   }
   std::set<PeerId> promised;
   for (const auto& [peer, promise] : promises_) promised.insert(peer);
   if (!has_quorum(promised) && !minority) return Start::waits;
 
-  const Accepted* newest = newest_accepted();
+  const wire::Accepted* newest = newest_accepted();
   if (newest == nullptr) {
     enter(Stage::open);
     return Start::open;
@@ -116,23 +116,23 @@ Proposer::Start Proposer::begin(bool minority) {
   return Start::bound;
 }
 
-const Accepted* Proposer::newest_accepted() const {
-  const Accepted* newest = nullptr;
+const wire::Accepted* Proposer::newest_accepted() const {
+  const wire::Accepted* newest = nullptr;
   for (const auto& [peer, promise] : promises_) {
     if (!promise.accepted) continue;
-    const Accepted& accepted = *promise.accepted;
+    const wire::Accepted& accepted = *promise.accepted;
     if (!newest || number_of(accepted.plan) > number_of(newest->plan)) newest = &accepted;
   }
   return newest;
 }
 
 bool Proposer::lacks_mean() const {
-  const Accepted* newest = newest_accepted();
+  const wire::Accepted* newest = newest_accepted();
   const bool lost = newest != nullptr && keepers_of(*newest).empty() && votes_were_lost(*newest);
   return gave_up_ || (stage_ == Stage::preparing && lost);
 }
 
-std::set<PeerId> Proposer::keepers_of(const Accepted& accepted) const {
+std::set<PeerId> Proposer::keepers_of(const wire::Accepted& accepted) const {
   std::set<PeerId> keepers;
   for (const auto& [peer, promise] : promises_) {
     const bool keeps = here_.contains(peer) && promise.progress.called;
@@ -141,7 +141,7 @@ std::set<PeerId> Proposer::keepers_of(const Accepted& accepted) const {
   return keepers;
 }
 
-bool Proposer::votes_were_lost(const Accepted& accepted) const {
+bool Proposer::votes_were_lost(const wire::Accepted& accepted) const {
   return std::ranges::any_of(promises_, [&](const auto& word) {
     return here_.contains(word.first) && !word.second.progress.called &&
            voted_for_mean_of(word.second, accepted);
@@ -150,12 +150,12 @@ bool Proposer::votes_were_lost(const Accepted& accepted) const {
 
 // ---- plans
 
-const Plan& Proposer::propose(Plan plan) {
+const wire::Plan& Proposer::propose(wire::Plan plan) {
   TW_CHECK(!bound_ || finishes(plan.draft, bound_->plan.draft));
   plan.ballot = ballot_;
   plan.version = ++version_;
   votes_.clear();
-  plan_ = std::make_shared<const Plan>(std::move(plan));
+  plan_ = std::make_shared<const wire::Plan>(std::move(plan));
   enter(Stage::proposed);
   return *plan_;
 }
@@ -164,7 +164,7 @@ void Proposer::reopen() { enter(Stage::open); }
 
 // ---- votes
 
-bool Proposer::on_vote(const Member& from, const Vote& vote) {
+bool Proposer::on_vote(const wire::Member& from, const wire::Vote& vote) {
   const bool counts = stage_ == Stage::proposed && vote.round == round_ && vote.ballot == ballot_ &&
                       vote.version == version_ && is_here(from);
   if (counts) votes_[from.peer] = {from.incarnation, vote.mean};
@@ -195,7 +195,7 @@ Proposer::Count Proposer::count() const {
     return {Outcome::differ, outvoted ? peer : *agreed.begin()};
   }
   std::set<PeerId> members;
-  for (const Member& m : members_) {
+  for (const wire::Member& m : members_) {
     if (agreed.contains(m.peer) && is_here(m)) members.insert(m.peer);
   }
   const bool enough = has_quorum(members) || plan_->draft.minority;

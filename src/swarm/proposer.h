@@ -33,7 +33,7 @@ class Proposer {
   };
 
   /// For the round after `head`. Ballot 0 needs no promises.
-  Proposer(const Record& head, Ballot ballot);
+  Proposer(const wire::Record& head, Ballot ballot);
 
   Stage stage() const { return stage_; }
 
@@ -56,12 +56,12 @@ class Proposer {
 
   /// `from`: the process that sent it. A process that came back under the id of a member has forgotten what
   /// that member voted for.
-  Heard on_promise(const Member& from, const Promise& promise);
+  Heard on_promise(const wire::Member& from, const wire::Promise& promise);
 
   /// A later word of a member that has promised.
-  void refresh(PeerId from, const Progress& progress);
+  void refresh(PeerId from, const wire::Progress& progress);
 
-  const std::map<PeerId, Promise>& promises() const { return promises_; }
+  const std::map<PeerId, wire::Promise>& promises() const { return promises_; }
 
   bool has_promised(PeerId peer) const { return promises_.contains(peer); }
 
@@ -83,14 +83,14 @@ class Proposer {
 
   /// The plan that has to be finished, if any: contributions stay as they are, and
   /// members too, unless few decide.
-  const std::optional<Accepted>& bound() const { return bound_; }
+  const std::optional<wire::Accepted>& bound() const { return bound_; }
 
   /// The live peers that have the mean of the plan that has to be finished.
   const std::set<PeerId>& keepers() const { return keepers_; }
 
   // ---- plans
   /// Numbers the plan; votes for plans before it count no more.
-  const Plan& propose(Plan plan);
+  const wire::Plan& propose(wire::Plan plan);
 
   /// proposed -> open: nobody has voted, and another set of contributions is needed.
   void reopen();
@@ -100,7 +100,7 @@ class Proposer {
 
   // ---- votes
   /// True when it counts.
-  bool on_vote(const Member& from, const Vote& vote);
+  bool on_vote(const wire::Member& from, const wire::Vote& vote);
 
   bool has_vote(PeerId peer) const { return votes_.contains(peer); }
 
@@ -126,7 +126,7 @@ class Proposer {
   /// proposed -> decided; count() says agreed.
   void decide();
 
-  const std::optional<Record>& decision() const { return decision_; }
+  const std::optional<wire::Record>& decision() const { return decision_; }
 
   // ---- the end of a ballot
   /// A higher ballot is followed by somebody.
@@ -146,25 +146,25 @@ class Proposer {
     Digest mean;
   };
 
-  bool is_here(const Member& process) const;
-  bool votes_were_lost(const Accepted& accepted) const;
+  bool is_here(const wire::Member& process) const;
+  bool votes_were_lost(const wire::Accepted& accepted) const;
   bool has_quorum(const std::set<PeerId>& peers) const;
-  const Accepted* newest_accepted() const;
-  std::set<PeerId> keepers_of(const Accepted& accepted) const;
+  const wire::Accepted* newest_accepted() const;
+  std::set<PeerId> keepers_of(const wire::Accepted& accepted) const;
   void enter(Stage next);
 
-  std::vector<Member> members_;
+  std::vector<wire::Member> members_;
   Round round_;
   Ballot ballot_;
   Stage stage_;
   Processes here_;
-  std::map<PeerId, Promise> promises_;
-  std::optional<Accepted> bound_;
+  std::map<PeerId, wire::Promise> promises_;
+  std::optional<wire::Accepted> bound_;
   std::set<PeerId> keepers_;
   SharedPlan plan_;
   std::uint32_t version_ = 0;
   std::map<PeerId, Voice> votes_;  // for plan_
-  std::optional<Record> decision_;
+  std::optional<wire::Record> decision_;
   Ballot outbid_ = 0;
   bool resigned_ = false;
   bool gave_up_ = false;  // a plan that was voted for

@@ -15,15 +15,15 @@ using Start = Proposer::Start;
 
 const Digest kOtherMean = digest_of(std::string("other mean"));
 
-Member restarted(std::uint64_t id) {
-  Member process = member(id);
+wire::Member restarted(std::uint64_t id) {
+  wire::Member process = member(id);
   process.incarnation = 9;
   return process;
 }
 
 /// A plan of the round after head_of(1, 2, 3) in which 1 has done so many samples.
-Plan plan_of(std::uint64_t samples, const std::vector<std::uint64_t>& participants = {1, 2, 3}) {
-  Plan plan;
+wire::Plan plan_of(std::uint64_t samples, const std::vector<std::uint64_t>& participants = {1, 2, 3}) {
+  wire::Plan plan;
   plan.draft.round = 7;
   plan.draft.members = members(participants);
   plan.draft.contributors = {{PeerId{1}, 0, samples, RangeSet(Range{0, 1}), 0}};
@@ -31,8 +31,8 @@ Plan plan_of(std::uint64_t samples, const std::vector<std::uint64_t>& participan
   return plan;
 }
 
-Accepted accepted(Ballot ballot, std::uint32_t version, std::uint64_t samples) {
-  Plan plan = plan_of(samples);
+wire::Accepted accepted(Ballot ballot, std::uint32_t version, std::uint64_t samples) {
+  wire::Plan plan = plan_of(samples);
   plan.ballot = ballot;
   plan.version = version;
   return {plan, kMean};
@@ -48,14 +48,14 @@ struct Bid {
     proposer.set_here(std::move(processes));
   }
 
-  Heard promise(const Member& from, std::optional<Accepted> accepted = {}) {
-    Progress progress;
+  Heard promise(const wire::Member& from, std::optional<wire::Accepted> accepted = {}) {
+    wire::Progress progress;
     progress.called = accepted.has_value();
     return proposer.on_promise(from, {proposer.ballot(), progress, {}, std::move(accepted)});
   }
 
-  bool vote(const Member& from, const Digest& mean = kMean) {
-    const Plan& plan = *proposer.plan();
+  bool vote(const wire::Member& from, const Digest& mean = kMean) {
+    const wire::Plan& plan = *proposer.plan();
     return proposer.on_vote(from, {7, plan.ballot, plan.version, mean});
   }
 
@@ -72,7 +72,7 @@ TEST(Proposer, asks_nobody_under_ballot_0_and_decides_when_all_have_voted) {
   bid.vote(member(3));
   ASSERT_EQ(Outcome::agreed, bid.proposer.count().outcome);
   bid.proposer.decide();
-  Record decided = plan_of(4).draft;
+  wire::Record decided = plan_of(4).draft;
   decided.mean = kMean;
   EXPECT_EQ(decided, bid.proposer.decision());
 }
@@ -126,7 +126,7 @@ TEST(Proposer, finishes_the_newest_plan_that_anybody_voted_for) {
   ASSERT_EQ(Start::bound, bid.proposer.begin(false));
   EXPECT_EQ(accepted(3, 1, 6), bid.proposer.bound());
   EXPECT_EQ((std::set<PeerId>{PeerId{2}}), bid.proposer.keepers());
-  const Plan& plan = bid.proposer.propose(plan_of(6));
+  const wire::Plan& plan = bid.proposer.propose(plan_of(6));
   EXPECT_EQ((std::pair<Ballot, std::uint32_t>{4, 1}), std::pair(plan.ballot, plan.version));
 }
 
@@ -149,7 +149,7 @@ TEST(Proposer, resigns_when_nobody_is_here_that_has_the_mean_it_must_finish) {
 
 TEST(Proposer, waits_for_a_mean_that_those_who_voted_for_it_have_lost) {
   Bid bid(1);
-  const Promise lost = {1, {}, {}, accepted(0, 1, 6)};
+  const wire::Promise lost = {1, {}, {}, accepted(0, 1, 6)};
   bid.proposer.on_promise(member(2), lost);
   bid.promise(member(3));
   bid.here({2, 3});
@@ -167,7 +167,7 @@ TEST(Proposer, learns_from_later_words_that_a_mean_was_lost_but_not_that_it_is_b
   bid.promise(member(2), accepted(0, 1, 6));
   bid.promise(member(3));
   bid.proposer.refresh(PeerId{2}, {});
-  Progress averages;
+  wire::Progress averages;
   averages.called = true;
   bid.proposer.refresh(PeerId{2}, averages);
   bid.here({2, 3});
@@ -204,7 +204,7 @@ TEST(Proposer, counts_no_newcomer_as_a_member) {
   Bid bid(0);
   bid.proposer.set_here({{PeerId{1}, 0}, {PeerId{2}, 9}, {PeerId{4}, 0}});
   bid.proposer.propose(plan_of(4, {1, 2, 4}));
-  for (const Member& voter : {member(1), restarted(2), member(4)}) EXPECT_TRUE(bid.vote(voter));
+  for (const wire::Member& voter : {member(1), restarted(2), member(4)}) EXPECT_TRUE(bid.vote(voter));
   EXPECT_EQ(Outcome::too_few, bid.proposer.count().outcome);
 }
 
@@ -219,7 +219,7 @@ TEST(Proposer, counts_no_vote_of_a_process_that_was_replaced) {
 TEST(Proposer, decides_alone_where_the_record_says_so) {
   Bid bid(0);
   bid.here({3});
-  Plan plan = plan_of(4);
+  wire::Plan plan = plan_of(4);
   plan.draft.minority = true;
   bid.proposer.propose(std::move(plan));
   bid.vote(member(3));

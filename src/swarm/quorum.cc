@@ -7,7 +7,9 @@
 #include "swarm/lineage.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::swarm {
+
+using wire::Member;
 
 bool is_quorum(const std::vector<Member>& members, const std::set<PeerId>& present) {
   return is_quorum_of(ids_of(members), present);
@@ -46,8 +48,8 @@ bool names(const std::vector<Member>& members, const Member& process) {
   return std::any_of(members.begin(), members.end(), [&](const Member& m) { return m.is(process); });
 }
 
-Record genesis(const Digest& run, const Digest& parameters, std::vector<Member> members) {
-  Record record;
+wire::Record genesis(const Digest& run, const Digest& parameters, std::vector<Member> members) {
+  wire::Record record;
   record.run = run;
   record.members = std::move(members);
   record.had_company = record.members.size() > 1;
@@ -55,8 +57,8 @@ Record genesis(const Digest& run, const Digest& parameters, std::vector<Member> 
   return record;
 }
 
-Record begun_anew(const Record& record, std::vector<Member> members) {
-  Record next = record;
+wire::Record begun_anew(const wire::Record& record, std::vector<Member> members) {
+  wire::Record next = record;
   next.parent = digest_of(record);
   next.members = std::move(members);
   next.minority = true;
@@ -66,11 +68,11 @@ Record begun_anew(const Record& record, std::vector<Member> members) {
   return next;
 }
 
-Record restarted(const Record& record, std::vector<Member> members) {
-  Record next = begun_anew(record, std::move(members));
+wire::Record restarted(const wire::Record& record, std::vector<Member> members) {
+  wire::Record next = begun_anew(record, std::move(members));
   const bool had_counted = !record.minority && record.awaited.empty();
   if (had_counted) next.majority_samples -= std::min(next.majority_samples, record.samples);
   return next;
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "swarm/resends.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 using namespace std::chrono_literals;
@@ -23,4 +23,4 @@ bool Resends::take_due(Instant now, PeerId peer) {
   return true;
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -6,7 +6,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 
-namespace tw {
+namespace tw::swarm {
 
 /// When this peer's part of a round is due once more to one that threw away what it had got: it took the
 /// state of others, and its state said so. At once for the first time in a round, then after pauses that
@@ -37,4 +37,4 @@ class Resends {
   std::map<PeerId, Asked> asked_;
 };
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 using namespace std::chrono_literals;
@@ -45,4 +45,4 @@ TEST(Resends, begin_anew_with_a_round_and_with_a_link) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

@@ -6,9 +6,10 @@
 
 #include "swarm/quorum.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
+using wire::Member;
 using namespace std::chrono_literals;
 
 constexpr Duration kFirstBackoff = 200ms;
@@ -24,7 +25,7 @@ constexpr int kDumbTries = 12;
 constexpr std::size_t kMostKnown = Roster::kMostStrangers;
 
 bool is_address(const std::string& address) {
-  return !address.empty() && address.size() <= kMostAddressBytes;
+  return !address.empty() && address.size() <= wire::kMostAddressBytes;
 }
 
 }  // namespace
@@ -71,8 +72,8 @@ void Roster::open(const Member& peer) {
 void Roster::close(Instant now, PeerId peer) {
   const auto found = entries_.find(peer);
   if (found == entries_.end() || !found->second.open) return;
-  const std::optional<Heartbeat>& last = found->second.heartbeat;
-  if (last && last->peer_state == PeerState::leaving) found->second.was_member = false;
+  const std::optional<wire::Heartbeat>& last = found->second.heartbeat;
+  if (last && last->peer_state == wire::PeerState::leaving) found->second.was_member = false;
   found->second.open = false;
   found->second.heartbeat.reset();
   linked_at_.clear();
@@ -91,10 +92,10 @@ void Roster::linked_there(const std::string& address) {
   if (std::ranges::find(bootstrap_, address) != bootstrap_.end()) linked_at_.insert(address);
 }
 
-void Roster::heard(Instant now, PeerId peer, const Heartbeat& heartbeat) {
+void Roster::heard(Instant now, PeerId peer, const wire::Heartbeat& heartbeat) {
   const auto found = entries_.find(peer);
   if (found == entries_.end()) return;
-  std::optional<Heartbeat>& last = found->second.heartbeat;
+  std::optional<wire::Heartbeat>& last = found->second.heartbeat;
   const bool news = !last || last->peer_state != heartbeat.peer_state;
   last = heartbeat;
   found->second.heard_at = now;
@@ -106,8 +107,8 @@ void Roster::heard(Instant now, PeerId peer, const Heartbeat& heartbeat) {
 void Roster::now_follows(const Member& member) {
   const auto found = entries_.find(member.peer);
   if (!is_open(member) || !found->second.heartbeat) return;
-  PeerState& peer_state = found->second.heartbeat->peer_state;
-  if (peer_state == PeerState::fresh) peer_state = PeerState::member;
+  wire::PeerState& peer_state = found->second.heartbeat->peer_state;
+  if (peer_state == wire::PeerState::fresh) peer_state = wire::PeerState::member;
   update(member.peer, found->second);
 }
 
@@ -254,8 +255,8 @@ std::vector<Member> Roster::linked(std::uint64_t place, std::size_t count) const
 }
 
 bool Roster::Entry::behind() const {
-  return heartbeat &&
-         (heartbeat->peer_state == PeerState::fresh || heartbeat->peer_state == PeerState::syncing);
+  return heartbeat && (heartbeat->peer_state == wire::PeerState::fresh ||
+                       heartbeat->peer_state == wire::PeerState::syncing);
 }
 
 bool Roster::follows(const Member& member) const {
@@ -268,12 +269,13 @@ bool Roster::is_behind(PeerId peer) const {
 }
 
 std::uint64_t Roster::held_bytes() const {
-  std::uint64_t bytes = entries_.size() * (sizeof(PeerId) + sizeof(Entry) + kMostSiteBytes) + address_bytes_;
+  std::uint64_t bytes =
+      entries_.size() * (sizeof(PeerId) + sizeof(Entry) + wire::kMostSiteBytes) + address_bytes_;
   for (const auto& [address, dial] : dials_) bytes += sizeof address + sizeof dial + address.size();
   return bytes;
 }
 
-std::optional<Heartbeat> Roster::last_heartbeat(PeerId peer) const {
+std::optional<wire::Heartbeat> Roster::last_heartbeat(PeerId peer) const {
   const auto found = entries_.find(peer);
   return found == entries_.end() ? std::nullopt : found->second.heartbeat;
 }
@@ -284,4 +286,4 @@ Member Roster::process(PeerId peer) const {
   return {peer, found->second.address, found->second.incarnation, found->second.site};
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

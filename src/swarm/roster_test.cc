@@ -3,14 +3,15 @@
 
 #include "swarm/test_records.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
+using wire::PeerState;
 using namespace std::chrono_literals;
 using Addresses = std::vector<std::string>;
 
-Heartbeat says(PeerState peer_state) {
-  Heartbeat heartbeat;
+wire::Heartbeat says(PeerState peer_state) {
+  wire::Heartbeat heartbeat;
   heartbeat.peer_state = peer_state;
   return heartbeat;
 }
@@ -146,7 +147,7 @@ TEST(Roster, remembers_a_bounded_number_of_those_that_one_peer_tells_of_and_forg
   roster.open(member(2));
   for (std::uint64_t id = 10; id < 20'000; ++id) roster.hear(PeerId{2}, member(id));
   roster.hear(PeerId{3}, member(5));
-  roster.hear(PeerId{3}, {PeerId{6}, std::string(kMostAddressBytes + 1, 'a')});
+  roster.hear(PeerId{3}, {PeerId{6}, std::string(wire::kMostAddressBytes + 1, 'a')});
   EXPECT_EQ(Roster::kMostToldOf + 1, roster.dials(kStart, {}).size());
   EXPECT_EQ("p5", roster.process(PeerId{5}).address);
   const std::uint64_t held = roster.held_bytes();
@@ -192,7 +193,7 @@ TEST(Roster, says_by_its_version_that_somebody_follows_or_stands_otherwise) {
   EXPECT_FALSE(changes()) << "nothing new";
   roster.heard(kStart, PeerId{2}, says(PeerState::leaving));
   EXPECT_TRUE(changes());
-  Member another = member(2);
+  wire::Member another = member(2);
   ++another.incarnation;
   roster.open(another);
   EXPECT_TRUE(changes());
@@ -203,7 +204,7 @@ TEST(Roster, counts_what_it_holds_while_peers_come_and_go) {
   Roster roster(PeerId{1}, {});
   const std::uint64_t nothing = roster.held_bytes();
   for (int tries = 0; tries < 3; ++tries) {
-    Member told = member(2);
+    wire::Member told = member(2);
     roster.hear(PeerId{3}, told);
     const std::uint64_t before = roster.held_bytes();
     told.address += "0";
@@ -245,8 +246,8 @@ TEST(Roster, forgets_what_a_peer_said_when_its_link_is_gone) {
 TEST(Roster, tries_a_peer_anew_that_somebody_else_reaches) {
   Roster roster(PeerId{1}, {});
   Instant now = Instant{} + std::chrono::hours(1);
-  const Member other{PeerId{2}, "p2"};
-  const std::vector<Member> members = {{PeerId{1}, "p1"}};
+  const wire::Member other{PeerId{2}, "p2"};
+  const std::vector<wire::Member> members = {{PeerId{1}, "p1"}};
   roster.open(other);
   roster.close(now, PeerId{2});
   const auto fails = [&](int times) {
@@ -263,4 +264,4 @@ TEST(Roster, tries_a_peer_anew_that_somebody_else_reaches) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

@@ -11,9 +11,11 @@ namespace tw::swarm {
 
 /// A plan under way. It never changes: a change is another plan with another number. Its owners are the
 /// Proposer that made it or the Acceptor that took it, and whoever looks back at it.
-using SharedPlan = std::shared_ptr<const Plan>;  // owners: see above
+using SharedPlan = std::shared_ptr<const wire::Plan>;  // owners: see above
 
 /// Plans of a round in their order: of two, the one with the higher number is the newer one.
-inline std::pair<Ballot, std::uint32_t> number_of(const Plan& plan) { return {plan.ballot, plan.version}; }
+inline std::pair<Ballot, std::uint32_t> number_of(const wire::Plan& plan) {
+  return {plan.ballot, plan.version};
+}
 
 }  // namespace tw::swarm

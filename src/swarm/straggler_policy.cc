@@ -8,6 +8,7 @@
 namespace tw::swarm {
 namespace {
 
+using wire::StallCause;
 using namespace std::chrono_literals;
 using Sentence = StragglerPolicy::Sentence;
 using Verdict = StragglerPolicy::Verdict;
@@ -113,7 +114,7 @@ Duration expected_reduce(Duration usual, Duration demanded, std::size_t senders,
 
 // ---- what is said
 
-std::optional<Verdict> StragglerPolicy::on_report(Instant now, PeerId from, const StallReport& report) {
+std::optional<Verdict> StragglerPolicy::on_report(Instant now, PeerId from, const wire::StallReport& report) {
   const PeerId suspect = report.suspect;
   switch (report.cause) {
     case StallCause::not_finite:
@@ -141,7 +142,7 @@ std::optional<Verdict> StragglerPolicy::on_report(Instant now, PeerId from, cons
   return std::nullopt;
 }
 
-void StragglerPolicy::note_slow(Instant now, PeerId from, const StallReport& report) {
+void StragglerPolicy::note_slow(Instant now, PeerId from, const wire::StallReport& report) {
   if (report.missing.ranges().size() > segments_) return;
   const auto [entry, first] = slow_.try_emplace({report.suspect, from});
   Slow& slow = entry->second;
@@ -198,7 +199,7 @@ std::optional<Verdict> StragglerPolicy::judge(Instant now, const PeerStatus& pee
 // Where two accuse each other, the younger one goes.
 std::optional<PeerId> StragglerPolicy::unreachable(Instant now, const PeerStatus& peers) const {
   const auto position = [&](PeerId peer) {
-    return std::ranges::find(peers.members(), peer, &Member::peer) - peers.members().begin();
+    return std::ranges::find(peers.members(), peer, &wire::Member::peer) - peers.members().begin();
   };
   std::map<PeerId, int> accusers;
   for (const auto& [reporter, stalls] : stalls_) {
@@ -237,7 +238,7 @@ std::optional<PeerId> StragglerPolicy::stalled(Instant now, const PeerStatus& pe
 // Nobody misses anything from it and most have the mean: what keeps it from having it is its own affair.
 std::optional<PeerId> StragglerPolicy::missing_vote(Instant now, const PeerStatus& peers,
                                                     const Proposer& proposer) const {
-  const Plan& plan = *proposer.plan();
+  const wire::Plan& plan = *proposer.plan();
   if (now - proposed_at_ < vote_missing_after(from_seconds(plan.expected_s))) return std::nullopt;
   const auto misses = [&](PeerId peer) { return peers.counts(peer) && !proposer.has_vote(peer); };
   // Some may have come after the call: with them another ballot succeeds.
@@ -267,12 +268,12 @@ std::optional<PeerId> StragglerPolicy::slowest(Instant now, const PeerStatus& pe
 }
 
 // The part of its share that some peer lacks.
-RangeSet StragglerPolicy::lacking_of(PeerId slow, const std::vector<Share>& shares) const {
+RangeSet StragglerPolicy::lacking_of(PeerId slow, const std::vector<wire::Share>& shares) const {
   RangeSet missing, lacking;
   for (const auto& [who, word] : slow_) {
     if (who.first == slow) missing.add(word.missing);
   }
-  for (const Share& share : shares) {
+  for (const wire::Share& share : shares) {
     if (share.owner != slow) continue;
     RangeSet rest{Range{share.first, share.count}};
     rest.remove(missing);

@@ -90,7 +90,7 @@ class StragglerPolicy {
   explicit StragglerPolicy(std::uint64_t segments) : segments_(segments) {}
 
   /// Both peers count. A verdict where the report alone is reason enough.
-  std::optional<Verdict> on_report(Instant now, PeerId from, const StallReport& report);
+  std::optional<Verdict> on_report(Instant now, PeerId from, const wire::StallReport& report);
 
   /// A plan is proposed. again: what was owed under the plan before is due as before.
   void planned(Instant now, bool again);
@@ -112,8 +112,8 @@ class StragglerPolicy {
 
  private:
   struct Stalls {
-    std::map<PeerId, Instant> unreachable;                 // by suspect: since when
-    std::map<StallCause, std::map<PeerId, Instant>> owes;  // kind, by suspect: when last
+    std::map<PeerId, Instant> unreachable;                       // by suspect: since when
+    std::map<wire::StallCause, std::map<PeerId, Instant>> owes;  // kind, by suspect: when last
   };
 
   /// What one reporter said last of a suspect that is slow.
@@ -124,12 +124,12 @@ class StragglerPolicy {
     RangeSet missing;
   };
 
-  void note_slow(Instant now, PeerId from, const StallReport& report);
+  void note_slow(Instant now, PeerId from, const wire::StallReport& report);
   std::optional<PeerId> unreachable(Instant now, const PeerStatus& peers) const;
   std::optional<PeerId> stalled(Instant now, const PeerStatus& peers, const Proposer& proposer) const;
   std::optional<PeerId> missing_vote(Instant now, const PeerStatus& peers, const Proposer& proposer) const;
   std::optional<PeerId> slowest(Instant now, const PeerStatus& peers) const;
-  RangeSet lacking_of(PeerId slow, const std::vector<Share>& shares) const;
+  RangeSet lacking_of(PeerId slow, const std::vector<wire::Share>& shares) const;
 
   std::uint64_t segments_;
   std::map<PeerId, Stalls> stalls_;                 // by reporter

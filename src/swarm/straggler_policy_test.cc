@@ -8,6 +8,7 @@
 namespace tw::swarm {
 namespace {
 
+using wire::StallCause;
 using namespace std::chrono_literals;
 using Sentence = StragglerPolicy::Sentence;
 using Verdict = StragglerPolicy::Verdict;
@@ -20,7 +21,7 @@ struct Judge {
     for (const std::uint64_t id : ids) live.emplace(PeerId{id}, 0);
     peers.set_live(live, [](PeerId) { return false; });
     proposer.set_here(peers.counted());
-    Plan plan;
+    wire::Plan plan;
     plan.expected_s = 2;
     for (const std::uint64_t id : ids) {
       plan.participants.push_back(PeerId{id});
@@ -130,7 +131,7 @@ TEST(StragglerPolicy, gives_a_plan_with_a_joiner_no_more_time_for_what_was_owed)
   Judge judge;
   judge.after(4s);
   judge.policy.planned(judge.now, true);
-  judge.proposer.propose(Plan(*judge.proposer.plan()));
+  judge.proposer.propose(wire::Plan(*judge.proposer.plan()));
   judge.after(1s);
   judge.report(1, 2, StallCause::owes_contribution);
   EXPECT_EQ(PeerId{2}, judge.after(0s)->peer);

@@ -11,9 +11,10 @@
 #include "swarm/straggler_policy.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
+using wire::Member;
 using namespace std::chrono_literals;
 
 /// While it computes, a peer tells so often how far it is: one of which nothing comes is given up.
@@ -28,17 +29,18 @@ Swarm::Swarm(Options options, Instant now)
       now_(now),
       times_{.next_tick = now},
       part_(options_.returns),
-      membership_(options_.self, options_.bootstrap) {}
+      membership_(options_.self, options_.bootstrap),
+      own_{.grain = options_.grain} {}
 
 const std::vector<Member>& Swarm::members() const {
   static const std::vector<Member> kNone;
   return head() ? head()->members : kNone;
 }
 
-std::vector<Event> Swarm::take_events_until(Round round) {
+std::vector<world::Event> Swarm::take_events_until(Round round) {
   const auto later = std::stable_partition(events_.begin(), events_.end(),
-                                           [&](const Event& event) { return event.round <= round; });
-  std::vector<Event> due(std::make_move_iterator(events_.begin()), std::make_move_iterator(later));
+                                           [&](const world::Event& event) { return event.round <= round; });
+  std::vector<world::Event> due(std::make_move_iterator(events_.begin()), std::make_move_iterator(later));
   events_.erase(events_.begin(), later);
   return due;
 }
@@ -51,7 +53,7 @@ void Swarm::on_open(Instant now, const Member& peer, bool founds) {
   const bool to_all = options_.founder && !head();
   const std::vector<Member> others = membership_.introductions(peer.peer, leader(), to_all);
   membership_.on_open(now, peer, founds);
-  if (!others.empty()) send(peer.peer, Peers{others});
+  if (!others.empty()) send(peer.peer, wire::Peers{others});
   send(peer.peer, heartbeat_to(peer.peer));
   settle();
 }
@@ -68,17 +70,17 @@ std::uint64_t Swarm::held_bytes() const {
   return membership_.held_bytes() + (lead_ ? lead_->notes() : 0) * Membership::kNoteBytes;
 }
 
-void Swarm::on_message(Instant now, PeerId from, const Message& message) {
+void Swarm::on_message(Instant now, PeerId from, const wire::Message& message) {
   wake(now);
   membership_.on_sign_of_life(now, from);
   const std::uint64_t version = roster().version();
-  const PeerState before = peer_state();
+  const wire::PeerState before = peer_state();
   dispatch(from, message);
-  const bool old_news = std::holds_alternative<Heartbeat>(message) && roster().version() == version;
+  const bool old_news = std::holds_alternative<wire::Heartbeat>(message) && roster().version() == version;
   if (!old_news || before != peer_state()) settle();
 }
 
-void Swarm::dispatch(PeerId from, const Message& message) {
+void Swarm::dispatch(PeerId from, const wire::Message& message) {
   std::visit(
       [&]<class T>(const T& m) {
         if constexpr (requires { receive(from, m); }) receive(from, m);
@@ -88,16 +90,16 @@ void Swarm::dispatch(PeerId from, const Message& message) {
 
 void Swarm::lose(PeerId peer, const std::string& why, Duration silent) {
   if (!roster().is_open(peer)) return;
-  const std::optional<Heartbeat> last = roster().last_heartbeat(peer);
+  const std::optional<wire::Heartbeat> last = roster().last_heartbeat(peer);
   membership_.on_close(now_, peer, members());
   if (!head() || head()->last || !names(head()->members, roster().process(peer))) return;
-  if (last && last->peer_state == PeerState::leaving) return;
-  Event event{now_, Phase::lost, head()->round + 1, peer, why};
+  if (last && last->peer_state == wire::PeerState::leaving) return;
+  world::Event event{now_, world::Phase::lost, head()->round + 1, peer, why};
   event.numbers = {{"silent_s", to_seconds(silent)}};
   events_.push_back(std::move(event));
   const std::optional<PeerId> leads = leader();
   if (takes_part() && leads && *leads != peer) {
-    send(*leads, StallReport{head()->round + 1, peer, StallCause::unreachable});
+    send(*leads, wire::StallReport{head()->round + 1, peer, wire::StallCause::unreachable});
   }
 }
 
@@ -134,7 +136,7 @@ void Swarm::tick() {
   const std::vector<PeerId> due = membership_.tick(in_front());
   for (PeerId peer : due) send(peer, heartbeat_to(peer));
   const bool lost_ground =
-      peer_state() == PeerState::syncing && own_.catching_up.lost_ground >= Holdback::kLostGround;
+      peer_state() == wire::PeerState::syncing && own_.catching_up.lost_ground >= Holdback::kLostGround;
   if (lost_ground && now_ - times_.told_state >= kTellProgress)
     tell_peer_state();  // whoever leads has to know
   if (auto gossip = membership_.gossip(now_)) send(gossip->first, std::move(gossip->second));
@@ -170,9 +172,9 @@ void Swarm::go_on_alone(Instant now) {
 
 void Swarm::seek(const std::vector<Member>& members) { membership_.seek(members); }
 
-void Swarm::begin(Instant now, const Record& record, const Digest& parameters) {
+void Swarm::begin(Instant now, const wire::Record& record, const Digest& parameters) {
   wake(now);
-  if (options_.founder && peer_state() == PeerState::fresh) part_.begin_anew();
+  if (options_.founder && peer_state() == wire::PeerState::fresh) part_.begin_anew();
   adopt(record);
   tell_peer_state();  // before the progress: only who follows the history counts
   applied(now, record.round, parameters);
@@ -180,7 +182,7 @@ void Swarm::begin(Instant now, const Record& record, const Digest& parameters) {
 
 void Swarm::applied(Instant now, Round round, const Digest& parameters) {
   wake(now);
-  if (!head() || head()->round != round || peer_state() == PeerState::syncing) return;
+  if (!head() || head()->round != round || peer_state() == wire::PeerState::syncing) return;
   history_.applied(round, parameters);
   if (head()->last) tell_peer_state();
   send_progress();
@@ -195,16 +197,16 @@ void Swarm::completed(Instant now, const Digest& mean) {
 }
 
 void Swarm::say_vote() {
-  if (const std::optional<Vote> vote = acceptor_.vote()) {
+  if (const std::optional<wire::Vote> vote = acceptor_.vote()) {
     send(ballot_owner(head()->members, vote->ballot).peer, *vote);
   }
 }
 
-void Swarm::report_stall(Instant now, PeerId suspect, StallCause cause, RangeSet missing) {
+void Swarm::report_stall(Instant now, PeerId suspect, wire::StallCause cause, RangeSet missing) {
   wake(now);
   if (!takes_part()) return;
   if (const std::optional<PeerId> leads = leader())
-    send(*leads, StallReport{head()->round + 1, suspect, cause, std::move(missing)});
+    send(*leads, wire::StallReport{head()->round + 1, suspect, cause, std::move(missing)});
   settle();
 }
 
@@ -215,7 +217,7 @@ std::optional<WorkItem> Swarm::begin_work(Instant now, std::uint64_t most) {
   if (work_.queued() > 0 && rarely(options_.rarely, "swarm.late_work")) return std::nullopt;
   std::optional<WorkItem> item = work_.begin(own_.grain);
   if (item) {
-    const Record next = record_after(*head(), options_.lease);
+    const wire::Record next = record_after(*head(), options_.lease);
     item->samples = samples_of(next, item->microbatches, options_.lease);
   }
   if (item && work_.wants_more() && !part_.leaves()) {
@@ -242,12 +244,12 @@ void Swarm::give_back(Instant now, const WorkItem& item) {
   work_.drop_queued();
   send_progress(true);
   if (acceptor_.averages() && leader() && owes_work(*acceptor_.plan()))
-    send(*leader(), StallReport{item.round, options_.self.peer, StallCause::owes_contribution});
+    send(*leader(), wire::StallReport{item.round, options_.self.peer, wire::StallCause::owes_contribution});
   settle();
 }
 
-bool Swarm::owes_work(const Plan& plan) const {
-  return std::ranges::any_of(plan.draft.contributors, [this](const Contribution& c) {
+bool Swarm::owes_work(const wire::Plan& plan) const {
+  return std::ranges::any_of(plan.draft.contributors, [this](const wire::Contribution& c) {
     return c.peer == options_.self.peer && !work_.has_done_just(c.slot, c.microbatches);
   });
 }
@@ -258,7 +260,7 @@ void Swarm::fall_behind(Instant now, std::string why) {
   settle();
 }
 
-void Swarm::catching_up(Instant now, const CatchingUp& how) {
+void Swarm::catching_up(Instant now, const wire::CatchingUp& how) {
   const bool news =
       how.lost_ground > own_.catching_up.lost_ground && how.lost_ground >= Holdback::kLostGround;
   own_.catching_up = how;
@@ -288,7 +290,7 @@ void Swarm::leave(Instant now) {
 // ---- sending
 // --------------------------------------------------------------------------------------------------
 
-void Swarm::send(PeerId to, Message message) {
+void Swarm::send(PeerId to, wire::Message message) {
   if (to == options_.self.peer) {
     own_messages_.push_back(std::move(message));
   } else if (roster().is_open(to)) {
@@ -310,7 +312,7 @@ std::set<PeerId> Swarm::in_front() const {
 
 void Swarm::decide(Decision decision) { decisions_.push_back(std::move(decision)); }
 
-void Swarm::broadcast(const Message& message) {
+void Swarm::broadcast(const wire::Message& message) {
   for (PeerId peer : roster().open_peers()) send(peer, message);
 }
 
@@ -319,8 +321,8 @@ void Swarm::tell_peer_state() {
   for (PeerId peer : roster().open_peers()) send(peer, heartbeat_to(peer));
 }
 
-Heartbeat Swarm::heartbeat_to(PeerId peer) const {
-  Heartbeat beat;
+wire::Heartbeat Swarm::heartbeat_to(PeerId peer) const {
+  wire::Heartbeat beat;
   beat.peer_state = peer_state();
   if (head()) {
     beat.head = head()->round;
@@ -330,13 +332,13 @@ Heartbeat Swarm::heartbeat_to(PeerId peer) const {
     beat.had_company = head()->had_company;
     beat.restarts = head()->restarts;
   }
-  if (peer_state() == PeerState::syncing) beat.catching_up = own_.catching_up;
+  if (peer_state() == wire::PeerState::syncing) beat.catching_up = own_.catching_up;
   membership_.address(beat, now_, peer);
   return beat;
 }
 
-Progress Swarm::progress() const {
-  Progress progress;
+wire::Progress Swarm::progress() const {
+  wire::Progress progress;
   progress.round = head() ? head()->round + 1 : 0;
   progress.ballot = acceptor_.promised();
   progress.parameters = history_.parameters().value_or(Digest{});
@@ -355,18 +357,18 @@ void Swarm::send_progress(bool gave_back) { send_progress(gave_back, roster().op
 
 void Swarm::send_progress(bool gave_back, const std::vector<PeerId>& where_unled) {
   if (!history_.parameters() || part_.ended()) return;
-  Progress now = progress();
+  wire::Progress now = progress();
   now.gave_back = gave_back;
   times_.told_progress = now_;
   if (part_.is_member()) {
     if (const std::optional<PeerId> leads = leader()) send(*leads, now);
-  } else if (peer_state() == PeerState::ready || peer_state() == PeerState::fresh) {
+  } else if (peer_state() == wire::PeerState::ready || peer_state() == wire::PeerState::fresh) {
     for (PeerId peer : where_unled) send(peer, now);
   }
 }
 
 bool Swarm::is_orphaned() const {
-  return peer_state() == PeerState::ready && !head()->last &&
+  return peer_state() == wire::PeerState::ready && !head()->last &&
          std::ranges::none_of(head()->members, [&](const Member& m) { return is_here(m); });
 }
 
@@ -421,4 +423,4 @@ Wait Swarm::waiting() const {
   return wait;
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

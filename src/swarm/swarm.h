@@ -18,7 +18,7 @@
 #include "swarm/swarm_options.h"
 #include "swarm/work.h"
 
-namespace tw {
+namespace tw::swarm {
 
 /// One peer's view of who takes part, who leads, what was decided and what is to be done next: membership,
 /// failure detection, leases, leadership with ballots, votes and records (docs/protocol.md). A step machine:
@@ -31,17 +31,17 @@ class Swarm {
 
   // ---- from the network
   /// founds: it says that it begins the history.
-  void on_open(Instant now, const Member& peer, bool founds = false);
+  void on_open(Instant now, const wire::Member& peer, bool founds = false);
   void on_close(Instant now, PeerId peer, const std::string& why);
   void on_refused(Instant now, const std::string& address);
 
   /// A dial of this address found somebody to whom there is a link already.
   void on_linked_there(const std::string& address) { membership_.on_linked_there(address); }
 
-  void on_message(Instant now, PeerId from, const Message& message);
+  void on_message(Instant now, PeerId from, const wire::Message& message);
   /// It was refused: its id is taken. If it is the member of that id or, before there are members, founds the
   /// run as nobody does who is linked, whoever is linked under the id has to go.
-  void on_taken(Instant now, const Member& caller, bool founds = false);
+  void on_taken(Instant now, const wire::Member& caller, bool founds = false);
 
   /// Any byte of a peer, bulk too.
   void on_sign_of_life(Instant now, PeerId peer) { membership_.on_sign_of_life(now, peer); }
@@ -58,18 +58,18 @@ class Swarm {
   /// Its own updates come too late: it takes the state of others.
   void fall_behind(Instant now, std::string why);
   /// These took part in the run: they are dialled.
-  void seek(const std::vector<Member>& members);
+  void seek(const std::vector<wire::Member>& members);
   /// The state after this record is here (restored, resumed): go on from it.
-  void begin(Instant now, const Record& record, const Digest& parameters);
+  void begin(Instant now, const wire::Record& record, const Digest& parameters);
   /// The update of this round is applied.
   void applied(Instant now, Round round, const Digest& parameters);
   /// The whole mean of the present plan is here.
   void completed(Instant now, const Digest& mean);
   /// missing: where it is slow, segments of its share that are not here.
-  void report_stall(Instant now, PeerId suspect, StallCause cause, RangeSet missing = {});
+  void report_stall(Instant now, PeerId suspect, wire::StallCause cause, RangeSet missing = {});
 
   /// What this peer's line was seen to carry.
-  void measured(const Bandwidth& line) { own_.bandwidth = line; }
+  void measured(const wire::Bandwidth& line) { own_.bandwidth = line; }
 
   /// The next microbatches to compute, if any, at most so many: what this peer does at once. At most one item
   /// is under way at a time.
@@ -84,15 +84,15 @@ class Swarm {
   void leave(Instant now);
 
   /// While it takes the state of others: how it gets on. They are told.
-  void catching_up(Instant now, const CatchingUp& how);
+  void catching_up(Instant now, const wire::CatchingUp& how);
 
   /// The present round is the last one (takes effect where this peer leads).
   void end_run() { end_run_ = true; }
 
   // ---- views
-  PeerState peer_state() const { return part_.peer_state(); }
+  wire::PeerState peer_state() const { return part_.peer_state(); }
 
-  const std::optional<Record>& head() const { return history_.head(); }
+  const std::optional<wire::Record>& head() const { return history_.head(); }
 
   /// Leader of the round under way: its first live member, or the owner of the ballot that is followed.
   std::optional<PeerId> leader() const;
@@ -124,22 +124,22 @@ class Swarm {
   static constexpr std::uint64_t kNotesBytes = 2048;  ///< at most, of one peer, beside the roster
 
   /// Not a process that a later one replaced, nor one that was linked in the place of a member just now.
-  bool may_link(const Member& process) const { return membership_.may_link(now_, process, members()); }
+  bool may_link(const wire::Member& process) const { return membership_.may_link(now_, process, members()); }
 
   void is_own(const std::string& address) { membership_.is_own(address); }
 
   /// The history that goes before all others that are told of, by heartbeats or a late commit, if any.
-  Rank best_told() const { return membership_.best_told(now_); }
+  wire::Rank best_told() const { return membership_.best_told(now_); }
 
   // ---- outputs
-  Outbox take_messages() { return std::exchange(messages_, {}); }
+  wire::Outbox take_messages() { return std::exchange(messages_, {}); }
 
   std::vector<Decision> take_decisions() { return std::exchange(decisions_, {}); }
 
-  std::vector<Event> take_events() { return std::exchange(events_, {}); }
+  std::vector<world::Event> take_events() { return std::exchange(events_, {}); }
 
   /// Those of rounds up to this one: what led to its record.
-  std::vector<Event> take_events_until(Round round);
+  std::vector<world::Event> take_events_until(Round round);
 
  private:
   using Acceptor = swarm::Acceptor;
@@ -159,26 +159,26 @@ class Swarm {
     double samples_per_s = 0;
     std::uint64_t grain = 1;
     bool busy = false;
-    Bandwidth bandwidth{};
-    CatchingUp catching_up{};
+    wire::Bandwidth bandwidth{};
+    wire::CatchingUp catching_up{};
   };
 
-  void receive(PeerId from, const Heartbeat& heartbeat);
-  void receive(PeerId from, const Peers& peers);
-  void receive(PeerId from, const Progress& progress);
-  void receive(PeerId from, const Lease& lease);
-  void receive(PeerId from, const Recall& recall);
-  void receive(PeerId from, const Plan& plan);
-  void receive(PeerId from, const Vote& vote);
-  void receive(PeerId from, const Prepare& prepare);
-  void receive(PeerId from, const Promise& promise);
-  void receive(PeerId from, const Commit& commit);
-  void receive(PeerId from, const StallReport& report);
+  void receive(PeerId from, const wire::Heartbeat& heartbeat);
+  void receive(PeerId from, const wire::Peers& peers);
+  void receive(PeerId from, const wire::Progress& progress);
+  void receive(PeerId from, const wire::Lease& lease);
+  void receive(PeerId from, const wire::Recall& recall);
+  void receive(PeerId from, const wire::Plan& plan);
+  void receive(PeerId from, const wire::Vote& vote);
+  void receive(PeerId from, const wire::Prepare& prepare);
+  void receive(PeerId from, const wire::Promise& promise);
+  void receive(PeerId from, const wire::Commit& commit);
+  void receive(PeerId from, const wire::StallReport& report);
 
   void wake(Instant now);
-  void dispatch(PeerId from, const Message& message);
-  void send(PeerId to, Message message);
-  void broadcast(const Message& message);
+  void dispatch(PeerId from, const wire::Message& message);
+  void send(PeerId to, wire::Message message);
+  void broadcast(const wire::Message& message);
   /// Not inlined: where it is, GCC 12 takes members of the other alternatives for used and uninitialised.
   [[gnu::noinline]] void decide(Decision decision);
   void tell_peer_state();
@@ -192,13 +192,13 @@ class Swarm {
   void consider_leading();
   void consider_leaving();
   void found_when_all_are_here();
-  void adopt(const Record& record);
+  void adopt(const wire::Record& record);
   void begin_round(bool again);
-  void turn_away_squatters(const std::vector<Member>& members);
+  void turn_away_squatters(const std::vector<wire::Member>& members);
   void turn_away(PeerId squatter);
-  void report_changes(const Record& record);
-  void do_what_counts(PeerId leader, const Contribution& own);
-  bool owes_work(const Plan& plan) const;
+  void report_changes(const wire::Record& record);
+  void do_what_counts(PeerId leader, const wire::Contribution& own);
+  bool owes_work(const wire::Plan& plan) const;
   void out_of_step(std::string why, bool differs = false);
   void lose(PeerId peer, const std::string& why, Duration silent);
   bool is_overdue() const;
@@ -207,16 +207,16 @@ class Swarm {
 
   bool takes_part() const { return part_.takes_part() && head(); }
 
-  bool is_here(const Member& member) const { return membership_.is_here(member); }
+  bool is_here(const wire::Member& member) const { return membership_.is_here(member); }
 
-  const std::vector<Member>& members() const;  // of the head
+  const std::vector<wire::Member>& members() const;  // of the head
 
   bool of_this_round(Round round) const { return history_.is_next(round); }
 
   bool may_follow(PeerId from, Ballot ballot);
-  Heartbeat heartbeat_to(PeerId peer) const;
+  wire::Heartbeat heartbeat_to(PeerId peer) const;
   bool is_knotted() const;
-  Progress progress() const;
+  wire::Progress progress() const;
   void send_progress(bool gave_back = false);
   void send_progress(bool gave_back, const std::vector<PeerId>& where_unled);
 
@@ -235,10 +235,10 @@ class Swarm {
   std::optional<Lead> lead_;
   std::uint64_t lead_knows_ = 0;  // version of the roster
   Instant lead_again_at_{};
-  std::deque<Message> own_messages_;
-  Outbox messages_;
+  std::deque<wire::Message> own_messages_;
+  wire::Outbox messages_;
   std::vector<Decision> decisions_;
-  std::vector<Event> events_;
+  std::vector<world::Event> events_;
 };
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -5,9 +5,14 @@
 #include "swarm/validation.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
+using wire::Commit;
+using wire::PeerState;
+using wire::Plan;
+using wire::Record;
+using wire::StallReport;
 using namespace std::chrono_literals;
 
 /// Peer 2 of three, linked to 1, who leads, and 3: it is told things, and this shows what it makes of them.
@@ -52,20 +57,20 @@ class Follower {
     return record;
   }
 
-  void tell(std::uint64_t from, const Message& message) {
+  void tell(std::uint64_t from, const wire::Message& message) {
     swarm.on_message(now, PeerId{from}, message);
     listen();
   }
 
   /// Whether the plan is taken and voted for.
   bool votes_for(const Plan& plan) {
-    const std::size_t before = count<Vote>(1);
+    const std::size_t before = count<wire::Vote>(1);
     tell(1, plan);
     if (!took<Reduce>()) return false;
     decisions.clear();
     swarm.completed(now, kMean);
     listen();
-    return count<Vote>(1) > before;
+    return count<wire::Vote>(1) > before;
   }
 
   template <class T>
@@ -76,20 +81,20 @@ class Follower {
 
   template <class T>
   std::size_t count(std::uint64_t to) const {
-    return static_cast<std::size_t>(std::count_if(sent.begin(), sent.end(), [&](const Envelope& e) {
+    return static_cast<std::size_t>(std::count_if(sent.begin(), sent.end(), [&](const wire::Envelope& e) {
       return e.to == PeerId{to} && std::holds_alternative<T>(e.message);
     }));
   }
 
   void listen() {
-    for (Envelope& e : swarm.take_messages()) sent.push_back(std::move(e));
+    for (wire::Envelope& e : swarm.take_messages()) sent.push_back(std::move(e));
     for (Decision& d : swarm.take_decisions()) decisions.push_back(std::move(d));
   }
 
   Instant now = Instant{} + 1h;
   Record head = head_of(members({1, 2, 3}));
   Swarm swarm;
-  Outbox sent{};
+  wire::Outbox sent{};
   std::vector<Decision> decisions{};
 };
 
@@ -142,16 +147,16 @@ TEST(Follower, follows_no_process_that_took_the_id_of_the_leader) {
   follower.swarm.on_close(follower.now, PeerId{1}, "gone");
   follower.swarm.on_open(follower.now, {PeerId{1}, "p1", 77});
   follower.tell(1, follower.plan());
-  follower.tell(1, Lease{7, 0, 0, RangeSet(Range{0, 4})});
+  follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{0, 4})});
   EXPECT_FALSE(follower.took<Reduce>());
   EXPECT_FALSE(follower.swarm.begin_work(follower.now).has_value());
-  follower.tell(1, Prepare{7, 3});
-  EXPECT_EQ(0U, follower.count<Promise>(1));
+  follower.tell(1, wire::Prepare{7, 3});
+  EXPECT_EQ(0U, follower.count<wire::Promise>(1));
 }
 
 TEST(Follower, turns_away_who_is_linked_under_the_id_of_a_member_when_the_member_calls) {
   Follower follower;
-  const Member stranger{PeerId{3}, "p3", 77};
+  const wire::Member stranger{PeerId{3}, "p3", 77};
   follower.swarm.on_close(follower.now, PeerId{3}, "gone");
   follower.swarm.on_open(follower.now, stranger);
   follower.swarm.on_taken(follower.now, {PeerId{3}, "p3", 88});
@@ -178,7 +183,7 @@ TEST(Follower, turns_away_who_is_linked_under_the_id_of_a_member_when_a_round_is
 TEST(Follower, dials_a_member_where_it_is_though_others_know_another_process_of_its_id) {
   Follower follower;
   follower.swarm.on_close(follower.now, PeerId{3}, "gone");
-  follower.tell(1, Peers{{{PeerId{3}, "elsewhere", 77}}});
+  follower.tell(1, wire::Peers{{{PeerId{3}, "elsewhere", 77}}});
   follower.swarm.step(follower.now + 1s);
   follower.listen();
   const auto dialed = [&](const std::string& address) {
@@ -202,7 +207,7 @@ TEST(Follower, is_no_member_when_the_record_names_another_process_of_its_id) {
 
 TEST(Follower, keeps_its_promises_when_it_takes_the_state_of_the_same_record_again) {
   Follower follower;
-  follower.tell(3, Prepare{7, 2});
+  follower.tell(3, wire::Prepare{7, 2});
   Record longer = follower.head;
   longer.round = 9;
   longer.samples = 1000;
@@ -233,7 +238,7 @@ TEST(Follower, averages_its_plan_once_more_after_it_took_the_state_of_the_same_r
 
 TEST(Follower, does_what_a_plan_counts_on_though_it_dropped_it_on_leaving) {
   Follower follower;
-  follower.tell(1, Lease{7, 0, 0, RangeSet(Range{8, 8})});
+  follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
   follower.swarm.leave(follower.now);
   EXPECT_FALSE(follower.swarm.begin_work(follower.now).has_value());
   follower.tell(1, follower.plan());
@@ -249,7 +254,7 @@ TEST(Follower, does_what_a_plan_counts_on_though_it_dropped_it_on_leaving) {
 
 TEST(Follower, says_that_what_it_gave_back_does_not_come_though_a_plan_counts_on_it) {
   Follower follower;
-  follower.tell(1, Lease{7, 0, 0, RangeSet(Range{8, 8})});
+  follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
   const std::optional<WorkItem> item = follower.swarm.begin_work(follower.now, 8);
   ASSERT_TRUE(item.has_value());
   EXPECT_EQ(32U, item->samples.count());
@@ -262,15 +267,15 @@ TEST(Follower, says_that_what_it_gave_back_does_not_come_though_a_plan_counts_on
 
 TEST(Follower, says_that_its_sum_is_not_the_one_that_a_plan_counts_on) {
   Follower more, given;
-  more.tell(1, Lease{7, 0, 0, RangeSet(Range{7, 8})});
+  more.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{7, 8})});
   more.tell(1, more.plan());
   EXPECT_EQ(1U, more.count<StallReport>(1));
-  const StallReport expected{7, PeerId{2}, StallCause::owes_contribution};
-  const auto told = std::find_if(more.sent.begin(), more.sent.end(), [](const Envelope& e) {
+  const StallReport expected{7, PeerId{2}, wire::StallCause::owes_contribution};
+  const auto told = std::find_if(more.sent.begin(), more.sent.end(), [](const wire::Envelope& e) {
     return std::holds_alternative<StallReport>(e.message);
   });
   EXPECT_EQ(expected, std::get<StallReport>(told->message));
-  given.tell(1, Lease{7, 0, 0, RangeSet(Range{8, 8})});
+  given.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
   while (const std::optional<WorkItem> item = given.swarm.begin_work(given.now))
     given.swarm.finish_work(given.now, *item, 1, 1);
   given.swarm.close_slot(0);
@@ -289,8 +294,9 @@ Record made_alone() {
   return record;
 }
 
-Heartbeat beat_of(const Record& record) {
-  Heartbeat beat{.peer_state = PeerState::member, .head = record.round, .head_record = digest_of(record)};
+wire::Heartbeat beat_of(const Record& record) {
+  wire::Heartbeat beat{
+      .peer_state = PeerState::member, .head = record.round, .head_record = digest_of(record)};
   beat.majority_samples = record.majority_samples;
   beat.samples = record.samples_total();
   beat.had_company = record.had_company;
@@ -339,12 +345,12 @@ TEST(Follower,
 
 TEST(Follower, has_all_of_the_round_sent_again_to_whom_took_the_state_meanwhile) {
   Follower f;
-  f.tell(3, Heartbeat{.peer_state = PeerState::member, .head = 6});
+  f.tell(3, wire::Heartbeat{.peer_state = PeerState::member, .head = 6});
   EXPECT_FALSE(f.took<SendAgain>());
-  f.tell(3, Heartbeat{.peer_state = PeerState::syncing, .head = 6});
-  f.tell(3, Heartbeat{.peer_state = PeerState::syncing, .head = 6});
+  f.tell(3, wire::Heartbeat{.peer_state = PeerState::syncing, .head = 6});
+  f.tell(3, wire::Heartbeat{.peer_state = PeerState::syncing, .head = 6});
   EXPECT_FALSE(f.took<SendAgain>());
-  f.tell(3, Heartbeat{.peer_state = PeerState::member, .head = 6});
+  f.tell(3, wire::Heartbeat{.peer_state = PeerState::member, .head = 6});
   ASSERT_TRUE(f.took<SendAgain>());
   EXPECT_EQ(PeerId{3}, std::get<SendAgain>(f.decisions.back()).peer);
 }
@@ -372,7 +378,7 @@ TEST(Follower, takes_no_plan_that_no_correct_leader_makes) {
       {"microbatches that count twice",
        [](Plan& p) { p.draft.contributors.push_back(p.draft.contributors[0]); }},
       {"microbatches that nobody did", [](Plan& p) { p.draft.contributors.pop_back(); }},
-      {"a slot beyond the limit", [](Plan& p) { p.draft.contributors[0].slot = kMostSlots; }},
+      {"a slot beyond the limit", [](Plan& p) { p.draft.contributors[0].slot = wire::kMostSlots; }},
       {"another batch size", [](Plan& p) { p.draft.samples = 128; }},
       {"samples of another round", [](Plan& p) { p.draft.first_sample = 0; }},
       {"nobody to go on", [](Plan& p) { p.draft.members.clear(); }},
@@ -397,7 +403,7 @@ TEST(Follower, sends_a_peer_whose_state_alternates_the_round_no_more_than_a_few_
                                  [](const Decision& d) { return std::holds_alternative<SendAgain>(d); });
   };
   const auto says = [&](PeerState peer_state) {
-    Heartbeat heartbeat;
+    wire::Heartbeat heartbeat;
     heartbeat.peer_state = peer_state;
     heartbeat.head = 6;
     heartbeat.head_record = digest_of(follower.head);
@@ -408,7 +414,7 @@ TEST(Follower, sends_a_peer_whose_state_alternates_the_round_no_more_than_a_few_
     says(PeerState::member);
     EXPECT_GE(again(), 1) << "what it threw away is due at once";
     follower.now += 100ms;
-    follower.tell(1, Heartbeat{});
+    follower.tell(1, wire::Heartbeat{});
     follower.swarm.step(follower.now);
     follower.listen();
   }
@@ -420,10 +426,10 @@ TEST(Follower, keeps_no_more_of_100000_ids_that_came_and_went_than_its_bounds) {
   for (std::uint64_t id = 10; id < 100'010; ++id) {
     follower.now += 1ms;
     follower.swarm.on_open(follower.now, member(id));
-    Heartbeat heartbeat;
+    wire::Heartbeat heartbeat;
     heartbeat.peer_state = PeerState::ready;
     follower.tell(id, heartbeat);
-    Progress progress;
+    wire::Progress progress;
     progress.round = 7;
     progress.parameters = kParameters;
     follower.tell(id, progress);
@@ -447,7 +453,7 @@ struct Waiting {
     swarm.take_decisions();
   }
 
-  bool turns_away_who_is_linked_for(const Member& caller, bool founds) {
+  bool turns_away_who_is_linked_for(const wire::Member& caller, bool founds) {
     swarm.on_taken(now, caller, founds);
     const std::vector<Decision> decisions = swarm.take_decisions();
     return std::ranges::any_of(decisions, [](const Decision& d) {
@@ -461,7 +467,7 @@ struct Waiting {
 };
 
 TEST(Follower, gives_the_founder_its_id_back_before_the_run_has_begun) {
-  const Member founder{PeerId{1}, "p1", 7}, twin{PeerId{1}, "p9", 8};
+  const wire::Member founder{PeerId{1}, "p1", 7}, twin{PeerId{1}, "p9", 8};
   Waiting squatted(twin.incarnation, false);
   EXPECT_FALSE(squatted.turns_away_who_is_linked_for(founder, false)) << "it does not say what it is";
   EXPECT_TRUE(squatted.turns_away_who_is_linked_for(founder, true));
@@ -488,13 +494,13 @@ TEST(Follower, sends_its_segments_again_to_a_peer_that_still_lacks_them) {
   Follower follower;
   ASSERT_TRUE(follower.votes_for(follower.plan()));
   const Round round = follower.head.round + 1;
-  follower.tell(3, StallReport{round, PeerId{1}, StallCause::send_again});
-  follower.tell(3, StallReport{round, PeerId{2}, StallCause::owes_mean});
-  follower.tell(3, StallReport{round + 1, PeerId{2}, StallCause::send_again});
+  follower.tell(3, StallReport{round, PeerId{1}, wire::StallCause::send_again});
+  follower.tell(3, StallReport{round, PeerId{2}, wire::StallCause::owes_mean});
+  follower.tell(3, StallReport{round + 1, PeerId{2}, wire::StallCause::send_again});
   EXPECT_FALSE(follower.took<SendAgain>());
-  follower.tell(3, StallReport{round, PeerId{2}, StallCause::send_again});
+  follower.tell(3, StallReport{round, PeerId{2}, wire::StallCause::send_again});
   EXPECT_TRUE(follower.took<SendAgain>());
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

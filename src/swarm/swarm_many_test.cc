@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "swarm/test_swarm.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 using namespace std::chrono_literals;
@@ -10,8 +10,8 @@ constexpr std::uint32_t kMany = 100;
 
 struct Crowd {
   Crowd() {
-    pool.drop = [this](std::uint64_t from, std::uint64_t to, const Message& message) {
-      if (std::holds_alternative<Heartbeat>(message)) ++heartbeats[{from, to}];
+    pool.drop = [this](std::uint64_t from, std::uint64_t to, const wire::Message& message) {
+      if (std::holds_alternative<wire::Heartbeat>(message)) ++heartbeats[{from, to}];
       return false;
     };
     pool.start_all(kMany);
@@ -81,4 +81,4 @@ TEST(ManyPeers, go_on_without_one_that_hangs_and_without_the_leader_that_hangs) 
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

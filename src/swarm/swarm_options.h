@@ -12,14 +12,14 @@
 #include "swarm/share_rules.h"
 #include "wire/record.h"
 
-namespace tw {
+namespace tw::swarm {
 
 /// A commit that no heartbeat confirms is believed so long: several ticks and a slow path.
 inline constexpr Duration kCommitAlone = std::chrono::seconds(2);
 
 /// What a Swarm is told when it is made.
 struct SwarmOptions {
-  Member self;
+  wire::Member self;
   Digest run;
   bool founder = false;  ///< begins the history when wait_for peers are there
   /// Peers begin with parameters of their own, and all but the founder take its state.
@@ -29,10 +29,11 @@ struct SwarmOptions {
   std::vector<std::string> bootstrap;  ///< addresses to dial when nobody is linked
   LeaseBook::Options lease;
   std::uint64_t segments = 0;
+  std::uint64_t grain = 1;  ///< microbatches that this peer does at once, at first
   Round rounds = 0;
   Duration patience{};
   ShareRules shares;
   Rarely rarely{};
 };
 
-}  // namespace tw
+}  // namespace tw::swarm

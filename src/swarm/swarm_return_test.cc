@@ -5,7 +5,7 @@
 #include "swarm/quorum.h"
 #include "swarm/test_swarm.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 using namespace std::chrono_literals;
@@ -20,10 +20,10 @@ TEST(SwarmReturn, founder_takes_the_history_that_it_hears_of) {
     pool.run_for(20ms);
     const Round then = pool.round_of(2);
     pool.start(1, returns);
-    ASSERT_TRUE(pool.comes([&] { return pool.at(1).peer_state() == PeerState::ready; }, 10s));
+    ASSERT_TRUE(pool.comes([&] { return pool.at(1).peer_state() == wire::PeerState::ready; }, 10s));
     EXPECT_EQ(then, pool.round_of(1));
     ASSERT_TRUE(pool.reaches(1, then + 3)) << "once the patience is over, the one that is left goes on";
-    EXPECT_EQ(PeerState::member, pool.at(1).peer_state());
+    EXPECT_EQ(wire::PeerState::member, pool.at(1).peer_state());
     EXPECT_TRUE(pool.peer(2).catch_ups.empty()) << "and has given up nothing";
   }
 }
@@ -43,7 +43,7 @@ TEST(SwarmReturn, lone_history_of_any_length_gives_way_to_one_that_had_members) 
   Pool pool({.wait_for = 1, .patience = 1s});
   pool.start(1);
   pool.start(2);
-  ASSERT_TRUE(pool.comes([&] { return pool.at(2).peer_state() == PeerState::member; }));
+  ASSERT_TRUE(pool.comes([&] { return pool.at(2).peer_state() == wire::PeerState::member; }));
   ASSERT_TRUE(pool.reaches(2, 3));
   pool.kill(1);
   pool.sever(1, 2);
@@ -54,7 +54,7 @@ TEST(SwarmReturn, lone_history_of_any_length_gives_way_to_one_that_had_members) 
   ASSERT_GT(pool.round_of(1), pool.round_of(2));
   pool.heal();
   ASSERT_TRUE(pool.comes(
-      [&] { return pool.at(1).peer_state() == PeerState::member && pool.at(1).head()->had_company; }));
+      [&] { return pool.at(1).peer_state() == wire::PeerState::member && pool.at(1).head()->had_company; }));
   EXPECT_EQ(1U, pool.peer(1).catch_ups.size());
   EXPECT_EQ(1U, pool.peer(2).catch_ups.size()) << "to join, in the beginning";
   EXPECT_GE(pool.round_of(2), then);
@@ -66,16 +66,18 @@ TEST(SwarmReturn, history_begun_anew_from_a_round_takes_those_along_that_stand_t
   pool.start(2);
   ASSERT_TRUE(pool.reaches(2, 3));
   pool.start(3);
-  pool.drop = [](auto, auto, const Message& message) { return std::holds_alternative<Plan>(message); };
-  ASSERT_TRUE(pool.comes([&] { return pool.at(3).peer_state() == PeerState::ready; }));
+  pool.drop = [](auto, auto, const wire::Message& message) {
+    return std::holds_alternative<wire::Plan>(message);
+  };
+  ASSERT_TRUE(pool.comes([&] { return pool.at(3).peer_state() == wire::PeerState::ready; }));
   pool.kill(2);
   pool.kill(1);
   pool.drop = [](auto, auto, const auto&) { return false; };
   pool.run_for(20ms);
   pool.start(1, true);
   ASSERT_TRUE(pool.comes([&] { return pool.at(1).is_orphaned() && pool.at(3).is_orphaned(); }, 10s));
-  const Record head = *pool.at(1).head();
-  const Record anew = begun_anew(head, {pool.process(1)});
+  const wire::Record head = *pool.at(1).head();
+  const wire::Record anew = begun_anew(head, {pool.process(1)});
   pool.peer(1).applied.push_back(anew);
   pool.at(1).begin(pool.now(), anew, digest_of("after " + to_string(digest_of(anew))));
   ASSERT_TRUE(pool.reaches(3, head.round + 3));
@@ -90,8 +92,8 @@ TEST(SwarmReturn, goes_on_after_its_patience_when_all_who_voted_have_lost_the_me
   pool.start_all(3);
   ASSERT_TRUE(pool.reaches(3, 2));
   std::set<std::uint64_t> voted;
-  pool.drop = [&](std::uint64_t from, std::uint64_t to, const Message& message) {
-    const bool is_vote = std::holds_alternative<Vote>(message);
+  pool.drop = [&](std::uint64_t from, std::uint64_t to, const wire::Message& message) {
+    const bool is_vote = std::holds_alternative<wire::Vote>(message);
     if (is_vote) voted.insert(from);
     return is_vote && to == 1;
   };
@@ -100,7 +102,7 @@ TEST(SwarmReturn, goes_on_after_its_patience_when_all_who_voted_have_lost_the_me
   const Round then = pool.round_of(2);
   pool.mean_stays_away = [&](std::uint64_t id) { return !pool.peer(id).plan->draft.minority; };
   for (const std::uint64_t id : {2, 3}) {
-    const Record head = *pool.at(id).head();
+    const wire::Record head = *pool.at(id).head();
     pool.peer(id).plan.reset();
     pool.at(id).begin(pool.now(), head, digest_of("after " + to_string(digest_of(head))));
   }
@@ -111,4 +113,4 @@ TEST(SwarmReturn, goes_on_after_its_patience_when_all_who_voted_have_lost_the_me
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

@@ -8,9 +8,10 @@
 #include "swarm/validation.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
+using wire::PeerState;
 using namespace std::chrono_literals;
 
 /// After another member has taken the lead, it is left alone so long before this one tries again.
@@ -21,8 +22,8 @@ constexpr Duration kYield = 2s;
 // ---- messages
 // -------------------------------------------------------------------------------------------------
 
-void Swarm::receive(PeerId from, const Heartbeat& told) {
-  const Heartbeat heartbeat = membership_.on_heartbeat(now_, from, told, history_);
+void Swarm::receive(PeerId from, const wire::Heartbeat& told) {
+  const wire::Heartbeat heartbeat = membership_.on_heartbeat(now_, from, told, history_);
   if (membership_.take_resend(now_, from)) decisions_.push_back(SendAgain{from});
   const bool has_history =
       heartbeat.peer_state != PeerState::fresh && heartbeat.peer_state != PeerState::syncing;
@@ -32,12 +33,14 @@ void Swarm::receive(PeerId from, const Heartbeat& told) {
   }
   if (!takes_part() || !has_history) return;
   // A peer that missed the decision is told it, and so is one whose history gives way to this one.
-  if (goes_before(history_.rank(), rank_of(heartbeat))) send(from, Commit{*head()});
+  if (goes_before(history_.rank(), rank_of(heartbeat))) send(from, wire::Commit{*head()});
 }
 
-void Swarm::receive(PeerId from, const Peers& peers) { membership_.on_peers(from, peers.peers, members()); }
+void Swarm::receive(PeerId from, const wire::Peers& peers) {
+  membership_.on_peers(from, peers.peers, members());
+}
 
-void Swarm::receive(PeerId from, const Progress& progress) {
+void Swarm::receive(PeerId from, const wire::Progress& progress) {
   if (!is_sound(progress, options_.lease)) return;
   const bool waits_for_the_beginning = !head() && progress.round == 0 && history_.parameters();
   if (waits_for_the_beginning &&
@@ -51,26 +54,29 @@ bool Swarm::may_follow(PeerId from, Ballot ballot) {
   if (!takes_part()) return false;
   const Acceptor::Answer answer = acceptor_.answer(head()->members, membership_.process(from), ballot);
   if (answer == Acceptor::Answer::bid_higher)
-    send(from, Promise{acceptor_.promised(), progress(), std::nullopt, std::nullopt});
+    send(from, wire::Promise{acceptor_.promised(), progress(), std::nullopt, std::nullopt});
   return answer == Acceptor::Answer::follow;
 }
 
-void Swarm::receive(PeerId from, const Lease& lease) {
+void Swarm::receive(PeerId from, const wire::Lease& lease) {
   if (!of_this_round(lease.round) || !may_follow(from, lease.ballot) || part_.leaves()) return;
   const RangeSet all(Range{0, options_.lease.microbatches()});
-  const bool sound = lease.slot < kMostSlots && !lease.microbatches.empty();
+  const bool sound = lease.slot < wire::kMostSlots && !lease.microbatches.empty();
   if (!sound || !all.contains(lease.microbatches)) return;
   if (!work_.lease(lease.slot, lease.microbatches))
-    out_of_step("the leader does not know what this peer has sent");
+    return out_of_step("the leader does not know what this peer has sent");
+  if (!own_.busy || acceptor_.stage() != swarm::Acceptor::Stage::idle) return;
+  work_.drop_queued();  // it was on its way when this peer became busy: others get it
+  send_progress(true);
 }
 
-void Swarm::receive(PeerId from, const Recall& recall) {
+void Swarm::receive(PeerId from, const wire::Recall& recall) {
   if (!of_this_round(recall.round) || !may_follow(from, recall.ballot)) return;
   work_.drop_queued();
   send_progress(true);
 }
 
-void Swarm::receive(PeerId from, const Plan& plan) {
+void Swarm::receive(PeerId from, const wire::Plan& plan) {
   if (!history_.continues(plan.draft) || !may_follow(from, plan.ballot)) return;
   if (history_.parameters() && plan.draft.parameters != *history_.parameters()) {
     out_of_step("its parameters differ from those of the leader", true);
@@ -79,40 +85,41 @@ void Swarm::receive(PeerId from, const Plan& plan) {
   if (!fault_of(plan.draft, *head(), options_.lease).empty() || !acceptor_.take(plan)) return;
   last_round_.called(now_);
   decisions_.push_back(Reduce{plan});
-  for (const Contribution& c : plan.draft.contributors) {
+  for (const wire::Contribution& c : plan.draft.contributors) {
     if (c.peer == options_.self.peer) do_what_counts(from, c);
   }
 }
 
-// What is missing of it was dropped on leaving, or its lease was lost.
-void Swarm::do_what_counts(PeerId leader, const Contribution& own) {
-  if (work_.has_other_than(own.slot, own.microbatches)) {
-    send(leader, StallReport{head()->round + 1, own.peer, StallCause::owes_contribution});
+// What is missing of it was dropped on leaving, or its lease was lost. Nobody knows when a busy peer does it.
+void Swarm::do_what_counts(PeerId leader, const wire::Contribution& own) {
+  const bool comes_late = own_.busy && !work_.has_done_just(own.slot, own.microbatches);
+  if (comes_late || work_.has_other_than(own.slot, own.microbatches)) {
+    send(leader, wire::StallReport{head()->round + 1, own.peer, wire::StallCause::owes_contribution});
   } else {
     work_.lease(own.slot, own.microbatches);
   }
 }
 
-void Swarm::receive(PeerId from, const Vote& vote) {
+void Swarm::receive(PeerId from, const wire::Vote& vote) {
   if (lead_ && of_this_round(vote.round)) lead_->on_vote(from, vote);
 }
 
-void Swarm::receive(PeerId from, const Prepare& prepare) {
+void Swarm::receive(PeerId from, const wire::Prepare& prepare) {
   if (!of_this_round(prepare.round) || !may_follow(from, prepare.ballot)) return;
   acceptor_.promise(prepare.ballot);
   work_.drop_queued();
   send(from, acceptor_.word(prepare.ballot, progress()));
 }
 
-void Swarm::receive(PeerId from, const Promise& promise) {
+void Swarm::receive(PeerId from, const wire::Promise& promise) {
   if (!lead_ || !of_this_round(promise.progress.round) || !is_sound(promise.progress, options_.lease)) return;
   const auto& plan = promise.accepted;
   if (plan && !fault_of(plan->plan.draft, *head(), options_.lease).empty()) return;
   lead_->on_promise(from, promise);
 }
 
-void Swarm::receive(PeerId from, const StallReport& report) {
-  if (report.cause == StallCause::send_again) {
+void Swarm::receive(PeerId from, const wire::StallReport& report) {
+  if (report.cause == wire::StallCause::send_again) {
     if (report.suspect != options_.self.peer || !of_this_round(report.round)) return;
     membership_.ask_again(now_, from);
     if (membership_.take_resend(now_, from)) decide(SendAgain{from});
@@ -121,10 +128,10 @@ void Swarm::receive(PeerId from, const StallReport& report) {
   if (lead_) lead_->on_report(from, report);
 }
 
-void Swarm::receive(PeerId, const Commit& commit) {
-  const Record& record = commit.record;
+void Swarm::receive(PeerId, const wire::Commit& commit) {
+  const wire::Record& record = commit.record;
   if (record.run != options_.run || record.members.empty() || part_.ended()) return;
-  const Rank told = rank_of(record);
+  const wire::Rank told = rank_of(record);
   run_is_over_ = run_is_over_ || (record.last && (!head() || goes_before(told, history_.rank())));
   membership_.on_commit(now_, told);
   if (peer_state() == PeerState::fresh) {
@@ -159,21 +166,22 @@ void Swarm::receive(PeerId, const Commit& commit) {
 // ---- history
 // --------------------------------------------------------------------------------------------------
 
-void Swarm::report_changes(const Record& record) {
+void Swarm::report_changes(const wire::Record& record) {
   if (record.members == head()->members) return;
-  for (const Member& m : record.members) {
-    if (!names(head()->members, m)) events_.push_back({now_, Phase::join, record.round, m.peer});
+  for (const wire::Member& m : record.members) {
+    if (!names(head()->members, m)) events_.push_back({now_, world::Phase::join, record.round, m.peer});
   }
-  for (const Member& m : head()->members) {
-    const std::optional<Heartbeat> last = roster().last_heartbeat(m.peer);
+  for (const wire::Member& m : head()->members) {
+    const std::optional<wire::Heartbeat> last = roster().last_heartbeat(m.peer);
     const bool left = m.is(options_.self) ? part_.leaves() : last && last->peer_state == PeerState::leaving;
-    if (left && !names(record.members, m)) events_.push_back({now_, Phase::leave, record.round, m.peer});
+    if (left && !names(record.members, m))
+      events_.push_back({now_, world::Phase::leave, record.round, m.peer});
   }
 }
 
 // Disconnects a process that uses a member's id with another incarnation: it gets the member's messages. It
 // stays out for as long as the member, if it lives, takes to be linked again.
-void Swarm::turn_away_squatters(const std::vector<Member>& members) {
+void Swarm::turn_away_squatters(const std::vector<wire::Member>& members) {
   for (PeerId squatter : membership_.squatters(this->members(), members)) {
     if (roster().is_open(squatter)) turn_away(squatter);
   }
@@ -186,7 +194,7 @@ void Swarm::turn_away(PeerId squatter) {
   lose(squatter, why, Duration{});
 }
 
-void Swarm::on_taken(Instant now, const Member& caller, bool founds) {
+void Swarm::on_taken(Instant now, const wire::Member& caller, bool founds) {
   wake(now);
   if (!roster().is_open(caller.peer) || roster().is_open(caller)) return;
   const bool member = head() && names(head()->members, caller);
@@ -197,14 +205,14 @@ void Swarm::on_taken(Instant now, const Member& caller, bool founds) {
   if (member || awaited) turn_away(caller.peer);
 }
 
-void Swarm::adopt(const Record& record) {
+void Swarm::adopt(const wire::Record& record) {
   turn_away_squatters(record.members);
   begin_round(history_.begin(record));
 }
 
 // again: the state was taken anew, and what was said of this round before is still in the world.
 void Swarm::begin_round(bool again) {
-  const Record& record = *head();
+  const wire::Record& record = *head();
   membership_.begin_round(now_, record, again);
   const bool member = names(record.members, options_.self);
   if (!member && part_.leaves()) {
@@ -235,12 +243,12 @@ void Swarm::found_when_all_are_here() {
   if (!options_.founder || peer_state() != PeerState::fresh || !history_.parameters()) return;
   const std::set<PeerId>& fresh = membership_.fresh();
   if (part_.outset() == Part::Outset::awaits_others || fresh.size() + 1 < options_.wait_for) return;
-  std::vector<Member> members = {options_.self};
+  std::vector<wire::Member> members = {options_.self};
   for (PeerId peer : fresh) members.push_back(roster().process(peer));
-  Record record = genesis(options_.run, *history_.parameters(), std::move(members));
+  wire::Record record = genesis(options_.run, *history_.parameters(), std::move(members));
   record.minority = options_.returns;
   if (record.minority) record.awaited = {kUnknownPeer};
-  broadcast(Commit{record});
+  broadcast(wire::Commit{record});
   if (options_.founders_parameters) membership_.take_the_first_state(now_, record.members);
   adopt(record);
   send_progress();
@@ -251,10 +259,10 @@ void Swarm::found_when_all_are_here() {
 
 std::optional<PeerId> Swarm::leader() const {
   if (!head() || head()->members.empty()) return std::nullopt;
-  const Member& owner = ballot_owner(head()->members, acceptor_.promised());
+  const wire::Member& owner = ballot_owner(head()->members, acceptor_.promised());
   if (is_here(owner)) return owner.peer;
   const auto first = std::find_if(head()->members.begin(), head()->members.end(),
-                                  [&](const Member& m) { return is_here(m); });
+                                  [&](const wire::Member& m) { return is_here(m); });
   return first == head()->members.end() ? std::nullopt : std::optional(first->peer);
 }
 
@@ -265,7 +273,7 @@ bool Swarm::is_knotted() const {
 
 void Swarm::consider_leading() {
   if (lead_ || part_.ended() || !part_.is_member() || now_ < lead_again_at_ || head()->last) return;
-  const auto first = std::find_if(head()->members.begin(), head()->members.end(), [&](const Member& m) {
+  const auto first = std::find_if(head()->members.begin(), head()->members.end(), [&](const wire::Member& m) {
     return is_here(m) || membership_.presumed_live(now_, m.peer);
   });
   // Those who promised this peer to follow it wait for it, whoever else is here.
@@ -281,7 +289,7 @@ void Swarm::consider_leading() {
                               options_.patience, last_round_.expected(), options_.shares, options_.rarely,
                               last_round_.shares()},
                 *head(), ballot, now_);
-  Event event{now_, Phase::lead, head()->round + 1};
+  world::Event event{now_, world::Phase::lead, head()->round + 1};
   event.numbers = {{"ballot", ballot}};
   events_.push_back(std::move(event));
   lead_knows_ = roster().version();
@@ -302,7 +310,7 @@ void Swarm::hold_back() {
   const std::vector<PeerId> added = membership_.hold_back(now_);
   if (!lead_) return;
   for (PeerId peer : added) {
-    events_.push_back({now_, Phase::wait, head()->round + 1, peer,
+    events_.push_back({now_, world::Phase::wait, head()->round + 1, peer,
                        "no leases go out before it has the state of the run"});
   }
   lead_->hold_back_for(membership_.held_back_for());
@@ -315,10 +323,10 @@ void Swarm::drive_lead() {
   if (std::exchange(lead_knows_, roster().version()) != roster().version())
     lead_->set_live(now_, membership_.live());
   lead_->step(now_);
-  for (Envelope& envelope : lead_->take_messages()) send(envelope.to, std::move(envelope.message));
-  for (Event& event : lead_->take_events()) events_.push_back(std::move(event));
+  for (wire::Envelope& envelope : lead_->take_messages()) send(envelope.to, std::move(envelope.message));
+  for (world::Event& event : lead_->take_events()) events_.push_back(std::move(event));
   if (!lead_->committed()) return;
-  const Commit commit{*lead_->committed()};
+  const wire::Commit commit{*lead_->committed()};
   lead_.reset();
   broadcast(commit);
   send(options_.self.peer, commit);
@@ -327,9 +335,9 @@ void Swarm::drive_lead() {
 void Swarm::consider_leaving() {
   if (!part_.leaves()) return;
   if (takes_part() && peer_state() == PeerState::leaving) {
-    for (const Member& m : head()->members) {
+    for (const wire::Member& m : head()->members) {
       if (m.is(options_.self) || !is_here(m)) continue;
-      const std::optional<Heartbeat> last = roster().last_heartbeat(m.peer);
+      const std::optional<wire::Heartbeat> last = roster().last_heartbeat(m.peer);
       if (!last || last->peer_state != PeerState::leaving) return;
     }
   }
@@ -341,7 +349,7 @@ void Swarm::settle() {
   found_when_all_are_here();
   do {
     while (!own_messages_.empty()) {
-      const Message message = std::move(own_messages_.front());
+      const wire::Message message = std::move(own_messages_.front());
       own_messages_.pop_front();
       dispatch(options_.self.peer, message);
     }
@@ -352,4 +360,4 @@ void Swarm::settle() {
   consider_leaving();
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

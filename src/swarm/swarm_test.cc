@@ -6,18 +6,19 @@
 #include "swarm/test_swarm.h"
 #include "swarm/validation.h"
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
+using wire::Record;
 using namespace std::chrono_literals;
 
-bool has_event(const Pool::Peer& peer, Phase phase, std::uint64_t about) {
+bool has_event(const Pool::Peer& peer, world::Phase phase, std::uint64_t about) {
   return std::any_of(peer.events.begin(), peer.events.end(),
-                     [&](const Event& e) { return e.phase == phase && e.peer == PeerId{about}; });
+                     [&](const world::Event& e) { return e.phase == phase && e.peer == PeerId{about}; });
 }
 
-std::vector<Member> processes(const Pool& pool, const std::vector<std::uint64_t>& ids) {
-  std::vector<Member> all;
+std::vector<wire::Member> processes(const Pool& pool, const std::vector<std::uint64_t>& ids) {
+  std::vector<wire::Member> all;
   for (const std::uint64_t id : ids) all.push_back(pool.process(id));
   return all;
 }
@@ -48,7 +49,7 @@ TEST(Swarm, begins_the_history_when_the_founder_has_company) {
   const Record& genesis = *pool.at(3).head();
   EXPECT_EQ(0U, genesis.round);
   EXPECT_EQ(processes(pool, {1, 2, 3}), genesis.members);
-  EXPECT_EQ(PeerState::member, pool.at(3).peer_state());
+  EXPECT_EQ(wire::PeerState::member, pool.at(3).peer_state());
 }
 
 TEST(Swarm, knots_the_mesh_from_one_address_and_measures_round_trips) {
@@ -70,7 +71,7 @@ TEST(Swarm, commits_round_after_round_with_whole_batches_everywhere) {
   std::map<std::uint64_t, std::uint64_t> samples;
   for (const Record& record : pool.peer(1).applied) {
     EXPECT_TRUE(covers_the_batch(record, 16));
-    for (const Contribution& c : record.contributors) samples[c.peer.value] += c.samples;
+    for (const wire::Contribution& c : record.contributors) samples[c.peer.value] += c.samples;
   }
   EXPECT_GT(samples[1], 2 * samples[3]) << "who is slower does less";
   EXPECT_TRUE(pool.peer(1).catch_ups.empty() && pool.peer(3).catch_ups.empty());
@@ -81,7 +82,7 @@ TEST(Swarm, joiner_works_for_the_round_that_it_finds_and_is_a_member_from_its_re
   pool.start_all(3);
   ASSERT_TRUE(pool.reaches(1, 3));
   pool.start(4);
-  ASSERT_TRUE(pool.comes([&] { return pool.at(4).peer_state() == PeerState::member; }));
+  ASSERT_TRUE(pool.comes([&] { return pool.at(4).peer_state() == wire::PeerState::member; }));
   ASSERT_TRUE(pool.reaches(4, pool.round_of(4) + 3));
   EXPECT_EQ(1U, pool.peer(4).catch_ups.size());
   const std::vector<Record>& history = pool.peer(4).applied;
@@ -89,7 +90,7 @@ TEST(Swarm, joiner_works_for_the_round_that_it_finds_and_is_a_member_from_its_re
   EXPECT_TRUE(is_member(history[1].members, PeerId{4})) << "it followed this round";
   EXPECT_TRUE(contributes(history[1], 4));
   EXPECT_EQ(processes(pool, {1, 2, 3, 4}), history[2].members) << "longest-lived first";
-  EXPECT_TRUE(has_event(pool.peer(1), Phase::join, 4));
+  EXPECT_TRUE(has_event(pool.peer(1), world::Phase::join, 4));
   EXPECT_TRUE(one_history(pool, {1, 2, 3, 4}));
 }
 
@@ -102,9 +103,9 @@ TEST(Swarm, next_member_leads_with_a_higher_ballot_when_the_leader_dies) {
   const Round then = pool.round_of(2);
   ASSERT_TRUE(pool.reaches(2, then + 1));
   EXPECT_EQ(PeerId{2}, pool.at(3).leader());
-  const Event* lead = nullptr;
-  for (const Event& event : pool.peer(2).events) {
-    if (event.phase == Phase::lead && lead == nullptr) lead = &event;
+  const world::Event* lead = nullptr;
+  for (const world::Event& event : pool.peer(2).events) {
+    if (event.phase == world::Phase::lead && lead == nullptr) lead = &event;
   }
   ASSERT_NE(nullptr, lead);
   EXPECT_EQ(then + 1, lead->round);
@@ -119,13 +120,13 @@ TEST(Swarm, process_that_returns_under_an_old_id_is_another_member) {
   Pool pool;
   pool.start_all(4);
   ASSERT_TRUE(pool.reaches(2, 3));
-  const Member former = pool.process(3);
+  const wire::Member former = pool.process(3);
   pool.kill(3);
   pool.run_for(20ms);
   pool.start(3);
   EXPECT_FALSE(names(pool.at(2).head()->members, pool.process(3)));
-  ASSERT_TRUE(pool.comes([&] { return pool.at(3).peer_state() == PeerState::member; }));
-  const std::vector<Member>& members = pool.at(3).head()->members;
+  ASSERT_TRUE(pool.comes([&] { return pool.at(3).peer_state() == wire::PeerState::member; }));
+  const std::vector<wire::Member>& members = pool.at(3).head()->members;
   EXPECT_EQ(processes(pool, {1, 2, 4, 3}), members) << "the youngest, and the former is gone";
   EXPECT_FALSE(names(members, former));
   ASSERT_TRUE(pool.reaches(3, pool.round_of(3) + 2));
@@ -145,7 +146,7 @@ TEST(Swarm, members_that_returned_are_no_majority) {
   pool.run_for(8s);
   EXPECT_EQ(then, pool.round_of(1)) << "two of its three members are gone, with all that they promised";
   EXPECT_EQ(Wait::Kind::majority, pool.at(1).waiting().kind);
-  ASSERT_TRUE(pool.comes([&] { return pool.at(3).peer_state() == PeerState::member; }));
+  ASSERT_TRUE(pool.comes([&] { return pool.at(3).peer_state() == wire::PeerState::member; }));
   const std::vector<Record>& history = pool.peer(1).applied;
   EXPECT_TRUE(std::any_of(history.begin(), history.end(), [](const Record& r) { return r.minority; }));
 }
@@ -154,10 +155,10 @@ TEST(Swarm, finishes_the_round_of_a_leader_that_died_when_some_had_the_mean) {
   Pool pool;
   pool.start_all(3);
   ASSERT_TRUE(pool.reaches(3, 2));
-  pool.drop = [](auto, std::uint64_t to, const Message& m) {
-    return to == 1 && std::holds_alternative<Vote>(m);
+  pool.drop = [](auto, std::uint64_t to, const wire::Message& m) {
+    return to == 1 && std::holds_alternative<wire::Vote>(m);
   };
-  std::optional<Plan> called;
+  std::optional<wire::Plan> called;
   ASSERT_TRUE(pool.comes([&] {
     if (pool.peer(3).plan) called = pool.peer(3).plan;
     return called && !pool.peer(2).plan && !pool.peer(3).plan &&
@@ -183,8 +184,8 @@ TEST(Swarm, leaver_goes_after_its_round_and_nobody_calls_it_lost) {
   EXPECT_TRUE(contributes(last, 3)) << "what it had done counts";
   pool.kill(3);
   ASSERT_TRUE(pool.reaches(1, last.round + 2));
-  EXPECT_FALSE(has_event(pool.peer(1), Phase::lost, 3));
-  EXPECT_TRUE(has_event(pool.peer(1), Phase::leave, 3));
+  EXPECT_FALSE(has_event(pool.peer(1), world::Phase::lost, 3));
+  EXPECT_TRUE(has_event(pool.peer(1), world::Phase::leave, 3));
 }
 
 TEST(Swarm, leader_can_leave_too) {
@@ -213,8 +214,8 @@ TEST(Swarm, tells_a_laggard_the_commit_that_it_missed) {
   pool.start_all(3);
   ASSERT_TRUE(pool.reaches(3, 2));
   int lost = 0;
-  pool.drop = [&](auto, std::uint64_t to, const Message& m) {
-    const auto* commit = std::get_if<Commit>(&m);
+  pool.drop = [&](auto, std::uint64_t to, const wire::Message& m) {
+    const auto* commit = std::get_if<wire::Commit>(&m);
     return to == 3 && commit != nullptr && commit->record.round == 3 && lost++ == 0;
   };
   ASSERT_TRUE(pool.reaches(3, 5));
@@ -231,7 +232,7 @@ TEST(Swarm, peer_that_was_left_out_takes_the_state_and_returns) {
   ASSERT_TRUE(pool.comes([&] { return !pool.peer(4).catch_ups.empty() || !pool.peer(3).catch_ups.empty(); }));
   EXPECT_TRUE(pool.peer(3).catch_ups.empty()) << "the younger one goes";
   pool.heal();
-  ASSERT_TRUE(pool.comes([&] { return pool.at(4).peer_state() == PeerState::member; }));
+  ASSERT_TRUE(pool.comes([&] { return pool.at(4).peer_state() == wire::PeerState::member; }));
   ASSERT_TRUE(pool.reaches(4, pool.round_of(4) + 2));
   EXPECT_TRUE(one_history(pool, {1, 2, 3, 4}));
 }
@@ -243,8 +244,8 @@ TEST(Swarm, leader_that_was_stopped_finds_itself_replaced_and_returns) {
   pool.peer(1).stopped = true;
   const Round then = pool.round_of(2);
   ASSERT_TRUE(pool.reaches(2, then + 3));
-  EXPECT_TRUE(has_event(pool.peer(2), Phase::lost, 1));
-  EXPECT_FALSE(has_event(pool.peer(2), Phase::lost, 3));
+  EXPECT_TRUE(has_event(pool.peer(2), world::Phase::lost, 1));
+  EXPECT_FALSE(has_event(pool.peer(2), world::Phase::lost, 3));
   pool.peer(1).stopped = false;
   ASSERT_TRUE(pool.comes([&] { return is_member(pool.at(2).head()->members, PeerId{1}); }));
   EXPECT_EQ(PeerId{2}, pool.at(1).leader());
@@ -272,7 +273,7 @@ TEST(Swarm, leaves_nobody_out_that_computes_for_long_on_what_it_was_leased) {
   pool.start_all(3);
   for (const std::uint64_t id : {1, 2, 3}) pool.peer(id).microbatch_takes = 400ms;
   ASSERT_TRUE(pool.comes([&] { return pool.round_of(1) >= 3; }, 300s));
-  for (const std::uint64_t id : {1, 2, 3}) EXPECT_FALSE(has_event(pool.peer(1), Phase::lost, id));
+  for (const std::uint64_t id : {1, 2, 3}) EXPECT_FALSE(has_event(pool.peer(1), world::Phase::lost, id));
 }
 
 TEST(Swarm, always_says_for_what_it_waits) {
@@ -335,12 +336,12 @@ TEST(Swarm, the_second_of_two_waits_for_the_first_whoever_joins_and_all_say_for_
     return wait.peers == std::vector{PeerId{1}} && wait.kind == Wait::Kind::majority;
   };
   pool.start(3);
-  ASSERT_TRUE(pool.comes([&] { return pool.at(3).peer_state() == PeerState::ready; }));
+  ASSERT_TRUE(pool.comes([&] { return pool.at(3).peer_state() == wire::PeerState::ready; }));
   pool.kill(1);
   pool.run_for(8s);
   const Round before = pool.round_of(2);
   EXPECT_TRUE(alone(2)) << text_of(pool.at(2).waiting());
-  ASSERT_EQ(PeerState::ready, pool.at(3).peer_state());
+  ASSERT_EQ(wire::PeerState::ready, pool.at(3).peer_state());
   EXPECT_TRUE(alone(3)) << text_of(pool.at(3).waiting());
   ASSERT_TRUE(pool.reaches(2, before + 2));
   EXPECT_FALSE(pool.peer(2).applied.back().awaited.empty()) << "of one of two this is no majority's history";
@@ -395,7 +396,7 @@ TEST(Swarm, keeps_one_history_while_peers_come_and_die_at_random) {
       if (pool.peer(1).alive) {
         pool.start(next);
         alive.push_back(next++);
-        ASSERT_TRUE(pool.comes([&] { return pool.at(next - 1).peer_state() == PeerState::member; }))
+        ASSERT_TRUE(pool.comes([&] { return pool.at(next - 1).peer_state() == wire::PeerState::member; }))
             << "seed " << seed << ", join " << i;
       } else if (alive.size() < 3) {
         break;
@@ -414,4 +415,4 @@ TEST(Swarm, keeps_one_history_while_peers_come_and_die_at_random) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

@@ -17,7 +17,7 @@
 #include "wire/frame.h"
 
 /// For tests of the leader's side of a round.
-namespace tw {
+namespace tw::swarm {
 
 using namespace std::chrono_literals;
 
@@ -54,9 +54,9 @@ class Council {
 
   Council() : Council(Setup{}) {}
 
-  static std::vector<Member> members_of(const Setup& setup) {
-    std::vector<Member> all = tw::members(setup.members);
-    for (Member& m : all) {
+  static std::vector<wire::Member> members_of(const Setup& setup) {
+    std::vector<wire::Member> all = swarm::members(setup.members);
+    for (wire::Member& m : all) {
       if (setup.sites.contains(m.peer.value)) m.site = setup.sites.at(m.peer.value);
     }
     return all;
@@ -75,8 +75,8 @@ class Council {
     carry();
   }
 
-  Progress progress_of(std::uint64_t id) {
-    Progress progress;
+  wire::Progress progress_of(std::uint64_t id) {
+    wire::Progress progress;
     progress.round = 7;
     progress.ballot = 0;
     progress.parameters = parameters.contains(id) ? parameters.at(id) : kParameters;
@@ -90,7 +90,7 @@ class Council {
 
   void tells(std::uint64_t id, bool gave_back = false) {
     if (!live.contains(PeerId{id})) return;
-    Progress progress = progress_of(id);
+    wire::Progress progress = progress_of(id);
     progress.gave_back = gave_back;
     const std::string site = sites.contains(id) ? sites.at(id) : "";
     lead.on_progress({PeerId{id}, member(id).address, live.at(PeerId{id}), site}, progress);
@@ -109,7 +109,7 @@ class Council {
   }
 
   /// Everybody works until there is a plan newer than `version`.
-  const Plan& work_until_called(std::uint32_t version = 0) {
+  const wire::Plan& work_until_called(std::uint32_t version = 0) {
     everybody_tells();
     for (int i = 0; i < 100 && last_plan.version <= version; ++i) {
       for (const auto& [id, work] : works) works_once(id);
@@ -123,18 +123,19 @@ class Council {
     carry();
   }
 
-  void promise(std::uint64_t id, std::optional<Plan> plan = {}, std::optional<Accepted> accepted = {}) {
-    Progress progress = progress_of(id);
+  void promise(std::uint64_t id, std::optional<wire::Plan> plan = {},
+               std::optional<wire::Accepted> accepted = {}) {
+    wire::Progress progress = progress_of(id);
     progress.called = accepted && !lost_its_mean.contains(id);
     lead.on_promise(PeerId{id}, {lead.ballot(), progress, std::move(plan), std::move(accepted)});
     carry();
   }
 
-  void report_stall(std::uint64_t from, std::uint64_t suspect, StallCause cause) {
+  void report_stall(std::uint64_t from, std::uint64_t suspect, wire::StallCause cause) {
     lead.on_report(PeerId{from}, {7, PeerId{suspect}, cause});
   }
 
-  void slow(std::uint64_t from, std::uint64_t suspect, StallCause cause, Range missing) {
+  void slow(std::uint64_t from, std::uint64_t suspect, wire::StallCause cause, Range missing) {
     lead.on_report(PeerId{from}, {7, PeerId{suspect}, cause, RangeSet(missing)});
   }
 
@@ -148,17 +149,17 @@ class Council {
 
   /// Those that were declared lost, in order.
   std::vector<std::uint64_t> left_out() {
-    for (Event& event : lead.take_events()) events.push_back(std::move(event));
+    for (world::Event& event : lead.take_events()) events.push_back(std::move(event));
     std::vector<std::uint64_t> ids;
-    for (const Event& event : events) {
-      if (event.phase == Phase::lost) ids.push_back(event.peer->value);
+    for (const world::Event& event : events) {
+      if (event.phase == world::Phase::lost) ids.push_back(event.peer->value);
     }
     return ids;
   }
 
   std::vector<Participant> participants{};  ///< for whom shares were cut
   std::map<std::uint64_t, std::string> sites;
-  Record head;
+  wire::Record head;
   Lead lead;
   Instant now = kStart;
   Lead::Live live{};
@@ -167,38 +168,38 @@ class Council {
   std::set<std::uint64_t> deaf{};           ///< to recalls
   std::set<std::uint64_t> lost_its_mean{};  ///< it voted, and took its state anew
   std::map<std::uint64_t, Digest> parameters{};
-  std::map<std::uint64_t, Bandwidth> lines{};
+  std::map<std::uint64_t, wire::Bandwidth> lines{};
   std::map<std::uint64_t, Work> works{};
   std::map<std::uint64_t, RangeSet> leased{};
-  std::map<std::uint64_t, Plan> plans{};
-  Plan last_plan{};
+  std::map<std::uint64_t, wire::Plan> plans{};
+  wire::Plan last_plan{};
   std::multiset<std::uint64_t> asked{};  ///< for a promise
-  std::vector<Event> events{};
+  std::vector<world::Event> events{};
 
  private:
   ShareRules rules(const Setup& setup) {
     ShareRules rules = setup.shares;
     const double demanded_s = setup.demanded_s;
     rules.cut = [this, cut = rules.cut](std::uint64_t segments, const std::vector<Participant>& all,
-                                        const std::vector<Share>& before) {
+                                        const std::vector<wire::Share>& before) {
       participants = all;
       return cut(segments, all, before);
     };
-    rules.seconds = [demanded_s](const Plan&, const std::vector<Participant>&) { return demanded_s; };
+    rules.seconds = [demanded_s](const wire::Plan&, const std::vector<Participant>&) { return demanded_s; };
     return rules;
   }
 
   void carry() {
-    for (const Envelope& envelope : lead.take_messages()) {
+    for (const wire::Envelope& envelope : lead.take_messages()) {
       const std::uint64_t id = envelope.to.value;
-      if (const auto* plan = std::get_if<Plan>(&envelope.message)) plans[id] = last_plan = *plan;
-      if (std::holds_alternative<Prepare>(envelope.message)) asked.insert(id);
+      if (const auto* plan = std::get_if<wire::Plan>(&envelope.message)) plans[id] = last_plan = *plan;
+      if (std::holds_alternative<wire::Prepare>(envelope.message)) asked.insert(id);
       if (!live.contains(envelope.to)) continue;
-      if (const auto* lease = std::get_if<Lease>(&envelope.message)) {
+      if (const auto* lease = std::get_if<wire::Lease>(&envelope.message)) {
         works.at(id).lease(lease->slot, lease->microbatches);
         leased[id].add(lease->microbatches);
       }
-      if (std::holds_alternative<Recall>(envelope.message) && !deaf.contains(id)) {
+      if (std::holds_alternative<wire::Recall>(envelope.message) && !deaf.contains(id)) {
         works.at(id).drop_queued();
         tells(id, true);
       }
@@ -206,4 +207,4 @@ class Council {
   }
 };
 
-}  // namespace tw
+}  // namespace tw::swarm

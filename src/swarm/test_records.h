@@ -10,12 +10,12 @@
 #include "swarm/lead.h"
 #include "swarm/quorum.h"
 
-namespace tw {
+namespace tw::swarm {
 
-inline Member member(std::uint64_t id) { return {PeerId{id}, "p" + std::to_string(id)}; }
+inline wire::Member member(std::uint64_t id) { return {PeerId{id}, "p" + std::to_string(id)}; }
 
-inline std::vector<Member> members(const std::vector<std::uint64_t>& ids) {
-  std::vector<Member> all;
+inline std::vector<wire::Member> members(const std::vector<std::uint64_t>& ids) {
+  std::vector<wire::Member> all;
   for (const std::uint64_t id : ids) all.push_back(member(id));
   return all;
 }
@@ -31,19 +31,19 @@ inline ShareRules equal_share_rules() {
   };
   ShareRules rules;
   rules.cut = [owners](std::uint64_t segments, const std::vector<Participant>& participants,
-                       const std::vector<Share>&) {
+                       const std::vector<wire::Share>&) {
     const std::vector<PeerId> all = owners(participants);
-    std::vector<Share> shares;
+    std::vector<wire::Share> shares;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const std::uint64_t first = segments * i / all.size();
       shares.push_back({all[i], first, segments * (i + 1) / all.size() - first});
     }
     return shares;
   };
-  rules.move = [owners](const std::vector<Share>& before, const RangeSet& segments,
+  rules.move = [owners](const std::vector<wire::Share>& before, const RangeSet& segments,
                         const std::vector<Participant>& participants) {
-    std::vector<Share> shares;
-    for (const Share& share : before) {
+    std::vector<wire::Share> shares;
+    for (const wire::Share& share : before) {
       for (std::uint64_t s = share.first; s < share.first + share.count; ++s) {
         const bool moves = segments.contains(s);
         const PeerId owner = moves ? owners(participants).front() : share.owner;
@@ -58,20 +58,20 @@ inline ShareRules equal_share_rules() {
     }
     return shares;
   };
-  rules.seconds = [](const Plan&, const std::vector<Participant>&) { return 0.0; };
-  rules.plant = [](Plan&, const std::vector<Participant>&) {};
-  rules.follow = [](Plan& plan, const Plan& before, const std::vector<Participant>&) {
+  rules.seconds = [](const wire::Plan&, const std::vector<Participant>&) { return 0.0; };
+  rules.plant = [](wire::Plan&, const std::vector<Participant>&) {};
+  rules.follow = [](wire::Plan& plan, const wire::Plan& before, const std::vector<Participant>&) {
     plan.shares = before.shares;
   };
-  rules.mend = [](Plan&, std::uint64_t, const std::vector<Participant>&) {};
+  rules.mend = [](wire::Plan&, std::uint64_t, const std::vector<Participant>&) {};
   return rules;
 }
 
 /// Each microbatch below `count` in exactly one contribution, and samples that add up to the record's.
-inline ::testing::AssertionResult covers_the_batch(const Record& record, std::uint64_t count) {
+inline ::testing::AssertionResult covers_the_batch(const wire::Record& record, std::uint64_t count) {
   RangeSet all;
   std::uint64_t samples = 0;
-  for (const Contribution& c : record.contributors) {
+  for (const wire::Contribution& c : record.contributors) {
     if (all.intersects(c.microbatches)) return ::testing::AssertionFailure() << "a microbatch counts twice";
     all.add(c.microbatches);
     samples += c.samples;
@@ -81,9 +81,9 @@ inline ::testing::AssertionResult covers_the_batch(const Record& record, std::ui
   return ::testing::AssertionSuccess();
 }
 
-inline bool contributes(const Record& record, std::uint64_t id) {
+inline bool contributes(const wire::Record& record, std::uint64_t id) {
   return std::any_of(record.contributors.begin(), record.contributors.end(),
-                     [&](const Contribution& c) { return c.peer == PeerId{id}; });
+                     [&](const wire::Contribution& c) { return c.peer == PeerId{id}; });
 }
 
 inline constexpr Instant kStart = Instant{} + std::chrono::hours(1);
@@ -93,8 +93,8 @@ inline const Digest kParameters = digest_of(std::string("parameters"));
 inline const Digest kMean = digest_of(std::string("mean"));
 
 /// Six rounds of 64 samples into the run.
-inline Record head_of(std::vector<Member> of) {
-  Record head = genesis(kRun, kParameters, std::move(of));
+inline wire::Record head_of(std::vector<wire::Member> of) {
+  wire::Record head = genesis(kRun, kParameters, std::move(of));
   head.round = 6;
   head.first_sample = 320;
   head.samples = 64;
@@ -102,4 +102,4 @@ inline Record head_of(std::vector<Member> of) {
   return head;
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

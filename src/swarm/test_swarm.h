@@ -17,7 +17,7 @@
 #include "swarm/test_records.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::swarm {
 
 /// Swarms on one virtual clock, joined by links of 5 ms. Each has an owner as a session would be, with one
 /// abstraction: a mean is complete at a peer as soon as all contributions of its plan were handed in by
@@ -35,15 +35,15 @@ class Pool {
     std::unique_ptr<Swarm> swarm;
     Duration microbatch_takes = std::chrono::milliseconds(150);
     bool alive = true;
-    bool stopped = false;           ///< as by SIGSTOP: lives, does nothing
-    std::vector<Record> applied{};  ///< in the order in which it applied them
+    bool stopped = false;                 ///< as by SIGSTOP: lives, does nothing
+    std::vector<wire::Record> applied{};  ///< in the order in which it applied them
     std::vector<std::string> catch_ups{};
     std::vector<std::string> ends{};
-    std::vector<Event> events{};
+    std::vector<world::Event> events{};
 
     std::optional<WorkItem> computing{};
     Instant computed_at{};
-    std::optional<Plan> plan{};
+    std::optional<wire::Plan> plan{};
     std::vector<PeerId> closed{};  ///< links of which it has not heard yet that they are gone
     Instant begins_at = kNever;    ///< when the state of others will be here
   };
@@ -53,7 +53,7 @@ class Pool {
   Pool() : Pool(Setup{}) {}
 
   /// The one that was started last under this id.
-  Member process(std::uint64_t id) const { return {PeerId{id}, member(id).address, incarnations_.at(id)}; }
+  wire::Member process(std::uint64_t id) const { return {{id}, member(id).address, incarnations_.at(id)}; }
 
   /// Starts a process; the lowest id is the founder, the others know its address alone.
   void start(std::uint64_t id, bool returns = false) {
@@ -102,7 +102,7 @@ class Pool {
   void heal() { severed_.clear(); }
 
   /// Messages for which this is true get lost.
-  std::function<bool(std::uint64_t from, std::uint64_t to, const Message&)> drop =
+  std::function<bool(std::uint64_t from, std::uint64_t to, const wire::Message&)> drop =
       [](auto, auto, const auto&) { return false; };
 
   /// The mean does not become complete where this is true.
@@ -131,7 +131,7 @@ class Pool {
   struct Letter {
     std::uint64_t from;
     std::uint64_t to;
-    Message message;
+    wire::Message message;
   };
 
   void moment() {
@@ -168,7 +168,7 @@ class Pool {
   void average(std::uint64_t id, Peer& p) {
     if (!p.plan) return;
     bool complete = true;
-    for (const Contribution& c : p.plan->draft.contributors) {
+    for (const wire::Contribution& c : p.plan->draft.contributors) {
       const auto what = std::tuple(p.plan->draft.parent, c.peer, c.slot, to_string(c.microbatches));
       if (c.peer == PeerId{id} && p.swarm->has_done_just(c.slot, c.microbatches)) handed_in_.insert(what);
       complete = complete && handed_in_.contains(what);
@@ -189,12 +189,12 @@ class Pool {
     if (best == nullptr) return;
     p.begins_at = kNever;
     p.plan.reset();
-    const Record record = best->applied.back();
+    const wire::Record record = best->applied.back();
     p.applied.push_back(record);
     p.swarm->begin(now_, record, parameters_after(record));
   }
 
-  static Digest parameters_after(const Record& record) {
+  static Digest parameters_after(const wire::Record& record) {
     return digest_of("after " + to_string(digest_of(record)));
   }
 
@@ -214,8 +214,8 @@ class Pool {
       if (const auto* hangup = std::get_if<Hangup>(&decision)) cut(id, hangup->peer.value);
       if (const auto* call = std::get_if<Dial>(&decision)) dial(id, call->address);
     }
-    for (Event& event : p.swarm->take_events()) p.events.push_back(std::move(event));
-    for (Envelope& e : p.swarm->take_messages()) letters_.push_back({id, e.to.value, std::move(e.message)});
+    for (world::Event& event : p.swarm->take_events()) p.events.push_back(std::move(event));
+    for (auto& e : p.swarm->take_messages()) letters_.push_back({id, e.to.value, std::move(e.message)});
   }
 
   void dial(std::uint64_t id, const std::string& address) {
@@ -247,4 +247,4 @@ class Pool {
   std::set<std::tuple<Digest, PeerId, std::uint32_t, std::string>> handed_in_;
 };
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -7,15 +7,15 @@
 #include "swarm/lineage.h"
 #include "swarm/quorum.h"
 
-namespace tw {
+namespace tw::swarm {
 
-std::string fault_of(const Record& draft, const Record& head, const LeaseBook::Options& lease) {
+std::string fault_of(const wire::Record& draft, const wire::Record& head, const LeaseBook::Options& lease) {
   if (draft.run != head.run || draft.round != head.round + 1) return "a plan of another round";
-  const Record expected = record_after(head, lease);
+  const wire::Record expected = record_after(head, lease);
   if (draft.carried != expected.carried || draft.first_sample != expected.first_sample)
     return "a plan of other samples than those of the round";
   if (draft.members.empty()) return "a record without members";
-  Record counted = draft;
+  wire::Record counted = draft;
   continue_lineage(counted, head);
   if (counted.majority_samples != draft.majority_samples || counted.awaited != draft.awaited)
     return "a record that miscounts what a majority decided";
@@ -23,10 +23,11 @@ std::string fault_of(const Record& draft, const Record& head, const LeaseBook::O
     return "a record that says of its history what is not so";
   const std::uint64_t total = lease.microbatches();
   std::vector<Range> all;
-  for (const Contribution& c : draft.contributors) {
+  for (const wire::Contribution& c : draft.contributors) {
     const std::vector<Range>& ranges = c.microbatches.ranges();
     const bool within = !ranges.empty() && ranges.back().first < total && ranges.back().end() <= total;
-    if (c.slot >= kMostSlots || !within) return "a contribution of microbatches that the round does not have";
+    if (c.slot >= wire::kMostSlots || !within)
+      return "a contribution of microbatches that the round does not have";
     if (c.samples != lease.samples(c.microbatches))
       return "a contribution that claims other samples than its own";
     all.insert(all.end(), ranges.begin(), ranges.end());
@@ -43,18 +44,18 @@ std::string fault_of(const Record& draft, const Record& head, const LeaseBook::O
   return may_leave_over(draft, lease) ? std::string() : "a plan that lacks microbatches of the round";
 }
 
-bool is_sound(const Progress& progress, const LeaseBook::Options& lease) {
+bool is_sound(const wire::Progress& progress, const LeaseBook::Options& lease) {
   const auto too_many = [&](const RangeSet& set) { return set.ranges().size() > lease.microbatches(); };
-  const auto is_rate = [](double rate) { return rate >= 0 && rate <= kMostBytesPerS; };
+  const auto is_rate = [](double rate) { return rate >= 0 && rate <= wire::kMostBytesPerS; };
   if (progress.ballot > kHighestBallot) return false;
   if (progress.grain == 0 || progress.grain > lease.microbatches()) return false;
-  const Bandwidth& line = progress.bandwidth;
+  const wire::Bandwidth& line = progress.bandwidth;
   const bool line_is_sound = is_rate(line.up_bytes_per_s) && is_rate(line.down_bytes_per_s) &&
-                             line.slow.size() <= kMostSlowPairs &&
-                             std::ranges::all_of(line.slow, is_rate, &PairRate::bytes_per_s);
-  return line_is_sound && progress.slots.size() <= kMostSlots &&
+                             line.slow.size() <= wire::kMostSlowPairs &&
+                             std::ranges::all_of(line.slow, is_rate, &wire::PairRate::bytes_per_s);
+  return line_is_sound && progress.slots.size() <= wire::kMostSlots &&
          std::none_of(progress.slots.begin(), progress.slots.end(),
-                      [&](const SlotProgress& s) { return too_many(s.done) || too_many(s.held); });
+                      [&](const wire::SlotProgress& s) { return too_many(s.done) || too_many(s.held); });
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -9,12 +9,12 @@
 
 /// What a message of another peer may say at all. A peer that follows the protocol never says anything
 /// else, in whatever order its messages arrive.
-namespace tw {
+namespace tw::swarm {
 
 /// Why no correct leader can make a record out of this draft after `head`; empty when one can.
-std::string fault_of(const Record& draft, const Record& head, const LeaseBook::Options& lease);
+std::string fault_of(const wire::Record& draft, const wire::Record& head, const LeaseBook::Options& lease);
 
 /// Not longer, and of no higher ballot, than anything true could be.
-bool is_sound(const Progress& progress, const LeaseBook::Options& lease);
+bool is_sound(const wire::Progress& progress, const LeaseBook::Options& lease);
 
-}  // namespace tw
+}  // namespace tw::swarm

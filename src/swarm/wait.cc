@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 std::string peer_names(const std::vector<PeerId>& peers) {
@@ -166,4 +166,4 @@ std::string text_of(const Wait& wait) {
          (wait.unanswered ? "; " + no_answer_from(*wait.unanswered) : "");
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -9,7 +9,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 
-namespace tw {
+namespace tw::swarm {
 
 /// What a peer waits for, or which work of its own it does. text_of() is the one place that has words for it;
 /// a new kind needs a line there.
@@ -102,4 +102,4 @@ bool goes_on(const Wait& before, const Wait& now);
 /// "waiting for peers 2, 3: their votes", "evaluating: 12 of 100 batches"; empty for nothing.
 std::string text_of(const Wait& wait);
 
-}  // namespace tw
+}  // namespace tw::swarm

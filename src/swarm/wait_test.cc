@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 using namespace std::chrono_literals;
@@ -74,4 +74,4 @@ TEST(Wait, goes_on_while_its_numbers_change_and_begins_anew_with_other_peers) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

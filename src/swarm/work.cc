@@ -3,10 +3,10 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::swarm {
 
 bool Work::lease(std::uint32_t slot, const RangeSet& microbatches) {
-  SlotProgress& entry = slots_[slot];
+  wire::SlotProgress& entry = slots_[slot];
   entry.slot = slot;
   RangeSet fresh = microbatches;
   fresh.remove(entry.done);
@@ -28,8 +28,7 @@ void Work::start_over() {
 
 void Work::drop_queued() {
   for (auto& [slot, entry] : slots_) {
-    entry.held =
-        under_way_ && under_way_->slot == slot ? under_way_->microbatches : RangeSet();
+    entry.held = under_way_ && under_way_->slot == slot ? under_way_->microbatches : RangeSet();
   }
   queued_ = 0;
 }
@@ -50,7 +49,7 @@ std::optional<WorkItem> Work::begin(std::uint64_t most) {
 void Work::finish(std::uint64_t done) {
   TW_CHECK(under_way_.has_value());
   TW_CHECK(done <= under_way_->microbatches.count());
-  SlotProgress& entry = slots_[under_way_->slot];
+  wire::SlotProgress& entry = slots_[under_way_->slot];
   queued_ += under_way_->microbatches.count() - done;
   const RangeSet finished = under_way_->microbatches.take(done);
   entry.held.remove(finished);
@@ -58,8 +57,8 @@ void Work::finish(std::uint64_t done) {
   under_way_.reset();
 }
 
-std::vector<SlotProgress> Work::progress() const {
-  std::vector<SlotProgress> all;
+std::vector<wire::SlotProgress> Work::progress() const {
+  std::vector<wire::SlotProgress> all;
   for (const auto& [slot, entry] : slots_) {
     if (!entry.done.empty() || !entry.held.empty() || closed_.contains(slot)) all.push_back(entry);
   }
@@ -78,4 +77,4 @@ bool Work::has_other_than(std::uint32_t slot, const RangeSet& microbatches) cons
   return !microbatches.contains(found->second.done) || !microbatches.contains(found->second.held);
 }
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -11,7 +11,7 @@
 #include "base/time.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::swarm {
 
 /// Microbatches to compute at once, into one slot.
 struct WorkItem {
@@ -57,7 +57,7 @@ class Work {
 
   /// For messages: every slot with what is done and what is still held. One that is closed to both is there
   /// without any.
-  std::vector<SlotProgress> progress() const;
+  std::vector<wire::SlotProgress> progress() const;
 
   /// True when these, and no others, are done in this slot, and nothing will be added to them.
   bool has_done_just(std::uint32_t slot, const RangeSet& microbatches) const;
@@ -67,10 +67,10 @@ class Work {
 
  private:
   Round round_;
-  std::map<std::uint32_t, SlotProgress> slots_;  // held includes what is under way
+  std::map<std::uint32_t, wire::SlotProgress> slots_;  // held includes what is under way
   std::set<std::uint32_t> closed_;
   std::optional<WorkItem> under_way_;
   std::uint64_t queued_ = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::swarm

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::swarm {
 namespace {
 
 RangeSet ranged(std::uint64_t first, std::uint64_t count) { return RangeSet(Range{first, count}); }
@@ -32,10 +32,10 @@ TEST(Work, begins_several_at_once_and_holds_on_to_those_that_were_not_done) {
   work.lease(0, ranged(0, 6));
   EXPECT_EQ(ranged(0, 4), work.begin(4)->microbatches);
   work.drop_queued();
-  EXPECT_EQ((std::vector<SlotProgress>{{0, {}, ranged(0, 4)}}), work.progress()) << "they have begun";
+  EXPECT_EQ((std::vector<wire::SlotProgress>{{0, {}, ranged(0, 4)}}), work.progress()) << "they have begun";
   work.finish(3);
   EXPECT_FALSE(work.wants_more());
-  EXPECT_EQ((std::vector<SlotProgress>{{0, ranged(0, 3), ranged(3, 1)}}), work.progress());
+  EXPECT_EQ((std::vector<wire::SlotProgress>{{0, ranged(0, 3), ranged(3, 1)}}), work.progress());
   EXPECT_EQ(ranged(3, 1), work.begin(4)->microbatches);
   work.finish(1);
   EXPECT_TRUE(work.has_done_just(0, ranged(0, 4)));
@@ -48,7 +48,7 @@ TEST(Work, gives_back_what_has_not_begun) {
   work.finish(1);
   work.begin();
   work.drop_queued();
-  EXPECT_EQ((std::vector<SlotProgress>{{0, ranged(0, 1), ranged(1, 1)}}), work.progress());
+  EXPECT_EQ((std::vector<wire::SlotProgress>{{0, ranged(0, 1), ranged(1, 1)}}), work.progress());
   work.finish(1);
   EXPECT_FALSE(work.begin().has_value());
   EXPECT_TRUE(work.has_done_just(0, ranged(0, 2)));
@@ -137,9 +137,9 @@ TEST(Work, that_starts_over_has_done_nothing_and_uses_no_slot_again) {
   work.start_over();
   EXPECT_TRUE(work.idle() && work.wants_more());
   EXPECT_FALSE(work.lease(0, RangeSet(Range{4, 2})));
-  EXPECT_EQ((std::vector<SlotProgress>{{0, {}, {}}}), work.progress());
+  EXPECT_EQ((std::vector<wire::SlotProgress>{{0, {}, {}}}), work.progress());
   EXPECT_TRUE(work.lease(1, RangeSet(Range{4, 2})));
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::swarm

@@ -17,7 +17,7 @@
 #include "base/check.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::sync {
 
 static_assert(std::endian::native == std::endian::little,
               "checkpoints are written by little-endian machines");
@@ -98,7 +98,7 @@ std::vector<std::byte> header_of(const StateImage& image) {
   writer.put(std::as_bytes(std::span(kMagic)));
   writer.put(kVersion);
   writer.put(image.record.run);
-  const Frame record = encode(Message(Commit{image.record}));
+  const Frame record = encode(wire::Message(wire::Commit{image.record}));
   writer.put(static_cast<std::uint32_t>(record.head.size()));
   writer.put(record.head.bytes());
   writer.put(image.parameters);
@@ -139,9 +139,9 @@ Result<Header> read_header(HeaderReader& reader) {
   const Digest found = reader.digest();
   if (reader.torn()) return Error{kTorn};
   if (expected != found) return Error{kCorrupt};
-  auto message = decode(Frame{Blob(std::vector(record.begin(), record.end())), {}});
-  if (!message || !std::holds_alternative<Commit>(message.value())) return Error{kCorrupt};
-  header.image.record = std::move(std::get<Commit>(message.value()).record);
+  auto message = wire::decode(Frame{Blob(std::vector(record.begin(), record.end())), {}});
+  if (!message || !std::holds_alternative<wire::Commit>(message.value())) return Error{kCorrupt};
+  header.image.record = std::move(std::get<wire::Commit>(message.value()).record);
   if (header.image.record.run != run) return Error{kCorrupt};
   return header;
 }
@@ -194,7 +194,7 @@ std::vector<std::string> checkpoints_among(const std::vector<std::string>& names
 
 }  // namespace
 
-CheckpointStore::CheckpointStore(Files& files, Options options)
+CheckpointStore::CheckpointStore(world::Files& files, Options options)
     : files_(files), options_(std::move(options)) {
   TW_CHECK(options_.keep > 0 && !options_.folder.empty() && !options_.unique.empty());
 }
@@ -327,4 +327,4 @@ Result<std::optional<LoadedCheckpoint>> CheckpointStore::load_newest(const Diges
                            fmt::join(skipped, "; "), advice)};
 }
 
-}  // namespace tw
+}  // namespace tw::sync

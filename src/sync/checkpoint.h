@@ -12,7 +12,7 @@
 #include "sync/image.h"
 #include "world/files.h"
 
-namespace tw {
+namespace tw::sync {
 
 struct LoadedCheckpoint {
   StateImage image;
@@ -33,7 +33,7 @@ class CheckpointStore {
   };
 
   /// files outlives this object.
-  CheckpointStore(Files& files, Options options);
+  CheckpointStore(world::Files& files, Options options);
 
   /// Writes the checkpoint unless a sound one after the same record is there already, then removes those
   /// beyond `keep` and what unfinished writes left behind. Never removes or replaces a checkpoint of another
@@ -61,10 +61,10 @@ class CheckpointStore {
   Status remove(const std::string& name);
   std::string path_of(const std::string& name) const;
 
-  Files& files_;
+  world::Files& files_;
   Options options_;
   std::set<std::string>
       ours_;  ///< written or found sound by this object: need not be read again before removal
 };
 
-}  // namespace tw
+}  // namespace tw::sync

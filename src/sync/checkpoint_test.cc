@@ -8,7 +8,7 @@
 
 #include "sync/sample_state.h"
 
-namespace tw {
+namespace tw::sync {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -16,7 +16,7 @@ using Bytes = std::vector<std::byte>;
 /// A disk in memory that can be full, and whose process can die: every call costs one step and every byte
 /// written another one; when they are used up, what was being done stays half done and nothing works any
 /// more.
-class MemoryDisk : public Files {
+class MemoryDisk : public world::Files {
  public:
   std::map<std::string, Bytes> files;
   std::uint64_t steps_left = ~std::uint64_t{0};
@@ -95,8 +95,8 @@ class MemoryDisk : public Files {
 using Names = std::vector<std::string>;
 
 StateImage state(Round round, Digest run = sample::kRun) {
-  static const std::vector<Record> records = sample::history(1, 200);
-  Record record = records[round];
+  static const std::vector<wire::Record> records = sample::history(1, 200);
+  wire::Record record = records[round];
   record.run = run;
   return sample::image(record);
 }
@@ -314,4 +314,4 @@ TEST(Checkpoint, replaces_one_that_is_broken_or_of_a_history_that_was_lost) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sync

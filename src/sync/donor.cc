@@ -6,16 +6,16 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::sync {
 namespace {
 
 constexpr std::size_t kMaxImages = 2;
 
-ObjectId id_of(const StateImage& image) { return {ObjectKind::state, image.record.round}; }
+wire::ObjectId id_of(const StateImage& image) { return {wire::ObjectKind::state, image.record.round}; }
 
 }  // namespace
 
-void Donor::on_ask(PeerId from, const ObjectAsk& ask, const Record* head) {
+void Donor::on_ask(PeerId from, const wire::ObjectAsk& ask, const wire::Record* head) {
   if (head == nullptr) {
     send_gone(from, ask.object);
     return;
@@ -23,16 +23,18 @@ void Donor::on_ask(PeerId from, const ObjectAsk& ask, const Record* head) {
   Follower& follower = followers_[from];
   if (follower.offers >= options_.max_offers) {
     send_gone(from, ask.object);
-  } else if (ask.object.kind == ObjectKind::state) {
+  } else if (ask.object.kind == wire::ObjectKind::state) {
     on_state_ask(from, follower, ask, *head);
   } else {
     on_mean_ask(from, follower, ask);
   }
 }
 
-void Donor::on_state_ask(PeerId from, Follower& follower, const ObjectAsk& ask, const Record& head) {
+void Donor::on_state_ask(PeerId from, Follower& follower, const wire::ObjectAsk& ask,
+                         const wire::Record& head) {
   // A follower that asks again starts over: its earlier asks are of no use to it.
-  std::erase_if(follower.asks, [&](const ChunkAsk& queued) { return queued.object.kind == ask.object.kind; });
+  std::erase_if(follower.asks,
+                [&](const wire::ChunkAsk& queued) { return queued.object.kind == ask.object.kind; });
   if (!images_.empty() && images_.back()->record == head) {
     offer_image(from, follower);
     release_unused();
@@ -41,7 +43,7 @@ void Donor::on_state_ask(PeerId from, Follower& follower, const ObjectAsk& ask, 
   }
 }
 
-void Donor::on_mean_ask(PeerId from, Follower& follower, const ObjectAsk& ask) {
+void Donor::on_mean_ask(PeerId from, Follower& follower, const wire::ObjectAsk& ask) {
   const auto mean = std::find_if(means_.begin(), means_.end(),
                                  [&](const Mean& m) { return m.record.round == ask.object.round; });
   if (mean == means_.end()) {
@@ -51,7 +53,7 @@ void Donor::on_mean_ask(PeerId from, Follower& follower, const ObjectAsk& ask) {
   if (mean->digests.empty()) {
     for (const Blob& segment : mean->segments) mean->digests.push_back(digest_of(segment.bytes()));
   }
-  ObjectOffer offer{ask.object, mean->record, mean->record.mean, mean->bytes, {}};
+  wire::ObjectOffer offer{ask.object, mean->record, mean->record.mean, mean->bytes, {}};
   offer.chunks = mean->digests;
   ++follower.offers;
   outbox_.push_back({from, std::move(offer)});
@@ -64,14 +66,14 @@ void Donor::offer_image(PeerId to, Follower& follower) {
   if (before && before != image) forget_asks(to, follower, id_of(*before));
   follower.waiting = false;
   ++follower.offers;
-  outbox_.push_back(
-      {to, ObjectOffer{id_of(*image), image->record, image->parameters, image->bytes(), image->digests}});
+  outbox_.push_back({to, wire::ObjectOffer{id_of(*image), image->record, image->parameters, image->bytes(),
+                                           image->digests}});
 }
 
-void Donor::send_gone(PeerId to, ObjectId object) { outbox_.push_back({to, ObjectGone{object}}); }
+void Donor::send_gone(PeerId to, wire::ObjectId object) { outbox_.push_back({to, wire::ObjectGone{object}}); }
 
-const std::vector<Blob>* Donor::chunks_of(const Follower& follower, ObjectId object) const {
-  if (object.kind == ObjectKind::state) {
+const std::vector<Blob>* Donor::chunks_of(const Follower& follower, wire::ObjectId object) const {
+  if (object.kind == wire::ObjectKind::state) {
     return follower.image && id_of(*follower.image) == object ? &follower.image->chunks : nullptr;
   }
   const auto mean = std::find_if(means_.begin(), means_.end(),
@@ -79,7 +81,7 @@ const std::vector<Blob>* Donor::chunks_of(const Follower& follower, ObjectId obj
   return mean == means_.end() ? nullptr : &mean->segments;
 }
 
-void Donor::on_chunk_ask(PeerId from, const ChunkAsk& ask) {
+void Donor::on_chunk_ask(PeerId from, const wire::ChunkAsk& ask) {
   const auto found = followers_.find(from);
   const auto* chunks = found == followers_.end() ? nullptr : chunks_of(found->second, ask.object);
   if (chunks == nullptr || ask.index >= chunks->size()) {
@@ -103,16 +105,16 @@ void Donor::wake_followers() {
   }
 }
 
-std::optional<Message> Donor::next_bulk(PeerId to) {
+std::optional<wire::Message> Donor::next_bulk(PeerId to) {
   const auto found = followers_.find(to);
   if (found == followers_.end() || found->second.asks.empty()) return std::nullopt;
   Follower& follower = found->second;
-  const ChunkAsk ask = follower.asks.front();
+  const wire::ChunkAsk ask = follower.asks.front();
   follower.asks.pop_front();
   follower.offers = 0;
   const auto* chunks = chunks_of(follower, ask.object);
   TW_CHECK(chunks != nullptr && ask.index < chunks->size());
-  return Chunk{ask.object, ask.index, (*chunks)[ask.index]};
+  return wire::Chunk{ask.object, ask.index, (*chunks)[ask.index]};
 }
 
 void Donor::on_done(PeerId from) {
@@ -138,7 +140,7 @@ void Donor::give(Image image) {
   if (images_.size() > kMaxImages) drop_oldest_image();
 }
 
-void Donor::keep_mean(const Record& record, std::vector<Blob> segments) {
+void Donor::keep_mean(const wire::Record& record, std::vector<Blob> segments) {
   TW_CHECK(!segments.empty());
   for (auto& [peer, follower] : followers_) follower.offers = 0;
   if (!images_.empty() && rarely(options_.rarely, "donor.drop_image")) drop_oldest_image();
@@ -152,8 +154,8 @@ void Donor::keep_mean(const Record& record, std::vector<Blob> segments) {
   if (means_.size() > options_.max_means) drop_mean(0);
 }
 
-void Donor::forget_asks(PeerId peer, Follower& follower, ObjectId object) {
-  if (std::erase_if(follower.asks, [&](const ChunkAsk& ask) { return ask.object == object; }) > 0) {
+void Donor::forget_asks(PeerId peer, Follower& follower, wire::ObjectId object) {
+  if (std::erase_if(follower.asks, [&](const wire::ChunkAsk& ask) { return ask.object == object; }) > 0) {
     send_gone(peer, object);
   }
 }
@@ -169,7 +171,7 @@ void Donor::drop_oldest_image() {
 }
 
 void Donor::drop_mean(std::size_t index) {
-  const ObjectId object{ObjectKind::mean, means_[index].record.round};
+  const wire::ObjectId object{wire::ObjectKind::mean, means_[index].record.round};
   means_.erase(means_.begin() + static_cast<std::ptrdiff_t>(index));
   for (auto& [peer, follower] : followers_) forget_asks(peer, follower, object);
 }
@@ -195,13 +197,13 @@ std::uint64_t Donor::held_bytes() const {
   }
   for (const auto& [peer, follower] : followers_) {
     static_assert(sizeof follower <= kFollowerBytes);
-    bytes += kFollowerBytes + follower.asks.size() * sizeof(ChunkAsk);
+    bytes += kFollowerBytes + follower.asks.size() * sizeof(wire::ChunkAsk);
   }
   return bytes;
 }
 
-Outbox Donor::take_messages() { return std::exchange(outbox_, {}); }
+wire::Outbox Donor::take_messages() { return std::exchange(outbox_, {}); }
 
 std::vector<PeerId> Donor::take_wakeups() { return std::exchange(wakeups_, {}); }
 
-}  // namespace tw
+}  // namespace tw::sync

@@ -15,7 +15,7 @@
 #include "wire/messages.h"
 #include "wire/outbox.h"
 
-namespace tw {
+namespace tw::sync {
 
 /// A member's side of letting others join: offers the state and the means of the rounds after it, hands out
 /// chunks. A step machine. Keeps nothing unless somebody syncs: a peer follows from its first ask until it
@@ -43,11 +43,11 @@ class Donor {
 
   /// head: the last record here, null when this peer has no state itself (the answer is ObjectGone then). A
   /// state is offered at once when the image of just that record is held, otherwise after give().
-  void on_ask(PeerId from, const ObjectAsk& ask, const Record* head);
+  void on_ask(PeerId from, const wire::ObjectAsk& ask, const wire::Record* head);
 
   /// Queues a chunk for next_bulk. ObjectGone unless the object is held and was offered to this peer, and the
   /// index exists.
-  void on_chunk_ask(PeerId from, const ChunkAsk& ask);
+  void on_chunk_ask(PeerId from, const wire::ChunkAsk& ask);
 
   void on_done(PeerId from);
   void on_close(PeerId peer);
@@ -62,14 +62,14 @@ class Donor {
   void give(std::shared_ptr<const StateImage> image);
 
   /// At every commit: the encoded mean, a segment each. Ignored while nobody follows.
-  void keep_mean(const Record& record, std::vector<Blob> segments);
+  void keep_mean(const wire::Record& record, std::vector<Blob> segments);
 
   bool has_followers() const { return !followers_.empty(); }
 
   /// Bytes kept for followers: images, means, and their asks.
   std::uint64_t held_bytes() const;
 
-  Outbox take_messages();
+  wire::Outbox take_messages();
 
   /// Peers for which next_bulk has something new since the last call.
   std::vector<PeerId> take_wakeups();
@@ -78,7 +78,7 @@ class Donor {
   void wake_followers();
 
   /// The next chunk for this peer, in the order in which they were asked for.
-  std::optional<Message> next_bulk(PeerId to);
+  std::optional<wire::Message> next_bulk(PeerId to);
 
  private:
   // owners: donor and checkpoint writer
@@ -87,24 +87,24 @@ class Donor {
   struct Follower {
     bool waiting = false;  ///< for an image that is not frozen yet
     Image image;           ///< the one offered last, one of images_
-    std::deque<ChunkAsk> asks;
+    std::deque<wire::ChunkAsk> asks;
     std::size_t offers = 0;
   };
 
   struct Mean {
-    Record record;
+    wire::Record record;
     std::vector<Blob> segments;
     std::uint64_t bytes = 0;      ///< of the segments
     std::vector<Digest> digests;  ///< of the segments; made for the first who asks
   };
 
-  void on_state_ask(PeerId from, Follower& follower, const ObjectAsk& ask, const Record& head);
-  void on_mean_ask(PeerId from, Follower& follower, const ObjectAsk& ask);
+  void on_state_ask(PeerId from, Follower& follower, const wire::ObjectAsk& ask, const wire::Record& head);
+  void on_mean_ask(PeerId from, Follower& follower, const wire::ObjectAsk& ask);
   void offer_image(PeerId to, Follower& follower);
-  void send_gone(PeerId to, ObjectId object);
+  void send_gone(PeerId to, wire::ObjectId object);
   void wake(PeerId peer);
-  const std::vector<Blob>* chunks_of(const Follower& follower, ObjectId object) const;
-  void forget_asks(PeerId peer, Follower& follower, ObjectId object);
+  const std::vector<Blob>* chunks_of(const Follower& follower, wire::ObjectId object) const;
+  void forget_asks(PeerId peer, Follower& follower, wire::ObjectId object);
   void drop_oldest_image();
   void drop_mean(std::size_t index);
   void release_unused();
@@ -114,8 +114,8 @@ class Donor {
   std::deque<Image> images_;       ///< oldest first, two at most
   std::uint64_t image_bytes_ = 0;  ///< of each: they differ in their round alone
   std::deque<Mean> means_;         ///< by round, oldest first
-  Outbox outbox_;
+  wire::Outbox outbox_;
   std::vector<PeerId> wakeups_;
 };
 
-}  // namespace tw
+}  // namespace tw::sync

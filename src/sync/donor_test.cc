@@ -5,18 +5,20 @@
 
 #include "sync/sample_state.h"
 
-namespace tw {
+namespace tw::sync {
 namespace {
 
-constexpr ObjectAsk kStateAsk{{ObjectKind::state, 0}};
+using wire::ObjectGone;
 
-ObjectId state_id(Round round) { return {ObjectKind::state, round}; }
+constexpr wire::ObjectAsk kStateAsk{{wire::ObjectKind::state, 0}};
 
-ObjectId mean_id(Round round) { return {ObjectKind::mean, round}; }
+wire::ObjectId state_id(Round round) { return {wire::ObjectKind::state, round}; }
+
+wire::ObjectId mean_id(Round round) { return {wire::ObjectKind::mean, round}; }
 
 /// A donor whose history goes on by itself.
 struct Giver {
-  std::vector<Record> records = sample::history(1, 100);
+  std::vector<wire::Record> records = sample::history(1, 100);
   Round head = 5;
   Donor donor;
 
@@ -37,7 +39,7 @@ struct Giver {
   /// The one message that was sent since the last call.
   template <class T>
   T sent_to(PeerId peer) {
-    const Outbox out = donor.take_messages();
+    const wire::Outbox out = donor.take_messages();
     EXPECT_EQ(out.size(), 1U);
     if (out.size() != 1 || out[0].to != peer || !std::holds_alternative<T>(out[0].message)) {
       ADD_FAILURE() << "not sent to " << to_string(peer);
@@ -50,7 +52,8 @@ struct Giver {
 
   std::vector<std::uint32_t> pull_all(PeerId peer) {
     std::vector<std::uint32_t> indexes;
-    while (const auto message = donor.next_bulk(peer)) indexes.push_back(std::get<Chunk>(*message).index);
+    while (const auto message = donor.next_bulk(peer))
+      indexes.push_back(std::get<wire::Chunk>(*message).index);
     return indexes;
   }
 };
@@ -66,11 +69,12 @@ TEST(Donor, offers_the_state_to_all_who_asked_while_it_was_frozen) {
   EXPECT_FALSE(m.donor.wants_image());
 
   const StateImage image = sample::image(m.records[5]);
-  const Outbox out = m.donor.take_messages();
+  const wire::Outbox out = m.donor.take_messages();
   ASSERT_EQ(out.size(), 2U);
-  for (const Envelope& envelope : out) {
-    EXPECT_EQ(std::get<ObjectOffer>(envelope.message),
-              (ObjectOffer{state_id(5), m.records[5], image.parameters, sample::kStateBytes, image.digests}));
+  for (const wire::Envelope& envelope : out) {
+    EXPECT_EQ(
+        std::get<wire::ObjectOffer>(envelope.message),
+        (wire::ObjectOffer{state_id(5), m.records[5], image.parameters, sample::kStateBytes, image.digests}));
   }
   EXPECT_NE(out[0].to, out[1].to);
 }
@@ -84,10 +88,10 @@ TEST(Donor, forgets_asks_for_the_image_before_when_it_offers_another) {
   m.ask_state(kAnna);
   m.donor.on_chunk_ask(kAnna, {state_id(5), 0});  // still held, while the next one is frozen
   m.freeze();
-  const Outbox out = m.donor.take_messages();
+  const wire::Outbox out = m.donor.take_messages();
   ASSERT_EQ(out.size(), 2U);
   EXPECT_EQ(std::get<ObjectGone>(out[0].message).object, state_id(5));
-  EXPECT_EQ(std::get<ObjectOffer>(out[1].message).object, state_id(6));
+  EXPECT_EQ(std::get<wire::ObjectOffer>(out[1].message).object, state_id(6));
   EXPECT_TRUE(m.pull_all(kAnna).empty());
 }
 
@@ -95,9 +99,9 @@ TEST(Donor, offers_at_once_what_it_holds_of_this_very_head) {
   Giver m;
   m.ask_state(kAnna);
   m.freeze();
-  (void)m.sent_to<ObjectOffer>(kAnna);
+  (void)m.sent_to<wire::ObjectOffer>(kAnna);
   m.ask_state(kBert);
-  EXPECT_EQ(m.sent_to<ObjectOffer>(kBert).object, state_id(5));
+  EXPECT_EQ(m.sent_to<wire::ObjectOffer>(kBert).object, state_id(5));
   EXPECT_FALSE(m.donor.wants_image());
 }
 
@@ -131,7 +135,7 @@ TEST(Donor, hands_out_chunks_in_the_order_asked_and_each_once) {
   EXPECT_TRUE(m.donor.take_wakeups().empty());
   const auto message = m.donor.next_bulk(kAnna);
   ASSERT_TRUE(message);
-  const Chunk& chunk = std::get<Chunk>(*message);
+  const wire::Chunk& chunk = std::get<wire::Chunk>(*message);
   EXPECT_EQ(chunk.object, state_id(5));
   EXPECT_EQ(chunk.index, 3U);
   EXPECT_EQ(sample::bytes_of({chunk.payload}), sample::bytes_of({sample::image(m.records[5]).chunks[3]}));
@@ -158,8 +162,8 @@ TEST(Donor, says_gone_for_what_it_does_not_hold_or_did_not_offer) {
   m.freeze();
   (void)m.donor.take_messages();
   const auto chunks = static_cast<std::uint32_t>(sample::image(m.records[5]).chunks.size());
-  for (const ChunkAsk& ask :
-       {ChunkAsk{state_id(4), 0}, ChunkAsk{state_id(5), chunks}, ChunkAsk{mean_id(5), 0}}) {
+  for (const wire::ChunkAsk& ask :
+       {wire::ChunkAsk{state_id(4), 0}, wire::ChunkAsk{state_id(5), chunks}, wire::ChunkAsk{mean_id(5), 0}}) {
     m.donor.on_chunk_ask(kAnna, ask);
     EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, ask.object);
   }
@@ -183,9 +187,10 @@ TEST(Donor, stops_repeating_long_offers_to_a_flood_of_asks) {
   m.freeze();
   for (int i = 0; i < 100; ++i) m.ask_state(kAnna);
   const auto offers = [&] {
-    const Outbox out = m.donor.take_messages();
-    return std::count_if(out.begin(), out.end(),
-                         [](const Envelope& e) { return std::holds_alternative<ObjectOffer>(e.message); });
+    const wire::Outbox out = m.donor.take_messages();
+    return std::count_if(out.begin(), out.end(), [](const wire::Envelope& e) {
+      return std::holds_alternative<wire::ObjectOffer>(e.message);
+    });
   };
   EXPECT_EQ(offers(), 16);
   m.donor.on_chunk_ask(kAnna, {state_id(5), 0});
@@ -202,14 +207,14 @@ TEST(Donor, keeps_means_only_while_somebody_follows) {
   EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, mean_id(6));
   m.commit();
   m.ask_mean(kAnna, 7);
-  const auto offer = m.sent_to<ObjectOffer>(kAnna);
+  const auto offer = m.sent_to<wire::ObjectOffer>(kAnna);
   EXPECT_EQ(offer.record, m.records[7]);
   EXPECT_EQ(offer.content, m.records[7].mean);
   EXPECT_EQ(offer.bytes, sample::kMeanBytes);
   m.donor.on_chunk_ask(kAnna, {mean_id(7), 5});
   const auto message = m.donor.next_bulk(kAnna);
   ASSERT_TRUE(message);
-  EXPECT_EQ(digest_of(std::get<Chunk>(*message).payload.bytes()), offer.chunks[5]);
+  EXPECT_EQ(digest_of(std::get<wire::Chunk>(*message).payload.bytes()), offer.chunks[5]);
 
   m.donor.on_done(kAnna);
   EXPECT_FALSE(m.donor.has_followers());
@@ -229,7 +234,7 @@ TEST(Donor, drops_the_oldest_mean_beyond_eight_and_tells_who_waits_for_it) {
   EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, mean_id(6));
   const auto message = m.donor.next_bulk(kAnna);
   ASSERT_TRUE(message);
-  EXPECT_EQ(std::get<Chunk>(*message).object, mean_id(7));
+  EXPECT_EQ(std::get<wire::Chunk>(*message).object, mean_id(7));
   EXPECT_FALSE(m.donor.next_bulk(kAnna));
 }
 
@@ -242,7 +247,7 @@ TEST(Donor, replaces_the_means_of_a_history_that_it_left) {
   m.records = sample::history(2, 100);
   m.commit();
   m.ask_mean(kAnna, 6);
-  EXPECT_EQ(m.sent_to<ObjectOffer>(kAnna).record, m.records[6]);
+  EXPECT_EQ(m.sent_to<wire::ObjectOffer>(kAnna).record, m.records[6]);
   m.ask_mean(kAnna, 7);
   EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, mean_id(7));
 }
@@ -304,7 +309,7 @@ TEST(Donor, tells_at_once_who_waits_for_chunks_of_an_image_that_is_replaced) {
     if (peer == kAnna) m.donor.on_chunk_ask(kAnna, {state_id(6), 0});
   }
   bool told = false;
-  for (const Envelope& envelope : m.donor.take_messages()) {
+  for (const wire::Envelope& envelope : m.donor.take_messages()) {
     const auto* gone = std::get_if<ObjectGone>(&envelope.message);
     told = told || (envelope.to == kAnna && gone && gone->object == state_id(6));
   }
@@ -321,4 +326,4 @@ TEST(Donor, forgets_the_chunk_asks_of_who_asks_for_a_state_again) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sync

@@ -10,9 +10,10 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::sync {
 namespace {
 
+using wire::ObjectKind;
 using namespace std::chrono_literals;
 
 /// For answers that would make the choice better, and before a state that nobody had is asked for again.
@@ -55,25 +56,25 @@ void Fetch::want_state(Instant now, const std::vector<PeerId>& sources) {
   begin(now, {ObjectKind::state, 0}, sources);
 }
 
-void Fetch::want_other_state(Instant now, const Record& here, const std::vector<PeerId>& sources) {
+void Fetch::want_other_state(Instant now, const wire::Record& here, const std::vector<PeerId>& sources) {
   TW_CHECK(here.run == options_.run);
   want_state(now, sources);
   here_ = digest_of(here);
 }
 
-void Fetch::want_mean(Instant now, const Record& after, const std::vector<PeerId>& sources) {
+void Fetch::want_mean(Instant now, const wire::Record& after, const std::vector<PeerId>& sources) {
   TW_CHECK(after.run == options_.run);
   parent_ = digest_of(after);
   begin(now, {ObjectKind::mean, after.round + 1}, sources);
 }
 
-void Fetch::keep_to(const Record& record) {
+void Fetch::keep_to(const wire::Record& record) {
   TW_CHECK(record.run == options_.run);
   floor_ = rank_of(record);
   before_floor_ = record.parent;
 }
 
-void Fetch::begin(Instant now, ObjectId wanted, const std::vector<PeerId>& sources) {
+void Fetch::begin(Instant now, wire::ObjectId wanted, const std::vector<PeerId>& sources) {
   wanted_ = wanted;
   here_ = {};
   enter(Stage::asking);
@@ -91,11 +92,11 @@ void Fetch::set_sources(Instant now, const std::vector<PeerId>& sources) {
 
 void Fetch::ask(PeerId peer) {
   told_.insert(peer);
-  outbox_.push_back({peer, ObjectAsk{wanted_}});
+  outbox_.push_back({peer, wire::ObjectAsk{wanted_}});
 }
 
-std::string Fetch::fault_of(const ObjectOffer& offer) const {
-  const Record& record = offer.record;
+std::string Fetch::fault_of(const wire::ObjectOffer& offer) const {
+  const wire::Record& record = offer.record;
   if (record.run != options_.run) return "offers a state of another run";
   if (record.members.empty()) return "offers a record without members";
   if (record.round != offer.object.round) return "offers a record that does not belong to its object";
@@ -111,8 +112,8 @@ std::string Fetch::fault_of(const ObjectOffer& offer) const {
   return {};
 }
 
-bool Fetch::gives_way(const Record& record) const {
-  const Rank offered = rank_of(record);
+bool Fetch::gives_way(const wire::Record& record) const {
+  const wire::Rank offered = rank_of(record);
   return floor_ && goes_before(*floor_, offered) && offered.record != before_floor_;
 }
 
@@ -123,7 +124,7 @@ void Fetch::refuse(PeerId peer, std::string why) {
   refusals_.push_back({peer, std::move(why)});
 }
 
-void Fetch::on_offer(Instant now, PeerId from, ObjectOffer offer) {
+void Fetch::on_offer(Instant now, PeerId from, wire::ObjectOffer offer) {
   Sources::Source* const source = sources_.find(from);
   if (source == nullptr || source->answered || offer.object.kind != wanted_.kind) return;
   if (wanted_.kind == ObjectKind::mean && offer.object != wanted_) return;
@@ -139,7 +140,7 @@ void Fetch::on_offer(Instant now, PeerId from, ObjectOffer offer) {
   reconsider(now);
 }
 
-void Fetch::on_gone(Instant now, PeerId from, const ObjectGone& gone) {
+void Fetch::on_gone(Instant now, PeerId from, const wire::ObjectGone& gone) {
   Sources::Source* const source = sources_.find(from);
   if (source == nullptr) return;
   const bool declined = !source->answered && gone.object == wanted_;
@@ -187,7 +188,7 @@ void Fetch::ask_for_chunks(Instant now) {
   std::ranges::move(sources_.ask_for_chunks(now, object_), std::back_inserter(outbox_));
 }
 
-void Fetch::on_chunk(Instant now, PeerId from, Chunk chunk) {
+void Fetch::on_chunk(Instant now, PeerId from, wire::Chunk chunk) {
   Sources::Source* const source = sources_.find(from);
   if (stage_ != Stage::fetching || source == nullptr) return;
   if (!source->serves(object_) || chunk.object != object_.offer().object) {
@@ -226,7 +227,7 @@ Instant Fetch::next_step() const {
 }
 
 void Fetch::finish() {
-  for (const PeerId peer : std::exchange(told_, {})) outbox_.push_back({peer, SyncDone{}});
+  for (const PeerId peer : std::exchange(told_, {})) outbox_.push_back({peer, wire::SyncDone{}});
   refused_.clear();
   stop();
 }
@@ -237,7 +238,7 @@ void Fetch::stop() {
   object_.clear();
 }
 
-Outbox Fetch::take_messages() { return std::exchange(outbox_, {}); }
+wire::Outbox Fetch::take_messages() { return std::exchange(outbox_, {}); }
 
 std::vector<BadSource> Fetch::take_refusals() { return std::exchange(refusals_, {}); }
 
@@ -267,4 +268,4 @@ FetchProgress Fetch::progress() const {
   return {wanted_.kind, object_.offer().object.round, object_.bytes_here(), layout().bytes, object_.since()};
 }
 
-}  // namespace tw
+}  // namespace tw::sync

@@ -18,16 +18,16 @@
 #include "wire/outbox.h"
 #include "wire/rank.h"
 
-namespace tw {
+namespace tw::sync {
 
 /// A committed round that was missed: its record and its encoded mean, a segment each.
 struct FetchedMean {
-  Record record;
+  wire::Record record;
   std::vector<Blob> segments;
 };
 
 struct FetchProgress {
-  ObjectKind kind{};
+  wire::ObjectKind kind{};
   Round round = 0;
   std::uint64_t done = 0;   ///< bytes
   std::uint64_t total = 0;  ///< bytes; 0 as long as nothing was offered
@@ -67,22 +67,22 @@ class Fetch {
 
   /// The same, of a peer that has the state after this record: it is of no use, and is asked for again after
   /// half a second where nobody offers another one.
-  void want_other_state(Instant now, const Record& here, const std::vector<PeerId>& sources);
+  void want_other_state(Instant now, const wire::Record& here, const std::vector<PeerId>& sources);
 
   /// Begins to fetch the mean of the round that follows this record. Ends with take_mean() or gone().
-  void want_mean(Instant now, const Record& after, const std::vector<PeerId>& sources);
+  void want_mean(Instant now, const wire::Record& after, const std::vector<PeerId>& sources);
 
   /// From now on no state is taken whose record this one, or the one before it, goes before: nobody gives up
   /// a history for one that gives way to it.
-  void keep_to(const Record& record);
+  void keep_to(const wire::Record& record);
 
   /// The peers to ask from now on; call it when a link opens or closes. A peer whose link was closed and
   /// opened again must be missing in one call in between. Without any source a fetch waits for one.
   void set_sources(Instant now, const std::vector<PeerId>& sources);
 
-  void on_offer(Instant now, PeerId from, ObjectOffer offer);
-  void on_gone(Instant now, PeerId from, const ObjectGone& gone);
-  void on_chunk(Instant now, PeerId from, Chunk chunk);
+  void on_offer(Instant now, PeerId from, wire::ObjectOffer offer);
+  void on_gone(Instant now, PeerId from, const wire::ObjectGone& gone);
+  void on_chunk(Instant now, PeerId from, wire::Chunk chunk);
 
   void step(Instant now);
   Instant next_step() const;
@@ -93,7 +93,7 @@ class Fetch {
   /// Nothing more is needed: tells all who were asked, and forgets what was under way.
   void finish();
 
-  Outbox take_messages();
+  wire::Outbox take_messages();
 
   /// The object that was wanted, once it is complete; then nothing is wanted any more.
   std::optional<StateImage> take_state();
@@ -121,10 +121,10 @@ class Fetch {
 
   void enter(Stage next);
   const ChunkLayout& layout() const;
-  void begin(Instant now, ObjectId wanted, const std::vector<PeerId>& sources);
+  void begin(Instant now, wire::ObjectId wanted, const std::vector<PeerId>& sources);
   void ask(PeerId peer);
-  std::string fault_of(const ObjectOffer& offer) const;
-  bool gives_way(const Record& record) const;
+  std::string fault_of(const wire::ObjectOffer& offer) const;
+  bool gives_way(const wire::Record& record) const;
   void refuse(PeerId peer, std::string why);
   void reconsider(Instant now);
   void decide_without_offers(Instant now);
@@ -133,8 +133,8 @@ class Fetch {
 
   Options options_;
   Stage stage_ = Stage::idle;
-  ObjectId wanted_;
-  std::optional<Rank> floor_;
+  wire::ObjectId wanted_;
+  std::optional<wire::Rank> floor_;
   Digest before_floor_;  ///< its parent
   Digest parent_;        ///< of the record whose mean is wanted
   Digest here_;          ///< the record whose state is not wanted; zero: none
@@ -143,10 +143,10 @@ class Fetch {
   Instant choose_at_ = kNever;     ///< even if some have not answered
   Instant ask_again_at_ = kNever;  ///< for a state that nobody had
 
-  Outbox outbox_;
+  wire::Outbox outbox_;
   std::set<PeerId> told_;  ///< were asked for something: to be told when it is over
   std::vector<BadSource> refusals_;
   std::map<PeerId, std::string> refused_;
 };
 
-}  // namespace tw
+}  // namespace tw::sync

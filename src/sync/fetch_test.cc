@@ -5,9 +5,11 @@
 
 #include "sync/sample_state.h"
 
-namespace tw {
+namespace tw::sync {
 namespace {
 
+using wire::ObjectKind;
+using wire::ObjectOffer;
 using namespace std::chrono_literals;
 
 constexpr PeerId kCleo{13};
@@ -26,16 +28,17 @@ ObjectOffer offer_of(const StateImage& image) {
 
 /// A joiner at a time of its own, and what it sent.
 struct Joiner {
-  std::vector<Record> records = sample::history(1, 20);
+  std::vector<wire::Record> records = sample::history(1, 20);
   Instant now{};
   Fetch fetch{options()};
-  std::map<PeerId, std::vector<ChunkAsk>> chunk_asks;
+  std::map<PeerId, std::vector<wire::ChunkAsk>> chunk_asks;
   std::map<PeerId, int> object_asks;
 
   void collect() {
-    for (const Envelope& envelope : fetch.take_messages()) {
-      if (const auto* ask = std::get_if<ChunkAsk>(&envelope.message)) chunk_asks[envelope.to].push_back(*ask);
-      if (std::holds_alternative<ObjectAsk>(envelope.message)) ++object_asks[envelope.to];
+    for (const wire::Envelope& envelope : fetch.take_messages()) {
+      if (const auto* ask = std::get_if<wire::ChunkAsk>(&envelope.message))
+        chunk_asks[envelope.to].push_back(*ask);
+      if (std::holds_alternative<wire::ObjectAsk>(envelope.message)) ++object_asks[envelope.to];
     }
   }
 
@@ -170,7 +173,7 @@ TEST(Fetch, drops_who_sends_bad_bytes_and_asks_another) {
     j.want_state({kAnna, kBert});
     j.offer(kAnna, offer_of(image));
     j.offer(kBert, offer_of(image));
-    Chunk bad{{ObjectKind::state, 5}, 0, image.chunks[fault == 0 ? 1 : 0]};
+    wire::Chunk bad{{ObjectKind::state, 5}, 0, image.chunks[fault == 0 ? 1 : 0]};
     if (fault == 1) bad.payload = Blob(std::vector<std::byte>(sample::kChunkBytes + 1));
     if (fault == 2) bad.index = static_cast<std::uint32_t>(image.chunks.size());
     j.fetch.on_chunk(j.now, kAnna, bad);
@@ -225,12 +228,12 @@ TEST(Fetch, asks_a_slow_source_for_no_second_copy_of_what_it_owes) {
   j.offer(kBert, offer_of(image));
   j.after(5s);
   EXPECT_TRUE(j.fetch.waiting_for().empty()) << "both are given up";
-  const std::vector<ChunkAsk> owed = j.chunk_asks[kAnna];
+  const std::vector<wire::ChunkAsk> owed = j.chunk_asks[kAnna];
   ASSERT_EQ(owed.size(), 4U);
   j.after(1s);
   for (std::size_t i = owed.size(); i-- > 0;) j.chunk(kAnna, image, owed[i].index);
   std::set<std::uint32_t> asked;
-  for (const ChunkAsk& ask : j.chunk_asks[kAnna])
+  for (const wire::ChunkAsk& ask : j.chunk_asks[kAnna])
     EXPECT_TRUE(asked.insert(ask.index).second) << "chunk " << ask.index;
   EXPECT_GT(asked.size(), owed.size()) << "it is slow, and goes on";
 }
@@ -351,9 +354,9 @@ TEST(Fetch, fetches_nothing_more_once_stopped_and_says_so_only_when_it_has_finis
   EXPECT_TRUE(j.chunk_asks.empty());
   EXPECT_EQ(j.fetch.next_step(), kNever);
   j.fetch.finish();
-  const Outbox out = j.fetch.take_messages();
+  const wire::Outbox out = j.fetch.take_messages();
   ASSERT_EQ(out.size(), 1U);
-  EXPECT_TRUE(std::holds_alternative<SyncDone>(out[0].message));
+  EXPECT_TRUE(std::holds_alternative<wire::SyncDone>(out[0].message));
 }
 
 TEST(Fetch, starts_over_with_what_others_offer_when_the_chosen_state_is_gone) {
@@ -456,8 +459,8 @@ TEST(Fetch, tells_everybody_it_asked_when_it_is_done) {
   j.want_state({kCleo});
   j.fetch.finish();
   std::vector<PeerId> told;
-  for (const Envelope& envelope : j.fetch.take_messages()) {
-    EXPECT_TRUE(std::holds_alternative<SyncDone>(envelope.message));
+  for (const wire::Envelope& envelope : j.fetch.take_messages()) {
+    EXPECT_TRUE(std::holds_alternative<wire::SyncDone>(envelope.message));
     told.push_back(envelope.to);
   }
   EXPECT_EQ(told, (std::vector{kAnna, kBert, kCleo}));
@@ -466,4 +469,4 @@ TEST(Fetch, tells_everybody_it_asked_when_it_is_done) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sync

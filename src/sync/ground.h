@@ -6,7 +6,7 @@
 
 #include "base/ids.h"
 
-namespace tw {
+namespace tw::sync {
 
 /// Whether a peer that takes the state and the means of others gains on them. Where its line carries less
 /// than a mean in a round it never would: it has to tell them how often it lost ground (CatchingUp).
@@ -51,4 +51,4 @@ class Ground {
   bool stood_at_head_ = false;
 };
 
-}  // namespace tw
+}  // namespace tw::sync

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::sync {
 namespace {
 
 TEST(Ground, is_lost_where_the_others_went_on_as_far_as_this_peer_came) {
@@ -39,4 +39,4 @@ TEST(Ground, is_lost_when_the_state_has_to_be_taken_again) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sync

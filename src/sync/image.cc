@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::sync {
 
 static_assert(std::endian::native == std::endian::little, "images are raw floats of a little-endian machine");
 
@@ -30,7 +30,8 @@ std::uint64_t StateImage::bytes() const {
                          [](std::uint64_t sum, const Blob& chunk) { return sum + chunk.size(); });
 }
 
-StateImage freeze(Record record, std::span<const std::span<const float>> parts, std::uint64_t chunk_bytes) {
+StateImage freeze(wire::Record record, std::span<const std::span<const float>> parts,
+                  std::uint64_t chunk_bytes) {
   TW_CHECK(!parts.empty());
   TW_CHECK(chunk_bytes > 0);
   StateImage image{std::move(record), digest_of(parts[0]), {}, {}};
@@ -80,4 +81,4 @@ Status thaw(const StateImage& image, std::span<const std::span<float>> parts) {
   return Unit{};
 }
 
-}  // namespace tw
+}  // namespace tw::sync

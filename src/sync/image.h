@@ -10,12 +10,12 @@
 #include "base/result.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::sync {
 
 /// The state after a record, frozen: parameters, then the optimizer's buffers, as raw little-endian floats.
 /// Made once, then shared by checkpoint and donor; immutable.
 struct StateImage {
-  Record record;
+  wire::Record record;
   Digest parameters;            ///< of the parameters alone
   std::vector<Blob> chunks;     ///< chunk_bytes each, the last one may be shorter
   std::vector<Digest> digests;  ///< of each chunk
@@ -24,10 +24,11 @@ struct StateImage {
 };
 
 /// Copies the parts, one after the other, into chunks. parts[0] are the parameters.
-StateImage freeze(Record record, std::span<const std::span<const float>> parts, std::uint64_t chunk_bytes);
+StateImage freeze(wire::Record record, std::span<const std::span<const float>> parts,
+                  std::uint64_t chunk_bytes);
 
 /// The inverse: fills parts (their total size must be that of the image) and checks the digest of the
 /// parameters.
 Status thaw(const StateImage& image, std::span<const std::span<float>> parts);
 
-}  // namespace tw
+}  // namespace tw::sync

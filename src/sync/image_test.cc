@@ -7,7 +7,7 @@
 
 #include "sync/sample_state.h"
 
-namespace tw {
+namespace tw::sync {
 namespace {
 
 using Parts = std::vector<std::vector<float>>;
@@ -31,7 +31,7 @@ TEST(Image, gives_back_what_was_frozen_whatever_the_sizes) {
       parts.push_back(sample::floats(prng.next(), prng.below(prng.chance(0.2) ? 1 : 40)));
     }
     const std::uint64_t chunk_bytes = 1 + prng.below(90);  // also cuts floats in two
-    Record record;
+    wire::Record record;
     record.round = seed;
 
     const StateImage image = freeze(record, views(parts), chunk_bytes);
@@ -56,7 +56,7 @@ TEST(Image, gives_back_what_was_frozen_whatever_the_sizes) {
 
 TEST(Image, thaws_into_parts_that_are_cut_differently) {
   const Parts whole{sample::floats(1, 10), sample::floats(2, 10)};
-  const StateImage image = freeze(Record{}, views(whole), 16);
+  const StateImage image = freeze(wire::Record{}, views(whole), 16);
   Parts cut{std::vector<float>(10), std::vector<float>(3), std::vector<float>(7)};
   ASSERT_TRUE(thaw(image, places(cut)).ok());
   EXPECT_EQ(cut[0], whole[0]);
@@ -65,7 +65,7 @@ TEST(Image, thaws_into_parts_that_are_cut_differently) {
 }
 
 TEST(Image, refuses_to_thaw_into_a_model_of_another_size) {
-  const StateImage image = freeze(Record{}, views({sample::floats(1, 10)}), 16);
+  const StateImage image = freeze(wire::Record{}, views({sample::floats(1, 10)}), 16);
   for (const std::size_t size : {9, 11}) {
     Parts other{std::vector<float>(size)};
     const Status thawed = thaw(image, places(other));
@@ -76,7 +76,7 @@ TEST(Image, refuses_to_thaw_into_a_model_of_another_size) {
 
 TEST(Image, notices_parameters_that_differ_from_their_digest) {
   const Parts parts{sample::floats(1, 10), sample::floats(2, 10)};
-  StateImage image = freeze(Record{}, views(parts), 16);
+  StateImage image = freeze(wire::Record{}, views(parts), 16);
   std::vector<std::byte> bytes(image.chunks[1].bytes().begin(), image.chunks[1].bytes().end());
   bytes[5] ^= std::byte{1};
   image.chunks[1] = Blob(std::move(bytes));
@@ -85,4 +85,4 @@ TEST(Image, notices_parameters_that_differ_from_their_digest) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sync

@@ -8,7 +8,7 @@
 #include "sync/fetch.h"
 #include "sync/sample_state.h"
 
-namespace tw {
+namespace tw::sync {
 namespace {
 
 using namespace std::chrono_literals;
@@ -22,9 +22,9 @@ struct Member {
   Round head = 0;
   Vice vice = Vice::none;
   bool alive = true;
-  std::deque<Message> control;  ///< to the joiner, on their way
-  std::deque<Message> bulk;
-  std::deque<Message> inbox;  ///< from the joiner, on their way
+  std::deque<wire::Message> control;  ///< to the joiner, on their way
+  std::deque<wire::Message> bulk;
+  std::deque<wire::Message> inbox;  ///< from the joiner, on their way
 };
 
 /// Members and a joiner between whom messages take random time; each link keeps the order within a priority.
@@ -103,7 +103,7 @@ class World {
   }
 
   void flush_joiner() {
-    for (Envelope& envelope : fetch_.take_messages()) {
+    for (wire::Envelope& envelope : fetch_.take_messages()) {
       members_.at(envelope.to).inbox.push_back(std::move(envelope.message));
     }
     for (BadSource& refusal : fetch_.take_refusals()) refusals.push_back(std::move(refusal));
@@ -130,7 +130,7 @@ class World {
         if (auto chunk = m.bulk.size() < 2 ? m.donor.next_bulk(kJoiner) : std::nullopt)
           send_bulk(m, std::move(*chunk));
     }
-    for (Envelope& envelope : m.donor.take_messages()) m.control.push_back(std::move(envelope.message));
+    for (wire::Envelope& envelope : m.donor.take_messages()) m.control.push_back(std::move(envelope.message));
     flush_joiner();
   }
 
@@ -140,8 +140,8 @@ class World {
     m.donor.give(std::make_shared<const StateImage>(sample::image(records_[m.head], seed)));
   }
 
-  void send_bulk(Member& m, Message message) {
-    auto& chunk = std::get<Chunk>(message);
+  void send_bulk(Member& m, wire::Message message) {
+    auto& chunk = std::get<wire::Chunk>(message);
     if (m.vice == Vice::sends_bad_bytes) {
       std::vector<std::byte> bytes(chunk.payload.bytes().begin(), chunk.payload.bytes().end());
       bytes[prng_.below(bytes.size())] ^= std::byte{4};
@@ -151,28 +151,28 @@ class World {
   }
 
   void receive(PeerId peer, Member& m) {
-    const Message message = std::move(m.inbox.front());
+    const wire::Message message = std::move(m.inbox.front());
     m.inbox.pop_front();
-    if (const auto* ask = std::get_if<ObjectAsk>(&message)) {
+    if (const auto* ask = std::get_if<wire::ObjectAsk>(&message)) {
       m.donor.on_ask(kJoiner, *ask, &records_[m.head]);
-    } else if (const auto* chunk = std::get_if<ChunkAsk>(&message)) {
+    } else if (const auto* chunk = std::get_if<wire::ChunkAsk>(&message)) {
       m.donor.on_chunk_ask(kJoiner, *chunk);
-    } else if (std::holds_alternative<SyncDone>(message)) {
+    } else if (std::holds_alternative<wire::SyncDone>(message)) {
       m.donor.on_done(kJoiner);
     } else {
       ADD_FAILURE() << "the joiner sent something else to " << to_string(peer);
     }
   }
 
-  void deliver(PeerId from, std::deque<Message>& queue) {
-    Message message = std::move(queue.front());
+  void deliver(PeerId from, std::deque<wire::Message>& queue) {
+    wire::Message message = std::move(queue.front());
     queue.pop_front();
-    if (auto* offer = std::get_if<ObjectOffer>(&message)) {
+    if (auto* offer = std::get_if<wire::ObjectOffer>(&message)) {
       fetch_.on_offer(now_, from, std::move(*offer));
-    } else if (const auto* gone = std::get_if<ObjectGone>(&message)) {
+    } else if (const auto* gone = std::get_if<wire::ObjectGone>(&message)) {
       fetch_.on_gone(now_, from, *gone);
     } else {
-      fetch_.on_chunk(now_, from, std::move(std::get<Chunk>(message)));
+      fetch_.on_chunk(now_, from, std::move(std::get<wire::Chunk>(message)));
     }
   }
 
@@ -200,7 +200,7 @@ class World {
   }
 
   Prng prng_;
-  std::vector<Record> records_;
+  std::vector<wire::Record> records_;
   std::map<PeerId, Member> members_;
   Fetch fetch_{{sample::kRun,
                 {sample::kStateBytes, sample::kChunkBytes},
@@ -255,4 +255,4 @@ TEST(Joining, starts_over_when_the_members_are_too_far_ahead) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sync

@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::sync {
 
-void PartialObject::begin(Instant now, const ObjectOffer& offer, const Digest& content,
+void PartialObject::begin(Instant now, const wire::ObjectOffer& offer, const Digest& content,
                           const ChunkLayout& layout) {
   TW_CHECK(offer.bytes == layout.bytes && offer.chunks.size() == layout.count());
   clear();
@@ -19,17 +19,17 @@ void PartialObject::begin(Instant now, const ObjectOffer& offer, const Digest& c
   for (std::uint32_t i = 0; i < chunks_.size(); ++i) free_.insert(free_.end(), i);
 }
 
-const ObjectOffer& PartialObject::offer() const {
+const wire::ObjectOffer& PartialObject::offer() const {
   TW_CHECK(begun());
   return *offer_;
 }
 
-bool PartialObject::fits(const Chunk& chunk) const {
+bool PartialObject::fits(const wire::Chunk& chunk) const {
   return begun() && chunk.index < chunks_.size() && chunk.payload.size() == layout_.size(chunk.index) &&
          digest_of(chunk.payload.bytes()) == offer_->chunks[chunk.index];
 }
 
-bool PartialObject::add(Chunk chunk) {
+bool PartialObject::add(wire::Chunk chunk) {
   TW_CHECK(chunk.index < chunks_.size());
   Blob& place = chunks_[chunk.index];
   if (!place.empty()) return false;
@@ -67,4 +67,4 @@ PartialObject::Whole PartialObject::release() {
   return whole;
 }
 
-}  // namespace tw
+}  // namespace tw::sync

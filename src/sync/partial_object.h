@@ -12,7 +12,7 @@
 #include "base/time.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::sync {
 
 /// How an object must be cut for this peer to take it: chunks of chunk_bytes, the last one may be shorter.
 struct ChunkLayout {
@@ -33,7 +33,7 @@ class PartialObject {
  public:
   /// Begins anew with this offer, whose chunks must be cut as the layout says; all are free. content: the
   /// digest of the whole offer.
-  void begin(Instant now, const ObjectOffer& offer, const Digest& content, const ChunkLayout& layout);
+  void begin(Instant now, const wire::ObjectOffer& offer, const Digest& content, const ChunkLayout& layout);
 
   /// Nothing is on its way.
   void clear() { *this = {}; }
@@ -45,13 +45,13 @@ class PartialObject {
   Instant since() const { return since_; }
 
   /// The offer that was chosen; only of an object that has begun.
-  const ObjectOffer& offer() const;
+  const wire::ObjectOffer& offer() const;
 
   /// Whether the offer has such a chunk, with just these bytes.
-  bool fits(const Chunk& chunk) const;
+  bool fits(const wire::Chunk& chunk) const;
 
   /// Keeps a chunk that fits. False when it was here before.
-  bool add(Chunk chunk);
+  bool add(wire::Chunk chunk);
 
   bool any_here() const { return here_ > 0; }
 
@@ -74,14 +74,14 @@ class PartialObject {
 
   /// Hands out the offer and all chunks of an object that is complete; nothing is on its way then.
   struct Whole {
-    ObjectOffer offer;
+    wire::ObjectOffer offer;
     std::vector<Blob> chunks;
   };
 
   Whole release();
 
  private:
-  std::optional<ObjectOffer> offer_;
+  std::optional<wire::ObjectOffer> offer_;
   Digest content_;
   ChunkLayout layout_;
   Instant since_{};
@@ -90,4 +90,4 @@ class PartialObject {
   std::set<std::uint32_t> free_;
 };
 
-}  // namespace tw
+}  // namespace tw::sync

@@ -5,19 +5,19 @@
 
 #include "sync/sample_state.h"
 
-namespace tw {
+namespace tw::sync {
 namespace {
 
 /// A state on its way, and the object that its chunks are put into.
 struct State {
   StateImage image = sample::image(sample::history(1, 3)[3]);
-  ObjectOffer offer{
-      {ObjectKind::state, 3}, image.record, image.parameters, sample::kStateBytes, image.digests};
+  wire::ObjectOffer offer{
+      {wire::ObjectKind::state, 3}, image.record, image.parameters, sample::kStateBytes, image.digests};
   PartialObject object;
 
   State() { object.begin({}, offer, Digest{1, 2}, {sample::kStateBytes, sample::kChunkBytes}); }
 
-  Chunk chunk(std::uint32_t index) const { return {offer.object, index, image.chunks[index]}; }
+  wire::Chunk chunk(std::uint32_t index) const { return {offer.object, index, image.chunks[index]}; }
 };
 
 TEST(PartialObject, hands_out_all_chunks_when_the_last_is_here) {
@@ -50,7 +50,7 @@ TEST(PartialObject, names_a_chunk_free_until_it_is_taken_or_here) {
 TEST(PartialObject, takes_no_bytes_that_the_offer_does_not_name) {
   const State s;
   EXPECT_TRUE(s.object.fits(s.chunk(0)));
-  Chunk other = s.chunk(0);
+  wire::Chunk other = s.chunk(0);
   other.index = 1;
   EXPECT_FALSE(s.object.fits(other));
   other.index = 1000;
@@ -68,4 +68,4 @@ TEST(PartialObjectDeathTest, is_not_handed_out_in_part_nor_asked_for_twice) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sync

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::sync {
 namespace {
 
 /// A peer that lags by more rounds takes the state instead of their means.
@@ -65,13 +65,13 @@ void Replica::begin(const Digest& parameters) {
   if (state_ == State::empty) go_to(State::current);
 }
 
-bool Replica::found(const Record& genesis) {
+bool Replica::found(const wire::Record& genesis) {
   if (!tip_ || has_history()) return false;
   tip_->record = genesis;
   return true;
 }
 
-void Replica::commit(const Record& record, const std::vector<Blob>& mean) {
+void Replica::commit(const wire::Record& record, const std::vector<Blob>& mean) {
   TW_CHECK(state_ == State::current);
   donor_.keep_mean(record, mean);
   tip_ = Tip{record, {}};
@@ -160,7 +160,7 @@ void Replica::take_again(Instant now, const Others& others) {
 bool Replica::come_to(Instant now, const Tip& tip, const Others& others) {
   tip_ = tip;
   base_ = Base::restored;
-  const Record& record = tip_->record;
+  const wire::Record& record = tip_->record;
   fetch_.keep_to(record);
   if (goes_before(others.best, rank_of(record))) {
     go_to(State::fetching);
@@ -181,7 +181,7 @@ void Replica::joined() {
 // ---- what others get
 // ------------------------------------------------------------------------------------------
 
-std::optional<Record> Replica::wants_image() {
+std::optional<wire::Record> Replica::wants_image() {
   if (!donor_.wants_image() || is_copied_ || is_catching_up() || !has_history()) return std::nullopt;
   is_copied_ = true;
   return tip_->record;
@@ -194,7 +194,7 @@ void Replica::give(std::shared_ptr<const StateImage> image) {
   if (image && !is_catching_up()) donor_.give(std::move(image));
 }
 
-std::optional<Message> Replica::next_chunk(PeerId to, bool lines_are_taken) {
+std::optional<wire::Message> Replica::next_chunk(PeerId to, bool lines_are_taken) {
   if (!lines_are_taken) return donor_.next_bulk(to);
   holds_chunks_ = true;
   return std::nullopt;
@@ -208,18 +208,18 @@ void Replica::let_chunks_go() {
 // ---- messages
 // -------------------------------------------------------------------------------------------------
 
-bool Replica::on_message(Instant now, PeerId from, Message& message) {
-  if (const auto* ask = std::get_if<ObjectAsk>(&message)) {
+bool Replica::on_message(Instant now, PeerId from, wire::Message& message) {
+  if (const auto* ask = std::get_if<wire::ObjectAsk>(&message)) {
     donor_.on_ask(from, *ask, has_history() && !is_catching_up() ? &tip_->record : nullptr);
-  } else if (const auto* chunk_ask = std::get_if<ChunkAsk>(&message)) {
+  } else if (const auto* chunk_ask = std::get_if<wire::ChunkAsk>(&message)) {
     donor_.on_chunk_ask(from, *chunk_ask);
-  } else if (std::holds_alternative<SyncDone>(message)) {
+  } else if (std::holds_alternative<wire::SyncDone>(message)) {
     donor_.on_done(from);
-  } else if (auto* offer = std::get_if<ObjectOffer>(&message)) {
+  } else if (auto* offer = std::get_if<wire::ObjectOffer>(&message)) {
     fetch_.on_offer(now, from, std::move(*offer));
-  } else if (const auto* gone = std::get_if<ObjectGone>(&message)) {
+  } else if (const auto* gone = std::get_if<wire::ObjectGone>(&message)) {
     fetch_.on_gone(now, from, *gone);
-  } else if (auto* chunk = std::get_if<Chunk>(&message)) {
+  } else if (auto* chunk = std::get_if<wire::Chunk>(&message)) {
     fetch_.on_chunk(now, from, std::move(*chunk));
   } else {
     return false;
@@ -227,10 +227,10 @@ bool Replica::on_message(Instant now, PeerId from, Message& message) {
   return true;
 }
 
-Outbox Replica::take_messages() {
-  Outbox messages = donor_.take_messages();
+wire::Outbox Replica::take_messages() {
+  wire::Outbox messages = donor_.take_messages();
   std::ranges::move(fetch_.take_messages(), std::back_inserter(messages));
   return messages;
 }
 
-}  // namespace tw
+}  // namespace tw::sync

@@ -12,7 +12,7 @@
 #include "sync/ground.h"
 #include "wire/rank.h"
 
-namespace tw {
+namespace tw::sync {
 
 /// Which record the state of this peer stands at, how it comes to that of others, and what others get of it.
 /// A step machine: it says what is to be put in place or copied, and is told when that is done. It never sees
@@ -37,14 +37,14 @@ class Replica {
 
   /// A record, and the digest of the parameters after it: empty while its update is computed.
   struct Tip {
-    Record record;
+    wire::Record record;
     Digest parameters;
   };
 
   /// What is known of the others at the time of a call.
   struct Others {
     std::vector<PeerId> sources;  ///< they follow the history, and are linked
-    Rank best;                    ///< the history that goes before all others
+    wire::Rank best;              ///< the history that goes before all others
   };
 
   explicit Replica(const Options& options);
@@ -75,10 +75,10 @@ class Replica {
   void begin(const Digest& parameters);
 
   /// The history of a peer with the parameters from the seed has begun. False where it had before.
-  bool found(const Record& genesis);
+  bool found(const wire::Record& genesis);
 
   /// A round is decided that this peer took part in; its mean, a segment each. Only while it is current.
-  void commit(const Record& record, const std::vector<Blob>& mean);
+  void commit(const wire::Record& record, const std::vector<Blob>& mean);
 
   /// The update of this round is done.
   void applied(Round round, const Digest& parameters);
@@ -129,7 +129,7 @@ class Replica {
   /// It catches up since then.
   Instant since() const { return since_; }
 
-  CatchingUp progress_of_catching_up() const { return {ground_.lost(), fetch_.pieces()}; }
+  wire::CatchingUp progress_of_catching_up() const { return {ground_.lost(), fetch_.pieces()}; }
 
   /// It lost ground so often, though the others waited for it, that it never will be a member.
   bool is_too_slow() const { return ground_.lost() >= kLostForGood; }
@@ -143,14 +143,14 @@ class Replica {
   // ---- what others get
 
   /// The record whose state is to be copied for others, once; until give() says that it was done.
-  std::optional<Record> wants_image();
+  std::optional<wire::Record> wants_image();
 
   /// null: it could not be copied.
   // owners: Donor::give
   void give(std::shared_ptr<const StateImage> image);
 
   /// lines_are_taken: by what goes before chunks.
-  std::optional<Message> next_chunk(PeerId to, bool lines_are_taken);
+  std::optional<wire::Message> next_chunk(PeerId to, bool lines_are_taken);
 
   /// Somebody would have got a chunk, but for the lines.
   bool holds_chunks() const { return holds_chunks_; }
@@ -160,7 +160,7 @@ class Replica {
   // ---- messages and time
 
   /// False, and nothing happens: it is not about states.
-  bool on_message(Instant now, PeerId from, Message& message);
+  bool on_message(Instant now, PeerId from, wire::Message& message);
 
   void on_close(PeerId peer) { donor_.on_close(peer); }
 
@@ -168,7 +168,7 @@ class Replica {
 
   Instant next_step() const { return fetch_.next_step(); }
 
-  Outbox take_messages();
+  wire::Outbox take_messages();
 
   /// Peers for which next_chunk has something since the last call.
   std::vector<PeerId> take_wakeups() { return donor_.take_wakeups(); }
@@ -203,4 +203,4 @@ class Replica {
   bool owes_thanks_ = false;  ///< others keep what it may need, until they are told
 };
 
-}  // namespace tw
+}  // namespace tw::sync

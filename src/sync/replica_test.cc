@@ -8,7 +8,7 @@
 
 #include "sync/sample_state.h"
 
-namespace tw {
+namespace tw::sync {
 namespace {
 
 using namespace std::chrono_literals;
@@ -24,7 +24,7 @@ Replica::Options replica_options() {
                     {sample::kMeanBytes, sample::kSegmentBytes}}};
 }
 
-Replica::Others others(const std::vector<PeerId>& sources, const Record& best) {
+Replica::Others others(const std::vector<PeerId>& sources, const wire::Record& best) {
   return {sources, rank_of(best)};
 }
 
@@ -50,20 +50,20 @@ class Pair : public ::testing::Test {
   void talk() {
     for (bool goes_on = true; goes_on;) {
       goes_on = false;
-      for (Envelope& sent : newcomer.take_messages())
+      for (wire::Envelope& sent : newcomer.take_messages())
         goes_on = member.on_message(now, kNewcomer, sent.message) || goes_on;
       if (const auto wanted = member.wants_image())
         member.give(std::make_shared<const StateImage>(sample::image(*wanted)));  // owners: donor
-      for (Envelope& sent : member.take_messages())
+      for (wire::Envelope& sent : member.take_messages())
         goes_on = newcomer.on_message(now, kMember, sent.message) || goes_on;
-      while (std::optional<Message> chunk = member.next_chunk(kNewcomer, false))
+      while (std::optional<wire::Message> chunk = member.next_chunk(kNewcomer, false))
         goes_on = newcomer.on_message(now, kMember, *chunk) || goes_on;
       now += 1ms;
     }
   }
 
   Instant now = kStart;
-  std::vector<Record> records = sample::history(1, 30);
+  std::vector<wire::Record> records = sample::history(1, 30);
   Replica member{replica_options()};
   Replica newcomer{replica_options()};
 };
@@ -143,7 +143,7 @@ TEST_F(Pair, wait_for_own_updates_before_they_ask) {
 TEST_F(Pair, give_chunks_when_the_lines_are_free) {
   commit_up_to(1);
   newcomer.catch_up(now, true, all());
-  for (Envelope& sent : newcomer.take_messages()) member.on_message(now, kNewcomer, sent.message);
+  for (wire::Envelope& sent : newcomer.take_messages()) member.on_message(now, kNewcomer, sent.message);
   EXPECT_FALSE(member.holds_chunks());
   EXPECT_FALSE(member.next_chunk(kNewcomer, true));
   EXPECT_TRUE(member.holds_chunks());
@@ -153,7 +153,7 @@ TEST_F(Pair, give_chunks_when_the_lines_are_free) {
 
 TEST_F(Pair, copy_one_image_at_a_time_and_none_while_they_catch_up) {
   newcomer.catch_up(now, true, all());
-  for (Envelope& sent : newcomer.take_messages()) member.on_message(now, kNewcomer, sent.message);
+  for (wire::Envelope& sent : newcomer.take_messages()) member.on_message(now, kNewcomer, sent.message);
   EXPECT_EQ(records[0], member.wants_image());
   EXPECT_EQ(std::nullopt, member.wants_image());
   member.catch_up(now, true, others({}, records[5]));
@@ -163,7 +163,7 @@ TEST_F(Pair, copy_one_image_at_a_time_and_none_while_they_catch_up) {
 }
 
 TEST(Replica, goes_on_alone_from_a_checkpoint_unless_others_were_found) {
-  const std::vector<Record> records = sample::history(1, 5);
+  const std::vector<wire::Record> records = sample::history(1, 5);
   Replica alone(replica_options());
   alone.load();
   EXPECT_FALSE(alone.is_catching_up());
@@ -192,7 +192,7 @@ TEST(Replica, has_no_history_before_the_first_record) {
 }
 
 TEST(ReplicaDeathTest, decides_nothing_while_it_is_behind) {
-  const std::vector<Record> records = sample::history(1, 5);
+  const std::vector<wire::Record> records = sample::history(1, 5);
   Replica replica(replica_options());
   EXPECT_DEATH(replica.commit(records[1], {}), "current");
   EXPECT_DEATH(replica.next(kStart, {}), "is_catching_up");
@@ -206,4 +206,4 @@ TEST(ReplicaDeathTest, decides_nothing_while_it_is_behind) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sync

@@ -11,14 +11,14 @@
 #include "wire/frame.h"
 
 /// Small histories, states and means for the tests of this folder. The same arguments give the same bytes.
-namespace tw {
+namespace tw::sync {
 
 inline constexpr PeerId kAnna{11};
 inline constexpr PeerId kBert{12};
 
-}  // namespace tw
+}  // namespace tw::sync
 
-namespace tw::sample {
+namespace tw::sync::sample {
 
 inline constexpr Digest kRun{7, 9};
 inline constexpr std::uint64_t kParameters = 41;
@@ -35,12 +35,12 @@ inline std::vector<float> floats(std::uint64_t seed, std::size_t count) {
 }
 
 /// Records 0 to last of one history.
-inline std::vector<Record> history(std::uint64_t seed, Round last) {
-  std::vector<Record> records(1);
+inline std::vector<wire::Record> history(std::uint64_t seed, Round last) {
+  std::vector<wire::Record> records(1);
   records[0].run = kRun;
   records[0].members = {{PeerId{1}, "a:1"}, {PeerId{2}, "b:1"}};
   while (records.back().round < last) {
-    Record next = records.back();
+    wire::Record next = records.back();
     next.parent = digest_of(records.back());
     next.round += 1;
     next.first_sample += next.samples;
@@ -51,7 +51,7 @@ inline std::vector<Record> history(std::uint64_t seed, Round last) {
   return records;
 }
 
-inline StateImage image(const Record& record, std::uint64_t seed = 1) {
+inline StateImage image(const wire::Record& record, std::uint64_t seed = 1) {
   const auto parameters = floats(mix(seed, record.round), kParameters);
   const auto moments = floats(mix(seed, record.round + 1000), 2 * kParameters);
   const std::array<std::span<const float>, 3> parts{
@@ -79,7 +79,7 @@ inline std::vector<std::byte> bytes_of(const std::vector<Blob>& chunks) {
 
 inline bool same(const StateImage& a, const StateImage& b) {
   return a.record == b.record && a.parameters == b.parameters && a.digests == b.digests &&
-         bytes_of(a.chunks) == bytes_of(b.chunks);
+         sync::sample::bytes_of(a.chunks) == sync::sample::bytes_of(b.chunks);
 }
 
-}  // namespace tw::sample
+}  // namespace tw::sync::sample

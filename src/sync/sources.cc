@@ -9,7 +9,7 @@
 #include "wire/frame.h"
 #include "wire/rank.h"
 
-namespace tw {
+namespace tw::sync {
 namespace {
 
 using namespace std::chrono_literals;
@@ -30,15 +30,15 @@ constexpr std::size_t kWindowsOfOthers = 2;
 /// window, as many asks as a donor keeps (Donor::Options::max_chunk_asks).
 constexpr std::size_t kUselessWindows = 4;
 
-Digest digest_of_offer(const ObjectOffer& offer) {
-  const Frame frame = encode(Message(offer));
+Digest digest_of_offer(const wire::ObjectOffer& offer) {
+  const Frame frame = encode(wire::Message(offer));
   return digest_of(frame.head.bytes());
 }
 
-std::uint64_t bytes_of(const ObjectOffer& offer) {
+std::uint64_t bytes_of(const wire::ObjectOffer& offer) {
   std::uint64_t bytes = offer.chunks.size() * sizeof(Digest);
-  for (const Member& m : offer.record.members) bytes += sizeof m + m.address.size();
-  for (const Contribution& c : offer.record.contributors) {
+  for (const wire::Member& m : offer.record.members) bytes += sizeof m + m.address.size();
+  for (const wire::Contribution& c : offer.record.contributors) {
     bytes += sizeof c + c.microbatches.ranges().size() * sizeof(Range);
   }
   return bytes;
@@ -87,7 +87,7 @@ Sources::Source* Sources::find(PeerId peer) {
   return found == sources_.end() ? nullptr : &found->second;
 }
 
-void Sources::keep_offer(Source& source, ObjectOffer offer) {
+void Sources::keep_offer(Source& source, wire::ObjectOffer offer) {
   TW_CHECK(source.answered && !source.offer);
   source.content = digest_of_offer(offer);
   source.offer_bytes = bytes_of(offer);
@@ -120,7 +120,7 @@ bool Sources::anybody_serves(const PartialObject& object) const {
 const Sources::Source& Sources::best() const {
   struct Candidate {
     const Source* first = nullptr;
-    Rank rank;
+    wire::Rank rank;
     std::size_t votes = 0;
   };
 
@@ -135,7 +135,7 @@ const Sources::Source& Sources::best() const {
   TW_CHECK(!candidates.empty());
   const auto best = std::ranges::max_element(candidates, [](const auto& a, const auto& b) {
     const bool same = a.second.rank == b.second.rank;
-    return same ? a.second.votes < b.second.votes : goes_before(b.second.rank, a.second.rank);
+    return same ? a.second.votes < b.second.votes : wire::goes_before(b.second.rank, a.second.rank);
   });
   return *best->second.first;
 }
@@ -150,8 +150,8 @@ void Sources::forget_asks() {
   }
 }
 
-Outbox Sources::ask_for_chunks(Instant now, PartialObject& object) {
-  Outbox asks;
+wire::Outbox Sources::ask_for_chunks(Instant now, PartialObject& object) {
+  wire::Outbox asks;
   for (bool progress = true; progress;) {
     progress = false;
     for (auto& [peer, source] : sources_) {
@@ -162,10 +162,10 @@ Outbox Sources::ask_for_chunks(Instant now, PartialObject& object) {
         if (rarely(rarely_, "fetch.other_source")) continue;
         object.take(*next);
         ask_for_chunk(now, source, *next);
-        asks.push_back({peer, ChunkAsk{object.offer().object, *next}});
+        asks.push_back({peer, wire::ChunkAsk{object.offer().object, *next}});
       } else if (source.asked.empty()) {
         for (const std::uint32_t index : relieve_slowest(now, source))
-          asks.push_back({peer, ChunkAsk{object.offer().object, index}});
+          asks.push_back({peer, wire::ChunkAsk{object.offer().object, index}});
       }
     }
   }
@@ -316,4 +316,4 @@ std::uint64_t Sources::held_bytes() const {
   return bytes;
 }
 
-}  // namespace tw
+}  // namespace tw::sync

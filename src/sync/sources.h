@@ -16,7 +16,7 @@
 #include "wire/messages.h"
 #include "wire/outbox.h"
 
-namespace tw {
+namespace tw::sync {
 
 /// The peers that one object is fetched from: what each has answered, which chunks it is asked for, and how
 /// long to wait for them. Chunks are shared out by speed alone: each source has a window of asks under way.
@@ -29,9 +29,10 @@ class Sources {
  public:
   struct Source {
     bool answered = false;
-    std::optional<ObjectOffer> offer;  ///< the one that counts; nothing when it has none or broke its word
-    Digest content;                    ///< of the whole offer
-    std::uint64_t offer_bytes = 0;     ///< in memory
+    std::optional<wire::ObjectOffer>
+        offer;                      ///< the one that counts; nothing when it has none or broke its word
+    Digest content;                 ///< of the whole offer
+    std::uint64_t offer_bytes = 0;  ///< in memory
     std::map<std::uint32_t, Instant> asked;  ///< chunks under way, no other source was asked for them
     std::set<std::uint32_t> owed;            ///< asked for and given up; they come if the line is merely slow
     int times_given_up = 0;                  ///< since its last chunk
@@ -60,7 +61,7 @@ class Sources {
   Source* find(PeerId peer);
 
   /// This source has the object to offer.
-  static void keep_offer(Source& source, ObjectOffer offer);
+  static void keep_offer(Source& source, wire::ObjectOffer offer);
 
   /// This source has no offer any more. What it was asked for is free.
   void drop_offer(PeerId peer, PartialObject& object);
@@ -78,7 +79,7 @@ class Sources {
 
   /// Fills the window of each source that serves the object with asks for its free chunks. Near the end, idle
   /// sources are asked for what the slowest one has not sent yet.
-  Outbox ask_for_chunks(Instant now, PartialObject& object);
+  wire::Outbox ask_for_chunks(Instant now, PartialObject& object);
 
   /// A right chunk came from a source that serves. is_new: it was not here before.
   void on_chunk(Instant now, PeerId from, std::uint32_t index, bool is_new);
@@ -123,4 +124,4 @@ class Sources {
   Instant last_chunk_{};             ///< that somebody was asked for, of any object
 };
 
-}  // namespace tw
+}  // namespace tw::sync

@@ -3,9 +3,9 @@
 
 #include <utility>
 
-namespace tw {
+namespace tw::train {
 
-Alarm::Alarm(Clock& clock, std::function<void()> ring) : clock_(clock), ring_(std::move(ring)) {}
+Alarm::Alarm(world::Clock& clock, std::function<void()> ring) : clock_(clock), ring_(std::move(ring)) {}
 
 void Alarm::set_by(Instant when) {
   if (when >= at_) return;
@@ -22,4 +22,4 @@ void Alarm::come(std::uint64_t call) {
   ring_();
 }
 
-}  // namespace tw
+}  // namespace tw::train

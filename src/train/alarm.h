@@ -7,14 +7,14 @@
 
 #include "world/clock.h"
 
-namespace tw {
+namespace tw::train {
 
 /// One timer that may be set to an earlier time while it runs. A clock takes no call back: what was set
 /// before comes all the same, and rings nothing. Loop thread only.
 class Alarm {
  public:
   /// The clock outlives it. ring: may set it again.
-  Alarm(Clock& clock, std::function<void()> ring);
+  Alarm(world::Clock& clock, std::function<void()> ring);
 
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
@@ -25,11 +25,11 @@ class Alarm {
  private:
   void come(std::uint64_t call);
 
-  Clock& clock_;
+  world::Clock& clock_;
   std::function<void()> ring_;
   Instant at_ = kNever;
   std::uint64_t latest_ = 0;                               ///< number of the call that rings
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owners: this; calls hold it weakly
 };
 
-}  // namespace tw
+}  // namespace tw::train

@@ -9,7 +9,7 @@
 
 #include "train/test_clock.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 using namespace std::chrono_literals;
@@ -57,4 +57,4 @@ TEST(Alarm, that_is_gone_rings_no_more) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

@@ -5,12 +5,12 @@
 
 #include <deque>
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 using namespace std::chrono_literals;
 
-class StoppedClock final : public Clock {
+class StoppedClock final : public world::Clock {
  public:
   Instant now() override { return {}; }
 
@@ -20,7 +20,7 @@ class StoppedClock final : public Clock {
 };
 
 /// A disk that is empty, and full.
-class FullDisk final : public Files {
+class FullDisk final : public world::Files {
  public:
   Result<std::vector<std::byte>> read(const std::string& path) override { return Error{path + ": none"}; }
 
@@ -37,9 +37,9 @@ class FullDisk final : public Files {
   Status make_folder(const std::string&) override { return Unit{}; }
 };
 
-class Later final : public Executor {
+class Later final : public world::Executor {
  public:
-  void submit(Task job) override { jobs.push_back(std::move(job)); }
+  void submit(world::Task job) override { jobs.push_back(std::move(job)); }
 
   void run_all() {
     for (; !jobs.empty(); jobs.pop_front()) {
@@ -48,7 +48,7 @@ class Later final : public Executor {
     }
   }
 
-  std::deque<Task> jobs;
+  std::deque<world::Task> jobs;
 };
 
 class CheckpointsTest : public ::testing::Test {
@@ -57,8 +57,8 @@ class CheckpointsTest : public ::testing::Test {
     return {{.folder = folder, .every = rounds}, "1", {clock, files, disk, waits, [this] { ++pumped; }}};
   }
 
-  static Record record_of(Round round, bool last = false) {
-    Record record;
+  static wire::Record record_of(Round round, bool last = false) {
+    wire::Record record;
     record.round = round;
     record.last = last;
     return record;
@@ -83,21 +83,21 @@ TEST_F(CheckpointsTest, are_due_after_some_rounds_and_after_the_last_one) {
 
 TEST_F(CheckpointsTest, say_what_became_of_a_save_and_how_long_it_took) {
   Checkpoints checkpoints = kept_every(1);
-  StateImage image;
+  sync::StateImage image;
   image.record = record_of(7);
   image.chunks = {Blob(std::vector<std::byte>(16))};
   image.digests = {Digest{1, 2}};
   std::string why;
-  checkpoints.save(std::make_shared<const StateImage>(image),  // owners: the job
+  checkpoints.save(std::make_shared<const sync::StateImage>(image),  // owners: the job
                    [&](const Status& saved, Duration took) {
                      why = saved.ok() ? "saved" : saved.error().message;
                      EXPECT_EQ(Duration(2s), took);
                    });
-  EXPECT_EQ(Wait::Kind::saving, waits.disk().current().kind);
+  EXPECT_EQ(swarm::Wait::Kind::saving, waits.disk().current().kind);
   EXPECT_EQ(7U, waits.disk().current().round);
   disk.run_all();
   EXPECT_NE(std::string::npos, why.find("no space left")) << why;
-  EXPECT_EQ(Wait::Kind::nothing, waits.disk().current().kind);
+  EXPECT_EQ(swarm::Wait::Kind::nothing, waits.disk().current().kind);
   EXPECT_EQ(1, pumped);
 }
 
@@ -105,7 +105,7 @@ TEST_F(CheckpointsTest, say_that_there_is_none) {
   Checkpoints checkpoints = kept_every(1);
   bool none = false;
   checkpoints.load({}, [&](Checkpoints::Loaded& loaded) { none = loaded.ok() && !loaded.value(); });
-  EXPECT_EQ(Wait::Kind::loading, waits.disk().current().kind);
+  EXPECT_EQ(swarm::Wait::Kind::loading, waits.disk().current().kind);
   disk.run_all();
   EXPECT_TRUE(none);
 }
@@ -128,4 +128,4 @@ TEST_F(CheckpointsTest, are_loaded_only_where_they_are_kept) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tw {
+namespace tw::train {
 
 Instant CountedTime::now() {
   const Instant now = clock_.now();
@@ -17,10 +17,10 @@ void CountedTime::at(Instant when, std::function<void()> call) {
   clock_.at(when == kNever ? kNever : when + left_out_, std::move(call));
 }
 
-void StampedEvents::emit(const Event& event) {
-  Event stamped = event;
+void StampedEvents::emit(const world::Event& event) {
+  world::Event stamped = event;
   stamped.at = clock_.now();
   events_.emit(stamped);
 }
 
-}  // namespace tw
+}  // namespace tw::train

@@ -5,13 +5,13 @@
 
 #include <vector>
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 using namespace std::chrono_literals;
 
 /// A clock that a test sets.
-struct SetClock final : Clock {
+struct SetClock final : world::Clock {
   Instant now() override { return time; }
 
   std::int64_t unix_nanos() override { return 7; }
@@ -54,10 +54,10 @@ TEST(CountedTime, sets_timers_by_the_other_clock) {
 }
 
 TEST(StampedEvents, leave_with_the_time_of_the_machine) {
-  struct Kept final : EventSink {
-    void emit(const Event& event) override { last = event; }
+  struct Kept final : world::EventSink {
+    void emit(const world::Event& event) override { last = event; }
 
-    Event last;
+    world::Event last;
   };
 
   SetClock clock;
@@ -65,10 +65,10 @@ TEST(StampedEvents, leave_with_the_time_of_the_machine) {
   CountedTime counted(clock);
   StampedEvents events(clock, kept);
   clock.time += 1h;
-  events.emit(Event{counted.now(), Phase::apply, 3});
+  events.emit(world::Event{counted.now(), world::Phase::apply, 3});
   EXPECT_EQ(clock.time, kept.last.at);
   EXPECT_EQ(3U, kept.last.round);
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 bool may_follow(Departure::Stage before, Departure::Stage next) {
@@ -66,4 +66,4 @@ void Departure::end(std::string reason, bool failed) {
   failed_ = failed;
 }
 
-}  // namespace tw
+}  // namespace tw::train

@@ -5,7 +5,7 @@
 
 #include "base/time.h"
 
-namespace tw {
+namespace tw::train {
 
 /// How a peer's part in its run comes to an end: because it was told to leave, because the last round of the
 /// run is here, or because it cannot go on. Loop thread only; times are those of CountedTime.
@@ -69,4 +69,4 @@ class Departure {
   bool failed_ = false;
 };
 
-}  // namespace tw
+}  // namespace tw::train

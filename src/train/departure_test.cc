@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 using namespace std::chrono_literals;
@@ -80,4 +80,4 @@ TEST(DepartureDeathTest, an_end_is_final) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

@@ -4,12 +4,12 @@
 #include <optional>
 #include <utility>
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 /// run: away from the loop thread, with what it owns alone; done: on the loop thread, with its result.
 template <class R>
-Task task_of(std::function<R()> run, Learner::Done<R> done) {
+world::Task task_of(std::function<R()> run, Learner::Done<R> done) {
   const auto result = std::make_shared<std::optional<R>>();  // owners: both halves of the job
   return {[run = std::move(run), result] { result->emplace(run()); },
           [done = std::move(done), result](Duration took) { done(*std::move(*result), took); }};
@@ -17,11 +17,13 @@ Task task_of(std::function<R()> run, Learner::Done<R> done) {
 
 }  // namespace
 
-EngineLearner::EngineLearner(Trainer& trainer, const Options& options, Executor& compute, Executor& beside)
+EngineLearner::EngineLearner(Trainer& trainer, const Options& options, world::Executor& compute,
+                             world::Executor& beside)
     : EngineLearner(std::make_shared<TrainState>(trainer, options.run),  // owners: as State says
                     options, compute, beside) {}
 
-EngineLearner::EngineLearner(State state, const Options& options, Executor& compute, Executor& beside)
+EngineLearner::EngineLearner(State state, const Options& options, world::Executor& compute,
+                             world::Executor& beside)
     : Learner({state->parts().front().size(), state->bytes()}),
       state_(std::move(state)),
       mode_(options.mode),
@@ -31,10 +33,10 @@ EngineLearner::EngineLearner(State state, const Options& options, Executor& comp
       compute_(compute),
       beside_(beside) {}
 
-void EngineLearner::work(const WorkItem& item, Done<WorkDone> done) {
+void EngineLearner::work(const swarm::WorkItem& item, Done<WorkDone> done) {
   GradientSlot& slot = state_->slot(item.slot);
   const auto run = [state = state_, mode = mode_, item, &slot] { return mode->work(*state, item, slot); };
-  Task task = task_of<WorkDone>(run, std::move(done));
+  world::Task task = task_of<WorkDone>(run, std::move(done));
   task.weight = static_cast<double>(item.samples.count());
   task.gradient = true;
   compute_.submit(std::move(task));
@@ -55,17 +57,17 @@ void EngineLearner::apply(Update update, Done<Result<Digest>> done) {
   compute_.submit(task_of<Result<Digest>>(run, std::move(done)));
 }
 
-void EngineLearner::freeze(const Record& record, Turn turn, Done<Image> done) {
+void EngineLearner::freeze(const wire::Record& record, Turn turn, Done<Image> done) {
   if (turn == Turn::in_order || !state_->copies_beside()) {
     const auto run = [state = state_, record, bytes = chunk_bytes_] {
-      return std::make_shared<const StateImage>(state->freeze(record, bytes));  // owners: as Image says
+      return std::make_shared<const sync::StateImage>(state->freeze(record, bytes));  // owners: as Image says
     };
     return compute_.submit(task_of<Image>(run, std::move(done)));
   }
   const auto run = [state = state_, record, bytes = chunk_bytes_, version = state_->version()]() -> Image {
-    std::optional<StateImage> image = state->freeze(record, bytes, version);
+    std::optional<sync::StateImage> image = state->freeze(record, bytes, version);
     if (!image) return nullptr;
-    return std::make_shared<const StateImage>(*std::move(image));  // owners: as Image says
+    return std::make_shared<const sync::StateImage>(*std::move(image));  // owners: as Image says
   };
   beside_.submit(task_of<Image>(run, std::move(done)));
 }
@@ -88,4 +90,4 @@ void EngineLearner::evaluate(std::shared_ptr<WorkMeter> meter, Done<Evaluation> 
   compute_.submit(task_of<Evaluation>(run, std::move(done)));
 }
 
-}  // namespace tw
+}  // namespace tw::train

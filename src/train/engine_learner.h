@@ -11,7 +11,7 @@
 #include "train/state.h"
 #include "world/executor.h"
 
-namespace tw {
+namespace tw::train {
 
 /// The engine's own learner: a trainer for the gradients, an optimizer of train/optimizer.h for the updates,
 /// both on the compute executor, and a mode that says how they work together.
@@ -19,7 +19,7 @@ class EngineLearner final : public Learner {
  public:
   struct Options {
     RunOptions run;
-    Geometry geometry;  ///< of the mean
+    average::Geometry geometry;  ///< of the mean
     std::uint64_t chunk_bytes = 0;
     std::uint64_t grain = 1;  ///< Learner::grain
     // owners: the learner and the job that runs
@@ -28,16 +28,16 @@ class EngineLearner final : public Learner {
 
   /// beside: copies the state beside gradients and evaluations. Executors and trainer outlive this object,
   /// and the trainer its jobs.
-  EngineLearner(Trainer& trainer, const Options& options, Executor& compute, Executor& beside);
+  EngineLearner(Trainer& trainer, const Options& options, world::Executor& compute, world::Executor& beside);
 
   std::uint64_t grain() const override { return grain_; }
 
   /// With a state that others look at, too.
   // owners: the learner, its jobs, and whoever keeps the vectors
-  EngineLearner(std::shared_ptr<TrainState> state, const Options& options, Executor& compute,
-                Executor& beside);
+  EngineLearner(std::shared_ptr<TrainState> state, const Options& options, world::Executor& compute,
+                world::Executor& beside);
 
-  void work(const WorkItem& item, Done<WorkDone> done) override;
+  void work(const swarm::WorkItem& item, Done<WorkDone> done) override;
 
   bool take_back() override { return compute_.take_back(); }
 
@@ -45,7 +45,7 @@ class EngineLearner final : public Learner {
   SlotValues contribution(std::uint32_t slot) override;
   void forget_sums() override;
   void apply(Update update, Done<Result<Digest>> done) override;
-  void freeze(const Record& record, Turn turn, Done<Image> done) override;
+  void freeze(const wire::Record& record, Turn turn, Done<Image> done) override;
   void restore(Image image, Done<Result<Digest>> done) override;
   // owners: the job, and whoever shows how far it is
   void evaluate(std::shared_ptr<WorkMeter> meter, Done<Evaluation> done) override;
@@ -56,11 +56,11 @@ class EngineLearner final : public Learner {
 
   State state_;
   std::shared_ptr<train::Mode> mode_;  // owners: the learner and the job that runs
-  Geometry geometry_;
+  average::Geometry geometry_;
   std::uint64_t chunk_bytes_;
   std::uint64_t grain_;
-  Executor& compute_;
-  Executor& beside_;
+  world::Executor& compute_;
+  world::Executor& beside_;
 };
 
-}  // namespace tw
+}  // namespace tw::train

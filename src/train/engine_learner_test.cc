@@ -9,10 +9,10 @@
 
 #include "average/reduction/mean_digest.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
-constexpr Geometry kWeights{.length = 4, .segment_length = 4};
+constexpr average::Geometry kWeights{.length = 4, .segment_length = 4};
 
 /// Every sample has the gradient 1 and the loss 2, whatever the parameters, which begin at 0.
 class Ones final : public Trainer {
@@ -34,9 +34,9 @@ class Ones final : public Trainer {
   }
 };
 
-class Queue final : public Executor {
+class Queue final : public world::Executor {
  public:
-  void submit(Task job) override { jobs.push_back(std::move(job)); }
+  void submit(world::Task job) override { jobs.push_back(std::move(job)); }
 
   void run_all() {
     for (; !jobs.empty(); jobs.pop_front()) {
@@ -45,17 +45,17 @@ class Queue final : public Executor {
     }
   }
 
-  std::deque<Task> jobs;
+  std::deque<world::Task> jobs;
 };
 
 /// Contributes nothing but zeros, and lets the mean be.
 class Idle final : public train::Mode {
  public:
-  WorkDone work(TrainState&, const WorkItem&, GradientSlot&) override { return {}; }
+  WorkDone work(TrainState&, const swarm::WorkItem&, GradientSlot&) override { return {}; }
 
   SlotValues contribution(TrainState&, std::uint32_t) override { return {{zeros, {}}, {}}; }
 
-  Result<Digest> apply(TrainState&, const Geometry&, const Update& update) override {
+  Result<Digest> apply(TrainState&, const average::Geometry&, const Update& update) override {
     return Digest{update.record.round, 0};
   }
 
@@ -68,7 +68,7 @@ class EngineLearnerTest : public ::testing::Test {
   EngineLearner learner_with(std::shared_ptr<train::Mode> mode) {
     RunOptions run;
     run.optimizer.kind = OptimizerKind::sgd;
-    run.codec = Codec::fp32;
+    run.codec = codec::Codec::fp32;
     return {trainer,
             {.run = run, .geometry = kWeights, .chunk_bytes = 64, .mode = std::move(mode)},
             compute,
@@ -91,8 +91,8 @@ class EngineLearnerTest : public ::testing::Test {
 
   static Update update_of(Round round, float value) {
     std::vector<float> mean(kWeights.length, value);
-    std::vector<std::byte> bytes(encoded_bytes(Codec::fp32, mean.size()));
-    encode(Codec::fp32, mean, 1.0F, bytes);
+    std::vector<std::byte> bytes(encoded_bytes(codec::Codec::fp32, mean.size()));
+    encode(codec::Codec::fp32, mean, 1.0F, bytes);
     Update update;
     update.record.round = round;
     update.mean = {Blob(std::move(bytes))};
@@ -174,4 +174,4 @@ TEST_F(EngineLearnerTest, tells_how_far_an_evaluation_is_and_nothing_of_it_after
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

@@ -8,7 +8,7 @@
 #include "sync/donor.h"
 #include "sync/fetch.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 constexpr std::uint64_t kPlace = sizeof(Blob) + sizeof(Digest);  // of one piece, beside its bytes
@@ -16,8 +16,8 @@ constexpr std::uint64_t kImages = 2;
 
 /// Its members, and contributions of at least one microbatch each.
 std::uint64_t record_bytes(const HeldSizes& s) {
-  return s.peers * (sizeof(Member) + kMostAddressBytes + kMostSiteBytes) +
-         s.microbatches * (sizeof(Contribution) + sizeof(Range));
+  return s.peers * (sizeof(wire::Member) + wire::kMostAddressBytes + wire::kMostSiteBytes) +
+         s.microbatches * (sizeof(wire::Contribution) + sizeof(Range));
 }
 
 /// Early pieces, one mean of its site and one of all of each sender; what a plan asks for, which is a
@@ -25,19 +25,20 @@ std::uint64_t record_bytes(const HeldSizes& s) {
 /// before.
 std::uint64_t reduction_bytes(const HeldSizes& s) {
   const std::uint64_t vector = s.vector_bytes + s.segments * sizeof(Blob);
-  const std::uint64_t asked = std::min<std::uint64_t>(s.microbatches, s.peers * kMostSlots);
-  return (s.peers * (Reduction::kEarlyVectors + 2) + asked + 3) * vector;
+  const std::uint64_t asked = std::min<std::uint64_t>(s.microbatches, s.peers * wire::kMostSlots);
+  return (s.peers * (average::Reduction::kEarlyVectors + 2) + asked + 3) * vector;
 }
 
 std::uint64_t early_bytes(const HeldSizes& s) {
-  return s.peers * Averager::kEarlyVectors * (s.vector_bytes + s.segments * Averager::kEarlyOverhead);
+  return s.peers * average::Averager::kEarlyVectors *
+         (s.vector_bytes + s.segments * average::Averager::kEarlyOverhead);
 }
 
 std::uint64_t donor_bytes(const HeldSizes& s) {
-  const Donor::Options donor;
+  const sync::Donor::Options donor;
   return kImages * (s.state_bytes + s.state_chunks * kPlace) +
          donor.max_means * (s.vector_bytes + s.segments * kPlace) +
-         s.peers * (Donor::kFollowerBytes + donor.max_chunk_asks * sizeof(ChunkAsk));
+         s.peers * (sync::Donor::kFollowerBytes + donor.max_chunk_asks * sizeof(wire::ChunkAsk));
 }
 
 std::uint64_t fetch_bytes(const HeldSizes& s) {
@@ -50,7 +51,7 @@ std::uint64_t fetch_bytes(const HeldSizes& s) {
 
 std::uint64_t held_bytes_limit(const HeldSizes& s) {
   return reduction_bytes(s) + early_bytes(s) + donor_bytes(s) + fetch_bytes(s) +
-         s.peers * (Roster::kEntryBytes + Swarm::kNotesBytes);
+         s.peers * (swarm::Roster::kEntryBytes + swarm::Swarm::kNotesBytes);
 }
 
-}  // namespace tw
+}  // namespace tw::train

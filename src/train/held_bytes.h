@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace tw {
+namespace tw::train {
 
 /// What decides how much a session may hold for others.
 struct HeldSizes {
@@ -19,4 +19,4 @@ struct HeldSizes {
 /// Averager, Donor, Fetch and Swarm allow.
 std::uint64_t held_bytes_limit(const HeldSizes& sizes);
 
-}  // namespace tw
+}  // namespace tw::train

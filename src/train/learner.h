@@ -14,7 +14,7 @@
 #include "sync/image.h"
 #include "train/trainer.h"
 
-namespace tw {
+namespace tw::train {
 
 struct ModelSize {
   std::uint64_t parameters = 0;   ///< floats
@@ -23,15 +23,15 @@ struct ModelSize {
 
 /// The mean of a round, to be applied.
 struct Update {
-  Record record;
-  std::vector<Blob> mean;           ///< as it crossed the wire, a segment each
-  std::vector<Contribution> own{};  ///< those in it that were made here
-  bool missed = false;              ///< this peer took no part in the round: is it the record's mean?
+  wire::Record record;
+  std::vector<Blob> mean;                 ///< as it crossed the wire, a segment each
+  std::vector<wire::Contribution> own{};  ///< those in it that were made here
+  bool missed = false;                    ///< this peer took no part in the round: is it the record's mean?
 };
 
 /// What a slot adds to the mean.
 struct SlotValues {
-  GradientSum sum;
+  average::GradientSum sum;
   std::span<const float> residual{};  ///< average/reduction/residual.h; empty: none
 };
 
@@ -50,7 +50,7 @@ class Learner {
   template <class R>
   using Done = std::function<void(R result, Duration took)>;
   // owners: the donor, the checkpoint writer, and jobs under way
-  using Image = std::shared_ptr<const StateImage>;
+  using Image = std::shared_ptr<const sync::StateImage>;
 
   explicit Learner(ModelSize size) : size_(size) {}
 
@@ -64,7 +64,7 @@ class Learner {
   virtual std::uint64_t grain() const { return 1; }
 
   /// Adds the gradients of an item to its slot, which begins at zero in each round.
-  virtual void work(const WorkItem& item, Done<WorkDone> done) = 0;
+  virtual void work(const swarm::WorkItem& item, Done<WorkDone> done) = 0;
 
   /// Takes back the item that it was given: nothing of it is done, and its `done` does not come. False: too
   /// late, or not possible.
@@ -89,7 +89,7 @@ class Learner {
   };
 
   /// Copies the state, which is that after this record.
-  virtual void freeze(const Record& record, Turn turn, Done<Image> done) = 0;
+  virtual void freeze(const wire::Record& record, Turn turn, Done<Image> done) = 0;
 
   /// Takes the state of others; null: that with which the run begins. Result: the digest of the parameters;
   /// after an error the state is undefined.
@@ -103,4 +103,4 @@ class Learner {
   ModelSize size_;
 };
 
-}  // namespace tw
+}  // namespace tw::train

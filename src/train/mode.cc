@@ -3,9 +3,8 @@
 
 namespace tw::train {
 
-WorkDone SyncMode::work(TrainState& state, const WorkItem& item, GradientSlot& slot) {
-  return {item.microbatches.count(), item.samples.count(),
-          state.accumulate(item.round, slot, item.samples)};
+WorkDone SyncMode::work(TrainState& state, const swarm::WorkItem& item, GradientSlot& slot) {
+  return {item.microbatches.count(), item.samples.count(), state.accumulate(item.round, slot, item.samples)};
 }
 
 SlotValues SyncMode::contribution(TrainState& state, std::uint32_t slot) {
@@ -13,7 +12,7 @@ SlotValues SyncMode::contribution(TrainState& state, std::uint32_t slot) {
   return {{*sum, sum}, state.carried(slot)};
 }
 
-Result<Digest> SyncMode::apply(TrainState& state, const Geometry& geometry, const Update& update) {
+Result<Digest> SyncMode::apply(TrainState& state, const average::Geometry& geometry, const Update& update) {
   const Round round = update.record.round;
   if (update.missed) return state.apply_missed(update.record, geometry, update.mean);
   state.keep_losses(round, geometry, update.own);

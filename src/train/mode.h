@@ -16,22 +16,23 @@ class Mode {
   virtual ~Mode() = default;
 
   /// Adds the gradients of the item, or of its first microbatches, to this slot.
-  virtual WorkDone work(TrainState& state, const WorkItem& item, GradientSlot& slot) = 0;
+  virtual WorkDone work(TrainState& state, const swarm::WorkItem& item, GradientSlot& slot) = 0;
 
   /// What this slot contributes: valid and unchanged until apply().
   virtual SlotValues contribution(TrainState& state, std::uint32_t slot) = 0;
 
   /// Learner::apply.
-  virtual Result<Digest> apply(TrainState& state, const Geometry& geometry, const Update& update) = 0;
+  virtual Result<Digest> apply(TrainState& state, const average::Geometry& geometry,
+                               const Update& update) = 0;
 };
 
 /// All peers compute with the same parameters: a contribution is the gradient sum of its samples, and the
 /// mean is one step of the optimizer.
 class SyncMode final : public Mode {
  public:
-  WorkDone work(TrainState& state, const WorkItem& item, GradientSlot& slot) override;
+  WorkDone work(TrainState& state, const swarm::WorkItem& item, GradientSlot& slot) override;
   SlotValues contribution(TrainState& state, std::uint32_t slot) override;
-  Result<Digest> apply(TrainState& state, const Geometry& geometry, const Update& update) override;
+  Result<Digest> apply(TrainState& state, const average::Geometry& geometry, const Update& update) override;
 };
 
 }  // namespace tw::train

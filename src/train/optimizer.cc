@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "train/optimizer_kernels.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 /// By repeated squaring: std::pow differs between systems.
@@ -318,4 +318,4 @@ std::unique_ptr<Optimizer> make_optimizer(const std::vector<ParameterGroup>& gro
   return std::make_unique<GroupedOptimizer>(groups, clip_norm);
 }
 
-}  // namespace tw
+}  // namespace tw::train

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace tw {
+namespace tw::train {
 
 /// sgd, adam and adamw are those of torch.optim (sgd without dampening, adam without amsgrad); lamb is
 /// algorithm 2 of You et al. 2020. average adds the mean to the parameters and is never clipped: it is for
@@ -80,4 +80,4 @@ class Optimizer {
 /// multiplied by clip_norm / (norm + 1e-6), as by torch.nn.utils.clip_grad_norm_. 0: no limit.
 std::unique_ptr<Optimizer> make_optimizer(const std::vector<ParameterGroup>& groups, double clip_norm = 0);
 
-}  // namespace tw
+}  // namespace tw::train

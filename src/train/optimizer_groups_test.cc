@@ -17,7 +17,7 @@
 #define TW_SLOW_STEP __attribute__((noinline))
 #endif
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 /// One parameter with its buffers.
@@ -314,4 +314,4 @@ TEST(Optimizer, clips_neither_averages_nor_a_mean_that_is_short_enough) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 constexpr std::size_t kLanes = SumLanes{}.size();
@@ -164,4 +164,4 @@ double sum_of_lanes(const SumLanes& lanes) {
   return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
-}  // namespace tw
+}  // namespace tw::train

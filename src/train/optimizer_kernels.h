@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-namespace tw {
+namespace tw::train {
 
 /// Loops over flat buffers of one length. Each element takes the same + - * / sqrt in single precision
 /// whatever the vector width, and sums have a fixed order, so that the results are the same bits on every
@@ -99,4 +99,4 @@ void add_squares(std::size_t first, std::span<const float> values, SumLanes& lan
 
 double sum_of_lanes(const SumLanes& lanes);
 
-}  // namespace tw
+}  // namespace tw::train

@@ -17,7 +17,7 @@
 #define TW_SLOW __attribute__((noinline))
 #endif
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 constexpr MomentumStep kMomentum{0.03F, 0.9F, 0.01F};
@@ -211,4 +211,4 @@ TEST(OptimizerKernels, add_squares_in_a_fixed_order_however_the_vector_is_cut) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

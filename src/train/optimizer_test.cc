@@ -9,7 +9,7 @@
 
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 constexpr std::size_t kSize = 5;
@@ -197,4 +197,4 @@ TEST(Optimizer, lowers_a_quadratic) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

@@ -13,7 +13,7 @@
 
 // tests/golden/torch_optimizers.py wrote the table; it knows the same cases.
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 using Values = std::vector<double>;
@@ -118,4 +118,4 @@ TEST(Optimizer, steps_like_pytorch) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

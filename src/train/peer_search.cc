@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 using namespace std::chrono_literals;
@@ -22,21 +22,21 @@ void PeerSearch::found_nobody(const std::string& why) {
   last_answer_ = why + "; is a peer running there, and does a firewall let it be reached?";
 }
 
-void PeerSearch::was_rejected(const std::string& address, const Rejection& rejection) {
+void PeerSearch::was_rejected(const std::string& address, const wire::Rejection& rejection) {
   last_answer_ = address + " answers: " + rejection.words;
 }
 
-bool PeerSearch::is_final(Instant now, const std::string& address, const Rejection& rejection,
+bool PeerSearch::is_final(Instant now, const std::string& address, const wire::Rejection& rejection,
                           const Situation& situation) {
-  if (situation.peer_state != PeerState::fresh || !asks(address)) return false;
+  if (situation.peer_state != wire::PeerState::fresh || !asks(address)) return false;
   switch (rejection.code) {
-    case Rejection::Code::taken:
+    case wire::Rejection::Code::taken:
       if (rejection.peer != options_.self) return false;  // this peer turned away the twin of another one
       taken_since_ = std::min(taken_since_, now);
       return now - taken_since_ >= kTakenForGood;
-    case Rejection::Code::self:
+    case wire::Rejection::Code::self:
       return options_.join.size() == 1;
-    case Rejection::Code::credential:
+    case wire::Rejection::Code::credential:
       // Anybody may say so who answers at an address; all of them together are believed.
       objecting_.insert(address);
       return !situation.linked && std::ranges::all_of(options_.join, [this](const std::string& asked) {
@@ -52,8 +52,9 @@ Duration PeerSearch::limit() const {
 }
 
 std::optional<std::string> PeerSearch::gives_up(Instant now, const Situation& situation) {
-  const bool fresh = situation.peer_state == PeerState::fresh && !options_.join.empty() && !situation.linked;
-  const bool outside = situation.peer_state == PeerState::syncing || fresh;
+  const bool fresh =
+      situation.peer_state == wire::PeerState::fresh && !options_.join.empty() && !situation.linked;
+  const bool outside = situation.peer_state == wire::PeerState::syncing || fresh;
   if (!outside || situation.restoring || situation.offered) {
     hopeless_since_ = kNever;
     last_answer_.clear();
@@ -78,4 +79,4 @@ bool PeerSearch::is_alone_for_good(Instant now, bool orphaned) {
   return orphaned && now - orphaned_since_ >= options_.patience;
 }
 
-}  // namespace tw
+}  // namespace tw::train

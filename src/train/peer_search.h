@@ -12,7 +12,7 @@
 #include "wire/link_messages.h"
 #include "wire/rejection.h"
 
-namespace tw {
+namespace tw::train {
 
 /// A joiner that reaches nobody for so long gives up.
 inline constexpr Duration kGiveUpJoining = std::chrono::seconds(30);
@@ -31,7 +31,7 @@ class PeerSearch {
 
   /// How the peer stands at the time of a call.
   struct Situation {
-    PeerState peer_state = PeerState::fresh;
+    wire::PeerState peer_state = wire::PeerState::fresh;
     bool linked = false;     ///< to at least one peer
     bool offered = false;    ///< at least one of them has the state of the run
     bool restoring = false;  ///< a state is here, and is put in place
@@ -45,9 +45,9 @@ class PeerSearch {
   void found_nobody(const std::string& why);
 
   /// True when this answer ends the search: no later dial can bring another one.
-  bool is_final(Instant now, const std::string& address, const Rejection& rejection,
+  bool is_final(Instant now, const std::string& address, const wire::Rejection& rejection,
                 const Situation& situation);
-  void was_rejected(const std::string& address, const Rejection& rejection);
+  void was_rejected(const std::string& address, const wire::Rejection& rejection);
 
   /// To be called with every tick. Why it gives up, once nobody who has the state was reached for as long as
   /// it searches.
@@ -76,4 +76,4 @@ class PeerSearch {
   std::string last_answer_;          ///< since somebody was reached last
 };
 
-}  // namespace tw
+}  // namespace tw::train

@@ -3,9 +3,10 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::train {
 namespace {
 
+using wire::Rejection;
 using namespace std::chrono_literals;
 
 constexpr Instant kOutset = Instant{} + 1h;
@@ -40,9 +41,9 @@ TEST(PeerSearch, searches_anew_once_somebody_was_there) {
 
 TEST(PeerSearch, is_over_neither_while_a_state_is_put_in_place_nor_for_whoever_begins_the_run) {
   PeerSearch syncing = joiner({"a:1"});
-  EXPECT_EQ(std::nullopt, syncing.gives_up(kOutset, {PeerState::syncing, true, false, true}));
+  EXPECT_EQ(std::nullopt, syncing.gives_up(kOutset, {wire::PeerState::syncing, true, false, true}));
   EXPECT_EQ(std::nullopt, syncing.left(kOutset));
-  EXPECT_EQ(std::nullopt, syncing.gives_up(kOutset, {PeerState::syncing, true}));
+  EXPECT_EQ(std::nullopt, syncing.gives_up(kOutset, {wire::PeerState::syncing, true}));
   EXPECT_EQ(kGiveUpJoining, syncing.left(kOutset)) << "linked, but to nobody who has the state";
   PeerSearch founder = joiner({});
   EXPECT_EQ(std::nullopt, founder.gives_up(kOutset, {}));
@@ -82,7 +83,7 @@ TEST(PeerSearch, ends_at_its_own_address_or_another_run_unless_somebody_else_is_
   const Rejection other_run = rejected(Rejection::Code::run);
   EXPECT_TRUE(joiner({"a:1"}).is_final(kOutset, "a:1", other_run, {}));
   EXPECT_FALSE(joiner({"a:1"}).is_final(kOutset, "a:1", other_run, {.linked = true}));
-  EXPECT_FALSE(joiner({"a:1"}).is_final(kOutset, "a:1", other_run, {.peer_state = PeerState::member}));
+  EXPECT_FALSE(joiner({"a:1"}).is_final(kOutset, "a:1", other_run, {.peer_state = wire::PeerState::member}));
 }
 
 TEST(PeerSearch, of_an_orphan_without_anybody_to_join_ends_after_the_patience) {
@@ -96,4 +97,4 @@ TEST(PeerSearch, of_an_orphan_without_anybody_to_join_ends_after_the_patience) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/return_wait.h"
 
-namespace tw {
+namespace tw::train {
 
 void ReturnWait::begin(Instant now, Duration patience, std::string found) {
   stage_ = Stage::waiting;
@@ -21,12 +21,12 @@ void ReturnWait::end() {
   trouble_.clear();
 }
 
-Wait ReturnWait::waiting(Instant now) const {
+swarm::Wait ReturnWait::waiting(Instant now) const {
   if (stage_ != Stage::waiting) return {};
-  Wait wait{Wait::Kind::others};
+  swarm::Wait wait{swarm::Wait::Kind::others};
   wait.left = patience_ - (now - since_);
   wait.past = {found_, checkpoint_ ? std::optional(checkpoint_->record.round) : std::nullopt, trouble_};
   return wait;
 }
 
-}  // namespace tw
+}  // namespace tw::train

@@ -9,7 +9,7 @@
 #include "swarm/wait.h"
 #include "sync/image.h"
 
-namespace tw {
+namespace tw::train {
 
 /// The wait of a peer that has nobody to join in a run that had begun before it started: the others may live,
 /// and reach it once they notice that somebody answers at its address. Only after the patience of the run
@@ -28,7 +28,7 @@ class ReturnWait {
   void begin(Instant now, Duration patience, std::string found);
 
   /// What it will go on from when nobody comes.
-  void keep(StateImage checkpoint) { checkpoint_ = std::move(checkpoint); }
+  void keep(sync::StateImage checkpoint) { checkpoint_ = std::move(checkpoint); }
 
   /// Its checkpoints cannot be used: when nobody comes, this is why it ends.
   void keep_trouble(std::string why) { trouble_ = std::move(why); }
@@ -37,7 +37,7 @@ class ReturnWait {
 
   /// What is left when nobody came.
   struct Rest {
-    std::optional<StateImage> checkpoint;
+    std::optional<sync::StateImage> checkpoint;
     std::string trouble;
   };
 
@@ -49,15 +49,15 @@ class ReturnWait {
   void end();
 
   /// Nothing unless it waits.
-  Wait waiting(Instant now) const;
+  swarm::Wait waiting(Instant now) const;
 
  private:
   Stage stage_ = Stage::off;
   Instant since_{};
   Duration patience_{};
   std::string found_;
-  std::optional<StateImage> checkpoint_;
+  std::optional<sync::StateImage> checkpoint_;
   std::string trouble_;
 };
 
-}  // namespace tw
+}  // namespace tw::train

@@ -3,22 +3,22 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr Instant kBegin = Instant{} + 1h;
 
-StateImage image_of(Round round) {
-  StateImage image;
+sync::StateImage image_of(Round round) {
+  sync::StateImage image;
   image.record.round = round;
   return image;
 }
 
 TEST(ReturnWait, says_what_it_found_whom_it_waits_for_and_what_comes_then) {
   ReturnWait wait;
-  EXPECT_EQ(Wait{}, wait.waiting(kBegin));
+  EXPECT_EQ(swarm::Wait{}, wait.waiting(kBegin));
   wait.begin(kBegin, 20s, "its event log is logs/events-1.jsonl");
   EXPECT_EQ(
       "waiting for the other peers of this run, up to 15 s (its event log is logs/events-1.jsonl); then it "
@@ -53,4 +53,4 @@ TEST(ReturnWait, ends_when_others_are_found) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

@@ -7,7 +7,7 @@
 
 #include "train/run_names.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 // Each part lists only what has an effect, so that a leftover setting keeps nobody out. A key that came
@@ -53,4 +53,4 @@ Digest run_digest(const RunOptions& options, std::uint64_t parameter_count) {
       optimizer_text(options.optimizer), schedule_text(options.schedule, options.rounds), layout));
 }
 
-}  // namespace tw
+}  // namespace tw::train

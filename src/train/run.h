@@ -14,7 +14,7 @@
 #include "train/optimizer.h"
 #include "train/schedule.h"
 
-namespace tw {
+namespace tw::train {
 
 enum class DataKind : std::uint8_t { idx, text, own };
 
@@ -55,11 +55,11 @@ struct RunOptions {
   std::uint64_t microbatch = 32;          ///< samples of one forward and backward pass
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
-  Codec codec = Codec::fp32;
+  codec::Codec codec = codec::Codec::fp32;
   Rounding rounding = Rounding::nearest;  ///< of contributions in int8; others are rounded to the nearest
   /// What rounding takes from a contribution is added to a later one; nothing: where codec is int8 or int4.
   std::optional<bool> error_feedback;
-  SiteUse sites = SiteUse::automatic;
+  average::SiteUse sites = average::SiteUse::automatic;
   /// What a peer had that is lost after the call is computed again in the same round, not in the next one.
   bool exact_batches = false;
   double norm_cap = 0;   ///< largest L2 norm, per sample, of a contribution; 0 = none
@@ -73,9 +73,11 @@ struct RunOptions {
 
   bool has_own_model() const { return model == kOwnModel; }
 
-  bool dithers() const { return codec == Codec::int8 && rounding == Rounding::stochastic; }
+  bool dithers() const { return codec == codec::Codec::int8 && rounding == Rounding::stochastic; }
 
-  bool feeds_back() const { return error_feedback.value_or(codec == Codec::int8 || codec == Codec::int4); }
+  bool feeds_back() const {
+    return error_feedback.value_or(codec == codec::Codec::int8 || codec == codec::Codec::int4);
+  }
 
   std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
 };
@@ -84,4 +86,4 @@ struct RunOptions {
 /// one run agree on it.
 Digest run_digest(const RunOptions& options, std::uint64_t parameter_count);
 
-}  // namespace tw
+}  // namespace tw::train

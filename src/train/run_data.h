@@ -7,14 +7,14 @@
 #include "data/dataset.h"
 #include "train/run.h"
 
-namespace tw {
+namespace tw::train {
 
 struct RunData {
-  std::unique_ptr<Dataset> training;
-  std::unique_ptr<Dataset> evaluation;  ///< nullptr: the options name none
+  std::unique_ptr<data::Dataset> training;
+  std::unique_ptr<data::Dataset> evaluation;  ///< nullptr: the options name none
 };
 
 /// Reads the files that the options name.
 Result<RunData> open_run_data(const DataOptions& options);
 
-}  // namespace tw
+}  // namespace tw::train

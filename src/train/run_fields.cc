@@ -14,7 +14,7 @@
 #include "base/number.h"
 #include "train/run_names.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 /// Where a value is stored; the alternative says how it is written.
@@ -31,8 +31,8 @@ struct FolderPlace {
 };
 
 using Place = std::variant<std::uint64_t*, int*, double*, std::optional<double>*, bool*, std::optional<bool>*,
-                           Duration*, DataKind*, OptimizerKind*, ScheduleKind*, Codec*, Rounding*, SiteUse*,
-                           ModelPlace, FilePlace, FolderPlace>;
+                           Duration*, DataKind*, OptimizerKind*, ScheduleKind*, codec::Codec*, Rounding*,
+                           average::SiteUse*, ModelPlace, FilePlace, FolderPlace>;
 
 }  // namespace
 
@@ -366,4 +366,4 @@ std::string run_file_reference() {
   return reference_of(rows);
 }
 
-}  // namespace tw
+}  // namespace tw::train

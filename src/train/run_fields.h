@@ -7,7 +7,7 @@
 
 #include "train/run.h"
 
-namespace tw {
+namespace tw::train {
 
 /// One key of a run file: "training.microbatch". The table of all of them is what reading, checks,
 /// suggestions and reference are made of.
@@ -38,4 +38,4 @@ std::string unknown_run_key(std::string_view section, std::string_view name);
 /// All keys with their values, defaults and meaning, as a Markdown table.
 std::string run_file_reference();
 
-}  // namespace tw
+}  // namespace tw::train

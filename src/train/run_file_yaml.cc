@@ -12,7 +12,7 @@
 #include "base/text_file.h"
 #include "train/run_fields.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 struct Given {
@@ -147,13 +147,13 @@ class Reading {
 
   /// Its samples are counts.
   void settle_own(RunOptions& options) {
-    if (!options.has_own_model())
-      return fault(where("data.kind") + ": own goes with model own alone");
+    if (!options.has_own_model()) return fault(where("data.kind") + ": own goes with model own alone");
     if (!is_given("training.microbatch")) options.microbatch = 1;
     if (options.microbatch != 1)
-      fault(fmt::format("{}: with model own the program chooses how many samples it computes at once; leave "
-                        "it out, found {}",
-                        where("training.microbatch"), options.microbatch));
+      fault(
+          fmt::format("{}: with model own the program chooses how many samples it computes at once; leave "
+                      "it out, found {}",
+                      where("training.microbatch"), options.microbatch));
   }
 
   void require(std::string_view key, std::string_view reason) {
@@ -204,4 +204,4 @@ Result<RunOptions> read_run_file(const std::string& path,
   return reading.finish();
 }
 
-}  // namespace tw
+}  // namespace tw::train

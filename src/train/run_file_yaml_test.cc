@@ -11,7 +11,7 @@
 
 #include "train/run_fields.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 using testing::HasSubstr;
@@ -85,7 +85,7 @@ checkpoint: {folder: ./kept, every: 5, keep: 4}
   EXPECT_EQ(o.microbatch, 16U);
   EXPECT_EQ(o.rounds, 7U);
   EXPECT_EQ(o.seed, ~std::uint64_t{0});
-  EXPECT_EQ(o.codec, Codec::fp16);
+  EXPECT_EQ(o.codec, codec::Codec::fp16);
   EXPECT_EQ(o.error_feedback, true);
   EXPECT_TRUE(o.exact_batches);
   EXPECT_EQ(o.rounding, Rounding::stochastic);
@@ -238,4 +238,4 @@ TEST(RunFileReference, is_what_the_documentation_says) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

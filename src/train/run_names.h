@@ -9,7 +9,7 @@
 #include "train/run.h"
 
 /// The names that files give to choices of a run, in the order of the enum constants.
-namespace tw {
+namespace tw::train {
 
 using Names = std::span<const std::string_view>;
 
@@ -30,8 +30,8 @@ inline std::string_view name_of(OptimizerKind kind) {
   return kOptimizerNames[static_cast<std::size_t>(kind)];
 }
 
-inline Names names_of(Codec) { return kCodecNames; }
+inline Names names_of(codec::Codec) { return codec::kCodecNames; }
 
-inline Names names_of(SiteUse) { return kSiteUseNames; }
+inline Names names_of(average::SiteUse) { return average::kSiteUseNames; }
 
-}  // namespace tw
+}  // namespace tw::train

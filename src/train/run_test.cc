@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 using Change = std::pair<std::string, std::function<void(RunOptions&)>>;
@@ -25,10 +25,10 @@ TEST(RunDigest, differs_when_anything_differs_that_decides_the_result) {
       {"clip norm", [](RunOptions& o) { o.clip_norm = 1; }},
       {"schedule", [](RunOptions& o) { o.schedule.kind = ScheduleKind::linear; }},
       {"rate", [](RunOptions& o) { o.schedule.learning_rate = 2e-3; }},
-      {"codec", [](RunOptions& o) { o.codec = Codec::fp16; }},
+      {"codec", [](RunOptions& o) { o.codec = codec::Codec::fp16; }},
       {"rounding",
        [](RunOptions& o) {
-         o.codec = Codec::int8;
+         o.codec = codec::Codec::int8;
          o.rounding = Rounding::stochastic;
        }},
       {"error feedback", [](RunOptions& o) { o.error_feedback = true; }},
@@ -103,4 +103,4 @@ TEST(RunDigest, does_not_depend_on_where_a_model_file_lies) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

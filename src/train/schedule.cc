@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numbers>
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 /// cos(pi x) for x in [0, 1], by the Taylor series of sin at pi (0.5 - x), which is within [-pi/2, pi/2]. The
@@ -43,4 +43,4 @@ double learning_rate(const ScheduleOptions& options, Round round) {
   return options.learning_rate * share_left(options, std::min(progress, 1.0));
 }
 
-}  // namespace tw
+}  // namespace tw::train

@@ -3,7 +3,7 @@
 
 #include "base/ids.h"
 
-namespace tw {
+namespace tw::train {
 
 enum class ScheduleKind : std::uint8_t { constant, linear, cosine };
 
@@ -19,4 +19,4 @@ struct ScheduleOptions {
 /// Rounds count from 1. The same bits on every machine (own cosine: libm differs between systems).
 double learning_rate(const ScheduleOptions& options, Round round);
 
-}  // namespace tw
+}  // namespace tw::train

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 ScheduleOptions schedule(ScheduleKind kind) {
@@ -71,4 +71,4 @@ TEST(Schedule, without_an_end_stays_at_the_peak) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

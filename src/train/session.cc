@@ -13,15 +13,17 @@
 #include "wire/frame.h"
 #include "wire/rejection.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
+using wire::Rejection;
+using world::Cause;
 using namespace std::chrono_literals;
 
 constexpr Duration kTimer = 250ms;
 
-Geometry geometry_of(std::uint64_t parameters, std::uint64_t segment_length) {
-  return {parameters, segment_length != 0 ? segment_length : usual_segment_length(parameters)};
+average::Geometry geometry_of(std::uint64_t parameters, std::uint64_t segment_length) {
+  return {parameters, segment_length != 0 ? segment_length : average::usual_segment_length(parameters)};
 }
 
 Cause cause_of(Rejection::Code code) {
@@ -43,22 +45,22 @@ Cause cause_of(Rejection::Code code) {
 }
 
 std::unique_ptr<Learner> learner_of(Trainer& trainer, const SessionOptions& options, const Doors& doors) {
-  const EngineLearner::Options engine{
-      options.run, geometry_of(trainer.parameter_count(), options.segment_length), options.chunk_bytes,
-      options.grain};
+  const EngineLearner::Options engine{options.run,
+                                      geometry_of(trainer.parameter_count(), options.segment_length),
+                                      options.chunk_bytes, options.grain};
   return std::make_unique<EngineLearner>(trainer, engine, doors.compute, doors.disk);
 }
 
-Averager::Options averaging(const SessionOptions& options, const Geometry& geometry) {
+average::Averager::Options averaging(const SessionOptions& options, const average::Geometry& geometry) {
   const RunOptions& run = options.run;
   return {options.self, geometry, run.codec, run.dithers(), run.norm_cap, options.probe_from, options.rarely};
 }
 
-Replica::Options replica_options(const SessionOptions& options, const Geometry& geometry,
-                                 const ModelSize& size) {
-  const Codec codec = codec_of_mean(options.run.codec);
-  Replica::Options replica{.fetch = {.run = run_digest(options.run, geometry.length)},
-                           .rarely = options.rarely};
+sync::Replica::Options replica_options(const SessionOptions& options, const average::Geometry& geometry,
+                                       const ModelSize& size) {
+  const codec::Codec codec = codec_of_mean(options.run.codec);
+  sync::Replica::Options replica{.fetch = {.run = run_digest(options.run, geometry.length)},
+                                 .rarely = options.rarely};
   replica.fetch.state = {size.state_bytes, options.chunk_bytes};
   replica.fetch.mean = {encoded_bytes(codec, geometry), encoded_bytes(codec, geometry.segment_length)};
   replica.fetch.rarely = options.rarely;
@@ -69,7 +71,9 @@ PeerSearch::Options search_options(const SessionOptions& options) {
   return {options.self, options.join, options.past == Past::begun, options.run.patience};
 }
 
-Member caller_of(const Hello& hello) { return {hello.peer, hello.address, hello.incarnation, hello.site}; }
+wire::Member caller_of(const wire::Hello& hello) {
+  return {hello.peer, hello.address, hello.incarnation, hello.site};
+}
 
 }  // namespace
 
@@ -92,7 +96,7 @@ SessionView Session::view() const { return machine_->view(); }
 
 bool Session::finished() const { return machine_->finished(); }
 
-std::vector<Member> Session::members() const { return machine_->members(); }
+std::vector<wire::Member> Session::members() const { return machine_->members(); }
 
 // ---- beginning
 // ------------------------------------------------------------------------------------------------
@@ -117,11 +121,12 @@ Result<std::string> Session::Machine::start() {
   Result<std::string> address = doors_.network.open(options_.listen, *this);
   if (!address.ok()) return address;
   address_ = address.value();
-  doors_.network.greet_with(encode(Hello{kProtocolVersion, run_, options_.self, geometry_.length, address_,
-                                         options_.incarnation, options_.site, options_.join.empty()}));
+  doors_.network.greet_with(
+      encode(wire::Hello{wire::kProtocolVersion, run_, options_.self, geometry_.length, address_,
+                         options_.incarnation, options_.site, options_.join.empty()}));
 
   const RunOptions& run = options_.run;
-  Swarm::Options swarm;
+  swarm::Swarm::Options swarm;
   swarm.self = self();
   swarm.run = run_;
   swarm.founder = options_.join.empty();
@@ -131,6 +136,7 @@ Result<std::string> Session::Machine::start() {
   swarm.bootstrap = options_.join;
   swarm.lease = {run.target_batch_size, run.microbatch, run.exact_batches};
   swarm.segments = geometry_.segments();
+  swarm.grain = worker_.grain();
   swarm.rounds = run.rounds;
   swarm.patience = run.patience;
   swarm.shares = share_rules(
@@ -139,7 +145,7 @@ Result<std::string> Session::Machine::start() {
   swarm.rarely = options_.rarely;
   swarm_.emplace(std::move(swarm), doors_.clock.now());
 
-  Event started{doors_.clock.now(), Phase::start, 0};
+  world::Event started{doors_.clock.now(), world::Phase::start, 0};
   started.why = address_;
   started.digest = to_string(run_);
   doors_.events.emit(started);
@@ -167,15 +173,15 @@ Result<PeerId> Session::Machine::admit(const Frame& hello) {
     this->refuse(cause_of(code), peer, words);
     return Error{to_string(Rejection{code, peer, std::move(words)})};
   };
-  const std::optional<std::uint32_t> protocol = protocol_of(hello);
-  if (protocol && *protocol != kProtocolVersion) {
-    return refuse(
-        Rejection::Code::version, {},
-        "protocol version " + std::to_string(*protocol) + ", expected " + std::to_string(kProtocolVersion));
+  const std::optional<std::uint32_t> protocol = wire::protocol_of(hello);
+  if (protocol && *protocol != wire::kProtocolVersion) {
+    return refuse(Rejection::Code::version, {},
+                  "protocol version " + std::to_string(*protocol) + ", expected " +
+                      std::to_string(wire::kProtocolVersion));
   }
-  const Result<Message> message = decode(hello);
+  const Result<wire::Message> message = wire::decode(hello);
   if (!message.ok()) return message.error();
-  const Hello* greeting = std::get_if<Hello>(&message.value());
+  const wire::Hello* greeting = std::get_if<wire::Hello>(&message.value());
   if (greeting == nullptr) return Error{"expected a hello, got " + std::string(name_of(message.value()))};
   const PeerId peer = greeting->peer;
   if (greeting->parameters != geometry_.length) {
@@ -190,7 +196,7 @@ Result<PeerId> Session::Machine::admit(const Frame& hello) {
             to_string(greeting->run).substr(0, 8) + ", expected " + to_string(run_).substr(0, 8) +
             "); use the same run file");
   }
-  const Member caller = caller_of(*greeting);
+  const wire::Member caller = caller_of(*greeting);
   if (caller.is({options_.self, {}, options_.incarnation}))
     return refuse(Rejection::Code::self, peer, "that is this peer itself");
   const bool taken = peer == options_.self ||
@@ -206,8 +212,8 @@ Result<PeerId> Session::Machine::admit(const Frame& hello) {
 void Session::Machine::on_open(PeerId peer, const Frame& hello) {
   if (finished()) return;
   averager_.on_new_link(peer);
-  const Hello greeting = std::get<Hello>(decode(hello).value());
-  const Member caller = caller_of(greeting);
+  const wire::Hello greeting = std::get<wire::Hello>(wire::decode(hello).value());
+  const wire::Member caller = caller_of(greeting);
   waits_.on_answer(caller.address);
   swarm_->on_open(doors_.clock.now(), caller, greeting.founds);
   pump();
@@ -226,28 +232,28 @@ void Session::Machine::link_is_gone(PeerId peer, const std::string& why) {
 
 void Session::Machine::forget_link(PeerId peer) {
   replica_.on_close(peer);
-  averager_.on_close(peer, swarm_->head() && is_member(swarm_->head()->members, peer));
+  averager_.on_close(peer, swarm_->head() && swarm::is_member(swarm_->head()->members, peer));
 }
 
 PeerSearch::Situation Session::Machine::situation() const {
-  const Roster& roster = swarm_->roster();
+  const swarm::Roster& roster = swarm_->roster();
   return {swarm_->peer_state(), !roster.open_peers().empty(), !roster.following().empty(),
           worker_.is_taking_over()};
 }
 
-void Session::Machine::on_refused(const std::string& address, const DialFailure& failure) {
+void Session::Machine::on_refused(const std::string& address, const world::DialFailure& failure) {
   if (finished()) return;
   swarm_->on_refused(doors_.clock.now(), address);
-  if (failure.kind == DialFailure::Kind::linked) {
+  if (failure.kind == world::DialFailure::Kind::linked) {
     swarm_->on_linked_there(address);
     waits_.on_answer(address);
     return pump();
   }
-  const std::optional<Rejection> rejection = rejection_in(failure.why);
+  const std::optional<Rejection> rejection = wire::rejection_in(failure.why);
   const std::string& why = rejection ? rejection->words : failure.why;
-  const bool nobody_there = failure.kind == DialFailure::Kind::unreachable;
+  const bool nobody_there = failure.kind == world::DialFailure::Kind::unreachable;
   const std::string told = nobody_there ? fmt::format("cannot connect to {}: {}", address, why) : why;
-  if (!nobody_there || swarm_->peer_state() == PeerState::fresh)
+  if (!nobody_there || swarm_->peer_state() == wire::PeerState::fresh)
     refuse(search_.asks(address) ? Cause::none : Cause::dial, std::nullopt, told);
   waits_.on_refused(doors_.clock.now(), address, why);
   if (nobody_there) search_.found_nobody(told);
@@ -272,26 +278,26 @@ void Session::Machine::hang_up_on(PeerId from, const std::string& nonsense) {
 void Session::Machine::on_message(PeerId from, Frame frame) {
   if (finished()) return;  // what comes now changes nothing that anybody was told
   const Instant now = doors_.clock.now();
-  Result<Message> decoded = decode(frame);
+  Result<wire::Message> decoded = wire::decode(frame);
   if (!decoded.ok()) {
     hang_up_on(from, decoded.error().message);
     return pump();
   }
   swarm_->on_sign_of_life(now, from);
   if (!frame.payload.empty()) {
-    if (const std::optional<BandwidthReport> bandwidth_report =
+    if (const std::optional<wire::BandwidthReport> bandwidth_report =
             averager_.on_bytes(now, from, frame.payload.size()))
       doors_.network.send(from, encode(*bandwidth_report));
   }
-  Message& message = decoded.value();
-  if (std::holds_alternative<Scatter>(message) || std::holds_alternative<Gather>(message)) {
-    const std::optional<Averager::Refused> refused = averager_.on_bulk(now, from, message);
+  wire::Message& message = decoded.value();
+  if (std::holds_alternative<wire::Scatter>(message) || std::holds_alternative<wire::Gather>(message)) {
+    const std::optional<average::Averager::Refused> refused = averager_.on_bulk(now, from, message);
     report_probe();
     if (refused) refuse_bulk(*refused);
-  } else if (const auto* bandwidth_report = std::get_if<BandwidthReport>(&message)) {
+  } else if (const auto* bandwidth_report = std::get_if<wire::BandwidthReport>(&message)) {
     if (averager_.on_bandwidth_report(now, from, *bandwidth_report, swarm_->round_trip(from)))
       doors_.network.pull(from);
-  } else if (std::holds_alternative<Padding>(message)) {
+  } else if (std::holds_alternative<wire::Padding>(message)) {
     averager_.on_padding(now, from);
   } else if (!replica_.on_message(now, from, message)) {
     swarm_->on_message(now, from, message);
@@ -300,7 +306,7 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
 }
 
 std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
-  std::optional<Message> message = averager_.next_segment(to);
+  std::optional<wire::Message> message = averager_.next_segment(to);
   report_probe();
   const Instant now = doors_.clock.now();
   if (!message) message = replica_.next_chunk(to, now < averager_.has_lines_until());
@@ -328,9 +334,9 @@ void Session::Machine::pump() {
 
 // False when that was the end.
 bool Session::Machine::act_on_decisions() {
-  for (std::vector<Decision> decisions = swarm_->take_decisions(); !decisions.empty();
+  for (std::vector<swarm::Decision> decisions = swarm_->take_decisions(); !decisions.empty();
        decisions = swarm_->take_decisions()) {
-    for (const Decision& decision : decisions) {
+    for (const swarm::Decision& decision : decisions) {
       std::visit([&](const auto& d) { act(d); }, decision);
       if (finished()) return false;
     }
@@ -346,14 +352,15 @@ bool Session::Machine::take_turn() {
   let_chunks_go();
   start_work();
   const bool voted = report_averaging();
-  if (swarm_->peer_state() == PeerState::member) replica_.joined();
+  if (swarm_->peer_state() == wire::PeerState::member) replica_.joined();
   return voted;
 }
 
 void Session::Machine::flush() {
-  for (const Event& event : swarm_->take_events()) doors_.events.emit(event);
-  const auto send_all = [&](Outbox messages) {
-    for (const Envelope& envelope : messages) doors_.network.send(envelope.to, encode(envelope.message));
+  for (const world::Event& event : swarm_->take_events()) doors_.events.emit(event);
+  const auto send_all = [&](wire::Outbox messages) {
+    for (const wire::Envelope& envelope : messages)
+      doors_.network.send(envelope.to, encode(envelope.message));
   };
   send_all(swarm_->take_messages());
   send_all(replica_.take_messages());
@@ -378,9 +385,10 @@ void Session::Machine::on_timer() {
   for (const PeerId target : averager_.step(now)) doors_.network.pull(target);
   report_probe();
   report_stall();
-  if (const std::optional<WorkItem> late = worker_.take_back_when_late(now)) give_back(late);
+  if (const std::optional<swarm::WorkItem> late = worker_.take_back_when_late(now)) give_back(late);
   // Nobody can lead who does not know the parameters of the round.
-  if (swarm_->leads() && worker_.is_stuck(now)) swarm_->fall_behind(now, "its update waits for its own thread");
+  if (swarm_->leads() && worker_.is_stuck(now))
+    swarm_->fall_behind(now, "its update waits for its own thread");
   watch_waits();
   finish_when_done();
   give_up_when_nobody_has_the_state(now);
@@ -395,7 +403,7 @@ void Session::Machine::give_up_when_nobody_has_the_state(Instant now) {
 void Session::Machine::go_on_alone_when_nobody_comes(Instant now) {
   if (finished()) return;
   ReturnWait& returning = search_.return_wait();
-  const bool fresh = swarm_->peer_state() == PeerState::fresh;
+  const bool fresh = swarm_->peer_state() == wire::PeerState::fresh;
   if (returning.stage() == ReturnWait::Stage::waiting && !fresh) returning.end();
   if (returning.is_over(now)) {
     ReturnWait::Rest rest = returning.give_up();
@@ -406,14 +414,14 @@ void Session::Machine::go_on_alone_when_nobody_comes(Instant now) {
   if (search_.is_alone_for_good(now, swarm_->is_orphaned())) begin_anew_from_tip();
 }
 
-void Session::Machine::act(const Dial& dial) { doors_.network.connect(dial.address); }
+void Session::Machine::act(const swarm::Dial& dial) { doors_.network.connect(dial.address); }
 
-void Session::Machine::act(const Hangup& hangup) {
+void Session::Machine::act(const swarm::Hangup& hangup) {
   doors_.network.close(hangup.peer);
   forget_link(hangup.peer);
 }
 
-void Session::Machine::act(const Ended& ended) { end(ended.why, ended.failed); }
+void Session::Machine::act(const swarm::Ended& ended) { end(ended.why, ended.failed); }
 
 void Session::Machine::end(const std::string& why, bool failed) {
   if (finished()) return;
@@ -432,15 +440,15 @@ void Session::Machine::leave() {
 // ---- what can be seen
 // -----------------------------------------------------------------------------------------
 
-void Session::Machine::emit(Phase phase, Round round, std::string why, Numbers numbers) {
-  Event event{doors_.clock.now(), phase, round};
+void Session::Machine::emit(world::Phase phase, Round round, std::string why, Numbers numbers) {
+  world::Event event{doors_.clock.now(), phase, round};
   event.why = std::move(why);
   event.numbers = std::move(numbers);
   doors_.events.emit(event);
 }
 
 void Session::Machine::refuse(Cause cause, std::optional<PeerId> peer, std::string why) {
-  Event event{doors_.clock.now(), Phase::refuse, round_, peer, std::move(why)};
+  world::Event event{doors_.clock.now(), world::Phase::refuse, round_, peer, std::move(why)};
   event.cause = cause;
   doors_.events.emit(event);
 }
@@ -449,8 +457,8 @@ std::uint64_t Session::Machine::held_bytes() const {
   return averager_.held_bytes() + replica_.held_bytes() + swarm_->held_bytes();
 }
 
-std::vector<Member> Session::Machine::members() const {
-  return swarm_ && swarm_->head() ? swarm_->head()->members : std::vector<Member>{};
+std::vector<wire::Member> Session::Machine::members() const {
+  return swarm_ && swarm_->head() ? swarm_->head()->members : std::vector<wire::Member>{};
 }
 
 SessionView Session::Machine::view() const {
@@ -469,4 +477,4 @@ SessionView Session::Machine::view() const {
   return view;
 }
 
-}  // namespace tw
+}  // namespace tw::train

@@ -18,16 +18,16 @@
 #include "world/files.h"
 #include "world/network.h"
 
-namespace tw {
+namespace tw::train {
 
 /// The doors of one peer. All outlive the session.
 struct Doors {
-  Clock& clock;
-  Network& network;
-  Files& files;
-  Executor& compute;
-  Executor& disk;
-  EventSink& events;
+  world::Clock& clock;
+  world::Network& network;
+  world::Files& files;
+  world::Executor& compute;
+  world::Executor& disk;
+  world::EventSink& events;
 };
 
 /// Whether the run had begun before this process started.
@@ -65,7 +65,7 @@ struct SessionView {
   Round round = 0;            ///< last committed one here
   std::uint64_t samples = 0;  ///< of the run, committed
   PeerId leader;
-  Wait waiting;           ///< whom for and why, or own work; text_of() has the words
+  swarm::Wait waiting;    ///< whom for and why, or own work; text_of() has the words
   bool finished = false;  ///< the run has ended, or this peer has left
   std::string ended;      ///< how, once finished
   std::string failure;    ///< why the session cannot go on; empty when it did nothing wrong
@@ -82,10 +82,10 @@ class SessionObserver {
   virtual ~SessionObserver() = default;
 
   /// The record is decided and known here (before it is applied).
-  virtual void on_commit(const Record& record) = 0;
+  virtual void on_commit(const wire::Record& record) = 0;
 
   /// Parameters after the record's update; also after a state transfer, with restored = true.
-  virtual void on_applied(const Record& record, const Digest& parameters, bool restored) = 0;
+  virtual void on_applied(const wire::Record& record, const Digest& parameters, bool restored) = 0;
 };
 
 /// One peer of a run, from greeting to leaving: the public C++ interface. Takes part as long as its doors
@@ -114,11 +114,11 @@ class Session {
   bool finished() const;
 
   /// Members of the last record.
-  std::vector<Member> members() const;
+  std::vector<wire::Member> members() const;
 
  private:
   class Machine;
   std::unique_ptr<Machine> machine_;
 };
 
-}  // namespace tw
+}  // namespace tw::train

@@ -23,7 +23,7 @@
 #include "train/waits.h"
 #include "train/worker.h"
 
-namespace tw {
+namespace tw::train {
 
 /// The router of a session: it brings messages, time and finished jobs to the objects that the session is
 /// made of, and what they decide to the doors and to each other. Each has one subject: Swarm (who decides
@@ -31,7 +31,7 @@ namespace tw {
 /// Checkpoints, PeerSearch, Departure, Waits. session.cc: beginning, network, time. session_rounds.cc: work,
 /// averaging, updates. session_sync.cc: the way to the head of the history. session_waits.cc: what it waits
 /// for.
-class Session::Machine final : public NetworkEvents {
+class Session::Machine final : public world::NetworkEvents {
  public:
   Machine(Doors doors, SessionOptions options, std::unique_ptr<Learner> learner, SessionObserver* observer);
 
@@ -42,13 +42,13 @@ class Session::Machine final : public NetworkEvents {
 
   bool finished() const { return departure_.ended(); }
 
-  std::vector<Member> members() const;
+  std::vector<wire::Member> members() const;
 
   Result<PeerId> admit(const Frame& hello) override;
   void on_open(PeerId peer, const Frame& hello) override;
   void on_message(PeerId from, Frame frame) override;
   void on_close(PeerId peer, const std::string& why) override;
-  void on_refused(const std::string& address, const DialFailure& failure) override;
+  void on_refused(const std::string& address, const world::DialFailure& failure) override;
   std::optional<Frame> next_bulk(PeerId to) override;
 
  private:
@@ -62,38 +62,38 @@ class Session::Machine final : public NetworkEvents {
   void flush();
   void arm();
   void on_timer();
-  void was_rejected(const std::string& address, const Rejection& rejection);
+  void was_rejected(const std::string& address, const wire::Rejection& rejection);
   PeerSearch::Situation situation() const;
   void give_up_when_nobody_has_the_state(Instant now);
   void go_on_alone_when_nobody_comes(Instant now);
-  void act(const Dial& dial);
-  void act(const Hangup& hangup);
-  void act(const Reduce& reduce);
-  void act(const Committed& committed);
-  void act(const CatchUp& catch_up);
-  void act(const SendAgain& again);
-  void act(const Ended& ended);
+  void act(const swarm::Dial& dial);
+  void act(const swarm::Hangup& hangup);
+  void act(const swarm::Reduce& reduce);
+  void act(const swarm::Committed& committed);
+  void act(const swarm::CatchUp& catch_up);
+  void act(const swarm::SendAgain& again);
+  void act(const swarm::Ended& ended);
   void end(const std::string& why, bool failed);
-  void emit(Phase phase, Round round, std::string why = {}, Numbers numbers = {});
-  void refuse(Cause cause, std::optional<PeerId> peer, std::string why);
+  void emit(world::Phase phase, Round round, std::string why = {}, Numbers numbers = {});
+  void refuse(world::Cause cause, std::optional<PeerId> peer, std::string why);
   std::uint64_t held_bytes() const;
 
   StepId step() const { return {round_}; }
 
   // ---- session_waits.cc
-  Wait waiting() const;
-  Wait own_work() const;
-  Wait wait_for_state() const;
-  Wait wait_for_segments() const;
-  Wait with_addresses(Wait wait) const;
+  swarm::Wait waiting() const;
+  swarm::Wait own_work() const;
+  swarm::Wait wait_for_state() const;
+  swarm::Wait wait_for_segments() const;
+  swarm::Wait with_addresses(swarm::Wait wait) const;
   void watch_waits();
 
-  Member self() const { return {options_.self, address_, options_.incarnation, options_.site}; }
+  wire::Member self() const { return {options_.self, address_, options_.incarnation, options_.site}; }
 
   // ---- session_rounds.cc
   void open_round();
   void start_work();
-  void give_back(const std::optional<WorkItem>& item);
+  void give_back(const std::optional<swarm::WorkItem>& item);
   void tell_where_the_worker_is();
   void settle_when_ready();
   void on_back();
@@ -103,35 +103,35 @@ class Session::Machine final : public NetworkEvents {
   void link_is_gone(PeerId peer, const std::string& why);
   void forget_link(PeerId peer);
   void hang_up_on(PeerId from, const std::string& nonsense);
-  void refuse_bulk(const Averager::Refused& refused);
+  void refuse_bulk(const average::Averager::Refused& refused);
   bool report_averaging();
-  void own_contribution_is_unfit(const Reduction::Unfit& unfit);
+  void own_contribution_is_unfit(const average::Reduction::Unfit& unfit);
   void report_stall();
-  void on_update(const Record& record, const Digest& parameters, Duration took);
-  void after_update(const Record& record);
-  void on_evaluation(const Record& record, const Evaluation& evaluation, Duration took);
+  void on_update(const wire::Record& record, const Digest& parameters, Duration took);
+  void after_update(const wire::Record& record);
+  void on_evaluation(const wire::Record& record, const Evaluation& evaluation, Duration took);
   void finish_when_done();
-  double own_samples(const Record& record) const;
+  double own_samples(const wire::Record& record) const;
 
   // ---- session_sync.cc
   void leave_round();
   bool computes_other_bits();
   void catch_up_further();
-  void restore(StateImage image, Cause from, Numbers parts);
-  void replay(FetchedMean mean);
-  void go_on_from(const Replica::Tip& tip);
+  void restore(sync::StateImage image, world::Cause from, Numbers parts);
+  void replay(sync::FetchedMean mean);
+  void go_on_from(const sync::Replica::Tip& tip);
   void serve_images();
   void let_chunks_go();
-  void save_checkpoint(const Record& record);
+  void save_checkpoint(const wire::Record& record);
   void consider_the_past();
   void found_checkpoints(Checkpoints::Loaded& loaded);
-  void take_checkpoint(LoadedCheckpoint loaded);
+  void take_checkpoint(sync::LoadedCheckpoint loaded);
   void wait_for_others(std::string found);
-  void resume(StateImage checkpoint);
+  void resume(sync::StateImage checkpoint);
   void begin_anew_from_tip();
   void go_on_from_tip();
   std::vector<PeerId> sources() const;
-  Replica::Others others() const;
+  sync::Replica::Others others() const;
 
   CountedTime time_;
   StampedEvents events_;
@@ -140,13 +140,13 @@ class Session::Machine final : public NetworkEvents {
   SessionObserver* observer_;
   Waits waits_;
   Worker worker_;
-  Geometry geometry_;
+  average::Geometry geometry_;
   Digest run_;
   std::string address_;
-  std::optional<Swarm> swarm_;
+  std::optional<swarm::Swarm> swarm_;
 
-  Averager averager_;
-  Replica replica_;
+  average::Averager averager_;
+  sync::Replica replica_;
   Checkpoints checkpoints_;
   Round round_ = 0;     ///< under way; 0: none
   Instant began_at_{};  ///< the work for it
@@ -156,4 +156,4 @@ class Session::Machine final : public NetworkEvents {
   bool pumping_ = false;
 };
 
-}  // namespace tw
+}  // namespace tw::train

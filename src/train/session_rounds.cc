@@ -8,9 +8,10 @@
 #include "train/session_machine.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
+using world::Phase;
 using namespace std::chrono_literals;
 
 /// A round that counts on a contribution beyond the norm cap under so many ballots has too few other ones.
@@ -19,7 +20,7 @@ constexpr std::size_t kMostBallotsBeyondCap = 3;
 }  // namespace
 
 void Session::Machine::open_round() {
-  const std::optional<Record>& head = swarm_->head();
+  const std::optional<wire::Record>& head = swarm_->head();
   if (replica_.is_catching_up() || !head || head->last || round_ == head->round + 1) return;
   round_ = head->round + 1;
   if (replica_.found(*head) && observer_ != nullptr) {
@@ -29,9 +30,9 @@ void Session::Machine::open_round() {
   worker_.open(round_);
   began_at_ = doors_.clock.now();
   if (replica_.tip() && worker_.updates_under_way() == 0) emit(Phase::accumulate, round_);
-  const std::vector<Averager::Refused> refused = averager_.open(began_at_, step());
+  const std::vector<average::Averager::Refused> refused = averager_.open(began_at_, step());
   report_probe();
-  for (const Averager::Refused& one : refused) refuse_bulk(one);
+  for (const average::Averager::Refused& one : refused) refuse_bulk(one);
 }
 
 // ---- work
@@ -39,7 +40,7 @@ void Session::Machine::open_round() {
 
 void Session::Machine::start_work() {
   if (worker_.is_computing() || worker_.is_elsewhere() || replica_.is_catching_up() || round_ == 0) return;
-  const std::optional<WorkItem> item = swarm_->begin_work(doors_.clock.now(), worker_.grain());
+  const std::optional<swarm::WorkItem> item = swarm_->begin_work(doors_.clock.now(), worker_.grain());
   if (!item) return;
   begin_to_probe();
   worker_.work(*item, [this, item](std::uint64_t done) {
@@ -51,7 +52,7 @@ void Session::Machine::start_work() {
 
 // The thread that computes belongs to somebody else. What it was given goes to others, and nothing more comes
 // until it is back.
-void Session::Machine::give_back(const std::optional<WorkItem>& item) {
+void Session::Machine::give_back(const std::optional<swarm::WorkItem>& item) {
   if (item) swarm_->give_back(doors_.clock.now(), *item);
   tell_where_the_worker_is();
 }
@@ -61,7 +62,7 @@ void Session::Machine::tell_where_the_worker_is() {
 }
 
 void Session::Machine::settle_when_ready() {
-  if (replica_.state() == Replica::State::settling && worker_.stands_ready())
+  if (replica_.state() == sync::Replica::State::settling && worker_.stands_ready())
     replica_.settled(doors_.clock.now(), others());
 }
 
@@ -82,7 +83,7 @@ void Session::Machine::pause(bool paused) {
 }
 
 void Session::Machine::contribute_what_is_done() {
-  for (const Contribution& due : averager_.due(step())) {
+  for (const wire::Contribution& due : averager_.due(step())) {
     if (!swarm_->has_done_just(due.slot, due.microbatches)) continue;
     swarm_->close_slot(due.slot);
     const SlotValues values = worker_.contribution(due.slot);
@@ -93,7 +94,7 @@ void Session::Machine::contribute_what_is_done() {
 // ---- averaging
 // ------------------------------------------------------------------------------------------------
 
-void Session::Machine::act(const Reduce& reduce) {
+void Session::Machine::act(const swarm::Reduce& reduce) {
   open_round();
   const Instant now = doors_.clock.now();
   if (!averager_.adopt(now, reduce.plan, began_at_)) return;
@@ -106,7 +107,7 @@ void Session::Machine::act(const Reduce& reduce) {
   contribute_what_is_done();
 }
 
-void Session::Machine::act(const SendAgain& again) { averager_.on_new_link(again.peer); }
+void Session::Machine::act(const swarm::SendAgain& again) { averager_.on_new_link(again.peer); }
 
 void Session::Machine::begin_to_probe() {
   const std::vector<PeerId> targets = averager_.begin_probe(doors_.clock.now(), swarm_->head()->members);
@@ -114,26 +115,26 @@ void Session::Machine::begin_to_probe() {
 }
 
 void Session::Machine::report_probe() {
-  const std::optional<Bandwidth> line = averager_.take_probed();
+  const std::optional<wire::Bandwidth> line = averager_.take_probed();
   if (!line) return;
   emit(Phase::probe, round_, {},
        {{"up_mbit_s", line->up_bytes_per_s * 8e-6}, {"down_mbit_s", line->down_bytes_per_s * 8e-6}});
 }
 
-void Session::Machine::refuse_bulk(const Averager::Refused& refused) {
+void Session::Machine::refuse_bulk(const average::Averager::Refused& refused) {
   if (refused.nonsense) return hang_up_on(refused.from, refused.why);
-  refuse(Cause::message, refused.from, refused.why);
+  refuse(world::Cause::message, refused.from, refused.why);
 }
 
 // True when the mean is whole, so that this peer votes for it.
 bool Session::Machine::report_averaging() {
-  for (const Reduction::Unfit& unfit : averager_.take_unfit(step())) {
+  for (const average::Reduction::Unfit& unfit : averager_.take_unfit(step())) {
     if (unfit.peer == options_.self) own_contribution_is_unfit(unfit);
     if (finished()) return false;
     swarm_->report_stall(doors_.clock.now(), unfit.peer, unfit.why);
   }
   const Instant now = doors_.clock.now();
-  const Averager::News news = averager_.take_news(step());
+  const average::Averager::News news = averager_.take_news(step());
   const double since_call_s = to_seconds(now - averager_.called_at(step()));
   if (news.scattered) emit(Phase::scatter, round_, {}, {{"since_call_s", since_call_s}});
   if (news.gathered) emit(Phase::gather, round_, {}, {{"since_call_s", since_call_s}});
@@ -142,8 +143,8 @@ bool Session::Machine::report_averaging() {
   return true;
 }
 
-void Session::Machine::own_contribution_is_unfit(const Reduction::Unfit& unfit) {
-  if (unfit.why == StallCause::not_finite) {
+void Session::Machine::own_contribution_is_unfit(const average::Reduction::Unfit& unfit) {
+  if (unfit.why == wire::StallCause::not_finite) {
     return end(fmt::format("the gradient of round {} is not finite: the training has diverged (a lower "
                            "learning rate?) or the data holds such values",
                            round_),
@@ -164,22 +165,22 @@ void Session::Machine::own_contribution_is_unfit(const Reduction::Unfit& unfit) 
 void Session::Machine::report_stall() {
   const Instant now = doors_.clock.now();
   const auto round_trip = [this](PeerId peer) { return swarm_->round_trip(peer); };
-  for (const Averager::Objection& objection : averager_.objections(now, step(), round_trip)) {
+  for (const average::Averager::Objection& objection : averager_.objections(now, step(), round_trip)) {
     swarm_->report_stall(now, objection.suspect, objection.why, objection.missing);
     if (objection.send_again)
       doors_.network.send(objection.suspect,
-                          encode(StallReport{round_, objection.suspect, StallCause::send_again}));
+                          encode(wire::StallReport{round_, objection.suspect, wire::StallCause::send_again}));
   }
 }
 
 // ---- updates
 // --------------------------------------------------------------------------------------------------
 
-void Session::Machine::act(const Committed& committed) {
-  const Record& record = committed.record;
+void Session::Machine::act(const swarm::Committed& committed) {
+  const wire::Record& record = committed.record;
   TW_CHECK(averager_.complete(step()));
   // A leader that is alone decides as soon as it has told what it leaves over.
-  for (const Event& event : swarm_->take_events_until(record.round)) doors_.events.emit(event);
+  for (const world::Event& event : swarm_->take_events_until(record.round)) doors_.events.emit(event);
   const Instant now = doors_.clock.now();
   const double own = own_samples(record);
   // The call comes while the last microbatches are under way: until they are done it is calculation.
@@ -196,14 +197,14 @@ void Session::Machine::act(const Committed& committed) {
   if (record.last) numbers.emplace_back("last", 1);
   if (const Worker::Done& done = worker_.done(); done.samples > 0)
     numbers.emplace_back("loss", done.loss_sum / static_cast<double>(done.samples));
-  Event event{now, Phase::commit, record.round};
+  world::Event event{now, Phase::commit, record.round};
   event.why = record.minority ? "without a majority" : "";
   event.numbers = std::move(numbers);
   event.digest = to_string(digest_of(record));
   doors_.events.emit(event);
   if (observer_ != nullptr) observer_->on_commit(record);
 
-  Averager::Mean mean = averager_.finish(step(), record.contributors);
+  average::Averager::Mean mean = averager_.finish(step(), record.contributors);
   swarm_->measured(averager_.bandwidth());
   if (worker_.updates_under_way() >= SessionView::kMostWaitingUpdates)
     return swarm_->fall_behind(now, "its updates wait for its own work");
@@ -214,9 +215,9 @@ void Session::Machine::act(const Committed& committed) {
   after_update(record);
 }
 
-void Session::Machine::on_update(const Record& record, const Digest& parameters, Duration took) {
+void Session::Machine::on_update(const wire::Record& record, const Digest& parameters, Duration took) {
   replica_.applied(record.round, parameters);
-  Event event{doors_.clock.now(), Phase::apply, record.round};
+  world::Event event{doors_.clock.now(), Phase::apply, record.round};
   event.numbers = {{"took_s", to_seconds(took)}};
   event.digest = to_string(parameters);
   doors_.events.emit(event);
@@ -231,7 +232,7 @@ void Session::Machine::on_update(const Record& record, const Digest& parameters,
   finish_when_done();
 }
 
-void Session::Machine::after_update(const Record& record) {
+void Session::Machine::after_update(const wire::Record& record) {
   const RunOptions& run = options_.run;
   const bool due = run.evaluation.every != 0 && record.round % run.evaluation.every == 0;
   const bool first = !record.members.empty() && record.members.front().is(self());
@@ -245,7 +246,8 @@ void Session::Machine::after_update(const Record& record) {
   if (checkpoints_.is_due(record)) save_checkpoint(record);
 }
 
-void Session::Machine::on_evaluation(const Record& record, const Evaluation& evaluation, Duration took) {
+void Session::Machine::on_evaluation(const wire::Record& record, const Evaluation& evaluation,
+                                     Duration took) {
   tell_where_the_worker_is();
   Numbers numbers = {{"loss", evaluation.loss}, {"took_s", to_seconds(took)}};
   if (evaluation.accuracy) numbers.emplace_back("accuracy", *evaluation.accuracy);
@@ -266,12 +268,12 @@ void Session::Machine::finish_when_done() {
     end("the run is complete", false);
 }
 
-double Session::Machine::own_samples(const Record& record) const {
+double Session::Machine::own_samples(const wire::Record& record) const {
   double samples = 0;
-  for (const Contribution& c : record.contributors) {
+  for (const wire::Contribution& c : record.contributors) {
     if (c.peer == options_.self) samples += static_cast<double>(c.samples);
   }
   return samples;
 }
 
-}  // namespace tw
+}  // namespace tw::train

@@ -7,20 +7,20 @@
 #include "swarm/quorum.h"
 #include "train/session_machine.h"
 
-namespace tw {
+namespace tw::train {
 std::vector<PeerId> Session::Machine::sources() const {
   std::vector<PeerId> peers;
   for (const auto& [peer, incarnation] : swarm_->roster().following()) peers.push_back(peer);
   return peers;
 }
 
-Replica::Others Session::Machine::others() const { return {sources(), swarm_->best_told()}; }
+sync::Replica::Others Session::Machine::others() const { return {sources(), swarm_->best_told()}; }
 
 // ---- taking
 // ---------------------------------------------------------------------------------------------------
 
-void Session::Machine::act(const CatchUp& catch_up) {
-  emit(Phase::restore, round_, catch_up.why);
+void Session::Machine::act(const swarm::CatchUp& catch_up) {
+  emit(world::Phase::restore, round_, catch_up.why);
   if (catch_up.differs && computes_other_bits()) return;
   leave_round();
   ReturnWait& returning = search_.return_wait();
@@ -48,40 +48,40 @@ void Session::Machine::leave_round() {
 }
 
 void Session::Machine::catch_up_further() {
-  for (const BadSource& refusal : replica_.take_refusals()) {
-    refuse(Cause::message, refusal.peer, refusal.why);
+  for (const sync::BadSource& refusal : replica_.take_refusals()) {
+    refuse(world::Cause::message, refusal.peer, refusal.why);
   }
   if (!replica_.is_catching_up()) return;
   const Instant now = doors_.clock.now();
-  Replica::Next next = replica_.next(now, others());
-  if (auto* taken = std::get_if<Replica::TakeState>(&next)) {
-    restore(std::move(taken->image), Cause::none,
+  sync::Replica::Next next = replica_.next(now, others());
+  if (auto* taken = std::get_if<sync::Replica::TakeState>(&next)) {
+    restore(std::move(taken->image), world::Cause::none,
             {{"offer_s", to_seconds(taken->offer)}, {"transfer_s", to_seconds(taken->transfer)}});
-  } else if (auto* missed = std::get_if<Replica::TakeMean>(&next)) {
+  } else if (auto* missed = std::get_if<sync::Replica::TakeMean>(&next)) {
     replay(std::move(missed->mean));
-  } else if (std::holds_alternative<Replica::GoOn>(next)) {
+  } else if (std::holds_alternative<sync::Replica::GoOn>(next)) {
     go_on_from(*replica_.tip());
   }
   swarm_->catching_up(now, replica_.progress_of_catching_up());
   if (!replica_.is_too_slow()) return;
-  end("this peer's line is too slow for the run: " + std::to_string(Replica::kLostForGood) +
+  end("this peer's line is too slow for the run: " + std::to_string(sync::Replica::kLostForGood) +
           " times the others went on faster than what they decided came here",
       true);
 }
 
 // from: none, other peers.
-void Session::Machine::restore(StateImage image, Cause from, Numbers parts) {
+void Session::Machine::restore(sync::StateImage image, world::Cause from, Numbers parts) {
   const auto shared =
-      std::make_shared<const StateImage>(std::move(image));  // owners: the job, and its `done`
+      std::make_shared<const sync::StateImage>(std::move(image));  // owners: the job, and its `done`
   worker_.restore(shared, [this, shared, from, parts = std::move(parts)](const Result<Digest>& parameters) {
     if (!parameters.ok()) {
-      emit(Phase::refuse, shared->record.round, parameters.error().message);
+      emit(world::Phase::refuse, shared->record.round, parameters.error().message);
       if (search_.return_wait().stage() == ReturnWait::Stage::resuming)
         return end(parameters.error().message, true);
       return replica_.take_again(doors_.clock.now(), others());
     }
-    Event event{doors_.clock.now(), Phase::restore, shared->record.round};
-    event.why = from == Cause::checkpoint ? "from checkpoint" : "from other peers";
+    world::Event event{doors_.clock.now(), world::Phase::restore, shared->record.round};
+    event.why = from == world::Cause::checkpoint ? "from checkpoint" : "from other peers";
     event.cause = from;
     event.digest = to_string(parameters.value());
     event.numbers = {{"bytes", static_cast<double>(shared->bytes())},
@@ -93,14 +93,14 @@ void Session::Machine::restore(StateImage image, Cause from, Numbers parts) {
   });
 }
 
-void Session::Machine::replay(FetchedMean mean) {
+void Session::Machine::replay(sync::FetchedMean mean) {
   worker_.replay({.record = mean.record, .mean = std::move(mean.segments), .missed = true},
                  [this, record = mean.record](const Result<Digest>& parameters) {
                    if (!parameters.ok()) {
-                     emit(Phase::refuse, record.round, parameters.error().message);
+                     emit(world::Phase::refuse, record.round, parameters.error().message);
                      return replica_.take_again(doors_.clock.now(), others());
                    }
-                   Event event{doors_.clock.now(), Phase::apply, record.round};
+                   world::Event event{doors_.clock.now(), world::Phase::apply, record.round};
                    event.digest = to_string(parameters.value());
                    doors_.events.emit(event);
                    if (observer_ != nullptr) observer_->on_applied(record, parameters.value(), false);
@@ -108,10 +108,10 @@ void Session::Machine::replay(FetchedMean mean) {
                  });
 }
 
-void Session::Machine::go_on_from(const Replica::Tip& tip) {
+void Session::Machine::go_on_from(const sync::Replica::Tip& tip) {
   if (search_.return_wait().stage() == ReturnWait::Stage::resuming) {
     search_.return_wait().end();
-    if (swarm_->peer_state() == PeerState::syncing)
+    if (swarm_->peer_state() == wire::PeerState::syncing)
       return;  // others were found meanwhile: theirs will be here
   }
   const Instant now = doors_.clock.now();
@@ -124,7 +124,7 @@ void Session::Machine::go_on_from(const Replica::Tip& tip) {
 // ---------------------------------------------------------------------------------------------------
 
 void Session::Machine::serve_images() {
-  const std::optional<Record> wanted = replica_.wants_image();
+  const std::optional<wire::Record> wanted = replica_.wants_image();
   if (!wanted) return;
   worker_.freeze_soon(*wanted, [this](const Learner::Image& image) { replica_.give(image); });
 }
@@ -136,11 +136,11 @@ void Session::Machine::let_chunks_go() {
 // ---- checkpoints
 // ----------------------------------------------------------------------------------------------
 
-void Session::Machine::save_checkpoint(const Record& record) {
+void Session::Machine::save_checkpoint(const wire::Record& record) {
   if (record.last) departure_.begin_last_job();
   worker_.freeze(record, [this, record](const Learner::Image& image) {
     checkpoints_.save(image, [this, record](const Status& saved, Duration took) {
-      emit(Phase::checkpoint, record.round, saved.ok() ? "" : saved.error().message,
+      emit(world::Phase::checkpoint, record.round, saved.ok() ? "" : saved.error().message,
            {{"took_s", to_seconds(took)}});
       if (record.last) departure_.finish_last_job();
       finish_when_done();
@@ -164,7 +164,7 @@ void Session::Machine::found_checkpoints(Checkpoints::Loaded& loaded) {
   if (finished()) return;
   replica_.loaded_nothing();
   if (loaded.ok() && loaded.value()) return take_checkpoint(std::move(*loaded.value()));
-  if (swarm_->peer_state() != PeerState::fresh) return;  // others were found meanwhile
+  if (swarm_->peer_state() != wire::PeerState::fresh) return;  // others were found meanwhile
   if (!loaded.ok()) {
     if (options_.past == Past::over) return end(loaded.error().message, true);
     search_.return_wait().keep_trouble(loaded.error().message);
@@ -175,13 +175,13 @@ void Session::Machine::found_checkpoints(Checkpoints::Loaded& loaded) {
   }
 }
 
-void Session::Machine::take_checkpoint(LoadedCheckpoint loaded) {
-  const Record& record = loaded.image.record;
-  for (const std::string& skipped : loaded.skipped) emit(Phase::checkpoint, record.round, skipped);
-  if (swarm_->peer_state() != PeerState::fresh) return;  // others were found already
+void Session::Machine::take_checkpoint(sync::LoadedCheckpoint loaded) {
+  const wire::Record& record = loaded.image.record;
+  for (const std::string& skipped : loaded.skipped) emit(world::Phase::checkpoint, record.round, skipped);
+  if (swarm_->peer_state() != wire::PeerState::fresh) return;  // others were found already
   if (record.last) return end("the run is complete: its checkpoint is that of the last round", false);
-  std::vector<Member> others = record.members;
-  std::erase_if(others, [this](const Member& member) { return member.address == address_; });
+  std::vector<wire::Member> others = record.members;
+  std::erase_if(others, [this](const wire::Member& member) { return member.address == address_; });
   swarm_->seek(others);
   const bool waited = options_.past == Past::begun && search_.return_wait().stage() == ReturnWait::Stage::off;
   if (waited || options_.past == Past::over) return resume(std::move(loaded.image));
@@ -196,20 +196,21 @@ void Session::Machine::wait_for_others(std::string found) {
   if (returning.stage() == ReturnWait::Stage::off && options_.past == Past::unknown && !found.empty())
     returning.begin(now, options_.run.patience, std::move(found));
   if (returning.stage() == ReturnWait::Stage::waiting)
-    emit(Phase::wait, 0, text_of(returning.waiting(now)), {{"seconds", 0}});
+    emit(world::Phase::wait, 0, text_of(returning.waiting(now)), {{"seconds", 0}});
 }
 
-void Session::Machine::resume(StateImage checkpoint) {
-  checkpoint.record = restarted(checkpoint.record, {self()});
+void Session::Machine::resume(sync::StateImage checkpoint) {
+  checkpoint.record = swarm::restarted(checkpoint.record, {self()});
   search_.return_wait().resume();
   replica_.resume(doors_.clock.now());
-  restore(std::move(checkpoint), Cause::checkpoint, {});
+  restore(std::move(checkpoint), world::Cause::checkpoint, {});
 }
 
 // The state is here, and nobody is left who could decide what comes after it. It waits for the microbatch
 // under way, so that all of it is one step: no decision of the round that it leaves comes between.
 void Session::Machine::begin_anew_from_tip() {
-  const bool has_state = replica_.state() == Replica::State::current && worker_.updates_under_way() == 0;
+  const bool has_state =
+      replica_.state() == sync::Replica::State::current && worker_.updates_under_way() == 0;
   if (!has_state || worker_.is_computing()) return;
   if (goes_before(swarm_->best_told(), rank_of(replica_.tip()->record))) return;
   leave_round();
@@ -219,8 +220,9 @@ void Session::Machine::begin_anew_from_tip() {
 }
 
 void Session::Machine::go_on_from_tip() {
-  const Replica::Tip anew{begun_anew(replica_.tip()->record, {self()}), replica_.tip()->parameters};
-  Event event{doors_.clock.now(), Phase::restore, anew.record.round};
+  const sync::Replica::Tip anew{swarm::begun_anew(replica_.tip()->record, {self()}),
+                                replica_.tip()->parameters};
+  world::Event event{doors_.clock.now(), world::Phase::restore, anew.record.round};
   event.why = "from its own state: no member of the run was reached for " +
               std::to_string(static_cast<int>(to_seconds(options_.run.patience))) + " s";
   event.digest = to_string(anew.parameters);
@@ -229,4 +231,4 @@ void Session::Machine::go_on_from_tip() {
   go_on_from(anew);
 }
 
-}  // namespace tw
+}  // namespace tw::train

@@ -3,7 +3,9 @@
 
 #include "train/session_machine.h"
 
-namespace tw {
+namespace tw::train {
+
+using swarm::Wait;
 
 // A checkpoint is written beside everything else: only after the last round is it waited for.
 Wait Session::Machine::own_work() const {
@@ -40,10 +42,10 @@ Wait Session::Machine::waiting() const {
 
 Wait Session::Machine::wait_for_state() const {
   if (worker_.is_taking_over() || !worker_.stands_ready()) return own_work();
-  const FetchProgress progress = replica_.progress();
+  const sync::FetchProgress progress = replica_.progress();
   Wait wait{Wait::Kind::offers, replica_.waiting_for()};
   if (progress.total > 0) {
-    wait.kind = progress.kind == ObjectKind::state ? Wait::Kind::state : Wait::Kind::mean;
+    wait.kind = progress.kind == wire::ObjectKind::state ? Wait::Kind::state : Wait::Kind::mean;
     wait.round = progress.round;
     wait.done = progress.done;
     wait.total = progress.total;
@@ -55,7 +57,7 @@ Wait Session::Machine::wait_for_state() const {
   wait = {Wait::Kind::source, swarm_->roster().open_peers()};
   if (!wait.peers.empty()) return wait;
   wait.kind = Wait::Kind::answer;
-  for (const Member& m : members()) {
+  for (const wire::Member& m : members()) {
     if (m.peer != options_.self) wait.peers.push_back(m.peer);
   }
   if (!wait.peers.empty()) wait.kind = Wait::Kind::members;
@@ -68,7 +70,7 @@ Wait Session::Machine::wait_for_state() const {
 
 Wait Session::Machine::wait_for_segments() const {
   Wait wait{Wait::Kind::segments, {}, round_};
-  for (const Reduction::Debt& debt : averager_.debts(step())) {
+  for (const average::Reduction::Debt& debt : averager_.debts(step())) {
     wait.done += debt.here;
     wait.total += debt.all;
     const bool named = std::ranges::find(wait.peers, debt.peer) != wait.peers.end();
@@ -97,8 +99,8 @@ Wait Session::Machine::with_addresses(Wait wait) const {
 
 void Session::Machine::watch_waits() {
   const Round head = swarm_->head() ? swarm_->head()->round : 0;
-  if (const std::optional<Event> event = waits_.watch(doors_.clock.now(), head + 1, waiting()))
+  if (const std::optional<world::Event> event = waits_.watch(doors_.clock.now(), head + 1, waiting()))
     doors_.events.emit(*event);
 }
 
-}  // namespace tw
+}  // namespace tw::train

@@ -12,11 +12,11 @@
 #include "base/check.h"
 #include "codec/codec.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 constexpr std::size_t kPiece = 2048;
-static_assert(kPiece % kCodecPiece == 0);
+static_assert(kPiece % codec::kCodecPiece == 0);
 
 /// Zeros; those of before where nobody else has them any more.
 // owners: the slot, and messages under way
@@ -70,9 +70,9 @@ double TrainState::accumulate(Round round, GradientSlot& slot, const RangeSet& s
   return loss;
 }
 
-Digest TrainState::apply(Round round, const Geometry& geometry, std::span<const Blob> mean) {
+Digest TrainState::apply(Round round, const average::Geometry& geometry, std::span<const Blob> mean) {
   TW_CHECK(geometry.length == parameters_.size() && mean.size() == geometry.segments());
-  const Codec codec = codec_of_mean(run_.codec);
+  const codec::Codec codec = codec_of_mean(run_.codec);
   const auto decoded = [&](const TakePiece& take) {
     std::array<float, kPiece> piece;  // stays in the first-level cache
     for (std::uint64_t s = 0; s < mean.size(); ++s) {
@@ -98,34 +98,37 @@ std::vector<GroupStep> TrainState::scheduled(Round round) const {
   return {{learning_rate(schedule, round)}};
 }
 
-Result<Digest> TrainState::apply_missed(const Record& record, const Geometry& geometry,
+Result<Digest> TrainState::apply_missed(const wire::Record& record, const average::Geometry& geometry,
                                         std::span<const Blob> mean) {
   TW_CHECK(mean.size() == geometry.segments());
   std::fill(residual_.begin(), residual_.end(), 0.0F);
-  const Codec codec = codec_of_mean(run_.codec);
+  const codec::Codec codec = codec_of_mean(run_.codec);
   std::vector<Digest> digests;
   for (std::uint64_t s = 0; s < mean.size(); ++s) {
     const bool fits = mean[s].size() == encoded_bytes(codec, geometry.size(s));
-    const auto digest = fits ? digest_of_decoded(codec, mean[s].bytes(), geometry.size(s)) : std::nullopt;
+    const auto digest =
+        fits ? average::digest_of_decoded(codec, mean[s].bytes(), geometry.size(s)) : std::nullopt;
     if (!digest) return Error{fmt::format("segment {} of the mean of round {} is damaged", s, record.round)};
     digests.push_back(*digest);
   }
-  if (digest_of_segments(digests) != record.mean)
+  if (average::digest_of_segments(digests) != record.mean)
     return Error{fmt::format("the mean of round {} is not the one that was recorded", record.round)};
   return apply(record.round, geometry, mean);
 }
 
-void TrainState::keep_losses(Round round, const Geometry& geometry, std::span<const Contribution> own) {
+void TrainState::keep_losses(Round round, const average::Geometry& geometry,
+                             std::span<const wire::Contribution> own) {
   if (residual_.empty()) return;
-  const auto keep = [&](const Contribution& c) {
+  const auto keep = [&](const wire::Contribution& c) {
     const bool carrier = c.slot == kCarrier;
-    const Encoding encoding = encoding_of(run_.codec, run_.dithers(), dither_seed(round, c.peer, c.slot));
+    const average::Encoding encoding =
+        average::encoding_of(run_.codec, run_.dithers(), average::dither_seed(round, c.peer, c.slot));
     keep_loss(encoding, geometry, {*slots_.at(c.slot).sum, c.samples, carrier}, residual_);
   };
-  for (const Contribution& c : own) {
+  for (const wire::Contribution& c : own) {
     if (c.slot == kCarrier) keep(c);
   }
-  for (const Contribution& c : own) {
+  for (const wire::Contribution& c : own) {
     if (c.slot != kCarrier) keep(c);
   }
 }
@@ -140,21 +143,21 @@ std::vector<std::span<float>> TrainState::parts() {
   return all;
 }
 
-StateImage TrainState::freeze(const Record& record, std::uint64_t chunk_bytes) {
+sync::StateImage TrainState::freeze(const wire::Record& record, std::uint64_t chunk_bytes) {
   if (hooks_.about_to_copy) hooks_.about_to_copy();
   const auto buffers = parts();
   const std::vector<std::span<const float>> all(buffers.begin(), buffers.end());
-  return tw::freeze(record, all, chunk_bytes);
+  return sync::freeze(record, all, chunk_bytes);
 }
 
-std::optional<StateImage> TrainState::freeze(const Record& record, std::uint64_t chunk_bytes,
-                                             std::uint64_t version) {
+std::optional<sync::StateImage> TrainState::freeze(const wire::Record& record, std::uint64_t chunk_bytes,
+                                                   std::uint64_t version) {
   const std::shared_lock with_readers(still_);
   if (version != version_) return std::nullopt;
   return freeze(record, chunk_bytes);
 }
 
-Result<Digest> TrainState::restore(const StateImage& image) {
+Result<Digest> TrainState::restore(const sync::StateImage& image) {
   const auto alone = change();
   const Status thawed = thaw(image, parts());
   if (!thawed.ok()) return thawed.error();
@@ -176,4 +179,4 @@ std::uint64_t TrainState::bytes() const {
   return floats * sizeof(float);
 }
 
-}  // namespace tw
+}  // namespace tw::train

@@ -21,7 +21,7 @@
 #include "train/trainer.h"
 #include "wire/limits.h"
 
-namespace tw {
+namespace tw::train {
 
 /// The gradient sum of one slot. Written on the compute thread; read on the loop thread from the time it is
 /// complete until its round is decided, when nothing writes to it.
@@ -62,29 +62,31 @@ class TrainState {
 
   /// One update with a mean gradient as it crosses the wire, a segment each. Returns the digest of the
   /// parameters.
-  Digest apply(Round round, const Geometry& geometry, std::span<const Blob> mean);
+  Digest apply(Round round, const average::Geometry& geometry, std::span<const Blob> mean);
 
   /// The same in a round that this peer missed: nothing is carried over. An error when it is not the record's
   /// mean.
-  Result<Digest> apply_missed(const Record& record, const Geometry& geometry, std::span<const Blob> mean);
+  Result<Digest> apply_missed(const wire::Record& record, const average::Geometry& geometry,
+                              std::span<const Blob> mean);
 
   /// Error feedback: `own` are contributions of this process that count in the round that was committed. What
   /// rounding took from them is carried by its contribution in kCarrier of a later round. Nothing, where the
   /// run has none.
-  void keep_losses(Round round, const Geometry& geometry, std::span<const Contribution> own);
+  void keep_losses(Round round, const average::Geometry& geometry, std::span<const wire::Contribution> own);
 
-  StateImage freeze(const Record& record, std::uint64_t chunk_bytes);
+  sync::StateImage freeze(const wire::Record& record, std::uint64_t chunk_bytes);
 
   /// Changes whenever parameters or optimizer do. Any thread.
   std::uint64_t version() const { return version_; }
 
   /// The same beside gradients and evaluations, which leave the state as it is; an update waits until the
   /// copy is made. Nothing when this is not the version any more. Any thread.
-  std::optional<StateImage> freeze(const Record& record, std::uint64_t chunk_bytes, std::uint64_t version);
+  std::optional<sync::StateImage> freeze(const wire::Record& record, std::uint64_t chunk_bytes,
+                                         std::uint64_t version);
 
   /// Takes the state of others; nothing is carried over. After an error the state is undefined until a
   /// restore succeeds.
-  Result<Digest> restore(const StateImage& image);
+  Result<Digest> restore(const sync::StateImage& image);
 
   /// Gradient sums of any round: what is accumulated next begins at zero, whichever round it is of. The loop
   /// thread may call it, too, while no gradient is accumulated.
@@ -121,8 +123,8 @@ class TrainState {
   std::vector<float> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
   StateHooks hooks_;
-  std::array<GradientSlot, kMostSlots> slots_;  // both threads look them up: none is ever added
-  std::vector<float> residual_;                 ///< empty: no error feedback
+  std::array<GradientSlot, wire::kMostSlots> slots_;  // both threads look them up: none is ever added
+  std::vector<float> residual_;                       ///< empty: no error feedback
 };
 
-}  // namespace tw
+}  // namespace tw::train

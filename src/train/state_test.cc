@@ -13,11 +13,13 @@
 #include "average/reduction/reference.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
+using codec::Codec;
+
 constexpr std::uint64_t kLength = 5;
-constexpr Geometry kGeometry{.length = kLength, .segment_length = 3};
+constexpr average::Geometry kGeometry{.length = kLength, .segment_length = 3};
 
 /// Its gradient of sample i is i + 0.1 in the first place, a tenth of that in the next one, and so on.
 class Tenths : public Trainer {
@@ -61,7 +63,7 @@ struct Peer {
     return {values.begin(), values.end()};
   }
 
-  void commit(const std::vector<Contribution>& own, Round round = 1) {
+  void commit(const std::vector<wire::Contribution>& own, Round round = 1) {
     state.keep_losses(round, kGeometry, own);
   }
 
@@ -69,7 +71,7 @@ struct Peer {
   TrainState state;
 };
 
-Contribution of_slot(std::uint32_t slot) { return {PeerId{1}, slot, 4, {}}; }
+wire::Contribution of_slot(std::uint32_t slot) { return {PeerId{1}, slot, 4, {}}; }
 
 std::vector<float> sum_of(std::vector<float> a, const std::vector<float>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
@@ -94,15 +96,15 @@ TEST(Freezing, beside_work_gives_the_state_of_that_version_or_nothing) {
   Peer peer(options(Codec::fp32));
   const std::uint64_t version = peer.state.version();
   peer.work(1, 0, 0);
-  const auto beside = peer.state.freeze(Record{}, 64, version);
+  const auto beside = peer.state.freeze(wire::Record{}, 64, version);
   ASSERT_TRUE(beside) << "gradients leave the state as it is";
-  EXPECT_EQ(beside->digests, peer.state.freeze(Record{}, 64).digests);
+  EXPECT_EQ(beside->digests, peer.state.freeze(wire::Record{}, 64).digests);
   peer.state.initialise();
-  EXPECT_FALSE(peer.state.freeze(Record{}, 64, version));
+  EXPECT_FALSE(peer.state.freeze(wire::Record{}, 64, version));
   const std::uint64_t updated = peer.state.version();
-  EXPECT_TRUE(peer.state.freeze(Record{}, 64, updated));
+  EXPECT_TRUE(peer.state.freeze(wire::Record{}, 64, updated));
   ASSERT_TRUE(peer.state.restore(*beside).ok());
-  EXPECT_FALSE(peer.state.freeze(Record{}, 64, updated));
+  EXPECT_FALSE(peer.state.freeze(wire::Record{}, 64, updated));
 }
 
 TEST(ErrorFeedback, carries_what_rounding_took_into_the_next_round) {
@@ -155,7 +157,7 @@ TEST(ErrorFeedback, knows_what_chance_took) {
   Peer peer(run);
   const std::vector<float> sum = peer.work(3, 0, 0);
   peer.commit({of_slot(0)}, 3);
-  const std::uint32_t seed = dither_seed(3, PeerId{1}, 0);
+  const std::uint32_t seed = average::dither_seed(3, PeerId{1}, 0);
   EXPECT_EQ(peer.carried(), reference_loss(Codec::int8, {4, sum, 0, seed}, kGeometry));
   EXPECT_NE(peer.carried(), reference_loss(Codec::int8, {4, sum}, kGeometry));
 }
@@ -165,7 +167,7 @@ TEST(ErrorFeedback, ends_when_the_state_of_others_is_taken) {
   peer.work(1, 0, 0);
   peer.commit({of_slot(0)});
   EXPECT_NE(peer.carried(), kNothing);
-  ASSERT_TRUE(peer.state.restore(peer.state.freeze(Record{}, 64)).ok());
+  ASSERT_TRUE(peer.state.restore(peer.state.freeze(wire::Record{}, 64)).ok());
   EXPECT_EQ(peer.carried(), kNothing);
 
   peer.work(1, 0, 0);
@@ -173,7 +175,7 @@ TEST(ErrorFeedback, ends_when_the_state_of_others_is_taken) {
   std::vector<Blob> mean;
   for (std::uint64_t s = 0; s < kGeometry.segments(); ++s)
     mean.emplace_back(std::vector<std::byte>(encoded_bytes(Codec::int8, kGeometry.size(s))));
-  Record record;
+  wire::Record record;
   record.round = 1;
   record.mean = digest_of_mean(kNothing, kGeometry);
   ASSERT_TRUE(peer.state.apply_missed(record, kGeometry, mean).ok());
@@ -210,7 +212,7 @@ std::vector<Blob> segments_of(const std::vector<float>& mean) {
   return segments;
 }
 
-std::vector<float> parameters_of(const StateImage& image) {
+std::vector<float> parameters_of(const sync::StateImage& image) {
   std::vector<float> values(kLength);
   std::memcpy(values.data(), image.chunks.front().bytes().data(), kLength * sizeof(float));
   return values;
@@ -226,7 +228,7 @@ TEST(Update, follows_the_groups_of_the_trainer_and_the_clip_norm_of_the_run) {
   EXPECT_EQ(state.bytes(), (kLength + kLength - 2) * sizeof(float)) << "averages have no velocity";
   state.initialise();
   state.apply(1, kGeometry, segments_of({3, 4, 0, 8, -8}));
-  const std::vector<float> after = parameters_of(state.freeze(Record{}, 1024));
+  const std::vector<float> after = parameters_of(state.freeze(wire::Record{}, 1024));
   // Nesterov's first step is 1.9 gradients, here of a half.
   EXPECT_NEAR(after[0], 1 - 0.5 * 1.9 * 1.5, 1e-6);
   EXPECT_NEAR(after[1], 1 - 0.5 * 1.9 * 2, 1e-6);
@@ -238,8 +240,8 @@ TEST(TrainState, gives_slots_to_one_thread_while_another_keeps_losses) {
   Peer peer(options(Codec::int8));
   peer.work(1, TrainState::kCarrier, 0);
   std::jthread compute([&] { peer.commit({{.peer = {}, .slot = TrainState::kCarrier, .samples = 4}}); });
-  for (std::uint32_t slot = 1; slot < kMostSlots; ++slot) EXPECT_EQ(peer.state.slot(slot).round, 0U);
+  for (std::uint32_t slot = 1; slot < wire::kMostSlots; ++slot) EXPECT_EQ(peer.state.slot(slot).round, 0U);
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

@@ -9,10 +9,10 @@
 
 #include "world/clock.h"
 
-namespace tw {
+namespace tw::train {
 
 /// For tests: time passes when told to.
-class HandClock final : public Clock {
+class HandClock final : public world::Clock {
  public:
   explicit HandClock(Instant begin = {}) : now_(begin) {}
 
@@ -48,4 +48,4 @@ class HandClock final : public Clock {
   std::multimap<Instant, std::function<void()>> timers_;
 };
 
-}  // namespace tw
+}  // namespace tw::train

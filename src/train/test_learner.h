@@ -10,14 +10,14 @@
 
 #include "train/learner.h"
 
-namespace tw {
+namespace tw::train {
 
 /// A model of four floats that counts what it is given: jobs wait until run_next(), and take a second.
 class CountingLearner final : public Learner {
  public:
   CountingLearner() : Learner({4, 32}) {}
 
-  void work(const WorkItem& item, Done<WorkDone> done) override {
+  void work(const swarm::WorkItem& item, Done<WorkDone> done) override {
     const std::uint64_t samples = item.samples.count();
     add("work " + to_string(item.microbatches), std::move(done), [item, samples] {
       return WorkDone{item.microbatches.count(), samples, 0.5 * static_cast<double>(samples)};
@@ -46,12 +46,12 @@ class CountingLearner final : public Learner {
         });
   }
 
-  void freeze(const Record& record, Turn turn, Done<Image> done) override {
+  void freeze(const wire::Record& record, Turn turn, Done<Image> done) override {
     const std::string beside = turn == Turn::beside ? "beside" : "in order";
     add("freeze " + std::to_string(record.round) + " " + beside, std::move(done), [record] {
-      StateImage image;
+      sync::StateImage image;
       image.record = record;
-      return std::make_shared<const StateImage>(std::move(image));  // owners: as Learner says
+      return std::make_shared<const sync::StateImage>(std::move(image));  // owners: as Learner says
     });
   }
 
@@ -96,4 +96,4 @@ class CountingLearner final : public Learner {
   }
 };
 
-}  // namespace tw
+}  // namespace tw::train

@@ -8,7 +8,7 @@
 #include "base/prng.h"
 #include "train/torch_model.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 /// Parameters with their initial values; the models below only say what to do with them.
@@ -181,4 +181,4 @@ bool is_built_in_model(const std::string& model) {
   return model == "mnist-cnn" || model == "char-transformer";
 }
 
-}  // namespace tw
+}  // namespace tw::train

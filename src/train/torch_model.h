@@ -16,7 +16,7 @@ namespace at {
 class Tensor;
 }  // namespace at
 
-namespace tw {
+namespace tw::train {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
@@ -55,4 +55,4 @@ Result<std::unique_ptr<TorchModel>> load_torch_script(const std::string& path);
 
 bool is_built_in_model(const std::string& model);
 
-}  // namespace tw
+}  // namespace tw::train

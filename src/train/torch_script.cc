@@ -4,7 +4,7 @@
 
 #include "train/torch_model.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 constexpr const char* kSignature = "forward(self, inputs: Tensor, targets: Tensor) -> Tensor";
@@ -80,4 +80,4 @@ Result<std::unique_ptr<TorchModel>> load_torch_script(const std::string& path) {
   }
 }
 
-}  // namespace tw
+}  // namespace tw::train

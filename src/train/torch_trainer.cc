@@ -20,7 +20,7 @@
 // symbol.
 extern "C" __attribute__((weak)) void openblas_set_num_threads(int threads);
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 constexpr std::uint64_t kEvaluationBatch = 100;
@@ -83,7 +83,7 @@ Result<std::vector<FlatTensor>> lay_out(const TorchModel& model) {
 }
 
 /// A view of the array, which must outlive it.
-at::Tensor view_of(Array& array) {
+at::Tensor view_of(data::Array& array) {
   const std::vector<std::int64_t> sizes(array.shape.begin(), array.shape.end());
   if (auto* floats = std::get_if<std::vector<float>>(&array.values)) {
     return at::from_blob(floats->data(), sizes, at::kFloat);
@@ -91,7 +91,7 @@ at::Tensor view_of(Array& array) {
   return at::from_blob(std::get<std::vector<std::int64_t>>(array.values).data(), sizes, at::kLong);
 }
 
-std::string array_text(const Array& array) {
+std::string array_text(const data::Array& array) {
   return fmt::format("{} [{}]", array.values.index() == 0 ? "float32" : "int64",
                      fmt::join(array.shape, ", "));
 }
@@ -161,7 +161,7 @@ class TorchTrainer : public Trainer {
     for (std::uint64_t first = 0; first < samples; first += kEvaluationBatch) {
       std::vector<std::uint64_t> indices(std::min(kEvaluationBatch, samples - first));
       std::iota(indices.begin(), indices.end(), first);
-      Batch batch = data_.evaluation->gather(indices);
+      data::Batch batch = data_.evaluation->gather(indices);
       const BatchResult result =
           model_guard(batch, [&] { return model_->judge(view_of(batch.inputs), view_of(batch.targets)); });
       meter.step();
@@ -238,7 +238,7 @@ class TorchTrainer : public Trainer {
   double accumulate_microbatch(SampleSpan span) {
     std::vector<std::uint64_t> indices(span.count);
     for (std::uint64_t i = 0; i < span.count; ++i) indices[i] = order_.index_of(span.first + i);
-    Batch batch = data_.training->gather(indices);
+    data::Batch batch = data_.training->gather(indices);
     at::manual_seed(mix(seed_, span.first));
     return model_guard(batch, [&] {
       const at::Tensor mean = model_->loss(view_of(batch.inputs), view_of(batch.targets));
@@ -256,7 +256,7 @@ class TorchTrainer : public Trainer {
 
   /// Runs the model; what it throws comes out with the model's name and the shapes.
   template <class Run>
-  auto model_guard(const Batch& batch, Run run) -> decltype(run()) {
+  auto model_guard(const data::Batch& batch, Run run) -> decltype(run()) {
     try {
       return run();
     } catch (const std::exception& e) {
@@ -272,7 +272,7 @@ class TorchTrainer : public Trainer {
   int threads_;
   std::unique_ptr<TorchModel> model_;
   RunData data_;
-  SampleOrder order_;
+  data::SampleOrder order_;
   std::vector<FlatTensor> layout_;
   Mode mode_ = Mode::none;
   const float* parameters_at_ = nullptr;
@@ -301,4 +301,4 @@ Result<std::unique_ptr<Trainer>> make_torch_trainer(const RunOptions& options, i
   return std::unique_ptr<Trainer>(std::move(trainer));
 }
 
-}  // namespace tw
+}  // namespace tw::train

@@ -7,7 +7,7 @@
 #include "train/run.h"
 #include "train/trainer.h"
 
-namespace tw {
+namespace tw::train {
 
 /// A trainer that runs a built-in model or a TorchScript file with libtorch on the CPU, with so many threads.
 ///
@@ -21,4 +21,4 @@ namespace tw {
 /// evaluate() throw std::runtime_error when the model fails on a later batch.
 Result<std::unique_ptr<Trainer>> make_torch_trainer(const RunOptions& options, int threads = 1);
 
-}  // namespace tw
+}  // namespace tw::train

@@ -15,7 +15,7 @@
 #include "base/prng.h"
 #include "train/optimizer.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 using testing::EndsWith;
@@ -450,4 +450,4 @@ TEST_F(TorchTrainer, trains_the_example_of_an_own_model) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

@@ -9,7 +9,7 @@
 #include "train/optimizer.h"
 #include "train/work_meter.h"
 
-namespace tw {
+namespace tw::train {
 
 /// Samples [first, first + count) of the run, counted over all rounds and epochs.
 struct SampleSpan {
@@ -55,4 +55,4 @@ class Trainer {
   }
 };
 
-}  // namespace tw
+}  // namespace tw::train

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 using namespace std::chrono_literals;
@@ -16,7 +16,7 @@ constexpr int kUnusualTimes = 3;
 
 }  // namespace
 
-void OwnWork::submitted(Instant now, Wait what) {
+void OwnWork::submitted(Instant now, swarm::Wait what) {
   if (jobs_.empty()) since_ = now;
   jobs_.push_back(std::move(what));
 }
@@ -33,16 +33,16 @@ void OwnWork::dropped(Instant now) {
   since_ = now;
 }
 
-Wait OwnWork::current() const {
+swarm::Wait OwnWork::current() const {
   if (jobs_.empty()) return {};
-  Wait wait = jobs_.front();
+  swarm::Wait wait = jobs_.front();
   if (meter_->total() == 0) return wait;
   wait.total = meter_->total();
   wait.done = std::min(meter_->done(), wait.total);
   return wait;
 }
 
-Duration OwnWork::usual(Wait::Kind kind) const {
+Duration OwnWork::usual(swarm::Wait::Kind kind) const {
   const auto found = usual_.find(kind);
   return found == usual_.end() ? Duration{} : found->second;
 }
@@ -59,33 +59,33 @@ void Waits::on_refused(Instant now, const std::string& address, const std::strin
       std::ranges::min_element(unanswered_, {}, [](const auto& entry) { return entry.second.last; }));
 }
 
-std::optional<Wait::Unanswered> Waits::unanswered(Instant now, const std::string& address) const {
+std::optional<swarm::Wait::Unanswered> Waits::unanswered(Instant now, const std::string& address) const {
   const auto found = unanswered_.find(address);
   if (found == unanswered_.end() || now - found->second.last >= kDialledNoMore) return std::nullopt;
   return found->second.known;
 }
 
 Duration Waits::told_first_after() const {
-  if (last_.kind != Wait::Kind::computing) return kNameWaitAfter;
+  if (last_.kind != swarm::Wait::Kind::computing) return kNameWaitAfter;
   return std::max(kNameWaitAfter, kUnusualTimes * compute_.usual(last_.kind));
 }
 
-std::optional<Event> Waits::watch(Instant now, Round round, const Wait& wait) {
+std::optional<world::Event> Waits::watch(Instant now, Round round, const swarm::Wait& wait) {
   const bool same = goes_on(last_, wait) && round == round_;
   last_ = wait;
   round_ = round;
   if (!same) since_ = now;
   if (!same) told_after_ = {};
-  if (wait.kind == Wait::Kind::computing && compute_.since() > since_) {  // another microbatch
+  if (wait.kind == swarm::Wait::Kind::computing && compute_.since() > since_) {  // another microbatch
     since_ = compute_.since();
     told_after_ = {};
   }
   const Duration waited = now - since_;
-  if (wait.kind == Wait::Kind::nothing || waited < told_first_after()) return std::nullopt;
+  if (wait.kind == swarm::Wait::Kind::nothing || waited < told_first_after()) return std::nullopt;
   if (told_after_ != Duration{} && waited < told_after_ + std::max(kNameWaitAfter, told_after_ / 2))
     return std::nullopt;
   told_after_ = waited;
-  Event event{now, Phase::wait, round};
+  world::Event event{now, world::Phase::wait, round};
   if (!wait.peers.empty()) event.peer = wait.peers.front();
   event.why = text_of(wait);
   event.numbers = {{"seconds", to_seconds(waited)}};
@@ -96,4 +96,4 @@ std::optional<Event> Waits::watch(Instant now, Round round, const Wait& wait) {
   return event;
 }
 
-}  // namespace tw
+}  // namespace tw::train

@@ -14,37 +14,37 @@
 #include "train/work_meter.h"
 #include "world/events.h"
 
-namespace tw {
+namespace tw::train {
 
 /// The jobs that one executor was given, in the order of submission: the first one is under way.
 class OwnWork {
  public:
   /// what: its kind, and what is known of it before it begins.
-  void submitted(Instant now, Wait what);
+  void submitted(Instant now, swarm::Wait what);
   /// The first one, after it ran for so long.
   void finished(Instant now, Duration took);
   /// The first one, of which nothing was done.
   void dropped(Instant now);
 
   /// The job under way, with what its meter says; nothing when there is none.
-  Wait current() const;
+  swarm::Wait current() const;
 
   /// The job under way is the first one: since when.
   Instant since() const { return since_; }
 
   /// Jobs of this kind may take so long, as far as none has ended yet.
-  void expect(Wait::Kind kind, Duration usual) { usual_.try_emplace(kind, usual); }
+  void expect(swarm::Wait::Kind kind, Duration usual) { usual_.try_emplace(kind, usual); }
 
   /// How long jobs of this kind take, smoothed; 0 before one has ended.
-  Duration usual(Wait::Kind kind) const;
+  Duration usual(swarm::Wait::Kind kind) const;
 
   /// How far the job under way is, where it tells.
   const std::shared_ptr<WorkMeter>& meter() const { return meter_; }  // owners: this and the job that runs
 
  private:
-  std::deque<Wait> jobs_;
+  std::deque<swarm::Wait> jobs_;
   Instant since_{};
-  std::map<Wait::Kind, Duration> usual_;
+  std::map<swarm::Wait::Kind, Duration> usual_;
   std::shared_ptr<WorkMeter> meter_ = std::make_shared<WorkMeter>();  // owners: this and the job that runs
 };
 
@@ -65,7 +65,7 @@ class Waits {
   /// Somebody answered there: a link was opened, or there was one already.
   void on_answer(const std::string& address) { unanswered_.erase(address); }
 
-  std::optional<Wait::Unanswered> unanswered(Instant now, const std::string& address) const;
+  std::optional<swarm::Wait::Unanswered> unanswered(Instant now, const std::string& address) const;
 
   /// Beyond it the one that was dialled longest ago is forgotten.
   static constexpr std::size_t kMostAddresses = 64;
@@ -75,11 +75,11 @@ class Waits {
 
   /// To be called with every tick. An event once `wait` has lasted for 4 s, and again whenever it has lasted
   /// for half as long again. A microbatch is told of only when it takes three times as long as usual.
-  std::optional<Event> watch(Instant now, Round round, const Wait& wait);
+  std::optional<world::Event> watch(Instant now, Round round, const swarm::Wait& wait);
 
  private:
   struct Dials {
-    Wait::Unanswered known;
+    swarm::Wait::Unanswered known;
     Instant last{};
   };
 
@@ -87,10 +87,10 @@ class Waits {
 
   OwnWork compute_, disk_;
   std::map<std::string, Dials> unanswered_;  ///< by address
-  Wait last_;
+  swarm::Wait last_;
   Round round_ = 0;
   Instant since_{};
   Duration told_after_{};  ///< how long it had lasted when it was told last; 0: not yet
 };
 
-}  // namespace tw
+}  // namespace tw::train

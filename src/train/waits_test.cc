@@ -3,9 +3,10 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::train {
 namespace {
 
+using swarm::Wait;
 using namespace std::chrono_literals;
 
 const Wait kForBob{Wait::Kind::votes, {PeerId{2}}, 7};
@@ -102,4 +103,4 @@ TEST(UnansweredDials, are_kept_of_so_many_addresses_and_of_those_dialled_last) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace tw {
+namespace tw::train {
 
 /// How far a job has come, in steps of its own. Written by the thread that does it, read by any.
 class WorkMeter {
@@ -26,4 +26,4 @@ class WorkMeter {
   std::atomic<std::uint64_t> total_ = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::train

@@ -5,8 +5,10 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
+
+using swarm::Wait;
 
 /// A thread that belongs to somebody else is away when it takes so many times as long as usual, and at least
 /// so long.
@@ -60,7 +62,7 @@ void Worker::initialise(std::function<void(const Digest&)> done) {
                                       }));
 }
 
-void Worker::work(const WorkItem& item, std::function<void(std::uint64_t)> done) {
+void Worker::work(const swarm::WorkItem& item, std::function<void(std::uint64_t)> done) {
   TW_CHECK(!is_computing());
   item_ = item;
   const auto finished = [this, round = item.round, done = std::move(done)](const WorkDone& did,
@@ -79,14 +81,14 @@ void Worker::work(const WorkItem& item, std::function<void(std::uint64_t)> done)
   learner_->work(item, queued<WorkDone>(State::computing, what, finished));
 }
 
-std::optional<WorkItem> Worker::take_back() {
+std::optional<swarm::WorkItem> Worker::take_back() {
   if (state() != State::computing || !learner_->take_back()) return std::nullopt;
   queue_.pop_front();
   surroundings_.waits.compute().dropped(surroundings_.clock.now());
   return std::exchange(item_, {});
 }
 
-std::optional<WorkItem> Worker::take_back_when_late(Instant now) {
+std::optional<swarm::WorkItem> Worker::take_back_when_late(Instant now) {
   const OwnWork& work = surroundings_.waits.compute();
   const Duration usual = work.usual(Wait::Kind::computing);
   const Duration late = usual == Duration{} ? kFirstStep : std::max(kAwayAfter, kUsualSteps * usual);
@@ -96,7 +98,7 @@ std::optional<WorkItem> Worker::take_back_when_late(Instant now) {
     surroundings_.waits.compute().expect(Wait::Kind::computing, surroundings_.clock.now() - since);
     surroundings_.back();
   };
-  const std::optional<WorkItem> item = take_back();
+  const std::optional<swarm::WorkItem> item = take_back();
   if (item) learner_->knock(queued<Unit>(State::away, {Wait::Kind::away}, back));
   return item;
 }
@@ -106,7 +108,7 @@ bool Worker::is_stuck(Instant now) const {
   return elsewhere && updates_under_way() > 0 && now - surroundings_.waits.compute().since() > kAwayAfter;
 }
 
-std::optional<WorkItem> Worker::pause() {
+std::optional<swarm::WorkItem> Worker::pause() {
   paused_ = true;
   return take_back();
 }
@@ -141,17 +143,17 @@ void Worker::evaluate(Round round, std::function<void(const Evaluation&, Duratio
                      queued<Evaluation>(State::evaluating, what, std::move(done)));
 }
 
-Wait Worker::freezing(const Record& record) const {
+Wait Worker::freezing(const wire::Record& record) const {
   return {.kind = Wait::Kind::freezing, .round = record.round, .total = size().state_bytes};
 }
 
-void Worker::freeze(const Record& record, std::function<void(const Learner::Image&)> done) {
+void Worker::freeze(const wire::Record& record, std::function<void(const Learner::Image&)> done) {
   const auto finished = [done = std::move(done)](const Learner::Image& image, Duration) { done(image); };
   learner_->freeze(record, Learner::Turn::in_order,
                    queued<Learner::Image>(State::freezing, freezing(record), finished));
 }
 
-void Worker::freeze_soon(const Record& record, std::function<void(const Learner::Image&)> done) {
+void Worker::freeze_soon(const wire::Record& record, std::function<void(const Learner::Image&)> done) {
   OwnWork& disk = surroundings_.waits.disk();
   const bool stands_still = updates_under_way() == 0 && !is_taking_over();
   if (!stands_still || disk.current().kind != Wait::Kind::nothing) return freeze(record, std::move(done));
@@ -176,4 +178,4 @@ void Worker::open(Round round) {
   done_ = {.until = done_.until};
 }
 
-}  // namespace tw
+}  // namespace tw::train

@@ -12,7 +12,7 @@
 #include "train/waits.h"
 #include "world/clock.h"
 
-namespace tw {
+namespace tw::train {
 
 /// The queue to the learner of a peer: which job is under way, how fast microbatches are done, and what this
 /// peer did in the round. Loop thread only. No `done` comes once this object is gone.
@@ -33,7 +33,7 @@ class Worker {
 
   /// Clock and waits outlive this object. waits: is told of the jobs. then: after each `done`.
   struct Surroundings {
-    Clock& clock;
+    world::Clock& clock;
     Waits& waits;
     std::function<void()> then;
     std::function<void()> back{};  ///< the compute thread was away
@@ -69,18 +69,19 @@ class Worker {
   std::uint64_t grain() const { return learner_->grain(); }
 
   /// done: of its microbatches. Not while another item is in the queue.
-  void work(const WorkItem& item, std::function<void(std::uint64_t done)> done);
+  void work(const swarm::WorkItem& item, std::function<void(std::uint64_t done)> done);
 
   /// Where the compute thread belongs to somebody else and is long in coming: the item of which nothing was
   /// done, and never will be. The worker is_elsewhere() until the thread comes back.
-  std::optional<WorkItem> take_back_when_late(Instant now);
+  std::optional<swarm::WorkItem> take_back_when_late(Instant now);
 
   /// An update has waited long for a thread that is elsewhere: nobody knows when it will be applied.
   bool is_stuck(Instant now) const;
 
   /// The owner of the compute thread says that it does something else until resume(). The item of which
   /// nothing was done, if any.
-  std::optional<WorkItem> pause();
+  std::optional<swarm::WorkItem> pause();
+
   void resume() { paused_ = false; }
 
   /// Not missed.
@@ -93,11 +94,11 @@ class Worker {
 
   void evaluate(Round round, std::function<void(const Evaluation&, Duration)> done);
 
-  void freeze(const Record& record, std::function<void(const Learner::Image&)> done);
+  void freeze(const wire::Record& record, std::function<void(const Learner::Image&)> done);
 
   /// For a joiner, which waits neither for microbatches nor for evaluations where neither state nor disk
   /// changes: null when an update came in between.
-  void freeze_soon(const Record& record, std::function<void(const Learner::Image&)> done);
+  void freeze_soon(const wire::Record& record, std::function<void(const Learner::Image&)> done);
 
   // ---- slots
 
@@ -124,23 +125,23 @@ class Worker {
   double samples_per_s() const { return samples_per_s_; }
 
  private:
-  Wait freezing(const Record& record) const;
+  swarm::Wait freezing(const wire::Record& record) const;
 
   /// `done` of a job that goes into the queue now.
   template <class R>
-  Learner::Done<R> queued(State kind, Wait what, Learner::Done<R> done);
+  Learner::Done<R> queued(State kind, swarm::Wait what, Learner::Done<R> done);
   void finish(State kind, Duration took);
-  std::optional<WorkItem> take_back();
+  std::optional<swarm::WorkItem> take_back();
 
   std::unique_ptr<Learner> learner_;
   Surroundings surroundings_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owners: this; jobs hold it weakly
   std::deque<State> queue_;
-  WorkItem item_;  ///< while it computes
+  swarm::WorkItem item_;  ///< while it computes
   bool paused_ = false;
   Round round_ = 0;
   Done done_;
   double samples_per_s_ = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::train

@@ -6,12 +6,12 @@
 
 #include "train/test_learner.h"
 
-namespace tw {
+namespace tw::train {
 namespace {
 
 using ::testing::ElementsAre;
 
-class StillClock final : public Clock {
+class StillClock final : public world::Clock {
  public:
   Instant now() override { return time; }
 
@@ -22,13 +22,15 @@ class StillClock final : public Clock {
   Instant time{};
 };
 
-Record record_of(Round round) {
-  Record record;
+wire::Record record_of(Round round) {
+  wire::Record record;
   record.round = round;
   return record;
 }
 
-WorkItem item_of(Round round, std::uint64_t samples) { return {round, 0, RangeSet(Range{7, 1}), RangeSet(Range{0, samples})}; }
+swarm::WorkItem item_of(Round round, std::uint64_t samples) {
+  return {round, 0, RangeSet(Range{7, 1}), RangeSet(Range{0, samples})};
+}
 
 class WorkerTest : public ::testing::Test {
  protected:
@@ -46,7 +48,7 @@ TEST_F(WorkerTest, counts_samples_losses_and_speed_of_its_round) {
   int done = 0;
   worker.work(item_of(3, 8), [&](std::uint64_t microbatches) { done += static_cast<int>(microbatches); });
   EXPECT_EQ(Worker::State::computing, worker.state());
-  EXPECT_EQ(Wait::Kind::computing, waits.compute().current().kind);
+  EXPECT_EQ(swarm::Wait::Kind::computing, waits.compute().current().kind);
   clock.time += std::chrono::seconds(9);
   ASSERT_TRUE(learner.run_next());
   EXPECT_EQ(Worker::State::idle, worker.state());
@@ -78,7 +80,8 @@ TEST_F(WorkerTest, is_in_the_state_of_the_first_job_of_its_queue) {
   worker.evaluate(1, [](const Evaluation&, Duration) {});
   worker.freeze(record_of(1), [](const Learner::Image&) {});
   worker.replay({.record = record_of(2), .missed = true}, [](const Result<Digest>&) {});
-  worker.restore(std::make_shared<const StateImage>(), [](const Result<Digest>&) {});  // owners: the job
+  worker.restore(std::make_shared<const sync::StateImage>(),
+                 [](const Result<Digest>&) {});  // owners: the job
   EXPECT_THAT(learner.given,
               ElementsAre("initialise", "apply 1", "evaluate", "freeze 1 in order", "replay 2", "restore"));
   EXPECT_EQ(1U, worker.updates_under_way());
@@ -96,7 +99,7 @@ TEST_F(WorkerTest, passes_on_why_a_state_could_not_be_taken) {
   learner.trouble = "damaged";
   std::string why;
   const auto told = [&](const Result<Digest>& parameters) { why = parameters.error().message; };
-  worker.restore(std::make_shared<const StateImage>(), told);  // owners: the job
+  worker.restore(std::make_shared<const sync::StateImage>(), told);  // owners: the job
   EXPECT_TRUE(worker.is_taking_over());
   ASSERT_TRUE(learner.run_next());
   EXPECT_EQ("damaged", why);
@@ -107,7 +110,7 @@ TEST_F(WorkerTest, freezes_for_a_joiner_beside_a_microbatch_but_not_beside_an_up
   const auto image = [](const Learner::Image&) {};
   worker.work(item_of(1, 8), [](std::uint64_t) {});
   worker.freeze_soon(record_of(0), image);
-  EXPECT_EQ(Wait::Kind::freezing, waits.disk().current().kind);
+  EXPECT_EQ(swarm::Wait::Kind::freezing, waits.disk().current().kind);
   EXPECT_EQ(0U, worker.jobs(Worker::State::freezing));
   worker.freeze_soon(record_of(0), image);  // the disk is busy
   while (learner.run_next()) {
@@ -118,7 +121,7 @@ TEST_F(WorkerTest, freezes_for_a_joiner_beside_a_microbatch_but_not_beside_an_up
               ElementsAre("work 7", "freeze 0 beside", "freeze 0 in order", "apply 1", "freeze 1 in order"));
   while (learner.run_next()) {
   }
-  EXPECT_EQ(Wait::Kind::nothing, waits.disk().current().kind);
+  EXPECT_EQ(swarm::Wait::Kind::nothing, waits.disk().current().kind);
 }
 
 TEST(Worker, that_is_gone_tells_nobody) {
@@ -197,4 +200,4 @@ TEST_F(WorkerTest, gives_back_at_once_what_its_owner_will_not_do) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::train

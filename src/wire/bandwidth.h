@@ -5,7 +5,7 @@
 
 #include "base/ids.h"
 
-namespace tw {
+namespace tw::wire {
 
 /// What reaches one peer from another.
 struct PairRate {
@@ -32,4 +32,4 @@ struct Bandwidth {
   bool operator==(const Bandwidth&) const = default;
 };
 
-}  // namespace tw
+}  // namespace tw::wire

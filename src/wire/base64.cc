@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace tw {
+namespace tw::wire {
 namespace {
 
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -36,4 +36,4 @@ std::optional<std::vector<std::byte>> from_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace tw
+}  // namespace tw::wire

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tw {
+namespace tw::wire {
 
 /// base64url without padding (RFC 4648, section 5).
 std::string to_base64(std::span<const std::byte> bytes);
@@ -16,4 +16,4 @@ std::string to_base64(std::span<const std::byte> bytes);
 /// Nothing when there is another character in it.
 std::optional<std::vector<std::byte>> from_base64(std::string_view text);
 
-}  // namespace tw
+}  // namespace tw::wire

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::wire {
 namespace {
 
 std::vector<std::byte> bytes_of(const std::string& text) {
@@ -28,4 +28,4 @@ TEST(Base64, knows_no_other_characters) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::wire

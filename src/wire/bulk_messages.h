@@ -10,7 +10,7 @@
 
 /// Gradients, means and states on their way, and the talk about who sends which: the messages of average/ and
 /// sync/.
-namespace tw {
+namespace tw::wire {
 
 /// One segment of a contribution, to the owner of the segment: encoded mean gradient of the slot.
 struct Scatter {
@@ -133,4 +133,4 @@ struct SyncDone {
   bool operator==(const SyncDone&) const = default;
 };
 
-}  // namespace tw
+}  // namespace tw::wire

@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::wire {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
@@ -238,7 +238,7 @@ std::uint64_t name_of_set(Round round, const std::vector<Contribution>& contribu
   Writer writer;
   writer(round, contributors);
   const std::vector<std::byte> bytes = writer.take();
-  return digest_of(std::span<const std::byte>(bytes)).low;
+  return tw::digest_of(std::span<const std::byte>(bytes)).low;
 }
 
 }  // namespace
@@ -280,7 +280,7 @@ Digest digest_of(const Record& record) {
   Writer writer;
   writer(record);
   const std::vector<std::byte> bytes = writer.take();
-  return digest_of(std::span<const std::byte>(bytes));
+  return tw::digest_of(std::span<const std::byte>(bytes));
 }
 
 std::uint64_t contribution_set(const Record& record) {
@@ -306,4 +306,4 @@ std::uint64_t contribution_set(const Record& record, std::uint32_t group) {
 
 const char* name_of(const Message& message) { return kNames[message.index()]; }
 
-}  // namespace tw
+}  // namespace tw::wire

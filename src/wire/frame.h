@@ -9,7 +9,7 @@
 #include "wire/limits.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::wire {
 
 /// Little-endian, one type byte first. The payload of bulk messages is passed on, not copied.
 Frame encode(const Message& message);
@@ -35,4 +35,4 @@ std::uint64_t contribution_set(const Record& record, std::uint32_t group);
 /// "Heartbeat", "Plan" ... for logs.
 const char* name_of(const Message& message);
 
-}  // namespace tw
+}  // namespace tw::wire

@@ -10,7 +10,7 @@
 
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::wire {
 namespace {
 
 /// Fills the fields of a message with chance values that are valid on the wire.
@@ -309,4 +309,4 @@ TEST(ContributionSet, depends_on_who_is_in_a_group_with_whom_and_not_on_the_numb
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::wire

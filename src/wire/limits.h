@@ -7,7 +7,7 @@
 /// Limits of what comes over the wire: sizes, lengths of texts, and how many of a thing a message may name.
 /// Decoders refuse what is beyond the limits of frames, tokens and texts; swarm/ and average/ refuse a
 /// message that names more than a round can have.
-namespace tw {
+namespace tw::wire {
 
 // ---- frames: refused before anything is allocated for them
 inline constexpr std::size_t kMaxHeadBytes = 1 << 20;
@@ -36,4 +36,4 @@ inline constexpr std::size_t kMostGreetingBytes = 64 << 10;  ///< head, and payl
 inline constexpr std::size_t kMostReasonBytes = 4 << 10;     ///< words of a refusal
 inline constexpr std::size_t kMostVerdictBytes = 1 << 10;    ///< what one side of TLS objects to the other
 
-}  // namespace tw
+}  // namespace tw::wire

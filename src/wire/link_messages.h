@@ -8,7 +8,7 @@
 #include "wire/record.h"
 
 /// The peers and their progress: the first messages of a link, and those that go over it all the time.
-namespace tw {
+namespace tw::wire {
 
 inline constexpr std::uint32_t kProtocolVersion = 12;
 
@@ -84,4 +84,4 @@ struct Heartbeat {
   bool operator==(const Heartbeat&) const = default;
 };
 
-}  // namespace tw
+}  // namespace tw::wire

@@ -6,7 +6,7 @@
 #include "wire/bulk_messages.h"
 #include "wire/swarm_messages.h"
 
-namespace tw {
+namespace tw::wire {
 
 /// Every message between peers. In each struct, `fields` lists what crosses the wire, once for both
 /// directions; payloads travel beside the head (base/blob.h, Frame) and are not copied. The place in this
@@ -15,4 +15,4 @@ using Message = std::variant<Hello, Peers, Heartbeat, Progress, Lease, Recall, P
                              Commit, StallReport, Scatter, Gather, BandwidthReport, ObjectAsk, ObjectOffer,
                              ObjectGone, ChunkAsk, Chunk, SyncDone, Padding>;
 
-}  // namespace tw
+}  // namespace tw::wire

@@ -5,7 +5,7 @@
 
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::wire {
 
 /// What a step machine wants to be sent. Control messages alone; bulk ones are pulled.
 struct Envelope {
@@ -15,4 +15,4 @@ struct Envelope {
 
 using Outbox = std::vector<Envelope>;
 
-}  // namespace tw
+}  // namespace tw::wire

@@ -6,7 +6,7 @@
 #include "wire/frame.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::wire {
 
 /// What decides which of two histories goes on where they meet: of the newest record of each.
 struct Rank {
@@ -40,4 +40,4 @@ inline bool goes_before(const Rank& one, const Rank& other) {
          std::tie(other.had_company, other.majority_samples, other.samples, other.restarts, one.record);
 }
 
-}  // namespace tw
+}  // namespace tw::wire

@@ -10,7 +10,7 @@
 #include "base/range_set.h"
 #include "wire/limits.h"
 
-namespace tw {
+namespace tw::wire {
 
 /// A process, not a machine or a name: one that restarts with its old id has another incarnation, knows
 /// nothing of what the former promised and voted for, and is another member.
@@ -79,4 +79,4 @@ struct Record {
   bool operator==(const Record&) const = default;
 };
 
-}  // namespace tw
+}  // namespace tw::wire

@@ -7,7 +7,7 @@
 
 #include "base/number.h"
 
-namespace tw {
+namespace tw::wire {
 namespace {
 
 using Code = Rejection::Code;
@@ -41,4 +41,4 @@ std::optional<Rejection> rejection_in(const std::string& why) {
   return std::nullopt;
 }
 
-}  // namespace tw
+}  // namespace tw::wire

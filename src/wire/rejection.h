@@ -7,7 +7,7 @@
 
 #include "base/ids.h"
 
-namespace tw {
+namespace tw::wire {
 
 /// A link that is turned away for a reason that no later dial of the same process can change. It travels as
 /// the text of the refusal (world/network.h), which programs read by its code and users by its words.
@@ -32,4 +32,4 @@ std::string to_string(const Rejection& rejection);
 /// The inverse; nothing for any other text.
 std::optional<Rejection> rejection_in(const std::string& why);
 
-}  // namespace tw
+}  // namespace tw::wire

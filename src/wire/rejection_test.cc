@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::wire {
 namespace {
 
 using Code = Rejection::Code;
@@ -29,4 +29,4 @@ TEST(Rejection, is_nothing_else) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::wire

@@ -11,7 +11,7 @@
 #include "wire/record.h"
 
 /// Leadership, work and decisions: the control messages of swarm/.
-namespace tw {
+namespace tw::wire {
 
 struct SlotProgress {
   std::uint32_t slot = 0;
@@ -192,4 +192,4 @@ struct StallReport {
   bool operator==(const StallReport&) const = default;
 };
 
-}  // namespace tw
+}  // namespace tw::wire

@@ -12,7 +12,7 @@
 #include "base/digest.h"
 #include "wire/base64.h"
 
-namespace tw {
+namespace tw::wire {
 namespace {
 
 constexpr std::string_view kBegin = "tw1-";
@@ -100,7 +100,7 @@ std::optional<Token> read(std::span<const std::byte> bytes) {
   return token;
 }
 
-std::uint64_t checksum_of(std::span<const std::byte> bytes) { return digest_of(bytes).low; }
+std::uint64_t checksum_of(std::span<const std::byte> bytes) { return tw::digest_of(bytes).low; }
 
 }  // namespace
 
@@ -167,4 +167,4 @@ Result<Token> token_in(const std::string& text) {
   return *std::move(token);
 }
 
-}  // namespace tw
+}  // namespace tw::wire

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "wire/limits.h"
 
-namespace tw {
+namespace tw::wire {
 
 /// What the holder of a token may do.
 enum class Role : std::uint8_t {
@@ -48,4 +48,4 @@ std::string to_text(const Token& token);
 /// and shows nothing of the token.
 Result<Token> token_in(const std::string& text);
 
-}  // namespace tw
+}  // namespace tw::wire

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::wire {
 namespace {
 
 using testing::HasSubstr;
@@ -65,4 +65,4 @@ TEST(Token, that_is_none_is_told_what_was_expected) {
 TEST(Token, names_its_run_by_name_and_key) { EXPECT_EQ(run_of(some_token()), "'words' (abababab)"); }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::wire

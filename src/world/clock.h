@@ -6,7 +6,7 @@
 
 #include "base/time.h"
 
-namespace tw {
+namespace tw::world {
 
 /// Door to time. All calls and all timers on the loop thread.
 class Clock {
@@ -22,4 +22,4 @@ class Clock {
   virtual void at(Instant when, std::function<void()> call) = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::world

@@ -11,7 +11,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 
-namespace tw {
+namespace tw::world {
 
 enum class Phase {
   accumulate,  ///< the round begins: state is up to date, work is asked for
@@ -100,4 +100,4 @@ class EventSink {
   virtual void emit(const Event& event) = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::world

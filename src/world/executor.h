@@ -6,7 +6,7 @@
 
 #include "base/time.h"
 
-namespace tw {
+namespace tw::world {
 
 /// Work that takes long. `run` runs away from the loop thread; `done` on it, with the time that `run` took.
 struct Task {
@@ -31,4 +31,4 @@ class Executor {
   virtual bool take_back() { return false; }
 };
 
-}  // namespace tw
+}  // namespace tw::world

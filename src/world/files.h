@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace tw {
+namespace tw::world {
 
 /// Door to the disk. Calls block; from any thread. Errors name path and cause.
 class Files {
@@ -32,4 +32,4 @@ class Files {
   virtual Status make_folder(const std::string& folder) = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::world

@@ -9,7 +9,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 
-namespace tw {
+namespace tw::world {
 
 /// Why a dial came to nothing.
 struct DialFailure {
@@ -76,4 +76,4 @@ class Network {
   virtual void pull(PeerId to) = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::world

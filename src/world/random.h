@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace tw {
+namespace tw::world {
 
 /// Door to chance.
 class Random {
@@ -13,4 +13,4 @@ class Random {
   virtual std::uint64_t next() = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::world

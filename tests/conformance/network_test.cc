@@ -142,8 +142,8 @@ TEST_P(EveryNetwork, refuses_a_dial_to_a_peer_that_is_linked_already) {
   one.connect(two);
   two.connect(one);
   ASSERT_TRUE(soon([&] { return one.story.size() == 2 && two.story.size() == 2; }));
-  EXPECT_THAT(one.failures, ElementsAre(DialFailure::Kind::linked));
-  EXPECT_THAT(two.failures, ElementsAre(DialFailure::Kind::linked));
+  EXPECT_THAT(one.failures, ElementsAre(world::DialFailure::Kind::linked));
+  EXPECT_THAT(two.failures, ElementsAre(world::DialFailure::Kind::linked));
   EXPECT_THAT(one.story[1], StartsWith("refused " + two.address + ": "));
   EXPECT_THAT(two.story[1], StartsWith("refused " + one.address + ": "));
   one.send(two, "still here");
@@ -188,7 +188,7 @@ TEST_P(EveryNetwork, refuses_a_dial_where_nobody_listens) {
   ASSERT_TRUE(soon([&] { return one.story.size() == 2; }));
   EXPECT_EQ(one.count("refused " + two.address + ": "), 1);
   EXPECT_EQ(one.count("refused nowhere: "), 1);
-  EXPECT_THAT(one.failures, Each(DialFailure::Kind::unreachable));
+  EXPECT_THAT(one.failures, Each(world::DialFailure::Kind::unreachable));
 }
 
 TEST_P(EveryNetwork, refuses_a_dial_to_itself) {
@@ -206,7 +206,7 @@ TEST_P(EveryNetwork, brings_the_refusal_of_the_dialed_peer_to_the_dialer_alone) 
   ASSERT_TRUE(soon([&] { return !one.story.empty(); }));
   settle();
   EXPECT_THAT(one.story, ElementsAre("refused " + two.address + ": another run: 12ab"));
-  EXPECT_THAT(one.failures, ElementsAre(DialFailure::Kind::turned_away));
+  EXPECT_THAT(one.failures, ElementsAre(world::DialFailure::Kind::turned_away));
   EXPECT_THAT(two.story, IsEmpty());
   two.refusal.clear();
   EXPECT_TRUE(link(one, two)) << "refused once is not refused for ever";
@@ -245,7 +245,9 @@ TEST_P(EveryNetwork, carries_messages_whole_from_the_shortest_to_the_longest) {
   Peer &one = peer(), &two = peer();
   ASSERT_TRUE(link(one, two));
   const std::vector<Peer::Heard> messages = {
-      {"h", ""}, {"i", "p"}, {std::string(kMaxHeadBytes, 'j'), std::string(kMaxPayloadBytes, 'q')}};
+      {"h", ""},
+      {"i", "p"},
+      {std::string(wire::kMaxHeadBytes, 'j'), std::string(wire::kMaxPayloadBytes, 'q')}};
   for (const Peer::Heard& message : messages) one.send(two, message.head, message.payload);
   ASSERT_TRUE(soon([&] { return two.heard[one.self].size() == messages.size(); }));
   EXPECT_TRUE(two.heard[one.self] == messages);

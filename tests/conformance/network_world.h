@@ -18,7 +18,7 @@ class NetworkWorld {
 
   /// The door of a new process, not open yet. It stays until the world ends, or end() is called.
   struct Process {
-    Network* network = nullptr;
+    world::Network* network = nullptr;
     std::string listen_address;  ///< for Network::open
     std::function<void()> end;   ///< the process ends without a word; its door is gone
   };

@@ -11,8 +11,8 @@ namespace {
 class SimulatedWorld final : public NetworkWorld {
  public:
   Process start(PeerId) override {
-    Port& door = network_.attach(processes_.emplace_back(scheduler_), {});
-    return {&door, "", [this, number = door.number()] { network_.crash(number, Death::clean); }};
+    sim::Port& door = network_.attach(processes_.emplace_back(scheduler_), {});
+    return {&door, "", [this, number = door.number()] { network_.crash(number, sim::Death::clean); }};
   }
 
   bool run_until(const std::function<bool()>& done) override {
@@ -24,9 +24,9 @@ class SimulatedWorld final : public NetworkWorld {
   }
 
  private:
-  Scheduler scheduler_;
-  VirtualNetwork network_{scheduler_, 7};
-  std::deque<tw::Process> processes_;
+  sim::Scheduler scheduler_;
+  sim::VirtualNetwork network_{scheduler_, 7};
+  std::deque<sim::Process> processes_;
 };
 
 }  // namespace

@@ -17,12 +17,12 @@ namespace {
 /// Sockets of this machine; with a token each process has a certificate of the same run.
 class TcpWorld final : public NetworkWorld {
  public:
-  explicit TcpWorld(std::unique_ptr<Tls> tls) : tls_(std::move(tls)) {}
+  explicit TcpWorld(std::unique_ptr<host::Tls> tls) : tls_(std::move(tls)) {}
 
   Process start(PeerId self) override {
-    const auto ignore = [](Cause, const std::string&) {};
-    auto& network = networks_.emplace_back(
-        std::make_unique<TcpNetwork>(loop_, self, random_, ignore, TcpOptions{.tls = tls_.get()}));
+    const auto ignore = [](world::Cause, const std::string&) {};
+    auto& network = networks_.emplace_back(std::make_unique<host::TcpNetwork>(
+        loop_, self, random_, ignore, host::TcpOptions{.tls = tls_.get()}));
     return {network.get(), "127.0.0.1:0", [&network] { network.reset(); }};
   }
 
@@ -31,10 +31,10 @@ class TcpWorld final : public NetworkWorld {
   }
 
  private:
-  Loop loop_;
-  OsRandom random_;
-  std::unique_ptr<Tls> tls_;
-  std::deque<std::unique_ptr<TcpNetwork>> networks_;
+  host::Loop loop_;
+  host::OsRandom random_;
+  std::unique_ptr<host::Tls> tls_;
+  std::deque<std::unique_ptr<host::TcpNetwork>> networks_;
 };
 
 }  // namespace
@@ -43,10 +43,10 @@ std::unique_ptr<NetworkWorld> tcp_world() { return std::make_unique<TcpWorld>(nu
 
 std::unique_ptr<NetworkWorld> tls_world() {
   constexpr std::int64_t kDay = 86400;
-  const std::int64_t now = Loop().unix_nanos() / 1'000'000'000;
-  const Token token =
-      Authority::create("words").issue({.from_unix_s = now - kDay, .expires_unix_s = now + kDay});
-  auto tls = Tls::open(token, now);
+  const std::int64_t now = host::Loop().unix_nanos() / 1'000'000'000;
+  const wire::Token token =
+      host::Authority::create("words").issue({.from_unix_s = now - kDay, .expires_unix_s = now + kDay});
+  auto tls = host::Tls::open(token, now);
   TW_CHECK(tls.ok());
   return std::make_unique<TcpWorld>(std::move(tls).value());
 }

@@ -32,7 +32,7 @@ inline Frame frame_of(const std::string& head, const std::string& payload = "") 
 
 /// A process with a Network door. It writes down what it is told, and fails the test when it is told
 /// something from inside one of its own calls. The hello is its number, then a space and any words.
-class Peer final : public NetworkEvents {
+class Peer final : public world::NetworkEvents {
  public:
   Peer(NetworkWorld& world, std::uint64_t number) : self{number}, process_(world.start(self)) {
     greet_with(std::to_string(number));
@@ -71,7 +71,7 @@ class Peer final : public NetworkEvents {
     tell("close " + to_string(peer));
   }
 
-  void on_refused(const std::string& dialed, const DialFailure& failure) override {
+  void on_refused(const std::string& dialed, const world::DialFailure& failure) override {
     EXPECT_NE(dialed, "");
     EXPECT_NE(failure.why, "");
     failures.push_back(failure.kind);
@@ -86,26 +86,26 @@ class Peer final : public NetworkEvents {
   }
 
   void greet_with(const std::string& hello) {
-    call([&](Network& network) { network.greet_with(frame_of(hello)); });
+    call([&](world::Network& network) { network.greet_with(frame_of(hello)); });
   }
 
   void connect(const std::string& to) {
-    call([&](Network& network) { network.connect(to); });
+    call([&](world::Network& network) { network.connect(to); });
   }
 
   void connect(const Peer& to) { connect(to.address); }
 
   void send(const Peer& to, const std::string& head, const std::string& payload = "") {
-    call([&](Network& network) { network.send(to.self, frame_of(head, payload)); });
+    call([&](world::Network& network) { network.send(to.self, frame_of(head, payload)); });
   }
 
   void pull(const Peer& to) {
-    call([&](Network& network) { network.pull(to.self); });
+    call([&](world::Network& network) { network.pull(to.self); });
   }
 
   /// Afterwards the link counts as closed, though nobody says so.
   void close(PeerId to) {
-    call([&](Network& network) { network.close(to); });
+    call([&](world::Network& network) { network.close(to); });
     if (linked(to)) story.push_back("closed " + to_string(to));
   }
 
@@ -144,8 +144,8 @@ class Peer final : public NetworkEvents {
   std::string refusal;  ///< not empty: admit says this
 
   std::vector<std::string> story;
-  std::vector<DialFailure::Kind> failures;  ///< of dials, in order
-  std::vector<std::string> hellos;          ///< of the links that opened
+  std::vector<world::DialFailure::Kind> failures;  ///< of dials, in order
+  std::vector<std::string> hellos;                 ///< of the links that opened
   std::map<PeerId, int> admitted;
   std::map<PeerId, std::vector<Heard>> heard;
   int asked = 0;  ///< calls of next_bulk
@@ -161,7 +161,7 @@ class Peer final : public NetworkEvents {
     story.push_back(line);
   }
 
-  void call(const std::function<void(Network&)>& what) {
+  void call(const std::function<void(world::Network&)>& what) {
     const bool outer = std::exchange(calling_, true);
     what(*process_.network);
     calling_ = outer;

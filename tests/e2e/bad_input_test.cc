@@ -223,7 +223,7 @@ TEST_F(BadInput, to_the_report_is_a_broken_line_with_its_place) {
 
 /// Sends raw bytes to a peer and reads until it closes, or for a second.
 void send_raw(const std::string& address, const std::string& bytes) {
-  const auto to = parse_address(address);
+  const auto to = host::parse_address(address);
   ASSERT_TRUE(to);
   sockaddr_in target{};
   target.sin_family = AF_INET;
@@ -249,11 +249,12 @@ TEST_F(BadInput, from_the_network_does_not_disturb_a_run) {
   send_raw(address, "GET / HTTP/1.1\r\nHost: peer\r\n\r\n");
   send_raw(address, std::string(100'000, '\xff'));
   send_raw(address, "");
-  const auto refused_for = [&](Cause cause) {
-    return wait_until(
-        [&] { return std::ranges::count(events_of(1, Phase::refuse), cause, &Event::cause) > 0; });
+  const auto refused_for = [&](world::Cause cause) {
+    return wait_until([&] {
+      return std::ranges::count(events_of(1, world::Phase::refuse), cause, &world::Event::cause) > 0;
+    });
   };
-  EXPECT_TRUE(refused_for(Cause::broken)) << first.output();
+  EXPECT_TRUE(refused_for(world::Cause::broken)) << first.output();
 
   expect({{"train", write_run({.rounds = 100'000}, "  warmup_rounds: 3\n", "other.yaml"), "--run",
            path("run"), "--join", address},
@@ -264,8 +265,8 @@ TEST_F(BadInput, from_the_network_does_not_disturb_a_run) {
   expect({{"train", path("text.yaml"), "--run", path("run"), "--join", address},
           1,
           {"cannot join " + address, "parameters"}});
-  EXPECT_TRUE(refused_for(Cause::run)) << first.output();
-  EXPECT_TRUE(refused_for(Cause::parameters)) << first.output();
+  EXPECT_TRUE(refused_for(world::Cause::run)) << first.output();
+  EXPECT_TRUE(refused_for(world::Cause::parameters)) << first.output();
   expect({{"train", run, "--run", path("run"), "--listen", address}, 1, {address, "in use"}});
 
   ASSERT_TRUE(wait_for_round(1, last_round(1) + 3)) << "it trains on";

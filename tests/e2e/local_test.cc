@@ -26,10 +26,10 @@ class Local : public ProgramTest {
 
   /// Parameters of the newest checkpoint in a folder.
   std::vector<float> parameters(const std::string& run_file, const std::string& folder) const {
-    const auto run = read_run_file(run_file);
+    const auto run = train::read_run_file(run_file);
     if (!run) return {};
-    DiskFiles files;
-    CheckpointStore store(files, {.folder = folder, .keep = 2, .unique = "test"});
+    host::DiskFiles files;
+    sync::CheckpointStore store(files, {.folder = folder, .keep = 2, .unique = "test"});
     auto loaded = store.load_newest(run_digest(run.value(), kParameters));
     EXPECT_TRUE(loaded) << loaded.error().message;
     if (!loaded || !loaded.value()) return {};
@@ -194,7 +194,7 @@ TEST_F(Local, passes_one_interrupt_on_and_kills_at_the_second) {
     ASSERT_TRUE(wait_for_round(1, 2));
     program.send(SIGINT);
     EXPECT_EQ(program.wait(), 130);
-    EXPECT_EQ(events_of(1, Phase::stop).size(), 1U) << "the peers left by themselves";
+    EXPECT_EQ(events_of(1, world::Phase::stop).size(), 1U) << "the peers left by themselves";
     EXPECT_EQ(summary_json()["identical"], true);
   }
   Program program = tw({"local", run, "--peers", "2", "--out", path("out")});

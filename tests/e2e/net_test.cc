@@ -33,7 +33,7 @@ TEST_F(NetTest, probes_measure_each_pair_of_sites_over_the_links_of_a_run) {
                      address_of(east), "--run", path("run"), "--ms", "200", "--out", path("net.csv")},
                     "home");
   ASSERT_EQ(home.wait(), 0) << home.output();
-  const auto profile = read_network("net.csv", content_of(path("net.csv")));
+  const auto profile = market::read_network("net.csv", content_of(path("net.csv")));
   ASSERT_TRUE(profile.ok()) << profile.error().message;
   EXPECT_EQ(profile.value().paths().size(), 7U);  // three pairs, both ways, and the LAN of us-west1
   for (const auto& [sites, rate] : profile.value().paths()) {

@@ -117,7 +117,7 @@ TEST_F(Output, of_a_full_disk_is_missing_in_the_log_which_says_so) {
   ASSERT_TRUE(wait_until([&] { return alone.says("events are missing so far, training goes on"); }));
   std::this_thread::sleep_for(1s);
   std::filesystem::remove(disk.filler());
-  ASSERT_TRUE(wait_until([&] { return !events_of(1, Phase::log).empty(); })) << alone.output();
+  ASSERT_TRUE(wait_until([&] { return !events_of(1, world::Phase::log).empty(); })) << alone.output();
   alone.send(SIGTERM);
   EXPECT_EQ(alone.wait(), 0) << alone.output();
   EXPECT_EQ(count_of("tw: cannot write the event log", alone.output()), 1U) << alone.output();
@@ -160,9 +160,9 @@ TEST_F(Output, of_a_long_run_stays_within_its_limit_and_keeps_its_beginning) {
   std::uintmax_t bytes = 0;
   for (const auto& file : std::filesystem::directory_iterator(path("out"))) bytes += file.file_size();
   EXPECT_LT(bytes, (64U << 10) + 8 * 1000) << "each part ends with the line that fills it";
-  EXPECT_EQ(log_of(1).front().event.phase, Phase::start);
-  EXPECT_EQ(log_of(1).back().event.phase, Phase::stop);
-  const Summary summary = this->summary();
+  EXPECT_EQ(log_of(1).front().event.phase, world::Phase::start);
+  EXPECT_EQ(log_of(1).back().event.phase, world::Phase::stop);
+  const monitor::Summary summary = this->summary();
   EXPECT_EQ(summary.samples, 400U * 32);
   EXPECT_EQ(summary.rounds + summary.unlogged_rounds, 400U);
   EXPECT_GT(summary.unlogged_rounds, 0U);

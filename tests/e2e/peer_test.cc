@@ -8,13 +8,15 @@
 namespace tw {
 namespace {
 
+using world::Phase;
+
 class Peers : public ProgramTest {
  protected:
   /// Rounds of this peer from `from` on that it contributed to.
   std::size_t contributions(std::uint64_t id, Round from) const {
     const auto commits = events_of(id, Phase::commit, from);
-    return static_cast<std::size_t>(std::count_if(commits.begin(), commits.end(), [](const Event& e) {
-      return number_in(e, "samples").value_or(0) > 0;
+    return static_cast<std::size_t>(std::count_if(commits.begin(), commits.end(), [](const world::Event& e) {
+      return monitor::number_in(e, "samples").value_or(0) > 0;
     }));
   }
 
@@ -44,7 +46,8 @@ TEST_F(Peers, bring_back_one_that_stood_still) {
   third.send(SIGSTOP);
   const auto lost = [&] {
     const auto events = events_of(1, Phase::lost);
-    return std::any_of(events.begin(), events.end(), [](const Event& e) { return e.peer == PeerId{3}; });
+    return std::any_of(events.begin(), events.end(),
+                       [](const world::Event& e) { return e.peer == PeerId{3}; });
   };
   ASSERT_TRUE(wait_until(lost, 3s)) << "dropped within 3 s";
   const Round without = last_round(1);
@@ -55,7 +58,7 @@ TEST_F(Peers, bring_back_one_that_stood_still) {
   ASSERT_TRUE(wait_until([&] { return contributions(3, without + 1) >= 2; })) << "it contributes again";
   for (const Program* program : {&third, &second, &first}) program->send(SIGTERM);
   for (Program* program : {&third, &second, &first}) EXPECT_EQ(program->wait(), 0);
-  const Summary end = summary();
+  const monitor::Summary end = summary();
   EXPECT_TRUE(end.identical) << end.difference;
   ASSERT_EQ(end.lost.size(), 1U);
   EXPECT_EQ(end.lost[0].peer, PeerId{3});
@@ -67,7 +70,7 @@ TEST_F(Peers, bring_back_one_that_stood_still) {
 TEST_F(Peers, say_within_five_seconds_what_is_known_of_a_first_peer_that_does_not_answer) {
   Program lonely = peer(write_run({}), 2, {"--join", "127.0.0.1:1"});
   ASSERT_TRUE(wait_until([&] { return !events_of(2, Phase::wait).empty(); })) << lonely.output();
-  const Event told = events_of(2, Phase::wait).front();
+  const world::Event told = events_of(2, Phase::wait).front();
   EXPECT_LE(to_seconds(told.at - events_of(2, Phase::start).front().at), 5);
   EXPECT_TRUE(told.why.starts_with("waiting: no link to 127.0.0.1:1: connection refused, ")) << told.why;
   EXPECT_NE(told.why.find("attempts, gives up in "), std::string::npos) << told.why;
@@ -94,7 +97,7 @@ TEST_F(Peers, leave_after_the_round_when_asked_once_and_at_once_when_asked_twice
   ASSERT_TRUE(wait_for_round(1, last_round(1) + 3));
   first.send(SIGINT);
   EXPECT_EQ(first.wait(), 0);
-  const Summary end = summary();
+  const monitor::Summary end = summary();
   EXPECT_TRUE(end.identical) << end.difference;
   EXPECT_EQ(end.samples, end.rounds * 256) << "what was handed in counts, once";
 }
@@ -151,9 +154,9 @@ class Relaunched : public Peers {
   Program start_first() const { return start(1, {"--listen", address_}); }
 
   /// What the first peer did since it was started last.
-  std::vector<Event> since_its_start(Phase phase) const {
-    std::vector<Event> events;
-    for (const LogEntry& entry : log_of(1)) {
+  std::vector<world::Event> since_its_start(Phase phase) const {
+    std::vector<world::Event> events;
+    for (const monitor::LogEntry& entry : log_of(1)) {
       if (entry.event.phase == Phase::start) events.clear();
       if (entry.event.phase == phase) events.push_back(entry.event);
     }
@@ -165,13 +168,13 @@ class Relaunched : public Peers {
   void expect_one_history(Round then, Program& first, Program& second) {
     ASSERT_TRUE(wait_until([&] { return starts() == 2 && !since_its_start(Phase::commit).empty(); }));
     EXPECT_GT(since_its_start(Phase::commit).front().round, then) << first.output();
-    const auto from_others = [](const Event& restore) { return restore.why == "from other peers"; };
+    const auto from_others = [](const world::Event& restore) { return restore.why == "from other peers"; };
     EXPECT_TRUE(std::ranges::any_of(since_its_start(Phase::restore), from_others)) << first.output();
     EXPECT_TRUE(events_of(2, Phase::restore, then).empty()) << "it gave up a history: " << second.output();
     ASSERT_TRUE(wait_for_round(2, since_its_start(Phase::commit).front().round + 2));
     for (Program* program : {&first, &second}) program->send(SIGTERM);
     for (Program* program : {&first, &second}) EXPECT_EQ(program->wait(), 0);
-    const Summary end = summary();
+    const monitor::Summary end = summary();
     EXPECT_TRUE(end.identical) << end.difference;
   }
 

@@ -35,7 +35,7 @@ TEST_F(PlannerTest, a_model_that_was_measured_here_is_predicted_elsewhere) {
   Program profile = tw({"profile", write_run({}), "--name", "here", "--seconds", "0.3",
                         "--data-mb-per-sample", "0.5", "--out", path("own.yaml")});
   ASSERT_EQ(profile.wait(), 0) << profile.output();
-  const auto model = read_profile(path("own.yaml"), content_of(path("own.yaml")));
+  const auto model = plan::read_profile(path("own.yaml"), content_of(path("own.yaml")));
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_EQ(model.value().name, "mnist-cnn");
   EXPECT_NEAR(model.value().params_m, 0.108, 0.001);

@@ -186,39 +186,39 @@ class ProgramTest : public testing::Test {
     return tw(std::move(arguments), "peer-" + std::to_string(id));
   }
 
-  std::vector<LogEntry> log_of(std::uint64_t id) const {
-    auto log = read_event_log(path("out/" + event_log_name(PeerId{id})));
-    return log ? std::move(log).value() : std::vector<LogEntry>{};
+  std::vector<monitor::LogEntry> log_of(std::uint64_t id) const {
+    auto log = monitor::read_event_log(path("out/" + monitor::event_log_name(PeerId{id})));
+    return log ? std::move(log).value() : std::vector<monitor::LogEntry>{};
   }
 
   /// Events of a phase in the log of a peer, from a round on.
-  std::vector<Event> events_of(std::uint64_t id, Phase phase, Round from = 0) const {
-    std::vector<Event> events;
-    for (const LogEntry& entry : log_of(id))
+  std::vector<world::Event> events_of(std::uint64_t id, world::Phase phase, Round from = 0) const {
+    std::vector<world::Event> events;
+    for (const monitor::LogEntry& entry : log_of(id))
       if (entry.event.phase == phase && entry.event.round >= from) events.push_back(entry.event);
     return events;
   }
 
   bool wait_for_round(std::uint64_t id, Round round) const {
-    return wait_until([&] { return !events_of(id, Phase::commit, round).empty(); });
+    return wait_until([&] { return !events_of(id, world::Phase::commit, round).empty(); });
   }
 
   /// Where a peer listens, once it does.
   std::string address_of(std::uint64_t id) const {
-    wait_until([&] { return !events_of(id, Phase::start).empty(); });
-    const auto started = events_of(id, Phase::start);
+    wait_until([&] { return !events_of(id, world::Phase::start).empty(); });
+    const auto started = events_of(id, world::Phase::start);
     return started.empty() ? "" : started.front().why;
   }
 
   Round last_round(std::uint64_t id) const {
-    const auto commits = events_of(id, Phase::commit);
+    const auto commits = events_of(id, world::Phase::commit);
     return commits.empty() ? 0 : commits.back().round;
   }
 
-  Summary summary() const {
-    const auto logs = read_event_logs(path("out"));
+  monitor::Summary summary() const {
+    const auto logs = monitor::read_event_logs(path("out"));
     EXPECT_TRUE(logs) << logs.error().message;
-    return logs ? summarize(logs.value()) : Summary{};
+    return logs ? summarize(logs.value()) : monitor::Summary{};
   }
 
   nlohmann::json summary_json() const {

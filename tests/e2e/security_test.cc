@@ -18,12 +18,12 @@ class Security : public ProgramTest {
   /// A file with a token of this run folder; valid for so long.
   std::string token_of(const std::string& folder, std::int64_t seconds,
                        const std::vector<std::string>& addresses) {
-    const auto authority = Authority::open(path(folder));
+    const auto authority = host::Authority::open(path(folder));
     const std::int64_t now = std::time(nullptr);
-    const Token token = authority.value().issue(
+    const wire::Token token = authority.value().issue(
         {.from_unix_s = now - 86400, .expires_unix_s = now + seconds, .addresses = addresses});
     const std::string file = path("token-" + std::to_string(++tokens_));
-    EXPECT_TRUE(write_secret_file(file, to_text(token) + "\n"));
+    EXPECT_TRUE(host::write_secret_file(file, to_text(token) + "\n"));
     return "@" + file;
   }
 
@@ -53,8 +53,8 @@ TEST_F(Security, admits_by_token_alone_and_tells_the_others_why_not) {
               AllOf(HasSubstr("--token"), HasSubstr("expired on"), HasSubstr("tw token")));
   EXPECT_THAT(refusal(run, {"--insecure", "--join", address}),
               AllOf(HasSubstr("cannot join " + address), HasSubstr("it speaks TLS"), HasSubstr("token")));
-  EXPECT_TRUE(events_of(1, Phase::join).empty());
-  EXPECT_TRUE(events_of(1, Phase::commit).empty()) << "it waits for a second peer still";
+  EXPECT_TRUE(events_of(1, world::Phase::join).empty());
+  EXPECT_TRUE(events_of(1, world::Phase::commit).empty()) << "it waits for a second peer still";
   EXPECT_THAT(first.output(), HasSubstr("the token is not of run"));
   // A refusal of the same cause, so told after 10 s.
   EXPECT_TRUE(wait_until([&] { return first.says("it speaks without TLS"); })) << first.output();
@@ -96,7 +96,7 @@ TEST_F(Security, finds_the_peers_of_a_run_through_any_of_them) {
   Program second = peer(run, 2, {"--bootstrap", bootstrap, "--wait-for", "2"});
   ASSERT_TRUE(wait_for_round(2, 2)) << first.output() << second.output();
   Program third = peer(run, 3, {"--bootstrap", bootstrap_of(second)});
-  EXPECT_TRUE(wait_until([&] { return !events_of(3, Phase::commit).empty(); })) << third.output();
+  EXPECT_TRUE(wait_until([&] { return !events_of(3, world::Phase::commit).empty(); })) << third.output();
   for (const Program* program : {&third, &second, &first}) program->send(SIGTERM);
   for (Program* program : {&third, &second, &first}) EXPECT_EQ(program->wait(), 0);
 }

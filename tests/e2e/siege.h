@@ -42,7 +42,7 @@ class Siege {
   explicit Siege(const std::string& address) : Siege(address, Plan()) {}
 
   Siege(const std::string& address, Plan plan) : plan_(std::move(plan)) {
-    const auto parsed = parse_address(address);
+    const auto parsed = host::parse_address(address);
     TW_CHECK(parsed.ok());
     to_.sin_family = AF_INET;
     to_.sin_port = htons(parsed.value().port);

@@ -25,14 +25,14 @@ class SiegeTest : public ProgramTest {
   double joined_at(std::uint64_t peer, double after) const {
     double joined = 0;
     wait_until([&] {
-      for (const Event& event : events_of(1, Phase::join))
+      for (const world::Event& event : events_of(1, world::Phase::join))
         if (event.peer == PeerId{peer} && seconds(event) >= after) joined = seconds(event);
       return joined > 0;
     });
     return joined;
   }
 
-  static double seconds(const Event& event) { return to_seconds(event.at.time_since_epoch()); }
+  static double seconds(const world::Event& event) { return to_seconds(event.at.time_since_epoch()); }
 
   static double now() { return to_seconds(std::chrono::steady_clock::now().time_since_epoch()); }
 
@@ -52,7 +52,7 @@ TEST_F(SiegeTest, keeps_no_joiner_out_and_no_member_whose_links_broke) {
     ASSERT_TRUE(stands(siege));
     Program second = peer(run, 2, {"--join", address});
     ASSERT_FALSE(address_of(2).empty()) << second.output();
-    const double started = seconds(events_of(2, Phase::start).front());
+    const double started = seconds(events_of(2, world::Phase::start).front());
     const double joined = joined_at(2, started);
     ASSERT_GT(joined, 0) << first.output() << second.output();
     RecordProperty("join_s", std::to_string(joined - started));
@@ -60,7 +60,7 @@ TEST_F(SiegeTest, keeps_no_joiner_out_and_no_member_whose_links_broke) {
     EXPECT_LT(joined - started, kMostSeconds);
 
     second.send(SIGSTOP);
-    ASSERT_TRUE(wait_until([&] { return !events_of(1, Phase::lost).empty(); })) << first.output();
+    ASSERT_TRUE(wait_until([&] { return !events_of(1, world::Phase::lost).empty(); })) << first.output();
     std::this_thread::sleep_for(3s);
     const double goes_on = now();
     second.send(SIGCONT);
@@ -73,7 +73,8 @@ TEST_F(SiegeTest, keeps_no_joiner_out_and_no_member_whose_links_broke) {
   }
   end({&first});
   std::size_t refusals = 0;
-  for (const Event& event : events_of(1, Phase::refuse)) refusals += event.cause != Cause::none;
+  for (const world::Event& event : events_of(1, world::Phase::refuse))
+    refusals += event.cause != world::Cause::none;
   std::cerr << "lines of refusals: " << refusals << "\n";
   const auto events = log_of(1);
   const double took = seconds(events.back().event) - seconds(events.front().event);

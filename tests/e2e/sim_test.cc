@@ -73,7 +73,7 @@ TEST_F(Sim, shows_a_violation_with_its_seed_and_how_to_see_it_again) {
 TEST_F(Sim, replays_a_seed_exactly_and_writes_the_event_logs_of_a_real_run) {
   const std::string scenario = kills();
   const std::string first = run({"sim", scenario, "--seed", "3", "--trace", "--out", path("out")}, 0);
-  const Summary summary_of_first = summary();
+  const monitor::Summary summary_of_first = summary();
   EXPECT_EQ(run({"sim", scenario, "--seed", "3", "--trace", "--out", path("out")}, 0), first);
   EXPECT_EQ(summary().peers, summary_of_first.peers);
   EXPECT_EQ(summary().rounds, 8U);

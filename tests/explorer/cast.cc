@@ -18,6 +18,9 @@ namespace {
 using swarm::Acceptor;
 using swarm::History;
 using swarm::Proposer;
+using wire::Member;
+using wire::Plan;
+using wire::Record;
 
 constexpr std::uint64_t kSamples = 8;
 constexpr std::uint32_t kVersions = 2;  // of the plans of one ballot
@@ -39,12 +42,12 @@ std::string text_of(const Plan& plan) {
   return fmt::format("({},{})", plan.ballot, plan.version) + to_string(content_of(plan.draft));
 }
 
-std::string text_of(const std::optional<Accepted>& accepted) {
+std::string text_of(const std::optional<wire::Accepted>& accepted) {
   return accepted ? text_of(accepted->plan) + to_string(accepted->mean) : "-";
 }
 
 /// The vote that it gives once the mean is here.
-std::optional<Vote> vote_of(Acceptor acceptor) {
+std::optional<wire::Vote> vote_of(Acceptor acceptor) {
   if (acceptor.averages()) acceptor.complete(mean_of(acceptor.plan()->draft));
   return acceptor.vote();
 }
@@ -62,7 +65,7 @@ std::string key_of(const Local& local) {
     key += fmt::format(" {} ", static_cast<int>(acceptor.stage())) + text_of(*acceptor.plan());
   const std::vector<Member>& members = local.history.head()->members;
   const Member self = process_member(local.process);
-  if (names(members, self)) {
+  if (swarm::names(members, self)) {
     Acceptor asked = acceptor;
     key += fmt::format(" bids {}", asked.bid(members, self, members.front().is(self)));
   }
@@ -76,10 +79,10 @@ std::string key_of(const Local& local) {
 std::string text_of(const Note& note) {
   const auto number = fmt::format("{}.{}", note.ballot, note.version);
   const std::string round = fmt::format(" of round {} by {}", note.round, name_of(note.from));
-  if (std::holds_alternative<Prepare>(note.message)) return "prepare " + number + round;
+  if (std::holds_alternative<wire::Prepare>(note.message)) return "prepare " + number + round;
   if (std::holds_alternative<Plan>(note.message)) return "plan " + number + round;
-  if (std::holds_alternative<Promise>(note.message)) return "promise " + number + round;
-  if (std::holds_alternative<Vote>(note.message)) return "vote " + number + round;
+  if (std::holds_alternative<wire::Promise>(note.message)) return "promise " + number + round;
+  if (std::holds_alternative<wire::Vote>(note.message)) return "vote " + number + round;
   return "commit" + round;
 }
 
@@ -134,22 +137,22 @@ LabelId Cast::label_of(std::size_t process, const std::string& what) {
 
 void Cast::remember(const Record& record) { records_.emplace(digest_of(record), record); }
 
-NoteId Cast::intern(std::size_t from, Message message) {
+NoteId Cast::intern(std::size_t from, wire::Message message) {
   Note note{from, message, {}, {}, {}, {}, {}};
   std::string key = fmt::format("{} {} ", from, message.index());
-  if (const auto* prepare = std::get_if<Prepare>(&message)) {
+  if (const auto* prepare = std::get_if<wire::Prepare>(&message)) {
     note.round = prepare->round, note.ballot = prepare->ballot;
   } else if (const auto* plan = std::get_if<Plan>(&message)) {
     note.round = plan->draft.round, note.ballot = plan->ballot, note.version = plan->version;
     note.content = content_of(plan->draft), note.parent = plan->draft.parent;
-  } else if (const auto* promise = std::get_if<Promise>(&message)) {
+  } else if (const auto* promise = std::get_if<wire::Promise>(&message)) {
     note.round = promise->progress.round, note.ballot = promise->ballot;
     key += text_of(promise->accepted);  // no proposer asks for the plan
     key += promise->progress.called ? " " : " lost ";
-  } else if (const auto* vote = std::get_if<Vote>(&message)) {
+  } else if (const auto* vote = std::get_if<wire::Vote>(&message)) {
     note.round = vote->round, note.ballot = vote->ballot, note.version = vote->version;
     note.content = vote->mean;
-  } else if (const auto* commit = std::get_if<Commit>(&message)) {
+  } else if (const auto* commit = std::get_if<wire::Commit>(&message)) {
     note.round = commit->record.round, note.content = digest_of(commit->record);
     note.parent = commit->record.parent;
     remember(commit->record);
@@ -180,7 +183,7 @@ std::vector<NoteId> Cast::bid_early(Local& local) {
   if (ballot >= bounds_.ballots.at(head.round)) return {};
   local.acceptor = acceptor;
   local.proposer.emplace(head, ballot);
-  return {intern(local.process, Prepare{head.round + 1, ballot})};
+  return {intern(local.process, wire::Prepare{head.round + 1, ballot})};
 }
 
 Step Cast::first(std::size_t process) {
@@ -222,12 +225,12 @@ Step Cast::receive(const Local& local, const Note& note) {
   const auto follows = [&](Ballot ballot) {
     return local.acceptor.answer(members, from, ballot) == Acceptor::Answer::follow;
   };
-  if (const auto* prepare = std::get_if<Prepare>(&note.message)) {
+  if (const auto* prepare = std::get_if<wire::Prepare>(&note.message)) {
     if (!local.history.is_next(prepare->round) || !follows(prepare->ballot)) return done(next, label);
     next.acceptor.promise(prepare->ballot);
     const bool overtaken = next.proposer && next.acceptor.promised() > next.proposer->ballot();
     if (overtaken) next.proposer.reset();
-    Progress progress;
+    wire::Progress progress;
     progress.round = prepare->round;
     return done(next, label, {intern(local.process, next.acceptor.word(prepare->ballot, progress))});
   }
@@ -236,11 +239,11 @@ Step Cast::receive(const Local& local, const Note& note) {
         local.history.continues(plan->draft) && follows(plan->ballot) && next.acceptor.take(*plan);
     if (!takes) return done(next, label);
     next.acceptor.complete(mean_of(plan->draft));
-    const std::optional<Vote> vote = next.acceptor.vote();
+    const std::optional<wire::Vote> vote = next.acceptor.vote();
     return done(next, label + " and votes",
                 vote ? std::vector{intern(next.process, *vote)} : std::vector<NoteId>{});
   }
-  const Record record = std::get<Commit>(note.message).record;
+  const Record record = std::get<wire::Commit>(note.message).record;
   const std::optional<Record> expected = local.acceptor.expected();
   const History::News news = local.history.judge(record, expected);
   if (news == History::News::old) return done(next, label);
@@ -279,11 +282,11 @@ const Step& Cast::late_vote(LocalId local, NoteId plan, NoteId prepare) {
   if (!possible) return entry->second;
   next.acceptor.promise(overtaking.ballot);
   next.acceptor.complete(mean_of(draft.draft));
-  const std::optional<Vote> vote = next.acceptor.vote();
+  const std::optional<wire::Vote> vote = next.acceptor.vote();
   if (!vote) return entry->second;
   const std::string label =
       name_of(next.process) + " promises " + text_of(overtaking) + ", then votes for " + text_of(wanted);
-  Progress progress;
+  wire::Progress progress;
   progress.round = overtaking.round;
   const NoteId promise = intern(next.process, locals_[local].acceptor.word(overtaking.ballot, progress));
   const NoteId sent = intern(next.process, *vote);
@@ -305,7 +308,7 @@ const Step& Cast::resync(LocalId local) {
 
 bool Cast::may_lead(const Local& local) const {
   const Record& head = *local.history.head();
-  return head.round < bounds_.rounds && names(head.members, process_member(local.process));
+  return head.round < bounds_.rounds && swarm::names(head.members, process_member(local.process));
 }
 
 // The process that was started last, of each peer.
@@ -336,9 +339,9 @@ std::vector<Cast::Here> Cast::choices_of_here(const Local& leader, unsigned star
   std::erase_if(all, [&](const Here& here) {
     std::set<PeerId> seated;
     for (const std::size_t process : here) {
-      if (names(members, process_member(process))) seated.insert(process_member(process).peer);
+      if (swarm::names(members, process_member(process))) seated.insert(process_member(process).peer);
     }
-    return !is_quorum(members, seated);
+    return !swarm::is_quorum(members, seated);
   });
   return all;
 }
@@ -362,10 +365,11 @@ Plan Cast::fresh_plan(const Local& leader, const Here& here, std::uint64_t contr
     if (is_here(m)) draft.members.push_back(m);
   }
   for (const std::size_t process : here) {
-    if (!names(head.members, process_member(process))) draft.members.push_back(process_member(process));
+    if (!swarm::names(head.members, process_member(process)))
+      draft.members.push_back(process_member(process));
   }
   for (std::size_t peer = 0; peer < kPeers; ++peer) plan.participants.push_back(process_member(peer).peer);
-  continue_lineage(draft, head);
+  swarm::continue_lineage(draft, head);
   return plan;
 }
 
@@ -393,7 +397,7 @@ const std::vector<Step>& Cast::bid(LocalId id, unsigned started) {
   local.proposer.emplace(head, ballot);
   std::vector<Step> steps;
   if (ballot > 0) {
-    const NoteId prepare = intern(local.process, Prepare{head.round + 1, ballot});
+    const NoteId prepare = intern(local.process, wire::Prepare{head.round + 1, ballot});
     steps.push_back(done(local, fmt::format("{} bids {}", name_of(local.process), ballot), {prepare}));
   } else {
     steps.push_back(propose(local, fresh_plan(local, newest(started), ballot), "proposes"));
@@ -416,7 +420,7 @@ const std::vector<Step>& Cast::begin(LocalId id, unsigned started, const std::ve
     local.proposer->set_here(processes_of(here));
     for (const NoteId promise : chosen) {
       const Note& note = notes_[promise];
-      local.proposer->on_promise(process_member(note.from), std::get<Promise>(note.message));
+      local.proposer->on_promise(process_member(note.from), std::get<wire::Promise>(note.message));
     }
     const Proposer::Start start = local.proposer->begin(false);
     if (start != Proposer::Start::open && start != Proposer::Start::bound) continue;
@@ -463,7 +467,7 @@ const std::vector<Step>& Cast::revise(LocalId id, unsigned started, const std::v
 
 void Cast::hear(Local& local, const std::vector<NoteId>& votes) const {
   for (const NoteId vote : votes)
-    local.proposer->on_vote(process_member(notes_[vote].from), std::get<Vote>(notes_[vote].message));
+    local.proposer->on_vote(process_member(notes_[vote].from), std::get<wire::Vote>(notes_[vote].message));
 }
 
 const std::vector<Step>& Cast::decide(LocalId id, const std::vector<NoteId>& votes) {
@@ -480,7 +484,7 @@ const std::vector<Step>& Cast::decide(LocalId id, const std::vector<NoteId>& vot
     hear(local, chosen);
     if (local.proposer->count().outcome != Proposer::Count::Outcome::agreed) continue;
     local.proposer->decide();
-    const NoteId commit = intern(local.process, Commit{*local.proposer->decision()});
+    const NoteId commit = intern(local.process, wire::Commit{*local.proposer->decision()});
     local.proposer.reset();
     steps.emplace(std::vector{commit}, done(local, name_of(local.process) + " decides", {commit}));
   }

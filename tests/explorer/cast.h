@@ -30,7 +30,7 @@ using LabelId = std::uint32_t;
 /// Message that was sent, and what laws ask about it.
 struct Note {
   std::size_t from = 0;
-  Message message;
+  wire::Message message;
   Round round = 0;
   Ballot ballot = 0;
   std::uint32_t version = 0;
@@ -55,7 +55,7 @@ struct Step {
   bool other_mean = false;          ///< it was applied with a mean that is not its own
 };
 
-Member process_member(std::size_t process);
+wire::Member process_member(std::size_t process);
 
 class Cast {
  public:
@@ -90,24 +90,24 @@ class Cast {
 
   const std::string& label(LabelId id) const { return labels_[id]; }
 
-  const Record& record(const Digest& digest) const { return records_.at(digest); }
+  const wire::Record& record(const Digest& digest) const { return records_.at(digest); }
 
  private:
   using Here = std::vector<std::size_t>;  // processes, at most one of each peer
 
   LocalId intern(Local local);
-  NoteId intern(std::size_t from, Message message);
+  NoteId intern(std::size_t from, wire::Message message);
   LabelId intern(const std::string& label);
   Step done(Local local, const std::string& label, std::vector<NoteId> sent = {});
   Step receive(const Local& local, const Note& note);
   std::vector<NoteId> bid_early(Local& local);
   void hear(Local& local, const std::vector<NoteId>& votes) const;
-  Step propose(Local local, Plan plan, const std::string& how);
+  Step propose(Local local, wire::Plan plan, const std::string& how);
   Here newest(unsigned started) const;
   std::vector<Here> choices_of_here(const Local& leader, unsigned started) const;
-  Plan fresh_plan(const Local& leader, const Here& here, std::uint64_t contributions) const;
+  wire::Plan fresh_plan(const Local& leader, const Here& here, std::uint64_t contributions) const;
   bool may_lead(const Local& local) const;
-  void remember(const Record& record);
+  void remember(const wire::Record& record);
 
   Bounds bounds_;
   std::deque<Local> locals_;  // references stay good
@@ -116,7 +116,7 @@ class Cast {
   std::map<std::string, NoteId> note_ids_;
   std::vector<std::string> labels_;
   std::map<std::string, LabelId> label_ids_;
-  std::map<Digest, Record> records_;
+  std::map<Digest, wire::Record> records_;
   std::unordered_map<std::uint64_t, Step> delivered_;
   std::map<std::tuple<LocalId, NoteId, NoteId>, Step> late_votes_;
   std::unordered_map<LocalId, Step> resynced_;

@@ -90,7 +90,7 @@ class Exploration {
       if (local == 0 || !cast_.local(local).proposer) continue;
       const bool revisable = state.revisions < bounds_.revisions && cast_.may_revise(local);
       if (revisable || cast_.local(local).proposer->stage() != swarm::Proposer::Stage::proposed) continue;
-      const std::vector<Step>& steps = cast_.decide(local, told<Vote>(state, local));
+      const std::vector<Step>& steps = cast_.decide(local, told<wire::Vote>(state, local));
       for (const Step& step : steps) take(state, process, step);
       if (!steps.empty()) return true;
     }
@@ -100,12 +100,13 @@ class Exploration {
   void listen(const State& state, std::size_t process) {
     const LocalId local = state.locals[process];
     for (const NoteId note : state.notes) {
-      const Message& message = cast_.note(note).message;
-      if (std::holds_alternative<Promise>(message) || std::holds_alternative<Vote>(message)) continue;
+      const wire::Message& message = cast_.note(note).message;
+      if (std::holds_alternative<wire::Promise>(message) || std::holds_alternative<wire::Vote>(message))
+        continue;
       take(state, process, cast_.deliver(local, note));
-      if (!std::holds_alternative<Plan>(message)) continue;
+      if (!std::holds_alternative<wire::Plan>(message)) continue;
       for (const NoteId other : state.notes) {
-        if (std::holds_alternative<Prepare>(cast_.note(other).message))
+        if (std::holds_alternative<wire::Prepare>(cast_.note(other).message))
           take(state, process, cast_.late_vote(local, note, other));
       }
     }
@@ -118,15 +119,15 @@ class Exploration {
     const auto& proposer = cast_.local(local).proposer;
     if (!proposer) return;
     if (proposer->stage() == swarm::Proposer::Stage::preparing) {
-      const std::vector<NoteId> promises = told<Promise>(state, local);
+      const std::vector<NoteId> promises = told<wire::Promise>(state, local);
       for (const Step& step : cast_.begin(local, state.started, promises)) take(state, process, step);
     }
     if (proposer->stage() != swarm::Proposer::Stage::proposed) return;
-    for (const Step& step : cast_.decide(local, told<Vote>(state, local))) take(state, process, step);
+    for (const Step& step : cast_.decide(local, told<wire::Vote>(state, local))) take(state, process, step);
     if (state.revisions >= bounds_.revisions) return;
     State revised = state;
     ++revised.revisions;
-    for (const Step& step : cast_.revise(local, state.started, told<Vote>(state, local)))
+    for (const Step& step : cast_.revise(local, state.started, told<wire::Vote>(state, local)))
       take(revised, process, step);
   }
 
@@ -166,13 +167,13 @@ class Exploration {
   template <class T>
   std::vector<NoteId> told(const State& state, LocalId local) const {
     const Local& leader = cast_.local(local);
-    const Member self = process_member(leader.process);
+    const wire::Member self = process_member(leader.process);
     std::vector<NoteId> all;
     for (const NoteId id : state.notes) {
       const Note& note = cast_.note(id);
       if (!std::holds_alternative<T>(note.message) || !leader.history.is_next(note.round)) continue;
-      if (std::is_same_v<T, Promise> && note.ballot != leader.proposer->ballot()) continue;
-      if (ballot_owner(leader.history.head()->members, note.ballot).is(self)) all.push_back(id);
+      if (std::is_same_v<T, wire::Promise> && note.ballot != leader.proposer->ballot()) continue;
+      if (swarm::ballot_owner(leader.history.head()->members, note.ballot).is(self)) all.push_back(id);
     }
     return all;
   }
@@ -199,24 +200,24 @@ class Exploration {
 
   void judge(State& state, NoteId id) {
     const Note& note = cast_.note(id);
-    if (std::holds_alternative<Commit>(note.message)) {
+    if (std::holds_alternative<wire::Commit>(note.message)) {
       decisions_.insert(id);
       NoteId& decided = state.decided.at(note.round);
       if (decided != 0 && cast_.note(decided).content != note.content)
         broken_ = fmt::format("round {} has two decisions", note.round);
       decided = id;
     }
-    if (std::holds_alternative<Plan>(note.message) || std::holds_alternative<Vote>(note.message))
+    if (std::holds_alternative<wire::Plan>(note.message) || std::holds_alternative<wire::Vote>(note.message))
       judge_majority(state, note.round);
   }
 
   void judge_majority(const State& state, Round round) {
     for (const NoteId id : state.notes) {
       const Note& plan = cast_.note(id);
-      if (!std::holds_alternative<Plan>(plan.message) || plan.round != round) continue;
+      if (!std::holds_alternative<wire::Plan>(plan.message) || plan.round != round) continue;
       for (const NoteId other : state.notes) {
         const Note& later = cast_.note(other);
-        const bool contradicts = std::holds_alternative<Plan>(later.message) && later.round == round &&
+        const bool contradicts = std::holds_alternative<wire::Plan>(later.message) && later.round == round &&
                                  later.ballot > plan.ballot && later.content != plan.content;
         if (!contradicts || !is_newest(state, plan) || !has_majority(state, plan)) continue;
         broken_ = fmt::format("a majority voted for plan {}.{} of round {}, and plan {}.{} is another one",
@@ -228,26 +229,26 @@ class Exploration {
   bool is_newest(const State& state, const Note& plan) const {
     return std::ranges::none_of(state.notes, [&](NoteId id) {
       const Note& other = cast_.note(id);
-      return std::holds_alternative<Plan>(other.message) && other.round == plan.round &&
+      return std::holds_alternative<wire::Plan>(other.message) && other.round == plan.round &&
              other.ballot == plan.ballot && other.version > plan.version;
     });
   }
 
   bool has_majority(const State& state, const Note& plan) const {
-    const std::vector<Member>& members = cast_.record(plan.parent).members;
+    const std::vector<wire::Member>& members = cast_.record(plan.parent).members;
     std::set<PeerId> voters;
     for (const NoteId id : state.notes) {
       const Note& vote = cast_.note(id);
-      const bool for_it = std::holds_alternative<Vote>(vote.message) && vote.round == plan.round &&
+      const bool for_it = std::holds_alternative<wire::Vote>(vote.message) && vote.round == plan.round &&
                           vote.ballot == plan.ballot && vote.version == plan.version;
-      const Member voter = process_member(vote.from);
-      if (for_it && names(members, voter)) voters.insert(voter.peer);
+      const wire::Member voter = process_member(vote.from);
+      if (for_it && swarm::names(members, voter)) voters.insert(voter.peer);
     }
-    return is_quorum(members, voters);
+    return swarm::is_quorum(members, voters);
   }
 
   void judge_adoption(const State& state, const Step& step) {
-    const Record& record = cast_.record(*step.adopted);
+    const wire::Record& record = cast_.record(*step.adopted);
     const NoteId decided = state.decided.at(record.round);
     const NoteId before = state.decided.at(record.round - 1);
     if (decided == 0 || cast_.note(decided).content != *step.adopted)
@@ -269,7 +270,7 @@ class Exploration {
     std::erase_if(state.notes, [&](NoteId id) {
       const Note& note = cast_.note(id);
       return note.round < first ||
-             (std::holds_alternative<Promise>(note.message) && !is_awaited(state, note));
+             (std::holds_alternative<wire::Promise>(note.message) && !is_awaited(state, note));
     });
   }
 

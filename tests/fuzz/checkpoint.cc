@@ -29,12 +29,13 @@ Bytes sealed_file(Input& input) {
   Bytes file;
   put(file, std::as_bytes(std::span(std::string_view("tradewind state\n"))));
   put(file, static_cast<std::uint32_t>(input.one_in(8) ? input.number() : 1));
-  put(file, sample::kRun);
+  put(file, sync::sample::kRun);
   Material material;
-  material.records = sample::history(1, 3);
-  Record written = make_record(input, material);
-  if (!input.one_in(4)) written.run = sample::kRun;
-  const Frame record = encode(input.one_in(8) ? make_message(input, material) : Message(Commit{written}));
+  material.records = sync::sample::history(1, 3);
+  wire::Record written = make_record(input, material);
+  if (!input.one_in(4)) written.run = sync::sample::kRun;
+  const Frame record =
+      encode(input.one_in(8) ? make_message(input, material) : wire::Message(wire::Commit{written}));
   put(file, static_cast<std::uint32_t>(input.one_in(8) ? input.number() : record.head.size()));
   put(file, record.head.bytes());
   put(file, Digest{1, 1});
@@ -54,7 +55,8 @@ Bytes sealed_file(Input& input) {
 
 Bytes damaged_file(Input& input) {
   MemoryFiles files;
-  (void)CheckpointStore(files, {"f", 2, "u"}).save(sample::image(sample::history(1, 1).back()));
+  (void)sync::CheckpointStore(files, {"f", 2, "u"})
+      .save(sync::sample::image(sync::sample::history(1, 1).back()));
   Bytes file = files.content.begin()->second;
   for (std::uint64_t n = input.below(3); n > 0; --n) {
     const std::size_t at = (input.below(256) * 256 + input.byte()) % file.size();
@@ -79,17 +81,17 @@ void checkpoint(Input& input) {
     Bytes& file = files.content["f/" + input.one_of(names)];
     file = kind == 0 ? sealed_file(input) : kind == 1 ? damaged_file(input) : input.bytes(input.byte());
   }
-  CheckpointStore store(files, {"f", 1 + input.below(2), "u"});
-  auto loaded = store.load_newest(sample::kRun);
+  sync::CheckpointStore store(files, {"f", 1 + input.below(2), "u"});
+  auto loaded = store.load_newest(sync::sample::kRun);
   if (loaded && loaded.value()) {
-    const StateImage& image = loaded.value()->image;
-    TW_CHECK(image.record.run == sample::kRun && image.chunks.size() == image.digests.size());
+    const sync::StateImage& image = loaded.value()->image;
+    TW_CHECK(image.record.run == sync::sample::kRun && image.chunks.size() == image.digests.size());
     for (std::size_t i = 0; i < image.chunks.size(); ++i)
       TW_CHECK(digest_of(image.chunks[i].bytes()) == image.digests[i]);
   }
-  const StateImage newest = sample::image(sample::history(1, 3).back());
+  const sync::StateImage newest = sync::sample::image(sync::sample::history(1, 3).back());
   if (!store.save(newest)) return;
-  loaded = CheckpointStore(files, {"f", 2, "v"}).load_newest(sample::kRun);
+  loaded = sync::CheckpointStore(files, {"f", 2, "v"}).load_newest(sync::sample::kRun);
   TW_CHECK(loaded && loaded.value() && loaded.value()->image.record.round >= 3);
 }
 

@@ -15,6 +15,7 @@
 namespace tw::fuzz {
 namespace {
 
+using codec::Codec;
 using Bytes = std::vector<std::byte>;
 using Values = std::vector<float>;
 
@@ -28,14 +29,14 @@ bool same(const Values& a, const Values& b) {
 
 /// All kernels read and write alike.
 void kernels_agree(Codec codec, const Bytes& bytes, const Values& values, float scale) {
-  const Kernel& judge = reference_kernels().of(codec);
+  const codec::Kernel& judge = codec::reference_kernels().of(codec);
   Values expected(values.size()), sum(values.size(), 0.1F);
   const bool finite = judge.decode(bytes.data(), values.size(), expected.data());
   judge.add(bytes.data(), values.size(), scale, sum.data());
   Bytes encoded(bytes.size());
   const bool addable = judge.encode(values.data(), values.size(), scale, encoded.data());
-  for (const KernelSet& set : kernel_sets()) {
-    const Kernel& kernel = set.of(codec);
+  for (const codec::KernelSet& set : codec::kernel_sets()) {
+    const codec::Kernel& kernel = set.of(codec);
     Values read(values.size()), added(values.size(), 0.1F);
     TW_CHECK(kernel.decode(bytes.data(), values.size(), read.data()) == finite);
     TW_CHECK(same(read, expected));
@@ -62,7 +63,7 @@ void encoding_lasts(Codec codec, const Bytes& bytes, Values values) {
     encode(codec, values, 1.0F, once_more);
     TW_CHECK(once_more == again);
   }
-  TW_CHECK(std::isfinite(norm(codec, bytes)));
+  TW_CHECK(std::isfinite(average::norm(codec, bytes)));
 }
 
 void decoder(Codec codec, Input& input) {
@@ -79,10 +80,10 @@ void decoder(Codec codec, Input& input) {
     const Codec out = codec_of_mean(codec);
     Values read(values.size());
     Bytes encoded(encoded_bytes(out, read.size()));
-    const std::vector<Addend> addends = {{0.25F, bytes}, {0.75F, bytes}};
+    const std::vector<average::Addend> addends = {{0.25F, bytes}, {0.75F, bytes}};
     const Digest digest = reduce_segment(codec, addends, read.size(), encoded);
     TW_CHECK(decode(out, encoded, read) && digest == digest_of(std::span<const float>(read)));
-    TW_CHECK(digest == digest_of_decoded(out, encoded, read.size()));
+    TW_CHECK(digest == average::digest_of_decoded(out, encoded, read.size()));
   }
   kernels_agree(codec, bytes, values, scale);
 }

@@ -15,7 +15,7 @@ namespace {
 
 class DonorStory {
  public:
-  explicit DonorStory(Input& input) : input_(input), history_(sample::history(1, 20)) {
+  explicit DonorStory(Input& input) : input_(input), history_(sync::sample::history(1, 20)) {
     material_.records = history_;
   }
 
@@ -43,11 +43,11 @@ class DonorStory {
       case 5:
         return pull(peer);
       case 6: {
-        const ObjectId object{static_cast<ObjectKind>(input_.below(2)), input_.below(head_ + 3)};
+        const wire::ObjectId object{static_cast<wire::ObjectKind>(input_.below(2)), input_.below(head_ + 3)};
         return donor_.on_ask(peer, {object}, input_.one_in(8) ? nullptr : &history_[head_]);
       }
       default: {
-        const ObjectId object{static_cast<ObjectKind>(input_.below(2)), input_.below(head_ + 3)};
+        const wire::ObjectId object{static_cast<wire::ObjectKind>(input_.below(2)), input_.below(head_ + 3)};
         return donor_.on_chunk_ask(peer, {object, static_cast<std::uint32_t>(input_.number())});
       }
     }
@@ -56,30 +56,30 @@ class DonorStory {
   void commit() {
     if (head_ + 1 == history_.size()) return;
     ++head_;
-    donor_.keep_mean(history_[head_], sample::segments(1, head_));
+    donor_.keep_mean(history_[head_], sync::sample::segments(1, head_));
   }
 
   void give() {
     if (donor_.wants_image())  // owners: the donor
-      donor_.give(
-          std::make_shared<const StateImage>(sample::image(history_[head_ - input_.below(head_ + 1)])));
+      donor_.give(std::make_shared<const sync::StateImage>(
+          sync::sample::image(history_[head_ - input_.below(head_ + 1)])));
   }
 
   /// Nothing but chunks of what is.
   void pull(PeerId peer) {
-    const std::optional<Message> message = donor_.next_bulk(peer);
+    const std::optional<wire::Message> message = donor_.next_bulk(peer);
     if (!message) return;
-    const Chunk& chunk = std::get<Chunk>(*message);
-    const bool state = chunk.object.kind == ObjectKind::state;
-    const std::vector<Blob> chunks = state ? sample::image(history_.at(chunk.object.round)).chunks
-                                           : sample::segments(1, chunk.object.round);
+    const wire::Chunk& chunk = std::get<wire::Chunk>(*message);
+    const bool state = chunk.object.kind == wire::ObjectKind::state;
+    const std::vector<Blob> chunks = state ? sync::sample::image(history_.at(chunk.object.round)).chunks
+                                           : sync::sample::segments(1, chunk.object.round);
     TW_CHECK(std::ranges::equal(chunks.at(chunk.index).bytes(), chunk.payload.bytes()));
   }
 
   Input& input_;
-  std::vector<Record> history_;
+  std::vector<wire::Record> history_;
   Material material_;
-  Donor donor_;
+  sync::Donor donor_;
   std::size_t head_ = 0;
 };
 

@@ -21,14 +21,14 @@ class FetchStory {
  public:
   explicit FetchStory(Input& input)
       : input_(input),
-        options_{sample::kRun,
-                 {sample::kStateBytes, sample::kChunkBytes},
-                 {sample::kMeanBytes, sample::kSegmentBytes}},
+        options_{sync::sample::kRun,
+                 {sync::sample::kStateBytes, sync::sample::kChunkBytes},
+                 {sync::sample::kMeanBytes, sync::sample::kSegmentBytes}},
         fetch_(options_),
-        history_(sample::history(1, 3)) {
+        history_(sync::sample::history(1, 3)) {
     options_.window = 4;
-    fetch_ = Fetch(options_);
-    material_.payloads = {sample::kChunkBytes, sample::kSegmentBytes, 16, 4};
+    fetch_ = sync::Fetch(options_);
+    material_.payloads = {sync::sample::kChunkBytes, sync::sample::kSegmentBytes, 16, 4};
     material_.records = history_;
   }
 
@@ -75,51 +75,52 @@ class FetchStory {
   /// Anything.
   void hear() {
     const PeerId from = input_.one_of(material_.peers);
-    const Message message = make_message(input_, material_);
-    if (const auto* offer = std::get_if<ObjectOffer>(&message)) fetch_.on_offer(now_, from, *offer);
-    if (const auto* gone = std::get_if<ObjectGone>(&message)) fetch_.on_gone(now_, from, *gone);
-    if (const auto* chunk = std::get_if<Chunk>(&message)) fetch_.on_chunk(now_, from, *chunk);
+    const wire::Message message = make_message(input_, material_);
+    if (const auto* offer = std::get_if<wire::ObjectOffer>(&message)) fetch_.on_offer(now_, from, *offer);
+    if (const auto* gone = std::get_if<wire::ObjectGone>(&message)) fetch_.on_gone(now_, from, *gone);
+    if (const auto* chunk = std::get_if<wire::Chunk>(&message)) fetch_.on_chunk(now_, from, *chunk);
   }
 
   void answer_what_was_asked() {
     if (asked_.empty()) return;
-    const Envelope envelope = asked_.front();
+    const wire::Envelope envelope = asked_.front();
     asked_.pop_front();
-    if (const auto* ask = std::get_if<ObjectAsk>(&envelope.message)) {
-      const bool state = ask->object.kind == ObjectKind::state;
+    if (const auto* ask = std::get_if<wire::ObjectAsk>(&envelope.message)) {
+      const bool state = ask->object.kind == wire::ObjectKind::state;
       answer(envelope.to, {ask->object.kind, state ? 3 : ask->object.round}, {});
-    } else if (const auto* chunk = std::get_if<ChunkAsk>(&envelope.message)) {
+    } else if (const auto* chunk = std::get_if<wire::ChunkAsk>(&envelope.message)) {
       answer(envelope.to, chunk->object, chunk->index);
     }
   }
 
   void answer() {
-    const ObjectId object{static_cast<ObjectKind>(input_.below(2)), 1 + input_.below(3)};
+    const wire::ObjectId object{static_cast<wire::ObjectKind>(input_.below(2)), 1 + input_.below(3)};
     const auto index = static_cast<std::uint32_t>(input_.below(8));
     answer(input_.one_of(material_.peers), object, input_.one_in(4) ? std::nullopt : std::optional(index));
   }
 
   /// What an honest donor would say, or nearly so: a chunk, or an offer.
-  void answer(PeerId from, ObjectId object, std::optional<std::uint32_t> index) {
+  void answer(PeerId from, wire::ObjectId object, std::optional<std::uint32_t> index) {
     if (object.round < 1 || object.round > 3) return;
-    const bool state = object.kind == ObjectKind::state;
-    const Record& record = history_[object.round];
-    const std::vector<Blob> chunks = state ? sample::image(record).chunks : sample::segments(1, object.round);
+    const bool state = object.kind == wire::ObjectKind::state;
+    const wire::Record& record = history_[object.round];
+    const std::vector<Blob> chunks =
+        state ? sync::sample::image(record).chunks : sync::sample::segments(1, object.round);
     if (!index) {
-      ObjectOffer offer{object, record, state ? sample::image(record).parameters : record.mean,
-                        state ? sample::kStateBytes : sample::kMeanBytes};
+      wire::ObjectOffer offer{object, record, state ? sync::sample::image(record).parameters : record.mean,
+                              state ? sync::sample::kStateBytes : sync::sample::kMeanBytes};
       for (const Blob& chunk : chunks) offer.chunks.push_back(digest_of(chunk.bytes()));
       if (input_.one_in(8)) offer.chunks.pop_back();
       if (input_.one_in(8)) offer.content = input_.one_of(material_.digests);
       return fetch_.on_offer(now_, from, std::move(offer));
     }
-    Chunk chunk{object, *index, chunks[*index % chunks.size()]};
+    wire::Chunk chunk{object, *index, chunks[*index % chunks.size()]};
     if (input_.one_in(8)) chunk.payload = make_payload(input_, material_);
     fetch_.on_chunk(now_, from, std::move(chunk));
   }
 
   void look() {
-    const Outbox messages = fetch_.take_messages();
+    const wire::Outbox messages = fetch_.take_messages();
     TW_CHECK(messages.size() <= 500);
     asked_.insert(asked_.end(), messages.begin(), messages.end());
     while (asked_.size() > 64) asked_.pop_front();
@@ -133,7 +134,7 @@ class FetchStory {
   }
 
   static void judge(const std::vector<Blob>& chunks, const std::vector<Digest>& digests,
-                    const ChunkLayout& layout) {
+                    const sync::ChunkLayout& layout) {
     TW_CHECK(chunks.size() == layout.count());
     for (std::size_t i = 0; i < chunks.size(); ++i) {
       TW_CHECK(chunks[i].size() == layout.size(i));
@@ -144,11 +145,11 @@ class FetchStory {
   static constexpr std::array<Duration, 5> steps_ = {0ms, 1ms, 100ms, 700ms, 5s};
 
   Input& input_;
-  Fetch::Options options_;
-  Fetch fetch_;
-  std::vector<Record> history_;
+  sync::Fetch::Options options_;
+  sync::Fetch fetch_;
+  std::vector<wire::Record> history_;
   Material material_;
-  std::deque<Envelope> asked_;
+  std::deque<wire::Envelope> asked_;
   Instant now_ = Instant{} + 1h;
 };
 

@@ -47,10 +47,10 @@ std::string line_of(Input& input) {
 }  // namespace
 
 void logs(Input& input) {
-  const Result<LogEntry> entry = parse_json_line(line_of(input));
+  const Result<monitor::LogEntry> entry = monitor::parse_json_line(line_of(input));
   if (!entry) return;
   const std::string written = to_json_line(entry.value());
-  const Result<LogEntry> again = parse_json_line(written);
+  const Result<monitor::LogEntry> again = monitor::parse_json_line(written);
   TW_CHECK(again && to_json_line(again.value()) == written);
 }
 

@@ -44,11 +44,11 @@ class Maker {
     value = input_.one_in(16) ? std::nan("") : kSpeeds[input_.below(kSpeeds.size())];
   }
 
-  void fill(PeerState& value) { value = static_cast<PeerState>(input_.below(5)); }
+  void fill(wire::PeerState& value) { value = static_cast<wire::PeerState>(input_.below(5)); }
 
-  void fill(StallCause& value) { value = static_cast<StallCause>(input_.below(9)); }
+  void fill(wire::StallCause& value) { value = static_cast<wire::StallCause>(input_.below(9)); }
 
-  void fill(ObjectKind& value) { value = static_cast<ObjectKind>(input_.below(2)); }
+  void fill(wire::ObjectKind& value) { value = static_cast<wire::ObjectKind>(input_.below(2)); }
 
   void fill(Digest& digest) { digest = input_.one_of(material_.digests); }
 
@@ -56,7 +56,7 @@ class Maker {
     peer = input_.one_in(16) ? PeerId{input_.number()} : input_.one_of(material_.peers);
   }
 
-  void fill(Member& m) {
+  void fill(wire::Member& m) {
     fill(m.peer);
     m = member_of(m.peer);
   }
@@ -71,9 +71,9 @@ class Maker {
     }
   }
 
-  void fill(Record& record) { record = make_record(input_, material_); }
+  void fill(wire::Record& record) { record = make_record(input_, material_); }
 
-  void fill(Plan& plan) { plan = make_plan(input_, material_); }
+  void fill(wire::Plan& plan) { plan = make_plan(input_, material_); }
 
   template <class T>
   void fill(std::vector<T>& items) {
@@ -101,7 +101,7 @@ class Fitting {
  public:
   Fitting(Input& input, const Material& material) : input_(input), material_(material) {}
 
-  void operator()(Message& message) {
+  void operator()(wire::Message& message) {
     std::visit([&](auto& m) { fit(m); }, message);
   }
 
@@ -111,57 +111,57 @@ class Fitting {
     if (!input_.one_in(4)) field = std::move(value);
   }
 
-  void fit(Progress& m) {
+  void fit(wire::Progress& m) {
     set(m.round, material_.round());
     set(m.ballot, Ballot{0});
     if (material_.head) set(m.parameters, material_.digests[1]);
   }
 
-  void fit(Lease& m) {
+  void fit(wire::Lease& m) {
     set(m.round, material_.round());
     set(m.ballot, material_.plans.back().ballot);
   }
 
-  void fit(Recall& m) { set(m.round, material_.round()); }
+  void fit(wire::Recall& m) { set(m.round, material_.round()); }
 
-  void fit(Vote& m) {
-    const Plan& plan = material_.plans.back();
+  void fit(wire::Vote& m) {
+    const wire::Plan& plan = material_.plans.back();
     set(m.round, plan.draft.round);
     set(m.ballot, plan.ballot);
     set(m.version, plan.version);
     set(m.mean, material_.mean);
   }
 
-  void fit(Promise& m) {
+  void fit(wire::Promise& m) {
     fit(m.progress);
     if (m.plan) m.plan = material_.plans.back();
     if (m.accepted) set(m.accepted->plan, material_.plans.back());
   }
 
-  void fit(Commit& m) {
+  void fit(wire::Commit& m) {
     if (input_.one_in(2)) return;
     m.record = material_.plans.back().draft;
     set(m.record.mean, material_.mean);
   }
 
-  void fit(StallReport& m) { set(m.round, material_.round()); }
+  void fit(wire::StallReport& m) { set(m.round, material_.round()); }
 
-  void fit(Scatter& m) {
+  void fit(wire::Scatter& m) {
     set(m.round, material_.round());
     set(m.segment, std::uint64_t{input_.below(material_.segments)});
     m.payload = make_payload(input_, material_);
   }
 
-  void fit(Gather& m) {
+  void fit(wire::Gather& m) {
     set(m.round, material_.round());
     set(m.set, contribution_set(material_.plans.back().draft));
     set(m.segment, std::uint64_t{input_.below(material_.segments)});
     m.payload = make_payload(input_, material_);
   }
 
-  void fit(Chunk& m) { m.payload = make_payload(input_, material_); }
+  void fit(wire::Chunk& m) { m.payload = make_payload(input_, material_); }
 
-  void fit(Heartbeat& m) {
+  void fit(wire::Heartbeat& m) {
     if (!material_.head || input_.one_in(3)) return;
     m.head = material_.head->round;
     m.head_record = digest_of(*material_.head);
@@ -174,8 +174,8 @@ class Fitting {
 };
 
 template <std::size_t... I>
-Message blank(std::size_t type, std::index_sequence<I...>) {
-  Message message;
+wire::Message blank(std::size_t type, std::index_sequence<I...>) {
+  wire::Message message;
   ((type == I ? void(message.emplace<I>()) : void()), ...);
   return message;
 }
@@ -187,18 +187,18 @@ void Material::learn(const Digest& digest) {
   if (digests.size() > kKept) digests.erase(digests.begin() + 2);
 }
 
-void Material::learn(const Record& record) {
+void Material::learn(const wire::Record& record) {
   keep(records, record);
   learn(digest_of(record));
 }
 
-void Material::learn(const Message& message) {
-  if (const auto* plan = std::get_if<Plan>(&message)) keep(plans, *plan);
-  if (const auto* commit = std::get_if<Commit>(&message)) learn(commit->record);
-  if (const auto* vote = std::get_if<Vote>(&message)) mean = vote->mean;
+void Material::learn(const wire::Message& message) {
+  if (const auto* plan = std::get_if<wire::Plan>(&message)) keep(plans, *plan);
+  if (const auto* commit = std::get_if<wire::Commit>(&message)) learn(commit->record);
+  if (const auto* vote = std::get_if<wire::Vote>(&message)) mean = vote->mean;
 }
 
-Member member_of(PeerId peer) { return {peer, "p" + std::to_string(peer.value)}; }
+wire::Member member_of(PeerId peer) { return {peer, "p" + std::to_string(peer.value)}; }
 
 Blob make_payload(Input& input, const Material& material) {
   std::vector<std::byte> bytes(input.one_in(16) ? input.byte() : input.one_of(material.payloads));
@@ -213,8 +213,8 @@ Blob make_payload(Input& input, const Material& material) {
   return Blob(std::move(bytes));
 }
 
-Record make_record(Input& input, const Material& material) {
-  Record record = input.one_of(material.records);
+wire::Record make_record(Input& input, const Material& material) {
+  wire::Record record = input.one_of(material.records);
   if (input.one_in(2)) record = material.plans[input.below(material.plans.size())].draft;
   if (input.one_in(2)) return record;
   Maker make(input, material);
@@ -230,8 +230,8 @@ Record make_record(Input& input, const Material& material) {
       break;
     case 3:
       make(record.members);
-      std::ranges::sort(record.members, {}, &Member::peer);  // each id once, or no decoder takes it
-      record.members.erase(std::ranges::unique(record.members, {}, &Member::peer).begin(),
+      std::ranges::sort(record.members, {}, &wire::Member::peer);  // each id once, or no decoder takes it
+      record.members.erase(std::ranges::unique(record.members, {}, &wire::Member::peer).begin(),
                            record.members.end());
       break;
     case 4:
@@ -252,9 +252,9 @@ Record make_record(Input& input, const Material& material) {
   return record;
 }
 
-Plan make_plan(Input& input, const Material& material) {
+wire::Plan make_plan(Input& input, const Material& material) {
   if (!material.head || input.one_in(4)) {
-    Plan plan = input.one_of(material.plans);
+    wire::Plan plan = input.one_of(material.plans);
     Maker make(input, material);
     switch (input.below(5)) {
       case 0:
@@ -274,8 +274,8 @@ Plan make_plan(Input& input, const Material& material) {
     }
     return plan;
   }
-  const Record& head = *material.head;
-  Plan plan;
+  const wire::Record& head = *material.head;
+  wire::Plan plan;
   plan.ballot = static_cast<Ballot>(input.below(6));
   plan.version = static_cast<std::uint32_t>(input.below(4));
   plan.draft = head;
@@ -294,21 +294,21 @@ Plan make_plan(Input& input, const Material& material) {
                                        count * material.microbatch, RangeSet(Range{first, count})});
     plan.participants.push_back(material.peers[i]);
   }
-  plan.shares = equal_shares(material.segments, plan.participants);
+  plan.shares = average::equal_shares(material.segments, plan.participants);
   if (input.one_in(2)) {
-    std::vector<Participant> participants;
+    std::vector<swarm::Participant> participants;
     for (const PeerId peer : plan.participants) {
       participants.push_back(
           {.peer = peer, .site = input.one_in(4) ? "" : std::string(1 + input.below(2), 's')});
     }
-    divide_into_sites(plan, material.segments, participants);
+    average::divide_into_sites(plan, material.segments, participants);
   }
   return plan;
 }
 
-Message make_message(Input& input, const Material& material) {
-  constexpr std::size_t kTypes = std::variant_size_v<Message>;
-  Message message = blank(input.below(kTypes), std::make_index_sequence<kTypes>{});
+wire::Message make_message(Input& input, const Material& material) {
+  constexpr std::size_t kTypes = std::variant_size_v<wire::Message>;
+  wire::Message message = blank(input.below(kTypes), std::make_index_sequence<kTypes>{});
   Maker make(input, material);
   std::visit([&]<class T>(T& m) { T::fields(m, make); }, message);
   Fitting fit(input, material);

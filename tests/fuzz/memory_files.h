@@ -10,7 +10,7 @@
 namespace tw::fuzz {
 
 /// A disk in memory, with one folder for all names.
-class MemoryFiles final : public Files {
+class MemoryFiles final : public world::Files {
  public:
   std::map<std::string, std::vector<std::byte>> content;
 

@@ -16,10 +16,10 @@ namespace {
 class ReductionStory {
  public:
   explicit ReductionStory(Input& input) : input_(input), options_(draw(input)), reduction_(options_) {
-    const Geometry& geometry = options_.geometry;
-    material_.head = Record{};
+    const average::Geometry& geometry = options_.geometry;
+    material_.head = wire::Record{};
     material_.segments = geometry.segments();
-    for (const Codec codec : {options_.codec, codec_of_mean(options_.codec)}) {
+    for (const codec::Codec codec : {options_.codec, codec_of_mean(options_.codec)}) {
       for (const std::uint64_t values : {geometry.segment_length, geometry.size(geometry.segments() - 1)})
         material_.payloads.push_back(encoded_bytes(codec, values));
     }
@@ -35,11 +35,11 @@ class ReductionStory {
   }
 
  private:
-  static Reduction::Options draw(Input& input) {
-    Reduction::Options options{.self = PeerId{1}, .round = 1};
+  static average::Reduction::Options draw(Input& input) {
+    average::Reduction::Options options{.self = PeerId{1}, .round = 1};
     options.geometry.length = 1 + input.below(20);
     options.geometry.segment_length = 1 + input.below(6);
-    options.codec = kCodecs[input.below(kCodecs.size())];
+    options.codec = codec::kCodecs[input.below(codec::kCodecs.size())];
     options.norm_cap = input.one_in(3) ? 8 : 0;
     return options;
   }
@@ -48,8 +48,8 @@ class ReductionStory {
     const PeerId peer = input_.one_of(material_.peers);
     switch (input_.below(8)) {
       case 0: {
-        const Plan plan = make_plan(input_, material_);
-        material_.learn(Message(plan));
+        const wire::Plan plan = make_plan(input_, material_);
+        material_.learn(wire::Message(plan));
         const auto before = reduction_.plan();
         if (!reduction_.adopt(plan)) TW_CHECK(reduction_.plan() == before);
         break;
@@ -71,20 +71,21 @@ class ReductionStory {
   }
 
   void pull(PeerId peer) {
-    const std::optional<Message> message = reduction_.next_bulk(peer);
+    const std::optional<wire::Message> message = reduction_.next_bulk(peer);
     if (!message) return;
     TW_CHECK(peer != options_.self);
-    const auto* scatter = std::get_if<Scatter>(&*message);
-    const Blob& payload = scatter != nullptr ? scatter->payload : std::get<Gather>(*message).payload;
-    const Codec codec = scatter != nullptr ? options_.codec : codec_of_mean(options_.codec);
+    const auto* scatter = std::get_if<wire::Scatter>(&*message);
+    const Blob& payload = scatter != nullptr ? scatter->payload : std::get<wire::Gather>(*message).payload;
+    const codec::Codec codec = scatter != nullptr ? options_.codec : codec_of_mean(options_.codec);
     std::vector<float> values(values_in(codec, payload.size()));
     TW_CHECK(!values.empty() && decode(codec, payload.bytes(), values));
   }
 
   void take(PeerId peer) {
-    const Message message = make_message(input_, material_);
-    if (const auto* scatter = std::get_if<Scatter>(&message)) (void)reduction_.on_scatter(peer, *scatter);
-    if (const auto* gather = std::get_if<Gather>(&message)) (void)reduction_.on_gather(peer, *gather);
+    const wire::Message message = make_message(input_, material_);
+    if (const auto* scatter = std::get_if<wire::Scatter>(&message))
+      (void)reduction_.on_scatter(peer, *scatter);
+    if (const auto* gather = std::get_if<wire::Gather>(&message)) (void)reduction_.on_gather(peer, *gather);
   }
 
   void look() {
@@ -105,8 +106,8 @@ class ReductionStory {
   }
 
   Input& input_;
-  Reduction::Options options_;
-  Reduction reduction_;
+  average::Reduction::Options options_;
+  average::Reduction reduction_;
   Material material_;
   std::vector<float> gradient_;
   std::set<std::uint32_t> given_;

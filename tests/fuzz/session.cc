@@ -20,30 +20,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class QueueExecutor final : public Executor {
+class QueueExecutor final : public world::Executor {
  public:
-  void submit(Task job) override {
+  void submit(world::Task job) override {
     jobs_.push_back(std::move(job));
     TW_CHECK(jobs_.size() < 100);
   }
 
   void run_one() {
     if (jobs_.empty()) return;
-    const Task job = std::move(jobs_.front());
+    const world::Task job = std::move(jobs_.front());
     jobs_.pop_front();
     job.run();
     job.done(10ms);
   }
 
  private:
-  std::deque<Task> jobs_;
+  std::deque<world::Task> jobs_;
 };
 
-class OpenNetwork final : public Network {
+class OpenNetwork final : public world::Network {
  public:
   explicit OpenNetwork(Material& material) : material_(material) {}
 
-  Result<std::string> open(const std::string&, NetworkEvents& user) override {
+  Result<std::string> open(const std::string&, world::NetworkEvents& user) override {
     events = &user;
     return std::string("p1");
   }
@@ -55,7 +55,7 @@ class OpenNetwork final : public Network {
   void close(PeerId peer) override { linked.erase(peer); }
 
   void send(PeerId, Frame frame) override {
-    const Result<Message> message = decode(frame);
+    const Result<wire::Message> message = wire::decode(frame);
     TW_CHECK(message.ok());
     material_.learn(message.value());
     TW_CHECK(++sent < 2000);
@@ -63,7 +63,7 @@ class OpenNetwork final : public Network {
 
   void pull(PeerId peer) override { pulled.insert(peer); }
 
-  NetworkEvents* events = nullptr;
+  world::NetworkEvents* events = nullptr;
   std::set<PeerId> linked, pulled;
   std::set<std::string> dialled;
   std::size_t sent = 0;  ///< since somebody set it to 0
@@ -72,7 +72,7 @@ class OpenNetwork final : public Network {
   Material& material_;
 };
 
-class SmallTrainer final : public Trainer {
+class SmallTrainer final : public train::Trainer {
  public:
   std::uint64_t parameter_count() const override { return 7; }
 
@@ -80,23 +80,25 @@ class SmallTrainer final : public Trainer {
 
   void initial_parameters(std::span<float> out) override { std::fill(out.begin(), out.end(), 1.0F); }
 
-  double accumulate(std::span<const float>, SampleSpan samples, std::span<float> sum) override {
+  double accumulate(std::span<const float>, train::SampleSpan samples, std::span<float> sum) override {
     for (float& value : sum) value += static_cast<float>(samples.first % 3 * samples.count);
     return 1;
   }
 
-  Evaluation evaluate(std::span<const float>, WorkMeter&) override { return {.loss = 1, .accuracy = 0.5}; }
+  train::Evaluation evaluate(std::span<const float>, train::WorkMeter&) override {
+    return {.loss = 1, .accuracy = 0.5};
+  }
 };
 
-class LastEvents final : public EventSink {
+class LastEvents final : public world::EventSink {
  public:
-  void emit(const Event&) override { TW_CHECK(++count < 2000); }
+  void emit(const world::Event&) override { TW_CHECK(++count < 2000); }
 
   std::size_t count = 0;
 };
 
-SessionOptions draw(Input& input, const Material& material) {
-  SessionOptions options{.self = material.self};
+train::SessionOptions draw(Input& input, const Material& material) {
+  train::SessionOptions options{.self = material.self};
   if (input.one_in(2)) options.join = {"p2"};
   options.wait_for = static_cast<std::uint32_t>(1 + input.below(3));
   options.segment_length = 2;
@@ -106,13 +108,13 @@ SessionOptions draw(Input& input, const Material& material) {
   options.run.target_batch_size = material.microbatches * material.microbatch;
   options.run.rounds = 4;
   options.run.norm_cap = input.one_in(2) ? 20 : 0;
-  options.run.codec = kCodecs[input.below(kCodecs.size())];
-  options.run.optimizer.kind = OptimizerKind::sgd;
+  options.run.codec = codec::kCodecs[input.below(codec::kCodecs.size())];
+  options.run.optimizer.kind = train::OptimizerKind::sgd;
   if (input.one_in(2)) options.run.checkpoint = {"f", 1, 2};
   return options;
 }
 
-class SessionStory final : public SessionObserver {
+class SessionStory final : public train::SessionObserver {
  public:
   explicit SessionStory(Input& input)
       : input_(input),
@@ -134,12 +136,12 @@ class SessionStory final : public SessionObserver {
     }
   }
 
-  void on_commit(const Record& record) override {
+  void on_commit(const wire::Record& record) override {
     material_.learn(record);
     material_.head = record;
   }
 
-  void on_applied(const Record& record, const Digest& parameters, bool) override {
+  void on_applied(const wire::Record& record, const Digest& parameters, bool) override {
     material_.learn(record);
     material_.head = record;
     parameters_ = parameters;
@@ -163,7 +165,7 @@ class SessionStory final : public SessionObserver {
         return;
       case 2:
         return network_.events->on_refused(member_of(peer).address,
-                                           {DialFailure::Kind::unreachable, "timed out"});
+                                           {world::DialFailure::Kind::unreachable, "timed out"});
       case 3:
         return pass(steps_[input_.below(steps_.size())]);
       case 4:
@@ -185,7 +187,7 @@ class SessionStory final : public SessionObserver {
 
   void link(PeerId peer) {
     if (network_.linked.contains(peer)) return;
-    Hello hello{.run = run_, .peer = peer, .parameters = 7, .address = member_of(peer).address};
+    wire::Hello hello{.run = run_, .peer = peer, .parameters = 7, .address = member_of(peer).address};
     if (input_.one_in(16)) hello.parameters = input_.number();
     const Frame greeting = encode(hello);
     if (!network_.events->admit(greeting)) return;
@@ -195,7 +197,7 @@ class SessionStory final : public SessionObserver {
 
   Frame frame() {
     if (input_.one_in(32)) return {Blob(input_.bytes(input_.byte())), {}};
-    const Message message = make_message(input_, material_);
+    const wire::Message message = make_message(input_, material_);
     material_.learn(message);
     return encode(message);
   }
@@ -205,15 +207,15 @@ class SessionStory final : public SessionObserver {
   Input& input_;
   Material material_;
   SmallTrainer trainer_;
-  SessionOptions options_;
+  train::SessionOptions options_;
   Digest run_;
   Digest parameters_{1, 1};
-  HandClock clock_{Instant{} + 1h};
+  train::HandClock clock_{Instant{} + 1h};
   OpenNetwork network_;
   MemoryFiles files_;
   QueueExecutor compute_, disk_;
   LastEvents events_;
-  Session session_;
+  train::Session session_;
 };
 
 }  // namespace

@@ -37,8 +37,8 @@ class SwarmStory {
   }
 
  private:
-  static Swarm::Options draw(Input& input, const Material& material) {
-    Swarm::Options options{.self = member_of(material.self), .run = Digest{2, 2}};
+  static swarm::Swarm::Options draw(Input& input, const Material& material) {
+    swarm::Swarm::Options options{.self = member_of(material.self), .run = Digest{2, 2}};
     options.founder = input.one_in(2);
     options.wait_for = static_cast<std::uint32_t>(1 + input.below(3));
     if (!options.founder) options.bootstrap = {"p2"};
@@ -46,7 +46,7 @@ class SwarmStory {
     options.segments = material.segments;
     options.rounds = 3 + input.below(3);
     options.patience = 5s;
-    options.shares = share_rules({1 << 20, 1 << 20}, SiteUse::automatic);
+    options.shares = share_rules({1 << 20, 1 << 20}, average::SiteUse::automatic);
     return options;
   }
 
@@ -67,7 +67,7 @@ class SwarmStory {
         break;
       default:
         if (!open_.contains(peer)) break;
-        const Message message = make_message(input_, material_);
+        const wire::Message message = make_message(input_, material_);
         material_.learn(message);
         swarm_.on_sign_of_life(now_, peer);
         swarm_.on_message(now_, peer, message);
@@ -90,8 +90,8 @@ class SwarmStory {
           swarm_.completed(now_, input_.one_in(8) ? input_.one_of(material_.digests) : material_.mean);
         break;
       case 4:
-        swarm_.report_stall(now_, input_.one_of(material_.peers), static_cast<StallCause>(input_.below(7)),
-                            {});
+        swarm_.report_stall(now_, input_.one_of(material_.peers),
+                            static_cast<wire::StallCause>(input_.below(7)), {});
         break;
       case 5:
         if (!item_) item_ = swarm_.begin_work(now_, 1 + input_.below(3));
@@ -113,7 +113,7 @@ class SwarmStory {
 
   void end_work() {
     if (!item_) return;
-    const WorkItem item = *std::exchange(item_, std::nullopt);
+    const swarm::WorkItem item = *std::exchange(item_, std::nullopt);
     if (input_.one_in(4)) return swarm_.give_back(now_, item);
     const std::uint64_t done = input_.below(static_cast<std::uint32_t>(item.microbatches.count()) + 1);
     swarm_.finish_work(now_, item, done, input_.byte());
@@ -122,8 +122,8 @@ class SwarmStory {
   /// The state of others is here.
   void begin() {
     if (!may_begin_ && swarm_.head()) return;
-    Record record = genesis(Digest{2, 2}, material_.digests[1],
-                            {member_of(PeerId{1}), member_of(PeerId{2}), member_of(PeerId{3})});
+    wire::Record record = swarm::genesis(Digest{2, 2}, material_.digests[1],
+                                         {member_of(PeerId{1}), member_of(PeerId{2}), member_of(PeerId{3})});
     if (may_begin_ && input_.one_in(2)) record = input_.one_of(material_.records);
     record.run = Digest{2, 2};
     if (record.members.empty()) record.members = {member_of(PeerId{2})};
@@ -135,18 +135,18 @@ class SwarmStory {
   }
 
   void look() {
-    for (const Decision& decision : take_decisions()) {
-      if (const auto* hangup = std::get_if<Hangup>(&decision)) open_.erase(hangup->peer);
-      if (std::holds_alternative<CatchUp>(decision)) may_begin_ = true;
-      if (const auto* call = std::get_if<Reduce>(&decision)) {
+    for (const swarm::Decision& decision : take_decisions()) {
+      if (const auto* hangup = std::get_if<swarm::Hangup>(&decision)) open_.erase(hangup->peer);
+      if (std::holds_alternative<swarm::CatchUp>(decision)) may_begin_ = true;
+      if (const auto* call = std::get_if<swarm::Reduce>(&decision)) {
         planned_ = true;
-        material_.learn(Message(call->plan));
+        material_.learn(wire::Message(call->plan));
       }
-      if (const auto* committed = std::get_if<Committed>(&decision)) follow(committed->record);
+      if (const auto* committed = std::get_if<swarm::Committed>(&decision)) follow(committed->record);
     }
-    const Outbox messages = swarm_.take_messages();
+    const wire::Outbox messages = swarm_.take_messages();
     TW_CHECK(messages.size() <= kMostOutputs);
-    for (const Envelope& e : messages) material_.learn(e.message);
+    for (const wire::Envelope& e : messages) material_.learn(e.message);
     TW_CHECK(swarm_.take_events().size() <= kMostOutputs);
     material_.head = swarm_.head();
     if (swarm_.head()) material_.learn(*swarm_.head());
@@ -157,14 +157,14 @@ class SwarmStory {
     for (const PeerId peer : material_.peers) TW_CHECK(swarm_.round_trip(peer) >= Duration{});
   }
 
-  std::vector<Decision> take_decisions() {
-    std::vector<Decision> decisions = swarm_.take_decisions();
+  std::vector<swarm::Decision> take_decisions() {
+    std::vector<swarm::Decision> decisions = swarm_.take_decisions();
     TW_CHECK(decisions.size() <= kMostOutputs);
     return decisions;
   }
 
   /// Decisions follow each other.
-  void follow(const Record& record) {
+  void follow(const wire::Record& record) {
     TW_CHECK(planned_ && swarm_.head() && *swarm_.head() == record);
     if (material_.head) {
       TW_CHECK(record.round == material_.head->round + 1);
@@ -179,12 +179,12 @@ class SwarmStory {
   Input& input_;
   Material material_;
   Instant now_ = Instant{} + 1h;
-  Swarm swarm_;
+  swarm::Swarm swarm_;
   std::set<PeerId> open_;
   bool may_begin_ = false;
   bool planned_ = false;
   std::optional<Round> to_apply_;
-  std::optional<WorkItem> item_;
+  std::optional<swarm::WorkItem> item_;
 };
 
 }  // namespace

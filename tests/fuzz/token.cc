@@ -10,9 +10,9 @@ namespace tw::fuzz {
 namespace {
 
 void comes_back(const std::string& text) {
-  const Result<Token> token = token_in(text);
+  const Result<wire::Token> token = wire::token_in(text);
   if (!token) return;
-  const Result<Token> again = token_in(to_text(token.value()));
+  const Result<wire::Token> again = wire::token_in(to_text(token.value()));
   TW_CHECK(again && again.value() == token.value());
 }
 
@@ -23,11 +23,12 @@ std::string sealed(Input& input) {
   for (std::size_t i = 0; i < 2; ++i) bytes[i] = static_cast<std::byte>(length >> (8 * i));
   const std::uint64_t checksum = digest_of(std::span<const std::byte>(bytes)).low;
   for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<std::byte>(checksum >> (8 * i)));
-  return "tw1-" + to_base64(bytes);
+  return "tw1-" + wire::to_base64(bytes);
 }
 
-Token any_token(Input& input) {
-  Token token{.run = std::string(input.below(20), 'r'), .role = static_cast<Role>(1 + input.below(3))};
+wire::Token any_token(Input& input) {
+  wire::Token token{.run = std::string(input.below(20), 'r'),
+                    .role = static_cast<wire::Role>(1 + input.below(3))};
   token.expires_unix_s = static_cast<std::int64_t>(input.word());
   for (std::uint64_t i = input.below(4); i > 0; --i) token.addresses.emplace_back(input.below(30), 'a');
   token.certificate = input.bytes(input.byte());
@@ -40,8 +41,8 @@ Token any_token(Input& input) {
 void token(Input& input) {
   switch (input.below(3)) {
     case 0: {
-      const Token made = any_token(input);
-      const Result<Token> back = token_in(to_text(made));
+      const wire::Token made = any_token(input);
+      const Result<wire::Token> back = wire::token_in(to_text(made));
       TW_CHECK(back && back.value() == made);
       return;
     }

@@ -14,7 +14,7 @@ bool same(const Blob& a, const Blob& b) { return std::ranges::equal(a.bytes(), b
 
 /// Not-a-number differs from itself, so encodings are compared.
 void comes_back(const Frame& frame) {
-  const Result<Message> message = decode(frame);
+  const Result<wire::Message> message = wire::decode(frame);
   if (!message) return;
   const Frame again = encode(message.value());
   TW_CHECK(same(frame.head, again.head) && same(frame.payload, again.payload));
@@ -25,9 +25,9 @@ void comes_back(const Frame& frame) {
 
 void wire(Input& input) {
   if (input.one_in(2)) {
-    const Message message = make_message(input, Material{});
+    const wire::Message message = make_message(input, Material{});
     const Frame frame = encode(message);
-    const Result<Message> back = decode(frame);
+    const Result<wire::Message> back = wire::decode(frame);
     TW_CHECK(back.ok() && back.value().index() == message.index());
     return comes_back(frame);
   }

@@ -91,10 +91,10 @@ std::vector<SeedRun> read_frozen(const std::string& path) {
 }
 
 void run_all(std::vector<SeedRun>& runs, unsigned jobs) {
-  std::map<std::string, tw::Scenario> scenarios;
+  std::map<std::string, tw::sim::Scenario> scenarios;
   for (const SeedRun& run : runs) {
     if (scenarios.contains(run.scenario)) continue;
-    const auto scenario = tw::read_scenario(scenario_file(run.scenario).string());
+    const auto scenario = tw::sim::read_scenario(scenario_file(run.scenario).string());
     if (!scenario) throw CLI::ValidationError(scenario.error().message);
     scenarios[run.scenario] = scenario.value();
   }
@@ -104,7 +104,7 @@ void run_all(std::vector<SeedRun>& runs, unsigned jobs) {
     threads.emplace_back([&] {
       for (std::size_t place = next++; place < runs.size(); place = next++) {
         SeedRun& run = runs[place];
-        const tw::SimReport report = tw::run_scenario(scenarios.at(run.scenario), run.seed);
+        const tw::sim::SimReport report = tw::sim::run_scenario(scenarios.at(run.scenario), run.seed);
         run.now = {to_string(report.history), report.events};
       }
     });

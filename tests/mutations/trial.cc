@@ -57,8 +57,8 @@ void run_seeds(const Bug& bug, std::uint64_t seeds, const std::map<std::string, 
   const rlimit memory{kMemory, kMemory};
   TW_CHECK(setrlimit(RLIMIT_AS, &memory) == 0);
   if (bug.scenario == kExplorer) return run_explorer(bug, seeds);
-  const Result<Scenario> scenario =
-      read_scenario(std::string(TW_SOURCE_DIR) + "/tests/scenarios/" + bug.scenario + ".yaml");
+  const Result<sim::Scenario> scenario =
+      sim::read_scenario(std::string(TW_SOURCE_DIR) + "/tests/scenarios/" + bug.scenario + ".yaml");
   if (!scenario) {
     tell(scenario.error().message + "\n");
     _exit(1);
@@ -66,7 +66,7 @@ void run_seeds(const Bug& bug, std::uint64_t seeds, const std::map<std::string, 
   const auto violations = [&](std::uint32_t bug_number, std::uint64_t seed) {
     planted_bug = bug_number;
     auto all = run_scenario(scenario.value(), seed).violations;
-    std::erase_if(all, [&](const Violation& violation) {
+    std::erase_if(all, [&](const sim::Violation& violation) {
       const auto found = noise.find(violation.checker);
       return found != noise.end() && found->second * static_cast<double>(seed + 1) >= Trial::kNoise;
     });
@@ -75,10 +75,10 @@ void run_seeds(const Bug& bug, std::uint64_t seeds, const std::map<std::string, 
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     tell(fmt::format("seed {}\n", seed));
     limit_processor_time();
-    const std::vector<Violation> seen = violations(bug.number, seed);
+    const std::vector<sim::Violation> seen = violations(bug.number, seed);
     if (seen.empty() || (bug.number != 0 && !violations(0, seed).empty())) continue;
     std::set<std::string> told;
-    for (const Violation& one : seen) {
+    for (const sim::Violation& one : seen) {
       if (told.insert(one.checker).second) tell(fmt::format("found {} {}\n", one.checker, one.message));
     }
     if (bug.number != 0) return;

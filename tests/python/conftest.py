@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any, Callable, Iterator, List
@@ -18,7 +19,9 @@ from tradewind import _abi, _settings  # noqa: E402
 
 
 def has_engine() -> bool:
-    """Whether libtradewind.so is there."""
+    """Whether libtradewind.so is there; one that is named has to be."""
+    if os.environ.get("TRADEWIND_LIBRARY"):
+        _abi.library()
     try:
         return bool(_abi.library())
     except tradewind.TradewindError:

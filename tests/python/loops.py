@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from typing import Any, Callable, Dict, List, Optional
 
@@ -285,5 +286,22 @@ def rank(report: Report, batch: int = 8) -> Any:
             report(what="round", round=run.round)
         time.sleep(0.005)
     result = {"state": state_of(model.module), "round": run.round, "first": run.is_first}
+    run.close()
+    return result
+
+
+def local(dies_in: int) -> Any:
+    """A peer of launch_local; the second one is killed in a round."""
+    torch.set_num_threads(1)
+    run, model, opt = begun(lambda **_: None, batch_size=8)
+    inputs, targets = data(8)
+    while not run.finished:
+        opt.zero_grad()
+        loss_of(model, inputs, targets).backward()
+        opt.step()
+        time.sleep(0.005)
+        if os.environ["TRADEWIND_ID"] == "2" and run.round >= dies_in:
+            os.kill(os.getpid(), signal.SIGKILL)
+    result = state_of(model)
     run.close()
     return result

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "wire/limits.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
 
 using namespace std::chrono_literals;
@@ -161,8 +161,8 @@ bool BandwidthMeter::fills(Instant now, PeerId peer, const BandwidthSide& side,
   return side.is_full(now - kSettled) && !is_outpaced(now, peer, ways, kUnfair);
 }
 
-void BandwidthMeter::on_bandwidth_report(Instant now, PeerId from, const BandwidthReport& bandwidth_report,
-                                         Duration round_trip) {
+void BandwidthMeter::on_bandwidth_report(Instant now, PeerId from,
+                                         const wire::BandwidthReport& bandwidth_report, Duration round_trip) {
   const Duration took{static_cast<std::int64_t>(std::min(bandwidth_report.over_ns, kMostNanos))};
   In& in = in_[from];
   in.told = bandwidth_report;
@@ -190,7 +190,7 @@ void BandwidthMeter::on_bandwidth_report(Instant now, PeerId from, const Bandwid
   }
 }
 
-std::optional<BandwidthReport> BandwidthMeter::arrived(Instant now, PeerId from, std::uint64_t bytes) {
+std::optional<wire::BandwidthReport> BandwidthMeter::arrived(Instant now, PeerId from, std::uint64_t bytes) {
   In& in = in_[from];
   TW_CHECK(now >= in.came_at);
   const Duration gap = now - std::exchange(in.came_at, now);
@@ -213,7 +213,8 @@ std::optional<BandwidthReport> BandwidthMeter::arrived(Instant now, PeerId from,
   }
   in.began_at = now;
   if (is_held_back(now, from) && is_anybody_else_held_back(now, from)) down_.lower(now - kSettled);
-  BandwidthReport bandwidth_report{std::exchange(in.bytes, 0), static_cast<std::uint64_t>(took.count())};
+  wire::BandwidthReport bandwidth_report{std::exchange(in.bytes, 0),
+                                         static_cast<std::uint64_t>(took.count())};
   const auto out = out_.find(from);
   bandwidth_report.more =
       out != out_.end() && out->second.flowing_since != kNever && now - out->second.flowing_since >= kStale;
@@ -245,16 +246,18 @@ void BandwidthMeter::on_close(PeerId peer) {
   in_.erase(peer);
 }
 
-Bandwidth BandwidthMeter::bandwidth() const {
-  Bandwidth line{std::min(up_.capacity(), kMostBytesPerS), std::min(down_.capacity(), kMostBytesPerS), {}};
+wire::Bandwidth BandwidthMeter::bandwidth() const {
+  wire::Bandwidth line{
+      std::min(up_.capacity(), wire::kMostBytesPerS), std::min(down_.capacity(), wire::kMostBytesPerS), {}};
   for (const auto& [peer, out] : out_) {
     if (out.limit > 0 && out.limit < kAsFast * up_.capacity()) line.slow.push_back({peer, out.limit});
   }
-  if (line.slow.size() > kMostSlowPairs) {
-    std::ranges::nth_element(line.slow, line.slow.begin() + kMostSlowPairs, {}, &PairRate::bytes_per_s);
-    line.slow.resize(kMostSlowPairs);
+  if (line.slow.size() > wire::kMostSlowPairs) {
+    std::ranges::nth_element(line.slow, line.slow.begin() + wire::kMostSlowPairs, {},
+                             &wire::PairRate::bytes_per_s);
+    line.slow.resize(wire::kMostSlowPairs);
   }
   return line;
 }
 
-}  // namespace tw
+}  // namespace tw::average

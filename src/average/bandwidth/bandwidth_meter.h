@@ -11,7 +11,7 @@
 #include "wire/bandwidth.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::average {
 
 /// What one direction of a line was seen to carry, over all peers.
 class BandwidthSide {
@@ -91,18 +91,18 @@ class BandwidthMeter {
   /// Nothing is left to be sent to it at present.
   void ran_dry(PeerId to) { out_[to].flowing_since = kNever; }
 
-  void on_bandwidth_report(Instant now, PeerId from, const BandwidthReport& bandwidth_report,
+  void on_bandwidth_report(Instant now, PeerId from, const wire::BandwidthReport& bandwidth_report,
                            Duration round_trip);
 
   /// A bulk message of so many bytes came; what its sender is to be told, at most once in kWindow.
-  std::optional<BandwidthReport> arrived(Instant now, PeerId from, std::uint64_t bytes);
+  std::optional<wire::BandwidthReport> arrived(Instant now, PeerId from, std::uint64_t bytes);
 
   void on_close(PeerId peer);
 
   /// A round is decided.
   void end_round();
 
-  Bandwidth bandwidth() const;
+  wire::Bandwidth bandwidth() const;
 
  private:
   struct Window {
@@ -138,7 +138,7 @@ class BandwidthMeter {
     Instant came_at{};
     Duration usual_gap{};
     std::uint64_t bytes = 0;
-    std::optional<BandwidthReport> told;  ///< by the sender, of this peer's own messages to it
+    std::optional<wire::BandwidthReport> told;  ///< by the sender, of this peer's own messages to it
     Instant told_at{};
   };
 
@@ -154,4 +154,4 @@ class BandwidthMeter {
   std::map<PeerId, In> in_;
 };
 
-}  // namespace tw
+}  // namespace tw::average

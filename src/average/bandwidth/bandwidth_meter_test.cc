@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace tw {
+namespace tw::average {
 namespace {
 
 using namespace std::chrono_literals;
@@ -133,7 +133,7 @@ TEST(BandwidthMeter, knows_lines_that_were_full) {
 }
 
 TEST(BandwidthMeter, knows_nothing_before_anything_was_sent) {
-  EXPECT_EQ(BandwidthMeter().bandwidth(), Bandwidth{});
+  EXPECT_EQ(BandwidthMeter().bandwidth(), wire::Bandwidth{});
 }
 
 TEST(BandwidthMeter, is_not_misled_by_pauses_or_by_little_to_do) {
@@ -299,4 +299,4 @@ TEST(BandwidthMeter, corrects_what_it_knows_by_transfers_that_were_handed_over_a
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::average

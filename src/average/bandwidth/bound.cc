@@ -11,8 +11,10 @@
 #include "base/median.h"
 #include "base/simplex.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
+
+using swarm::Participant;
 
 /// Numbers of the tableau: beyond, pairs do not count.
 constexpr std::size_t kMostNumbers = 300'000;
@@ -31,7 +33,7 @@ class Lines {
     for (std::size_t i = 0; i < participants.size(); ++i) places[participants[i].peer] = i;
     for (const Participant& participant : participants) all_ += participant.contributions;
     for (std::size_t i = 0; i < participants.size(); ++i) {
-      for (const PairRate& slow : participants[i].bandwidth.slow) {
+      for (const wire::PairRate& slow : participants[i].bandwidth.slow) {
         const auto to = places.find(slow.to);
         if (to != places.end() && to->second != i && slow.bytes_per_s > 0)
           pairs_.push_back({i, to->second, slow.bytes_per_s});
@@ -135,7 +137,7 @@ class Lines {
 
 double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-bool fill_in(std::vector<Participant>& participants, double Bandwidth::*rate) {
+bool fill_in(std::vector<Participant>& participants, double wire::Bandwidth::*rate) {
   std::vector<double> known;
   std::map<std::string, std::vector<double>> known_at;
   for (const Participant& participant : participants) {
@@ -177,8 +179,8 @@ std::vector<double> best_without_pairs(const Lines& lines) {
 }  // namespace
 
 bool fill_in_lines(std::vector<Participant>& participants) {
-  return fill_in(participants, &Bandwidth::up_bytes_per_s) &&
-         fill_in(participants, &Bandwidth::down_bytes_per_s);
+  return fill_in(participants, &wire::Bandwidth::up_bytes_per_s) &&
+         fill_in(participants, &wire::Bandwidth::down_bytes_per_s);
 }
 
 Split best_split(std::vector<Participant> participants) {
@@ -205,4 +207,4 @@ double seconds_per_byte(const std::vector<double>& parts, std::vector<Participan
   return Lines(participants).seconds(parts);
 }
 
-}  // namespace tw
+}  // namespace tw::average

@@ -6,7 +6,7 @@
 
 #include "swarm/share_rules.h"
 
-namespace tw {
+namespace tw::average {
 
 /// Parts of a vector by hand, whose sum is 1, and the time in which lines alone let it be averaged so.
 ///
@@ -23,16 +23,16 @@ struct Split {
 /// slowest line decides and others have much to spare, to 0.85 T b_i - 1: a peer with little to spare gets
 /// nothing. Rates of single pairs count where they bind, unless there are so many participants (hundreds)
 /// that each pair carries little.
-Split best_split(std::vector<Participant> participants);
+Split best_split(std::vector<swarm::Participant> participants);
 
 /// T*: the time below which no shares can bring the averaging of a vector of so many encoded bytes. 0 when no
 /// line is known.
-double bound_seconds(std::uint64_t bytes, const std::vector<Participant>& participants);
+double bound_seconds(std::uint64_t bytes, const std::vector<swarm::Participant>& participants);
 
 /// Unknown lines become the median of the known ones at their site, or of all; false when none is known.
-bool fill_in_lines(std::vector<Participant>& participants);
+bool fill_in_lines(std::vector<swarm::Participant>& participants);
 
 /// The time that these parts take; 0 when no line is known.
-double seconds_per_byte(const std::vector<double>& parts, std::vector<Participant> participants);
+double seconds_per_byte(const std::vector<double>& parts, std::vector<swarm::Participant> participants);
 
-}  // namespace tw
+}  // namespace tw::average

@@ -11,8 +11,10 @@
 #include "base/prng.h"
 #include "base/simplex.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
+
+using swarm::Participant;
 
 Participant participant(std::uint64_t id, double up, double down) {
   return {PeerId{id}, true, 1, {up, down, {}}};
@@ -205,7 +207,7 @@ double judged_rate(const std::vector<Participant>& participants) {
     Row& line = row(capacity(participants[i]));
     line.factors[n] = 1;
     line.factors[i] = peers - 2;
-    for (const PairRate& slow : participants[i].bandwidth.slow) {
+    for (const wire::PairRate& slow : participants[i].bandwidth.slow) {
       Row& pair = row(slow.bytes_per_s);
       pair.factors[i] = pair.factors[slow.to.value - 1] = 1;
     }
@@ -239,4 +241,4 @@ TEST(Bound, with_slow_pairs_is_the_best_that_any_shares_reach) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::average

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "wire/limits.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
 
 constexpr Duration kLasts = std::chrono::seconds(1);
@@ -22,10 +22,10 @@ constexpr double kMore = 2;
 constexpr Duration kToldEvery = std::chrono::milliseconds(200);
 constexpr std::size_t kMostTargets = 8;
 
-std::vector<PeerId> first_of_sites(const std::vector<Member>& members) {
+std::vector<PeerId> first_of_sites(const std::vector<wire::Member>& members) {
   std::set<std::string> seen;
   std::vector<PeerId> firsts;
-  for (const Member& member : members) {
+  for (const wire::Member& member : members) {
     if (member.site.empty() || seen.insert(member.site).second) firsts.push_back(member.peer);
   }
   return firsts;
@@ -33,7 +33,7 @@ std::vector<PeerId> first_of_sites(const std::vector<Member>& members) {
 
 }  // namespace
 
-std::vector<PeerId> Probe::targets(PeerId self, const std::vector<Member>& members) {
+std::vector<PeerId> Probe::targets(PeerId self, const std::vector<wire::Member>& members) {
   std::vector<PeerId> firsts = first_of_sites(members);
   const auto own = std::ranges::find(firsts, self);
   if (own == firsts.end()) return {};
@@ -65,25 +65,26 @@ std::vector<PeerId> Probe::to_be_nudged(Instant now) const {
   return peers;
 }
 
-std::optional<Message> Probe::next_bulk(Instant now, PeerId to) {
+std::optional<wire::Message> Probe::next_bulk(Instant now, PeerId to) {
   if (is_over(now) || !targets_.contains(to) || holds_back(now, to)) return std::nullopt;
   left_ -= std::min<std::uint64_t>(left_, filling_.size());
   Target& target = targets_.at(to);
   target.under_way += filling_.size();
   target.nudge_at = now + kNudge;
-  return Padding{filling_};
+  return wire::Padding{filling_};
 }
 
-void Probe::on_bandwidth_report(PeerId from, const BandwidthReport& bandwidth_report, Duration round_trip) {
+void Probe::on_bandwidth_report(PeerId from, const wire::BandwidthReport& bandwidth_report,
+                                Duration round_trip) {
   const auto found = targets_.find(from);
   if (found == targets_.end() || bandwidth_report.over_ns == 0) return;
   Target& target = found->second;
   target.under_way -= std::min(target.under_way, bandwidth_report.bytes);
   const double bytes_per_s =
       static_cast<double>(bandwidth_report.bytes) * 1e9 / static_cast<double>(bandwidth_report.over_ns);
-  const double in_time = std::min(bytes_per_s, kMostBytesPerS) * to_seconds(round_trip + kToldEvery);
+  const double in_time = std::min(bytes_per_s, wire::kMostBytesPerS) * to_seconds(round_trip + kToldEvery);
   target.at_most = std::max(target.at_most, kFirstUnderWay + static_cast<std::uint64_t>(kMore * in_time));
   until_ = std::max(until_, began_ + kLasts + kRoundTrips * std::min(round_trip, kLasts));
 }
 
-}  // namespace tw
+}  // namespace tw::average

@@ -8,7 +8,7 @@
 #include "base/time.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::average {
 
 /// Finds out what lines carry before the first mean crosses them: while the first batch is computed, for a
 /// second at most and the four round trips in which streams get going, one peer of each site sends the others
@@ -30,7 +30,7 @@ class Probe {
 
   /// The peers that this one probes: of each other site the first member, where it is the first of its own;
   /// of many, 8. Peers without a site are sites of their own.
-  static std::vector<PeerId> targets(PeerId self, const std::vector<Member>& members);
+  static std::vector<PeerId> targets(PeerId self, const std::vector<wire::Member>& members);
 
   /// No more than 16 vectors are sent.
   void begin(Instant now, const std::vector<PeerId>& targets, Sizes sizes);
@@ -50,9 +50,9 @@ class Probe {
   /// There is more for it, but enough under way: ask again after its next bandwidth report, or kNudge.
   bool holds_back(Instant now, PeerId to) const;
 
-  std::optional<Message> next_bulk(Instant now, PeerId to);
+  std::optional<wire::Message> next_bulk(Instant now, PeerId to);
 
-  void on_bandwidth_report(PeerId from, const BandwidthReport& bandwidth_report, Duration round_trip);
+  void on_bandwidth_report(PeerId from, const wire::BandwidthReport& bandwidth_report, Duration round_trip);
 
  private:
   struct Target {
@@ -68,4 +68,4 @@ class Probe {
   Blob filling_;
 };
 
-}  // namespace tw
+}  // namespace tw::average

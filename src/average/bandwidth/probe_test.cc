@@ -6,7 +6,7 @@
 
 #include <map>
 
-namespace tw {
+namespace tw::average {
 namespace {
 
 using namespace std::chrono_literals;
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 constexpr Probe::Sizes kSizes{4 << 20, 1 << 14};
 constexpr Instant kBegin = Instant{} + 1h;
 
-Member at(std::uint64_t id, const std::string& site = {}) { return {PeerId{id}, "", 1, site}; }
+wire::Member at(std::uint64_t id, const std::string& site = {}) { return {PeerId{id}, "", 1, site}; }
 
 std::vector<PeerId> peers(std::initializer_list<std::uint64_t> ids) {
   std::vector<PeerId> all;
@@ -23,7 +23,8 @@ std::vector<PeerId> peers(std::initializer_list<std::uint64_t> ids) {
 }
 
 TEST(ProbeTargets, are_the_first_members_of_the_other_sites) {
-  const std::vector<Member> members = {at(1, "us"), at(2, "eu"), at(3, "us"), at(4, "asia"), at(5, "eu")};
+  const std::vector<wire::Member> members = {at(1, "us"), at(2, "eu"), at(3, "us"), at(4, "asia"),
+                                             at(5, "eu")};
   EXPECT_EQ(Probe::targets(PeerId{1}, members), peers({2, 4}));
   EXPECT_EQ(Probe::targets(PeerId{2}, members), peers({4, 1}));
   EXPECT_EQ(Probe::targets(PeerId{3}, members), peers({})) << "another one speaks for its site";
@@ -31,15 +32,15 @@ TEST(ProbeTargets, are_the_first_members_of_the_other_sites) {
 }
 
 TEST(ProbeTargets, whoever_has_no_site_is_one) {
-  const std::vector<Member> members = {at(1), at(2), at(3, "us"), at(4, "us")};
+  const std::vector<wire::Member> members = {at(1), at(2), at(3, "us"), at(4, "us")};
   EXPECT_EQ(Probe::targets(PeerId{2}, members), peers({3, 1}));
 }
 
 TEST(ProbeTargets, of_many_each_is_probed_by_as_many_as_it_probes) {
-  std::vector<Member> members;
+  std::vector<wire::Member> members;
   for (std::uint64_t id = 1; id <= 20; ++id) members.push_back(at(id));
   std::map<PeerId, int> probed;
-  for (const Member& member : members) {
+  for (const wire::Member& member : members) {
     for (const PeerId target : Probe::targets(member.peer, members)) ++probed[target];
   }
   ASSERT_EQ(probed.size(), members.size());
@@ -47,12 +48,13 @@ TEST(ProbeTargets, of_many_each_is_probed_by_as_many_as_it_probes) {
 }
 
 /// 10 MB/s, over a tenth of a second.
-constexpr BandwidthReport kBandwidthReport{1'000'000, 100'000'000};
+constexpr wire::BandwidthReport kBandwidthReport{1'000'000, 100'000'000};
 
 /// How many bytes it hands over until it has nothing more.
 std::uint64_t drain(Probe& probe, Instant now, PeerId to) {
   std::uint64_t bytes = 0;
-  while (const auto message = probe.next_bulk(now, to)) bytes += std::get<Padding>(*message).payload.size();
+  while (const auto message = probe.next_bulk(now, to))
+    bytes += std::get<wire::Padding>(*message).payload.size();
   return bytes;
 }
 
@@ -117,4 +119,4 @@ TEST(Probe, ends_when_averaging_begins) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::average

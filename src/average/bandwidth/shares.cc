@@ -8,8 +8,11 @@
 #include "average/bandwidth/bound.h"
 #include "base/check.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
+
+using swarm::Participant;
+using wire::Share;
 
 /// Shares change only for a gain of more than this: lines are measured to a few percent.
 constexpr double kWorthNewShares = 1.05;
@@ -171,4 +174,4 @@ bool covers(const std::vector<Share>& shares, std::uint64_t segments) {
   return next == segments;
 }
 
-}  // namespace tw
+}  // namespace tw::average

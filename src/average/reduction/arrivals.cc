@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::average {
 
 Blob KeptContributions::find(PeerId peer, std::uint32_t slot, std::uint64_t segment) const {
   TW_CHECK(segment < segments_);
@@ -66,4 +66,4 @@ bool ReceivedResults::put(PeerId from, const Origin& origin, std::uint64_t segme
   return true;
 }
 
-}  // namespace tw
+}  // namespace tw::average

@@ -9,7 +9,7 @@
 #include "base/blob.h"
 #include "base/ids.h"
 
-namespace tw {
+namespace tw::average {
 
 /// Encoded contributions that arrived, by (peer, slot, segment). They stay as long as the round, across
 /// plans.
@@ -87,4 +87,4 @@ class ReceivedResults {
   std::uint64_t held_bytes_ = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::average

@@ -9,7 +9,7 @@
 #include "average/reduction/traffic.h"
 #include "wire/limits.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
 
 /// What a tree may seem to be slower where it sends less between sites: what crosses sites is what costs, and
@@ -19,10 +19,12 @@ namespace {
 constexpr double kWorthLess = 2;
 constexpr double kFaster = 0.95;
 
-bool is_apart(const Participant& a, const Participant& b) { return a.site.empty() || a.site != b.site; }
+bool is_apart(const swarm::Participant& a, const swarm::Participant& b) {
+  return a.site.empty() || a.site != b.site;
+}
 
-bool has_two_sites(const std::vector<Participant>& participants) {
-  return std::ranges::any_of(participants, [&](const Participant& participant) {
+bool has_two_sites(const std::vector<swarm::Participant>& participants) {
+  return std::ranges::any_of(participants, [&](const swarm::Participant& participant) {
     return participant.peer != participants.front().peer && is_apart(participant, participants.front());
   });
 }
@@ -32,34 +34,36 @@ double length_of(const WireBytes& bytes) {
 }
 
 /// Without a tree about as much is contributed as comes back.
-double seconds_of(const Plan& plan, const WireBytes& bytes, const std::vector<Participant>& participants) {
-  if (plan.sites.empty()) return seconds_of(plan.shares, (bytes.contribution + bytes.mean) / 2, participants);
+double seconds_of(const wire::Plan& plan, const WireBytes& bytes,
+                  const std::vector<swarm::Participant>& participants) {
+  if (plan.sites.empty())
+    return average::seconds_of(plan.shares, (bytes.contribution + bytes.mean) / 2, participants);
   return static_cast<double>(bytes.mean) *
          PlanTraffic(plan, participants, length_of(bytes)).seconds_per_byte();
 }
 
 }  // namespace
 
-bool is_better(const Plan& tree, const Plan& flat, const std::vector<Participant>& participants,
-               double contribution) {
+bool is_better(const wire::Plan& tree, const wire::Plan& flat,
+               const std::vector<swarm::Participant>& participants, double contribution) {
   const PlanTraffic with(tree, participants, contribution), without(flat, participants, contribution);
   const double seconds = with.seconds_per_byte(), flat_seconds = without.seconds_per_byte();
   if (seconds < kFaster * flat_seconds) return true;
   return with.between_sites() < kFaster * without.between_sites() && seconds <= kWorthLess * flat_seconds;
 }
 
-ShareRules share_rules(const WireBytes& bytes, SiteUse use) {
-  ShareRules rules;
+swarm::ShareRules share_rules(const WireBytes& bytes, SiteUse use) {
+  swarm::ShareRules rules;
   rules.cut = weighted_shares;
   rules.move = moved;
-  rules.seconds = [bytes](const Plan& plan, const auto& participants) {
+  rules.seconds = [bytes](const wire::Plan& plan, const auto& participants) {
     return seconds_of(plan, bytes, participants);
   };
-  rules.plant = [bytes, use](Plan& plan, const auto& participants) {
+  rules.plant = [bytes, use](wire::Plan& plan, const auto& participants) {
     if (use == SiteUse::flat || !has_two_sites(participants)) return;
-    Plan tree = plan;
+    wire::Plan tree = plan;
     divide_into_sites(tree, plan.shares.back().first + plan.shares.back().count, participants);
-    if (tree.sites.size() > kMostSites) return;
+    if (tree.sites.size() > wire::kMostSites) return;
     if (use == SiteUse::tree || is_better(tree, plan, participants, length_of(bytes))) plan = std::move(tree);
   };
   rules.follow = divide_as_before;
@@ -67,4 +71,4 @@ ShareRules share_rules(const WireBytes& bytes, SiteUse use) {
   return rules;
 }
 
-}  // namespace tw
+}  // namespace tw::average

@@ -8,7 +8,7 @@
 
 #include "swarm/share_rules.h"
 
-namespace tw {
+namespace tw::average {
 
 /// Whether contributions are added site by site first.
 enum class SiteUse : std::uint8_t {
@@ -23,8 +23,8 @@ inline constexpr std::array<std::string_view, 3> kSiteUseNames = {"auto", "flat"
 /// Whether a plan with a tree of sites is better than the flat one for the same participants: faster by what
 /// is known of their lines, or at most a little slower with less between sites.
 /// `contribution`: how many times as long it is on the wire as a mean.
-bool is_better(const Plan& tree, const Plan& flat, const std::vector<Participant>& participants,
-               double contribution = 1);
+bool is_better(const wire::Plan& tree, const wire::Plan& flat,
+               const std::vector<swarm::Participant>& participants, double contribution = 1);
 
 /// How long the vector is on the wire.
 struct WireBytes {
@@ -33,6 +33,6 @@ struct WireBytes {
 };
 
 /// The rules of shares.h and sites.h for such a vector.
-ShareRules share_rules(const WireBytes& bytes, SiteUse use);
+swarm::ShareRules share_rules(const WireBytes& bytes, SiteUse use);
 
-}  // namespace tw
+}  // namespace tw::average

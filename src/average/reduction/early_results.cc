@@ -3,14 +3,14 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::average {
 
-void EarlyResults::know(const Plan& plan) {
-  for (const Contribution& c : plan.draft.contributors) known_.insert(c.peer);
+void EarlyResults::know(const wire::Plan& plan) {
+  for (const wire::Contribution& c : plan.draft.contributors) known_.insert(c.peer);
   known_.insert(plan.participants.begin(), plan.participants.end());
 }
 
-bool EarlyResults::put(PeerId from, const Gather& gather) {
+bool EarlyResults::put(PeerId from, const wire::Gather& gather) {
   const ReceivedResults::Origin origin{{gather.ballot, gather.version}, gather.set};
   return (gather.of_site ? site_sums_ : means_).put(from, origin, gather.segment, gather.payload);
 }
@@ -38,4 +38,4 @@ void EarlyResults::drop(PeerId sender) {
   site_sums_.drop(sender);
 }
 
-}  // namespace tw
+}  // namespace tw::average

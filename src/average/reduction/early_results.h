@@ -10,7 +10,7 @@
 #include "base/ids.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::average {
 
 /// Results that others sent, segments of the mean and site-local sums of groups, by sender and whatever the
 /// plan: they may come before the plan that they belong to or that names their sender. They count only when
@@ -20,12 +20,12 @@ class EarlyResults {
   explicit EarlyResults(std::uint64_t segments) : means_(segments), site_sums_(segments) {}
 
   /// The peers that have a part in this plan count from now on.
-  void know(const Plan& plan);
+  void know(const wire::Plan& plan);
 
   bool knows(PeerId peer) const { return known_.contains(peer); }
 
   /// Keeps a segment of the right length. False when the sender sent it already.
-  bool put(PeerId from, const Gather& gather);
+  bool put(PeerId from, const wire::Gather& gather);
 
   /// What a sender that counts sent of the mean of one set, by segment; empty where nothing came.
   struct Mean {
@@ -51,4 +51,4 @@ class EarlyResults {
   ReceivedResults site_sums_;
 };
 
-}  // namespace tw
+}  // namespace tw::average

@@ -3,20 +3,20 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::average {
 namespace {
 
 constexpr PeerId kKnown{1}, kStranger{2};
 
-Gather result(std::uint64_t set, std::uint64_t segment, bool of_site) {
-  Gather gather{.round = 1, .ballot = 1, .version = 1, .set = set, .segment = segment};
+wire::Gather result(std::uint64_t set, std::uint64_t segment, bool of_site) {
+  wire::Gather gather{.round = 1, .ballot = 1, .version = 1, .set = set, .segment = segment};
   gather.payload = Blob(std::vector<std::byte>(4));
   gather.of_site = of_site;
   return gather;
 }
 
-Plan plan_with(PeerId participant) {
-  Plan plan;
+wire::Plan plan_with(PeerId participant) {
+  wire::Plan plan;
   plan.participants = {participant};
   return plan;
 }
@@ -49,4 +49,4 @@ TEST(EarlyResults, of_a_stranger_are_dropped_with_its_link) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::average

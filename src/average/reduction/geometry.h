@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "codec/codec.h"
 
-namespace tw {
+namespace tw::average {
 
 /// How a vector is cut into the units of transfer. The last segment may be shorter.
 struct Geometry {
@@ -33,10 +33,10 @@ inline std::uint64_t usual_segment_length(std::uint64_t length) {
 }
 
 /// Bytes of all segments, each encoded on its own.
-inline std::uint64_t encoded_bytes(Codec codec, const Geometry& geometry) {
+inline std::uint64_t encoded_bytes(codec::Codec codec, const Geometry& geometry) {
   const std::uint64_t whole = geometry.length / geometry.segment_length;
   const std::uint64_t rest = geometry.length % geometry.segment_length;
   return whole * encoded_bytes(codec, geometry.segment_length) + encoded_bytes(codec, rest);
 }
 
-}  // namespace tw
+}  // namespace tw::average

@@ -4,7 +4,7 @@
 #include <memory>
 #include <span>
 
-namespace tw {
+namespace tw::average {
 
 /// What a peer contributes. In fp32, messages refer to the values instead of holding a copy: each of them
 /// keeps the owner until it is sent or dropped.
@@ -14,4 +14,4 @@ struct GradientSum {
   std::shared_ptr<const void> owner{};
 };
 
-}  // namespace tw
+}  // namespace tw::average

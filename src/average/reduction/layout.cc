@@ -10,21 +10,21 @@
 #include "wire/frame.h"
 #include "wire/limits.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
 
 /// A member of the shares, by segment.
 template <class T>
-std::vector<T> by_segment(const std::vector<Share>& shares, T Share::*member) {
+std::vector<T> by_segment(const std::vector<wire::Share>& shares, T wire::Share::*member) {
   std::vector<T> values;
-  for (const Share& share : shares) values.insert(values.end(), share.count, share.*member);
+  for (const wire::Share& share : shares) values.insert(values.end(), share.count, share.*member);
   return values;
 }
 
 /// 0 when they cannot be weighted.
-std::uint64_t total_samples(const std::vector<Contribution>& contributors) {
+std::uint64_t total_samples(const std::vector<wire::Contribution>& contributors) {
   std::uint64_t total = 0;
-  for (const Contribution& c : contributors) {
+  for (const wire::Contribution& c : contributors) {
     if (c.samples == 0 || c.samples > UINT64_MAX - total) return 0;
     total += c.samples;
   }
@@ -36,44 +36,46 @@ float share_of(std::uint64_t samples, std::uint64_t total) {
 }
 
 /// Each participant in one site, and nobody else in any.
-bool has_everybody(const std::vector<SitePlan>& sites, std::vector<PeerId> participants) {
+bool has_everybody(const std::vector<wire::SitePlan>& sites, std::vector<PeerId> participants) {
   std::vector<PeerId> members;
-  for (const SitePlan& site : sites) members.insert(members.end(), site.members.begin(), site.members.end());
+  for (const wire::SitePlan& site : sites)
+    members.insert(members.end(), site.members.begin(), site.members.end());
   std::ranges::sort(members);
   std::ranges::sort(participants);
   return members == participants;
 }
 
-bool all_within(const std::vector<Share>& shares, const std::set<PeerId>& peers) {
-  return std::ranges::all_of(shares, [&](const Share& share) { return peers.contains(share.owner); });
+bool all_within(const std::vector<wire::Share>& shares, const std::set<PeerId>& peers) {
+  return std::ranges::all_of(shares, [&](const wire::Share& share) { return peers.contains(share.owner); });
 }
 
 }  // namespace
 
-std::optional<Layout> Layout::of(const Plan& plan, std::uint64_t segments, PeerId self) {
+std::optional<Layout> Layout::of(const wire::Plan& plan, std::uint64_t segments, PeerId self) {
   Layout layout;
   layout.self_ = self;
   const std::set<PeerId> participants(plan.participants.begin(), plan.participants.end());
   const bool sound = participants.size() == plan.participants.size() && covers(plan.shares, segments);
   if (!sound || !all_within(plan.shares, participants)) return std::nullopt;
-  layout.roots_ = by_segment(plan.shares, &Share::owner);
-  layout.closed_ = by_segment(plan.shares, &Share::sealed);
+  layout.roots_ = by_segment(plan.shares, &wire::Share::owner);
+  layout.closed_ = by_segment(plan.shares, &wire::Share::sealed);
   if (!layout.take_sites(plan, segments) || !layout.take_groups(plan)) return std::nullopt;
   return layout;
 }
 
-std::optional<Layout::Site> Layout::site_of(const SitePlan& plan, std::uint64_t segments) {
+std::optional<Layout::Site> Layout::site_of(const wire::SitePlan& plan, std::uint64_t segments) {
   const std::set<PeerId> members(plan.members.begin(), plan.members.end());
   const bool sound = members.empty() ? plan.shares.empty() : covers(plan.shares, segments);
   if (!sound || !all_within(plan.shares, members)) return std::nullopt;
-  return Site{plan.members, by_segment(plan.shares, &Share::owner), by_segment(plan.shares, &Share::sealed)};
+  return Site{plan.members, by_segment(plan.shares, &wire::Share::owner),
+              by_segment(plan.shares, &wire::Share::sealed)};
 }
 
-bool Layout::take_sites(const Plan& plan, std::uint64_t segments) {
-  std::vector<SitePlan> sites = plan.sites;
+bool Layout::take_sites(const wire::Plan& plan, std::uint64_t segments) {
+  std::vector<wire::SitePlan> sites = plan.sites;
   if (sites.empty()) sites.push_back({plan.participants, plan.shares});
-  if (sites.size() > kMostSites || !has_everybody(sites, plan.participants)) return false;
-  for (const SitePlan& planned : sites) {
+  if (sites.size() > wire::kMostSites || !has_everybody(sites, plan.participants)) return false;
+  for (const wire::SitePlan& planned : sites) {
     std::optional<Site> site = site_of(planned, segments);
     if (!site) return false;
     const bool own = std::ranges::find(site->members, self_) != site->members.end();
@@ -83,22 +85,22 @@ bool Layout::take_sites(const Plan& plan, std::uint64_t segments) {
   return true;
 }
 
-bool Layout::take_groups(const Plan& plan) {
-  const std::vector<Contribution>& contributors = plan.draft.contributors;
+bool Layout::take_groups(const wire::Plan& plan) {
+  const std::vector<wire::Contribution>& contributors = plan.draft.contributors;
   const std::uint64_t total = total_samples(contributors);
   if (total == 0) return false;
-  std::map<std::uint32_t, std::vector<const Contribution*>> members;
+  std::map<std::uint32_t, std::vector<const wire::Contribution*>> members;
   std::set<std::pair<PeerId, std::uint32_t>> named;
-  for (const Contribution& c : contributors) {
-    if (c.slot >= kMostSlots || c.group >= sites_.size() || !named.emplace(c.peer, c.slot).second)
+  for (const wire::Contribution& c : contributors) {
+    if (c.slot >= wire::kMostSlots || c.group >= sites_.size() || !named.emplace(c.peer, c.slot).second)
       return false;
     members[c.group].push_back(&c);
   }
   for (const auto& [number, contributions] : members) {
     std::uint64_t samples = 0;
-    for (const Contribution* c : contributions) samples += c->samples;
+    for (const wire::Contribution* c : contributions) samples += c->samples;
     Group group{number, contribution_set(plan.draft, number), samples, share_of(samples, total), {}};
-    for (const Contribution* c : contributions) {
+    for (const wire::Contribution* c : contributions) {
       group.inputs.push_back({c->peer, c->slot, c->samples, share_of(c->samples, samples)});
     }
     groups_.push_back(std::move(group));
@@ -122,4 +124,4 @@ std::vector<PeerId> Layout::receivers(std::uint64_t segment) const {
   return peers;
 }
 
-}  // namespace tw
+}  // namespace tw::average

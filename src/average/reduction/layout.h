@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::average {
 
 /// The duties under a plan, segment by segment, as one peer sees them. The contributions of a group go to
 /// the owner of the segment in the site of the same number, and the mean of the group from there to the
@@ -36,7 +36,7 @@ class Layout {
 
   /// Nothing if the plan is malformed: shares or sites do not cover the vector or name somebody who does not
   /// participate, a participant is not in just one site, no contributions, one named twice, weights of 0.
-  static std::optional<Layout> of(const Plan& plan, std::uint64_t segments, PeerId self);
+  static std::optional<Layout> of(const wire::Plan& plan, std::uint64_t segments, PeerId self);
 
   /// In the order in which the mean adds them; each has inputs.
   const std::vector<Group>& groups() const { return groups_; }
@@ -81,9 +81,9 @@ class Layout {
     std::vector<bool> closed;    // the same
   };
 
-  static std::optional<Site> site_of(const SitePlan& plan, std::uint64_t segments);
-  bool take_sites(const Plan& plan, std::uint64_t segments);
-  bool take_groups(const Plan& plan);
+  static std::optional<Site> site_of(const wire::SitePlan& plan, std::uint64_t segments);
+  bool take_sites(const wire::Plan& plan, std::uint64_t segments);
+  bool take_groups(const wire::Plan& plan);
 
   PeerId self_;
   std::vector<Group> groups_;
@@ -94,4 +94,4 @@ class Layout {
   std::optional<std::uint32_t> site_;
 };
 
-}  // namespace tw
+}  // namespace tw::average

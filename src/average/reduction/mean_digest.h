@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/digest.h"
 
-namespace tw {
+namespace tw::average {
 
 /// Names a decoded mean: the digest of the digests of its segments, each of which can be taken while the
 /// segment is in the cache and others are still on their way.
@@ -25,4 +25,4 @@ inline Digest digest_of_mean(std::span<const float> mean, const Geometry& geomet
   return digest_of_segments(segments);
 }
 
-}  // namespace tw
+}  // namespace tw::average

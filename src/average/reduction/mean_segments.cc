@@ -7,9 +7,9 @@
 #include "average/reduction/weighted_sum.h"
 #include "base/check.h"
 
-namespace tw {
+namespace tw::average {
 
-MeanSegments::MeanSegments(const Geometry& geometry, Codec codec)
+MeanSegments::MeanSegments(const Geometry& geometry, codec::Codec codec)
     : geometry_(geometry), codec_(codec), encoded_(geometry.segments()), digests_(geometry.segments()) {
   TW_CHECK(!encoded_.empty());
 }
@@ -62,4 +62,4 @@ std::uint64_t MeanSegments::held_bytes() const {
   return (here_ > 0 ? vector : 0) + (voted_ ? vector : 0);
 }
 
-}  // namespace tw
+}  // namespace tw::average

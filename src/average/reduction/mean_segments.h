@@ -10,7 +10,7 @@
 #include "base/digest.h"
 #include "codec/codec.h"
 
-namespace tw {
+namespace tw::average {
 
 /// The mean over one set of contributions (contribution_set), as far as it is here: its encoded segments, and
 /// the digests of the decoded ones. When the set changes, the last mean that was complete stays: this peer
@@ -18,7 +18,7 @@ namespace tw {
 class MeanSegments {
  public:
   /// codec: of the segments (codec_of_mean).
-  MeanSegments(const Geometry& geometry, Codec codec);
+  MeanSegments(const Geometry& geometry, codec::Codec codec);
 
   std::uint64_t set() const { return set_; }
 
@@ -54,7 +54,7 @@ class MeanSegments {
   };
 
   Geometry geometry_;
-  Codec codec_;
+  codec::Codec codec_;
   std::uint64_t set_ = 0;
   std::vector<Blob> encoded_;    ///< by segment; empty where it is not here
   std::vector<Digest> digests_;  ///< of the decoded segments that are here
@@ -63,4 +63,4 @@ class MeanSegments {
   std::optional<Voted> voted_;  ///< the last mean that was complete before its set changed
 };
 
-}  // namespace tw
+}  // namespace tw::average

@@ -7,7 +7,7 @@
 
 #include "average/reduction/mean_digest.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
 
 constexpr Geometry kTwoSegments{.length = 5, .segment_length = 3};
@@ -26,7 +26,7 @@ struct Segments : testing::Test {
       EXPECT_TRUE(mean.take(s, segment_of(kMean, s)));
   }
 
-  MeanSegments mean{kTwoSegments, Codec::fp32};
+  MeanSegments mean{kTwoSegments, codec::Codec::fp32};
 };
 
 TEST_F(Segments, are_the_mean_once_all_are_here) {
@@ -73,4 +73,4 @@ TEST_F(SegmentsDeathTest, are_put_once_in_their_length_and_read_when_all_are_her
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::average

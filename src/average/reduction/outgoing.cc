@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::average {
 
 void Outgoing::Queue::withdraw() {
   waiting_.clear();
@@ -43,4 +43,4 @@ std::optional<Outgoing::Piece> Outgoing::take_contribution() {
   return piece;
 }
 
-}  // namespace tw
+}  // namespace tw::average

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace tw {
+namespace tw::average {
 
 /// What one receiver is to be handed, and what it was handed already; nothing is handed twice.
 class Outgoing {
@@ -71,4 +71,4 @@ class Outgoing {
   std::size_t contributions_taken_ = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::average

@@ -12,7 +12,9 @@
 #include "base/check.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::average {
+
+using wire::StallCause;
 
 Reduction::Reduction(Options options)
     : options_(std::move(options)),
@@ -20,13 +22,13 @@ Reduction::Reduction(Options options)
       site_sums_(geometry().segments()),
       mean_(geometry(), mean_codec()),
       early_(geometry().segments()) {
-  TW_CHECK(encoded_bytes(options_.codec, geometry().segment_length) <= kMaxPayloadBytes);
-  TW_CHECK(encoded_bytes(mean_codec(), geometry().segment_length) <= kMaxPayloadBytes);
+  TW_CHECK(encoded_bytes(options_.codec, geometry().segment_length) <= wire::kMaxPayloadBytes);
+  TW_CHECK(encoded_bytes(mean_codec(), geometry().segment_length) <= wire::kMaxPayloadBytes);
 }
 
 void Reduction::contribute(std::uint32_t slot, GradientSum gradient_sum, std::uint64_t samples,
                            std::span<const float> residual) {
-  TW_CHECK(slot < kMostSlots && !own_[slot] && samples > 0);
+  TW_CHECK(slot < wire::kMostSlots && !own_[slot] && samples > 0);
   TW_CHECK(gradient_sum.values.size() == geometry().length);
   TW_CHECK(residual.empty() || residual.size() == geometry().length);
   const std::uint32_t seed = dither_seed(options_.round, options_.self, slot);
@@ -39,13 +41,13 @@ void Reduction::contribute(std::uint32_t slot, GradientSum gradient_sum, std::ui
   requeue();
 }
 
-bool Reduction::made(const Contribution& contribution) const {
-  if (contribution.peer != options_.self || contribution.slot >= kMostSlots) return false;
+bool Reduction::made(const wire::Contribution& contribution) const {
+  if (contribution.peer != options_.self || contribution.slot >= wire::kMostSlots) return false;
   const std::optional<OwnSlot>& slot = own_[contribution.slot];
   return slot && slot->samples == contribution.samples;
 }
 
-bool Reduction::adopt(const Plan& plan) {
+bool Reduction::adopt(const wire::Plan& plan) {
   if (plan_ && std::tie(plan.ballot, plan.version) <= std::tie(plan_->ballot, plan_->version)) return false;
   if (plan.draft.round != options_.round) return false;
   std::optional<Layout> layout = Layout::of(plan, geometry().segments(), options_.self);
@@ -62,7 +64,7 @@ bool Reduction::adopt(const Plan& plan) {
   return true;
 }
 
-void Reduction::lay_out(const Plan& plan, Layout layout) {
+void Reduction::lay_out(const wire::Plan& plan, Layout layout) {
   layout_ = std::move(layout);
   early_.know(plan);
   const std::set<PeerId> participants(plan.participants.begin(), plan.participants.end());
@@ -137,15 +139,15 @@ Status Reduction::check(PeerId from, Round round, std::uint64_t segment) const {
   return Unit{};
 }
 
-Status Reduction::fits(const Scatter& scatter) const {
+Status Reduction::fits(const wire::Scatter& scatter) const {
   return fits(options_.codec, scatter.segment, scatter.payload.size());
 }
 
-Status Reduction::fits(const Gather& gather) const {
+Status Reduction::fits(const wire::Gather& gather) const {
   return fits(mean_codec(), gather.segment, gather.payload.size());
 }
 
-Status Reduction::fits(Codec codec, std::uint64_t segment, std::size_t bytes) const {
+Status Reduction::fits(codec::Codec codec, std::uint64_t segment, std::size_t bytes) const {
   if (segment >= geometry().segments()) {
     return Error{fmt::format("segment {} of a vector of {} segments", segment, geometry().segments())};
   }
@@ -155,7 +157,7 @@ Status Reduction::fits(Codec codec, std::uint64_t segment, std::size_t bytes) co
   return Unit{};
 }
 
-Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
+Status Reduction::on_scatter(PeerId from, const wire::Scatter& scatter) {
   const std::uint64_t segment = scatter.segment;
   const std::uint32_t slot = scatter.slot;
   if (Status sound = check(from, scatter.round, segment); !sound) return sound;
@@ -163,7 +165,8 @@ Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
   const auto name = [&] {
     return fmt::format("contribution of peer {}, slot {}, segment {}", from.value, slot, segment);
   };
-  if (slot >= kMostSlots) return Error{fmt::format("{}: slots end at {}", name(), kMostSlots - 1)};
+  if (slot >= wire::kMostSlots)
+    return Error{fmt::format("{}: slots end at {}", name(), wire::kMostSlots - 1)};
   if (!kept_.find(from, slot, segment).empty()) return Error{name() + ": sent twice"};
   const bool asked_for = addend(from, slot, segment) != nullptr;
   const std::uint64_t vector = encoded_bytes(options_.codec, geometry());
@@ -189,7 +192,7 @@ Status Reduction::on_scatter(PeerId from, const Scatter& scatter) {
   return Unit{};
 }
 
-Status Reduction::on_gather(PeerId from, const Gather& gather) {
+Status Reduction::on_gather(PeerId from, const wire::Gather& gather) {
   const std::uint64_t segment = gather.segment;
   if (Status sound = check(from, gather.round, segment); !sound) return sound;
   if (Status sound = fits(gather); !sound) return sound;
@@ -206,7 +209,7 @@ Status Reduction::on_gather(PeerId from, const Gather& gather) {
   return Unit{};
 }
 
-Status Reduction::take_site_sum(PeerId from, const Gather& gather) {
+Status Reduction::take_site_sum(PeerId from, const wire::Gather& gather) {
   const auto name = [&] {
     return fmt::format("mean of the site of peer {}, segment {}", from.value, gather.segment);
   };
@@ -252,8 +255,8 @@ void Reduction::report(const Unfit& unfit) {
 // The maker of this plan, another leader, may not have heard of it.
 void Reduction::report_again() {
   for (const auto& [peer, unfit] : unfit_) {
-    const bool counts = std::ranges::any_of(plan_->draft.contributors,
-                                            [of = peer](const Contribution& c) { return c.peer == of; });
+    const bool counts = std::ranges::any_of(
+        plan_->draft.contributors, [of = peer](const wire::Contribution& c) { return c.peer == of; });
     if (!counts) continue;
     const auto is_told = [of = peer](const Unfit& told) { return told.peer == of; };
     if (std::none_of(unfit_news_.begin(), unfit_news_.end(), is_told)) unfit_news_.push_back(unfit);
@@ -389,7 +392,8 @@ Blob Reduction::site_sum_of(const Group& group, std::uint64_t segment) const {
 }
 
 // Terms in this codec become a segment of their mean.
-Reduction::Sum Reduction::add(Codec codec, std::uint64_t segment, const std::vector<Term>& terms) const {
+Reduction::Sum Reduction::add(codec::Codec codec, std::uint64_t segment,
+                              const std::vector<Term>& terms) const {
   const std::uint64_t values = geometry().size(segment);
   TW_CHECK(!terms.empty());
   if (terms.size() == 1 && terms.front().weight == 1 && codec == mean_codec()) {
@@ -425,7 +429,7 @@ void Reduction::offer_site_sum(std::uint64_t segment) {
   if (!outgoing.empty()) woken_.insert(layout_.root(segment));
 }
 
-std::optional<Message> Reduction::next_bulk(PeerId to) {
+std::optional<wire::Message> Reduction::next_bulk(PeerId to) {
   const auto it = outgoing_.find(to);
   if (it == outgoing_.end()) return std::nullopt;
   Outgoing& outgoing = it->second;
@@ -434,23 +438,24 @@ std::optional<Message> Reduction::next_bulk(PeerId to) {
   }
   if (const auto segment = outgoing.take_result()) {
     TW_CHECK(plan_ && mean_.has(*segment));
-    return Gather{options_.round, plan_->ballot,      plan_->version, mean_.set(),
-                  *segment,       mean_.at(*segment), false};
+    return wire::Gather{options_.round, plan_->ballot,      plan_->version, mean_.set(),
+                        *segment,       mean_.at(*segment), false};
   }
   if (const auto segment = outgoing.take_site_sum()) {
     TW_CHECK(plan_ && !site_sums_[*segment].empty());
-    return Gather{options_.round,       plan_->ballot, plan_->version, own_set_, *segment,
-                  site_sums_[*segment], true};
+    return wire::Gather{options_.round,       plan_->ballot, plan_->version, own_set_, *segment,
+                        site_sums_[*segment], true};
   }
   return next_contribution(outgoing);
 }
 
-std::optional<Message> Reduction::next_contribution(Outgoing& outgoing) {
+std::optional<wire::Message> Reduction::next_contribution(Outgoing& outgoing) {
   while (const auto piece = outgoing.take_contribution()) {
     TW_CHECK(to_scatter_ > 0 && own_[piece->slot]);
     --to_scatter_;
     Blob encoded = encode_own(*own_[piece->slot], piece->segment);
-    if (!encoded.empty()) return Scatter{options_.round, piece->slot, piece->segment, std::move(encoded)};
+    if (!encoded.empty())
+      return wire::Scatter{options_.round, piece->slot, piece->segment, std::move(encoded)};
   }
   return std::nullopt;
 }
@@ -476,7 +481,7 @@ std::vector<PeerId> Reduction::take_wakeups() {
 
 bool Reduction::scattered() const {
   if (!plan_ || to_scatter_ > 0) return false;
-  for (const Contribution& c : plan_->draft.contributors) {
+  for (const wire::Contribution& c : plan_->draft.contributors) {
     if (c.peer == options_.self && own_slot(*input_of(c.peer, c.slot)) == nullptr) return false;
   }
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
@@ -561,4 +566,4 @@ RangeSet Reduction::missing_of(PeerId root) const {
   return missing;
 }
 
-}  // namespace tw
+}  // namespace tw::average

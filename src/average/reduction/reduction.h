@@ -24,7 +24,7 @@
 #include "wire/limits.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::average {
 
 /// One peer's side of averaging one round: encodes own contributions, reduces the own share, collects the
 /// mean. A step machine; it knows no clock and no socket. docs/protocol.md.
@@ -57,7 +57,7 @@ class Reduction {
     PeerId self;
     Round round = 0;
     Geometry geometry;
-    Codec codec = Codec::fp32;
+    codec::Codec codec = codec::Codec::fp32;
     bool stochastic = false;  ///< rounding of own contributions; with int8 alone
     double norm_cap = 0;      ///< largest L2 norm, per sample, of what is here of a contribution; 0: none
     Rarely rarely{};
@@ -72,27 +72,27 @@ class Reduction {
                   std::span<const float> residual = {});
 
   /// This very contribution was made here.
-  bool made(const Contribution& contribution) const;
+  bool made(const wire::Contribution& contribution) const;
 
   /// Adopts the plan if it is newer (ballot, version) than the present one; false if not, or if it is of
   /// another round or malformed (Layout::of).
-  bool adopt(const Plan& plan);
+  bool adopt(const wire::Plan& plan);
 
   /// Whether there is such a segment and it has so many encoded bytes, whatever the plan: a peer that
   /// sends something else averages another vector.
-  Status fits(const Scatter& scatter) const;
-  Status fits(const Gather& gather) const;
+  Status fits(const wire::Scatter& scatter) const;
+  Status fits(const wire::Gather& gather) const;
 
   /// A contribution segment. May come before the plan that names it, or that makes this peer its owner: then
   /// it is kept for a later plan. Errors: wrong length, unknown segment or slot, sent twice, not finite, too
   /// much that nobody asked for, beyond the norm cap (those are refused and nothing changes).
-  Status on_scatter(PeerId from, const Scatter& scatter);
+  Status on_scatter(PeerId from, const wire::Scatter& scatter);
 
   /// A peer whose values can enter no mean, and why.
   struct Unfit {
     PeerId peer;
     /// not_finite (NaN, infinity, 2^127 and beyond: is_addable; in a mean, too) or too_large.
-    StallCause why = StallCause::not_finite;
+    wire::StallCause why = wire::StallCause::not_finite;
     double norm = 0;  ///< too_large: per sample, of what is known of the contribution
   };
 
@@ -103,10 +103,10 @@ class Reduction {
   /// A segment of the mean, or of a site-local sum. May come before the plan that it belongs to or that names
   /// its sender; used only when the sender is in this plan or was in an earlier one: the set determines its
   /// bits, and its owner may be another one in a plan that is still under way. Errors: as for on_scatter.
-  Status on_gather(PeerId from, const Gather& gather);
+  Status on_gather(PeerId from, const wire::Gather& gather);
 
   /// The next bulk message for this peer, mostly results before contributions; nothing when there is none.
-  std::optional<Message> next_bulk(PeerId to);
+  std::optional<wire::Message> next_bulk(PeerId to);
 
   /// The link to this peer is a new one: what was handed out for it before may be lost and is due again.
   void on_new_link(PeerId peer);
@@ -128,7 +128,7 @@ class Reduction {
   /// The peers that owe this one segments under the present plan, and of what kind, the first in this
   /// order: owes_contribution to its share; owes_site_sum, owes_mean, owes_copy (and may itself be waiting
   /// for somebody who owes the kind before).
-  std::map<PeerId, StallCause> owing() const;
+  std::map<PeerId, wire::StallCause> owing() const;
 
   /// What a peer owes this one under the present plan, in segments.
   struct Debt {
@@ -142,7 +142,7 @@ class Reduction {
   /// Segments of its share that are not here.
   RangeSet missing_of(PeerId owner) const;
 
-  const std::optional<Plan>& plan() const { return plan_; }
+  const std::optional<wire::Plan>& plan() const { return plan_; }
 
   /// Bytes of others: contributions, results, and the encoded mean in the making. In constant time.
   std::uint64_t held_bytes() const;
@@ -173,19 +173,19 @@ class Reduction {
 
   const Geometry& geometry() const { return options_.geometry; }
 
-  Codec mean_codec() const { return codec_of_mean(options_.codec); }
+  codec::Codec mean_codec() const { return codec_of_mean(options_.codec); }
 
-  void lay_out(const Plan& plan, Layout layout);
+  void lay_out(const wire::Plan& plan, Layout layout);
   void count_missing();
   void change_set(std::uint64_t set);
   void change_own_set(std::uint64_t set);
   void restore_results();
   void requeue();
-  std::optional<Message> next_contribution(Outgoing& outgoing);
+  std::optional<wire::Message> next_contribution(Outgoing& outgoing);
 
   Status check(PeerId from, Round round, std::uint64_t segment) const;
-  Status fits(Codec codec, std::uint64_t segment, std::size_t bytes) const;
-  Status take_site_sum(PeerId from, const Gather& gather);
+  Status fits(codec::Codec codec, std::uint64_t segment, std::size_t bytes) const;
+  Status take_site_sum(PeerId from, const wire::Gather& gather);
 
   const Input* input_of(PeerId peer, std::uint32_t slot) const;
   const Input* addend(PeerId peer, std::uint32_t slot, std::uint64_t segment) const;
@@ -203,7 +203,7 @@ class Reduction {
   bool lacks_site_sum(std::uint64_t segment) const;
   bool lacks_mean(std::uint64_t segment) const;
   Blob site_sum_of(const Group& group, std::uint64_t segment) const;
-  Sum add(Codec codec, std::uint64_t segment, const std::vector<Term>& terms) const;
+  Sum add(codec::Codec codec, std::uint64_t segment, const std::vector<Term>& terms) const;
   void add_contributions(std::uint64_t segment);
   void add_site_sums(std::uint64_t segment);
   void seal_if_ready(std::uint64_t segment);
@@ -214,10 +214,10 @@ class Reduction {
   void offer_site_sum(std::uint64_t segment);
 
   Options options_;
-  std::optional<Plan> plan_;
+  std::optional<wire::Plan> plan_;
   Layout layout_;  ///< of the present plan
 
-  std::array<std::optional<OwnSlot>, kMostSlots> own_;
+  std::array<std::optional<OwnSlot>, wire::kMostSlots> own_;
   KeptContributions kept_;
   std::vector<std::uint32_t> missing_;  ///< by own segment: contributions of the own group that are not here
 
@@ -235,4 +235,4 @@ class Reduction {
   std::vector<Unfit> unfit_news_;
 };
 
-}  // namespace tw
+}  // namespace tw::average

@@ -6,7 +6,7 @@
 #include "average/reduction/sites.h"
 #include "average/reduction/test_cluster.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
 
 using Slots = std::vector<Cluster::Slot>;
@@ -14,21 +14,21 @@ using Slots = std::vector<Cluster::Slot>;
 Cluster::Setup random_tree_setup(std::uint64_t seed, std::uint64_t peers) {
   Prng prng(mix(seed, 23));
   Cluster::Setup setup{.seed = seed, .peers = peers};
-  setup.codec = kCodecs[prng.below(kCodecs.size())];
+  setup.codec = codec::kCodecs[prng.below(codec::kCodecs.size())];
   setup.geometry.length = 1 + prng.below(4000);
   setup.geometry.segment_length = 1 + setup.geometry.length / (1 + prng.below(40));
   return setup;
 }
 
 /// Any sites, owners, roots and groups that a plan may have: more than a leader would ever make.
-void plant_any_tree(Plan& plan, std::uint64_t segments, Prng& prng) {
+void plant_any_tree(wire::Plan& plan, std::uint64_t segments, Prng& prng) {
   plan.sites.assign(1 + prng.below(4), {});
   for (const PeerId peer : plan.participants) {
     plan.sites[prng.below(plan.sites.size())].members.push_back(peer);
   }
   std::vector<std::uint32_t> peopled;
   for (std::uint32_t k = 0; k < plan.sites.size(); ++k) {
-    SitePlan& site = plan.sites[k];
+    wire::SitePlan& site = plan.sites[k];
     if (site.members.empty()) continue;
     peopled.push_back(k);
     std::vector<PeerId> owners;
@@ -41,7 +41,7 @@ void plant_any_tree(Plan& plan, std::uint64_t segments, Prng& prng) {
   for (std::uint64_t s = 0; s < segments; ++s) {
     append(plan.shares, {plan.participants[prng.below(plan.participants.size())], s, 1, false});
   }
-  for (Contribution& c : plan.draft.contributors) {
+  for (wire::Contribution& c : plan.draft.contributors) {
     for (const std::uint32_t k : peopled) {
       const std::vector<PeerId>& members = plan.sites[k].members;
       if (std::ranges::find(members, c.peer) != members.end()) c.group = k;
@@ -68,8 +68,8 @@ struct World {
     return std::string(1, static_cast<char>('a' + peer.value % site_count));
   }
 
-  std::vector<Participant> participants() const {
-    std::vector<Participant> all;
+  std::vector<swarm::Participant> participants() const {
+    std::vector<swarm::Participant> all;
     for (const PeerId peer : cluster.alive()) all.push_back({.peer = peer, .site = site(peer)});
     return all;
   }
@@ -81,7 +81,7 @@ struct World {
 
   /// The plan that follows.
   void call_again() {
-    const Plan before = plan;
+    const wire::Plan before = plan;
     plan = cluster.plan(before.version + 1, slots, {});
     divide_as_before(plan, before, participants());
     cluster.call(plan);
@@ -94,7 +94,7 @@ struct World {
 
   std::uint64_t bytes_between_sites() const {
     std::uint64_t bytes = 0;
-    const auto count = [&](Codec codec, const auto& sent, auto&& segment_of) {
+    const auto count = [&](codec::Codec codec, const auto& sent, auto&& segment_of) {
       for (const auto& [key, times] : sent) {
         if (site(std::get<0>(key)) == site(std::get<1>(key))) continue;
         bytes += times * encoded_bytes(codec, setup.geometry.size(segment_of(key)));
@@ -119,7 +119,7 @@ struct World {
   Cluster cluster;
   std::uint64_t site_count;
   Slots slots;
-  Plan plan;
+  wire::Plan plan;
 };
 
 TEST(ReductionOverSites, gives_everybody_the_reference_mean_bit_for_bit_whatever_the_tree) {
@@ -133,7 +133,7 @@ TEST(ReductionOverSites, gives_everybody_the_reference_mean_bit_for_bit_whatever
       }
     }
     for (const auto& slot : slots) cluster.give(slot);
-    Plan plan = cluster.plan(1, slots, {});
+    wire::Plan plan = cluster.plan(1, slots, {});
     plant_any_tree(plan, setup.geometry.segments(), cluster.prng());
     cluster.call(plan);
     cluster.run();
@@ -214,9 +214,9 @@ TEST(ReductionOverSites, lets_another_peer_take_the_place_of_one_that_voted_with
     while (!world.cluster.at(1).complete()) ASSERT_TRUE(world.cluster.step());
     const PeerId dead{2 + seed % 5};
     world.cluster.die(dead.value);
-    Plan sealed = world.plan;
+    wire::Plan sealed = world.plan;
     sealed.version = 2;
-    for (Share& share : sealed.shares) {
+    for (wire::Share& share : sealed.shares) {
       share.sealed = share.owner == dead;
       if (share.sealed) share.owner = PeerId{1};
     }
@@ -240,9 +240,9 @@ TEST(ReductionOverSites, ends_at_the_last_plan_whatever_plans_came_before) {
     }
     for (const auto& slot : all) cluster.give(slot);
     const int plans = static_cast<int>(2 + prng.below(6));
-    Plan plan;
+    wire::Plan plan;
     for (int version = 1; version <= plans; ++version) {
-      const Plan before = plan;
+      const wire::Plan before = plan;
       Slots slots;
       for (const auto& slot : all) {
         if (slots.empty() || prng.chance(0.7)) slots.push_back(slot);
@@ -274,4 +274,4 @@ TEST(ReductionOverSites, ends_at_the_last_plan_whatever_plans_came_before) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::average

@@ -4,14 +4,16 @@
 #include "average/bandwidth/shares.h"
 #include "average/reduction/test_cluster.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
+
+using wire::Plan;
 
 Cluster::Setup random_setup(std::uint64_t seed, std::uint64_t peers) {
   Prng prng(mix(seed, 17));
   Cluster::Setup setup{.seed = seed, .peers = peers};
-  setup.codec = kCodecs[prng.below(kCodecs.size())];
-  setup.stochastic = setup.codec == Codec::int8 && prng.chance(0.5);
+  setup.codec = codec::kCodecs[prng.below(codec::kCodecs.size())];
+  setup.stochastic = setup.codec == codec::Codec::int8 && prng.chance(0.5);
   setup.geometry.length = 1 + prng.below(4000);
   setup.geometry.segment_length = 1 + setup.geometry.length / (1 + prng.below(40));
   return setup;
@@ -232,4 +234,4 @@ TEST(Reduction, ends_at_the_last_plan_whatever_plans_came_before) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::average

@@ -13,13 +13,15 @@
 #include "average/reduction/test_decoded.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Key;
+using wire::Plan;
+using wire::Scatter;
 
 constexpr PeerId kSelf{1};
 constexpr PeerId kOther{2};
@@ -29,25 +31,25 @@ constexpr Round kRound = 5;
 constexpr Geometry kGeometry{.length = 7, .segment_length = 2};  // segments of 2, 2, 2, 1 floats
 
 Blob encoded(const std::vector<float>& values) {
-  std::vector<std::byte> bytes(encoded_bytes(Codec::fp32, values.size()));
-  encode(Codec::fp32, values, 1.0F, bytes);
+  std::vector<std::byte> bytes(encoded_bytes(codec::Codec::fp32, values.size()));
+  encode(codec::Codec::fp32, values, 1.0F, bytes);
   return Blob(std::move(bytes));
 }
 
 std::vector<float> mean_of(const Reduction& reduction) {
-  return decoded(Codec::fp32, kGeometry, reduction.mean_segments());
+  return decoded(codec::Codec::fp32, kGeometry, reduction.mean_segments());
 }
 
 Scatter scatter(std::uint64_t segment, float value = 1, std::uint32_t slot = 0) {
   return {kRound, slot, segment, encoded(std::vector<float>(kGeometry.size(segment), value))};
 }
 
-Gather gather(const Plan& plan, std::uint64_t segment, float value = 1) {
+wire::Gather gather(const Plan& plan, std::uint64_t segment, float value = 1) {
   const std::vector<float> values(kGeometry.size(segment), value);
   return {kRound, plan.ballot, plan.version, contribution_set(plan.draft), segment, encoded(values)};
 }
 
-Contribution contribution(PeerId peer, std::uint64_t samples = 1, std::uint32_t slot = 0) {
+wire::Contribution contribution(PeerId peer, std::uint64_t samples = 1, std::uint32_t slot = 0) {
   return {peer, slot, samples, RangeSet(Range{peer.value * 100 + slot, 1})};
 }
 
@@ -80,8 +82,9 @@ class ReductionTest : public ::testing::Test {
     std::vector<std::string> names;
     while (const auto message = reduction.next_bulk(to)) {
       const auto* piece = std::get_if<Scatter>(&*message);
-      names.push_back(piece != nullptr ? "scatter " + std::to_string(piece->segment)
-                                       : "gather " + std::to_string(std::get<Gather>(*message).segment));
+      names.push_back(piece != nullptr
+                          ? "scatter " + std::to_string(piece->segment)
+                          : "gather " + std::to_string(std::get<wire::Gather>(*message).segment));
     }
     return names;
   }
@@ -90,8 +93,8 @@ class ReductionTest : public ::testing::Test {
     std::vector<std::string> all;
     for (const Reduction::Unfit& u : reduction.take_unfit()) {
       const std::string peer = std::to_string(u.peer.value);
-      all.push_back(u.why == StallCause::too_large ? fmt::format("norm {} of {}", u.norm, peer)
-                                                   : "not finite " + peer);
+      all.push_back(u.why == wire::StallCause::too_large ? fmt::format("norm {} of {}", u.norm, peer)
+                                                         : "not finite " + peer);
     }
     return all;
   }
@@ -159,9 +162,9 @@ TEST_F(ReductionTest, refuses_malformed_segments_with_the_values_that_are_wrong)
   wrong = scatter(0);
   wrong.round = 4;
   EXPECT_THAT(why(reduction.on_scatter(kOther, wrong)), HasSubstr("round 4 instead of 5"));
-  EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(0, 1, kMostSlots))), HasSubstr("slots end"));
+  EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(0, 1, wire::kMostSlots))), HasSubstr("slots end"));
   EXPECT_THAT(why(reduction.on_scatter(kSelf, scatter(0))), HasSubstr("this peer itself"));
-  Gather result = gather(plan_of_two(), 3);
+  wire::Gather result = gather(plan_of_two(), 3);
   result.segment = 2;
   EXPECT_THAT(why(reduction.on_gather(kOther, result)), HasSubstr("4 bytes instead of 8"));
   EXPECT_THAT(reduction.owing(), ElementsAre(Key(kOther)));
@@ -222,13 +225,13 @@ TEST_F(ReductionTest, keeps_the_latest_set_of_a_sender_until_its_plan_comes) {
 TEST_F(ReductionTest, keeps_no_more_than_the_bound_of_what_nobody_asked_for) {
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
   std::uint64_t bytes = 0;
-  for (std::uint32_t slot = 1; slot < kMostSlots; ++slot) {
+  for (std::uint32_t slot = 1; slot < wire::kMostSlots; ++slot) {
     for (std::uint64_t s = 0; s < 4; ++s) {
       if (reduction.on_scatter(kOther, scatter(s, 1, slot)))
-        bytes += encoded_bytes(Codec::fp32, kGeometry.size(s));
+        bytes += encoded_bytes(codec::Codec::fp32, kGeometry.size(s));
     }
   }
-  EXPECT_EQ(bytes, Reduction::kEarlyVectors * encoded_bytes(Codec::fp32, kGeometry.length));
+  EXPECT_EQ(bytes, Reduction::kEarlyVectors * encoded_bytes(codec::Codec::fp32, kGeometry.length));
   const std::uint64_t places = KeptContributions::slot_bytes(kGeometry.segments());
   EXPECT_EQ(reduction.held_bytes(), bytes + Reduction::kEarlyVectors * places);
   EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(3, 1, 15))), HasSubstr("no plan asks for"));
@@ -249,7 +252,7 @@ TEST_F(ReductionTest, names_whoever_sends_values_that_are_not_finite_once) {
 
 TEST_F(ReductionTest, names_whoever_sends_a_mean_of_its_site_that_is_not_finite) {
   ASSERT_TRUE(reduction.adopt(plan_of_two()));
-  Gather of_site = gather(plan_of_two(), 0, std::nanf(""));
+  wire::Gather of_site = gather(plan_of_two(), 0, std::nanf(""));
   of_site.of_site = true;
   EXPECT_THAT(why(reduction.on_gather(kOther, of_site)), HasSubstr("NaN"));
   EXPECT_THAT(unfit(), ElementsAre("not finite 2"));
@@ -415,7 +418,7 @@ TEST_F(ReductionTest, is_left_as_it_was_by_all_that_it_refuses) {
   };
   for (const Round round : {Round{0}, kRound - 1, kRound + 1}) {
     EXPECT_TRUE(refused(kOther, scatter(0, 9), [&](Scatter& s) { s.round = round; })) << round;
-    Gather late = gather(plan_of_two(), 2, 9);
+    wire::Gather late = gather(plan_of_two(), 2, 9);
     late.round = round;
     EXPECT_FALSE(reduction.on_gather(kOther, late)) << round;
   }
@@ -448,11 +451,11 @@ TEST_F(ReductionTest, refuses_plans_that_are_old_or_malformed) {
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors.clear(); }));
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].samples = 0; }));
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].samples = UINT64_MAX; }));
-  EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].slot = kMostSlots; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[0].slot = wire::kMostSlots; }));
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[1] = p.draft.contributors[0]; }));
   EXPECT_TRUE(refused([](Plan& p) { p.draft.contributors[1].group = 1; })) << "a group of no site";
   EXPECT_TRUE(refused([](Plan& p) { p.participants.push_back(kThird); })) << "named twice";
-  const std::vector<Share> all = {{kOther, 0, 4}};
+  const std::vector<wire::Share> all = {{kOther, 0, 4}};
   EXPECT_TRUE(refused([&](Plan& p) { p.sites = {{{kSelf, kOther}, all}}; })) << "a participant at no site";
   EXPECT_TRUE(refused([&](Plan& p) { p.sites = {{{kSelf, kOther, kThird}, {{kOther, 0, 3}}}}; }));
   EXPECT_TRUE(refused([&](Plan& p) {
@@ -484,7 +487,7 @@ TEST_F(ReductionTest, sends_no_slot_whose_samples_the_plan_has_wrong) {
 
 TEST_F(ReductionTest, sends_the_values_themselves_in_fp32_and_keeps_their_owner_until_the_message_is_gone) {
   const auto owner = std::make_shared<std::vector<float>>(kGeometry.length, 1.0F);  // owners: as below
-  std::optional<Message> under_way;
+  std::optional<wire::Message> under_way;
   {
     Reduction other({.self = kSelf, .round = kRound, .geometry = kGeometry});
     other.contribute(0, {*owner, owner}, 2);
@@ -546,4 +549,4 @@ TEST(ReductionAlone, adds_the_residual_to_what_it_contributes) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::average

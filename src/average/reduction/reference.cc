@@ -7,8 +7,10 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
+
+using codec::Codec;
 
 /// Between neighbours of this magnitude among floats with so many bits after the leading one.
 double unit_of(double value, int bits, int least_exponent) {
@@ -158,4 +160,4 @@ std::vector<float> reference_loss(Codec codec, const WeightedGradient& contribut
   return loss;
 }
 
-}  // namespace tw
+}  // namespace tw::average

@@ -9,7 +9,7 @@
 #include "average/reduction/geometry.h"
 #include "codec/codec.h"
 
-namespace tw {
+namespace tw::average {
 
 struct WeightedGradient {
   std::uint64_t samples = 0;
@@ -22,12 +22,12 @@ struct WeightedGradient {
 /// The decoded mean that a round over these contributions, in this order, must apply, bit for bit: the mean
 /// of each group is encoded and decoded, and then that of the groups (average/reduction/reduction.h). Written
 /// for checkers: one value at a time, sharing no code with codec/ or Reduction. Contributions must be finite.
-std::vector<float> reference_mean(Codec codec, std::span<const WeightedGradient> contributions,
+std::vector<float> reference_mean(codec::Codec codec, std::span<const WeightedGradient> contributions,
                                   const Geometry& geometry);
 
 /// What a contributor keeps of this contribution, in the unit of its sum, when it feeds back what rounding
 /// takes (average/reduction/residual.h). gradient_sum: with what it carries.
-std::vector<float> reference_loss(Codec codec, const WeightedGradient& contribution,
+std::vector<float> reference_loss(codec::Codec codec, const WeightedGradient& contribution,
                                   const Geometry& geometry);
 
-}  // namespace tw
+}  // namespace tw::average

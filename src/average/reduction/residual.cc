@@ -7,12 +7,12 @@
 #include "base/check.h"
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
 
 constexpr std::size_t kResidualBlock =
     2048;  // values: what a function works on stays in the first-level cache
-static_assert(kResidualBlock % kCodecPiece == 0);
+static_assert(kResidualBlock % codec::kCodecPiece == 0);
 
 struct Block {
   std::array<float, kResidualBlock> values;
@@ -26,9 +26,9 @@ Encoding from(const Encoding& encoding, std::size_t place) {
 }
 
 bool encode(const Encoding& encoding, std::span<const float> values, float scale, std::span<std::byte> out) {
-  TW_CHECK(!encoding.dither || encoding.codec == Codec::int8);
+  TW_CHECK(!encoding.dither || encoding.codec == codec::Codec::int8);
   if (encoding.dither) return encode_int8(values, scale, *encoding.dither, out);
-  return tw::encode(encoding.codec, values, scale, out);
+  return codec::encode(encoding.codec, values, scale, out);
 }
 
 void lose(const Encoding& encoding, std::span<const float> gradient_sum, const Contributed& contributed,
@@ -55,14 +55,14 @@ std::uint32_t dither_seed(Round round, PeerId peer, std::uint32_t slot) {
   return static_cast<std::uint32_t>(mix(mix(round, peer.value), slot));
 }
 
-Encoding encoding_of(Codec codec, bool stochastic, std::uint32_t seed) {
-  if (!stochastic || codec != Codec::int8) return {codec};
-  return {codec, Dither{seed, 0}};
+Encoding encoding_of(codec::Codec codec, bool stochastic, std::uint32_t seed) {
+  if (!stochastic || codec != codec::Codec::int8) return {codec};
+  return {codec, codec::Dither{seed, 0}};
 }
 
 bool encode_sum(const Encoding& encoding, std::span<const float> gradient_sum,
                 std::span<const float> residual, float scale, std::span<std::byte> out) {
-  const Codec codec = encoding.codec;
+  const codec::Codec codec = encoding.codec;
   if (residual.empty()) return encode(encoding, gradient_sum, scale, out);
   TW_CHECK(residual.size() == gradient_sum.size() && out.size() == encoded_bytes(codec, residual.size()));
   std::array<float, kResidualBlock> values;
@@ -90,4 +90,4 @@ void keep_loss(const Encoding& encoding, const Geometry& geometry, const Contrib
   }
 }
 
-}  // namespace tw
+}  // namespace tw::average

@@ -10,25 +10,26 @@
 #include "base/ids.h"
 #include "codec/codec.h"
 
-namespace tw {
+namespace tw::average {
 
 /// Error feedback (Seide et al. 2014; Karimireddy et al. 2019): a contributor keeps what rounding took from
 /// its contributions, its residual, and adds it to a later one. All of it is in the unit of gradient sums.
 
 /// How a contribution crosses the wire.
 struct Encoding {
-  Codec codec = Codec::fp32;
-  std::optional<Dither> dither{};  ///< int8 alone, then rounded stochastically; by places in the vector
+  codec::Codec codec = codec::Codec::fp32;
+  std::optional<codec::Dither>
+      dither{};  ///< int8 alone, then rounded stochastically; by places in the vector
 };
 
 /// What decides by what chance the values of a contribution are rounded.
 std::uint32_t dither_seed(Round round, PeerId peer, std::uint32_t slot);
 
 /// That of one contribution; only int8 can be stochastic.
-Encoding encoding_of(Codec codec, bool stochastic, std::uint32_t seed);
+Encoding encoding_of(codec::Codec codec, bool stochastic, std::uint32_t seed);
 
 /// Over how many samples a contribution of so many is a mean on the wire.
-constexpr std::uint64_t samples_of_mean(Codec codec, std::uint64_t samples) {
+constexpr std::uint64_t samples_of_mean(codec::Codec codec, std::uint64_t samples) {
   return carries_sums(codec) ? 1 : samples;
 }
 
@@ -50,4 +51,4 @@ struct Contributed {
 void keep_loss(const Encoding& encoding, const Geometry& geometry, const Contributed& contributed,
                std::span<float> residual);
 
-}  // namespace tw
+}  // namespace tw::average

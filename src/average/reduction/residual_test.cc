@@ -11,7 +11,7 @@
 #include "average/reduction/reference.h"
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
 
 std::vector<float> random_values(Prng& prng, std::size_t count) {
@@ -29,14 +29,14 @@ std::vector<float> sum_of(std::vector<float> a, const std::vector<float>& b) {
 TEST(Residual, is_what_the_reference_says_whether_it_was_carried_or_not) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Prng prng(seed);
-    const Codec codec = kCodecs[prng.below(kCodecs.size())];
+    const codec::Codec codec = codec::kCodecs[prng.below(codec::kCodecs.size())];
     const Geometry geometry{1 + prng.below(seed % 10 == 0 ? 9000 : 500), 1 + prng.below(5000)};
     const std::vector<float> gradient = random_values(prng, geometry.length);
     const std::vector<float> before = random_values(prng, geometry.length);
     const std::uint64_t samples = 1 + prng.below(100);
     std::optional<std::uint32_t> dither;
-    if (codec == Codec::int8 && prng.chance(0.5)) dither = static_cast<std::uint32_t>(prng.next());
-    const Encoding encoding{codec, dither ? std::optional(Dither{*dither, 0}) : std::nullopt};
+    if (codec == codec::Codec::int8 && prng.chance(0.5)) dither = static_cast<std::uint32_t>(prng.next());
+    const Encoding encoding{codec, dither ? std::optional(codec::Dither{*dither, 0}) : std::nullopt};
     std::vector<float> carried = before, added = before;
     keep_loss(encoding, geometry, {gradient, samples, true}, carried);
     keep_loss(encoding, geometry, {gradient, samples, false}, added);
@@ -48,7 +48,7 @@ TEST(Residual, is_what_the_reference_says_whether_it_was_carried_or_not) {
 }
 
 TEST(Residual, is_added_to_each_value_before_it_is_encoded) {
-  for (const Codec codec : kCodecs) {
+  for (const codec::Codec codec : codec::kCodecs) {
     Prng prng(3);
     const std::vector<float> gradient = random_values(prng, 5001), residual = random_values(prng, 5001);
     std::vector<std::byte> expected(encoded_bytes(codec, 5001)), bytes = expected;
@@ -65,7 +65,7 @@ TEST(Residual, is_added_to_each_value_before_it_is_encoded) {
 }
 
 /// Largest difference between the sum of the gradients of many rounds and what others received of them.
-double missing_after(int rounds, Codec codec, bool feeds_back) {
+double missing_after(int rounds, codec::Codec codec, bool feeds_back) {
   constexpr std::uint64_t kSamples = 4;
   const Geometry geometry{.length = 500, .segment_length = 200};
   Prng prng(1);
@@ -88,8 +88,8 @@ double missing_after(int rounds, Codec codec, bool feeds_back) {
 }
 
 TEST(Residual, keeps_what_is_missing_from_growing_with_the_rounds) {
-  for (const Codec codec : {Codec::int8, Codec::int4}) {
-    const double step = codec == Codec::int8 ? 32.0 / 127 : 32.0 / 7;
+  for (const codec::Codec codec : {codec::Codec::int8, codec::Codec::int4}) {
+    const double step = codec == codec::Codec::int8 ? 32.0 / 127 : 32.0 / 7;
     EXPECT_LT(missing_after(10, codec, true), step);
     EXPECT_LT(missing_after(1000, codec, true), step) << name_of(codec);
     EXPECT_GT(missing_after(1000, codec, false), 3 * step) << "without it, it grows";
@@ -97,4 +97,4 @@ TEST(Residual, keeps_what_is_missing_from_growing_with_the_rounds) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::average

@@ -9,8 +9,13 @@
 #include "average/bandwidth/shares.h"
 #include "base/check.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
+
+using swarm::Participant;
+using wire::Plan;
+using wire::Share;
+using wire::SitePlan;
 
 /// Lines are known from what they carried, which was less where there was less to carry: what looks less
 /// uneven than this is taken for even.
@@ -74,7 +79,7 @@ std::vector<Participant> as_hands(const std::vector<SitePlan>& sites, const Part
   for (std::size_t k = 0; k < sites.size(); ++k) {
     all[k].peer = PeerId{k};
     for (const PeerId peer : sites[k].members) {
-      const Bandwidth& line = participants.at(peer).bandwidth;
+      const wire::Bandwidth& line = participants.at(peer).bandwidth;
       if (!line.slow.empty()) return {};
       if (!owns(sites[k], peer)) continue;
       all[k].bandwidth.up_bytes_per_s += line.up_bytes_per_s;
@@ -226,7 +231,7 @@ void settle(Plan& plan, std::uint64_t segments, const Participants& participants
 }
 
 void group_contributions(Plan& plan) {
-  for (Contribution& c : plan.draft.contributors) {
+  for (wire::Contribution& c : plan.draft.contributors) {
     const auto at = std::ranges::find_if(plan.sites, [&](const SitePlan& s) { return is_member(s, c.peer); });
     const auto some = std::ranges::find_if(plan.sites, [](const SitePlan& s) { return !s.members.empty(); });
     c.group = static_cast<std::uint32_t>((at == plan.sites.end() ? some : at) - plan.sites.begin());
@@ -287,4 +292,4 @@ void mend_sites(Plan& plan, std::uint64_t segments, const std::vector<Participan
   }
 }
 
-}  // namespace tw
+}  // namespace tw::average

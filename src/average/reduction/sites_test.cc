@@ -13,10 +13,12 @@
 #include "average/reduction/traffic.h"
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
 
+using swarm::Participant;
 using ::testing::ElementsAre;
+using wire::Plan;
 
 Participant participant(std::uint64_t id, const std::string& site, double mbytes_per_s = 0,
                         bool owns = true) {
@@ -39,9 +41,9 @@ Plan divided(const std::vector<Participant>& participants, std::uint64_t segment
   return plan;
 }
 
-std::map<PeerId, std::uint64_t> counts(const std::vector<Share>& shares) {
+std::map<PeerId, std::uint64_t> counts(const std::vector<wire::Share>& shares) {
   std::map<PeerId, std::uint64_t> by_owner;
-  for (const Share& share : shares) by_owner[share.owner] += share.count;
+  for (const wire::Share& share : shares) by_owner[share.owner] += share.count;
   return by_owner;
 }
 
@@ -62,7 +64,7 @@ TEST(Sites, hold_who_has_their_name_and_share_the_vector_among_them) {
   EXPECT_THAT(counts(plan.shares),
               ::testing::Each(::testing::Field(&std::pair<const PeerId, std::uint64_t>::second, 12U)))
       << "everybody is the root of as much";
-  for (const Contribution& c : plan.draft.contributors) {
+  for (const wire::Contribution& c : plan.draft.contributors) {
     EXPECT_EQ(c.group, c.peer == PeerId{2} || c.peer == PeerId{5} ? 0U : 1U);
   }
   EXPECT_TRUE(is_sound(plan, 60));
@@ -178,14 +180,14 @@ TEST(Sites, have_somebody_who_passes_the_mean_on_when_all_their_owners_are_gone)
   const std::vector<Participant> left = {participant(2, "a", 0, false), participant(3, "b"),
                                          participant(4, "b")};
   std::erase(plan.participants, PeerId{1});
-  for (Share& share : plan.shares) {
+  for (wire::Share& share : plan.shares) {
     share.sealed = share.owner == PeerId{1};
     if (share.sealed) share.owner = PeerId{3};
   }
   mend_sites(plan, 12, left);
   EXPECT_TRUE(is_sound(plan, 12));
   ASSERT_EQ(plan.sites[0].shares.size(), 1U);
-  EXPECT_EQ(plan.sites[0].shares[0], (Share{PeerId{2}, 0, 12, true}));
+  EXPECT_EQ(plan.sites[0].shares[0], (wire::Share{PeerId{2}, 0, 12, true}));
 }
 
 TEST(Sites, are_made_of_newcomers_when_nobody_else_is_left) {
@@ -250,7 +252,7 @@ TEST(PlanTraffic, takes_the_time_of_the_line_that_is_busy_longest) {
 
 Plan cut(SiteUse use, const std::vector<Participant>& participants) {
   Plan plan = plan_of(participants);
-  const ShareRules rules = share_rules({1, 1}, use);
+  const swarm::ShareRules rules = share_rules({1, 1}, use);
   plan.shares = rules.cut(60, participants, {});
   rules.plant(plan, participants);
   return plan;
@@ -291,4 +293,4 @@ TEST(Sites, of_a_plan_that_is_malformed_stay_so) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::average

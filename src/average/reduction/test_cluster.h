@@ -20,7 +20,7 @@
 #include "base/prng.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::average {
 
 /// Peers 1..n with their Reductions, links whose messages overtake each other, plans and completed slots that
 /// reach each peer at a time of their own: one seed is one story.
@@ -29,7 +29,7 @@ class Cluster {
   struct Setup {
     std::uint64_t seed = 1;
     std::uint64_t peers = 3;
-    Codec codec = Codec::fp32;
+    codec::Codec codec = codec::Codec::fp32;
     Geometry geometry;
     bool stochastic = false;  ///< where the codec is int8
   };
@@ -72,8 +72,9 @@ class Cluster {
 
   std::vector<float>& gradient_sum(Slot slot) { return slots_.at(slot).second; }
 
-  Plan plan(std::uint32_t version, const std::vector<Slot>& slots, std::vector<Share> shares) const {
-    Plan plan;
+  wire::Plan plan(std::uint32_t version, const std::vector<Slot>& slots,
+                  std::vector<wire::Share> shares) const {
+    wire::Plan plan;
     plan.version = version;
     plan.draft.round = kRound;
     for (const Slot& slot : slots) {
@@ -86,11 +87,11 @@ class Cluster {
   }
 
   /// The plan will reach these peers some time from now on.
-  void call(const Plan& plan, const std::vector<PeerId>& peers) {
+  void call(const wire::Plan& plan, const std::vector<PeerId>& peers) {
     for (const PeerId id : peers) peers_.at(id).plans.push_back(plan);
   }
 
-  void call(const Plan& plan) { call(plan, alive()); }
+  void call(const wire::Plan& plan) { call(plan, alive()); }
 
   /// What it sent may still arrive, up to a point on each link.
   void die(std::uint64_t id) {
@@ -131,9 +132,9 @@ class Cluster {
     }
   }
 
-  std::vector<float> expected(const Plan& plan) const {
+  std::vector<float> expected(const wire::Plan& plan) const {
     std::vector<WeightedGradient> inputs;
-    for (const Contribution& c : plan.draft.contributors) {
+    for (const wire::Contribution& c : plan.draft.contributors) {
       const auto& [samples, values] = slots_.at({c.peer, c.slot});
       inputs.push_back({samples, values, c.group});
       if (setup_.stochastic) inputs.back().dither = dither_seed(kRound, c.peer, c.slot);
@@ -142,7 +143,7 @@ class Cluster {
   }
 
   /// Everybody alive who participates has exactly the mean of this plan.
-  ::testing::AssertionResult all_have_the_mean_of(const Plan& plan) {
+  ::testing::AssertionResult all_have_the_mean_of(const wire::Plan& plan) {
     const std::vector<float> mean = expected(plan);
     for (const PeerId id : alive()) {
       const Reduction& reduction = peers_.at(id).reduction;
@@ -177,7 +178,7 @@ class Cluster {
 
     Reduction reduction;
     bool alive = true;
-    std::deque<Plan> plans;
+    std::deque<wire::Plan> plans;
     std::deque<std::uint32_t> slots;
     std::set<PeerId> pulls;  ///< where next_bulk may have something
   };
@@ -195,15 +196,15 @@ class Cluster {
 
   void pull(PeerId from, PeerId to) {
     Peer& peer = peers_.at(from);
-    std::optional<Message> message = peer.reduction.next_bulk(to);
+    std::optional<wire::Message> message = peer.reduction.next_bulk(to);
     if (!message) {
       peer.pulls.erase(to);
       return;
     }
-    if (const auto* scatter = std::get_if<Scatter>(&*message)) {
+    if (const auto* scatter = std::get_if<wire::Scatter>(&*message)) {
       ++scatters[{from, to, scatter->slot, scatter->segment}];
     } else {
-      const auto& gather = std::get<Gather>(*message);
+      const auto& gather = std::get<wire::Gather>(*message);
       ++(gather.of_site ? site_sums : gathers)[{from, to, gather.set, gather.segment}];
     }
     if (peers_.at(to).alive) links_[{from, to}].push_back(std::move(*message));
@@ -212,12 +213,12 @@ class Cluster {
   void deliver(PeerId from, PeerId to) {
     auto& queue = links_.at({from, to});
     const std::size_t which = prng_.below(queue.size());
-    const Message message = std::move(queue[which]);
+    const wire::Message message = std::move(queue[which]);
     queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(which));
     Reduction& reduction = peers_.at(to).reduction;
-    const auto* scatter = std::get_if<Scatter>(&message);
+    const auto* scatter = std::get_if<wire::Scatter>(&message);
     const Status status = scatter != nullptr ? reduction.on_scatter(from, *scatter)
-                                             : reduction.on_gather(from, std::get<Gather>(message));
+                                             : reduction.on_gather(from, std::get<wire::Gather>(message));
     if (!status) refusals.push_back(status.error().message);
   }
 
@@ -225,7 +226,7 @@ class Cluster {
   Prng prng_;
   std::map<PeerId, Peer> peers_;
   std::map<Slot, std::pair<std::uint64_t, std::vector<float>>> slots_;
-  std::map<std::pair<PeerId, PeerId>, std::deque<Message>> links_;
+  std::map<std::pair<PeerId, PeerId>, std::deque<wire::Message>> links_;
 };
 
 /// The largest of these counts.
@@ -236,4 +237,4 @@ int most(const std::map<Key, int>& counts) {
   return most;
 }
 
-}  // namespace tw
+}  // namespace tw::average

@@ -8,10 +8,11 @@
 #include "base/check.h"
 #include "codec/codec.h"
 
-namespace tw {
+namespace tw::average {
 
 /// A vector that comes a segment each.
-inline std::vector<float> decoded(Codec codec, const Geometry& geometry, const std::vector<Blob>& segments) {
+inline std::vector<float> decoded(codec::Codec codec, const Geometry& geometry,
+                                  const std::vector<Blob>& segments) {
   std::vector<float> values(geometry.length);
   for (std::uint64_t s = 0; s < geometry.segments(); ++s) {
     const auto part = std::span(values).subspan(geometry.first(s), geometry.size(s));
@@ -20,4 +21,4 @@ inline std::vector<float> decoded(Codec codec, const Geometry& geometry, const s
   return values;
 }
 
-}  // namespace tw
+}  // namespace tw::average

@@ -5,15 +5,15 @@
 
 #include "average/bandwidth/bound.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
 
-std::vector<SitePlan> sites_of(const Plan& plan) {
-  return plan.sites.empty() ? std::vector<SitePlan>{{plan.participants, plan.shares}} : plan.sites;
+std::vector<wire::SitePlan> sites_of(const wire::Plan& plan) {
+  return plan.sites.empty() ? std::vector<wire::SitePlan>{{plan.participants, plan.shares}} : plan.sites;
 }
 
 /// Calls with each pair of shares that have segments in common, and how many.
-void each_overlap(const std::vector<Share>& a, const std::vector<Share>& b, auto&& call) {
+void each_overlap(const std::vector<wire::Share>& a, const std::vector<wire::Share>& b, auto&& call) {
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
     const std::uint64_t a_end = a[i].first + a[i].count, b_end = b[j].first + b[j].count;
     const std::uint64_t first = std::max(a[i].first, b[j].first), end = std::min(a_end, b_end);
@@ -24,21 +24,22 @@ void each_overlap(const std::vector<Share>& a, const std::vector<Share>& b, auto
 
 }  // namespace
 
-PlanTraffic::PlanTraffic(const Plan& plan, const std::vector<Participant>& participants, double contribution)
+PlanTraffic::PlanTraffic(const wire::Plan& plan, const std::vector<swarm::Participant>& participants,
+                         double contribution)
     : participants_(participants), sent_(participants.size() * participants.size()) {
   for (std::size_t i = 0; i < participants.size(); ++i) places_[participants[i].peer] = i;
   if (plan.shares.empty()) return;
-  const std::vector<SitePlan> sites = sites_of(plan);
+  const std::vector<wire::SitePlan> sites = sites_of(plan);
   const double segments = static_cast<double>(plan.shares.back().first + plan.shares.back().count);
-  for (const Contribution& c : plan.draft.contributors) {
+  for (const wire::Contribution& c : plan.draft.contributors) {
     if (c.group >= sites.size()) continue;
-    for (const Share& share : sites[c.group].shares) {
+    for (const wire::Share& share : sites[c.group].shares) {
       add(c.peer, share.owner, contribution * static_cast<double>(share.count) / segments);
     }
   }
   for (std::size_t k = 0; k < sites.size(); ++k) {
-    const bool contributes =
-        std::ranges::any_of(plan.draft.contributors, [&](const Contribution& c) { return c.group == k; });
+    const bool contributes = std::ranges::any_of(plan.draft.contributors,
+                                                 [&](const wire::Contribution& c) { return c.group == k; });
     each_overlap(plan.shares, sites[k].shares, [&](PeerId root, PeerId owner, double count) {
       const double part = count / segments;
       if (contributes) add(owner, root, part);
@@ -69,7 +70,7 @@ double PlanTraffic::between_sites() const {
 }
 
 double PlanTraffic::seconds_per_byte() const {
-  std::vector<Participant> participants = participants_;
+  std::vector<swarm::Participant> participants = participants_;
   if (!fill_in_lines(participants)) return 0;
   double seconds = 0;
   for (std::size_t i = 0; i < participants.size(); ++i) {
@@ -78,9 +79,9 @@ double PlanTraffic::seconds_per_byte() const {
       out += from_to(i, j);
       in += from_to(j, i);
     }
-    const Bandwidth& line = participants[i].bandwidth;
+    const wire::Bandwidth& line = participants[i].bandwidth;
     seconds = std::max({seconds, out / line.up_bytes_per_s, in / line.down_bytes_per_s});
-    for (const PairRate& slow : line.slow) {
+    for (const wire::PairRate& slow : line.slow) {
       const auto to = places_.find(slow.to);
       if (to == places_.end() || slow.bytes_per_s <= 0) continue;
       seconds = std::max(seconds, from_to(i, to->second) / slow.bytes_per_s);
@@ -89,4 +90,4 @@ double PlanTraffic::seconds_per_byte() const {
   return seconds;
 }
 
-}  // namespace tw
+}  // namespace tw::average

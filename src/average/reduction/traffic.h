@@ -8,14 +8,15 @@
 #include "swarm/share_rules.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::average {
 
 /// What each participant of a plan sends to each other one, in encoded means.
 class PlanTraffic {
  public:
   /// Each contribution of the plan is one vector of a participant, so many times as long
   /// on the wire as a mean. A plan without shares has none.
-  PlanTraffic(const Plan& plan, const std::vector<Participant>& participants, double contribution = 1);
+  PlanTraffic(const wire::Plan& plan, const std::vector<swarm::Participant>& participants,
+              double contribution = 1);
 
   /// By their places among the participants.
   double from_to(std::size_t i, std::size_t j) const {
@@ -33,9 +34,9 @@ class PlanTraffic {
  private:
   void add(PeerId from, PeerId to, double vectors);
 
-  std::vector<Participant> participants_;
+  std::vector<swarm::Participant> participants_;
   std::map<PeerId, std::size_t> places_;
   std::vector<double> sent_;
 };
 
-}  // namespace tw
+}  // namespace tw::average

@@ -7,18 +7,18 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
 
 // Values: the sum stays in the first-level cache while all addends pass.
 constexpr std::size_t kSumBlock = 2048;
-static_assert(kSumBlock % kCodecPiece == 0);
+static_assert(kSumBlock % codec::kCodecPiece == 0);
 
 }  // namespace
 
-Digest reduce_segment(Codec codec, std::span<const Addend> addends, std::size_t values,
+Digest reduce_segment(codec::Codec codec, std::span<const Addend> addends, std::size_t values,
                       std::span<std::byte> encoded) {
-  const Codec out = codec_of_mean(codec);
+  const codec::Codec out = codec_of_mean(codec);
   TW_CHECK(encoded.size() == encoded_bytes(out, values));
   for (const Addend& addend : addends) TW_CHECK(addend.encoded.size() == encoded_bytes(codec, values));
   std::array<float, kSumBlock> block;
@@ -37,7 +37,8 @@ Digest reduce_segment(Codec codec, std::span<const Addend> addends, std::size_t 
   return digester.digest();
 }
 
-std::optional<Digest> digest_of_decoded(Codec codec, std::span<const std::byte> encoded, std::size_t values) {
+std::optional<Digest> digest_of_decoded(codec::Codec codec, std::span<const std::byte> encoded,
+                                        std::size_t values) {
   TW_CHECK(encoded.size() == encoded_bytes(codec, values));
   std::array<float, kSumBlock> block;
   Digester digester;
@@ -50,7 +51,7 @@ std::optional<Digest> digest_of_decoded(Codec codec, std::span<const std::byte> 
   return digester.digest();
 }
 
-double norm(Codec codec, std::span<const std::byte> encoded) {
+double norm(codec::Codec codec, std::span<const std::byte> encoded) {
   constexpr std::size_t kLanes = 8;  // an order of addition that can be vectorised
   const std::size_t bytes_of_block = encoded_bytes(codec, kSumBlock);
   std::array<float, kSumBlock> values;
@@ -72,4 +73,4 @@ double norm(Codec codec, std::span<const std::byte> encoded) {
   return std::sqrt(sum);
 }
 
-}  // namespace tw
+}  // namespace tw::average

@@ -10,13 +10,15 @@
 #include "average/reduction/reference.h"
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::average {
 namespace {
+
+using codec::Codec;
 
 TEST(WeightedSum, is_the_reference_mean_at_every_length) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     Prng prng(seed);
-    const Codec codec = kCodecs[prng.below(kCodecs.size())];
+    const Codec codec = codec::kCodecs[prng.below(codec::kCodecs.size())];
     const Geometry geometry{.length = 1 + prng.below(seed % 10 == 0 ? 9000 : 100)};
     std::vector<std::vector<float>> gradients(1 + prng.below(5));
     std::vector<WeightedGradient> inputs;
@@ -50,7 +52,7 @@ TEST(WeightedSum, is_the_reference_mean_at_every_length) {
 
 TEST(WeightedSum, has_no_digest_of_what_is_not_finite) {
   for (const std::size_t at : {0U, 2048U, 2999U}) {
-    for (const Codec codec : kCodecs) {
+    for (const Codec codec : codec::kCodecs) {
       std::vector<float> values(3000, 1.0F);
       std::vector<std::byte> bytes(encoded_bytes(codec, values.size()));
       values[at] = std::numeric_limits<float>::infinity();
@@ -64,7 +66,7 @@ TEST(WeightedSum, refuses_what_could_make_a_mean_overflow) {
   const float inf = std::numeric_limits<float>::infinity();
   for (const std::size_t count : {1U, 31U, 32U, 33U, 5000U}) {
     for (const std::size_t at : {std::size_t{0}, count / 2, count - 1}) {
-      for (const Codec codec : kCodecs) {
+      for (const Codec codec : codec::kCodecs) {
         const bool saturates = codec != Codec::fp32 && codec != Codec::bf16;
         std::vector<float> values(count, -1.0F);
         std::vector<std::byte> bytes(encoded_bytes(codec, count));
@@ -112,7 +114,7 @@ TEST(ReferenceMean, rounds_as_the_wire_does) {
 }
 
 TEST(Norm, is_that_of_the_decoded_values_whatever_their_number) {
-  for (const Codec codec : kCodecs) {
+  for (const Codec codec : codec::kCodecs) {
     for (const std::size_t count : {0U, 1U, 7U, 2048U, 5001U}) {
       Prng prng(count);
       std::vector<float> values(count);
@@ -130,4 +132,4 @@ TEST(Norm, is_that_of_the_decoded_values_whatever_their_number) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::average

@@ -11,7 +11,7 @@
 
 #include "host/address.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 // Signature, then what is signed: purpose, the end, length of the address, the address, the certificate.
@@ -38,9 +38,9 @@ bool verify(std::span<const std::byte> signature, std::span<const std::byte> tex
 
 }  // namespace
 
-std::vector<std::byte> sign_announcement(const Token& token, const std::string& address,
+std::vector<std::byte> sign_announcement(const wire::Token& token, const std::string& address,
                                          std::int64_t until_unix_s) {
-  TW_CHECK(address.size() <= kMostTokenText);
+  TW_CHECK(address.size() <= wire::kMostTokenText);
   std::vector<std::byte> bytes(kSignatureBytes);
   const auto append = [&bytes](std::span<const std::byte> more) {
     bytes.insert(bytes.end(), more.begin(), more.end());
@@ -64,7 +64,7 @@ std::vector<std::byte> sign_announcement(const Token& token, const std::string& 
 
 std::optional<std::string> read_announcement(std::span<const std::byte> bytes, const Tls& tls,
                                              std::int64_t now_unix_s) {
-  if (bytes.size() < kSignatureBytes + kHeadBytes || bytes.size() > kMostAnnouncementBytes)
+  if (bytes.size() < kSignatureBytes + kHeadBytes || bytes.size() > wire::kMostAnnouncementBytes)
     return std::nullopt;
   const auto text = bytes.subspan(kSignatureBytes);
   const auto purpose = std::as_bytes(std::span(kPurpose));
@@ -86,4 +86,4 @@ std::optional<std::string> read_announcement(std::span<const std::byte> bytes, c
   return sound ? std::optional(address) : std::nullopt;
 }
 
-}  // namespace tw
+}  // namespace tw::host

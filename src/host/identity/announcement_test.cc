@@ -5,12 +5,13 @@
 
 #include "host/identity/authority.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 class Announcement : public testing::Test {
  protected:
-  Token token_of(const Authority& authority, Role role = Role::peer, std::int64_t expires = 1'000'000) {
+  wire::Token token_of(const Authority& authority, wire::Role role = wire::Role::peer,
+                       std::int64_t expires = 1'000'000) {
     return authority.issue({.role = role, .from_unix_s = 10'000, .expires_unix_s = expires});
   }
 
@@ -19,7 +20,7 @@ class Announcement : public testing::Test {
   }
 
   Authority run = Authority::create("words");
-  Token token = token_of(run);
+  wire::Token token = token_of(run);
   std::unique_ptr<Tls> tls = Tls::open(token, 20'000).value();
 };
 
@@ -30,14 +31,15 @@ TEST_F(Announcement, of_a_peer_of_the_run_gives_its_address) {
 
 TEST_F(Announcement, that_is_over_is_ignored) {
   EXPECT_EQ(read(sign_announcement(token, "10.0.0.5:7000", 20'000)), std::nullopt);
-  EXPECT_EQ(read(sign_announcement(token_of(run, Role::peer, 19'000), "10.0.0.5:7000", 20'600)),
+  EXPECT_EQ(read(sign_announcement(token_of(run, wire::Role::peer, 19'000), "10.0.0.5:7000", 20'600)),
             std::nullopt);
 }
 
 TEST_F(Announcement, of_somebody_else_is_ignored) {
   EXPECT_EQ(read(sign_announcement(token_of(Authority::create("words")), "10.0.0.5:7000", 20'600)),
             std::nullopt);
-  EXPECT_EQ(read(sign_announcement(token_of(run, Role::observer), "10.0.0.5:7000", 20'600)), std::nullopt);
+  EXPECT_EQ(read(sign_announcement(token_of(run, wire::Role::observer), "10.0.0.5:7000", 20'600)),
+            std::nullopt);
 }
 
 TEST_F(Announcement, that_was_changed_or_is_no_address_is_ignored) {
@@ -52,4 +54,4 @@ TEST_F(Announcement, that_was_changed_or_is_no_address_is_ignored) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::host

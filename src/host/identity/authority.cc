@@ -17,7 +17,7 @@
 #include "base/text_file.h"
 #include "host/calendar.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 struct FreeX509 {
@@ -145,8 +145,8 @@ Status Authority::save(const std::string& folder) const {
   return written;
 }
 
-Token Authority::issue(const Terms& terms) const {
-  Token token{.run = name_, .role = terms.role, .expires_unix_s = terms.expires_unix_s};
+wire::Token Authority::issue(const Terms& terms) const {
+  wire::Token token{.run = name_, .role = terms.role, .expires_unix_s = terms.expires_unix_s};
   token.addresses = terms.addresses;
   const Key holder(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"));
   std::size_t size = token.secret.size();
@@ -163,7 +163,7 @@ Token Authority::issue(const Terms& terms) const {
   return token;
 }
 
-Token token_for_one_run(const std::string& name, std::int64_t lifetime_s) {
+wire::Token token_for_one_run(const std::string& name, std::int64_t lifetime_s) {
   const std::int64_t now = now_unix_s();
   return Authority::create(name).issue({.from_unix_s = now, .expires_unix_s = now + lifetime_s});
 }
@@ -184,4 +184,4 @@ std::string date_of(std::int64_t unix_s) {
   return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(static_cast<std::time_t>(unix_s)));
 }
 
-}  // namespace tw
+}  // namespace tw::host

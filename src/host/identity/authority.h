@@ -11,7 +11,7 @@
 
 struct evp_pkey_st;
 
-namespace tw {
+namespace tw::host {
 
 /// The key that makes the tokens of a run. Its holder can let others in; no peer needs it.
 class Authority {
@@ -29,13 +29,13 @@ class Authority {
   Status save(const std::string& folder) const;
 
   struct Terms {
-    Role role = Role::peer;
+    wire::Role role = wire::Role::peer;
     std::int64_t from_unix_s = 0;
     std::int64_t expires_unix_s = 0;
     std::vector<std::string> addresses{};
   };
 
-  Token issue(const Terms& terms) const;
+  wire::Token issue(const Terms& terms) const;
 
   const std::string& name() const { return name_; }
 
@@ -53,7 +53,7 @@ class Authority {
 };
 
 /// A token of a run of its own, from now on: nobody can make another.
-Token token_for_one_run(const std::string& name, std::int64_t lifetime_s);
+wire::Token token_for_one_run(const std::string& name, std::int64_t lifetime_s);
 
 /// A new file that only its owner may read. Refuses to replace one.
 Status write_secret_file(const std::string& path, const std::string& text);
@@ -61,4 +61,4 @@ Status write_secret_file(const std::string& path, const std::string& text);
 /// "2026-11-21 18:00 UTC"
 std::string date_of(std::int64_t unix_s);
 
-}  // namespace tw
+}  // namespace tw::host

@@ -16,10 +16,10 @@
 #include <sys/auxv.h>
 #endif
 
-namespace tw {
+namespace tw::host {
 namespace {
 
-const auto* raw(const Token::Key& key) { return reinterpret_cast<const unsigned char*>(key.data()); }
+const auto* raw(const wire::Token::Key& key) { return reinterpret_cast<const unsigned char*>(key.data()); }
 
 /// Without instructions for AES, ChaCha20 is several times faster.
 bool has_aes() {
@@ -68,7 +68,7 @@ std::int64_t unix_seconds(const ASN1_TIME* time) {
 
 void Tls::Free::operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
 
-Tls::Tls(const Token& token, std::uint64_t key_bytes)
+Tls::Tls(const wire::Token& token, std::uint64_t key_bytes)
     : run_(run_of(token)),
       run_key_(token.run_key),
       key_bytes_(key_bytes),
@@ -79,7 +79,8 @@ Tls::Tls(const Token& token, std::uint64_t key_bytes)
 
 Tls::~Tls() = default;
 
-Result<std::unique_ptr<Tls>> Tls::open(const Token& token, std::int64_t now_unix_s, std::uint64_t key_bytes) {
+Result<std::unique_ptr<Tls>> Tls::open(const wire::Token& token, std::int64_t now_unix_s,
+                                       std::uint64_t key_bytes) {
   std::unique_ptr<Tls> tls(new Tls(token, key_bytes));
   EVP_PKEY* const key =
       EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, raw(token.secret), token.secret.size());
@@ -116,7 +117,7 @@ std::optional<std::string> Tls::objection_to(X509* certificate, std::int64_t now
   if (now_unix_s < from)
     return fmt::format("the token of run {} holds from {} on; is a clock wrong?", run_, date_of(from));
   const std::string role = field_of(certificate, NID_organizationalUnitName);
-  if (role != name_of(Role::peer) && role != name_of(Role::anchor)) {
+  if (role != name_of(wire::Role::peer) && role != name_of(wire::Role::anchor)) {
     return fmt::format(
         "the token of run {} is for the role {}, which does not train; `tw token FOLDER --role peer` "
         "makes another",
@@ -125,4 +126,4 @@ std::optional<std::string> Tls::objection_to(X509* certificate, std::int64_t now
   return std::nullopt;
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -12,7 +12,7 @@
 struct ssl_ctx_st;
 struct x509_st;
 
-namespace tw {
+namespace tw::host {
 
 /// How a peer proves that it may take part, and what it asks of others: TLS 1.3 alone, a certificate of the
 /// run's key on both sides. Outlives the channels that are made with it.
@@ -24,7 +24,7 @@ class Tls {
 
   /// The error is for the holder of the token: its parts do not fit together, it has expired, or its role
   /// does not train.
-  static Result<std::unique_ptr<Tls>> open(const Token& token, std::int64_t now_unix_s,
+  static Result<std::unique_ptr<Tls>> open(const wire::Token& token, std::int64_t now_unix_s,
                                            std::uint64_t key_bytes = kKeyBytes);
 
   ~Tls();
@@ -44,12 +44,12 @@ class Tls {
     void operator()(ssl_ctx_st* context) const;
   };
 
-  Tls(const Token& token, std::uint64_t key_bytes);
+  Tls(const wire::Token& token, std::uint64_t key_bytes);
 
   std::string run_;
-  Token::Key run_key_;
+  wire::Token::Key run_key_;
   std::uint64_t key_bytes_;
   std::unique_ptr<ssl_ctx_st, Free> context_;
 };
 
-}  // namespace tw
+}  // namespace tw::host

@@ -14,7 +14,7 @@
 #include "host/tcp/socket_error.h"
 #include "host/tcp/stream_count.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 std::string remote_of(const asio::ip::tcp::socket& socket) {
@@ -47,11 +47,12 @@ class PlainChannel final : public Channel {
   }
 
   void close() override {
+    release_guard();
     std::error_code ignored;  // close gives the descriptor back whatever it reports
     socket_.close(ignored);
   }
 
-  std::string in_words(const std::error_code& error) const override { return tw::in_words(error); }
+  std::string in_words(const std::error_code& error) const override { return host::in_words(error); }
 
  private:
   asio::ip::tcp::socket socket_;
@@ -61,6 +62,7 @@ class PlainChannel final : public Channel {
 
 Channel::Channel(asio::ip::tcp::socket& socket)
     : descriptor_(socket.native_handle()),
+      guard_(descriptor_),
       same_machine_(ends_here(socket)),
       remote_(remote_of(socket)),
       round_trip_(least_round_trip(descriptor_).value_or(Duration{})) {
@@ -107,4 +109,4 @@ std::shared_ptr<Channel> channel_over(asio::ip::tcp::socket socket, Loop& loop, 
   return tls != nullptr ? tls_channel(loop, *tls, std::move(socket), side) : plain_channel(std::move(socket));
 }
 
-}  // namespace tw
+}  // namespace tw::host

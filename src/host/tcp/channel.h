@@ -10,8 +10,9 @@
 #include <system_error>
 
 #include "base/time.h"
+#include "host/tcp/fork_guard.h"
 
-namespace tw {
+namespace tw::host {
 
 /// The bytes of one connection: a socket, or TLS over one. One read and one write at a time; calls and
 /// answers on the loop thread, no answer from inside a call. Buffers, and the list of them, stay until the
@@ -54,8 +55,13 @@ class Channel {
   /// An error of this channel for people, in lower case.
   virtual std::string in_words(const std::error_code& error) const = 0;
 
+ protected:
+  /// Before the socket is closed.
+  void release_guard() { guard_.release(); }
+
  private:
   int descriptor_;
+  ForkGuard guard_;
   bool same_machine_;  ///< both ends
   std::string remote_;
   Duration round_trip_;  ///< when it was asked for last
@@ -74,4 +80,4 @@ std::shared_ptr<Channel> channel_over(asio::ip::tcp::socket socket, Loop& loop, 
 // owner: the Stream; channels of TLS are also held by their operations under way
 std::shared_ptr<Channel> plain_channel(asio::ip::tcp::socket socket);
 
-}  // namespace tw
+}  // namespace tw::host

@@ -20,7 +20,7 @@
 #include "wire/limits.h"
 #include "wire/rejection.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -41,7 +41,7 @@ struct FreeSsl {
 };
 
 std::string rejection(std::string words) {
-  return to_string(Rejection{Rejection::Code::credential, {}, std::move(words)});
+  return to_string(wire::Rejection{wire::Rejection::Code::credential, {}, std::move(words)});
 }
 
 /// What OpenSSL said last, in words.
@@ -130,6 +130,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
   }
 
   void close() override {
+    release_guard();
     std::error_code ignored;  // close gives the descriptor back whatever it reports
     socket_.close(ignored);
     if (stage_ == Stage::closed) return;
@@ -143,7 +144,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
   }
 
   std::string in_words(const std::error_code& error) const override {
-    return why_.empty() ? tw::in_words(error) : why_;
+    return why_.empty() ? host::in_words(error) : why_;
   }
 
  private:
@@ -203,7 +204,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     const auto objection = theirs != nullptr ? tls_.objection_to(theirs, loop_.unix_nanos() / 1'000'000'000)
                                              : std::optional<std::string>("it shows no token");
     stage_ = Stage::verdict;
-    say_verdict(objection.value_or("").substr(0, kMostVerdictBytes));
+    say_verdict(objection.value_or("").substr(0, wire::kMostVerdictBytes));
     if (objection) part(rejection("this peer refuses it: " + *objection));
   }
 
@@ -216,7 +217,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
 
   void hear_verdict() {
     while (heard_.size() < heard_needs()) {
-      char next[kMostVerdictBytes];
+      char next[wire::kMostVerdictBytes];
       const std::size_t missing = std::min(heard_needs() - heard_.size(), sizeof next);
       ERR_clear_error();
       const int bytes = SSL_read(ssl_.get(), next, static_cast<int>(missing));
@@ -237,7 +238,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     if (heard_.size() < 2) return 2;
     const auto low = static_cast<unsigned char>(heard_[0]);
     const auto high = static_cast<unsigned char>(heard_[1]);
-    return 2 + std::min<std::size_t>(low | high << 8, kMostVerdictBytes);
+    return 2 + std::min<std::size_t>(low | high << 8, wire::kMostVerdictBytes);
   }
 
   /// Nothing is wrong as long as OpenSSL only wants more bytes.
@@ -464,4 +465,4 @@ std::shared_ptr<Channel> tls_channel(Loop& loop, const Tls& tls, asio::ip::tcp::
   return std::make_shared<TlsChannel>(loop, tls, std::move(socket), side);  // owners: as above
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -3,7 +3,7 @@
 
 #include "host/tcp/channel.h"
 
-namespace tw {
+namespace tw::host {
 
 /// TLS 1.3 over the socket. Shakes hands by itself with the first read or write; then each side sends its
 /// verdict over the other's certificate, 0 or the length of the objection (u16, little-endian) and the
@@ -12,4 +12,4 @@ namespace tw {
 // owners: the Stream and the operations under way
 std::shared_ptr<Channel> tls_channel(Loop& loop, const Tls& tls, asio::ip::tcp::socket socket, Side side);
 
-}  // namespace tw
+}  // namespace tw::host

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/tcp/credit.h"
 
-namespace tw {
+namespace tw::host {
 
 std::optional<std::uint64_t> Allowance::on_consumed(Instant now, std::uint64_t bytes) {
   if (now - begun_ >= period_) {
@@ -17,4 +17,4 @@ std::optional<std::uint64_t> Allowance::on_consumed(Instant now, std::uint64_t b
   return limit;
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -8,7 +8,7 @@
 
 #include "base/time.h"
 
-namespace tw {
+namespace tw::host {
 
 /// Flow control of the bulk messages of one link in one direction, over all its streams: the receiver grants
 /// how many bytes may be sent since the link was opened, and grants more as messages are consumed. A receiver
@@ -53,4 +53,4 @@ class Allowance {
   std::uint64_t granted_ = kFirstWindow;
 };
 
-}  // namespace tw
+}  // namespace tw::host

@@ -7,7 +7,7 @@
 #include <deque>
 #include <utility>
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -65,4 +65,4 @@ TEST(Allowance, never_holds_back_a_sender_whose_rate_doubles_each_round_trip) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::host

@@ -11,7 +11,7 @@
 #include "host/tcp/socket_error.h"
 #include "host/tcp/stream.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -85,4 +85,4 @@ void dial(Loop& loop, const Tls* tls, const std::string& address, Dialed done) {
   std::make_shared<Attempt>(loop, tls, std::move(done))->start(parsed.value());
 }
 
-}  // namespace tw
+}  // namespace tw::host

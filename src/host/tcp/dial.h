@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace tw {
+namespace tw::host {
 
 class Loop;
 class Stream;
@@ -21,4 +21,4 @@ using Dialed = std::function<void(Result<std::shared_ptr<Stream>>)>;
 /// stream is used; without a tls there is none.
 void dial(Loop& loop, const Tls* tls, const std::string& address, Dialed done);
 
-}  // namespace tw
+}  // namespace tw::host

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::host {
 
 DoorQueue::Rules DoorQueue::Rules::within(std::uint64_t descriptors) {
   Rules rules;
@@ -197,4 +197,4 @@ void DoorQueue::count(const Stranger& stranger, int change) {
   row_of(stranger).*row_places += static_cast<std::size_t>(change);
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -14,7 +14,7 @@
 
 #include "base/time.h"
 
-namespace tw {
+namespace tw::host {
 
 /// Decides about strangers: connections that came in and have not shown yet that they belong to the run. A
 /// stranger waits until it has said something and gets a turn; then it is served, that is, its handshake goes
@@ -148,4 +148,4 @@ class DoorQueue {
   std::vector<Dismissal> dismissed_;
 };
 
-}  // namespace tw
+}  // namespace tw::host

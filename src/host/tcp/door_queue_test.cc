@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -255,4 +255,4 @@ TEST(DoorQueue, takes_less_than_half_of_the_descriptors) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::host

@@ -14,7 +14,7 @@
 #include "host/tcp/listener.h"
 #include "host/tcp/stream.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using asio::ip::tcp;
@@ -182,4 +182,4 @@ void Doorway::arm() {
   }));
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -12,7 +12,7 @@
 #include "host/lifeline.h"
 #include "host/tcp/door_queue.h"
 
-namespace tw {
+namespace tw::host {
 
 class Listener;
 class Loop;
@@ -79,4 +79,4 @@ class Doorway {
   Lifeline life_;
 };
 
-}  // namespace tw
+}  // namespace tw::host

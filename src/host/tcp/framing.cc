@@ -8,7 +8,7 @@
 
 #include "wire/rejection.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x444e5754;  // "TWND"
@@ -35,10 +35,10 @@ std::optional<Error> judge_preface(const std::array<std::byte, 8>& bytes) {
   const bool client_hello = (magic & 0xffff) == 0x0316;
   if (client_hello || (magic == kMagic && version == kTlsVersion)) {
     return Error{
-        to_string(Rejection{Rejection::Code::credential,
-                            {},
-                            "it speaks TLS, this peer does without (--insecure); either all peers of a "
-                            "run have a token or all say --insecure"})};
+        to_string(wire::Rejection{wire::Rejection::Code::credential,
+                                  {},
+                                  "it speaks TLS, this peer does without (--insecure); either all peers of a "
+                                  "run have a token or all say --insecure"})};
   }
   if (magic != kMagic) {
     return Error{
@@ -139,4 +139,4 @@ Result<std::optional<Frame>> FrameParser::next() {
   return std::optional<Frame>(std::move(frame));
 }
 
-}  // namespace tw
+}  // namespace tw::host

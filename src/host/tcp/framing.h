@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::host {
 
 /// What lies in front of the bytes of a frame: length of the head, length of the payload, each u32
 /// little-endian.
@@ -30,8 +30,8 @@ Preface preface();
 Preface tls_preface();
 
 struct FrameLimits {
-  std::size_t head_bytes = kMaxHeadBytes;
-  std::size_t payload_bytes = kMaxPayloadBytes;
+  std::size_t head_bytes = wire::kMaxHeadBytes;
+  std::size_t payload_bytes = wire::kMaxPayloadBytes;
 };
 
 /// Cuts the bytes of one stream into frames. Large heads and payloads are received in place: room() points
@@ -78,4 +78,4 @@ class FrameParser {
   std::size_t payload_have_ = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::host

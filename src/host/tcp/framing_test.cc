@@ -10,7 +10,7 @@
 #include "host/address.h"
 #include "host/tcp/greeting.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -163,4 +163,4 @@ TEST(Address, is_a_host_and_a_port) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::host

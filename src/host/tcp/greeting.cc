@@ -5,7 +5,7 @@
 
 #include "wire/limits.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 constexpr std::size_t kHeadBytes = 18;
@@ -33,15 +33,15 @@ Frame encode_greeting(const Greeting& greeting) {
   head[1] = static_cast<std::byte>(greeting.verdict);
   put(&head[2], greeting.sender.value);
   put(&head[10], greeting.nonce);
-  const auto reason =
-      std::as_bytes(std::span(greeting.reason)).first(std::min(greeting.reason.size(), kMostReasonBytes));
+  const auto reason = std::as_bytes(std::span(greeting.reason))
+                          .first(std::min(greeting.reason.size(), wire::kMostReasonBytes));
   return {Blob(std::move(head)), Blob(std::vector<std::byte>(reason.begin(), reason.end()))};
 }
 
 Result<Greeting> decode_greeting(const Frame& frame) {
   const auto head = frame.head.bytes();
   const auto reason = frame.payload.bytes();
-  if (head.size() != kHeadBytes || reason.size() > kMostReasonBytes)
+  if (head.size() != kHeadBytes || reason.size() > wire::kMostReasonBytes)
     return Error{"sent a malformed greeting"};
   const auto kind = std::to_integer<std::uint8_t>(head[0]);
   const auto verdict = std::to_integer<std::uint8_t>(head[1]);
@@ -51,4 +51,4 @@ Result<Greeting> decode_greeting(const Frame& frame) {
   return greeting;
 }
 
-}  // namespace tw
+}  // namespace tw::host

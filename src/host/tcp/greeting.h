@@ -8,7 +8,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 
-namespace tw {
+namespace tw::host {
 
 enum class StreamKind : std::uint8_t { control = 1, bulk = 2 };
 
@@ -37,4 +37,4 @@ Frame encode_greeting(const Greeting& greeting);
 /// Control characters in the reason come out as '?': it is shown to users.
 Result<Greeting> decode_greeting(const Frame& frame);
 
-}  // namespace tw
+}  // namespace tw::host

@@ -6,7 +6,7 @@
 #include "host/tcp/stream.h"
 #include "wire/rejection.h"
 
-namespace tw {
+namespace tw::host {
 
 Handshake::Handshake(Reception& reception, Frame hello, std::uint64_t nonce, Tell tell)
     : reception_(reception),
@@ -89,7 +89,7 @@ void Handshake::on_frame(Stream& stream, Frame frame) {
 }
 
 void Handshake::on_end(Stream&, const std::string& why) {
-  const auto rejection = rejection_in(why);
+  const auto rejection = wire::rejection_in(why);
   if (rejection && dials_) return fail(Ending::refused_there, why);
   if (rejection) return fail(Ending::credential, rejection->words);
   fail(Ending::lost, why);
@@ -175,4 +175,4 @@ void Handshake::fail(Ending ending, std::string why) {
   if (!control_) tell_(News::left);
 }
 
-}  // namespace tw
+}  // namespace tw::host

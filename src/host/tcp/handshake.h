@@ -10,7 +10,7 @@
 #include "host/tcp/stream_user.h"
 #include "host/tcp/traffic.h"
 
-namespace tw {
+namespace tw::host {
 
 /// A connection on its way to become a link (with the bulk stream that joins it), or not.
 ///
@@ -125,4 +125,4 @@ class Handshake : public StreamUser {
   std::string why_;
 };
 
-}  // namespace tw
+}  // namespace tw::host

@@ -5,7 +5,7 @@
 
 #include "host/tcp/stream.h"
 
-namespace tw {
+namespace tw::host {
 
 // owners: see stream.h
 Joining::Joining(const Tie& tie, std::shared_ptr<Stream> stream, Done done)
@@ -46,4 +46,4 @@ void Joining::decide(bool accepted) {
   std::exchange(done_, nullptr)(accepted);
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -8,7 +8,7 @@
 #include "host/tcp/stream_user.h"
 #include "host/tcp/traffic.h"
 
-namespace tw {
+namespace tw::host {
 
 /// A connection on its way to become one more data stream of an open link, known by the nonce of the link:
 ///
@@ -57,4 +57,4 @@ class Joining : public StreamUser {
   Done done_;                       // empty once it was called
 };
 
-}  // namespace tw
+}  // namespace tw::host

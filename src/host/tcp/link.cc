@@ -10,7 +10,7 @@
 #include "host/loop.h"
 #include "host/tcp/stream.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -39,7 +39,7 @@ LinkBytes Link::Streams::bytes() const {
   return bytes;
 }
 
-Link::Link(Loop& loop, const Ends& ends, Streams streams, NetworkEvents& events, Calls calls)
+Link::Link(Loop& loop, const Ends& ends, Streams streams, world::NetworkEvents& events, Calls calls)
     : loop_(loop),
       ends_(ends),
       opened_at_(loop.now()),
@@ -211,4 +211,4 @@ void Link::on_end(Stream&, const std::string& why) {
   if (state_ == State::open) calls_.lost(why);
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -15,7 +15,7 @@
 #include "host/tcp/traffic.h"
 #include "world/network.h"
 
-namespace tw {
+namespace tw::host {
 
 class Loop;
 
@@ -46,7 +46,7 @@ class Link : public StreamUser {
     std::function<void(int streams)> dial;             ///< each ends in add or not_added; only for who dialed
   };
 
-  Link(Loop& loop, const Ends& ends, Streams streams, NetworkEvents& events, Calls calls);
+  Link(Loop& loop, const Ends& ends, Streams streams, world::NetworkEvents& events, Calls calls);
 
   /// From now on events come, unless the link ended before.
   void start();
@@ -106,7 +106,7 @@ class Link : public StreamUser {
   Ends ends_;
   Instant opened_at_;
   Streams streams_;
-  NetworkEvents& events_;
+  world::NetworkEvents& events_;
   Calls calls_;
   State state_ = State::open;
   bool pulling_ = true;    // since the last pull, next_bulk was not answered with nothing
@@ -122,4 +122,4 @@ class Link : public StreamUser {
   Lifeline life_;
 };
 
-}  // namespace tw
+}  // namespace tw::host

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 constexpr std::size_t kBytes = 9;
@@ -27,4 +27,4 @@ Result<LinkWord> decode_link_word(const Frame& frame) {
   return word;
 }
 
-}  // namespace tw
+}  // namespace tw::host

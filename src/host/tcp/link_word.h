@@ -7,7 +7,7 @@
 #include "base/blob.h"
 #include "base/result.h"
 
-namespace tw {
+namespace tw::host {
 
 /// What the two ends of a link tell each other over its control stream, between the messages: frames without
 /// a head, which no message is.
@@ -28,4 +28,4 @@ inline bool is_link_word(const Frame& frame) { return frame.head.empty(); }
 Frame encode_link_word(const LinkWord& word);
 Result<LinkWord> decode_link_word(const Frame& frame);
 
-}  // namespace tw
+}  // namespace tw::host

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 TEST(LinkWord, comes_back_as_it_was_sent) {
@@ -35,4 +35,4 @@ TEST(LinkWord, refuses_everything_else) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::host

@@ -8,14 +8,16 @@
 #include <asio/ip/tcp.hpp>
 #include <cerrno>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "host/address.h"
 #include "host/lifeline.h"
 #include "host/loop.h"
+#include "host/tcp/fork_guard.h"
 #include "host/tcp/socket_error.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -87,6 +89,7 @@ struct Listener::Socket {
   explicit Socket(Loop& loop) : acceptor(loop.context()) {}
 
   tcp::acceptor acceptor;
+  std::optional<ForkGuard> guard{};
   Lifeline life;
 };
 
@@ -97,6 +100,7 @@ Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& 
   auto socket = std::make_unique<Socket>(loop);
   if (const auto error = bind_and_listen(socket->acceptor, parsed.value()))
     return cannot_listen(address, error);
+  socket->guard.emplace(socket->acceptor.native_handle());
   std::unique_ptr<Listener> listener(
       new Listener(loop, std::move(socket), std::move(accepted), std::move(exhausted)));
   listener->accept();
@@ -137,4 +141,4 @@ void Listener::go_on_after(const std::error_code& error) {
   accept_later(window_ + kWindow);
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "base/time.h"
 
-namespace tw {
+namespace tw::host {
 
 class Loop;
 
@@ -52,4 +52,4 @@ class Listener {
   int in_window_ = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::host

@@ -12,7 +12,7 @@
 #include "host/tcp/stream.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -20,22 +20,23 @@ using namespace std::chrono_literals;
 constexpr auto kDialTime = 10s;  // see dial.h
 
 /// Where the rules of DoorQueue show somebody out.
-std::pair<Cause, std::string> told_as(Doorway::Reason reason, Duration patience) {
+std::pair<world::Cause, std::string> told_as(Doorway::Reason reason, Duration patience) {
   switch (reason) {
     case Doorway::Reason::silent:
-      return {Cause::silent, fmt::format("said nothing within {} s",
-                                         to_seconds(std::min<Duration>(DoorQueue::kFirstByte, patience)))};
+      return {world::Cause::silent,
+              fmt::format("said nothing within {} s",
+                          to_seconds(std::min<Duration>(DoorQueue::kFirstByte, patience)))};
     case Doorway::Reason::slow:
-      return {Cause::slow, fmt::format("no hello within {} s", to_seconds(patience))};
+      return {world::Cause::slow, fmt::format("no hello within {} s", to_seconds(patience))};
     case Doorway::Reason::crowded:
-      return {Cause::crowded, "too many strangers at a time, and it was there longest"};
+      return {world::Cause::crowded, "too many strangers at a time, and it was there longest"};
   }
   return {};
 }
 
 }  // namespace
 
-TcpNetwork::TcpNetwork(Loop& loop, PeerId self, Random& random, Refused on_refused, TcpOptions options)
+TcpNetwork::TcpNetwork(Loop& loop, PeerId self, world::Random& random, Refused on_refused, TcpOptions options)
     : loop_(loop), self_(self), random_(random), on_refused_(std::move(on_refused)), options_(options) {}
 
 TcpNetwork::~TcpNetwork() {
@@ -45,7 +46,7 @@ TcpNetwork::~TcpNetwork() {
   for (auto& [serial, greeted] : handshakes_) greeted.handshake->drop();
 }
 
-Result<std::string> TcpNetwork::open(const std::string& listen_address, NetworkEvents& events) {
+Result<std::string> TcpNetwork::open(const std::string& listen_address, world::NetworkEvents& events) {
   events_ = &events;
   reception_.emplace(self_, events);
   if (listen_address.empty()) return std::string();
@@ -114,8 +115,8 @@ void TcpNetwork::settle(Serial departure) {
 }
 
 void TcpNetwork::send(PeerId to, Frame message) {
-  if (message.head.size() > kMaxHeadBytes || message.payload.size() > kMaxPayloadBytes) {
-    on_refused_(Cause::own,
+  if (message.head.size() > wire::kMaxHeadBytes || message.payload.size() > wire::kMaxPayloadBytes) {
+    on_refused_(world::Cause::own,
                 fmt::format("a message of {} bytes to peer {} is beyond the limit of a frame: not sent",
                             message.size(), to_string(to)));
     return;
@@ -174,7 +175,7 @@ void TcpNetwork::dismiss(Doorway::Visitor visitor, Doorway::Reason reason) {
 
 void TcpNetwork::turned_away(const std::string& remote, std::optional<Doorway::Reason> reason) {
   const auto why = reason ? told_as(*reason, options_.patience)
-                          : std::pair(Cause::broken, std::string("ended without a word"));
+                          : std::pair(world::Cause::broken, std::string("ended without a word"));
   on_refused_(why.first, remote + ": " + why.second);
 }
 
@@ -313,16 +314,17 @@ void TcpNetwork::on_failed(Serial serial) {
   const bool refused =
       ending == Handshake::Ending::refused_here || ending == Handshake::Ending::refused_there;
   for (const std::string& address : std::exchange(greeted.dialed, {})) {
-    events_->on_refused(address, {refused ? DialFailure::Kind::turned_away : DialFailure::Kind::unreachable,
-                                  handshake.why()});
+    events_->on_refused(
+        address, {refused ? world::DialFailure::Kind::turned_away : world::DialFailure::Kind::unreachable,
+                  handshake.why()});
   }
   if (handshake.dials()) return;
   if (ending == Handshake::Ending::refused_there)
-    return events_->on_refused(handshake.remote(), {DialFailure::Kind::turned_away, handshake.why()});
+    return events_->on_refused(handshake.remote(), {world::DialFailure::Kind::turned_away, handshake.why()});
   const bool nonsense = ending == Handshake::Ending::nonsense;
   if (!nonsense && (refused || handshake.was_admitted())) return;
-  if (nonsense) greeted.cause = Cause::nonsense;
-  if (ending == Handshake::Ending::credential) greeted.cause = Cause::credential;
+  if (nonsense) greeted.cause = world::Cause::nonsense;
+  if (ending == Handshake::Ending::credential) greeted.cause = world::Cause::credential;
   on_refused_(greeted.cause, handshake.remote() + ": " + handshake.why());
 }
 
@@ -342,7 +344,8 @@ void TcpNetwork::settle_duplicate(Greeted& greeted) {
     return;
   }
   for (const std::string& address : dialed) {
-    events_->on_refused(address, {DialFailure::Kind::linked, "already connected to peer " + to_string(peer)});
+    events_->on_refused(address,
+                        {world::DialFailure::Kind::linked, "already connected to peer " + to_string(peer)});
   }
 }
 
@@ -371,4 +374,4 @@ void TcpNetwork::retire(std::unique_ptr<StreamUser> gone) {
   if (retired_.size() == 1) loop_.post(life_.tie([this] { retired_.clear(); }));
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -21,7 +21,7 @@
 #include "world/network.h"
 #include "world/random.h"
 
-namespace tw {
+namespace tw::host {
 
 class Loop;
 class Tls;
@@ -35,19 +35,19 @@ struct TcpOptions {
 /// The Network door over TCP: a link is a control connection and data connections (link.h), all from the peer
 /// that dialed. Ten seconds for a dial and ten for the greetings after it; the connections that come in go
 /// through a Doorway. Loop thread only; outlived by the loop and by the events.
-class TcpNetwork : public Network {
+class TcpNetwork : public world::Network {
  public:
   /// Why a connection is no link, in a word and in words; for logs.
-  using Refused = std::function<void(Cause cause, const std::string& what)>;
+  using Refused = std::function<void(world::Cause cause, const std::string& what)>;
 
   /// on_refused: hears of each connection without a proper hello, and what came instead.
-  TcpNetwork(Loop& loop, PeerId self, Random& random, Refused on_refused, TcpOptions options = {});
+  TcpNetwork(Loop& loop, PeerId self, world::Random& random, Refused on_refused, TcpOptions options = {});
   ~TcpNetwork() override;
   TcpNetwork(const TcpNetwork&) = delete;
   TcpNetwork& operator=(const TcpNetwork&) = delete;
 
   /// Without an address it only dials, and the address at which others reach it is empty too.
-  Result<std::string> open(const std::string& listen_address, NetworkEvents& events) override;
+  Result<std::string> open(const std::string& listen_address, world::NetworkEvents& events) override;
 
   void greet_with(Frame hello) override;  ///< at most 64 KiB of head and of payload
 
@@ -76,7 +76,7 @@ class TcpNetwork : public Network {
     std::vector<std::string> dialed;  ///< addresses whose dials end with this handshake
     Instant since{};
     std::optional<Doorway::Visitor> visitor{};  ///< a connection that came in
-    Cause cause = Cause::broken;                ///< if it comes to nothing
+    world::Cause cause = world::Cause::broken;  ///< if it comes to nothing
   };
 
   struct Departure {
@@ -112,10 +112,10 @@ class TcpNetwork : public Network {
 
   Loop& loop_;
   PeerId self_;
-  Random& random_;
+  world::Random& random_;
   Refused on_refused_;
   TcpOptions options_;
-  NetworkEvents* events_ = nullptr;
+  world::NetworkEvents* events_ = nullptr;
   Frame hello_;
   Serial last_serial_ = 0;
   std::optional<Reception> reception_;
@@ -130,4 +130,4 @@ class TcpNetwork : public Network {
   Lifeline life_;
 };
 
-}  // namespace tw
+}  // namespace tw::host

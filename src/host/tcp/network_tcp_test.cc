@@ -10,7 +10,7 @@
 #include "host/tcp/party.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using Story = std::vector<std::string>;
@@ -35,7 +35,7 @@ TEST(TcpNetwork, links_over_ipv6_and_by_name) {
   Party one(loop, 1);
   Party two(loop, 2);
   Party three(loop, 3);
-  TcpNetwork six(loop, PeerId{6}, one.random, [](Cause, const std::string&) {});
+  TcpNetwork six(loop, PeerId{6}, one.random, [](world::Cause, const std::string&) {});
   six.greet_with(text_frame("6"));
   const auto address = six.open("[::1]:0", three);
   ASSERT_TRUE(address) << address.error().message;
@@ -49,7 +49,7 @@ TEST(TcpNetwork, tells_an_address_that_others_can_dial_when_it_listens_everywher
   Loop loop;
   Party one(loop, 1);
   Party events(loop, 2);
-  TcpNetwork everywhere(loop, PeerId{3}, one.random, [](Cause, const std::string&) {});
+  TcpNetwork everywhere(loop, PeerId{3}, one.random, [](world::Cause, const std::string&) {});
   everywhere.greet_with(text_frame("3"));
   const auto address = everywhere.open("0.0.0.0:0", events);
   ASSERT_TRUE(address);
@@ -141,7 +141,7 @@ TEST(TcpNetwork, says_that_a_name_is_unknown_or_no_address) {
 TEST(TcpNetwork, says_that_an_address_is_in_use) {
   Loop loop;
   Party one(loop, 1);
-  TcpNetwork second(loop, PeerId{2}, one.random, [](Cause, const std::string&) {});
+  TcpNetwork second(loop, PeerId{2}, one.random, [](world::Cause, const std::string&) {});
   const auto opened = second.open(one.address, one);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().message,
@@ -198,7 +198,7 @@ TEST(TcpNetwork, reports_a_message_beyond_the_limit_and_goes_on) {
   Party one(loop, 1);
   Party two(loop, 2);
   ASSERT_TRUE(link_up(loop, one, two));
-  one.network.send(PeerId{2}, text_frame(std::string(kMaxHeadBytes + 1, 'h')));
+  one.network.send(PeerId{2}, text_frame(std::string(wire::kMaxHeadBytes + 1, 'h')));
   one.network.send(PeerId{2}, text_frame("after it"));
   ASSERT_TRUE(soon(loop, [&] { return !two.heard[PeerId{1}].empty(); }));
   EXPECT_EQ(two.heard[PeerId{1}], std::vector<std::string>{"after it"});
@@ -303,4 +303,4 @@ TEST(TcpNetwork, may_end_with_everything_under_way) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::host

@@ -12,7 +12,7 @@
 #include "host/tcp/party.h"
 #include "host/tcp/stranger.h"
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using testing::AllOf;
@@ -27,14 +27,14 @@ class TlsNetwork : public testing::Test {
  protected:
   std::int64_t now() { return loop.unix_nanos() / 1'000'000'000; }
 
-  Token token(const Authority& authority, std::int64_t days, Role role = Role::peer) {
+  wire::Token token(const Authority& authority, std::int64_t days, wire::Role role = wire::Role::peer) {
     return authority.issue(
         {.role = role, .from_unix_s = now() - 2 * kDay, .expires_unix_s = now() + days * kDay});
   }
 
   /// TLS of any token, also of those that no peer would begin with: as if it had been sound then.
-  const Tls* tls_of(const Token& token) {
-    const bool observer = token.role == Role::observer;
+  const Tls* tls_of(const wire::Token& token) {
+    const bool observer = token.role == wire::Role::observer;
     auto tls = Tls::open(token, observer ? now() : token.expires_unix_s - 1);
     EXPECT_TRUE(tls) << tls.error().message;
     return opened.emplace_back(std::move(tls).value()).get();
@@ -49,7 +49,7 @@ class TlsNetwork : public testing::Test {
 
 TEST_F(TlsNetwork, links_peers_with_tokens_of_one_run) {
   Party one(loop, 1, {.tls = tls()});
-  Party two(loop, 2, {.tls = tls_of(token(run, 1, Role::anchor))});
+  Party two(loop, 2, {.tls = tls_of(token(run, 1, wire::Role::anchor))});
   ASSERT_TRUE(link_up(loop, one, two));
   for (int i = 0; i < 100; ++i) one.network.send(PeerId{2}, text_frame(std::to_string(i)));
   two.network.send(PeerId{1}, text_frame("back"));
@@ -155,14 +155,15 @@ TEST_F(TlsNetwork, tells_a_dialer_with_tls_that_the_other_peer_is_without) {
 }
 
 TEST_F(TlsNetwork, does_not_begin_with_a_token_that_cannot_train) {
-  const auto why = [&](const Token& token) {
+  const auto why = [&](const wire::Token& token) {
     const auto tls = Tls::open(token, now());
     return tls ? "" : tls.error().message;
   };
   EXPECT_EQ(why(token(run, 1)), "");
   EXPECT_THAT(why(token(run, -1)), HasSubstr("expired on"));
-  EXPECT_THAT(why(token(run, 1, Role::observer)), AllOf(HasSubstr("observer"), HasSubstr("--role peer")));
-  Token mixed = token(run, 1);
+  EXPECT_THAT(why(token(run, 1, wire::Role::observer)),
+              AllOf(HasSubstr("observer"), HasSubstr("--role peer")));
+  wire::Token mixed = token(run, 1);
   mixed.secret = token(run, 1).secret;
   EXPECT_THAT(why(mixed), HasSubstr("do not fit together"));
   mixed = token(run, 1);
@@ -173,7 +174,7 @@ TEST_F(TlsNetwork, does_not_begin_with_a_token_that_cannot_train) {
 /// A stranger that speaks TLS 1.3 with whatever it has.
 class TlsStranger {
  public:
-  TlsStranger(const std::string& address, const Token* token, int version = TLS1_3_VERSION)
+  TlsStranger(const std::string& address, const wire::Token* token, int version = TLS1_3_VERSION)
       : stranger_(address), context_(SSL_CTX_new(TLS_method())), ssl_(nullptr) {
     SSL_CTX_set_max_proto_version(context_, version);
     if (token != nullptr) {
@@ -238,11 +239,11 @@ std::size_t objection_bytes(const std::string& heard) {
 
 TEST_F(TlsNetwork, lets_nobody_in_without_a_credential) {
   Party one(loop, 1, {.tls = tls()});
-  const Token observer = token(run, 1, Role::observer);
-  Token self_signed = token(Authority::create("words"), 1);
+  const wire::Token observer = token(run, 1, wire::Role::observer);
+  wire::Token self_signed = token(Authority::create("words"), 1);
 
   struct Case {
-    const Token* token;
+    const wire::Token* token;
     int version;
     std::string told;  ///< to the stranger, inside TLS
     std::string garbage;
@@ -315,7 +316,7 @@ TEST_F(RunFolder, gives_the_authority_back) {
   const auto again = Authority::open(folder_);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(again.value().name(), "words");
-  const Token token = again.value().issue({.from_unix_s = 0, .expires_unix_s = 1000});
+  const wire::Token token = again.value().issue({.from_unix_s = 0, .expires_unix_s = 1000});
   EXPECT_EQ(token.run_key, made.issue({.from_unix_s = 0, .expires_unix_s = 1000}).run_key);
   EXPECT_TRUE(Tls::open(token, 999));
 }
@@ -337,4 +338,4 @@ TEST_F(RunFolder, that_is_missing_or_damaged_is_told_with_its_file) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::host

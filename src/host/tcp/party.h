@@ -18,7 +18,7 @@
 
 // For tests: peers in one process on one loop, each with all that it was told.
 
-namespace tw {
+namespace tw::host {
 
 inline Blob text_blob(const std::string& text) {
   const auto bytes = std::as_bytes(std::span(text));
@@ -31,12 +31,12 @@ inline std::string text_of(const Blob& blob) {
 
 inline Frame text_frame(const std::string& head) { return {text_blob(head), {}}; }
 
-struct Party : NetworkEvents {
+struct Party : world::NetworkEvents {
   Party(Loop& loop, std::uint64_t id, TcpOptions options = {})
       : self{id},
         network(
             loop, self, random,
-            [this](Cause cause, const std::string& what) {
+            [this](world::Cause cause, const std::string& what) {
               causes.push_back(cause);
               garbage.push_back(what);
             },
@@ -70,7 +70,7 @@ struct Party : NetworkEvents {
     story.push_back("close " + to_string(peer) + ": " + why);
   }
 
-  void on_refused(const std::string& dialed, const DialFailure& failure) override {
+  void on_refused(const std::string& dialed, const world::DialFailure& failure) override {
     story.push_back("refused " + dialed + ": " + failure.why);
   }
 
@@ -94,7 +94,7 @@ struct Party : NetworkEvents {
   std::string refusal;  ///< not empty: admit says this
   std::vector<std::string> story;
   std::vector<std::string> garbage;
-  std::vector<Cause> causes;                         ///< of the garbage
+  std::vector<world::Cause> causes;                  ///< of the garbage
   std::map<PeerId, std::vector<std::string>> heard;  ///< heads of the messages without a payload
   std::map<PeerId, std::vector<Frame>> bulk;         ///< messages with a payload
   std::size_t bulk_bytes = 0;
@@ -121,4 +121,4 @@ inline bool link_up(Loop& loop, Party& a, Party& b) {
   return soon(loop, [&] { return a.linked(b.self.value) && b.linked(a.self.value); });
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace tw {
+namespace tw::host {
 
 std::optional<Refusal> Reception::admit(PeerId peer, const Frame& hello) {
   const auto admitted = events_.admit(hello);
@@ -24,4 +24,4 @@ bool Reception::open(PeerId peer) {
   return linked_.insert(peer).second;
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -9,7 +9,7 @@
 #include "host/tcp/greeting.h"
 #include "world/network.h"
 
-namespace tw {
+namespace tw::host {
 
 /// Why a peer gets no link: refuse or duplicate, in words for the other side.
 struct Refusal {
@@ -22,7 +22,7 @@ struct Refusal {
 /// The other peer has no say, so both always agree.
 class Reception {
  public:
-  Reception(PeerId self, NetworkEvents& events) : self_(self), events_(events) {}
+  Reception(PeerId self, world::NetworkEvents& events) : self_(self), events_(events) {}
 
   PeerId self() const { return self_; }
 
@@ -39,9 +39,9 @@ class Reception {
 
  private:
   PeerId self_;
-  NetworkEvents& events_;
+  world::NetworkEvents& events_;
   std::set<PeerId> claimed_;
   std::set<PeerId> linked_;
 };
 
-}  // namespace tw
+}  // namespace tw::host

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace tw {
+namespace tw::host {
 
 std::optional<Duration> least_round_trip(int socket) {
   tcp_info info{};
@@ -18,4 +18,4 @@ std::optional<Duration> least_round_trip(int socket) {
   return std::chrono::microseconds(info.tcpi_min_rtt);
 }
 
-}  // namespace tw
+}  // namespace tw::host

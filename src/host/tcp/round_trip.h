@@ -5,10 +5,10 @@
 
 #include "base/time.h"
 
-namespace tw {
+namespace tw::host {
 
 /// The shortest round trip that the kernel saw on a TCP connection in the last minutes: queues on the way do
 /// not count. Nothing where the kernel does not tell, or the socket is closed.
 std::optional<Duration> least_round_trip(int socket);
 
-}  // namespace tw
+}  // namespace tw::host

@@ -4,7 +4,7 @@
 #include <asio/error.hpp>
 #include <cctype>
 
-namespace tw {
+namespace tw::host {
 
 std::string in_words(const std::error_code& error) {
   if (error == asio::error::eof) return "connection closed";
@@ -17,4 +17,4 @@ std::string in_words(const std::error_code& error) {
   return words;
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -17,7 +17,7 @@
 
 // For tests: any host that may connect.
 
-namespace tw {
+namespace tw::host {
 
 /// A bare socket that says whatever it is told to.
 class Stranger {
@@ -89,4 +89,4 @@ class Stranger {
   std::string heard_;
 };
 
-}  // namespace tw
+}  // namespace tw::host

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 constexpr Duration kFarewell = 2s;
 
 // What a stream carries before its link is admitted is small: anybody can make us allocate it.
-constexpr FrameLimits kGreetingLimits{kMostGreetingBytes, kMostGreetingBytes};
+constexpr FrameLimits kGreetingLimits{wire::kMostGreetingBytes, wire::kMostGreetingBytes};
 
 }  // namespace
 
@@ -173,4 +173,4 @@ void Stream::close() {
   if (on_finished_) loop_.post(std::exchange(on_finished_, nullptr));
 }
 
-}  // namespace tw
+}  // namespace tw::host

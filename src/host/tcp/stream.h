@@ -15,7 +15,7 @@
 #include "host/tcp/stream_user.h"
 #include "host/tcp/traffic.h"
 
-namespace tw {
+namespace tw::host {
 
 /// Whole frames in order over one connection. Sends the preface by itself. Loop thread only.
 // owners: whoever uses the stream (Handshake, Link, TcpNetwork) and each operation under way in the kernel,
@@ -95,4 +95,4 @@ class Stream : public std::enable_shared_from_this<Stream> {
   LinkBytes bytes_;
 };
 
-}  // namespace tw
+}  // namespace tw::host

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cmath>
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -88,4 +88,4 @@ void StreamCount::raise() {
   warm_up_ = kWarmUpRoundTrips * round_trip_;
 }
 
-}  // namespace tw
+}  // namespace tw::host

@@ -6,7 +6,7 @@
 
 #include "base/time.h"
 
-namespace tw {
+namespace tw::host {
 
 /// How many data streams a peer wants to one other peer. A stream carries at most its window in a round trip,
 /// so the first guess is what 1.5 Gbit/s need at this round trip, or an equal part of 6 Gbit/s where more
@@ -60,4 +60,4 @@ class StreamCount {
   Duration pause_{};     ///< still to pass before the next attempt
 };
 
-}  // namespace tw
+}  // namespace tw::host

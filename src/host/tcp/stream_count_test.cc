@@ -7,7 +7,7 @@
 #include <chrono>
 #include <functional>
 
-namespace tw {
+namespace tw::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -116,4 +116,4 @@ TEST(StreamCount, takes_back_what_a_first_measurement_in_a_queue_brought) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::host

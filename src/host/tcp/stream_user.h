@@ -5,7 +5,7 @@
 
 #include "base/blob.h"
 
-namespace tw {
+namespace tw::host {
 
 class Stream;
 
@@ -23,4 +23,4 @@ class StreamUser {
   virtual void on_end(Stream& stream, const std::string& why) = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::host

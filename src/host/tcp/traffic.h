@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace tw {
+namespace tw::host {
 
 /// Bytes that crossed sockets, framing included.
 struct LinkBytes {
@@ -19,4 +19,4 @@ struct LinkBytes {
   bool operator==(const LinkBytes&) const = default;
 };
 
-}  // namespace tw
+}  // namespace tw::host

@@ -4,16 +4,16 @@
 
 #include "plan/advise/replan.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 Result<PlannedGroup> group_of(const std::string& file, const YAML::Node& node) {
   const auto wrong = [&](const std::string& what) {
     return Error{fmt::format("{}:{}: {}", file, node.Mark().line + 1, what)};
   };
-  const auto site = parse_site(node["site"].as<std::string>());
+  const auto site = market::parse_site(node["site"].as<std::string>());
   if (!site) return wrong(site.error().message);
-  const auto purchase = parse_purchase(node["purchase"].as<std::string>());
+  const auto purchase = market::parse_purchase(node["purchase"].as<std::string>());
   if (!purchase) return wrong("purchase: expected spot, on-demand or owned");
   PlannedGroup group{.site = site.value(),
                      .vm_type = node["vm"].as<std::string>(""),
@@ -45,4 +45,4 @@ Result<std::vector<PlannedGroup>> read_plan_file(const std::string& file, std::s
   return groups;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "plan/model/spot_chain.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 constexpr double kLongestTick_s = 300;
@@ -320,4 +320,4 @@ double least_usd_in_hindsight(const DeadlineJob& job, const AvailabilityTrace& t
   return Hindsight(job, std::move(available)).least_usd();
 }
 
-}  // namespace tw
+}  // namespace tw::plan

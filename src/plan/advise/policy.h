@@ -8,7 +8,7 @@
 
 /// Spot machines while they last, on-demand machines where a deadline asks for them ("Can't Be Late", NSDI
 /// 2024), played over a trace in steps of equal length (ticks).
-namespace tw {
+namespace tw::plan {
 
 /// Work that any of the machines can do in parallel, such as samples to train.
 struct DeadlineJob {
@@ -59,4 +59,4 @@ Replay replay(const DeadlineJob& job, const AvailabilityTrace& trace, double fro
 /// knew the whole trace (dynamic programming), with more a bound that change-overs are free of charge in.
 double least_usd_in_hindsight(const DeadlineJob& job, const AvailabilityTrace& trace, double from_s);
 
-}  // namespace tw
+}  // namespace tw::plan

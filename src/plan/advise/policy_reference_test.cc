@@ -10,7 +10,7 @@
 #include "plan/advise/policy.h"
 #include "plan/model/test_tables.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 constexpr double kHour = 3600;
@@ -134,4 +134,4 @@ TEST(PolicyReference, on_published_traces_the_forecast_lies_between_greedy_and_t
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

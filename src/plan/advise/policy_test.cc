@@ -5,7 +5,7 @@
 
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 constexpr Policy kPolicies[] = {Policy::on_demand, Policy::greedy, Policy::uniform, Policy::forecast};
@@ -108,4 +108,4 @@ TEST(Availability, a_malformed_row_is_named) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

@@ -8,7 +8,7 @@
 
 #include "base/csv.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 /// Empty where there is none, as for the granularity of a peer alone.
@@ -73,4 +73,4 @@ Result<std::string> predict_rows(const std::string& file, std::string_view text,
   return answer;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -48,4 +48,4 @@ std::string to_json(const Prediction& prediction, const Cost& cost) {
   return json.dump(2) + "\n";
 }
 
-}  // namespace tw
+}  // namespace tw::plan

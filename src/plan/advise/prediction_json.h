@@ -5,9 +5,9 @@
 
 #include "plan/model/cost.h"
 
-namespace tw {
+namespace tw::plan {
 
 /// One object; `ranges` repeats the numbers' names with [low, high].
 std::string to_json(const Prediction& prediction, const Cost& cost);
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 std::string row(const char* what, const Estimate& estimate, const char* unit) {
@@ -44,4 +44,4 @@ std::string to_text(const Workload& workload, const std::vector<PeerGroup>& peer
   return text;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

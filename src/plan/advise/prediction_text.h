@@ -6,10 +6,10 @@
 
 #include "plan/model/cost.h"
 
-namespace tw {
+namespace tw::plan {
 
 /// A table for people.
 std::string to_text(const Workload& workload, const std::vector<PeerGroup>& peers,
                     const Prediction& prediction, const Cost& cost);
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -13,7 +13,7 @@
 #include "market/catalog.h"
 #include "plan/model/checkpoint_interval.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 constexpr double kNotAllowed = std::numeric_limits<double>::infinity();
@@ -204,7 +204,7 @@ class Recommender {
                                 .wait_s = one.start_s - one.join_s,
                                 .join_s = one.join_s,
                                 .notice = one.offer.notice_s >= kNotice_s,
-                                .spot = one.offer.purchase == Purchase::spot,
+                                .spot = one.offer.purchase == market::Purchase::spot,
                                 .domain = space.choices[i].domain});
     }
     if (run.machines.size() > 1) run.round = space.averaging(peers);
@@ -357,7 +357,7 @@ class Recommender {
     one_site.most_sites = 1;
     add_baseline("one site", limits, one_site, plan);
     for (std::size_t i = 0; i < space.choices.size(); ++i)
-      if (market_.candidates[i].offer.purchase == Purchase::spot) space.choices[i].most = 0;
+      if (market_.candidates[i].offer.purchase == market::Purchase::spot) space.choices[i].most = 0;
     add_baseline("on-demand only", limits, space, plan);
   }
 
@@ -422,7 +422,7 @@ void add_assumptions(const MarketSpace& market, std::int64_t now_unix_s, Recomme
     plan.assumptions.push_back(
         fmt::format("{}@{}: {:.4g} $/h {}, {}{}{}", machine_name(one.offer), to_string(site_of(one.offer)),
                     one.usd_per_h, to_string(one.offer.purchase), one.offer.source,
-                    dated ? ", " + age_text(now_unix_s - one.offer.as_of_unix_s) + " old" : "",
+                    dated ? ", " + market::age_text(now_unix_s - one.offer.as_of_unix_s) + " old" : "",
                     dated && is_old(one.offer, now_unix_s) ? " (older than 7 h: tw catalog update)" : ""));
     plan.assumptions.push_back(fmt::format("{}@{}: {:.4g} samples/s, {}; lives {:.3g} h on average ({})",
                                            machine_name(one.offer), to_string(site_of(one.offer)),
@@ -447,4 +447,4 @@ Result<Recommendation> recommend(const Job& job, const MarketSpace& market, std:
   return plan;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -8,7 +8,7 @@
 #include "plan/search/market_space.h"
 
 /// Where to train, with how many of which machines.
-namespace tw {
+namespace tw::plan {
 
 /// A plan and what is expected of it.
 struct Option {
@@ -49,4 +49,4 @@ Option evaluate(const Job& job, const MarketSpace& market, const std::vector<int
 /// An error names the limit that cannot be met, and the nearest that can.
 Result<Recommendation> recommend(const Job& job, const MarketSpace& market, std::int64_t now_unix_s);
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -3,7 +3,7 @@
 
 #include "plan/advise/recommendation_text.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -51,4 +51,4 @@ std::string to_json(const Job& job, const Recommendation& plan) {
   return json.dump(2) + "\n";
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -7,7 +7,7 @@
 #include "market/catalog.h"
 #include "plan/advise/recommendation_text.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -19,9 +19,9 @@ class Planning {
 
   Job& job() { return job_; }
 
-  std::vector<Offer>& offers() { return offers_; }
+  std::vector<market::Offer>& offers() { return offers_; }
 
-  std::vector<Lived>& seen() { return seen_; }
+  std::vector<market::Lived>& seen() { return seen_; }
 
   Result<MarketSpace> market() {
     workload_.target_batch_size = job_.target_batch_size;
@@ -29,7 +29,7 @@ class Planning {
                          .workload = workload_,
                          .offers = offers_,
                          .knowledge = knowledge_,
-                         .tariffs = Tariffs::built_in(),
+                         .tariffs = market::Tariffs::built_in(),
                          .seen = seen_});
   }
 
@@ -55,8 +55,8 @@ class Planning {
   Job job_ = five_million_samples();
   Workload workload_;
   Knowledge knowledge_;
-  std::vector<Offer> offers_ = built_in_offers();
-  std::vector<Lived> seen_;
+  std::vector<market::Offer> offers_ = market::built_in_offers();
+  std::vector<market::Lived> seen_;
   Result<MarketSpace> market_ = Error{"none"};
 };
 
@@ -159,7 +159,7 @@ TEST(Recommendation, what_cannot_be_met_is_named_with_the_nearest_that_can) {
   EXPECT_THAT(complaint(), testing::ContainsRegex("gpus T5: without this limit there are .*T4"));
   planning.job().gpus = {"T4", "T5"};
   EXPECT_THAT(planning.market().value().left_out, testing::Contains("gpus T5: no offer has it"));
-  planning.job().purchase = Purchase::owned;
+  planning.job().purchase = market::Purchase::owned;
   EXPECT_THAT(complaint(), HasSubstr("purchase owned: without this limit there are on-demand, spot"));
   planning.job().owned = parse_peers("2xFOO@onprem:eu").value();
   EXPECT_THAT(complaint(), HasSubstr("owned 2xFOO@onprem:eu: FOO: unknown GPU"));
@@ -188,13 +188,13 @@ TEST(Recommendation, an_owned_host_is_used_before_others_are_paid) {
 
 TEST(Recommendation, a_machine_of_several_gpus_is_one_peer) {
   Planning planning;
-  Offer four{.provider = "gcp",
-             .region = "us-west1",
-             .vm_type = "n1-standard-32+4xT4",
-             .gpu = "T4",
-             .gpus = 4,
-             .purchase = Purchase::on_demand,
-             .usd_per_h = 0.4};
+  market::Offer four{.provider = "gcp",
+                     .region = "us-west1",
+                     .vm_type = "n1-standard-32+4xT4",
+                     .gpu = "T4",
+                     .gpus = 4,
+                     .purchase = market::Purchase::on_demand,
+                     .usd_per_h = 0.4};
   fill_in(four);
   planning.offers().push_back(four);
   planning.job().goal = Goal::fastest;
@@ -212,13 +212,13 @@ TEST(Recommendation, a_machine_of_several_gpus_is_one_peer) {
 
 TEST(Recommendation, shocks_and_own_logs_make_spot_machines_worth_less) {
   Planning planning;
-  planning.job().purchase = Purchase::spot;
+  planning.job().purchase = market::Purchase::spot;
   const auto share = [&] { return planning.market().value().candidates.front().working_share; };
   const double calm = share();
   planning.job().shocks = {.per_day = 24, .share = 1};
   EXPECT_LT(share(), calm);
   planning.job().shocks = {};
-  planning.seen().assign(200, Lived{0.5, true});
+  planning.seen().assign(200, market::Lived{0.5, true});
   EXPECT_LT(share(), calm);
 }
 
@@ -226,13 +226,13 @@ TEST(Recommendation, more_than_64_failure_domains_are_told_apart) {
   Planning planning;
   planning.offers().clear();
   for (int zone = 0; zone < 70; ++zone) {
-    Offer offer{.provider = "lambda",
-                .region = "r" + std::to_string(zone),
-                .vm_type = "one",
-                .gpu = "T4",
-                .gpus = 1,
-                .purchase = Purchase::on_demand,
-                .usd_per_h = zone < 66 ? 5.0 : 0.5};
+    market::Offer offer{.provider = "lambda",
+                        .region = "r" + std::to_string(zone),
+                        .vm_type = "one",
+                        .gpu = "T4",
+                        .gpus = 1,
+                        .purchase = market::Purchase::on_demand,
+                        .usd_per_h = zone < 66 ? 5.0 : 0.5};
     fill_in(offer);
     planning.offers().push_back(offer);
   }
@@ -256,4 +256,4 @@ TEST(Recommendation, the_plan_file_lists_machines_and_the_picture_all_options) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

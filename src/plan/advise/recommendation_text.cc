@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 std::string row_of(const Option& option, std::size_t width) {
@@ -52,7 +52,7 @@ std::string checkpoint_lines(const Recommendation& plan) {
 }
 
 /// On-demand and owned machines.
-bool is_anchor(const Candidate& one) { return one.offer.purchase != Purchase::spot; }
+bool is_anchor(const Candidate& one) { return one.offer.purchase != market::Purchase::spot; }
 
 std::string machine_lines(const MarketSpace& market, const Recommendation& plan, bool anchors) {
   std::string text;
@@ -179,4 +179,4 @@ std::string to_svg(const Recommendation& plan) {
   return svg + dot(axes, plan.chosen, "#d1495b", true) + "</svg>\n";
 }
 
-}  // namespace tw
+}  // namespace tw::plan

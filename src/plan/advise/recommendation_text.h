@@ -6,7 +6,7 @@
 #include "plan/advise/recommendation.h"
 #include "plan/model/job.h"
 
-namespace tw {
+namespace tw::plan {
 
 /// The table of `tw plan`.
 std::string to_text(const Job& job, const Recommendation& plan);
@@ -20,4 +20,4 @@ std::string to_plan_file(const Job& job, const MarketSpace& market, const Recomm
 /// Cost against throughput: all options and the front.
 std::string to_svg(const Recommendation& plan);
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -7,14 +7,14 @@
 #include <cmath>
 #include <numeric>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 constexpr double kLeastSaving = 0.05;  ///< of what is left; less is within the errors of prediction
 constexpr double kSwitches = 2;        ///< a change saves more than so many times what it costs
 constexpr double kSamePrice = 0.01;
 
-bool matches(const PlannedGroup& group, const Offer& offer) {
+bool matches(const PlannedGroup& group, const market::Offer& offer) {
   return site_of(offer) == group.site && machine_name(offer) == group.gpu && offer.purchase == group.purchase;
 }
 
@@ -80,7 +80,7 @@ class Replanner {
     for (int n = 0; n < replan_.missing; ++n) {
       std::size_t from = counts.size();
       for (std::size_t i = 0; i < counts.size(); ++i) {
-        const bool spot = market_.candidates[i].offer.purchase == Purchase::spot;
+        const bool spot = market_.candidates[i].offer.purchase == market::Purchase::spot;
         if (counts[i] > 0 && (from == counts.size() || (spot && counts[i] > counts[from]))) from = i;
       }
       if (from < counts.size()) --counts[from];
@@ -140,14 +140,14 @@ class Replanner {
   MarketSpace with_spot(bool those_there_are) const {
     MarketSpace market = market_;
     for (std::size_t i = 0; i < market.candidates.size(); ++i)
-      if (market.candidates[i].offer.purchase == Purchase::spot)
+      if (market.candidates[i].offer.purchase == market::Purchase::spot)
         market.space.choices[i].most = those_there_are ? counts_[i] : 0;
     return market;
   }
 
   bool has_spot() const {
     for (std::size_t i = 0; i < counts_.size(); ++i)
-      if (counts_[i] > 0 && market_.candidates[i].offer.purchase == Purchase::spot) return true;
+      if (counts_[i] > 0 && market_.candidates[i].offer.purchase == market::Purchase::spot) return true;
     return false;
   }
 
@@ -280,21 +280,23 @@ std::string_view to_string(Advice advice) {
   return "";
 }
 
-std::vector<Offer> offers_of(const std::vector<PlannedGroup>& plan, const std::vector<Offer>& now) {
-  std::vector<Offer> gone;
+std::vector<market::Offer> offers_of(const std::vector<PlannedGroup>& plan,
+                                     const std::vector<market::Offer>& now) {
+  std::vector<market::Offer> gone;
   for (const PlannedGroup& group : plan) {
-    if (std::any_of(now.begin(), now.end(), [&](const Offer& offer) { return matches(group, offer); }))
+    if (std::any_of(now.begin(), now.end(),
+                    [&](const market::Offer& offer) { return matches(group, offer); }))
       continue;
     const auto several = several_gpus(group.gpu);
-    Offer offer{.provider = group.site.provider,
-                .region = group.site.region,
-                .zone = group.site.zone,
-                .vm_type = group.vm_type,
-                .gpu = several ? several->gpu : group.gpu,
-                .gpus = several ? several->count : 1.0,
-                .purchase = group.purchase,
-                .usd_per_h = group.usd_per_h,
-                .source = kNoLongerOffered};
+    market::Offer offer{.provider = group.site.provider,
+                        .region = group.site.region,
+                        .zone = group.site.zone,
+                        .vm_type = group.vm_type,
+                        .gpu = several ? several->gpu : group.gpu,
+                        .gpus = several ? several->count : 1.0,
+                        .purchase = group.purchase,
+                        .usd_per_h = group.usd_per_h,
+                        .source = kNoLongerOffered};
     fill_in(offer);
     gone.push_back(std::move(offer));
   }
@@ -328,4 +330,4 @@ std::string to_text(const Replan& replan) {
   return text;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

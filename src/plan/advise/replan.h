@@ -8,15 +8,15 @@
 #include "plan/advise/recommendation.h"
 
 /// What a run under way should do next, with today's prices and the speed that it was measured to have.
-namespace tw {
+namespace tw::plan {
 
 /// Machines of PLAN.yaml.
 struct PlannedGroup {
-  Site site;
+  market::Site site;
   std::string vm_type;
   std::string gpu;
   int count = 0;
-  Purchase purchase = Purchase::on_demand;
+  market::Purchase purchase = market::Purchase::on_demand;
   double usd_per_h = 0;  ///< of a peer
 
   bool operator==(const PlannedGroup&) const = default;
@@ -29,7 +29,8 @@ Result<std::vector<PlannedGroup>> read_plan_file(const std::string& file, std::s
 inline constexpr const char* kNoLongerOffered = "PLAN.yaml; no longer offered";
 
 /// As offers of a market that may no longer have them, at the prices of then.
-std::vector<Offer> offers_of(const std::vector<PlannedGroup>& plan, const std::vector<Offer>& now);
+std::vector<market::Offer> offers_of(const std::vector<PlannedGroup>& plan,
+                                     const std::vector<market::Offer>& now);
 
 struct RunProgress {
   double samples = 0;
@@ -51,7 +52,7 @@ std::string_view to_string(Advice advice);
 
 struct Change {
   PeerGroup peers;  ///< count: to add
-  Purchase purchase = Purchase::on_demand;
+  market::Purchase purchase = market::Purchase::on_demand;
   double usd_per_h = 0;  ///< of a peer, now
 };
 
@@ -90,4 +91,4 @@ Result<Replan> replan(const ReplanInputs& inputs);
 std::string to_text(const Replan& replan);
 std::string to_json(const Replan& replan);
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -3,7 +3,7 @@
 
 #include "plan/advise/replan.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -59,4 +59,4 @@ std::string to_json(const Replan& replan) {
   return json.dump(2) + "\n";
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -7,7 +7,7 @@
 #include "market/catalog.h"
 #include "plan/advise/recommendation_text.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -24,7 +24,7 @@ class Underway {
 
   Job& job() { return job_; }
 
-  std::vector<Offer>& offers() { return offers_; }
+  std::vector<market::Offer>& offers() { return offers_; }
 
   /// The best plan at this moment becomes the one that is followed.
   void follow_best() {
@@ -59,14 +59,14 @@ class Underway {
   }
 
  private:
-  Result<MarketSpace> market(const std::vector<Offer>& gone) {
-    std::vector<Offer> all = offers_;
+  Result<MarketSpace> market(const std::vector<market::Offer>& gone) {
+    std::vector<market::Offer> all = offers_;
     all.insert(all.end(), gone.begin(), gone.end());
     return market_space({.job = job_,
                          .workload = workload_,
                          .offers = all,
                          .knowledge = knowledge_,
-                         .tariffs = Tariffs::built_in()});
+                         .tariffs = market::Tariffs::built_in()});
   }
 
   static Job ten_million_samples() {
@@ -83,7 +83,7 @@ class Underway {
   Job job_ = ten_million_samples();
   Workload workload_;
   Knowledge knowledge_;
-  std::vector<Offer> offers_ = built_in_offers();
+  std::vector<market::Offer> offers_ = market::built_in_offers();
   Result<MarketSpace> market_ = Error{"none"};
   std::vector<PlannedGroup> plan_;
   double expected_sps_ = 0;
@@ -111,7 +111,7 @@ TEST(Replan, behind_schedule_what_is_added_is_on_demand) {
   EXPECT_LT(next.value().ahead_h, 0);
   EXPECT_LT(next.value().speed_factor, 0.7);
   ASSERT_THAT(next.value().add, Not(IsEmpty()));
-  for (const Change& one : next.value().add) EXPECT_NE(one.purchase, Purchase::spot);
+  for (const Change& one : next.value().add) EXPECT_NE(one.purchase, market::Purchase::spot);
   EXPECT_LE(next.value().proposed.risky_hours, 12);
   EXPECT_GT(next.value().current.risky_hours, 12);
   EXPECT_GT(next.value().switch_usd, 0);
@@ -119,7 +119,7 @@ TEST(Replan, behind_schedule_what_is_added_is_on_demand) {
 
 TEST(Replan, the_safety_net_turns_to_on_demand_machines_while_they_are_still_in_time) {
   Underway run;
-  run.follow({{parse_site("gcp:us-west").value(), "n1", "T4", 4, Purchase::spot, 0.18}});
+  run.follow({{market::parse_site("gcp:us-west").value(), "n1", "T4", 4, market::Purchase::spot, 0.18}});
   const auto early = run.at(1, 0.5, 0);
   ASSERT_TRUE(early.ok()) << early.error().message;
   EXPECT_NE(early.value().advice, Advice::safety_net);
@@ -127,14 +127,14 @@ TEST(Replan, the_safety_net_turns_to_on_demand_machines_while_they_are_still_in_
   Underway on_demand;
   on_demand.job() = run.job();
   on_demand.job().goal = Goal::fastest;
-  on_demand.job().purchase = Purchase::on_demand;
+  on_demand.job().purchase = market::Purchase::on_demand;
   on_demand.job().samples = run.job().samples / 2;
   on_demand.follow_best();
   const double fastest_h = on_demand.job().samples / on_demand.expected_sps() / 3600;
   const auto late = run.at(run.job().deadline_h - fastest_h - 0.1, 0.5, 0);
   ASSERT_TRUE(late.ok()) << late.error().message;
   EXPECT_EQ(late.value().advice, Advice::safety_net) << to_text(late.value());
-  for (const Change& one : late.value().add) EXPECT_EQ(one.purchase, Purchase::on_demand);
+  for (const Change& one : late.value().add) EXPECT_EQ(one.purchase, market::Purchase::on_demand);
 }
 
 TEST(Replan, a_small_saving_is_not_worth_a_change_and_a_large_one_is) {
@@ -142,9 +142,9 @@ TEST(Replan, a_small_saving_is_not_worth_a_change_and_a_large_one_is) {
   run.follow_best();
   const auto before = run.offers();
   const auto cheaper_elsewhere = [&](double factor) {
-    std::vector<Offer> offers = before;
+    std::vector<market::Offer> offers = before;
     const auto plan = run.at(10, 0.55, 0).value().current.peers;
-    for (Offer& offer : offers)
+    for (market::Offer& offer : offers)
       for (const PeerGroup& group : plan)
         if (offer.gpu == group.gpu && region_of(site_of(offer)) == region_of(group.site))
           offer.usd_per_h *= factor;
@@ -167,7 +167,7 @@ TEST(Replan, a_small_saving_is_not_worth_a_change_and_a_large_one_is) {
 
 TEST(Replan, machines_that_are_no_longer_offered_are_known_by_their_plan) {
   Underway run;
-  run.follow({{parse_site("gcp:us-west").value(), "n1", "2xT4", 3, Purchase::spot, 0.3}});
+  run.follow({{market::parse_site("gcp:us-west").value(), "n1", "2xT4", 3, market::Purchase::spot, 0.3}});
   const auto next = run.at(2, 0.3, 0);
   ASSERT_TRUE(next.ok()) << next.error().message;
   ASSERT_THAT(next.value().prices, Not(IsEmpty()));
@@ -190,4 +190,4 @@ TEST(Replan, limits_that_are_gone_and_plans_that_are_none_are_named) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

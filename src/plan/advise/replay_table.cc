@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 ReplayRow row_of(const DeadlineJob& job, const AvailabilityTrace& trace, double every_s) {
@@ -91,4 +91,4 @@ std::string to_text(const ReplayTable& table) {
   return text;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "plan/advise/policy.h"
 
-namespace tw {
+namespace tw::plan {
 
 struct ReplayTask {
   DeadlineJob job;     ///< machines 0: as many as a trace has at most
@@ -39,4 +39,4 @@ Result<ReplayTable> replay_table(const ReplayTask& task, const std::vector<Avail
 std::string to_text(const ReplayTable& table);
 std::string to_json(const ReplayTable& table);
 
-}  // namespace tw
+}  // namespace tw::plan

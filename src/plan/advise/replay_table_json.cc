@@ -3,7 +3,7 @@
 
 #include "plan/advise/replay_table.h"
 
-namespace tw {
+namespace tw::plan {
 
 std::string to_json(const ReplayTable& table) {
   using Json = nlohmann::ordered_json;
@@ -21,4 +21,4 @@ std::string to_json(const ReplayTable& table) {
   return Json{{"traces", rows}, {"too_short", table.too_short}}.dump(2) + "\n";
 }
 
-}  // namespace tw
+}  // namespace tw::plan

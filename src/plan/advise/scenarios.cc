@@ -7,7 +7,7 @@
 
 #include "base/median.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 constexpr std::uint64_t kSeed = 0x7477;
@@ -191,4 +191,4 @@ Spread spread_of(const std::vector<double>& values) {
   return {quantile(values, 0.1), quantile(values, 0.5), quantile(values, 0.9)};
 }
 
-}  // namespace tw
+}  // namespace tw::plan

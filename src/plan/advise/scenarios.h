@@ -9,14 +9,14 @@
 
 /// How a plan fares when its machines are taken and replaced, and are not as fast as predicted: time and cost
 /// over many draws of their lives and of the errors.
-namespace tw {
+namespace tw::plan {
 
 struct PlannedMachine {
   double samples_per_s = 0;
   double factor = 1;  ///< of the 80 % range of that speed, in which all machines of a kind err alike
   int kind = 0;
   double usd_per_h = 0;
-  LifetimeLaw lifetimes;
+  market::LifetimeLaw lifetimes;
   double wait_s = 0;    ///< from a request until it runs, and is paid
   double join_s = 0;    ///< then until it works
   bool notice = false;  ///< long enough to hand in what it did
@@ -31,7 +31,7 @@ struct PlannedRun {
   Averaging round;          ///< with all of them; fewer are taken to need as long
   double round_factor = 1;  ///< of the 80 % range of its seconds
   double usd_per_sample = 0;
-  ZoneShocks shocks;  ///< of each failure domain
+  market::ZoneShocks shocks;  ///< of each failure domain
 };
 
 struct Spread {
@@ -50,4 +50,4 @@ Outcomes play_scenarios(const PlannedRun& run, int scenarios = 256);
 
 Spread spread_of(const std::vector<double>& values);
 
-}  // namespace tw
+}  // namespace tw::plan

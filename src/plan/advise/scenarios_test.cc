@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
-PlannedRun run_of(int machines, const LifetimeLaw& lifetimes) {
+PlannedRun run_of(int machines, const market::LifetimeLaw& lifetimes) {
   PlannedRun run{.samples = 3.6e6, .samples_per_round = 1000, .usd_per_sample = 1e-6};
   run.round = {.seconds = 1, .usd = 0.001};
   for (int m = 0; m < machines; ++m)
@@ -16,7 +16,7 @@ PlannedRun run_of(int machines, const LifetimeLaw& lifetimes) {
 }
 
 TEST(Scenarios, machines_that_nobody_takes_need_the_time_and_money_of_the_model) {
-  const Outcomes outcomes = play_scenarios(run_of(4, never_taken()), 3);
+  const Outcomes outcomes = play_scenarios(run_of(4, market::never_taken()), 3);
   const Spread hours = spread_of(outcomes.hours);
   EXPECT_NEAR(hours.p10, 2 + 90.0 / 3600, 1e-9);  // rounds of 1 s calculating and 1 s averaging
   EXPECT_EQ(hours.p10, hours.p90);
@@ -25,14 +25,14 @@ TEST(Scenarios, machines_that_nobody_takes_need_the_time_and_money_of_the_model)
 }
 
 TEST(Scenarios, calculating_lasts_as_long_as_averaging_asks_for) {
-  PlannedRun run = run_of(4, never_taken());
+  PlannedRun run = run_of(4, market::never_taken());
   run.round.calc_s = 3;
   EXPECT_NEAR(play_scenarios(run, 1).hours[0], 4 + 90.0 / 3600, 1e-9);  // 3 s and 1 s of averaging
 }
 
 TEST(Scenarios, who_is_taken_often_takes_longer_and_varies) {
-  const Outcomes calm = play_scenarios(run_of(4, lifetimes_named("exponential:20").value()));
-  const Outcomes rough = play_scenarios(run_of(4, lifetimes_named("exponential:0.5").value()));
+  const Outcomes calm = play_scenarios(run_of(4, market::lifetimes_named("exponential:20").value()));
+  const Outcomes rough = play_scenarios(run_of(4, market::lifetimes_named("exponential:0.5").value()));
   EXPECT_GT(spread_of(rough.hours).p50, spread_of(calm.hours).p50);
   EXPECT_GT(spread_of(rough.hours).p90, spread_of(rough.hours).p10);
   EXPECT_GT(rough.losses, 10 * calm.losses);
@@ -40,19 +40,20 @@ TEST(Scenarios, who_is_taken_often_takes_longer_and_varies) {
 
 /// 4 machines for 2 hours, each gone after 20 hours: 0.4 losses are expected.
 TEST(Scenarios, losses_come_at_the_rate_of_the_law) {
-  const Outcomes outcomes = play_scenarios(run_of(4, lifetimes_named("exponential:20").value()), 4000);
+  const Outcomes outcomes =
+      play_scenarios(run_of(4, market::lifetimes_named("exponential:20").value()), 4000);
   EXPECT_NEAR(outcomes.losses, 0.41, 0.04);
 }
 
 TEST(Scenarios, a_notice_saves_what_was_done) {
-  PlannedRun run = run_of(4, lifetimes_named("exponential:0.5").value());
+  PlannedRun run = run_of(4, market::lifetimes_named("exponential:0.5").value());
   const double without = spread_of(play_scenarios(run).hours).p50;
   for (PlannedMachine& machine : run.machines) machine.notice = true;
   EXPECT_LT(spread_of(play_scenarios(run).hours).p50, without);
 }
 
 TEST(Scenarios, predicted_speeds_err_within_their_range_in_80_percent) {
-  PlannedRun run = run_of(4, never_taken());
+  PlannedRun run = run_of(4, market::never_taken());
   for (PlannedMachine& machine : run.machines) {
     machine.factor = 1.5;
     machine.join_s = machine.wait_s = 0;
@@ -64,14 +65,14 @@ TEST(Scenarios, predicted_speeds_err_within_their_range_in_80_percent) {
 }
 
 TEST(Scenarios, the_same_plan_has_the_same_luck) {
-  const PlannedRun run = run_of(3, lifetimes_named("exponential:1").value());
+  const PlannedRun run = run_of(3, market::lifetimes_named("exponential:1").value());
   EXPECT_EQ(play_scenarios(run).hours, play_scenarios(run).hours);
 }
 
 /// Two spot machines of each of two failure domains for some 2 hours: 24 shocks a day and domain, of which
 /// each machine that runs is struck by half.
 TEST(Scenarios, shocks_strike_the_spot_machines_of_a_failure_domain_together) {
-  PlannedRun run = run_of(4, never_taken());
+  PlannedRun run = run_of(4, market::never_taken());
   for (std::size_t m = 0; m < run.machines.size(); ++m) {
     run.machines[m].spot = true;
     run.machines[m].domain = static_cast<int>(100 + m / 2);
@@ -96,4 +97,4 @@ TEST(Scenarios, shocks_strike_the_spot_machines_of_a_failure_domain_together) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <tuple>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 constexpr std::size_t kRanks = 3;  // with_scaling names so many
@@ -211,4 +211,4 @@ std::optional<DeepVmOutcome> fastest(const DeepVmMarket& market, const DeepVmReq
                   [](const DeepVmOutcome& one) { return std::tuple(one.training_s, one.usd); });
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -10,7 +10,7 @@
 /// corrected. Its four stages: the user's price limit; FLOPP, the score of a GPU machine per dollar; an
 /// architecture, with one on-demand GPU machine (single anchor) or with on-demand CPU machines that hold
 /// checkpoints for spot machines (tiering); the best of both.
-namespace tw {
+namespace tw::plan {
 
 /// Speed of n machines over that of one: c / (1 + exp(-a (n - b))), fitted by the publication.
 struct SigmoidSpeed {
@@ -99,4 +99,4 @@ std::optional<DeepVmOutcome> least_usd(const DeepVmMarket& market, const DeepVmR
 /// Shortest training within the limit; of equal ones the cheapest.
 std::optional<DeepVmOutcome> fastest(const DeepVmMarket& market, const DeepVmRequest& request);
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -4,7 +4,7 @@
 
 #include "plan/methods/test_studies.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 using testing_tables::deepvm_market;
@@ -96,4 +96,4 @@ TEST(DeepVmReference, the_corrected_objective_separates_cost_from_speed) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 DeepVmMarket small_market() {
@@ -82,4 +82,4 @@ TEST(DeepVm, between_measured_counts_speed_is_linear) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

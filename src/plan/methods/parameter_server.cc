@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 /// What the network does with some of the workers.
@@ -58,4 +58,4 @@ double steps_per_s(const std::vector<WorkerClass>& workers, double server_step_s
   return loads.back().steps_per_s;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

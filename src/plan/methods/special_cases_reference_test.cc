@@ -14,7 +14,7 @@
 #include "plan/model/round_time.h"
 
 /// Each row of special_cases.csv, a number that a publication gives, against the planner's own.
-namespace tw {
+namespace tw::plan {
 namespace {
 
 using namespace testing_tables;
@@ -57,7 +57,7 @@ double machines_usd(const std::string& peers, double samples_per_s) {
 }
 
 double dgx2_samples_per_s() {
-  for (CsvRow row : require_table("baselines.csv"))
+  for (CsvRow row : testing_tables::require_table("baselines.csv"))
     if (row.text("run") == "baseline-119") return row.number("sps_quoted");
   ADD_FAILURE() << "no baseline-119";
   return 0;
@@ -75,11 +75,12 @@ double saving_of_a10(const CsvRow& row) {
 double saving_of_t4(const CsvRow& row) { return 1 - before(row, " USD per 1M") / dgx2_usd(); }
 
 DeepVmCluster first_choice() {
-  return recommend(deepvm_market("aws_real"), {.usd_per_h = 3}, DeepVmPolicy::with_scaling).at(0);
+  return recommend(testing_tables::deepvm_market("aws_real"), {.usd_per_h = 3}, DeepVmPolicy::with_scaling)
+      .at(0);
 }
 
 double first_choice_usd() {
-  for (CsvRow row : require_table("planner/deepvm_aws_evaluation.csv"))
+  for (CsvRow row : testing_tables::require_table("planner/deepvm_aws_evaluation.csv"))
     if (row.text("policy").starts_with("deepvm rank 1"))
       return first_choice().usd_per_h * row.number("makespan_s") / 3600;
   ADD_FAILURE() << "no makespan";
@@ -94,38 +95,39 @@ double saving_over_performance_first(const CsvRow& row) {
 
 double speed_up_of_eight() {
   std::vector<double> times;
-  for (const K80Run& one : k80_runs(8)) times.push_back(duration_s(one.run));
-  return measured_s("1xK80", 0, "same-region", "on_demand") / mean(times);
+  for (const testing_tables::K80Run& one : testing_tables::k80_runs(8)) times.push_back(duration_s(one.run));
+  return testing_tables::measured_s("1xK80", 0, "same-region", "on_demand") / testing_tables::mean(times);
 }
 
 double saving_of_eight() {
   std::vector<double> usd;
-  for (const K80Run& one : k80_runs(8)) usd.push_back(cost_usd(one.run, k80_prices()));
-  return 1 - mean(usd) / one_k80_usd();
+  for (const testing_tables::K80Run& one : testing_tables::k80_runs(8))
+    usd.push_back(cost_usd(one.run, testing_tables::k80_prices()));
+  return 1 - testing_tables::mean(usd) / testing_tables::one_k80_usd();
 }
 
 /// Mean time of runs that lose one worker over that of runs that lose none.
 double delay_of_one_loss(int workers) {
   std::vector<double> ratios;
-  for (const K80Run& one : k80_runs(workers))
+  for (const testing_tables::K80Run& one : testing_tables::k80_runs(workers))
     if (one.run.lost_at_s.size() == 1) ratios.push_back(duration_s(one.run) / one.run.undisturbed_s);
-  return mean(ratios);
+  return testing_tables::mean(ratios);
 }
 
 double error_of_conserved_work() {
   std::vector<double> errors;
   for (int workers : {2, 4, 8})
-    for (const K80Run& one : k80_runs(workers))
+    for (const testing_tables::K80Run& one : testing_tables::k80_runs(workers))
       if (!one.run.lost_at_s.empty())
         errors.push_back(100 * std::abs(duration_s(one.run) / one.measured_s - 1));
   EXPECT_EQ(errors.size(), 20U);
-  return mean(errors);
+  return testing_tables::mean(errors);
 }
 
 /// Calibrated where one server is the limit, and on two workers with two servers.
 double second_server() {
-  const double saturated = kSteps / measured_s("8xV100", 1);
-  const double pair = kSteps / measured_s("2xV100", 2);
+  const double saturated = kSteps / testing_tables::measured_s("8xV100", 1);
+  const double pair = kSteps / testing_tables::measured_s("2xV100", 2);
   double step_s = 0.03;
   double service_s = 0.02;
   for (int i = 0; i < 20; ++i) {
@@ -137,9 +139,9 @@ double second_server() {
 
 /// Calibrated on one worker, four in one region, and one of four abroad; predicted: two of four abroad.
 double two_regions() {
-  const double one_s = measured_s("1xP100", 0) / kSteps;
-  const double here = kSteps / measured_s("4xP100", 1);
-  const double one_abroad = kSteps / measured_s("4xP100", 1, "3 us-east1 + 1 us-central1");
+  const double one_s = testing_tables::measured_s("1xP100", 0) / kSteps;
+  const double here = kSteps / testing_tables::measured_s("4xP100", 1);
+  const double one_abroad = kSteps / testing_tables::measured_s("4xP100", 1, "3 us-east1 + 1 us-central1");
   const auto at_home = [&](double service_s) { return steps_per_s({{4, one_s - service_s}}, service_s); };
   const double service_s = solve(at_home, here, 1e-4, one_s);
   const double step_s = one_s - service_s;
@@ -153,7 +155,7 @@ double two_regions() {
 /// Accuracy between the measured shares of synchronous work.
 double accuracy_gained() {
   std::vector<Point> accuracy;
-  for (CsvRow row : require_table("planner/sync_switch_summary.csv"))
+  for (CsvRow row : testing_tables::require_table("planner/sync_switch_summary.csv"))
     if (row.text("workload") == "cifar10_res32" &&
         (row.text("order") == "BSP_first" || row.text("order") == "ASP"))
       accuracy.push_back({row.number("bsp_percent"), row.number("final_accuracy_pct_mean")});
@@ -193,9 +195,9 @@ const std::map<std::string, Computation> kComputations{
 
 /// As the table writes it: 2xp3.2xlarge+2xg3.8xlarge.
 std::string spotdnn_choice(const CsvRow& row) {
-  const std::vector<SpotDnnInstance> instances = spotdnn_instances();
+  const std::vector<SpotDnnInstance> instances = testing_tables::spotdnn_instances();
   const SpotDnnTarget target{.loss = after(row, "loss "), .time_s = before(row, " s")};
-  const auto plan = published_plan(instances, spotdnn_model(), target);
+  const auto plan = published_plan(instances, testing_tables::spotdnn_model(), target);
   if (!plan) return "none";
   std::string text;
   for (std::size_t i = 0; i < instances.size(); ++i)
@@ -205,7 +207,7 @@ std::string spotdnn_choice(const CsvRow& row) {
 }
 
 TEST(SpecialCases, each_published_number_is_met_within_its_tolerance) {
-  for (CsvRow row : require_table("planner/special_cases.csv")) {
+  for (CsvRow row : testing_tables::require_table("planner/special_cases.csv")) {
     const std::string id = row.word("id");
     SCOPED_TRACE(fmt::format("special_cases.csv:{} {}", row.line(), id));
     if (row.text("family") == "spotdnn") {
@@ -225,4 +227,4 @@ TEST(SpecialCases, each_published_number_is_met_within_its_tolerance) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

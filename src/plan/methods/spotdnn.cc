@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 /// As the published program rounds.
@@ -91,4 +91,4 @@ std::optional<SpotDnnPlan> cheapest_plan(const std::vector<SpotDnnInstance>& ins
   }
 }
 
-}  // namespace tw
+}  // namespace tw::plan

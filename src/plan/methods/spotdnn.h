@@ -7,7 +7,7 @@
 
 /// The provisioner of spotDNN (IWQoS 2023): the cheapest mix of instances with one parameter server that
 /// reaches a loss in time.
-namespace tw {
+namespace tw::plan {
 
 struct SpotDnnInstance {
   std::string name;
@@ -57,4 +57,4 @@ std::optional<SpotDnnPlan> published_plan(const std::vector<SpotDnnInstance>& in
 std::optional<SpotDnnPlan> cheapest_plan(const std::vector<SpotDnnInstance>& instances,
                                          const SpotDnnModel& model, SpotDnnTarget target);
 
-}  // namespace tw
+}  // namespace tw::plan

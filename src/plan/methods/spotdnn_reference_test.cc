@@ -4,15 +4,15 @@
 
 #include "plan/methods/test_studies.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 using namespace testing_tables;
 
 TEST(SpotDnnReference, plans_of_the_published_provisioner_follow_from_its_constants) {
-  const SpotDnnModel model = spotdnn_model();
-  const std::vector<SpotDnnInstance> instances = spotdnn_instances();
-  for (CsvRow row : require_table("planner/spotdnn_code_plans.csv")) {
+  const SpotDnnModel model = testing_tables::spotdnn_model();
+  const std::vector<SpotDnnInstance> instances = testing_tables::spotdnn_instances();
+  for (CsvRow row : testing_tables::require_table("planner/spotdnn_code_plans.csv")) {
     SCOPED_TRACE(fmt::format("spotdnn_code_plans.csv:{}", row.line()));
     const SpotDnnTarget target{row.number("objective_loss"), row.number("objective_time_s")};
     const auto plan = published_plan(instances, model, target);
@@ -32,4 +32,4 @@ TEST(SpotDnnReference, plans_of_the_published_provisioner_follow_from_its_consta
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 const SpotDnnModel kModel{.gradient_mb = 10,
@@ -57,4 +57,4 @@ TEST(SpotDnn, no_plan_is_in_time_for_the_impossible) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

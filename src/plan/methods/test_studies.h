@@ -16,7 +16,7 @@
 #include "plan/model/test_tables.h"
 
 /// What the published planners and studies had as inputs, from the tables in planner/, for tests.
-namespace tw::testing_tables {
+namespace tw::plan::testing_tables {
 
 inline double mean(const std::vector<double>& values) {
   double sum = 0;
@@ -161,4 +161,4 @@ inline std::vector<SpotDnnInstance> spotdnn_instances() {
   return instances;
 }
 
-}  // namespace tw::testing_tables
+}  // namespace tw::plan::testing_tables

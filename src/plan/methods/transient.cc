@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 std::vector<double> sorted_losses(const TransientRun& run) {
@@ -36,4 +36,4 @@ double cost_usd(const TransientRun& run, const TransientPrices& prices) {
   return paid_s * prices.worker_usd_per_s + end_s * prices.server_usd_per_s;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

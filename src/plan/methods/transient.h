@@ -5,7 +5,7 @@
 
 /// Training on revocable workers as Li et al. found it (ICAC 2019): work is conserved, and speed follows the
 /// number of live workers.
-namespace tw {
+namespace tw::plan {
 
 struct TransientRun {
   int workers = 1;
@@ -24,4 +24,4 @@ struct TransientPrices {
 /// Workers are paid from the beginning of the training until they go.
 double cost_usd(const TransientRun& run, const TransientPrices& prices);
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -7,7 +7,7 @@
 
 #include "plan/methods/parameter_server.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 TEST(Transient, half_of_two_workers_do_the_rest_in_twice_the_time) {
@@ -59,4 +59,4 @@ TEST(ParameterServer, a_second_server_helps_where_one_is_the_limit) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

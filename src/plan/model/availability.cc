@@ -8,7 +8,7 @@
 
 #include "base/csv.h"
 
-namespace tw {
+namespace tw::plan {
 
 int AvailabilityTrace::most() const {
   int most = 0;
@@ -56,4 +56,4 @@ std::vector<int> sample_availability(const AvailabilityTrace& trace, double from
   return least;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

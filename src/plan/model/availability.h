@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace tw {
+namespace tw::plan {
 
 /// How many spot machines could be had, over time.
 struct AvailabilityTrace {
@@ -35,4 +35,4 @@ Result<std::vector<AvailabilityTrace>> read_availability(const std::string& file
 /// The least number over each of `ticks` ticks from `from_s` after the trace's beginning on; 0 after its end.
 std::vector<int> sample_availability(const AvailabilityTrace& trace, double from_s, double tick_s, int ticks);
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -12,7 +12,7 @@
 #include "base/median.h"
 #include "plan/model/least_squares.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 using Key = std::pair<std::string, std::string>;  ///< model and GPU
@@ -112,7 +112,7 @@ Models models_from(const std::vector<MeasuredRun>& runs, const Models& models) {
 }
 
 HivemindLaw law_from(const std::vector<MeasuredRun>& runs, const Models& models,
-                     const NetworkProfile& network, const HivemindLaw& start) {
+                     const market::NetworkProfile& network, const HivemindLaw& start) {
   const auto rounds = [&](const HivemindLaw& law, const auto& add) {
     std::vector<double> errors;
     for (const MeasuredRun& run : runs) {
@@ -144,4 +144,4 @@ HivemindLaw law_from(const std::vector<MeasuredRun>& runs, const Models& models,
   return fit(timed, {&HivemindLaw::sent_factor, &HivemindLaw::sent_mb}, bytes);
 }
 
-}  // namespace tw
+}  // namespace tw::plan

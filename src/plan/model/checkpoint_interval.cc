@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::plan {
 
 double best_interval_s(const CheckpointCost& cost) {
   TW_CHECK(cost.checkpoint_s > 0 && cost.mtbf_s > 0);
@@ -40,4 +40,4 @@ double expected_wall_per_work(const CheckpointCost& cost, double interval_s) {
 
 double remote_checkpoint_s(double megabytes) { return 3.7512 + 0.020006 * megabytes; }
 
-}  // namespace tw
+}  // namespace tw::plan

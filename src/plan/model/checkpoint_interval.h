@@ -2,7 +2,7 @@
 #pragma once
 
 /// How often to save what would be lost. Losses are memoryless, with a mean time between them (mtbf).
-namespace tw {
+namespace tw::plan {
 
 struct CheckpointCost {
   double checkpoint_s = 0;  ///< to write one, above 0
@@ -27,4 +27,4 @@ double expected_wall_per_work(const CheckpointCost& cost, double interval_s);
 /// that CM-DARE fitted to 5 to 200 MB (ICDCS 2020).
 double remote_checkpoint_s(double megabytes);
 
-}  // namespace tw
+}  // namespace tw::plan

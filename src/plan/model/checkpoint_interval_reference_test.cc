@@ -5,7 +5,7 @@
 #include "plan/model/checkpoint_interval.h"
 #include "plan/model/test_tables.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 using testing_tables::require_table;
@@ -27,4 +27,4 @@ TEST(CheckpointIntervalReference, optimum_young_and_daly_agree_with_the_table) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

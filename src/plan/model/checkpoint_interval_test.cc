@@ -7,7 +7,7 @@
 
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 TEST(CheckpointInterval, no_other_interval_costs_less) {
@@ -50,4 +50,4 @@ TEST(CheckpointInterval, of_remote_storage_grows_with_the_size) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

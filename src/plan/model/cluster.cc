@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "plan/model/gpu.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 constexpr int kMostPeers = 100'000;
@@ -24,7 +24,7 @@ Result<PeerGroup> parse_group(const std::string& text) {
   if (x == std::string::npos || at == std::string::npos || at <= x + 1 || at != text.rfind('@')) return wrong;
   const auto count = parse_number<int>(std::string_view(text).substr(0, x));
   if (!count || *count < 1 || *count > kMostPeers) return wrong;
-  const auto site = parse_site(text.substr(at + 1));
+  const auto site = market::parse_site(text.substr(at + 1));
   if (!site) return Error{fmt::format("{}: {}", text, site.error().message)};
   return PeerGroup{*count, Gpus::built_in().spelled(text.substr(x + 1, at - x - 1)), site.value()};
 }
@@ -57,8 +57,8 @@ int count_of(const std::vector<PeerGroup>& groups) {
                          [](int sum, const PeerGroup& group) { return sum + group.count; });
 }
 
-Site network_site(const PeerGroup& group) { return site_of_host(group.site, group.gpu); }
+market::Site network_site(const PeerGroup& group) { return site_of_host(group.site, group.gpu); }
 
-bool on_premise(const Site& site) { return site.provider.starts_with("onprem"); }
+bool on_premise(const market::Site& site) { return site.provider.starts_with("onprem"); }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -8,13 +8,13 @@
 #include "market/site.h"
 
 /// Which machines take part in a run.
-namespace tw {
+namespace tw::plan {
 
 /// Peers of one kind at one site. A GPU name of several (DGX2-8xV100) is one peer with all of them.
 struct PeerGroup {
   int count = 0;
   std::string gpu;
-  Site site;
+  market::Site site;
 
   auto operator<=>(const PeerGroup&) const = default;
 };
@@ -27,8 +27,8 @@ std::string to_string(const std::vector<PeerGroup>& groups);
 int count_of(const std::vector<PeerGroup>& groups);
 
 /// Where the network tables have the group: an on-premise host may be a site of its own.
-Site network_site(const PeerGroup& group);
+market::Site network_site(const PeerGroup& group);
 
-bool on_premise(const Site& site);
+bool on_premise(const market::Site& site);
 
-}  // namespace tw
+}  // namespace tw::plan

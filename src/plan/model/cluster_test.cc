@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 TEST(ParsePeers, reads_counts_machines_and_sites) {
@@ -34,4 +34,4 @@ TEST(ParsePeers, names_what_it_cannot_read) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

@@ -6,12 +6,12 @@
 #include "base/number.h"
 #include "plan/model/fields_yaml.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 /// `T4@gcp:us: 0.18`: USD an hour of a peer.
-std::vector<Offer> own_prices(YamlFields& fields, const std::string& file) {
-  std::vector<Offer> offers;
+std::vector<market::Offer> own_prices(YamlFields& fields, const std::string& file) {
+  std::vector<market::Offer> offers;
   for (const auto& [machine, value] : fields.map("usd_per_h")) {
     const std::string name = "usd_per_h." + machine;
     const auto group = parse_peers("1x" + machine);
@@ -25,7 +25,7 @@ std::vector<Offer> own_prices(YamlFields& fields, const std::string& file) {
                       .zone = peer.site.zone,
                       .gpu = peer.gpu,
                       .gpus = 1,
-                      .purchase = Purchase::owned,
+                      .purchase = market::Purchase::owned,
                       .usd_per_h = *usd,
                       .source = file});
   }
@@ -49,7 +49,7 @@ Result<ClusterFile> read_cluster(const std::string& file, std::string_view text)
   take_work(fields, cluster);
   take_peers(fields, cluster);
   if (const std::string purchase = fields.text("purchase"); !purchase.empty()) {
-    cluster.purchase = parse_purchase(purchase);
+    cluster.purchase = market::parse_purchase(purchase);
     if (!cluster.purchase) fields.complain("purchase", "spot, on-demand or owned");
   }
   if (fields.has("data_usd_per_gb")) cluster.data_usd_per_gb = fields.number("data_usd_per_gb", {.least = 0});
@@ -58,4 +58,4 @@ Result<ClusterFile> read_cluster(const std::string& file, std::string_view text)
   return cluster;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -9,18 +9,18 @@
 #include "plan/model/cost.h"
 #include "plan/model/named_work.h"
 
-namespace tw {
+namespace tw::plan {
 
 /// CLUSTER.yaml: what trains where, and at which prices.
 struct ClusterFile : NamedWork {
   std::vector<PeerGroup> peers;
-  std::optional<Purchase> purchase;
+  std::optional<market::Purchase> purchase;
   std::optional<double> data_usd_per_gb;
-  std::vector<Offer> own_prices;  ///< they go before the catalog's
+  std::vector<market::Offer> own_prices;  ///< they go before the catalog's
 
   bool operator==(const ClusterFile&) const = default;
 };
 
 Result<ClusterFile> read_cluster(const std::string& file, std::string_view text);
 
-}  // namespace tw
+}  // namespace tw::plan

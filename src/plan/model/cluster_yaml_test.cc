@@ -6,7 +6,7 @@
 #include "plan/advise/prediction_json.h"
 #include "plan/model/model_profile_yaml.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 std::string cluster_error(const std::string& text) {
@@ -27,7 +27,7 @@ TEST(ClusterFile, is_read) {
   EXPECT_EQ(c.bytes_per_param, 1 + 2.0 / 256);
   EXPECT_EQ(c.streams, 4);
   EXPECT_TRUE(c.delayed);
-  EXPECT_EQ(c.purchase, Purchase::on_demand);
+  EXPECT_EQ(c.purchase, market::Purchase::on_demand);
   EXPECT_EQ(c.data_usd_per_gb, 0.02);
   ASSERT_EQ(c.own_prices.size(), 1U);
   EXPECT_EQ(c.own_prices[0].usd_per_h, 0.2);
@@ -96,4 +96,4 @@ TEST(PredictionJson, has_the_keys_that_scripts_read) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

@@ -9,22 +9,22 @@
 #include "base/date.h"
 #include "plan/search/market_space.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 /// The whole machine (4xT4) is one peer, or each of its GPUs.
-double usd_of_peer(const Offer& offer, const std::string& gpu) {
+double usd_of_peer(const market::Offer& offer, const std::string& gpu) {
   return offer.gpu == gpu ? offer.usd_per_h / std::max(1.0, offer.gpus) : offer.usd_per_h;
 }
 
-bool stands_at(const Offer& offer, const Site& site) {
+bool stands_at(const market::Offer& offer, const market::Site& site) {
   if (region_of(site_of(offer)) == region_of(site)) return true;
-  const std::vector<Site> areas = areas_around(site);
+  const std::vector<market::Site> areas = areas_around(site);
   return std::find(areas.begin(), areas.end(), region_of(site_of(offer))) != areas.end();
 }
 
 double egress_usd_per_round(const std::vector<PeerGroup>& peers, const Prediction& prediction,
-                            const Tariffs& tariffs) {
+                            const market::Tariffs& tariffs) {
   double usd = 0;
   for (std::size_t g = 0; g < peers.size(); ++g) {
     for (std::size_t h = 0; h < peers.size(); ++h)
@@ -39,14 +39,14 @@ Estimate scaled(const Estimate& estimate, double factor) {
 
 }  // namespace
 
-std::optional<Offer> offer_for(const PeerGroup& group, const Prices& prices) {
-  const auto fits = [&](const Offer& offer) {
+std::optional<market::Offer> offer_for(const PeerGroup& group, const Prices& prices) {
+  const auto fits = [&](const market::Offer& offer) {
     return (offer.gpu == group.gpu || machine_name(offer) == group.gpu) && stands_at(offer, group.site);
   };
   const auto own = std::find_if(prices.own.begin(), prices.own.end(), fits);
   if (own != prices.own.end()) return *own;
-  const Offer* best = nullptr;
-  for (const Offer& offer : prices.offers) {
+  const market::Offer* best = nullptr;
+  for (const market::Offer& offer : prices.offers) {
     if (!fits(offer) || (prices.purchase && offer.purchase != *prices.purchase)) continue;
     if (best == nullptr || usd_of_peer(offer, group.gpu) < usd_of_peer(*best, group.gpu)) best = &offer;
   }
@@ -91,4 +91,4 @@ Cost cost_of(const Workload& workload, const std::vector<PeerGroup>& peers, cons
   return cost;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -10,14 +10,14 @@
 #include "plan/model/throughput.h"
 
 /// What a cluster costs while it trains.
-namespace tw {
+namespace tw::plan {
 
 struct Prices {
-  std::vector<Offer> own;  ///< before all others
-  const std::vector<Offer>& offers = built_in_offers();
-  const Tariffs& tariffs = Tariffs::built_in();
-  double data_usd_per_gb = 0.01;     ///< of the store that samples are read from (Backblaze B2)
-  std::optional<Purchase> purchase;  ///< nothing: the cheapest
+  std::vector<market::Offer> own;  ///< before all others
+  const std::vector<market::Offer>& offers = market::built_in_offers();
+  const market::Tariffs& tariffs = market::Tariffs::built_in();
+  double data_usd_per_gb = 0.01;             ///< of the store that samples are read from (Backblaze B2)
+  std::optional<market::Purchase> purchase;  ///< nothing: the cheapest
 };
 
 /// With their 80 % ranges, which come from the throughput; prices are taken as they are.
@@ -32,10 +32,10 @@ struct Cost {
 
 /// One's own, else the cheapest offer for one peer of the group: of its site, or of an area around it. A
 /// machine of several such GPUs counts in part.
-std::optional<Offer> offer_for(const PeerGroup& group, const Prices& prices);
+std::optional<market::Offer> offer_for(const PeerGroup& group, const Prices& prices);
 
 /// Machines without an offer cost nothing, and the assumptions say so.
 Cost cost_of(const Workload& workload, const std::vector<PeerGroup>& peers, const Prediction& prediction,
              const Prices& prices = {});
 
-}  // namespace tw
+}  // namespace tw::plan

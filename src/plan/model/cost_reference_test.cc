@@ -10,7 +10,7 @@
 #include "plan/model/test_tables.h"
 
 /// What a million samples of ConvNextLarge cost by Erben et al. 2024, as printed and as it is.
-namespace tw {
+namespace tw::plan {
 namespace {
 
 using testing_tables::read_text;
@@ -113,4 +113,4 @@ TEST(ErbenCosts, savings_over_the_dgx_2) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

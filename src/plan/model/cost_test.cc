@@ -7,7 +7,7 @@
 #include "plan/advise/prediction_csv.h"
 #include "plan/model/round_time.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 Workload workload() {
@@ -53,7 +53,7 @@ TEST(Cost, of_a_machine_without_price_is_an_assumption) {
 }
 
 TEST(Cost, takes_the_purchase_asked_for) {
-  const Prices on_demand{.purchase = Purchase::on_demand};
+  const Prices on_demand{.purchase = market::Purchase::on_demand};
   const auto peers = parse_peers("2xT4@gc:us").value();
   EXPECT_NEAR(cost_of(workload(), peers, round(peers), on_demand).vm_usd_per_h.value, 2 * 0.572, 1e-9);
 }
@@ -74,7 +74,8 @@ TEST(Cost, of_a_machine_with_several_gpus_counts_in_part) {
 }
 
 TEST(Cost, of_a_machine_that_is_one_peer_counts_in_whole) {
-  const Offer machine{.provider = "gcp", .region = "us-west1", .gpu = "T4", .gpus = 4, .usd_per_h = 1.2};
+  const market::Offer machine{
+      .provider = "gcp", .region = "us-west1", .gpu = "T4", .gpus = 4, .usd_per_h = 1.2};
   const Prices prices{.own = {machine}};
   const auto whole = parse_peers("2x4xT4@gcp:us-west1").value(),
              parts = parse_peers("2xT4@gcp:us-west1").value();
@@ -132,4 +133,4 @@ TEST(PredictRows, names_the_row_that_is_wrong) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

@@ -9,7 +9,7 @@
 
 #include "base/fields.h"
 
-namespace tw {
+namespace tw::plan {
 
 namespace {
 
@@ -132,4 +132,4 @@ bool YamlFields::has(const std::string& name) {
   return fields_.find(name) != fields_.end();
 }
 
-}  // namespace tw
+}  // namespace tw::plan

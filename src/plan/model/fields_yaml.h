@@ -11,7 +11,7 @@
 #include "base/csv.h"
 #include "base/result.h"
 
-namespace tw {
+namespace tw::plan {
 
 /// The fields of a YAML file, by name; those of a map within it as "prices.T4@gcp:us". Like CsvRow it keeps
 /// the first problem, "FILE:LINE: NAME VALUE: expected EXPECTED", and a field that nobody asked for is one.
@@ -52,4 +52,4 @@ class YamlFields {
   std::optional<Error> problem_;
 };
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::plan {
 
 LinearFit fit_line(const std::vector<Point>& points) {
   const auto count = static_cast<double>(points.size());
@@ -35,4 +35,4 @@ double interpolate(const std::vector<Point>& points, double x) {
   return before->y + (after->y - before->y) * (x - before->x) / (after->x - before->x);
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace tw {
+namespace tw::plan {
 
 struct Point {
   double x = 0;
@@ -34,4 +34,4 @@ double solve(Function function, double value, double least, double most) {
   return (least + most) / 2;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

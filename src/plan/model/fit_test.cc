@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 TEST(Fit, a_line_through_points_on_a_line_is_that_line) {
@@ -26,4 +26,4 @@ TEST(Fit, solving_finds_the_argument_of_rising_and_falling_functions) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

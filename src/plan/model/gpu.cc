@@ -10,10 +10,10 @@
 #include "base/text.h"
 #include "market/built_in.h"
 
-namespace tw {
+namespace tw::plan {
 
 const Gpus& Gpus::built_in() {
-  static const Gpus gpus = read_gpus("gpus.csv", built_in_file("gpus.csv")).value();
+  static const Gpus gpus = read_gpus("gpus.csv", market::built_in_file("gpus.csv")).value();
   return gpus;
 }
 
@@ -43,4 +43,4 @@ Result<Gpus> read_gpus(const std::string& file, std::string_view text) {
   return gpus;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace tw {
+namespace tw::plan {
 
 /// Data-sheet figures of a GPU, by which speeds that nobody measured are estimated.
 struct Gpu {
@@ -34,4 +34,4 @@ class Gpus {
 /// CSV with the columns gpu,tensor_tflops,memory_gb_per_s.
 Result<Gpus> read_gpus(const std::string& file, std::string_view text);
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -9,7 +9,7 @@
 #include "base/csv.h"
 #include "market/built_in.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 /// An fp16 gradient goes to its owner, the fp16 mean comes back.
@@ -31,7 +31,7 @@ double host_exchange_time(const PeerGroup& peers, const HivemindLaw& law) {
 }
 
 /// The two peers that are waited for longest: "gcp:eu>gcp:aus".
-std::string slowest_stream(const std::vector<PeerGroup>& peers, const NetworkProfile& network,
+std::string slowest_stream(const std::vector<PeerGroup>& peers, const market::NetworkProfile& network,
                            const HivemindLaw& law) {
   double most = 0;
   std::string slowest;
@@ -49,7 +49,8 @@ std::string slowest_stream(const std::vector<PeerGroup>& peers, const NetworkPro
 
 }  // namespace
 
-void HivemindLoad::add_host(const PeerGroup& peer, const NetworkProfile& network, const HivemindLaw& law) {
+void HivemindLoad::add_host(const PeerGroup& peer, const market::NetworkProfile& network,
+                            const HivemindLaw& law) {
   update_host = std::max(update_host, host_time(peer, law));
   exchange_host = std::max(exchange_host, host_exchange_time(peer, law));
   const double card = network.bytes_per_s(network_site(peer), network_site(peer), 1);
@@ -57,10 +58,10 @@ void HivemindLoad::add_host(const PeerGroup& peer, const NetworkProfile& network
 }
 
 /// Contributions one way and means the other.
-double HivemindLoad::stream_cost(const PeerGroup& a, const PeerGroup& b, const NetworkProfile& network,
-                                 const HivemindLaw& law) {
-  const Site from = network_site(a);
-  const Site to = network_site(b);
+double HivemindLoad::stream_cost(const PeerGroup& a, const PeerGroup& b,
+                                 const market::NetworkProfile& network, const HivemindLaw& law) {
+  const market::Site from = network_site(a);
+  const market::Site to = network_site(b);
   const double slower =
       std::min(network.path(from, to).stream_bytes_per_s, network.path(to, from).stream_bytes_per_s);
   const bool premise = on_premise(from) || on_premise(to);
@@ -86,7 +87,7 @@ HivemindRound hivemind_round(const ModelProfile& model, const HivemindLoad& load
 }
 
 HivemindRound hivemind_round(const ModelProfile& model, const std::vector<PeerGroup>& peers,
-                             const NetworkProfile& network, const HivemindLaw& law, double calc_s) {
+                             const market::NetworkProfile& network, const HivemindLaw& law, double calc_s) {
   HivemindLoad load{.peers = count_of(peers)};
   for (std::size_t a = 0; a < peers.size(); ++a) {
     load.add_host(peers[a], network, law);
@@ -128,8 +129,9 @@ Result<HivemindLaw> read_hivemind_law(const std::string& file, std::string_view 
 }
 
 const HivemindLaw& HivemindLaw::built_in() {
-  static const HivemindLaw law = read_hivemind_law("hivemind.csv", built_in_file("hivemind.csv")).value();
+  static const HivemindLaw law =
+      read_hivemind_law("hivemind.csv", market::built_in_file("hivemind.csv")).value();
   return law;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -13,7 +13,7 @@
 #include "plan/model/model_profile.h"
 
 /// How long a round of Hivemind averages. docs/planner.md tells where the law comes from and how wrong it is.
-namespace tw {
+namespace tw::plan {
 
 /// Fitted to the published runs of Erben et al. 2024 by bench_calibrate.
 struct HivemindLaw {
@@ -69,10 +69,10 @@ struct HivemindLoad {
   double card_s_per_byte = 0;
 
   /// The host and the card of a peer.
-  void add_host(const PeerGroup& peer, const NetworkProfile& network, const HivemindLaw& law);
+  void add_host(const PeerGroup& peer, const market::NetworkProfile& network, const HivemindLaw& law);
 
   /// (s per byte)^3 of two peers at different sites, as streams add up to the time that is waited.
-  static double stream_cost(const PeerGroup& a, const PeerGroup& b, const NetworkProfile& network,
+  static double stream_cost(const PeerGroup& a, const PeerGroup& b, const market::NetworkProfile& network,
                             const HivemindLaw& law);
 };
 
@@ -80,9 +80,9 @@ struct HivemindLoad {
 HivemindRound hivemind_round(const ModelProfile& model, const HivemindLoad& load, const HivemindLaw& law,
                              double calc_s);
 HivemindRound hivemind_round(const ModelProfile& model, const std::vector<PeerGroup>& peers,
-                             const NetworkProfile& network, const HivemindLaw& law, double calc_s);
+                             const market::NetworkProfile& network, const HivemindLaw& law, double calc_s);
 
 /// Each peer ends the microbatch it is in when the target batch is reached: half of one is more, on average.
 double hivemind_round_samples(const ModelProfile& model, int peers, double target_batch_size);
 
-}  // namespace tw
+}  // namespace tw::plan

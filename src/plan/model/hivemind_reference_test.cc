@@ -11,7 +11,7 @@
 #include "plan/model/calibration.h"
 #include "plan/model/throughput.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 std::string text_of(const std::string& name) {
@@ -98,7 +98,8 @@ class HivemindReference : public testing::Test {
       for (const MeasuredRun& other : runs_)
         if (!together(run, other)) rest.push_back(other);
       const Models models = models_from(rest, Models::built_in());
-      const HivemindLaw law = law_from(rest, models, NetworkProfile::built_in(), HivemindLaw::built_in());
+      const HivemindLaw law =
+          law_from(rest, models, market::NetworkProfile::built_in(), HivemindLaw::built_in());
       const Knowledge knowledge{.hivemind = law};
       const Workload workload{.model = models.find(run.model).value(),
                               .target_batch_size = run.target_batch_size,
@@ -168,4 +169,4 @@ TEST_F(HivemindReference, a_whole_family_is_predicted_by_what_the_others_tell) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

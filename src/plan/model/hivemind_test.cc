@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 constexpr double kLongCalcS = 100;
@@ -14,7 +14,7 @@ HivemindLaw plain() { return {.stream_gain = 1, .on_premise_stream_gain = 1, .se
 
 HivemindRound round_of(const std::string& peers, const HivemindLaw& law, double calc_s = kLongCalcS) {
   const ModelProfile model{.name = "net", .params_m = 100, .tensors = 10, .matchmaking_s = 5};
-  return hivemind_round(model, parse_peers(peers).value(), NetworkProfile::built_in(), law, calc_s);
+  return hivemind_round(model, parse_peers(peers).value(), market::NetworkProfile::built_in(), law, calc_s);
 }
 
 TEST(HivemindRound, of_one_peer_is_nothing) { EXPECT_EQ(round_of("1xT4@gc:us", plain()).comm_s, 0); }
@@ -110,4 +110,4 @@ TEST(HivemindLaw, names_the_row_that_is_wrong) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

@@ -12,7 +12,7 @@
 #include "plan/model/cluster.h"
 #include "plan/model/named_work.h"
 
-namespace tw {
+namespace tw::plan {
 
 enum class Goal { cheapest, fastest, pareto };
 
@@ -32,17 +32,17 @@ struct Job : NamedWork {
   std::vector<std::string> providers;  ///< empty: any; so are the next three
   std::vector<std::string> regions;    ///< or provider:region
   std::vector<std::string> gpus;
-  std::optional<Purchase> purchase;
+  std::optional<market::Purchase> purchase;
   int peers_max = 16;
   int offer_max = 0;  ///< peers of one offer; 0: peers_max
   int domains_min = 1;
   std::map<std::string, double> quotas;  ///< by quota class, or by provider, GPU or purchase; peers
   std::vector<PeerGroup> owned;          ///< hosts of one's own, free of charge
-  ZoneShocks shocks;                     ///< of each failure domain's spot machines
+  market::ZoneShocks shocks;             ///< of each failure domain's spot machines
 
   bool operator==(const Job&) const = default;
 };
 
 Result<Job> read_job(const std::string& file, std::string_view text);
 
-}  // namespace tw
+}  // namespace tw::plan

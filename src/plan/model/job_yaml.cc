@@ -10,7 +10,7 @@
 #include "plan/model/fields_yaml.h"
 #include "plan/model/job.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 std::vector<std::string> words_of(const std::string& list) {
@@ -65,7 +65,7 @@ void take_market(YamlFields& fields, Job& job) {
   job.regions = words_of(fields.text("regions"));
   job.gpus = words_of(fields.text("gpus"));
   const std::string purchase = fields.text("purchase");
-  for (Purchase one : {Purchase::spot, Purchase::on_demand, Purchase::owned})
+  for (market::Purchase one : {market::Purchase::spot, market::Purchase::on_demand, market::Purchase::owned})
     if (purchase == to_string(one)) job.purchase = one;
   if (!purchase.empty() && !job.purchase) fields.complain("purchase", "spot, on-demand or owned");
   if (!fields.has("owned")) return;
@@ -100,4 +100,4 @@ Result<Job> read_job(const std::string& file, std::string_view text) {
   return job;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -4,7 +4,7 @@
 
 #include "plan/model/job.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -37,8 +37,8 @@ TEST(JobFile, all_limits_are_read) {
   EXPECT_EQ(job.gpus, (std::vector<std::string>{"T4", "A10"}));
   EXPECT_EQ(job.quotas.at("gcp"), 4);
   EXPECT_EQ(job.owned.size(), 1U);
-  EXPECT_EQ(job.shocks, (ZoneShocks{.per_day = 0.5, .share = 0.5}));
-  EXPECT_EQ(job.purchase, Purchase::spot);
+  EXPECT_EQ(job.shocks, (market::ZoneShocks{.per_day = 0.5, .share = 0.5}));
+  EXPECT_EQ(job.purchase, market::Purchase::spot);
   EXPECT_LT(job.bytes_per_param, 1.1);
   EXPECT_TRUE(job.delayed);
 }
@@ -61,4 +61,4 @@ TEST(JobFile, mistakes_are_named_with_their_line) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 using Vector = std::vector<double>;
@@ -100,4 +100,4 @@ Vector least_squares(Vector start, const Residuals& residuals, double limit) {
   return start;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-namespace tw {
+namespace tw::plan {
 
 using Residuals = std::function<std::vector<double>(const std::vector<double>&)>;
 
@@ -13,4 +13,4 @@ using Residuals = std::function<std::vector<double>(const std::vector<double>&)>
 /// about size 1.
 std::vector<double> least_squares(std::vector<double> start, const Residuals& residuals, double limit);
 
-}  // namespace tw
+}  // namespace tw::plan

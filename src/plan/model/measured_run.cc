@@ -3,7 +3,7 @@
 
 #include "base/csv.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 bool is_clean(const std::string& flags) {
@@ -46,4 +46,4 @@ Result<std::vector<MeasuredRun>> read_measured_runs(const std::string& file, std
   return runs;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "plan/model/cluster.h"
 
-namespace tw {
+namespace tw::plan {
 
 /// A run of Hivemind that somebody measured, by the wall clock.
 struct MeasuredRun {
@@ -35,4 +35,4 @@ struct MeasuredRun {
 /// The columns of the published table experiments.csv.
 Result<std::vector<MeasuredRun>> read_measured_runs(const std::string& file, std::string_view text);
 
-}  // namespace tw
+}  // namespace tw::plan

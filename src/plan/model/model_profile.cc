@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "market/built_in.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 /// Fitted to the T4 and A10 runs of Erben et al. that have both speeds (docs/planner.md).
@@ -124,7 +124,8 @@ Result<Speed> speed_of(const ModelProfile& model, const std::string& gpu, const 
 }
 
 const Models& Models::built_in() {
-  static const Models models = read_models(built_in_file("models.csv"), built_in_file("speeds.csv")).value();
+  static const Models models =
+      read_models(market::built_in_file("models.csv"), market::built_in_file("speeds.csv")).value();
   return models;
 }
 
@@ -154,4 +155,4 @@ Result<Models> read_models(std::string_view models, std::string_view speeds) {
   return all;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -11,7 +11,7 @@
 #include "plan/model/gpu.h"
 
 /// What the planner has to know of a model.
-namespace tw {
+namespace tw::plan {
 
 /// A number and the range that it lies in with 80 % probability.
 struct Estimate {
@@ -94,4 +94,4 @@ class Models {
 /// model,gpu,how,samples_per_s,factor,source with `how` accumulating or alone.
 Result<Models> read_models(std::string_view models, std::string_view speeds);
 
-}  // namespace tw
+}  // namespace tw::plan

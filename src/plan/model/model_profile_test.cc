@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 ModelProfile model() {
@@ -84,4 +84,4 @@ TEST(Models, flops_estimate_known_speeds_within_the_range) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

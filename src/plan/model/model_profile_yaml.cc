@@ -6,7 +6,7 @@
 #include "base/number.h"
 #include "plan/model/fields_yaml.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 /// Error factor of a speed in a file that does not say how sure it is.
@@ -56,4 +56,4 @@ std::string write_profile(const ModelProfile& model) {
          map_text("accumulating", model.accumulating) + map_text("alone", model.alone);
 }
 
-}  // namespace tw
+}  // namespace tw::plan

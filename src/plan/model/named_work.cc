@@ -12,7 +12,7 @@
 #include "plan/model/fields_yaml.h"
 #include "plan/model/model_profile_yaml.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 /// Bytes of a parameter on the wire; int8 and int4 carry a scale of 2 bytes for 256 and 64 values.
@@ -70,4 +70,4 @@ Result<Workload> workload_of(const NamedWork& work, const std::string& file) {
                   .delayed = work.delayed};
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -5,7 +5,7 @@
 
 #include "plan/model/throughput.h"
 
-namespace tw {
+namespace tw::plan {
 
 class YamlFields;
 
@@ -29,4 +29,4 @@ void take_work(YamlFields& fields, NamedWork& work);
 /// With the model that is named, from the catalog or its file. `file`: the one that names it.
 Result<Workload> workload_of(const NamedWork& work, const std::string& file);
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -10,7 +10,7 @@
 
 #include "base/simplex.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 /// `tw bench reduce` reaches this share of the bound on emulated networks (docs/benchmarks.md).
@@ -34,7 +34,7 @@ double peers_at_site_of(const PeerGroup& group, const std::vector<PeerGroup>& pe
 }
 
 double sites_of(const std::vector<PeerGroup>& peers) {
-  std::set<Site> sites;
+  std::set<market::Site> sites;
   for (const PeerGroup& group : peers) sites.insert(network_site(group));
   return static_cast<double>(sites.size());
 }
@@ -162,15 +162,16 @@ double most_sent_mb(const std::vector<PeerGroup>& peers, const Sent& sent) {
 
 }  // namespace
 
-Lines lines_of(const Workload& workload, const std::vector<PeerGroup>& peers, const NetworkProfile& network) {
+Lines lines_of(const Workload& workload, const std::vector<PeerGroup>& peers,
+               const market::NetworkProfile& network) {
   Lines lines;
   double slowest = 0;
   for (const PeerGroup& from : peers) {
     lines.card.push_back(network.bytes_per_s(network_site(from), network_site(from), workload.streams));
     auto& row = lines.pair.emplace_back();
     for (const PeerGroup& to : peers) {
-      const Site a = network_site(from);
-      const Site b = network_site(to);
+      const market::Site a = network_site(from);
+      const market::Site b = network_site(to);
       row.push_back(network.bytes_per_s(a, b, workload.streams));
       lines.rtt_s = std::max(lines.rtt_s, network.rtt_s(a, b));
       if (from.site == to.site || (slowest > 0 && row.back() >= slowest)) continue;
@@ -223,7 +224,7 @@ std::vector<std::vector<double>> sent_evenly(const std::vector<PeerGroup>& peers
 }
 
 double wire_seconds(const Workload& workload, const std::vector<PeerGroup>& peers,
-                    const NetworkProfile& network) {
+                    const market::NetworkProfile& network) {
   const double bytes = workload.bytes_per_param * workload.model.params_m * 1e6;
   return bytes * seconds_per_byte(workload.pattern, peers, lines_of(workload, peers, network));
 }
@@ -265,4 +266,4 @@ RoundTime derived_round(const Workload& workload, const std::vector<PeerGroup>& 
   return time;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

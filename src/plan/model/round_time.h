@@ -7,7 +7,7 @@
 
 #include "plan/model/throughput.h"
 
-namespace tw {
+namespace tw::plan {
 
 /// What a pattern takes to average, beside calculating.
 struct RoundTime {
@@ -25,7 +25,8 @@ struct Lines {
   std::string slowest;                    ///< pair
 };
 
-Lines lines_of(const Workload& workload, const std::vector<PeerGroup>& peers, const NetworkProfile& network);
+Lines lines_of(const Workload& workload, const std::vector<PeerGroup>& peers,
+               const market::NetworkProfile& network);
 
 /// Seconds for a vector of one byte from peers of several groups, with the shares that take least.
 double flat_seconds_per_byte(const std::vector<int>& peers, const Lines& lines);
@@ -51,11 +52,11 @@ std::vector<std::vector<double>> sent_evenly(const std::vector<PeerGroup>& peers
 
 /// Until the bytes of a round have moved, at the full rate of lines and streams.
 double wire_seconds(const Workload& workload, const std::vector<PeerGroup>& peers,
-                    const NetworkProfile& network);
+                    const market::NetworkProfile& network);
 
 /// For tradewind, ring and parameter server, which can be derived; all lines and streams run at their rate.
 RoundTime derived_round(const Workload& workload, const std::vector<PeerGroup>& peers,
                         const Knowledge& knowledge);
 RoundTime derived_round(const Workload& workload, const std::vector<PeerGroup>& peers, const Lines& lines);
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -4,19 +4,19 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 /// Four hosts, a site each, 1 ms apart, at the rates that iperf3 found on the emulated networks equal4 and
 /// hetero4 (docs/benchmarks.md, the bed).
 struct Bed {
-  NetworkProfile network;
+  market::NetworkProfile network;
   std::vector<PeerGroup> peers;
 };
 
 Bed bed_of(const std::vector<double>& mbit_s) {
   Bed bed;
-  std::vector<Site> sites;
+  std::vector<market::Site> sites;
   for (std::size_t host = 0; host < mbit_s.size(); ++host) {
     sites.push_back({"bed", std::string(1, static_cast<char>('a' + host)), ""});
     bed.peers.push_back({1, "none", sites.back()});
@@ -69,4 +69,4 @@ TEST(RoundTime, of_tradewind_is_that_measured_on_emulated_networks) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

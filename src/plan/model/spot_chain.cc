@@ -8,7 +8,7 @@
 
 #include "base/number.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 /// What is guessed counts as one spell of each. Twice or half as much changes mean cost on the published
@@ -103,4 +103,4 @@ Mode ExpectedCost::choice(int steps_left, int work_left, bool up, Mode now) cons
   return choices_[at + static_cast<std::size_t>(state(up, now))];
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tw {
+namespace tw::plan {
 
 /// Whether a spot machine can be had, as a chain that learns: it goes and comes at constant rates, estimated
 /// from what was seen and a guess that counts as the first hours.
@@ -68,4 +68,4 @@ class ExpectedCost {
   std::vector<Mode> choices_;  ///< [steps][work][state]
 };
 
-}  // namespace tw
+}  // namespace tw::plan

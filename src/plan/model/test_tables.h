@@ -11,7 +11,7 @@
 #include "base/csv.h"
 
 /// Tables of published measurements, for tests.
-namespace tw::testing_tables {
+namespace tw::plan::testing_tables {
 
 /// Rows in a for statement; a table that cannot be read is a failure of the test.
 class Table {
@@ -56,4 +56,4 @@ inline Table require_table(const std::string& name) {
   return Table(table ? std::move(table).value() : CsvTable());
 }
 
-}  // namespace tw::testing_tables
+}  // namespace tw::plan::testing_tables

@@ -14,7 +14,7 @@
 
 #include "plan/model/round_time.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 constexpr std::array<std::pair<Pattern, std::string_view>, 5> kPatterns{{
@@ -61,11 +61,11 @@ Result<Speeds> speeds_of(const ModelProfile& model, const std::vector<PeerGroup>
   return speeds;
 }
 
-void note_estimated_paths(const std::vector<PeerGroup>& peers, const NetworkProfile& network,
+void note_estimated_paths(const std::vector<PeerGroup>& peers, const market::NetworkProfile& network,
                           std::vector<std::string>& assumptions) {
   for (const PeerGroup& a : peers) {
     for (const PeerGroup& b : peers) {
-      const PathRate path = network.path(network_site(a), network_site(b));
+      const market::PathRate path = network.path(network_site(a), network_site(b));
       if (!(a.site < b.site) || path.measured) continue;
       assumptions.push_back(fmt::format("{} to {}: {:.3g} Mbit/s a stream, {}", to_string(a.site),
                                         to_string(b.site), path.stream_bytes_per_s * 8 / 1e6, path.source));
@@ -160,4 +160,4 @@ Result<Prediction> predict(const Workload& workload, const std::vector<PeerGroup
 
 double speed_up(double granularity, double times) { return (1 + granularity) / (1 + granularity / times); }
 
-}  // namespace tw
+}  // namespace tw::plan

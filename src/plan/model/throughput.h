@@ -14,7 +14,7 @@
 #include "plan/model/model_profile.h"
 
 /// How fast a cluster trains: accumulate the target batch, average, apply.
-namespace tw {
+namespace tw::plan {
 
 /// How gradients are averaged. tradewind: shares by what lines carry, many streams; sites: first within each
 /// site, then between sites (docs/protocol.md). The others are for comparison: Hivemind's butterfly of single
@@ -27,7 +27,7 @@ Result<Pattern> parse_pattern(const std::string& name);
 /// What predictions are made from beside the cluster.
 struct Knowledge {
   const Gpus& gpus = Gpus::built_in();
-  const NetworkProfile& network = NetworkProfile::built_in();
+  const market::NetworkProfile& network = market::NetworkProfile::built_in();
   const HivemindLaw& hivemind = HivemindLaw::built_in();
 };
 
@@ -67,4 +67,4 @@ Result<Prediction> predict(const Workload& workload, const std::vector<PeerGroup
 /// What k times the peers make of a run of granularity g at best (Erben et al. 2024, section 3).
 double speed_up(double granularity, double times);
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 Workload workload(Pattern pattern) {
@@ -138,4 +138,4 @@ TEST(Pattern, names_what_it_does_not_know) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

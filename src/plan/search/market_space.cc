@@ -13,8 +13,10 @@
 
 #include "plan/search/site_rounds.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
+
+using market::Offer;
 
 /// From the request to the machine, where its offer does not say (CM-DARE, ICDCS 2020: 67 to 78 s, and as
 /// much again until the worker trains).
@@ -35,7 +37,8 @@ std::string unfit(const Job& job, const Offer& offer) {
   if (!listed(job.providers, {offer.provider})) return "providers";
   if (!listed(job.regions, {offer.region, offer.provider + ":" + offer.region, offer.zone})) return "regions";
   if (!listed(job.gpus, {offer.gpu, machine_name(offer)})) return "gpus";
-  if (job.purchase && offer.purchase != *job.purchase && offer.purchase != Purchase::owned) return "purchase";
+  if (job.purchase && offer.purchase != *job.purchase && offer.purchase != market::Purchase::owned)
+    return "purchase";
   return "";
 }
 
@@ -50,7 +53,7 @@ std::vector<Offer> all_offers(const Job& job, const std::vector<Offer>& offers) 
                    .vm_type = "own",
                    .gpu = several ? several->gpu : group.gpu,
                    .gpus = several ? several->count : 1.0,
-                   .purchase = Purchase::owned,
+                   .purchase = market::Purchase::owned,
                    .source = "JOB owned"});
   }
   return all;
@@ -64,23 +67,25 @@ int most_of(const Job& job, const Offer& offer) {
 }
 
 /// Shocks come at a constant rate beside the law.
-double mean_life_h(const LifetimeLaw& law, const Offer& offer, const ZoneShocks& shocks) {
-  const double struck_per_h = offer.purchase == Purchase::spot ? shocks.per_day * shocks.share / 24 : 0;
+double mean_life_h(const market::LifetimeLaw& law, const Offer& offer, const market::ZoneShocks& shocks) {
+  const double struck_per_h =
+      offer.purchase == market::Purchase::spot ? shocks.per_day * shocks.share / 24 : 0;
   return 1 / (1 / law.expected_h() + struck_per_h);
 }
 
 /// A machine is waited for, joins, works, and is taken.
 Candidate candidate_of(const MarketInputs& inputs, const Offer& offer, const Speed& speed) {
-  Candidate one{.offer = offer,
-                .site = network_site({1, machine_name(offer), site_of(offer)}),
-                .samples_per_s = speed.samples_per_s.value,
-                .usd_per_h = offer.usd_per_h,
-                .speed_factor = speed.samples_per_s.high / speed.samples_per_s.value,
-                .speed_source = speed.source,
-                .lifetimes = offer.purchase == Purchase::spot ? lifetimes_for(offer) : never_taken()};
+  Candidate one{
+      .offer = offer,
+      .site = network_site({1, machine_name(offer), site_of(offer)}),
+      .samples_per_s = speed.samples_per_s.value,
+      .usd_per_h = offer.usd_per_h,
+      .speed_factor = speed.samples_per_s.high / speed.samples_per_s.value,
+      .speed_source = speed.source,
+      .lifetimes = offer.purchase == market::Purchase::spot ? lifetimes_for(offer) : market::never_taken()};
   one.start_s = (offer.start_up_s > 0 ? offer.start_up_s : kStart_s) + kJoin_s;
   one.join_s = kJoin_s;
-  if (offer.purchase == Purchase::spot && !inputs.seen.empty())
+  if (offer.purchase == market::Purchase::spot && !inputs.seen.empty())
     one.lifetimes = learned(one.lifetimes, inputs.seen);
   const double life_s = mean_life_h(one.lifetimes, offer, inputs.job.shocks) * 3600;
   if (std::isinf(life_s)) return one;
@@ -127,7 +132,7 @@ int place_of(std::vector<Value>& values, const Value& value) {
 std::vector<Candidate> without_dearer_twins(std::vector<Candidate> all) {
   std::stable_sort(all.begin(), all.end(),
                    [](const Candidate& a, const Candidate& b) { return a.usd_per_h < b.usd_per_h; });
-  std::set<std::tuple<Site, std::string, Purchase, std::string, std::string>> seen;
+  std::set<std::tuple<market::Site, std::string, market::Purchase, std::string, std::string>> seen;
   std::vector<Candidate> cheapest;
   for (Candidate& one : all)
     if (seen.insert({one.site, machine_name(one.offer), one.offer.purchase, one.offer.failure_domain,
@@ -160,7 +165,7 @@ std::string asked_of(const std::string& limit, const Job& job) {
   if (limit == "gpus") return fmt::format("{}", fmt::join(job.gpus, ", "));
   if (limit == "regions") return fmt::format("{}", fmt::join(job.regions, ", "));
   if (limit == "providers") return fmt::format("{}", fmt::join(job.providers, ", "));
-  return std::string(to_string(job.purchase.value_or(Purchase::owned)));
+  return std::string(to_string(job.purchase.value_or(market::Purchase::owned)));
 }
 
 /// The limits that alone leave nothing, with what there is without them.
@@ -280,7 +285,7 @@ Result<MarketSpace> market_space(const MarketInputs& inputs) {
 }
 
 std::vector<PeerGroup> groups_of(const MarketSpace& market, const std::vector<int>& counts) {
-  std::map<std::pair<Site, std::string>, int> merged;
+  std::map<std::pair<market::Site, std::string>, int> merged;
   for (std::size_t i = 0; i < counts.size(); ++i)
     if (counts[i] > 0)
       merged[{site_of(market.candidates[i].offer), machine_name(market.candidates[i].offer)}] += counts[i];
@@ -291,4 +296,4 @@ std::vector<PeerGroup> groups_of(const MarketSpace& market, const std::vector<in
   return groups;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -10,20 +10,20 @@
 #include "plan/search/search.h"
 
 /// The job's search space: which offers fit it, how fast their machines are on average, what averaging takes.
-namespace tw {
+namespace tw::plan {
 
 /// Name of the GPUs of an offer, as peers are named: "T4"; "4xT4" for a machine with four, which is one peer.
-std::string machine_name(const Offer& offer);
+std::string machine_name(const market::Offer& offer);
 
 /// An offer that fits, and one peer on it.
 struct Candidate {
-  Offer offer;
-  Site site;                 ///< where the network tables have it
+  market::Offer offer;
+  market::Site site;         ///< where the network tables have it
   double samples_per_s = 0;  ///< while it works
   double usd_per_h = 0;      ///< while it runs
   double speed_factor = 1;   ///< of its 80 % range
   std::string speed_source;
-  LifetimeLaw lifetimes;
+  market::LifetimeLaw lifetimes;
   double start_s = 0;        ///< from the request until it contributes
   double join_s = 0;         ///< of it, after it runs
   double working_share = 1;  ///< of all time, with replacements
@@ -33,7 +33,7 @@ struct Candidate {
 struct MarketSpace {
   Space space;
   std::vector<Candidate> candidates;  ///< as space.choices
-  std::vector<Site> sites;            ///< as space.sites
+  std::vector<market::Site> sites;    ///< as space.sites
   double params_m = 0;                ///< of the model, millions
   std::vector<std::string> left_out;  ///< offers that fit but for what is named, with their number
 };
@@ -41,11 +41,12 @@ struct MarketSpace {
 struct MarketInputs {
   const Job& job;
   const Workload& workload;
-  const std::vector<Offer>& offers;
+  const std::vector<market::Offer>& offers;
   const Knowledge& knowledge;
-  const Tariffs& tariffs;
+  const market::Tariffs& tariffs;
   double data_usd_per_gb = 0.01;
-  std::vector<Lived> seen = {};  ///< how long own spot machines lived; corrects the laws of all of them
+  std::vector<market::Lived> seen =
+      {};  ///< how long own spot machines lived; corrects the laws of all of them
 };
 
 /// An error names the limit that leaves no offer, and what is there without it. The inputs outlive the space.
@@ -54,4 +55,4 @@ Result<MarketSpace> market_space(const MarketInputs& inputs);
 /// The groups of a selection, those with most peers first.
 std::vector<PeerGroup> groups_of(const MarketSpace& market, const std::vector<int>& counts);
 
-}  // namespace tw
+}  // namespace tw::plan

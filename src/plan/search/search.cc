@@ -13,7 +13,7 @@
 #include "plan/search/search_machines.h"
 #include "plan/search/search_relaxation.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 constexpr double kNotAllowed = std::numeric_limits<double>::infinity();
@@ -534,4 +534,4 @@ bool allowed(const Space& space, const std::vector<int>& counts) {
   return peers > 0 && peers <= space.most_peers && static_cast<int>(domains.size()) >= space.least_domains;
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -9,7 +9,7 @@
 /// Which machines, how many of each: branch and bound. How fast a round is averaged depends on the number of
 /// peers at each site alone, so the search branches over these numbers; for fixed numbers, speed and price
 /// add up over the machines, which leaves a knapsack problem (plan/search/search_machines.h).
-namespace tw {
+namespace tw::plan {
 
 /// Quotas are compared with sums of machines, which are off by so much at most.
 inline constexpr double kQuotaRounding = 1e-9;
@@ -106,4 +106,4 @@ Score score_of(const Space& space, double samples_per_s, double usd_per_h, const
 /// Keeps quotas, limits and the minimum of failure domains.
 bool allowed(const Space& space, const std::vector<int>& counts);
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 double worth(const Choice& choice) { return choice.samples_per_s / std::max(choice.usd_per_h, 1e-9); }
@@ -194,4 +194,4 @@ void MachineSearch::conclude() {
   found_ = Selection{counts_, score, value};
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -11,7 +11,7 @@
 
 /// Which machines at each site, once the number of peers at each is fixed: with averaging known it is a
 /// knapsack problem of speed against price, solved by branch and bound on the numbers of each choice.
-namespace tw {
+namespace tw::plan {
 
 /// So many peers at a site.
 struct SitePeers {
@@ -96,4 +96,4 @@ class MachineSearch {
   std::optional<Selection> found_;
 };
 
-}  // namespace tw
+}  // namespace tw::plan

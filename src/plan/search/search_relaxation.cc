@@ -7,7 +7,7 @@
 
 #include "base/number.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 constexpr int kSlopes = 64;
@@ -177,4 +177,4 @@ double Relaxation::least_value(const Objective& objective, const Sums& sums, con
                         kHalvings);
 }
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -9,7 +9,7 @@
 /// How fast machines can be at a price: Lagrange's relaxation. For a slope k (samples/s that a dollar per
 /// hour is worth) the gain of a peer is its samples/s less k times its price. No n peers together are faster
 /// than k * price + the n largest gains, for any k; and gains add up over sites.
-namespace tw {
+namespace tw::plan {
 
 /// What numbers of peers from a set of choices gain at most. Quotas that choices of the set share are kept,
 /// where their peers use as much of them.
@@ -76,4 +76,4 @@ class Relaxation {
   std::vector<int> quota_peers_;  ///< that fit in each at most
 };
 
-}  // namespace tw
+}  // namespace tw::plan

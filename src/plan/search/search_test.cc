@@ -10,7 +10,7 @@
 
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 constexpr Effort kUnlimited{.steps = 100'000'000};
@@ -186,4 +186,4 @@ TEST(Score, of_a_sample_counts_its_data_and_its_part_of_the_traffic) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

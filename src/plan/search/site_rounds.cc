@@ -8,7 +8,7 @@
 
 #include "base/number.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {}  // namespace
 
 /// A partial plan by the sites that matter.
@@ -21,8 +21,8 @@ struct SiteRounds::Partial {
   int peers() const { return had + plan.more; }
 };
 
-SiteRounds::SiteRounds(Workload workload, std::vector<PeerGroup> sites, const NetworkProfile& network,
-                       const Tariffs& tariffs, const HivemindLaw& law)
+SiteRounds::SiteRounds(Workload workload, std::vector<PeerGroup> sites, const market::NetworkProfile& network,
+                       const market::Tariffs& tariffs, const HivemindLaw& law)
     : workload_(std::move(workload)),
       sites_(std::move(sites)),
       lines_(lines_of(workload_, sites_, network)),
@@ -285,4 +285,4 @@ Averaging SiteRounds::least_hivemind(const Partial& plan) const {
   return hivemind_averaging(load, least_flat_usd(plan));
 }
 
-}  // namespace tw
+}  // namespace tw::plan

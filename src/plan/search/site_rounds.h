@@ -8,15 +8,15 @@
 #include "plan/model/round_time.h"
 #include "plan/search/search.h"
 
-namespace tw {
+namespace tw::plan {
 
 /// What averaging takes and costs by the number of peers at each site: of whole plans, and at least of any
 /// that a partial plan can become.
 class SiteRounds {
  public:
   /// One peer of each site.
-  SiteRounds(Workload workload, std::vector<PeerGroup> sites, const NetworkProfile& network,
-             const Tariffs& tariffs, const HivemindLaw& law = HivemindLaw::built_in());
+  SiteRounds(Workload workload, std::vector<PeerGroup> sites, const market::NetworkProfile& network,
+             const market::Tariffs& tariffs, const HivemindLaw& law = HivemindLaw::built_in());
 
   /// Each combination is computed once.
   Averaging of(const std::vector<int>& peers);
@@ -55,4 +55,4 @@ class SiteRounds {
   std::map<std::vector<int>, Averaging> known_;
 };
 
-}  // namespace tw
+}  // namespace tw::plan

@@ -6,7 +6,7 @@
 #include "base/prng.h"
 #include "plan/model/cost.h"
 
-namespace tw {
+namespace tw::plan {
 namespace {
 
 std::vector<PeerGroup> six_sites() {
@@ -18,7 +18,7 @@ std::vector<PeerGroup> six_sites() {
 
 SiteRounds rounds_of(Pattern pattern) {
   return SiteRounds({.model = Models::built_in().find("CONV").value(), .pattern = pattern}, six_sites(),
-                    NetworkProfile::built_in(), Tariffs::built_in());
+                    market::NetworkProfile::built_in(), market::Tariffs::built_in());
 }
 
 /// Some peers are fixed, and the others come to open sites: new ones, as the plan promises, or any.
@@ -83,7 +83,7 @@ TEST(SiteRounds, of_hivemind_take_and_cost_what_its_prediction_says) {
     const Workload workload{.model = Models::built_in().find("CONV").value(),
                             .target_batch_size = target,
                             .pattern = Pattern::hivemind};
-    SiteRounds rounds(workload, sites, NetworkProfile::built_in(), Tariffs::built_in());
+    SiteRounds rounds(workload, sites, market::NetworkProfile::built_in(), market::Tariffs::built_in());
     const std::vector<PeerGroup> used{{4, "T4", sites[0].site}, {2, "A10", sites[4].site}};
     const Prediction expected = predict(workload, used).value();
     const Averaging round = rounds.of({4, 0, 0, 0, 2, 0});
@@ -96,4 +96,4 @@ TEST(SiteRounds, of_hivemind_take_and_cost_what_its_prediction_says) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::plan

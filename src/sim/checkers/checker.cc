@@ -3,17 +3,18 @@
 
 #include <algorithm>
 
-namespace tw {
+namespace tw::sim {
 
 // Sample by sample: slower than what it judges, and plain.
-std::vector<SampleSpan> samples_of(const Record& record, const RangeSet& microbatches, const Rules& rules) {
+std::vector<train::SampleSpan> samples_of(const wire::Record& record, const RangeSet& microbatches,
+                                          const Rules& rules) {
   std::vector<std::uint64_t> batch;
   for (const Range range : record.carried.ranges()) {
     for (std::uint64_t i = 0; i < range.count; ++i) batch.push_back(range.first + i);
   }
   for (std::uint64_t next = record.first_sample; batch.size() < rules.target_batch_size; ++next)
     batch.push_back(next);
-  std::vector<SampleSpan> spans;
+  std::vector<train::SampleSpan> spans;
   for (const Range range : microbatches.ranges()) {
     for (std::uint64_t i = range.first * rules.microbatch; i < range.end() * rules.microbatch; ++i) {
       if (i < batch.size()) spans.push_back({batch[i], 1});
@@ -22,9 +23,9 @@ std::vector<SampleSpan> samples_of(const Record& record, const RangeSet& microba
   return spans;
 }
 
-bool has_member(const Record& record, PeerId peer) {
+bool has_member(const wire::Record& record, PeerId peer) {
   return std::any_of(record.members.begin(), record.members.end(),
-                     [&](const Member& member) { return member.peer == peer; });
+                     [&](const wire::Member& member) { return member.peer == peer; });
 }
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -18,7 +18,7 @@
 #include "world/files.h"
 
 /// The invariants of the design (section 4), each judged from outside while a world runs.
-namespace tw {
+namespace tw::sim {
 
 struct Violation {
   std::string checker;
@@ -29,8 +29,8 @@ struct Violation {
 struct Rules {
   std::uint64_t target_batch_size = 0;
   std::uint64_t microbatch = 0;
-  Codec codec = Codec::fp32;
-  Geometry geometry;
+  codec::Codec codec = codec::Codec::fp32;
+  average::Geometry geometry;
   bool stochastic = false;        ///< RunOptions::dithers()
   bool error_feedback = false;    ///< RunOptions::feeds_back()
   bool exact_batches = false;     ///< RunOptions::exact_batches
@@ -51,7 +51,7 @@ struct Rules {
 /// A peer's word about a record.
 struct Sighting {
   PeerId peer;
-  const Record& record;
+  const wire::Record& record;
   Digest digest;          ///< of the record
   Digest parameters{};    ///< applied: after the record's update
   bool restored = false;  ///< applied: by a transfer of the state
@@ -60,7 +60,7 @@ struct Sighting {
 /// A peer that lives, from outside.
 struct Survivor {
   PeerId peer;
-  SessionView view;
+  train::SessionView view;
   Duration idle{};  ///< time it ran without computing, committing or applying anything
   Instant now{};
   std::uint64_t held_bytes = 0;        ///< of what others sent or asked for
@@ -95,12 +95,12 @@ class Checker {
 
   virtual void on_look(const Survivor&) {}
 
-  virtual void on_event(PeerId, const Event&) {}  ///< a line of the event log of this peer
+  virtual void on_event(PeerId, const world::Event&) {}  ///< a line of the event log of this peer
 
   virtual void on_strike(const Strike&) {}
 
   /// The process of this peer has ended, or its machine went down: its disk as it is now.
-  virtual void on_disk(PeerId, Files&) {}
+  virtual void on_disk(PeerId, world::Files&) {}
 
   /// Faults are over: all peers are together, and none is stopped.
   virtual void on_calm(Instant) {}
@@ -118,8 +118,9 @@ class Checker {
 };
 
 /// The samples of the run behind these microbatches of the record's round.
-std::vector<SampleSpan> samples_of(const Record& record, const RangeSet& microbatches, const Rules& rules);
+std::vector<train::SampleSpan> samples_of(const wire::Record& record, const RangeSet& microbatches,
+                                          const Rules& rules);
 
-bool has_member(const Record& record, PeerId peer);
+bool has_member(const wire::Record& record, PeerId peer);
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -12,7 +12,7 @@
 #include "sim/checkers/mean_checkers.h"
 #include "sim/checkers/safety_checkers.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 struct Row {
@@ -67,4 +67,4 @@ Result<std::vector<std::unique_ptr<Checker>>> make_checkers(const Rules& rules, 
   return checkers;
 }
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -9,7 +9,7 @@
 #include "sim/checkers/checker.h"
 #include "sim/checkers/ledger.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// Those that there are, in order: I1 ... L4, and "failure" (a session gave up).
 const std::vector<std::string>& checker_names();
@@ -19,4 +19,4 @@ const std::vector<std::string>& checker_names();
 Result<std::vector<std::unique_ptr<Checker>>> make_checkers(const Rules& rules, const Ledger& ledger,
                                                             const std::vector<std::string>& names);
 
-}  // namespace tw
+}  // namespace tw::sim

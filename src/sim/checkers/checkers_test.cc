@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 TEST(Checkers, are_chosen_by_name_and_all_of_them_without_names) {
@@ -20,4 +20,4 @@ TEST(Checkers, that_do_not_exist_are_an_error_that_lists_those_that_do) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

@@ -11,9 +11,10 @@
 #include "sync/checkpoint.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
+using world::Phase;
 using namespace std::chrono_literals;
 
 /// After other faults: until everybody has noticed. The round they struck may go on for longer.
@@ -32,7 +33,7 @@ bool destroys_durable(FaultKind kind) {
 }
 
 /// Digest of the parameters in an image, from its bytes; nothing when it holds fewer.
-std::optional<Digest> parameters_in(const StateImage& image, std::uint64_t length) {
+std::optional<Digest> parameters_in(const sync::StateImage& image, std::uint64_t length) {
   std::vector<std::byte> bytes;
   for (const Blob& chunk : image.chunks) {
     bytes.insert(bytes.end(), chunk.bytes().begin(), chunk.bytes().end());
@@ -47,7 +48,7 @@ std::optional<Digest> parameters_in(const StateImage& image, std::uint64_t lengt
 
 void CheckpointsLast::on_applied(const Sighting& s) { states_[s.digest].insert(s.parameters); }
 
-void CheckpointsLast::on_event(PeerId peer, const Event& event) {
+void CheckpointsLast::on_event(PeerId peer, const world::Event& event) {
   judge();
   if (event.phase == Phase::checkpoint && event.why.empty()) {
     durable_[peer] = std::max(durable_[peer], event.round);
@@ -58,13 +59,13 @@ void CheckpointsLast::on_strike(const Strike& strike) {
   if (destroys_durable(strike.kind)) damaged_.insert(strike.victims.begin(), strike.victims.end());
 }
 
-void CheckpointsLast::on_disk(PeerId peer, Files& files) {
+void CheckpointsLast::on_disk(PeerId peer, world::Files& files) {
   if (rules_.checkpoint_folder.empty()) return;
-  CheckpointStore store(files, {rules_.checkpoint_folder, rules_.checkpoint_keep, "checker"});
+  sync::CheckpointStore store(files, {rules_.checkpoint_folder, rules_.checkpoint_keep, "checker"});
   const auto newest = store.load_newest(rules_.run);
   Finding finding{peer, durable_[peer], 0, newest ? "there is none" : newest.error().message};
   if (newest && newest.value()) {
-    const StateImage& image = newest.value()->image;
+    const sync::StateImage& image = newest.value()->image;
     finding.loaded = image.record.round;
     finding.error.clear();
     const auto states = states_.find(digest_of(image.record));
@@ -98,7 +99,7 @@ bool CheapPreemption::disturbed(Instant at) const {
 }
 
 void CheapPreemption::mark_struck_round() {
-  const Record* newest = ledger_.newest();
+  const wire::Record* newest = ledger_.newest();
   const Instant quiet = window_.quiet_from();
   if (quiet != Instant{} && now_ <= quiet) struck_round_ = newest == nullptr ? 1 : newest->round + 1;
 }
@@ -140,9 +141,9 @@ void CheapPreemption::on_look(const Survivor& survivor) {
   });
 }
 
-void CheapPreemption::on_event(PeerId writer, const Event& event) {
+void CheapPreemption::on_event(PeerId writer, const world::Event& event) {
   // Left out by a verdict on what it sent: nothing is taken from it, and that is right.
-  const bool judged = event.phase == Phase::lost && event.cause == Cause::verdict;
+  const bool judged = event.phase == Phase::lost && event.cause == world::Cause::verdict;
   if (judged && event.peer) gone_.insert(*event.peer);
   if (event.phase != Phase::reissue || !event.peer) return;
   const PeerId payer = *event.peer;
@@ -155,11 +156,11 @@ void CheapPreemption::on_event(PeerId writer, const Event& event) {
   // A leader that was struck itself knows nothing of the others.
   if (disturbed(now_) || event.round <= struck_round_ || gone_.contains(writer)) return;
   if (!noticed && !gone_.contains(payer)) violated(what + ", though nothing struck it");
-  const Record* newest = ledger_.newest();
+  const wire::Record* newest = ledger_.newest();
   if (newest != nullptr && event.round <= newest->round) violated(what + ", though the round is decided");
 }
 
-void LogReplays::on_event(PeerId peer, const Event& event) {
+void LogReplays::on_event(PeerId peer, const world::Event& event) {
   Log& log = logs_[peer];
   if (event.phase == Phase::start) log = {};
   // The record that lets a leaver go is its last word: it applies no more.
@@ -210,7 +211,7 @@ void LogReplays::on_end(std::span<const Survivor> survivors) {
 
 void BoundedMemory::on_look(const Survivor& survivor) {
   const std::size_t updates = survivor.view.waiting_updates;
-  if (updates > SessionView::kMostWaitingUpdates && told_.insert(survivor.peer).second)
+  if (updates > train::SessionView::kMostWaitingUpdates && told_.insert(survivor.peer).second)
     violated(fmt::format("peer {} keeps {} means that wait to be applied", survivor.peer.value, updates));
   if (survivor.held_bytes_limit == 0 || survivor.held_bytes <= survivor.held_bytes_limit) return;
   if (!told_.insert(survivor.peer).second) return;
@@ -218,4 +219,4 @@ void BoundedMemory::on_look(const Survivor& survivor) {
                        survivor.held_bytes, survivor.held_bytes_limit));
 }
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -11,7 +11,7 @@
 #include "sim/checkers/ledger.h"
 #include "sim/faults/fault_window.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// I7: whatever ended a process, the newest checkpoint that loads from its disk is at least the last one that
 /// its event log called durable, and holds exactly the state after its record. A disk on
@@ -21,9 +21,9 @@ class CheckpointsLast final : public Checker {
   explicit CheckpointsLast(const Rules& rules) : Checker("I7"), rules_(rules) {}
 
   void on_applied(const Sighting& sighting) override;
-  void on_event(PeerId peer, const Event& event) override;
+  void on_event(PeerId peer, const world::Event& event) override;
   void on_strike(const Strike& strike) override;
-  void on_disk(PeerId peer, Files& files) override;
+  void on_disk(PeerId peer, world::Files& files) override;
   void on_look(const Survivor& survivor) override;
   void on_end(std::span<const Survivor> survivors) override;
 
@@ -53,7 +53,7 @@ class CheapPreemption final : public Checker {
  public:
   CheapPreemption(const Rules& rules, const Ledger& ledger) : Checker("I9"), rules_(rules), ledger_(ledger) {}
 
-  void on_event(PeerId writer, const Event& event) override;
+  void on_event(PeerId writer, const world::Event& event) override;
   void on_strike(const Strike& strike) override;
   void on_calm(Instant at) override;
   void on_look(const Survivor& survivor) override;
@@ -84,14 +84,14 @@ class LogReplays final : public Checker {
  public:
   LogReplays() : Checker("I11") {}
 
-  void on_event(PeerId peer, const Event& event) override;
+  void on_event(PeerId peer, const world::Event& event) override;
   void on_commit(const Sighting& sighting) override;
   void on_applied(const Sighting& sighting) override;
   void on_end(std::span<const Survivor> survivors) override;
 
  private:
   struct Bandwidth {
-    Phase phase{};
+    world::Phase phase{};
     Round round = 0;
     std::string digest;
 
@@ -120,4 +120,4 @@ class BoundedMemory final : public Checker {
   std::set<PeerId> told_;
 };
 
-}  // namespace tw
+}  // namespace tw::sim

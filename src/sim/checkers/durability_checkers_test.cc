@@ -7,18 +7,20 @@
 #include "sim/world/files.h"
 #include "sync/checkpoint.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
+
+using world::Phase;
 
 const std::vector<float> kState(40, 0.5F);
 
 /// A disk with the checkpoint of round 1 (and of round 2) of a story.
 struct Disk {
   Disk() : j(rules()) {
-    const Record zero = j.story.genesis();
+    const wire::Record zero = j.story.genesis();
     one = j.story.next(zero, {1, 1});
     two = j.story.next(one, {2, 2});
-    for (const Record& record : {one, two})
+    for (const wire::Record& record : {one, two})
       j.checker.on_applied({kAnn, record, digest_of(record), parameters()});
   }
 
@@ -30,10 +32,10 @@ struct Disk {
 
   static Digest parameters() { return digest_of(std::span<const float>(kState)); }
 
-  void save(const Record& record, const std::vector<float>& state = kState) {
+  void save(const wire::Record& record, const std::vector<float>& state = kState) {
     const std::span<const float> part(state);
-    CheckpointStore store(files, {"saved", 2, "11"});
-    ASSERT_TRUE(store.save(freeze(record, {&part, 1}, 64)).ok());
+    sync::CheckpointStore store(files, {"saved", 2, "11"});
+    ASSERT_TRUE(store.save(sync::freeze(record, {&part, 1}, 64)).ok());
   }
 
   void says(Round round, const std::string& why = {}) {
@@ -48,7 +50,7 @@ struct Disk {
 
   Judged<CheckpointsLast> j;
   VirtualFiles files;
-  Record one, two;
+  wire::Record one, two;
 };
 
 TEST(I7, accepts_the_last_durable_checkpoint_and_one_that_is_newer_than_the_log_says) {
@@ -94,7 +96,7 @@ TEST(I7, excuses_a_disk_that_was_damaged_but_never_torn_content) {
 
 using Preempted = Judged<CheapPreemption>;
 
-Event reissue(double at_s, PeerId payer, Round round = 1) {
+world::Event reissue(double at_s, PeerId payer, Round round = 1) {
   return {Preempted::at(at_s), Phase::reissue, round, payer, "3-4"};
 }
 
@@ -158,8 +160,8 @@ TEST(I9, excuses_a_leader_that_was_struck_itself_and_a_peer_whose_gradient_was_r
   struck.checker.on_event(kAnn, reissue(2, kBob));
   EXPECT_EQ(struck.story.verdict(), "");
   Preempted refused;
-  refused.checker.on_event(kAnn,
-                           {{}, Phase::lost, 1, kBob, "its gradient is not finite", {}, {}, Cause::verdict});
+  refused.checker.on_event(
+      kAnn, {{}, Phase::lost, 1, kBob, "its gradient is not finite", {}, {}, world::Cause::verdict});
   refused.checker.on_event(kAnn, reissue(2, kBob));
   EXPECT_EQ(refused.story.verdict(), "");
 }
@@ -210,7 +212,7 @@ struct Logged {
   }
 
   void says(Phase phase, Round round, const Digest& digest) {
-    Event event{{}, phase, round};
+    world::Event event{{}, phase, round};
     event.digest = to_string(digest);
     checker.on_event(kAnn, event);
   }
@@ -223,7 +225,7 @@ struct Logged {
 
   LogReplays checker;
   Story story{checker};
-  Record one;
+  wire::Record one;
 };
 
 TEST(I11, accepts_a_log_that_tells_what_was_done) {
@@ -314,4 +316,4 @@ TEST(I12, fires_for_a_peer_that_keeps_a_third_mean) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

@@ -8,15 +8,15 @@
 #include "wire/messages.h"
 #include "wire/rank.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// All records that anybody in a world ever knew, by digest. For checkers: it sees what no peer can see.
 class Ledger {
  public:
   /// True when it is new.
-  bool add(const Digest& digest, const Record& record);
+  bool add(const Digest& digest, const wire::Record& record);
 
-  const Record* find(const Digest& digest) const;
+  const wire::Record* find(const Digest& digest) const;
 
   /// Whether the history that ends with record b holds record a.
   bool leads_to(const Digest& a, Digest b) const;
@@ -25,16 +25,16 @@ class Ledger {
   bool marked_fork(Digest a, Digest b) const;
 
   /// The one that goes before all others (wire/rank.h); null while there is none.
-  const Record* newest() const;
+  const wire::Record* newest() const;
 
   int minority_records() const;
 
   /// Records that are not in the history which ends with this one; null: none are.
-  int records_beside(const Record* tip) const;
+  int records_beside(const wire::Record* tip) const;
 
  private:
-  std::map<Digest, Record> records_;
-  Rank newest_;  ///< valid once there is one
+  std::map<Digest, wire::Record> records_;
+  wire::Rank newest_;  ///< valid once there is one
 };
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -8,7 +8,7 @@
 
 #include "swarm/quorum.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using namespace std::chrono_literals;
@@ -31,7 +31,7 @@ Duration detection(const Rules& rules) {
 
 /// The run is over, and this peer is no member.
 bool is_left_behind(const Ledger& ledger, PeerId peer) {
-  const Record* newest = ledger.newest();
+  const wire::Record* newest = ledger.newest();
   return newest != nullptr && newest->last && !has_member(*newest, peer);
 }
 
@@ -43,11 +43,11 @@ std::string wait_of(const Survivor& survivor) {
 }  // namespace
 
 Instant Conditions::undisturbed_since(Instant from, Instant now) const {
-  const Record* newest = ledger_.newest();
+  const wire::Record* newest = ledger_.newest();
   if (newest == nullptr || newest->last || rules_.round_time == Duration{}) return kNever;
   if (!census_.has_majority_of(*newest, now)) return kNever;
   // What is decided next may yet be that record itself: those who knew it may be gone.
-  const Record* before = ledger_.find(newest->parent);
+  const wire::Record* before = ledger_.find(newest->parent);
   if (before != nullptr && !census_.has_majority_of(*before, now)) return kNever;
   return std::max({from, window_.quiet_from(), census_.last_gone(now)});
 }
@@ -70,7 +70,7 @@ void GoesOn::on_strike(const Strike& strike) {
 void GoesOn::on_look(const Survivor& survivor) {
   const Instant now = survivor.now;
   conditions_.on_look(survivor);
-  const Record* newest = ledger_.newest();
+  const wire::Record* newest = ledger_.newest();
   if (since_ == kNever || newest == nullptr || told_) return;
   if (std::exchange(newest_, newest) != newest) since_ = now;
   const Instant since = conditions_.undisturbed_since(since_, now);
@@ -93,9 +93,9 @@ Duration JoinersGetIn::limit(const Rules& rules) {
   return detection(rules) + kRedial + rules.transfer_time + rules.round_time * 2;
 }
 
-void JoinersGetIn::on_event(PeerId peer, const Event& event) {
-  const bool takes_state = event.phase == Phase::restore && event.digest.empty();
-  if ((event.phase == Phase::start || takes_state) && ledger_.newest() != nullptr)
+void JoinersGetIn::on_event(PeerId peer, const world::Event& event) {
+  const bool takes_state = event.phase == world::Phase::restore && event.digest.empty();
+  if ((event.phase == world::Phase::start || takes_state) && ledger_.newest() != nullptr)
     outside_.try_emplace(peer, now_);
 }
 
@@ -121,13 +121,13 @@ Duration LeaderIsReplaced::limit(const Rules& rules) {
   return detection(rules) + kMeshing + rules.round_time * 3;
 }
 
-void LeaderIsReplaced::on_event(PeerId peer, const Event& event) {
-  if (event.phase == Phase::lead) leader_ = peer;
+void LeaderIsReplaced::on_event(PeerId peer, const world::Event& event) {
+  if (event.phase == world::Phase::lead) leader_ = peer;
 }
 
 void LeaderIsReplaced::on_strike(const Strike& strike) {
   conditions_.on_strike(strike);
-  const Record* newest = ledger_.newest();
+  const wire::Record* newest = ledger_.newest();
   const bool led = std::find(strike.victims.begin(), strike.victims.end(), leader_) != strike.victims.end();
   if (led && ends_process(strike.kind) && newest != nullptr) vacancy_ = {leader_, strike.at, newest};
 }
@@ -135,7 +135,7 @@ void LeaderIsReplaced::on_strike(const Strike& strike) {
 void LeaderIsReplaced::on_look(const Survivor& survivor) {
   const Instant now = survivor.now;
   conditions_.on_look(survivor);
-  const Record* newest = ledger_.newest();
+  const wire::Record* newest = ledger_.newest();
   if (vacancy_ && newest != vacancy_->newest) vacancy_.reset();
   if (!vacancy_) return;
   const Instant since = conditions_.undisturbed_since(vacancy_->since, now);
@@ -151,9 +151,10 @@ void NobodyFails::on_strike(const Strike& strike) {
 }
 
 bool NobodyFails::has_lost_its_id(const Survivor& survivor) const {
-  const Record* newest = ledger_.newest();
-  return shared_.contains(survivor.peer) && newest != nullptr && is_member(newest->members, survivor.peer) &&
-         !names(newest->members, {survivor.peer, {}, survivor.incarnation});
+  const wire::Record* newest = ledger_.newest();
+  return shared_.contains(survivor.peer) && newest != nullptr &&
+         swarm::is_member(newest->members, survivor.peer) &&
+         !swarm::names(newest->members, {survivor.peer, {}, survivor.incarnation});
 }
 
 void NobodyFails::on_look(const Survivor& survivor) {
@@ -164,10 +165,10 @@ void NobodyFails::on_look(const Survivor& survivor) {
 }
 
 void WaitsAreNamed::on_look(const Survivor& survivor) {
-  const Wait& wait = survivor.view.waiting;
+  const swarm::Wait& wait = survivor.view.waiting;
   if (survivor.view.finished || told_.contains(survivor.peer)) return;
   const bool for_itself = wait.peers == std::vector{survivor.peer} && !is_own_work(wait.kind);
-  const bool for_nobody = wait.kind == Wait::Kind::nothing || for_itself;
+  const bool for_nobody = wait.kind == swarm::Wait::Kind::nothing || for_itself;
   if (!for_nobody) for_nobody_since_.erase(survivor.peer);
   if (!for_nobody && is_named(wait)) return;
   // What it waited for before counts not: it may have found something to do just now.
@@ -180,4 +181,4 @@ void WaitsAreNamed::on_look(const Survivor& survivor) {
                        wait_of(survivor)));
 }
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -9,7 +9,7 @@
 #include "sim/checkers/ledger.h"
 #include "sim/faults/fault_window.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// For bounds on time: since when the world has been as the bound supposes.
 class Conditions {
@@ -56,8 +56,8 @@ class GoesOn final : public Checker {
   Rules rules_;
   const Ledger& ledger_;
   Conditions conditions_;
-  Instant since_ = kNever;          ///< calm, then the newest record
-  const Record* newest_ = nullptr;  ///< then
+  Instant since_ = kNever;                ///< calm, then the newest record
+  const wire::Record* newest_ = nullptr;  ///< then
   bool told_ = false;
   std::set<PeerId> shared_;  ///< ids that a twin has, too: one of the two stays outside
 };
@@ -74,7 +74,7 @@ class JoinersGetIn final : public Checker {
 
   void on_calm(Instant at) override { conditions_.on_calm(at); }
 
-  void on_event(PeerId peer, const Event& event) override;
+  void on_event(PeerId peer, const world::Event& event) override;
   void on_commit(const Sighting& sighting) override;
   void on_look(const Survivor& survivor) override;
 
@@ -99,7 +99,7 @@ class LeaderIsReplaced final : public Checker {
 
   void on_calm(Instant at) override { conditions_.on_calm(at); }
 
-  void on_event(PeerId peer, const Event& event) override;
+  void on_event(PeerId peer, const world::Event& event) override;
   void on_look(const Survivor& survivor) override;
 
   static Duration limit(const Rules& rules);
@@ -108,7 +108,7 @@ class LeaderIsReplaced final : public Checker {
   struct Vacancy {
     PeerId leader;
     Instant since{};
-    const Record* newest = nullptr;  ///< then
+    const wire::Record* newest = nullptr;  ///< then
   };
 
   Rules rules_;
@@ -147,4 +147,4 @@ class WaitsAreNamed final : public Checker {
   std::map<PeerId, Instant> for_nobody_since_;  ///< it waits for nothing, or for itself
 };
 
-}  // namespace tw
+}  // namespace tw::sim

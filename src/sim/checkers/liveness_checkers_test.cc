@@ -5,14 +5,14 @@
 
 #include "sim/checkers/test_story.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 TEST(L1, names_what_each_session_waits_for_when_the_run_does_not_end) {
   Judged<GoesOn> j;
-  SessionView stuck;
+  train::SessionView stuck;
   stuck.round = 7;
-  stuck.waiting = {Wait::Kind::votes, {PeerId{3}}};
+  stuck.waiting = {swarm::Wait::Kind::votes, {PeerId{3}}};
   const Survivor survivors[] = {finished(kAnn), {kBob, stuck}};
   j.checker.on_end(survivors);
   ASSERT_EQ(j.checker.violations().size(), 1U);
@@ -22,7 +22,7 @@ TEST(L1, names_what_each_session_waits_for_when_the_run_does_not_end) {
 
 TEST(L1, fires_for_members_of_the_last_record_alone_once_the_run_is_over) {
   Judged<GoesOn> j;
-  Record last = j.story.next(j.story.genesis(), {1, 1});
+  wire::Record last = j.story.next(j.story.genesis(), {1, 1});
   last.last = true;
   j.commit(kAnn, last);
   const Survivor survivors[] = {finished(kAnn), {kBob, {}}, {kEve, {}}};
@@ -42,7 +42,7 @@ Rules timed() {
 TEST(L1, fires_when_no_round_commits_in_time_once_faults_are_over) {
   Judged<GoesOn> j(timed());
   const double limit_s = to_seconds(GoesOn::limit(timed()));
-  const Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});
+  const wire::Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});
   j.commit(kAnn, zero);
   j.look({kAnn, kBob}, 0, 50);
   j.checker.on_calm(j.at(50));
@@ -67,7 +67,7 @@ TEST(L1, asks_nothing_of_an_id_that_a_twin_shares) {
 TEST(L1, counts_from_the_time_when_the_last_peer_went) {
   Judged<GoesOn> j(timed());
   const double limit_s = to_seconds(GoesOn::limit(timed()));
-  Record zero = j.story.genesis();
+  wire::Record zero = j.story.genesis();
   zero.members.push_back({kEve, "e"});
   j.commit(kAnn, zero);
   j.checker.on_calm(j.at(0));
@@ -80,7 +80,7 @@ TEST(L1, counts_from_the_time_when_the_last_peer_went) {
 
 TEST(L1, asks_nothing_while_a_majority_of_the_record_before_is_gone) {
   Judged<GoesOn> j(timed());
-  Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});
+  wire::Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});
   zero.members = {{kBob, "b"}, {kEve, "e"}};
   one.parent = digest_of(zero);
   j.commit(kAnn, zero);
@@ -129,7 +129,7 @@ TEST(L2, fires_when_a_joiner_stays_outside_and_says_for_whom_it_waits) {
   const double limit_s = to_seconds(JoinersGetIn::limit(timed()));
   j.commit(kAnn, j.story.genesis());
   j.look({kAnn, kBob}, 10, 10);
-  j.checker.on_event(kEve, {j.at(10), Phase::start});
+  j.checker.on_event(kEve, {j.at(10), world::Phase::start});
   j.look({kAnn, kBob, kEve}, 10, 10 + limit_s);
   EXPECT_EQ(j.story.verdict(), "");
   j.look({kAnn, kBob, kEve}, 10 + limit_s, 11 + limit_s);
@@ -139,11 +139,11 @@ TEST(L2, fires_when_a_joiner_stays_outside_and_says_for_whom_it_waits) {
 TEST(L2, is_silent_about_a_joiner_that_became_a_member_or_met_a_fault) {
   Judged<JoinersGetIn> j(timed());
   const double limit_s = to_seconds(JoinersGetIn::limit(timed()));
-  const Record zero = j.story.genesis();
-  Record one = j.story.next(zero, {1, 1});
+  const wire::Record zero = j.story.genesis();
+  wire::Record one = j.story.next(zero, {1, 1});
   one.members.push_back({kEve, "e"});
   j.commit(kAnn, zero);
-  j.checker.on_event(kEve, {j.at(0), Phase::start});
+  j.checker.on_event(kEve, {j.at(0), world::Phase::start});
   j.checker.on_strike({FaultKind::reset, {kEve, kAnn}, j.at(9)});
   j.look({kAnn, kBob, kEve}, 0, 8 + limit_s);
   j.commit(kAnn, one);
@@ -153,11 +153,11 @@ TEST(L2, is_silent_about_a_joiner_that_became_a_member_or_met_a_fault) {
 
 TEST(L2, asks_nothing_of_who_starts_the_run_or_has_failed) {
   Judged<JoinersGetIn> j(timed());
-  j.checker.on_event(kEve, {j.at(0), Phase::start});
+  j.checker.on_event(kEve, {j.at(0), world::Phase::start});
   j.commit(kAnn, j.story.genesis());
   j.look({kAnn, kBob, kEve}, 0, 100);
   EXPECT_EQ(j.story.verdict(), "");
-  j.checker.on_event(kEve, {j.at(100), Phase::start});
+  j.checker.on_event(kEve, {j.at(100), world::Phase::start});
   Survivor failed{kEve};
   failed.view.failure = "nobody is there";
   failed.now = j.at(101);
@@ -168,10 +168,10 @@ TEST(L2, asks_nothing_of_who_starts_the_run_or_has_failed) {
 
 struct WithoutLeader : Judged<LeaderIsReplaced> {
   WithoutLeader() : Judged(timed()) {
-    Record zero = story.genesis();
+    wire::Record zero = story.genesis();
     zero.members.push_back({kEve, "e"});
     commit(kAnn, zero);
-    checker.on_event(kAnn, {at(0), Phase::lead, 1});
+    checker.on_event(kAnn, {at(0), world::Phase::lead, 1});
     look({kAnn, kBob, kEve}, 0, 20);
   }
 
@@ -208,7 +208,7 @@ TEST(L4, does_not_take_the_death_of_somebody_else_for_that_of_the_leader) {
 
 TEST(L4, counts_the_death_of_the_last_that_took_the_lead_and_no_other_strike) {
   WithoutLeader j;
-  j.checker.on_event(kBob, {j.at(20), Phase::lead, 1});
+  j.checker.on_event(kBob, {j.at(20), world::Phase::lead, 1});
   j.checker.on_strike({FaultKind::kill, {kAnn}, j.at(20)});
   j.checker.on_strike({FaultKind::reset, {kBob, kEve}, j.at(20)});
   j.look({kBob, kEve}, 20, 60);
@@ -217,11 +217,11 @@ TEST(L4, counts_the_death_of_the_last_that_took_the_lead_and_no_other_strike) {
 
 TEST(Failure, fires_unless_the_session_came_after_the_end_of_the_run) {
   Judged<NobodyFails> j;
-  SessionView failed;
+  train::SessionView failed;
   failed.failure = "nobody is there";
   j.checker.on_look({kEve, failed});
   EXPECT_EQ(j.story.verdict(), "peer 13 at round 0: nobody is there");
-  Record last = j.story.next(j.story.genesis(), {1, 1});
+  wire::Record last = j.story.next(j.story.genesis(), {1, 1});
   last.last = true;
   j.commit(kAnn, last);
   j.checker.on_look({kEve, failed});
@@ -230,7 +230,7 @@ TEST(Failure, fires_unless_the_session_came_after_the_end_of_the_run) {
 
 TEST(Failure, is_silent_about_one_of_two_processes_with_one_id_when_the_other_one_is_the_member) {
   Judged<NobodyFails> j;
-  Record zero = j.story.genesis();
+  wire::Record zero = j.story.genesis();
   zero.members[1].incarnation = 7;
   j.commit(kAnn, zero);
   Survivor loser{kBob, {}};
@@ -244,12 +244,14 @@ TEST(Failure, is_silent_about_one_of_two_processes_with_one_id_when_the_other_on
 }
 
 /// Idle since the beginning of time.
-Survivor idle_for(Duration idle, const SessionView& view) { return {kAnn, view, idle, Instant{} + idle}; }
+Survivor idle_for(Duration idle, const train::SessionView& view) {
+  return {kAnn, view, idle, Instant{} + idle};
+}
 
 TEST(L3, fires_when_a_wait_of_more_than_five_seconds_names_nobody) {
   WaitsAreNamed checker;
-  SessionView named, silent;
-  named.waiting = {Wait::Kind::votes, {PeerId{3}}};
+  train::SessionView named, silent;
+  named.waiting = {swarm::Wait::Kind::votes, {PeerId{3}}};
   checker.on_look({kAnn, named, std::chrono::seconds(60)});
   checker.on_look(idle_for({}, silent));
   checker.on_look(idle_for(std::chrono::seconds(5), silent));
@@ -264,10 +266,10 @@ TEST(L3, fires_when_a_wait_of_more_than_five_seconds_names_nobody) {
 
 TEST(L3, fires_at_once_for_a_wait_that_has_no_name) {
   WaitsAreNamed checker;
-  SessionView works, begins, nobody;
-  works.waiting = {.kind = Wait::Kind::evaluating};
-  begins.waiting = {.kind = Wait::Kind::company, .done = 1, .total = 2};
-  nobody.waiting = {.kind = Wait::Kind::last_round};
+  train::SessionView works, begins, nobody;
+  works.waiting = {.kind = swarm::Wait::Kind::evaluating};
+  begins.waiting = {.kind = swarm::Wait::Kind::company, .done = 1, .total = 2};
+  nobody.waiting = {.kind = swarm::Wait::Kind::last_round};
   checker.on_look({kAnn, works, std::chrono::seconds(60)});
   checker.on_look({kAnn, begins, std::chrono::seconds(60)});
   EXPECT_TRUE(checker.violations().empty());
@@ -277,8 +279,8 @@ TEST(L3, fires_at_once_for_a_wait_that_has_no_name) {
 
 TEST(L3, fires_for_a_peer_that_waits_for_itself) {
   WaitsAreNamed checker;
-  SessionView itself;
-  itself.waiting = {Wait::Kind::gradients, {kAnn}};
+  train::SessionView itself;
+  itself.waiting = {swarm::Wait::Kind::gradients, {kAnn}};
   checker.on_look(idle_for({}, itself));
   checker.on_look(idle_for(std::chrono::seconds(5), itself));
   EXPECT_TRUE(checker.violations().empty());
@@ -288,9 +290,9 @@ TEST(L3, fires_for_a_peer_that_waits_for_itself) {
 
 TEST(L3, counts_from_when_a_peer_began_to_wait_for_itself) {
   WaitsAreNamed checker;
-  SessionView others, itself;
-  others.waiting = {Wait::Kind::majority, {kBob}};
-  itself.waiting = {Wait::Kind::gradients, {kAnn}};
+  train::SessionView others, itself;
+  others.waiting = {swarm::Wait::Kind::majority, {kBob}};
+  itself.waiting = {swarm::Wait::Kind::gradients, {kAnn}};
   checker.on_look(idle_for(std::chrono::seconds(20), others));
   checker.on_look(idle_for(std::chrono::seconds(21), itself));
   EXPECT_TRUE(checker.violations().empty()) << "it goes on alone from now on";
@@ -299,4 +301,4 @@ TEST(L3, counts_from_when_a_peer_began_to_wait_for_itself) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

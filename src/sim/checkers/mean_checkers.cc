@@ -9,7 +9,7 @@
 #include "average/reduction/mean_digest.h"
 #include "average/reduction/reference.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 /// The smallest value that send_huge sends (sim/faults/tamper.cc): a lower cap refuses all of them.
@@ -17,11 +17,11 @@ constexpr double kHuge = 1e4;
 
 /// By how much rounding on the wire can lengthen a mean, of a site or of all. In a block of 256 values it
 /// is half a step each, 1/254 of the largest of them.
-double rounding(Codec codec) {
+double rounding(codec::Codec codec) {
   switch (codec_of_mean(codec)) {
-    case Codec::int8:
+    case codec::Codec::int8:
       return 0.07;
-    case Codec::bf16:
+    case codec::Codec::bf16:
       return 4e-3;
     default:
       return 1e-3;
@@ -55,9 +55,9 @@ bool refusable(FaultKind kind, const Rules& rules) {
   }
 }
 
-bool has_weights(const Record& record) {
+bool has_weights(const wire::Record& record) {
   return std::all_of(record.contributors.begin(), record.contributors.end(),
-                     [](const Contribution& c) { return c.samples > 0; });
+                     [](const wire::Contribution& c) { return c.samples > 0; });
 }
 
 using Sums = std::vector<std::vector<float>>;
@@ -66,7 +66,7 @@ using Sums = std::vector<std::vector<float>>;
 class SignChoices {
  public:
   /// Which contributions, by their place in the record: at most 16.
-  SignChoices(const Record& record, const Rules& rules, const Sums& sums,
+  SignChoices(const wire::Record& record, const Rules& rules, const Sums& sums,
               const std::vector<std::size_t>& doubtful)
       : rules_(rules), signs_(std::size_t{1} << doubtful.size()) {
     for (std::size_t signs = 0; signs < signs_; ++signs) {
@@ -124,7 +124,7 @@ std::optional<FaultKind> Liars::of(PeerId peer, Round round) const {
 }
 
 void ExactMean::on_calm(Instant) {
-  const Record* newest = ledger_.newest();
+  const wire::Record* newest = ledger_.newest();
   liars_.on_calm(newest == nullptr ? 0 : newest->round);
 }
 
@@ -133,7 +133,7 @@ void ExactMean::on_commit(const Sighting& s) {
   residuals_.on_commit(s);
 }
 
-void ExactMean::judge(const Record& record) {
+void ExactMean::judge(const wire::Record& record) {
   if (!has_weights(record)) {
     violated(fmt::format("round {}: a contribution has no weight", record.round));
     return;
@@ -179,10 +179,10 @@ void OnlySoundInput::on_applied(const Sighting& s) {
   residuals_.on_applied(s);
 }
 
-void OnlySoundInput::judge_contributors(const Record& record) {
-  const Record* before = ledger_.find(record.parent);
+void OnlySoundInput::judge_contributors(const wire::Record& record) {
+  const wire::Record* before = ledger_.find(record.parent);
   std::set<std::pair<PeerId, std::uint32_t>> slots;
-  for (const Contribution& c : record.contributors) {
+  for (const wire::Contribution& c : record.contributors) {
     if (!slots.emplace(c.peer, c.slot).second) {
       violated(fmt::format("round {}: contribution {}/{} counts twice", record.round, c.peer.value, c.slot));
     }
@@ -192,10 +192,10 @@ void OnlySoundInput::judge_contributors(const Record& record) {
   }
 }
 
-void OnlySoundInput::judge_mean(const Record& record) {
+void OnlySoundInput::judge_mean(const wire::Record& record) {
   const auto contributes = [&](PeerId peer) {
     return std::any_of(record.contributors.begin(), record.contributors.end(),
-                       [&](const Contribution& c) { return c.peer == peer; });
+                       [&](const wire::Contribution& c) { return c.peer == peer; });
   };
   if (!has_weights(record) || std::any_of(liars_.begin(), liars_.end(), contributes)) return;  // I4 tells
   if (!residuals_.knows(record)) return;
@@ -221,4 +221,4 @@ void OnlySoundInput::judge_mean(const Record& record) {
                        rules_.norm_cap));
 }
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -11,7 +11,7 @@
 #include "sim/checkers/ledger.h"
 #include "sim/checkers/residuals.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// Peers whose sent values are wrong in a way that nobody who receives them can know: they are as finite and
 /// as small as right ones.
@@ -52,7 +52,7 @@ class ExactMean final : public Checker {
 
   void on_applied(const Sighting& sighting) override { residuals_.on_applied(sighting); }
 
-  void on_event(PeerId peer, const Event& event) override { residuals_.on_event(peer, event); }
+  void on_event(PeerId peer, const world::Event& event) override { residuals_.on_event(peer, event); }
 
   void on_strike(const Strike& strike) override {
     liars_.on_strike(strike);
@@ -62,7 +62,7 @@ class ExactMean final : public Checker {
   void on_calm(Instant at) override;
 
  private:
-  void judge(const Record& record);
+  void judge(const wire::Record& record);
 
   Rules rules_;
   const Ledger& ledger_;
@@ -84,11 +84,11 @@ class OnlySoundInput final : public Checker {
   void on_applied(const Sighting& sighting) override;
   void on_strike(const Strike& strike) override;
 
-  void on_event(PeerId peer, const Event& event) override { residuals_.on_event(peer, event); }
+  void on_event(PeerId peer, const world::Event& event) override { residuals_.on_event(peer, event); }
 
  private:
-  void judge_contributors(const Record& record);
-  void judge_mean(const Record& record);
+  void judge_contributors(const wire::Record& record);
+  void judge_mean(const wire::Record& record);
 
   Rules rules_;
   const Ledger& ledger_;
@@ -99,4 +99,4 @@ class OnlySoundInput final : public Checker {
   std::map<PeerId, std::set<Digest>> heads_;         ///< records after which each had the state
 };
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -7,8 +7,10 @@
 
 #include "sim/checkers/test_story.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
+
+using wire::Record;
 
 TEST(I4, accepts_the_reference_mean_and_fires_when_one_value_is_stale) {
   Judged<ExactMean> j;
@@ -30,7 +32,7 @@ TEST(I4, fires_when_the_recorded_contributors_are_not_those_of_the_mean) {
 
 /// As if some segments of Bob's contribution to this record had come with the other sign.
 Record negated(Record record, const std::set<std::uint64_t>& segments) {
-  const SampleSpan ann{record.first_sample, 12}, bob{record.first_sample + 12, 8};
+  const train::SampleSpan ann{record.first_sample, 12}, bob{record.first_sample + 12, 8};
   const auto first = reference_contribution(record.parameters, {&ann, 1}, 40);
   auto second = reference_contribution(record.parameters, {&bob, 1}, 40);
   for (const std::uint64_t segment : segments) {
@@ -39,8 +41,8 @@ Record negated(Record record, const std::set<std::uint64_t>& segments) {
       value = -value;
     }
   }
-  const WeightedGradient both[] = {{12, first}, {8, second}};
-  record.mean = digest_of_mean(reference_mean(Codec::fp16, both, kRules.geometry), kRules.geometry);
+  const average::WeightedGradient both[] = {{12, first}, {8, second}};
+  record.mean = digest_of_mean(reference_mean(codec::Codec::fp16, both, kRules.geometry), kRules.geometry);
   return record;
 }
 
@@ -167,4 +169,4 @@ TEST(I5, fires_when_the_mean_is_longer_than_the_cap) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

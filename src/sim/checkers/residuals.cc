@@ -8,8 +8,10 @@
 #include "average/reduction/residual.h"
 #include "sim/world/trainer.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
+
+using wire::Contribution;
 
 /// The slot whose contribution carries the residual (train/state.h).
 constexpr std::uint32_t kCarrier = 0;
@@ -21,20 +23,21 @@ std::vector<float> sum_of(std::vector<float> values, const std::vector<float>& m
 
 }  // namespace
 
-std::vector<float> honest_sum(const Record& record, const Contribution& contribution, const Rules& rules) {
+std::vector<float> honest_sum(const wire::Record& record, const Contribution& contribution,
+                              const Rules& rules) {
   const auto spans = samples_of(record, contribution.microbatches, rules);
   return reference_contribution(record.parameters, spans, rules.geometry.length);
 }
 
-WeightedGradient weighted(const Record& record, const Contribution& c, std::span<const float> sum,
-                          const Rules& rules) {
-  WeightedGradient weighted{c.samples, sum, c.group};
-  if (rules.stochastic) weighted.dither = dither_seed(record.round, c.peer, c.slot);
+average::WeightedGradient weighted(const wire::Record& record, const Contribution& c,
+                                   std::span<const float> sum, const Rules& rules) {
+  average::WeightedGradient weighted{c.samples, sum, c.group};
+  if (rules.stochastic) weighted.dither = average::dither_seed(record.round, c.peer, c.slot);
   return weighted;
 }
 
-void Residuals::on_event(PeerId peer, const Event& event) {
-  if (event.phase == Phase::start || event.phase == Phase::restore)
+void Residuals::on_event(PeerId peer, const world::Event& event) {
+  if (event.phase == world::Phase::start || event.phase == world::Phase::restore)
     carried_[peer] = Carried{{nothing()}, true};
 }
 
@@ -42,7 +45,7 @@ void Residuals::on_strike(const Strike& strike) {
   if (strike.kind == FaultKind::twin) shared_.insert(strike.victims.begin(), strike.victims.end());
 }
 
-bool Residuals::knows(const Record& record) const {
+bool Residuals::knows(const wire::Record& record) const {
   const auto hidden = [&](const Contribution& c) { return c.slot == kCarrier && shared_.contains(c.peer); };
   return !rules_.error_feedback ||
          std::none_of(record.contributors.begin(), record.contributors.end(), hidden);
@@ -76,7 +79,7 @@ void Residuals::on_applied(const Sighting& s) {
     after_[{s.digest, s.peer}].insert(nothing());
 }
 
-Residuals::Values Residuals::after(const Record& record, const std::vector<const Contribution*>& own,
+Residuals::Values Residuals::after(const wire::Record& record, const std::vector<const Contribution*>& own,
                                    const Values& before) const {
   Values residual = before;
   for (const bool carries : {true, false}) {
@@ -91,14 +94,15 @@ Residuals::Values Residuals::after(const Record& record, const std::vector<const
   return residual;
 }
 
-const std::set<Residuals::Values>& Residuals::choices(const Record& record, const Contribution& c) const {
+const std::set<Residuals::Values>& Residuals::choices(const wire::Record& record,
+                                                      const Contribution& c) const {
   static const std::set<Values> kNone = {Values{}};
   if (!rules_.error_feedback || c.slot != kCarrier) return kNone;
   const auto known = after_.find({record.parent, c.peer});
   return known == after_.end() ? kNone : known->second;
 }
 
-std::vector<std::vector<std::vector<float>>> Residuals::honest_sums(const Record& record) const {
+std::vector<std::vector<std::vector<float>>> Residuals::honest_sums(const wire::Record& record) const {
   std::vector<std::vector<Values>> all(1);
   for (const Contribution& c : record.contributors) {
     const Values sum = honest_sum(record, c, rules_);
@@ -115,9 +119,9 @@ std::vector<std::vector<std::vector<float>>> Residuals::honest_sums(const Record
   return all;
 }
 
-std::vector<float> mean_of(const Record& record, const std::vector<std::vector<float>>& sums,
+std::vector<float> mean_of(const wire::Record& record, const std::vector<std::vector<float>>& sums,
                            const Rules& rules, const std::set<std::size_t>& negated) {
-  std::vector<WeightedGradient> contributions;
+  std::vector<average::WeightedGradient> contributions;
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const Contribution& c = record.contributors[i];
     contributions.push_back(weighted(record, c, sums[i], rules));
@@ -126,7 +130,7 @@ std::vector<float> mean_of(const Record& record, const std::vector<std::vector<f
   return reference_mean(rules.codec, contributions, rules.geometry);
 }
 
-std::vector<float> Residuals::honest_mean(const Record& record) {
+std::vector<float> Residuals::honest_mean(const wire::Record& record) {
   std::vector<std::vector<Values>> right;
   std::vector<float> first, recorded;
   for (const std::vector<Values>& sums : honest_sums(record)) {
@@ -141,7 +145,7 @@ std::vector<float> Residuals::honest_mean(const Record& record) {
   return recorded;
 }
 
-void Residuals::rule_out_others(const Record& record, const std::vector<std::vector<Values>>& right) {
+void Residuals::rule_out_others(const wire::Record& record, const std::vector<std::vector<Values>>& right) {
   for (std::size_t i = 0; i < record.contributors.size(); ++i) {
     const Contribution& c = record.contributors[i];
     const auto known = after_.find({record.parent, c.peer});
@@ -158,4 +162,4 @@ void Residuals::rule_out_others(const Record& record, const std::vector<std::vec
   }
 }
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -9,7 +9,7 @@
 #include "swarm/quorum.h"
 #include "train/counted_time.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using namespace std::chrono_literals;
@@ -17,9 +17,9 @@ using namespace std::chrono_literals;
 /// Time is known from looks alone, several of them a second.
 constexpr Duration kBetweenLooks = 1s;
 
-std::uint64_t count(std::span<const SampleSpan> spans) {
+std::uint64_t count(std::span<const train::SampleSpan> spans) {
   std::uint64_t samples = 0;
-  for (const SampleSpan span : spans) samples += span.count;
+  for (const train::SampleSpan span : spans) samples += span.count;
   return samples;
 }
 
@@ -58,15 +58,15 @@ void AllOrNone::on_applied(const Sighting& s) {
 }
 
 void AllOrNone::on_end(std::span<const Survivor> survivors) {
-  const Record* last = ledger_.newest();
+  const wire::Record* last = ledger_.newest();
   if (last == nullptr) return;
   for (const Survivor& survivor : survivors) {
     if (!survivor.view.finished || !survivor.view.failure.empty())
       continue;  // L1 and failures tell about those
     const auto head = heads_.find(survivor.peer);
-    const Record* record = head == heads_.end() ? nullptr : ledger_.find(head->second);
+    const wire::Record* record = head == heads_.end() ? nullptr : ledger_.find(head->second);
     // Where two processes have one id, the other one may be the member.
-    const bool lived_through = names(last->members, {survivor.peer, {}, survivor.incarnation});
+    const bool lived_through = swarm::names(last->members, {survivor.peer, {}, survivor.incarnation});
     if (lived_through && (record == nullptr || record->round < last->round)) {
       violated(fmt::format("round {}: peer {} is a member and lived, but has not applied it", last->round,
                            survivor.peer.value));
@@ -74,17 +74,17 @@ void AllOrNone::on_end(std::span<const Survivor> survivors) {
   }
 }
 
-void ExactSamples::on_event(PeerId, const Event& event) {
+void ExactSamples::on_event(PeerId, const world::Event& event) {
   const bool left = std::ranges::any_of(event.numbers, [](const auto& n) { return n.first == "next_round"; });
-  if (event.phase == Phase::reissue && left) short_.insert(event.round);
+  if (event.phase == world::Phase::reissue && left) short_.insert(event.round);
 }
 
 void ExactSamples::on_commit(const Sighting& s) {
-  const Record& record = s.record;
+  const wire::Record& record = s.record;
   if (record.round == 0 || !seen_.insert(s.digest).second) return;
   RangeSet all;
   std::uint64_t samples = 0;
-  for (const Contribution& c : record.contributors) {
+  for (const wire::Contribution& c : record.contributors) {
     const std::string who = fmt::format("round {}: contribution {}/{}", record.round, c.peer.value, c.slot);
     if (all.intersects(c.microbatches)) violated(who + " repeats microbatches " + to_string(c.microbatches));
     const std::uint64_t expected = count(samples_of(record, c.microbatches, rules_));
@@ -107,19 +107,19 @@ void ExactSamples::on_commit(const Sighting& s) {
   judge_batch(record);
 }
 
-void ExactSamples::judge_batch(const Record& record) {
-  const Record* before = ledger_.find(record.parent);
+void ExactSamples::judge_batch(const wire::Record& record) {
+  const wire::Record* before = ledger_.find(record.parent);
   if (before == nullptr) return;
   RangeSet left_over;
   std::uint64_t first = 0;
   if (before->round > 0) {
     const RangeSet batch(Range{0, rules_.microbatches()});
-    for (const SampleSpan span : samples_of(*before, batch, rules_)) {
+    for (const train::SampleSpan span : samples_of(*before, batch, rules_)) {
       left_over.add({span.first, span.count});
       if (span.first >= before->first_sample) first = span.first + span.count;
     }
-    for (const Contribution& c : before->contributors) {
-      for (const SampleSpan span : samples_of(*before, c.microbatches, rules_))
+    for (const wire::Contribution& c : before->contributors) {
+      for (const train::SampleSpan span : samples_of(*before, c.microbatches, rules_))
         left_over.remove(Range{span.first, span.count});
     }
     first = std::max(first, before->first_sample);
@@ -139,7 +139,7 @@ void KnownState::on_strike(const Strike& strike) {
 
 void KnownState::on_commit(const Sighting& s) {
   if (s.record.round <= 1) return;  // begins with the state that everybody makes from the seed
-  for (const Contribution& c : s.record.contributors) {
+  for (const wire::Contribution& c : s.record.contributors) {
     if (held_[c.peer].contains(s.record.parameters) || shared_.contains(c.peer)) continue;
     violated(fmt::format("round {}: peer {} contributed, but never held the state {} with which it began",
                          s.record.round, c.peer.value, to_string(s.record.parameters)));
@@ -162,8 +162,8 @@ void OneHistory::on_commit(const Sighting& s) {
   }
 }
 
-void OneHistory::on_event(PeerId peer, const Event& event) {
-  if (event.phase == Phase::start) heads_.erase(peer);
+void OneHistory::on_event(PeerId peer, const world::Event& event) {
+  if (event.phase == world::Phase::start) heads_.erase(peer);
 }
 
 void OneHistory::on_applied(const Sighting& s) {
@@ -181,14 +181,14 @@ void OneHistory::on_applied(const Sighting& s) {
 const OneHistory::Weight& OneHistory::weigh(const Digest& digest) {
   const auto known = weights_.find(digest);
   if (known != weights_.end()) return known->second;
-  const Record* record = ledger_.find(digest);
-  const Record* before = record == nullptr ? nullptr : ledger_.find(record->parent);
+  const wire::Record* record = ledger_.find(digest);
+  const wire::Record* before = record == nullptr ? nullptr : ledger_.find(record->parent);
   Weight& weight = weights_[digest];  // stays where it is
   if (record == nullptr) return weight;
   weight.company = record->members.size() > 1;
   weight.in_all = record->samples_total();
   if (before == nullptr) {
-    if (record->minority) weight.awaited = {kUnknownPeer};
+    if (record->minority) weight.awaited = {swarm::kUnknownPeer};
     return weight;
   }
   const Weight& had = weigh(record->parent);
@@ -202,17 +202,17 @@ const OneHistory::Weight& OneHistory::weigh(const Digest& digest) {
   if (whole) return weight;
   std::vector<PeerId> awaited = had.awaited;
   if (awaited.empty()) {
-    for (const Member& m : before->members) awaited.push_back(m.peer);
+    for (const wire::Member& m : before->members) awaited.push_back(m.peer);
   }
   const auto back = static_cast<std::size_t>(
-      std::ranges::count_if(awaited, [&](PeerId peer) { return is_member(record->members, peer); }));
-  const bool first = !awaited.empty() && is_member(record->members, awaited.front());
+      std::ranges::count_if(awaited, [&](PeerId peer) { return swarm::is_member(record->members, peer); }));
+  const bool first = !awaited.empty() && swarm::is_member(record->members, awaited.front());
   if (2 * back < awaited.size() + (first ? 0 : 1)) weight.awaited = std::move(awaited);
   return weight;
 }
 
 void OneHistory::on_strike(const Strike& strike) {
-  if (strike.kind == FaultKind::clock_jump) jumps_ += CountedTime::kLongestStep;
+  if (strike.kind == FaultKind::clock_jump) jumps_ += train::CountedTime::kLongestStep;
 }
 
 void OneHistory::judge_patience(const Sighting& s) {
@@ -224,4 +224,4 @@ void OneHistory::judge_patience(const Sighting& s) {
                        s.record.round, s.peer.value, to_seconds(waited)));
 }
 
-}  // namespace tw
+}  // namespace tw::sim

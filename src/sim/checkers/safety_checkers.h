@@ -9,7 +9,7 @@
 #include "sim/checkers/checker.h"
 #include "sim/checkers/ledger.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// I1: the same round leaves the same parameters on all peers.
 class SameParameters final : public Checker {
@@ -50,11 +50,11 @@ class ExactSamples final : public Checker {
  public:
   ExactSamples(const Rules& rules, const Ledger& ledger) : Checker("I3"), rules_(rules), ledger_(ledger) {}
 
-  void on_event(PeerId peer, const Event& event) override;
+  void on_event(PeerId peer, const world::Event& event) override;
   void on_commit(const Sighting& sighting) override;
 
  private:
-  void judge_batch(const Record& record);
+  void judge_batch(const wire::Record& record);
 
   Rules rules_;
   const Ledger& ledger_;
@@ -85,7 +85,7 @@ class OneHistory final : public Checker {
  public:
   OneHistory(const Rules& rules, const Ledger& ledger) : Checker("I8"), rules_(rules), ledger_(ledger) {}
 
-  void on_event(PeerId peer, const Event& event) override;
+  void on_event(PeerId peer, const world::Event& event) override;
   void on_commit(const Sighting& sighting) override;
   void on_applied(const Sighting& sighting) override;
 
@@ -117,4 +117,4 @@ class OneHistory final : public Checker {
   std::map<Digest, Instant> decided_;  ///< first seen
 };
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -7,8 +7,10 @@
 
 #include "sim/checkers/test_story.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
+
+using wire::Record;
 
 TEST(I1, fires_when_two_peers_leave_a_round_with_different_parameters) {
   Judged<SameParameters> j;
@@ -77,7 +79,8 @@ TEST(I2, fires_when_a_member_that_lived_has_not_applied_the_last_round) {
   EXPECT_NE(j.story.verdict().find("peer 12 is a member and lived"), std::string::npos);
 }
 
-const Event kLeftToTheNext = {.phase = Phase::reissue, .round = 1, .numbers = {{"next_round", 1}}};
+const world::Event kLeftToTheNext = {
+    .phase = world::Phase::reissue, .round = 1, .numbers = {{"next_round", 1}}};
 
 std::string judge_samples(const Rules& rules, const std::function<void(Record&)>& spoil) {
   Judged<ExactSamples> j(rules);
@@ -212,13 +215,13 @@ TEST(I8, counts_a_jump_of_a_clock_as_a_step_of_the_patience_and_not_as_an_hour) 
 TEST(I8, fires_for_a_history_given_up_for_one_that_nobody_had_a_part_in) {
   Judged<OneHistory> j;
   Record lone = j.story.genesis();
-  lone.members = {Member{kAnn}};
+  lone.members = {wire::Member{kAnn}};
   const Record longer = j.story.next(lone, {3, 3});
   Record company = j.story.next(lone, {1, 1});
-  company.members = {Member{kAnn}, Member{kBob}};
+  company.members = {wire::Member{kAnn}, wire::Member{kBob}};
   j.apply(kAnn, company, {2, 2});
   j.apply(kBob, company, {2, 2});
-  j.checker.on_event(kBob, {{}, Phase::start});
+  j.checker.on_event(kBob, {{}, world::Phase::start});
   j.apply(kBob, longer, {1, 1}, true);
   EXPECT_EQ(j.story.verdict(), "") << "another process, which found nobody";
   j.apply(kAnn, longer, {1, 1}, true);
@@ -249,7 +252,7 @@ struct Split {
     for (const Record& record : {zero, one, together}) j.commit(kAnn, record);
     alone = j.story.next(zero, {3, 3}, true);
     alone.members = {{kBob, "b"}};
-    continue_lineage(alone, zero);
+    swarm::continue_lineage(alone, zero);
     j.commit(kBob, alone);
     for (std::uint64_t round = 2; round <= 5; ++round) {
       alone = j.story.next(alone, {round, 9});
@@ -279,7 +282,7 @@ TEST(I8, fires_when_somebody_gives_up_a_history_of_a_majority_for_a_longer_one_o
 TEST(I8, knows_a_process_that_was_started_again_from_one_that_gives_up_its_history) {
   Split split;
   split.j.apply(kAnn, split.together, {2, 2});
-  split.j.checker.on_event(kAnn, {.phase = Phase::start});
+  split.j.checker.on_event(kAnn, {.phase = world::Phase::start});
   split.j.apply(kAnn, split.alone, {1, 1}, true);
   EXPECT_EQ(split.j.story.verdict(), "");
 }
@@ -297,7 +300,7 @@ TEST(I8, lets_a_history_count_again_once_most_of_those_that_it_lost_are_back) {
   Split split;
   Record back = split.j.story.next(split.alone, {6, 6});
   back.members = split.zero.members;
-  continue_lineage(back, split.alone);
+  swarm::continue_lineage(back, split.alone);
   const Record after = split.j.story.next(back, {7, 7});
   EXPECT_EQ(after.majority_samples, 20U);
   split.j.commit(kBob, back);
@@ -306,4 +309,4 @@ TEST(I8, lets_a_history_count_again_once_most_of_those_that_it_lost_are_back) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

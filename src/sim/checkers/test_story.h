@@ -15,55 +15,55 @@
 #include "wire/frame.h"
 
 /// For tests of the checkers.
-namespace tw {
+namespace tw::sim {
 
 inline const PeerId kAnn{11}, kBob{12}, kEve{13};
 
 inline const Rules kRules{
-    .target_batch_size = 20, .microbatch = 4, .codec = Codec::fp16, .geometry = {40, 16}};
+    .target_batch_size = 20, .microbatch = 4, .codec = codec::Codec::fp16, .geometry = {40, 16}};
 
 /// A history of rounds by Ann and Bob as it should be, for tests to spoil.
 struct Story {
   explicit Story(Checker& judge) : checker(judge) {}
 
-  Record genesis() const {
-    Record record;
+  wire::Record genesis() const {
+    wire::Record record;
     record.members = {{kAnn, "a"}, {kBob, "b"}};
     record.parameters = {9, 9};
     return record;
   }
 
   /// Microbatches 0-2 by Ann, 3-4 by Bob.
-  Record next(const Record& before, const Digest& parameters, bool minority = false) const {
-    Record record;
+  wire::Record next(const wire::Record& before, const Digest& parameters, bool minority = false) const {
+    wire::Record record;
     record.round = before.round + 1;
     record.parent = digest_of(before);
     record.members = before.members;
     record.first_sample = before.first_sample + before.samples;
     record.samples = 20;
     record.minority = minority;
-    continue_lineage(record, before);
+    swarm::continue_lineage(record, before);
     record.parameters = parameters;
     record.contributors = {{kAnn, 0, 12, RangeSet({0, 3})}, {kBob, 0, 8, RangeSet({3, 2})}};
-    const SampleSpan ann{record.first_sample, 12}, bob{record.first_sample + 12, 8};
+    const train::SampleSpan ann{record.first_sample, 12}, bob{record.first_sample + 12, 8};
     const auto first = reference_contribution(parameters, {&ann, 1}, 40);
     const auto second = reference_contribution(parameters, {&bob, 1}, 40);
-    const WeightedGradient both[] = {{12, first}, {8, second}};
-    record.mean = digest_of_mean(reference_mean(Codec::fp16, both, kRules.geometry), kRules.geometry);
+    const average::WeightedGradient both[] = {{12, first}, {8, second}};
+    record.mean = digest_of_mean(reference_mean(codec::Codec::fp16, both, kRules.geometry), kRules.geometry);
     return record;
   }
 
-  void commit(PeerId peer, const Record& record) {
+  void commit(PeerId peer, const wire::Record& record) {
     ledger.add(digest_of(record), record);
     checker.on_commit({peer, record, digest_of(record)});
   }
 
-  void apply(PeerId peer, const Record& record, const Digest& parameters, bool restored = false) {
+  void apply(PeerId peer, const wire::Record& record, const Digest& parameters, bool restored = false) {
     ledger.add(digest_of(record), record);
     checker.on_applied({peer, record, digest_of(record), parameters, restored});
   }
 
-  void commit_and_apply(PeerId peer, const Record& record, const Digest& parameters) {
+  void commit_and_apply(PeerId peer, const wire::Record& record, const Digest& parameters) {
     commit(peer, record);
     apply(peer, record, parameters);
   }
@@ -77,7 +77,7 @@ struct Story {
 };
 
 inline Survivor finished(PeerId peer) {
-  SessionView view;
+  train::SessionView view;
   view.finished = true;
   return {peer, view};
 }
@@ -96,12 +96,12 @@ struct Judged {
       return T(ledger);
   }
 
-  void commit(PeerId peer, const Record& record) {
+  void commit(PeerId peer, const wire::Record& record) {
     ledger.add(digest_of(record), record);
     story.commit(peer, record);
   }
 
-  void apply(PeerId peer, const Record& record, const Digest& parameters, bool restored = false) {
+  void apply(PeerId peer, const wire::Record& record, const Digest& parameters, bool restored = false) {
     ledger.add(digest_of(record), record);
     story.apply(peer, record, parameters, restored);
   }
@@ -120,4 +120,4 @@ struct Judged {
   Story story{checker};
 };
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using namespace std::chrono_literals;
@@ -336,14 +336,14 @@ bool FaultInjector::strike_disk(const Fault& fault, PeerId victim) {
 
 // Whether whatever may be decided next can go on without this peer.
 bool FaultInjector::may_go(PeerId peer) const {
-  const Record* last = world_.ledger().newest();
+  const wire::Record* last = world_.ledger().newest();
   if (last == nullptr || last->round == 0) return false;
-  std::vector<Record> bases = world_.open_drafts();
+  std::vector<wire::Record> bases = world_.open_drafts();
   bases.push_back(*last);
-  if (const Record* before = world_.ledger().find(last->parent)) bases.push_back(*before);
+  if (const wire::Record* before = world_.ledger().find(last->parent)) bases.push_back(*before);
   return (!scenario_.keep_majority || most_beside_live(peer)) &&
          std::all_of(bases.begin(), bases.end(),
-                     [&](const Record& record) { return enough_live_without(record, peer); });
+                     [&](const wire::Record& record) { return enough_live_without(record, peer); });
 }
 
 // A leader that has not noticed yet who died of late may name all of them in its next draft.
@@ -358,11 +358,12 @@ bool FaultInjector::most_beside_live(PeerId peer) const {
   return 2 * (beside - 1) > beside + static_cast<std::size_t>(dead);
 }
 
-bool FaultInjector::enough_live_without(const Record& record, PeerId peer) const {
-  const auto live = std::count_if(record.members.begin(), record.members.end(), [&](const Member& member) {
-    return member.peer != peer && !gone_.contains(member.peer) && world_.lives(member);
-  });
+bool FaultInjector::enough_live_without(const wire::Record& record, PeerId peer) const {
+  const auto live =
+      std::count_if(record.members.begin(), record.members.end(), [&](const wire::Member& member) {
+        return member.peer != peer && !gone_.contains(member.peer) && world_.lives(member);
+      });
   return scenario_.keep_majority ? 2 * live > std::ssize(record.members) : live > 0;
 }
 
-}  // namespace tw
+}  // namespace tw::sim

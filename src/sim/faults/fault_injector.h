@@ -10,7 +10,7 @@
 #include "sim/scenarios/scenario.h"
 #include "sim/world/world.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// Brings faults upon a world, one at a time, until calm. Decides who is struck, and spares whoever must live
 /// on (Scenario::keep_majority).
@@ -30,7 +30,7 @@ class FaultInjector {
   /// struck.
   int fired(FaultKind kind) const;
 
-  const std::map<Phase, int>& kills_by_phase() const { return kills_by_phase_; }
+  const std::map<world::Phase, int>& kills_by_phase() const { return kills_by_phase_; }
 
   int leader_kills() const { return leader_kills_; }
 
@@ -60,17 +60,17 @@ class FaultInjector {
   void tell(FaultKind kind, Peers victims, Duration lasts = {});
   bool may_go(PeerId peer) const;
   bool most_beside_live(PeerId peer) const;
-  bool enough_live_without(const Record& record, PeerId peer) const;
+  bool enough_live_without(const wire::Record& record, PeerId peer) const;
 
   const Scenario& scenario_;
   World& world_;
   std::map<PeerId, Instant> gone_;  ///< killed, or told to leave, and when
   std::map<FaultKind, int> fired_;
   std::map<PeerId, FaultKind> tampering_;
-  std::map<Phase, int> kills_by_phase_;
+  std::map<world::Phase, int> kills_by_phase_;
   int leader_kills_ = 0;
   int came_;
   bool calm_ = false;
 };
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using namespace std::chrono_literals;
@@ -81,11 +81,11 @@ Instant Census::last_gone(Instant now) const {
   return last;
 }
 
-bool Census::has_majority_of(const Record& record, Instant now) const {
+bool Census::has_majority_of(const wire::Record& record, Instant now) const {
   const auto here = std::count_if(record.members.begin(), record.members.end(),
-                                  [&](const Member& member) { return lives(member.peer, now); });
+                                  [&](const wire::Member& member) { return lives(member.peer, now); });
   if (2 * here != std::ssize(record.members)) return 2 * here > std::ssize(record.members);
   return !record.members.empty() && lives(record.members.front().peer, now);
 }
 
-}  // namespace tw
+}  // namespace tw::sim

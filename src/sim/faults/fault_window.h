@@ -7,7 +7,7 @@
 #include "sim/checkers/checker.h"
 #include "sim/checkers/ledger.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// Over at once: what follows is the peers' own affair. Others go on.
 bool is_over_at_once(FaultKind kind);
@@ -45,10 +45,10 @@ class Census {
   Instant last_gone(Instant now) const;
 
   /// Whether the record after this one can be decided by a majority of its members.
-  bool has_majority_of(const Record& record, Instant now) const;
+  bool has_majority_of(const wire::Record& record, Instant now) const;
 
  private:
   std::map<PeerId, Instant> seen_;  ///< last; still at work then
 };
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -8,12 +8,13 @@
 #include "base/check.h"
 #include "sim/world/events.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 // Where a round changes hands, and so where few instructions decide: rare under uniform times.
-constexpr std::array kCues{Phase::accumulate, Phase::call,   Phase::scatter, Phase::gather,
-                           Phase::gather,     Phase::commit, Phase::commit,  Phase::apply};
+constexpr std::array kCues{world::Phase::accumulate, world::Phase::call,   world::Phase::scatter,
+                           world::Phase::gather,     world::Phase::gather, world::Phase::commit,
+                           world::Phase::commit,     world::Phase::apply};
 
 template <class T, std::size_t kSize>
 T pick(Prng& random, const std::array<T, kSize>& from) {
@@ -127,4 +128,4 @@ std::vector<Fault> draw_faults(Prng& random, const std::vector<FaultSpec>& menu,
   return faults;
 }
 
-}  // namespace tw
+}  // namespace tw::sim

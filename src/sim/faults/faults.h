@@ -15,7 +15,7 @@
 #include "sim/world/network.h"
 #include "world/events.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// All that can go wrong in a scenario. The names in scenario files and reports are those of fault_names().
 enum class FaultKind : std::uint8_t {
@@ -89,7 +89,7 @@ enum class Aim : std::uint8_t {
 
 /// The fault waits for the first event of this phase in this round, by any peer.
 struct Cue {
-  Phase phase{};
+  world::Phase phase{};
   Round round = 0;
 };
 
@@ -128,4 +128,4 @@ inline constexpr Round kCalmRounds = 4;
 /// The faults of one run.
 std::vector<Fault> draw_faults(Prng& random, const std::vector<FaultSpec>& menu, const FaultTimes& times);
 
-}  // namespace tw
+}  // namespace tw::sim

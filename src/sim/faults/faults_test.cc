@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 std::vector<FaultSpec> whole_menu(double chance) {
@@ -53,4 +53,4 @@ TEST(Faults, wait_for_no_cue_in_the_last_rounds) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

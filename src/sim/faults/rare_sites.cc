@@ -3,7 +3,7 @@
 
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 constexpr double kActive = 0.25;
@@ -35,4 +35,4 @@ std::map<std::string, int> RareSites::fired() const {
   return counts;
 }
 
-}  // namespace tw
+}  // namespace tw::sim

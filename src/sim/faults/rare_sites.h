@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace tw {
+namespace tw::sim {
 
 /// Makes rarely taken branches common (after FoundationDB's buggify): a site is active in a quarter of the
 /// runs, and then fires in a quarter of the cases. The protocol asks at each site by name (base/rarely.h).
@@ -30,4 +30,4 @@ class RareSites {
   std::map<std::string, Site, std::less<>> sites_;
 };
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -9,7 +9,7 @@
 
 #include "sim/scenarios/scenario_yaml.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 constexpr int kRuns = 4000;
@@ -90,4 +90,4 @@ TEST(RareSites, are_all_taken_in_a_hundred_storms) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

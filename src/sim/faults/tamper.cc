@@ -8,7 +8,7 @@
 
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 template <class T>
@@ -26,15 +26,15 @@ concept NamesObject = requires(T& message) {
   message.object.round;
 };
 
-bool is_bulk(const Message& message) {
+bool is_bulk(const wire::Message& message) {
   return std::visit([]<class T>(const T&) { return Bulk<T>; }, message);
 }
 
-bool names_round(const Message& message) {
+bool names_round(const wire::Message& message) {
   return std::visit([]<class T>(const T&) { return NamesRound<T> || NamesObject<T>; }, message);
 }
 
-Blob* payload_of(Message& message) {
+Blob* payload_of(wire::Message& message) {
   return std::visit(
       []<class T>(T& m) -> Blob* {
         if constexpr (Bulk<T>) return &m.payload;
@@ -48,7 +48,7 @@ std::uint64_t end_of(const RangeSet& set) { return set.empty() ? 0 : set.ranges(
 }  // namespace
 
 std::vector<Frame> Tamper::operator()(const Frame& frame) {
-  const Result<Message> message = decode(frame);
+  const Result<wire::Message> message = wire::decode(frame);
   if (!message) return {frame};
   std::vector<Frame> out{frame};
   if (concerns(message.value()) && random_.chance(kChance)) {
@@ -59,23 +59,23 @@ std::vector<Frame> Tamper::operator()(const Frame& frame) {
   return out;
 }
 
-bool Tamper::concerns(const Message& message) const {
+bool Tamper::concerns(const wire::Message& message) const {
   switch (kind_) {
     case FaultKind::send_nan:
     case FaultKind::send_infinite:
     case FaultKind::send_huge:
     case FaultKind::send_negated: {
-      const auto* scatter = std::get_if<Scatter>(&message);
+      const auto* scatter = std::get_if<wire::Scatter>(&message);
       return scatter != nullptr && !scatter->payload.empty();
     }
     case FaultKind::flood:
-      return std::holds_alternative<Scatter>(message);
+      return std::holds_alternative<wire::Scatter>(message);
     case FaultKind::chunk_flip: {
-      const auto* chunk = std::get_if<Chunk>(&message);
+      const auto* chunk = std::get_if<wire::Chunk>(&message);
       return chunk != nullptr && !chunk->payload.empty();
     }
     case FaultKind::claim_more:
-      return std::holds_alternative<Progress>(message);
+      return std::holds_alternative<wire::Progress>(message);
     case FaultKind::wrong_length:
       return is_bulk(message);
     case FaultKind::wrong_round:
@@ -91,7 +91,7 @@ bool Tamper::concerns(const Message& message) const {
   }
 }
 
-std::vector<Frame> Tamper::strike(const Frame& frame, const Message& message) {
+std::vector<Frame> Tamper::strike(const Frame& frame, const wire::Message& message) {
   switch (kind_) {
     case FaultKind::replay: {
       const std::vector<Frame>& kept = earlier_[is_bulk(message) ? 1 : 0];
@@ -100,7 +100,7 @@ std::vector<Frame> Tamper::strike(const Frame& frame, const Message& message) {
     case FaultKind::duplicate:
       return {frame, frame};
     case FaultKind::flood:
-      return flooded(frame, std::get<Scatter>(message));
+      return flooded(frame, std::get<wire::Scatter>(message));
     case FaultKind::malformed:
       return {malformed()};
     case FaultKind::truncated:
@@ -110,13 +110,13 @@ std::vector<Frame> Tamper::strike(const Frame& frame, const Message& message) {
   }
 }
 
-Frame Tamper::changed(Message message) {
+Frame Tamper::changed(wire::Message message) {
   if (kind_ == FaultKind::wrong_length) {
     change_length(*payload_of(message));
   } else if (kind_ == FaultKind::chunk_flip) {
     flip_bit(*payload_of(message));
   } else if (kind_ == FaultKind::claim_more) {
-    claim(std::get<Progress>(message));
+    claim(std::get<wire::Progress>(message));
   } else if (kind_ == FaultKind::wrong_round) {
     std::visit(
         [this]<class T>(T& m) {
@@ -125,13 +125,13 @@ Frame Tamper::changed(Message message) {
         },
         message);
   } else {
-    change_values(std::get<Scatter>(message));
+    change_values(std::get<wire::Scatter>(message));
   }
   return encode(message);
 }
 
 // Some values become what the kind says; all of them where it is the sum that lies.
-void Tamper::change_values(Scatter& scatter) {
+void Tamper::change_values(wire::Scatter& scatter) {
   std::vector<float> values(values_in(codec_, scatter.payload.size()));
   std::vector<std::byte> bytes(encoded_bytes(codec_, values.size()));
   if (values.empty() || bytes.size() != scatter.payload.size()) return;
@@ -161,12 +161,12 @@ float Tamper::changed_value(float value) {
   }
 }
 
-void Tamper::claim(Progress& progress) {
-  for (const SlotProgress& slot : progress.slots) {
+void Tamper::claim(wire::Progress& progress) {
+  for (const wire::SlotProgress& slot : progress.slots) {
     most_microbatches_ = std::max({most_microbatches_, end_of(slot.done), end_of(slot.held)});
   }
   if (progress.slots.empty()) progress.slots.emplace_back();
-  SlotProgress& slot = progress.slots[random_.below(progress.slots.size())];
+  wire::SlotProgress& slot = progress.slots[random_.below(progress.slots.size())];
   const bool plausible = random_.chance(0.5) && slot.done.count() < most_microbatches_;
   slot.done = RangeSet({0, plausible ? most_microbatches_ : 1000 * most_microbatches_});
   slot.held.remove(slot.done);
@@ -189,7 +189,7 @@ void Tamper::flip_bit(Blob& payload) {
   payload = Blob(std::move(bytes));
 }
 
-std::vector<Frame> Tamper::flooded(const Frame& frame, Scatter scatter) {
+std::vector<Frame> Tamper::flooded(const Frame& frame, wire::Scatter scatter) {
   ++scatter.round;
   scatter.payload = Blob(std::vector<std::byte>(kFloodBytes));
   std::vector<Frame> out(1 + kFlood, encode(scatter));
@@ -207,9 +207,9 @@ Frame Tamper::malformed() {
   for (;;) {
     std::vector<std::byte> bytes(1 + random_.below(80));
     for (std::byte& b : bytes) b = static_cast<std::byte>(random_.below(256));
-    bytes.front() = static_cast<std::byte>(random_.below(std::variant_size_v<Message> + 4));
+    bytes.front() = static_cast<std::byte>(random_.below(std::variant_size_v<wire::Message> + 4));
     Frame junk{Blob(std::move(bytes)), {}};
-    if (!decode(junk).ok()) return junk;
+    if (!wire::decode(junk).ok()) return junk;
   }
 }
 
@@ -220,9 +220,10 @@ Frame Tamper::truncated(const Frame& frame) {
   return {Blob(std::vector(rest.begin(), rest.end())), frame.payload};
 }
 
-void Tamper::keep(const Frame& frame, const Message& message) {
+void Tamper::keep(const Frame& frame, const wire::Message& message) {
   if (kind_ != FaultKind::replay) return;
-  if (std::holds_alternative<Heartbeat>(message) || std::holds_alternative<Peers>(message)) return;
+  if (std::holds_alternative<wire::Heartbeat>(message) || std::holds_alternative<wire::Peers>(message))
+    return;
   std::vector<Frame>& kept = earlier_[is_bulk(message) ? 1 : 0];
   if (kept.size() < kKept) {
     kept.push_back(frame);
@@ -231,4 +232,4 @@ void Tamper::keep(const Frame& frame, const Message& message) {
   }
 }
 
-}  // namespace tw
+}  // namespace tw::sim

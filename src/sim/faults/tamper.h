@@ -12,7 +12,7 @@
 #include "sim/faults/faults.h"
 #include "wire/messages.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// What a hostile or broken peer makes of the messages that it sends: send_nan ... chunk_flip of FaultKind.
 /// Frames go in as its session wrote them, and come out as they go to the network: changed, twice, or with
@@ -37,7 +37,8 @@ class Tamper {
   static constexpr std::size_t kFlood = 8, kFloodBytes = 64 * 1024;
 
   /// Contributions of the run are encoded with `codec`. Other kinds of faults change nothing.
-  Tamper(FaultKind kind, Codec codec, std::uint64_t seed) : kind_(kind), codec_(codec), random_(seed) {}
+  Tamper(FaultKind kind, codec::Codec codec, std::uint64_t seed)
+      : kind_(kind), codec_(codec), random_(seed) {}
 
   std::vector<Frame> operator()(const Frame& frame);
 
@@ -47,26 +48,26 @@ class Tamper {
  private:
   static constexpr std::size_t kKept = 64;  ///< of each priority, for replay
 
-  std::vector<Frame> strike(const Frame& frame, const Message& message);
-  Frame changed(Message message);
+  std::vector<Frame> strike(const Frame& frame, const wire::Message& message);
+  Frame changed(wire::Message message);
   Frame malformed();
-  std::vector<Frame> flooded(const Frame& frame, Scatter scatter);
+  std::vector<Frame> flooded(const Frame& frame, wire::Scatter scatter);
   Frame truncated(const Frame& frame);
-  void change_values(Scatter& scatter);
+  void change_values(wire::Scatter& scatter);
   float changed_value(float value);
-  void claim(Progress& progress);
+  void claim(wire::Progress& progress);
   void change_length(Blob& payload);
   void flip_bit(Blob& payload);
   Round changed_round(Round round);
-  bool concerns(const Message& message) const;
-  void keep(const Frame& frame, const Message& message);
+  bool concerns(const wire::Message& message) const;
+  void keep(const Frame& frame, const wire::Message& message);
 
   FaultKind kind_;
-  Codec codec_;
+  codec::Codec codec_;
   Prng random_;
   std::array<std::vector<Frame>, 2> earlier_;  ///< control, bulk
   std::uint64_t most_microbatches_ = 1;        ///< largest end of a range ever named
   int struck_ = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::sim

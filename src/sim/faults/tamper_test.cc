@@ -10,8 +10,11 @@
 
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
+
+using codec::Codec;
+using wire::Scatter;
 
 constexpr int kMany = 400;
 
@@ -22,7 +25,7 @@ Blob encoded(Codec codec, std::vector<float> values) {
 }
 
 std::vector<float> values_of(Codec codec, const Frame& frame) {
-  const Message message = decode(frame).value();
+  const wire::Message message = wire::decode(frame).value();
   const Blob payload = std::get<Scatter>(message).payload;
   std::vector<float> values(values_in(codec, payload.size()));
   (void)decode(codec, payload.bytes(), values);
@@ -34,31 +37,31 @@ bool same(const Frame& a, const Frame& b) {
          std::ranges::equal(a.payload.bytes(), b.payload.bytes());
 }
 
-Progress progress_of(Round round) {
-  Progress progress;
+wire::Progress progress_of(Round round) {
+  wire::Progress progress;
   progress.round = round;
   progress.slots = {{0, RangeSet({4, 2}), RangeSet({6, 4})}};
   return progress;
 }
 
 /// One of each sort that a session sends.
-std::vector<Message> some_of_all(Round round) {
-  Commit commit;
+std::vector<wire::Message> some_of_all(Round round) {
+  wire::Commit commit;
   commit.record.round = round;
   return {Scatter{round, 0, 1, encoded(Codec::fp32, {1, -2, 0, 3})},
-          Gather{round, 0, 1, 7, 1, encoded(Codec::fp32, {5, 6})},
-          Chunk{{ObjectKind::state, round}, 2, encoded(Codec::fp32, {8})},
+          wire::Gather{round, 0, 1, 7, 1, encoded(Codec::fp32, {5, 6})},
+          wire::Chunk{{wire::ObjectKind::state, round}, 2, encoded(Codec::fp32, {8})},
           progress_of(round),
-          Vote{round, 1, 2, {}},
-          Lease{round, 1, 0, RangeSet({0, 3})},
-          ChunkAsk{{ObjectKind::mean, round}, 1},
-          Heartbeat{},
-          Peers{},
+          wire::Vote{round, 1, 2, {}},
+          wire::Lease{round, 1, 0, RangeSet({0, 3})},
+          wire::ChunkAsk{{wire::ObjectKind::mean, round}, 1},
+          wire::Heartbeat{},
+          wire::Peers{},
           commit};
 }
 
 struct Struck {
-  Message before;
+  wire::Message before;
   std::vector<Frame> after;
 };
 
@@ -66,7 +69,7 @@ struct Struck {
 std::vector<Struck> struck_by(Tamper& tamper) {
   std::vector<Struck> struck;
   for (int i = 0; i < kMany; ++i) {
-    for (const Message& message : some_of_all(static_cast<Round>(i + 5))) {
+    for (const wire::Message& message : some_of_all(static_cast<Round>(i + 5))) {
       const Frame before = encode(message);
       std::vector<Frame> after = tamper(before);
       if (after.size() == 1 && same(after.front(), before)) continue;
@@ -160,8 +163,8 @@ TEST(Tamper, claims_microbatches_that_nobody_leased) {
   int absurd = 0;
   const std::vector<Struck> struck = struck_by(tamper);
   for (const Struck& one : struck) {
-    const Progress before = std::get<Progress>(one.before);
-    Progress after = std::get<Progress>(decode(one.after.at(0)).value());
+    const wire::Progress before = std::get<wire::Progress>(one.before);
+    wire::Progress after = std::get<wire::Progress>(wire::decode(one.after.at(0)).value());
     EXPECT_TRUE(after.slots[0].done.contains(before.slots[0].done));
     EXPECT_GT(after.slots[0].done.count(), before.slots[0].done.count());
     EXPECT_FALSE(after.slots[0].done.intersects(after.slots[0].held));
@@ -177,8 +180,8 @@ TEST(Tamper, claims_microbatches_that_nobody_leased) {
 TEST(Tamper, claims_work_of_a_round_in_which_it_has_none) {
   Tamper tamper(FaultKind::claim_more, Codec::fp32, 5);
   Frame after;
-  while (tamper.struck() == 0) after = tamper(encode(Progress{})).front();
-  EXPECT_EQ(std::get<Progress>(decode(after).value()).slots.at(0).done.count(), 1U);
+  while (tamper.struck() == 0) after = tamper(encode(wire::Progress{})).front();
+  EXPECT_EQ(std::get<wire::Progress>(wire::decode(after).value()).slots.at(0).done.count(), 1U);
 }
 
 TEST(Tamper, replays_older_messages_of_the_same_priority_after_newer_ones) {
@@ -188,8 +191,9 @@ TEST(Tamper, replays_older_messages_of_the_same_priority_after_newer_ones) {
   for (const Struck& one : struck) {
     ASSERT_EQ(one.after.size(), 2U);
     EXPECT_TRUE(same(one.after[0], encode(one.before)));
-    const Message again = decode(one.after[1]).value();
-    EXPECT_FALSE(std::holds_alternative<Heartbeat>(again) || std::holds_alternative<Peers>(again));
+    const wire::Message again = wire::decode(one.after[1]).value();
+    EXPECT_FALSE(std::holds_alternative<wire::Heartbeat>(again) ||
+                 std::holds_alternative<wire::Peers>(again));
     EXPECT_EQ(one.after[1].payload.empty(), one.after[0].payload.empty());
     const auto* older = std::get_if<Scatter>(&again);
     const auto* newer = std::get_if<Scatter>(&one.before);
@@ -229,9 +233,10 @@ TEST(Tamper, names_wrong_rounds_but_forges_no_record) {
   Tamper tamper(FaultKind::wrong_round, Codec::fp32, 9);
   const std::vector<Struck> struck = struck_by(tamper);
   for (const Struck& one : struck) {
-    EXPECT_FALSE(std::holds_alternative<Commit>(one.before) || std::holds_alternative<Heartbeat>(one.before));
+    EXPECT_FALSE(std::holds_alternative<wire::Commit>(one.before) ||
+                 std::holds_alternative<wire::Heartbeat>(one.before));
     ASSERT_EQ(one.after.size(), 1U);
-    Message after = decode(one.after[0]).value();
+    wire::Message after = wire::decode(one.after[0]).value();
     std::visit(
         [&]<class T>(T& m) {
           const T& before = std::get<T>(one.before);
@@ -257,7 +262,7 @@ TEST(Tamper, sends_bytes_that_are_no_message) {
     const std::vector<Struck> struck = struck_by(tamper);
     for (const Struck& one : struck) {
       ASSERT_EQ(one.after.size(), 1U);
-      EXPECT_FALSE(decode(one.after[0]).ok());
+      EXPECT_FALSE(wire::decode(one.after[0]).ok());
       if (kind != FaultKind::truncated) continue;
       const Frame before = encode(one.before);
       const auto whole = before.head.bytes();
@@ -274,7 +279,7 @@ TEST(Tamper, floods_with_segments_of_the_next_round) {
   for (const Struck& one : struck) {
     ASSERT_EQ(one.after.size(), 1 + Tamper::kFlood);
     EXPECT_TRUE(same(one.after[0], encode(one.before)));
-    const Message last = decode(one.after.back()).value();
+    const wire::Message last = wire::decode(one.after.back()).value();
     EXPECT_EQ(std::get<Scatter>(last).round, std::get<Scatter>(one.before).round + 1);
     EXPECT_EQ(std::get<Scatter>(last).payload.size(), Tamper::kFloodBytes);
   }
@@ -317,4 +322,4 @@ TEST(Tamper, does_the_same_for_the_same_seed) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

@@ -15,7 +15,7 @@
 
 /// How long averaging takes on lines of known capacity, and what is made of lines that change and of peers
 /// that stop, in mid-round.
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using namespace std::chrono_literals;
@@ -32,7 +32,7 @@ class Averaging {
   /// `apart`: each peer is a site, and takes so many samples a second.
   explicit Averaging(const std::vector<double>& rates, Round rounds = 10, std::optional<double> apart = {})
       : world_(options(rates.size(), rounds, apart.has_value())) {
-    world_.watch([this](PeerId peer, const Event& event) { on_event(peer, event); });
+    world_.watch([this](PeerId peer, const world::Event& event) { on_event(peer, event); });
     for (const double mbit : rates) {
       peers_.push_back(world_.add_peer({0, apart.value_or(400), {mbit * kMbit, mbit * kMbit}}));
       lines_.push_back({peers_.back(), true, 1, {mbit * kMbit, mbit * kMbit, {}}});
@@ -59,14 +59,14 @@ class Averaging {
   /// It is not looked at any more.
   void forget(PeerId peer) { forgotten_.insert(peer); }
 
-  double bound_s() const { return bound_seconds(static_cast<std::uint64_t>(kBytes), lines_); }
+  double bound_s() const { return average::bound_seconds(static_cast<std::uint64_t>(kBytes), lines_); }
 
   /// These lines carry so much of what they do, from the call of one round to that of another one.
   void slow_down(const std::vector<std::size_t>& places, double factor, Round from, Round to) {
     const auto set = [this, places](double part) {
       return [this, places, part](World& world) {
         for (const std::size_t place : places) {
-          const Bandwidth& line = lines_[place].bandwidth;
+          const wire::Bandwidth& line = lines_[place].bandwidth;
           world.set_line(peers_[place], {part * line.up_bytes_per_s, part * line.down_bytes_per_s});
         }
       };
@@ -109,7 +109,7 @@ class Averaging {
     options.run.target_batch_size = 64;
     options.run.microbatch = kMicrobatch;
     options.run.rounds = rounds;
-    options.run.codec = Codec::fp32;
+    options.run.codec = codec::Codec::fp32;
     options.model.parameters = kFloats;
     options.segment_length = kSegment;
     options.bulk_scale = kScale;
@@ -120,21 +120,22 @@ class Averaging {
     return options;
   }
 
-  void on_event(PeerId peer, const Event& event) {
-    if (event.phase == Phase::call && called_at_.try_emplace(event.round, event.at).second) {
+  void on_event(PeerId peer, const world::Event& event) {
+    if (event.phase == world::Phase::call && called_at_.try_emplace(event.round, event.at).second) {
       for (const Planned& planned : calls_) {
         if (planned.round != event.round) continue;
         world_.scheduler().after(from_seconds(planned.after_s), [this, planned] { planned.call(world_); });
       }
     }
-    if (event.phase == Phase::commit && !forgotten_.contains(peer)) committed_at_[event.round] = event.at;
-    if (event.phase == Phase::probe) probes_[peer] = event.round;
-    if (event.phase == Phase::lost && event.peer) lost_.insert(*event.peer);
+    if (event.phase == world::Phase::commit && !forgotten_.contains(peer))
+      committed_at_[event.round] = event.at;
+    if (event.phase == world::Phase::probe) probes_[peer] = event.round;
+    if (event.phase == world::Phase::lost && event.peer) lost_.insert(*event.peer);
   }
 
   World world_;
   std::vector<PeerId> peers_;
-  std::vector<Participant> lines_;
+  std::vector<swarm::Participant> lines_;
   std::vector<Planned> calls_;
   std::map<Round, Instant> called_at_, committed_at_;
   std::set<PeerId> lost_, forgotten_;
@@ -253,4 +254,4 @@ TEST(AveragingStory, takes_little_longer_than_it_must_when_a_peer_is_killed_in_m
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace tw {
+namespace tw::sim {
 
 double Between::draw(Prng& random) const {
   const double where = random.uniform();
@@ -11,4 +11,4 @@ double Between::draw(Prng& random) const {
   return least * std::pow(most / least, where);
 }
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -3,7 +3,7 @@
 
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// A number of a scenario: each run (or peer, or path) draws its own, log-uniformly. One number stands for
 /// itself; a range that begins at 0 is drawn uniformly.
@@ -22,4 +22,4 @@ struct Between {
   bool operator==(const Between&) const = default;
 };
 
-}  // namespace tw
+}  // namespace tw::sim

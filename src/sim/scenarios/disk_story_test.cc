@@ -8,26 +8,26 @@
 #include "sync/checkpoint.h"
 #include "sync/sample_state.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 constexpr std::uint64_t kSeeds = 300;
 
-StateImage state(Round round) {
-  static const std::vector<Record> records = sample::history(1, 40);
-  return sample::image(records[round]);
+sync::StateImage state(Round round) {
+  static const std::vector<wire::Record> records = sync::sample::history(1, 40);
+  return sync::sample::image(records[round]);
 }
 
-CheckpointStore store(VirtualFiles& disk, const std::string& process = "1") {
-  return CheckpointStore(disk, {"/ckpt", 2, process});
+sync::CheckpointStore store(VirtualFiles& disk, const std::string& process = "1") {
+  return sync::CheckpointStore(disk, {"/ckpt", 2, process});
 }
 
 /// The round that a new process begins with; 0: none was found. Fails when it is not what was saved then.
 Round resumed(VirtualFiles& disk) {
-  const auto found = store(disk, "2").load_newest(sample::kRun);
+  const auto found = store(disk, "2").load_newest(sync::sample::kRun);
   if (!found || !found.value()) return 0;
-  const StateImage& image = found.value()->image;
-  const StateImage saved = state(image.record.round);
+  const sync::StateImage& image = found.value()->image;
+  const sync::StateImage saved = state(image.record.round);
   EXPECT_EQ(image.record, saved.record);
   EXPECT_EQ(image.parameters, saved.parameters);
   EXPECT_EQ(image.digests, saved.digests);
@@ -36,7 +36,7 @@ Round resumed(VirtualFiles& disk) {
 
 /// Saves rounds 1 to `last`; how many of them failed.
 int save_until(VirtualFiles& disk, Round last, Round first = 1) {
-  CheckpointStore checkpoints = store(disk);
+  sync::CheckpointStore checkpoints = store(disk);
   int failed = 0;
   for (Round round = first; round <= last; ++round) failed += checkpoints.save(state(round)).ok() ? 0 : 1;
   return failed;
@@ -71,7 +71,7 @@ TEST(DiskStory, tells_of_a_full_disk_and_saves_again_once_there_is_room) {
     VirtualFiles disk;
     ASSERT_EQ(save_until(disk, 4), 0);
     disk.arm(DiskFault::full, 0, seed, {});
-    CheckpointStore checkpoints = store(disk);
+    sync::CheckpointStore checkpoints = store(disk);
     const Status saved = checkpoints.save(state(5));
     ASSERT_FALSE(saved.ok());
     EXPECT_NE(saved.error().message.find("no space left on device"), std::string::npos);
@@ -127,7 +127,7 @@ TEST(DiskStory, names_what_is_broken_or_begins_anew_when_a_disk_has_lied_for_lon
     disk.arm(DiskFault::lost_fsync, 0, seed, {});
     ASSERT_EQ(save_until(disk, 5), 0);
     disk.crash(random);
-    const auto loaded = store(disk, "2").load_newest(sample::kRun);
+    const auto loaded = store(disk, "2").load_newest(sync::sample::kRun);
     found += loaded && loaded.value() ? 1 : 0;
     none += loaded && !loaded.value() ? 1 : 0;
     broken += loaded ? 0 : 1;
@@ -151,4 +151,4 @@ TEST(DiskStory, resumes_where_the_last_durable_rename_left_it) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

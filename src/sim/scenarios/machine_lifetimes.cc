@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 Duration hours(double h) { return from_seconds(3600 * h); }
 
 /// An hour at which shortages strike, one after the other.
-std::vector<Duration> strikes(const ZoneShocks& shocks, Duration length, Prng& random) {
+std::vector<Duration> strikes(const market::ZoneShocks& shocks, Duration length, Prng& random) {
   std::vector<Duration> times;
   if (shocks.per_day <= 0) return times;
   for (double h = 0;;) {
@@ -48,4 +48,4 @@ std::vector<MachineLifetime> generate_lifetimes(const Generator& generator, std:
   return lifetimes;
 }
 
-}  // namespace tw
+}  // namespace tw::sim

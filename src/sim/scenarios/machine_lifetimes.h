@@ -9,12 +9,12 @@
 #include "sim/scenarios/trace.h"
 
 /// Machines that come and go as lifetimes measured on spot markets let them.
-namespace tw {
+namespace tw::sim {
 
 struct Generator {
-  LifetimeLaw lifetimes;
-  StartTimes replacement;  ///< a machine that went is followed by another after so long
-  ZoneShocks shocks;
+  market::LifetimeLaw lifetimes;
+  market::StartTimes replacement;  ///< a machine that went is followed by another after so long
+  market::ZoneShocks shocks;
   int zones = 1;  ///< slot s is in zone s mod zones
   int peers = 16;
   Duration length{};
@@ -23,4 +23,4 @@ struct Generator {
 /// By time. All slots are taken at 0, by machines that are new then.
 std::vector<MachineLifetime> generate_lifetimes(const Generator& generator, std::uint64_t seed);
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -6,22 +6,22 @@
 #include <map>
 #include <set>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using namespace std::chrono_literals;
 
 Generator of_sixteen() {
   Generator generator;
-  generator.lifetimes = lifetimes_named("exponential:1000000").value();
-  generator.replacement = start_times_for("gcp-v100");
+  generator.lifetimes = market::lifetimes_named("exponential:1000000").value();
+  generator.replacement = market::start_times_for("gcp-v100");
   generator.length = 100h;
   return generator;
 }
 
 TEST(Generator, a_machine_follows_the_other_after_the_replacement_time) {
   Generator generator = of_sixteen();
-  generator.lifetimes = lifetimes_named("gcp-v100").value();
+  generator.lifetimes = market::lifetimes_named("gcp-v100").value();
   std::map<int, Duration> gone;
   int followed = 0;
   for (const MachineLifetime& lifetime : generate_lifetimes(generator, 1)) {
@@ -58,10 +58,10 @@ TEST(Generator, a_shock_takes_its_share_of_one_zone_at_one_moment) {
 
 TEST(Generator, the_seed_decides) {
   Generator generator = of_sixteen();
-  generator.lifetimes = lifetimes_named("gcp-k80").value();
+  generator.lifetimes = market::lifetimes_named("gcp-k80").value();
   EXPECT_EQ(generate_lifetimes(generator, 4), generate_lifetimes(generator, 4));
   EXPECT_NE(generate_lifetimes(generator, 4), generate_lifetimes(generator, 5));
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

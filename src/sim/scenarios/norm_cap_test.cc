@@ -7,7 +7,7 @@
 
 #include "sim/world/world.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using namespace std::chrono_literals;
@@ -31,10 +31,11 @@ struct Story {
 /// Three peers to their end.
 Story run(World& world) {
   Story story;
-  world.watch([&](PeerId, const Event& event) {
+  world.watch([&](PeerId, const world::Event& event) {
     const bool connection = event.why == "connection refused";
-    if (event.phase == Phase::refuse && !event.peer && !connection) story.refusals.push_back(event.why);
-    if (event.phase == Phase::commit) story.committed = event.round;
+    if (event.phase == world::Phase::refuse && !event.peer && !connection)
+      story.refusals.push_back(event.why);
+    if (event.phase == world::Phase::commit) story.committed = event.round;
   });
   for (int i = 0; i < 3; ++i) world.add_peer();
   world.run_until(Scheduler::kStart + 120s);
@@ -65,4 +66,4 @@ TEST(NormCap, that_no_gradient_keeps_ends_everybody_with_the_value_and_the_cap) 
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

@@ -8,7 +8,7 @@
 #include "sim/scenarios/test_world.h"
 
 /// A peer comes back into a round that nobody else lives to decide.
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using namespace std::chrono_literals;
@@ -17,10 +17,10 @@ using namespace std::chrono_literals;
 /// die, so much later.
 class ReturnStory {
  public:
-  ReturnStory(Phase last, Duration later)
+  ReturnStory(world::Phase last, Duration later)
       : world_(small_world({{"here", 3, 60, 100 * kMbit, 100 * kMbit}}, 40)), last_(last), later_(later) {
     for (int i = 0; i < 3; ++i) peers_.push_back(world_.add_peer({0, 60, {100 * kMbit, 100 * kMbit}}));
-    world_.watch([this](PeerId peer, const Event& event) { on_event(peer, event); });
+    world_.watch([this](PeerId peer, const world::Event& event) { on_event(peer, event); });
   }
 
   World& world() { return world_; }
@@ -31,9 +31,9 @@ class ReturnStory {
   std::optional<Round> round() const { return round_; }
 
  private:
-  void on_event(PeerId peer, const Event& event) {
+  void on_event(PeerId peer, const world::Event& event) {
     if (peer != returner()) return;
-    if (!gone_ && event.phase == Phase::commit && event.round == 3) {
+    if (!gone_ && event.phase == world::Phase::commit && event.round == 3) {
       gone_ = true;
       world_.scheduler().after({}, [this] { world_.kill(returner(), Death::clean); });
       world_.scheduler().after(500ms, [this] { world_.relaunch(returner()); });
@@ -45,7 +45,7 @@ class ReturnStory {
   }
 
   World world_;
-  Phase last_;
+  world::Phase last_;
   Duration later_;
   std::vector<PeerId> peers_;
   bool gone_ = false;
@@ -53,7 +53,7 @@ class ReturnStory {
 };
 
 TEST(ReturnStory, ends_with_the_round_done_alone_that_nobody_else_lives_to_decide) {
-  for (const auto& [last, later] : {std::pair{Phase::call, 0ms}, {Phase::accumulate, 200ms}}) {
+  for (const auto& [last, later] : {std::pair{world::Phase::call, 0ms}, {world::Phase::accumulate, 200ms}}) {
     ReturnStory story(last, later);
     World& world = story.world();
     world.run_until(world.now() + 30s);
@@ -65,4 +65,4 @@ TEST(ReturnStory, ends_with_the_round_done_alone_that_nobody_else_lives_to_decid
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

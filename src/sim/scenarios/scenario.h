@@ -18,7 +18,7 @@
 #include "train/optimizer.h"
 #include "train/run.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// What the peers do. Ranges are drawn once a run.
 struct WorkloadSpec {
@@ -27,11 +27,13 @@ struct WorkloadSpec {
   Between segment_length = 16;  ///< floats
   Between microbatch{1, 8};     ///< samples
   Between microbatches{8, 32};  ///< of a round (the target batch size / microbatch)
-  std::vector<Codec> codecs{kCodecs.begin(), kCodecs.end()};                        ///< one is drawn
-  double exact_batches = 0.5;                                                       ///< chance
-  std::vector<SiteUse> averaging{SiteUse::automatic};                               ///< one is drawn
-  std::vector<Rounding> roundings{Rounding::nearest, Rounding::stochastic};         ///< of int8; one is drawn
-  std::vector<OptimizerKind> optimizers{OptimizerKind::adamw, OptimizerKind::sgd};  ///< one is drawn
+  std::vector<codec::Codec> codecs{codec::kCodecs.begin(), codec::kCodecs.end()};  ///< one is drawn
+  double exact_batches = 0.5;                                                      ///< chance
+  std::vector<average::SiteUse> averaging{average::SiteUse::automatic};            ///< one is drawn
+  std::vector<train::Rounding> roundings{train::Rounding::nearest,
+                                         train::Rounding::stochastic};  ///< of int8; one is drawn
+  std::vector<train::OptimizerKind> optimizers{train::OptimizerKind::adamw,
+                                               train::OptimizerKind::sgd};  ///< one is drawn
   double own_models = 0;         ///< chance that peers begin with other parameters than the founder
   double norm_cap = 0;           ///< largest L2 norm per sample of a contribution; 0: none
   Between checkpoint_every = 0;  ///< rounds; 0: none
@@ -70,8 +72,8 @@ struct SimReport {
   std::vector<std::string> lines;  ///< of the history, with keep_lines
   Round rounds = 0;                ///< of the newest record
   std::map<FaultKind, FaultCount> faults;
-  std::map<std::string, int> rare;      ///< rarely taken branches: how often taken
-  std::map<Phase, int> kills_by_phase;  ///< last phase that the victim reached in its round
+  std::map<std::string, int> rare;             ///< rarely taken branches: how often taken
+  std::map<world::Phase, int> kills_by_phase;  ///< last phase that the victim reached in its round
   int leader_kills = 0;
   int minority_records = 0;
   std::uint64_t events = 0;  ///< calls of the scheduler
@@ -81,7 +83,7 @@ struct SimReport {
 struct Watching {
   bool keep_lines = false;
   /// Event logs of all peers, as a real run writes them: PEER, event. Empty: not wanted.
-  std::function<void(PeerId, const Event&)> on_event;
+  std::function<void(PeerId, const world::Event&)> on_event;
 };
 
 /// One run of the scenario. The same seed gives the same history, on every machine.
@@ -90,4 +92,4 @@ SimReport run_scenario(const Scenario& scenario, std::uint64_t seed, const Watch
 /// Several lines: what was violated, what was drawn, and the seed that shows it again.
 std::string to_string(const SimReport& report);
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -14,7 +14,7 @@
 #include "sim/checkers/checkers.h"
 #include "train/run_names.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 /// Where a value is stored; the alternative says how it is written.
@@ -35,8 +35,8 @@ struct CheckerNames {
 };
 
 using Place = std::variant<bool*, int*, Round*, double*, Between*, WholeRange, CountRange, std::string*,
-                           std::vector<Codec>*, std::vector<Rounding>*, std::vector<SiteUse>*,
-                           std::vector<OptimizerKind>*, CheckerNames>;
+                           std::vector<codec::Codec>*, std::vector<train::Rounding>*,
+                           std::vector<average::SiteUse>*, std::vector<train::OptimizerKind>*, CheckerNames>;
 
 /// A number of the file becomes number * times / over in the structs. Both are whole, so that 150 ms are
 /// 0.15 s to the last bit.
@@ -250,7 +250,7 @@ struct Expectation {
 
   template <class Enum>
   std::string operator()(const std::vector<Enum>*) const {
-    return fmt::format("one or a list of {}", fmt::join(names_of(Enum{}), ", "));
+    return fmt::format("one or a list of {}", fmt::join(train::names_of(Enum{}), ", "));
   }
 };
 
@@ -289,7 +289,7 @@ struct Written {
   template <class Enum>
   std::string operator()(const std::vector<Enum>* at) const {
     std::vector<std::string> names;
-    for (const Enum one : *at) names.emplace_back(names_of(one)[static_cast<std::size_t>(one)]);
+    for (const Enum one : *at) names.emplace_back(train::names_of(one)[static_cast<std::size_t>(one)]);
     return fmt::format("[{}]", fmt::join(names, ", "));
   }
 };
@@ -349,7 +349,7 @@ struct Assignment {
 
   template <class Enum>
   std::string operator()(std::vector<Enum>* at) const {
-    const Names names = names_of(Enum{});
+    const train::Names names = train::names_of(Enum{});
     std::vector<Enum> found;
     for (const std::string& word : given.words) {
       const auto name = std::find(names.begin(), names.end(), word);
@@ -485,4 +485,4 @@ std::string scenario_reference() {
   return text;
 }
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -9,7 +9,7 @@
 
 /// The vocabulary of scenario files: one table, of which reading, checks, suggestions and the reference are
 /// made.
-namespace tw {
+namespace tw::sim {
 
 /// Keys stand at the top (an empty name), in a map (workload), in each entry of a list (sites, links), or in
 /// the map of a fault.
@@ -54,4 +54,4 @@ std::string_view meaning_of(FaultKind kind);
 /// All keys and all faults with their meaning, as Markdown tables.
 std::string scenario_reference();
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -10,7 +10,7 @@
 #include "sim/world/world.h"
 #include "train/run_names.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 std::uint64_t whole(const Between& range, Prng& random) {
@@ -22,9 +22,9 @@ T one_of(const std::vector<T>& choices, Prng& random) {
   return choices.at(random.below(choices.size()));
 }
 
-RunOptions draw_run(Prng& random, const Scenario& scenario) {
+train::RunOptions draw_run(Prng& random, const Scenario& scenario) {
   const WorkloadSpec& work = scenario.workload;
-  RunOptions run;
+  train::RunOptions run;
   run.model = "synthetic";
   run.microbatch = std::max<std::uint64_t>(1, whole(work.microbatch, random));
   // The last microbatch of a round is smaller as a rule.
@@ -33,7 +33,7 @@ RunOptions draw_run(Prng& random, const Scenario& scenario) {
   run.optimizer.kind = one_of(work.optimizers, random);
   run.schedule.learning_rate = 1e-3;
   run.codec = one_of(work.codecs, random);
-  if (run.codec == Codec::int8) run.rounding = one_of(work.roundings, random);
+  if (run.codec == codec::Codec::int8) run.rounding = one_of(work.roundings, random);
   run.rounds = work.rounds;
   run.norm_cap = work.norm_cap;
   run.patience = from_seconds(scenario.patience_s.draw(random));
@@ -56,7 +56,7 @@ WorldOptions draw_world(std::uint64_t seed, const Scenario& scenario, const Watc
   Prng sites(mix(seed, 14));
   world.run.sites = one_of(scenario.workload.averaging, sites);
   world.run.exact_batches = Prng(mix(seed, 15)).chance(scenario.workload.exact_batches);
-  if (Prng(mix(seed, 16)).chance(scenario.workload.own_models)) world.run.model = kOwnModel;
+  if (Prng(mix(seed, 16)).chance(scenario.workload.own_models)) world.run.model = train::kOwnModel;
   world.model = {whole(scenario.workload.parameters, random), seed};
   world.segment_length = std::max<std::uint64_t>(1, whole(scenario.workload.segment_length, random));
   world.bulk_scale = scenario.workload.bulk_scale;
@@ -98,7 +98,7 @@ class ScenarioRun {
   }
 
   SimReport run() {
-    world_.watch([this](PeerId peer, const Event& event) { on_event(peer, event); });
+    world_.watch([this](PeerId peer, const world::Event& event) { on_event(peer, event); });
     for (std::size_t site = 0; site < scenario_.sites.size(); ++site) {
       for (int i = 0; i < scenario_.sites[site].peers; ++i) world_.add_peer(static_cast<int>(site));
     }
@@ -115,7 +115,7 @@ class ScenarioRun {
 
  private:
   void describe() {
-    const RunOptions& run = options_.run;
+    const train::RunOptions& run = options_.run;
     report_.drawn.push_back(
         fmt::format("{} floats in segments of {}, microbatches of {}, target batch {}, {}, {}, checkpoint "
                     "every {} rounds",
@@ -126,10 +126,10 @@ class ScenarioRun {
     for (const Fault& fault : armed_) report_.drawn.push_back(to_string(fault));
   }
 
-  void on_event(PeerId author, const Event& event) {
+  void on_event(PeerId author, const world::Event& event) {
     if (watching_.on_event) watching_.on_event(author, event);
     if (injector_.calm()) return;
-    if (event.phase == Phase::commit && event.round + kCalmRounds >= options_.run.rounds) {
+    if (event.phase == world::Phase::commit && event.round + kCalmRounds >= options_.run.rounds) {
       world_.scheduler().after(Duration{}, [this] { become_calm(); });
     }
     // Watchers must not act: whatever follows is a later call of the scheduler.
@@ -157,7 +157,7 @@ class ScenarioRun {
     report_.history = world_.history().digest();
     report_.violations = world_.violations();
     report_.lines = world_.history().lines();
-    const Record* last = world_.ledger().newest();
+    const wire::Record* last = world_.ledger().newest();
     report_.rounds = last == nullptr ? 0 : last->round;
     for (const FaultName& row : fault_names()) {
       if (const int fired = injector_.fired(row.kind); fired > 0) report_.faults[row.kind].fired = fired;
@@ -198,4 +198,4 @@ std::string to_string(const SimReport& report) {
   return text;
 }
 
-}  // namespace tw
+}  // namespace tw::sim

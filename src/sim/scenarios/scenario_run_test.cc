@@ -8,7 +8,7 @@
 #include "sim/scenarios/scenario.h"
 #include "sim/world/events.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 FaultSpec often(FaultKind kind) { return {.kind = kind, .chance = 1, .least = 1, .most = 4}; }
@@ -21,14 +21,15 @@ Scenario with(std::vector<FaultSpec> faults) {
 
 TEST(ScenarioRun, kills_in_every_phase_of_a_round_and_kills_leaders) {
   const Scenario scenario = with({often(FaultKind::kill), often(FaultKind::join)});
-  std::map<Phase, int> kills;
+  std::map<world::Phase, int> kills;
   int leaders = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const SimReport report = run_scenario(scenario, seed);
     for (const auto& [phase, count] : report.kills_by_phase) kills[phase] += count;
     leaders += report.leader_kills;
   }
-  for (const Phase phase : {Phase::accumulate, Phase::call, Phase::scatter, Phase::gather, Phase::commit}) {
+  for (const world::Phase phase : {world::Phase::accumulate, world::Phase::call, world::Phase::scatter,
+                                   world::Phase::gather, world::Phase::commit}) {
     EXPECT_GE(kills[phase], 5) << static_cast<int>(phase);
   }
   EXPECT_GE(leaders, 30);
@@ -57,8 +58,8 @@ TEST(ScenarioRun, tells_what_was_drawn_and_how_often_each_fault_had_an_effect) {
 
 TEST(ScenarioRun, passes_on_the_event_logs_of_all_peers) {
   std::map<PeerId, int> commits;
-  const Watching watching{.on_event = [&](PeerId peer, const Event& event) {
-    commits[peer] += event.phase == Phase::commit ? 1 : 0;
+  const Watching watching{.on_event = [&](PeerId peer, const world::Event& event) {
+    commits[peer] += event.phase == world::Phase::commit ? 1 : 0;
   }};
   const SimReport report = run_scenario(with({}), 3, watching);
   EXPECT_EQ(commits.size(), 8U);
@@ -71,8 +72,8 @@ TEST(ScenarioRun, no_peer_takes_the_state_that_it_has_again_and_again) {
                             often(FaultKind::black_hole), often(FaultKind::clog), often(FaultKind::reset)});
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     std::map<std::pair<PeerId, Round>, std::vector<Instant>> taken;
-    const Watching watching{.on_event = [&](PeerId peer, const Event& event) {
-      if (event.phase == Phase::restore && !event.digest.empty())
+    const Watching watching{.on_event = [&](PeerId peer, const world::Event& event) {
+      if (event.phase == world::Phase::restore && !event.digest.empty())
         taken[{peer, event.round}].push_back(event.at);
     }};
     (void)run_scenario(scenario, seed, watching);
@@ -86,4 +87,4 @@ TEST(ScenarioRun, no_peer_takes_the_state_that_it_has_again_and_again) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

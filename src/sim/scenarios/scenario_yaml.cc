@@ -15,7 +15,7 @@
 #include "base/text_file.h"
 #include "sim/scenarios/scenario_fields.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 class ScenarioReading {
@@ -189,4 +189,4 @@ Result<Scenario> read_scenario(const std::string& path) {
   return parse_scenario(text.value(), path);
 }
 
-}  // namespace tw
+}  // namespace tw::sim

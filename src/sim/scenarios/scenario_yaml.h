@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "sim/scenarios/scenario.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// Reads a scenario file (YAML; the keys are those of scenario_reference(), sim/scenarios/scenario_fields.h).
 /// Without a `name` the scenario has that of the file.
@@ -17,4 +17,4 @@ Result<Scenario> read_scenario(const std::string& path);
 /// The same of a text; `file` stands in messages.
 Result<Scenario> parse_scenario(const std::string& text, const std::string& file);
 
-}  // namespace tw
+}  // namespace tw::sim

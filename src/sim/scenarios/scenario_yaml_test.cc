@@ -10,7 +10,7 @@
 
 #include "sim/scenarios/scenario_fields.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using testing::HasSubstr;
@@ -109,8 +109,8 @@ faults:
   EXPECT_EQ(workload.segment_length, Between(8, 16));
   EXPECT_EQ(workload.microbatch, Between(2));
   EXPECT_EQ(workload.microbatches, Between(8, 9));
-  EXPECT_EQ(workload.codecs, std::vector{Codec::fp16});
-  EXPECT_EQ(workload.optimizers, (std::vector{OptimizerKind::lamb, OptimizerKind::sgd}));
+  EXPECT_EQ(workload.codecs, std::vector{codec::Codec::fp16});
+  EXPECT_EQ(workload.optimizers, (std::vector{train::OptimizerKind::lamb, train::OptimizerKind::sgd}));
   EXPECT_EQ(workload.norm_cap, 1000);
   EXPECT_EQ(workload.checkpoint_every, Between(0, 4));
   EXPECT_EQ(workload.rounds, 20U);
@@ -228,4 +228,4 @@ TEST(ScenarioReference, is_what_the_documentation_says) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

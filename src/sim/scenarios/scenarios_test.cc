@@ -8,7 +8,7 @@
 
 #include "sim/scenarios/scenario_yaml.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 Scenario scenario_of(const std::string& name) {
@@ -104,4 +104,4 @@ TEST(LostMajority, makes_some_peers_go_on_alone_and_others_never_do) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

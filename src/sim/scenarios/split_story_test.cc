@@ -8,7 +8,7 @@
 #include "sim/scenarios/test_world.h"
 
 /// A peer is cut off, goes on alone, faster than the others together, and comes back on a thin line.
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using namespace std::chrono_literals;
@@ -18,8 +18,8 @@ class SplitStory {
   SplitStory()
       : world_(small_world(
             {{"wide", 3, 60, 100 * kMbit, 100 * kMbit}, {"thin", 1, 400, 2 * kMbit, 2 * kMbit}}, 400)) {
-    world_.watch([this](PeerId peer, const Event& event) {
-      if (event.phase == Phase::restore) restored_.insert(peer);
+    world_.watch([this](PeerId peer, const world::Event& event) {
+      if (event.phase == world::Phase::restore) restored_.insert(peer);
     });
     for (int i = 0; i < 3; ++i) peers_.push_back(world_.add_peer({0, 60, {100 * kMbit, 100 * kMbit}}));
     peers_.push_back(world_.add_peer({1, 400, {2 * kMbit, 2 * kMbit}}));
@@ -34,7 +34,7 @@ class SplitStory {
   Round round_of(PeerId peer) const { return world_.view(peer).round; }
 
   Digest head() const {
-    const Record* newest = world_.ledger().newest();
+    const wire::Record* newest = world_.ledger().newest();
     return digest_of(*newest);
   }
 
@@ -49,8 +49,8 @@ class SplitStory {
 
  private:
   bool contributes() const {
-    const std::vector<Contribution>& all = world_.ledger().newest()->contributors;
-    return std::ranges::any_of(all, [&](const Contribution& c) { return c.peer == alone(); });
+    const std::vector<wire::Contribution>& all = world_.ledger().newest()->contributors;
+    return std::ranges::any_of(all, [&](const wire::Contribution& c) { return c.peer == alone(); });
   }
 
   World world_;
@@ -99,4 +99,4 @@ TEST(SplitStory, has_no_joiner_that_loads_the_lines_of_others_for_ever) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

@@ -8,7 +8,7 @@
 #include "sim/world/world.h"
 
 /// For stories of a few peers in a small world.
-namespace tw {
+namespace tw::sim {
 
 inline constexpr double kMbit = 125e3;  // bytes/s
 
@@ -20,7 +20,7 @@ inline WorldOptions small_world(std::vector<SiteSpec> sites, Round rounds) {
   options.run.target_batch_size = 64;
   options.run.microbatch = 4;
   options.run.rounds = rounds;
-  options.run.codec = Codec::fp32;
+  options.run.codec = codec::Codec::fp32;
   options.run.patience = std::chrono::seconds(3);
   options.model.parameters = 256;
   options.bulk_scale = 250;
@@ -31,4 +31,4 @@ inline WorldOptions small_world(std::vector<SiteSpec> sites, Round rounds) {
   return options;
 }
 
-}  // namespace tw
+}  // namespace tw::sim

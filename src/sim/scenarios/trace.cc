@@ -12,7 +12,7 @@
 #include "base/number.h"
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 std::vector<std::string> cells_of(std::string_view line) {
@@ -271,4 +271,4 @@ std::vector<MachineLifetime> lifetimes_in(const std::vector<Trace>& traces, cons
   return all;
 }
 
-}  // namespace tw
+}  // namespace tw::sim

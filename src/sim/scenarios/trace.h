@@ -9,7 +9,7 @@
 #include "base/time.h"
 
 /// When machines of a spot market came and went, from records of it (docs/what_if.md).
-namespace tw {
+namespace tw::sim {
 
 /// One machine from its coming to its going.
 struct MachineLifetime {
@@ -57,4 +57,4 @@ inline constexpr int kSmallestFleet = 8;
 /// the same machine are apart.
 std::vector<MachineLifetime> lifetimes_in(const std::vector<Trace>& traces, const TraceWindow& window);
 
-}  // namespace tw
+}  // namespace tw::sim

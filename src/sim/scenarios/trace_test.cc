@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using namespace std::chrono_literals;
@@ -121,4 +121,4 @@ TEST(Trace, a_window_cuts_and_speed_shortens) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

@@ -13,7 +13,7 @@
 #include "base/median.h"
 #include "sim/world/world.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 /// The vector that is simulated: so many segments for each peer, and their length in floats. Bytes on the
@@ -77,7 +77,7 @@ class Course {
         end_(at(what.length)) {}
 
   WhatIfReport run() {
-    world_.watch([this](PeerId peer, const Event& event) { on_event(peer, event); });
+    world_.watch([this](PeerId peer, const world::Event& event) { on_event(peer, event); });
     for (Machine& machine : machines_) follow(machine);
     world_.scheduler().run_until(Scheduler::kStart);  // who is there from the beginning
     world_.run_until(end_);
@@ -175,12 +175,12 @@ class Course {
     loss_moments_.push_back({world_.now(), static_cast<int>(staying)});
   }
 
-  void on_event(PeerId peer, const Event& event) {
+  void on_event(PeerId peer, const world::Event& event) {
     // The first event of a peer comes before add_peer returns.
     const auto found = by_peer_.find(peer);
-    if (event.phase == Phase::accumulate && found != by_peer_.end() && !found->second->ready)
+    if (event.phase == world::Phase::accumulate && found != by_peer_.end() && !found->second->ready)
       found->second->ready = world_.now();
-    if (event.phase != Phase::commit) return;
+    if (event.phase != world::Phase::commit) return;
     for (const auto& [name, value] : event.numbers) {
       if (name == "comm_s") averaging_s_ += value;
     }
@@ -190,12 +190,12 @@ class Course {
   }
 
   void note_commit() {
-    const Record* newest = world_.ledger().newest();
+    const wire::Record* newest = world_.ledger().newest();
     TW_CHECK(newest != nullptr);
     Commit commit{world_.now(), 0, static_cast<int>(newest->members.size()),
                   world_.computed_samples() * static_cast<double>(what_.microbatch), !changed_};
     std::set<PeerId> members;
-    for (const Member& m : newest->members) members.insert(m.peer);
+    for (const wire::Member& m : newest->members) members.insert(m.peer);
     for (Machine& machine : machines_) {
       commit.machines += machine.computes() ? 1 : 0;
       if (machine.joined || !machine.peer || !members.contains(*machine.peer)) continue;
@@ -291,7 +291,7 @@ class Course {
   WhatIfReport report() {
     WhatIfReport report;
     report.simulated = world_.now() - Scheduler::kStart;
-    const Record* newest = world_.ledger().newest();
+    const wire::Record* newest = world_.ledger().newest();
     if (newest != nullptr) {
       report.rounds = newest->round;
       report.samples = newest->samples_total() * what_.microbatch;
@@ -329,4 +329,4 @@ class Course {
 
 WhatIfReport what_if(const WhatIf& what) { return Course(what).run(); }
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -14,7 +14,7 @@
 /// What happens to a run on machines that come and go: the session code in a World, with machines by a list
 /// of lifetimes (sim/scenarios/trace.h, sim/scenarios/machine_lifetimes.h). What each number means:
 /// docs/what_if.md.
-namespace tw {
+namespace tw::sim {
 
 struct WhatIf {
   std::vector<MachineLifetime> lifetimes;  ///< of spot machines
@@ -27,8 +27,8 @@ struct WhatIf {
   double samples_per_s = 100;  ///< of one machine
   std::uint64_t target_batch_size = 32768;
   std::uint64_t microbatch = 32;
-  Codec codec = Codec::fp16;
-  OptimizerKind optimizer = OptimizerKind::adamw;
+  codec::Codec codec = codec::Codec::fp16;
+  train::OptimizerKind optimizer = train::OptimizerKind::adamw;
   Round checkpoint_every = 0;  ///< rounds; 0: none
 
   double link_mbit = 1000;  ///< a machine's line, up and down; paths are as fast
@@ -90,4 +90,4 @@ WhatIfReport what_if(const WhatIf& what);
 /// A table for people.
 std::string to_string(const WhatIf& what, const WhatIfReport& report);
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tw {
+namespace tw::sim {
 
 std::string to_json(const WhatIf& what, const WhatIfReport& report) {
   using Json = nlohmann::ordered_json;
@@ -42,4 +42,4 @@ std::string to_json(const WhatIf& what, const WhatIfReport& report) {
   return json.dump(2) + "\n";
 }
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -5,9 +5,9 @@
 
 #include "sim/scenarios/what_if.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// One object with the numbers of the table (docs/what_if.md), for programs.
 std::string to_json(const WhatIf& what, const WhatIfReport& report);
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using namespace std::chrono_literals;
@@ -136,4 +136,4 @@ TEST(WhatIf, the_seed_decides) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

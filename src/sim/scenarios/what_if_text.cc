@@ -5,7 +5,7 @@
 
 #include "sim/scenarios/what_if.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
@@ -46,4 +46,4 @@ std::string to_string(const WhatIf& what, const WhatIfReport& report) {
   return text;
 }
 
-}  // namespace tw
+}  // namespace tw::sim

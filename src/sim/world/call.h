@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace tw {
+namespace tw::sim {
 
 /// Something to be called once, later. Moves but does not copy; captures of up to kInline bytes (a message
 /// and where it goes) cost no allocation, unlike std::function's.
@@ -91,4 +91,4 @@ class Call {
   const Kind* kind_ = nullptr;
 };
 
-}  // namespace tw
+}  // namespace tw::sim

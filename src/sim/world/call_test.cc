@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 /// What is captured inside the call, and what is too large for it.
@@ -51,4 +51,4 @@ TEST(Call, takes_what_cannot_be_copied) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

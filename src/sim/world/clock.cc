@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::sim {
 
 void VirtualClock::at(Instant when, std::function<void()> call) {
   if (free_.empty()) {
@@ -50,4 +50,4 @@ void VirtualClock::fire(std::uint32_t place, std::uint32_t generation) {
   call();
 }
 
-}  // namespace tw
+}  // namespace tw::sim

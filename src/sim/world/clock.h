@@ -8,7 +8,7 @@
 #include "sim/world/process.h"
 #include "world/clock.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// Virtual time as one process sees it: the scheduler's, plus what this machine's clocks have jumped. Must
 /// outlive the scheduler's calls into it.
@@ -16,7 +16,7 @@ namespace tw {
 /// now() is a steady clock and never goes back. What can happen to it is a jump forward: a virtual machine is
 /// paused, and its guest's steady clock has gone on when it resumes. Wall time may jump both ways (an
 /// operator, NTP).
-class VirtualClock final : public Clock {
+class VirtualClock final : public world::Clock {
  public:
   explicit VirtualClock(Process& process) : process_(process) {}
 
@@ -54,4 +54,4 @@ class VirtualClock final : public Clock {
   std::uint64_t next_order_ = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using std::chrono::hours;
@@ -122,4 +122,4 @@ TEST(TimeDeathTest, does_not_go_back) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
-namespace tw {
+namespace tw::sim {
 
 void History::add(const std::string& line) {
   digest_ = digest_of(to_string(digest_) + line);
   if (keep_lines_) lines_.push_back(line);
 }
 
-void VirtualEvents::emit(const Event& event) {
+void VirtualEvents::emit(const world::Event& event) {
   std::string line = fmt::format("{:.9f} {} {} {}", to_seconds(event.at.time_since_epoch()), self_.value,
                                  name_of(event.phase), event.round);
   if (event.peer) line += fmt::format(" peer={}", event.peer->value);
@@ -21,4 +21,4 @@ void VirtualEvents::emit(const Event& event) {
   watch_(self_, event);
 }
 
-}  // namespace tw
+}  // namespace tw::sim

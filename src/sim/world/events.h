@@ -9,7 +9,7 @@
 #include "base/ids.h"
 #include "world/events.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// Everything that happened in a world, as lines in order; two runs of one seed have the same digest.
 class History {
@@ -30,14 +30,14 @@ class History {
 
 /// The event log of one virtual peer: into the history, and to whoever watches (who must not act from inside
 /// the call).
-class VirtualEvents final : public EventSink {
+class VirtualEvents final : public world::EventSink {
  public:
-  using Watch = std::function<void(PeerId, const Event&)>;
+  using Watch = std::function<void(PeerId, const world::Event&)>;
 
   VirtualEvents(PeerId self, History& history, const Watch& watch)
       : self_(self), history_(history), watch_(watch) {}
 
-  void emit(const Event& event) override;
+  void emit(const world::Event& event) override;
 
  private:
   PeerId self_;
@@ -45,4 +45,4 @@ class VirtualEvents final : public EventSink {
   const Watch& watch_;
 };
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-namespace tw {
+namespace tw::sim {
 
-void VirtualExecutor::submit(Task job) {
+void VirtualExecutor::submit(world::Task job) {
   jobs_.push_back(std::move(job));
   if (jobs_.size() > 1) return;
   // Not from inside submit: the thread of a real executor takes the job, not the caller.
@@ -55,7 +55,7 @@ void VirtualExecutor::finish() {
   const Duration worked = (now - began_) - (process_.stopped_for() - stopped_at_begin_);
   if (worked < takes_) return later(now + (takes_ - worked), &VirtualExecutor::finish);
   if (!early_) jobs_.front().run();
-  const Task job = std::move(jobs_.front());
+  const world::Task job = std::move(jobs_.front());
   const Duration took = now - began_;
   jobs_.pop_front();
   begun_ = false;
@@ -63,4 +63,4 @@ void VirtualExecutor::finish() {
   job.done(took);
 }
 
-}  // namespace tw
+}  // namespace tw::sim

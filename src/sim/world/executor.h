@@ -8,7 +8,7 @@
 #include "sim/world/process.h"
 #include "world/executor.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// How fast a thread of work is.
 struct Pace {
@@ -20,12 +20,12 @@ struct Pace {
 /// A thread of a virtual process. Whether a job's work happens at the beginning or at the end of its time is
 /// drawn for each job: a user that touches the job's data meanwhile sees other results. Time goes on only
 /// while the process runs.
-class VirtualExecutor final : public Executor {
+class VirtualExecutor final : public world::Executor {
  public:
   VirtualExecutor(Process& process, Pace pace, std::uint64_t seed)
       : process_(process), pace_(pace), random_(seed) {}
 
-  void submit(Task job) override;
+  void submit(world::Task job) override;
 
   /// A gradient task that waits for a thread which is away.
   bool take_back() override;
@@ -50,7 +50,7 @@ class VirtualExecutor final : public Executor {
   Process& process_;
   Pace pace_;
   Prng random_;
-  std::deque<Task> jobs_;  ///< the first one is under way
+  std::deque<world::Task> jobs_;  ///< the first one is under way
   bool begun_ = false;
   bool early_ = false;  ///< its work is done already
   Instant began_{};
@@ -61,4 +61,4 @@ class VirtualExecutor final : public Executor {
   std::uint64_t step_ = 0;  ///< that comes next: others do not come any more
 };
 
-}  // namespace tw
+}  // namespace tw::sim

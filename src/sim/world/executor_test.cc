@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using std::chrono::milliseconds;
@@ -109,4 +109,4 @@ TEST(VirtualExecutor, comes_back_early) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 std::string folder_of(const std::string& path) {
@@ -255,4 +255,4 @@ void VirtualFiles::make_names_durable(const std::string& folder) {
   }
 }
 
-}  // namespace tw
+}  // namespace tw::sim

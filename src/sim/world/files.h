@@ -13,7 +13,7 @@
 #include "base/prng.h"
 #include "world/files.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// What a disk can do to its user. Those marked * last until mend().
 enum class DiskFault : std::uint8_t {
@@ -27,7 +27,7 @@ enum class DiskFault : std::uint8_t {
 
 /// A disk in memory that knows what POSIX makes durable: content with the write (fsync), but a name that
 /// appears or goes only with the next rename in its folder (fsync of the folder).
-class VirtualFiles final : public Files {
+class VirtualFiles final : public world::Files {
  public:
   Result<std::vector<std::byte>> read(const std::string& path) override;
   Status write(const std::string& path, std::span<const std::span<const std::byte>> parts) override;
@@ -94,4 +94,4 @@ class VirtualFiles final : public Files {
   std::vector<Contents> undone_;  ///< what was there before each rename or removal that may be lost
 };
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -7,15 +7,15 @@
 #include <map>
 #include <string>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
-Status put(Files& files, const std::string& path, const std::string& text) {
+Status put(world::Files& files, const std::string& path, const std::string& text) {
   const std::span<const std::byte> part = std::as_bytes(std::span(text));
   return files.write(path, std::span(&part, 1));
 }
 
-std::string get(Files& files, const std::string& path) {
+std::string get(world::Files& files, const std::string& path) {
   const auto content = files.read(path);
   if (!content) return "-";
   std::string text;
@@ -251,4 +251,4 @@ TEST_F(Disk, forgets_faults_that_wait_when_it_is_mended) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 // Times are whole nanoseconds, rates are not: what so little time carries counts as arrived.
@@ -115,4 +115,4 @@ void Flows::finish_done() {
   for (const auto& call : calls) call();
 }
 
-}  // namespace tw
+}  // namespace tw::sim

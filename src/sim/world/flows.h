@@ -8,7 +8,7 @@
 
 #include "sim/world/scheduler.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// A transfer: it takes bytes from one end to the other through links that it shares with others.
 struct Flow {
@@ -67,4 +67,4 @@ class Flows {
   std::uint64_t generation_ = 0;  ///< of the scheduled end; older ones are void
 };
 
-}  // namespace tw
+}  // namespace tw::sim

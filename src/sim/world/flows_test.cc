@@ -9,7 +9,7 @@
 
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using namespace std::chrono_literals;
@@ -106,4 +106,4 @@ TEST_F(FlowsTest, no_link_carries_more_than_it_can_and_none_that_is_wanted_idles
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

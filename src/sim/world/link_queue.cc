@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tw {
+namespace tw::sim {
 
 std::uint32_t UnderWay::add(Instant arrival, Call deliver) {
   if (free_.empty()) {
@@ -65,4 +65,4 @@ void LinkQueue::arrive(std::uint32_t generation) {
   item.deliver();
 }
 
-}  // namespace tw
+}  // namespace tw::sim

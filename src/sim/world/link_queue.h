@@ -7,7 +7,7 @@
 #include "sim/world/call.h"
 #include "sim/world/scheduler.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// What is under way on all links of one network: a queue that is empty takes no memory here.
 class UnderWay {
@@ -67,4 +67,4 @@ class LinkQueue {
   Instant not_before_{};
 };
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 constexpr double kOvertakes = 0.2;
@@ -312,4 +312,4 @@ Instant VirtualNetwork::arrival(const Path& way, Instant left) {
   return left + way.quality.latency + Duration{extra};
 }
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -16,7 +16,7 @@
 #include "sim/world/process.h"
 #include "sim/world/scheduler.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// A path in one direction.
 struct Quality {
@@ -149,7 +149,7 @@ class VirtualNetwork {
   struct Bye {
     std::uint64_t link = 0;
     std::string why;
-    std::optional<DialFailure::Kind> refused{};  ///< nothing: an open link ends
+    std::optional<world::DialFailure::Kind> refused{};  ///< nothing: an open link ends
   };
 
   // For Port.
@@ -202,4 +202,4 @@ class VirtualNetwork {
   Tap tap_;
 };
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using std::chrono::milliseconds;
@@ -35,7 +35,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 /// Writes down what it hears, and checks that it is never called from inside its own calls.
-struct Listener final : NetworkEvents {
+struct Listener final : world::NetworkEvents {
   Listener(VirtualNetwork& network, Scheduler& scheduler, int id, Capacity capacity)
       : self{static_cast<std::uint64_t>(id)},
         time(scheduler),
@@ -65,7 +65,9 @@ struct Listener final : NetworkEvents {
 
   void on_close(PeerId peer, const std::string&) override { hear("close " + to_string(peer)); }
 
-  void on_refused(const std::string&, const DialFailure& failure) override { hear("refused " + failure.why); }
+  void on_refused(const std::string&, const world::DialFailure& failure) override {
+    hear("refused " + failure.why);
+  }
 
   std::optional<Frame> next_bulk(PeerId) override {
     EXPECT_FALSE(calling);
@@ -81,22 +83,22 @@ struct Listener final : NetworkEvents {
     last = time.now();
   }
 
-  void call(const std::function<void(Network&)>& what) {
+  void call(const std::function<void(world::Network&)>& what) {
     calling = true;
     what(door);
     calling = false;
   }
 
   void connect(const Listener& other) {
-    call([&](Network& n) { n.connect(other.address); });
+    call([&](world::Network& n) { n.connect(other.address); });
   }
 
   void send(const Listener& to, const std::string& text) {
-    call([&](Network& n) { n.send(to.self, frame_of(text)); });
+    call([&](world::Network& n) { n.send(to.self, frame_of(text)); });
   }
 
   void pull(const Listener& to) {
-    call([&](Network& n) { n.pull(to.self); });
+    call([&](world::Network& n) { n.pull(to.self); });
   }
 
   PeerId self;
@@ -159,7 +161,7 @@ TEST_F(Wire, tells_why_a_dial_came_to_nothing) {
   scheduler.run_for(milliseconds(100));
   EXPECT_EQ(a.heard, "refused connection refused\n");
   a.heard.clear();
-  a.call([&](Network& n) { n.connect("nowhere:1"); });
+  a.call([&](world::Network& n) { n.connect("nowhere:1"); });
   a.connect(a);
   scheduler.run_for(milliseconds(100));
   EXPECT_EQ(a.heard, "refused nobody is known there\nrefused this is my own address\n");
@@ -279,7 +281,7 @@ TEST_F(Wire, closes_after_what_was_sent) {
   a.pull(b);
   scheduler.run_for(milliseconds(1));
   a.send(b, "bye");
-  a.call([&](Network& n) { n.close(b.self); });
+  a.call([&](world::Network& n) { n.close(b.self); });
   b.send(a, "too late");
   scheduler.run_for(seconds(1));
   EXPECT_EQ(b.heard, "1:bye\n1:10000\nclose 1\n");
@@ -309,7 +311,7 @@ TEST_F(Wire, tells_nobody_of_a_machine_that_is_gone) {
   network.crash(a.door.number(), Death::silent);
   scheduler.run_for(seconds(100));
   EXPECT_EQ(b.heard, "");
-  b.call([&](Network& n) { n.close(a.self); });
+  b.call([&](world::Network& n) { n.close(a.self); });
   b.connect(a);
   scheduler.run_for(Port::kDialTimeout);
   EXPECT_EQ(b.heard, "refused timed out\n");
@@ -423,7 +425,7 @@ TEST_F(Wire, replaces_a_link_whose_other_end_has_begun_anew) {
   Listener &a = peer(), &b = peer();
   link(a, b);
   b.process.stop();
-  a.call([&](Network& n) { n.close(b.self); });
+  a.call([&](world::Network& n) { n.close(b.self); });
   a.connect(b);
   scheduler.run_for(seconds(1));
   b.process.resume();
@@ -513,7 +515,7 @@ TEST_F(Wire, swallows_what_is_sent_on_a_half_open_link_and_takes_a_new_one) {
   EXPECT_EQ(a.heard, "");
   EXPECT_EQ(a.bulk.size(), 3U) << "the window is full of what was never acknowledged";
   network.heal();
-  a.call([&](Network& n) { n.close(b.self); });
+  a.call([&](world::Network& n) { n.close(b.self); });
   scheduler.run_for(seconds(1));
   EXPECT_EQ(b.heard, "1:before\n") << "nor is its end told";
   a.connect(b);
@@ -626,4 +628,4 @@ TEST_F(Wire, tampers_with_greetings) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

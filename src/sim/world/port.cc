@@ -6,14 +6,14 @@
 
 #include "sim/world/network.h"
 
-namespace tw {
+namespace tw::sim {
 
 Port::Port(VirtualNetwork& network, Process& process, int number)
     : network_(network), process_(process), number_(number) {}
 
 std::string Port::address() const { return network_.address_of(number_); }
 
-Result<std::string> Port::open(const std::string&, NetworkEvents& events) {
+Result<std::string> Port::open(const std::string&, world::NetworkEvents& events) {
   if (events_ != nullptr) return Error{address() + ": address in use"};
   events_ = &events;
   return address();
@@ -224,7 +224,7 @@ bool Port::opened(int port, Link& link) {
   const PeerId peer = link.peer;
   if (!by_peer_.emplace(peer, port).second) {  // another process with this id was faster
     const Link loser = *end_link(port);
-    const DialFailure failure{Failed::linked, "already connected"};
+    const world::DialFailure failure{Failed::linked, "already connected"};
     say_bye(port, loser, failure.why, failure.kind);
     if (!loser.dialed.empty()) events_->on_refused(loser.dialed, failure);
     return false;
@@ -235,7 +235,7 @@ bool Port::opened(int port, Link& link) {
   return true;
 }
 
-void Port::refuse_later(const std::string& address, const DialFailure& failure, Duration delay) {
+void Port::refuse_later(const std::string& address, const world::DialFailure& failure, Duration delay) {
   process_.at(process_.scheduler().now() + delay,
               [this, address, failure] { events_->on_refused(address, failure); });
 }
@@ -275,4 +275,4 @@ void Port::pump(int port, std::uint64_t id) {
   schedule_pump(port, *link, bulk_room(port, *link));
 }
 
-}  // namespace tw
+}  // namespace tw::sim

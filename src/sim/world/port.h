@@ -11,7 +11,7 @@
 #include "sim/world/process.h"
 #include "world/network.h"
 
-namespace tw {
+namespace tw::sim {
 
 class VirtualNetwork;
 
@@ -32,13 +32,13 @@ struct Parcel {
 /// Greeting: hello ->, <- welcome (the other hello), confirm ->. Where two dials meet, the one of the lower
 /// port number stands. Each dial ends within kDialTimeout; one that meets a link which was open before is
 /// refused.
-class Port final : public Network {
+class Port final : public world::Network {
  public:
   static constexpr Duration kDialTimeout = std::chrono::seconds(3);
 
   Port(VirtualNetwork& network, Process& process, int number);
 
-  Result<std::string> open(const std::string& listen_address, NetworkEvents& events) override;
+  Result<std::string> open(const std::string& listen_address, world::NetworkEvents& events) override;
 
   void greet_with(Frame hello) override { hello_ = std::move(hello); }
 
@@ -61,7 +61,7 @@ class Port final : public Network {
  private:
   friend class VirtualNetwork;
 
-  using Failed = DialFailure::Kind;
+  using Failed = world::DialFailure::Kind;
 
   enum class Stage { dialing, accepted, open };
 
@@ -96,7 +96,7 @@ class Port final : public Network {
   std::optional<Link> end_link(int port);
   Link* find(int port, std::uint64_t id) const;
   bool opened(int port, Link& link);  ///< false: and it is gone
-  void refuse_later(const std::string& address, const DialFailure& failure, Duration delay);
+  void refuse_later(const std::string& address, const world::DialFailure& failure, Duration delay);
   void expire(int port, std::uint64_t id, const std::string& address);
   void schedule_pump(int port, Link& link, Instant when);
   void pump(int port, std::uint64_t id);
@@ -104,10 +104,10 @@ class Port final : public Network {
   VirtualNetwork& network_;
   Process& process_;
   int number_;
-  NetworkEvents* events_ = nullptr;
+  world::NetworkEvents* events_ = nullptr;
   Frame hello_;
   std::vector<std::unique_ptr<Link>> links_;  ///< by the port at the other end; null: none
   std::unordered_map<PeerId, int> by_peer_;   ///< the open ones
 };
 
-}  // namespace tw
+}  // namespace tw::sim

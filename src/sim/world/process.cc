@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace tw {
+namespace tw::sim {
 
 void Process::stop() {
   if (state_ != State::running) return;
@@ -41,4 +41,4 @@ void Process::drain() {
   });
 }
 
-}  // namespace tw
+}  // namespace tw::sim

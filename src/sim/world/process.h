@@ -7,7 +7,7 @@
 #include "base/time.h"
 #include "sim/world/scheduler.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// A process as its kernel sees it: whatever wants to run in it (timers, messages, finished jobs) enters
 /// here, waits while it is stopped, and is dropped once it is dead. Must outlive the scheduler's calls into
@@ -60,4 +60,4 @@ class Process {
   Instant stopped_since_{};
 };
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tw {
+namespace tw::sim {
 
 void Scheduler::at(Instant when, Call call) {
   if (free_.empty()) {
@@ -36,4 +36,4 @@ void Scheduler::run_until(Instant end) {
   now_ = std::max(now_, end);
 }
 
-}  // namespace tw
+}  // namespace tw::sim

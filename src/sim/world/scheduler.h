@@ -8,7 +8,7 @@
 #include "base/time.h"
 #include "sim/world/call.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// Virtual time: calls happen in the order of (time, order of at()), each at its time, and take none
 /// themselves.
@@ -55,4 +55,4 @@ class Scheduler {
   std::uint64_t events_ = 0;
 };
 
-}  // namespace tw
+}  // namespace tw::sim

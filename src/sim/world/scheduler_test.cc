@@ -8,7 +8,7 @@
 #include "sim/world/clock.h"
 #include "sim/world/process.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 using std::chrono::milliseconds;
@@ -85,4 +85,4 @@ TEST(Process, may_be_killed_by_what_runs_in_it_after_a_stop) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tw {
+namespace tw::sim {
 
 Quality LinkSpec::draw(Prng& random) const {
   const double latency = latency_s.draw(random);
@@ -21,4 +21,4 @@ PeerSpec PeerSpec::draw(Prng& random, const SiteSpec& site, int number) {
   return peer;
 }
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -6,14 +6,14 @@
 #include "sim/scenarios/between.h"
 #include "sim/world/network.h"
 
-namespace tw {
+namespace tw::sim {
 
 /// Machines of one place.
 struct SiteSpec {
   std::string name = "site";
   int peers = 8;                     ///< at the beginning
   Between samples_per_s{10, 80};     ///< of one peer
-  Between grain = 1;  ///< microbatches that a peer does at once
+  Between grain = 1;                 ///< microbatches that a peer does at once
   Between up_bytes_per_s{1e5, 1e7};  ///< a peer's line
   Between down_bytes_per_s{1e5, 1e7};
   double usd_per_h = 0;          ///< of one peer
@@ -53,4 +53,4 @@ struct PeerSpec {
   static PeerSpec draw(Prng& random, const SiteSpec& site, int number);
 };
 
-}  // namespace tw
+}  // namespace tw::sim

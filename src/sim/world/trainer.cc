@@ -3,7 +3,7 @@
 
 #include "base/prng.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 constexpr std::uint64_t kValuesOfWord = 8;
@@ -34,7 +34,7 @@ void SyntheticTrainer::initial_parameters(std::span<float> out) {
   for (float& value : out) value = static_cast<float>(random.uniform()) - 0.5F;
 }
 
-double SyntheticTrainer::accumulate(std::span<const float> parameters, SampleSpan samples,
+double SyntheticTrainer::accumulate(std::span<const float> parameters, train::SampleSpan samples,
                                     std::span<float> gradient_sum) {
   computed_ += samples.count;
   const Digest digest = digest_of(parameters);
@@ -50,18 +50,18 @@ double SyntheticTrainer::accumulate(std::span<const float> parameters, SampleSpa
   return static_cast<double>(samples.count);
 }
 
-Evaluation SyntheticTrainer::evaluate(std::span<const float> parameters, WorkMeter&) {
+train::Evaluation SyntheticTrainer::evaluate(std::span<const float> parameters, train::WorkMeter&) {
   double sum = 0;
   for (const float value : parameters) sum += static_cast<double>(value) * static_cast<double>(value);
   return {.loss = sum / static_cast<double>(parameters.size()), .accuracy = std::nullopt};
 }
 
-std::vector<float> reference_contribution(const Digest& parameters, std::span<const SampleSpan> samples,
-                                          std::uint64_t length) {
+std::vector<float> reference_contribution(const Digest& parameters,
+                                          std::span<const train::SampleSpan> samples, std::uint64_t length) {
   std::vector<float> sums;
   for (std::uint64_t j = 0; j < length; ++j) {
     std::int64_t sum = 0;
-    for (const SampleSpan span : samples) {
+    for (const train::SampleSpan span : samples) {
       for (std::uint64_t i = 0; i < span.count; ++i) sum += synthetic_gradient(parameters, span.first + i, j);
     }
     sums.push_back(static_cast<float>(sum));
@@ -69,4 +69,4 @@ std::vector<float> reference_contribution(const Digest& parameters, std::span<co
   return sums;
 }
 
-}  // namespace tw
+}  // namespace tw::sim

@@ -8,7 +8,7 @@
 #include "base/digest.h"
 #include "train/trainer.h"
 
-namespace tw {
+namespace tw::sim {
 
 struct SyntheticModel {
   std::uint64_t parameters = 100;
@@ -21,7 +21,7 @@ int synthetic_gradient(const Digest& parameters, std::uint64_t sample, std::uint
 
 /// A model whose gradients depend on parameters and sample as arbitrarily as can be: a peer that computes
 /// with stale parameters, or leaves out or repeats a sample, changes every value of its sum.
-class SyntheticTrainer final : public Trainer {
+class SyntheticTrainer final : public train::Trainer {
  public:
   explicit SyntheticTrainer(const SyntheticModel& model) : model_(model) {}
 
@@ -29,9 +29,9 @@ class SyntheticTrainer final : public Trainer {
 
   std::vector<std::uint64_t> tensor_sizes() const override;
   void initial_parameters(std::span<float> out) override;
-  double accumulate(std::span<const float> parameters, SampleSpan samples,
+  double accumulate(std::span<const float> parameters, train::SampleSpan samples,
                     std::span<float> gradient_sum) override;
-  Evaluation evaluate(std::span<const float> parameters, WorkMeter&) override;
+  train::Evaluation evaluate(std::span<const float> parameters, train::WorkMeter&) override;
 
   /// Samples whose gradients were computed here, ever.
   std::uint64_t computed() const { return computed_; }
@@ -42,7 +42,7 @@ class SyntheticTrainer final : public Trainer {
 };
 
 /// What a peer must contribute for these samples, computed value by value from synthetic_gradient.
-std::vector<float> reference_contribution(const Digest& parameters, std::span<const SampleSpan> samples,
-                                          std::uint64_t length);
+std::vector<float> reference_contribution(const Digest& parameters,
+                                          std::span<const train::SampleSpan> samples, std::uint64_t length);
 
-}  // namespace tw
+}  // namespace tw::sim

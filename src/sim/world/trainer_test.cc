@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 TEST(SyntheticTrainer, agrees_with_its_reference_however_the_samples_are_cut) {
@@ -18,7 +18,7 @@ TEST(SyntheticTrainer, agrees_with_its_reference_however_the_samples_are_cut) {
   trainer.accumulate(parameters, {117, 13}, pieces);
   trainer.accumulate(parameters, {100, 17}, pieces);
   EXPECT_EQ(once, pieces);
-  const SampleSpan spans[] = {{100, 10}, {110, 20}};
+  const train::SampleSpan spans[] = {{100, 10}, {110, 20}};
   EXPECT_EQ(once, reference_contribution(digest_of(std::span<const float>(parameters)), spans, 77));
 }
 
@@ -46,4 +46,4 @@ TEST(SyntheticTrainer, begins_with_the_same_parameters_for_the_same_seed) {
 }
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::sim

@@ -10,7 +10,7 @@
 #include "swarm/lease_book.h"
 #include "wire/frame.h"
 
-namespace tw {
+namespace tw::sim {
 namespace {
 
 constexpr Duration kLookInterval = std::chrono::milliseconds(200);
@@ -21,8 +21,8 @@ PeerId id_of(std::uint64_t seed, std::size_t index) {
   return PeerId{(mix(seed, index) % 9000 + 1000) * kMostPeers + index};
 }
 
-bool is_progress(Phase phase) {
-  return phase != Phase::wait && phase != Phase::refuse && phase != Phase::lost;
+bool is_progress(world::Phase phase) {
+  return phase != world::Phase::wait && phase != world::Phase::refuse && phase != world::Phase::lost;
 }
 
 Rules rules_of(const WorldOptions& options) {
@@ -63,25 +63,25 @@ Rules rules_of(const WorldOptions& options) {
 }
 
 bool is_plan(const Frame& frame) {
-  static const std::byte kType = encode(Plan{}).head.bytes().front();
+  static const std::byte kType = encode(wire::Plan{}).head.bytes().front();
   return !frame.head.empty() && frame.head.bytes().front() == kType;
 }
 
 }  // namespace
 
 /// One peer's word, passed on to the checkers.
-class World::Witness final : public SessionObserver {
+class World::Witness final : public train::SessionObserver {
  public:
   Witness(World& world, PeerId self) : world_(world), self_(self) {}
 
-  void on_commit(const Record& record) override {
+  void on_commit(const wire::Record& record) override {
     const Digest digest = digest_of(record);
     world_.ledger_.add(digest, record);
     for (const auto& checker : world_.checkers_) checker->on_commit({self_, record, digest});
     world_.note(fmt::format("{} commits {} {}", self_.value, record.round, to_string(digest)));
   }
 
-  void on_applied(const Record& record, const Digest& parameters, bool restored) override {
+  void on_applied(const wire::Record& record, const Digest& parameters, bool restored) override {
     const Digest digest = digest_of(record);
     world_.ledger_.add(digest, record);
     for (const auto& checker : world_.checkers_) {
@@ -126,10 +126,10 @@ struct World::Node {
   VirtualEvents events;
   SyntheticTrainer trainer;
   Witness witness;
-  std::unique_ptr<Session> session;     ///< null once the process is dead
-  std::optional<SessionView> farewell;  ///< of a session that came to its end
-  std::shared_ptr<Tamper> tamper;       // owners: this and the network's outgoing side
-  std::optional<Phase> phase;
+  std::unique_ptr<train::Session> session;     ///< null once the process is dead
+  std::optional<train::SessionView> farewell;  ///< of a session that came to its end
+  std::shared_ptr<Tamper> tamper;              // owners: this and the network's outgoing side
+  std::optional<world::Phase> phase;
   Instant last_progress{};
   Duration stopped_then{};  ///< process.stopped_for() at last_progress
 };
@@ -140,8 +140,8 @@ World::World(const WorldOptions& options)
       network_(scheduler_, mix(options.seed, 2)),
       history_(options.keep_lines),
       checkers_(make_checkers(rules_of(options), ledger_, options.checkers).value()),
-      tap_([this](PeerId peer, const Event& event) { on_event(peer, event); }),
-      no_tap_([](PeerId, const Event&) {}),
+      tap_([this](PeerId peer, const world::Event& event) { on_event(peer, event); }),
+      no_tap_([](PeerId, const world::Event&) {}),
       rare_(mix(options.seed, 3)) {
   network_.set_bulk_scale(options.bulk_scale);
   network_.tap([this](const Frame& frame) { on_sent(frame); });
@@ -164,10 +164,10 @@ PeerId World::add_peer(const PeerSpec& spec) {
 void World::begin(PeerId self, const PeerSpec& spec, std::unique_ptr<VirtualFiles> files, Part part,
                   const Node* again) {
   TW_CHECK(nodes_.size() < kMostPeers);
-  SessionOptions session = session_options(self, spec);
+  train::SessionOptions session = session_options(self, spec);
   if (again != nullptr) {
     session.join = again->join;
-    session.past = Past::begun;
+    session.past = train::Past::begun;
     session.past_found = "it ran before";
   }
   nodes_.push_back(std::make_unique<Node>(*this, self, spec, std::move(files), part));
@@ -178,9 +178,9 @@ void World::begin(PeerId self, const PeerSpec& spec, std::unique_ptr<VirtualFile
   if (part == Part::peer) current_[self] = &added;
   lay_paths(added);
   added.last_progress = scheduler_.now();
-  const Doors doors{added.clock, added.port, *added.files, added.compute, added.disk, added.events};
-  SessionObserver* observer = part == Part::peer ? &added.witness : nullptr;
-  added.session = std::make_unique<Session>(doors, session, added.trainer, observer);
+  const train::Doors doors{added.clock, added.port, *added.files, added.compute, added.disk, added.events};
+  train::SessionObserver* observer = part == Part::peer ? &added.witness : nullptr;
+  added.session = std::make_unique<train::Session>(doors, session, added.trainer, observer);
   const Result<std::string> address = added.session->start();
   if (!address) violations_.push_back({"start", address.error().message});
 }
@@ -206,10 +206,10 @@ SyntheticModel World::model_of(PeerId self) const {
   return model;
 }
 
-SessionOptions World::session_options(PeerId self, const PeerSpec& spec) {
-  SessionOptions session;
+train::SessionOptions World::session_options(PeerId self, const PeerSpec& spec) {
+  train::SessionOptions session;
   session.self = self;
-  session.site = options_.sites.at(static_cast<std::size_t>(spec.site)).name.substr(0, kMostSiteBytes);
+  session.site = options_.sites.at(static_cast<std::size_t>(spec.site)).name.substr(0, wire::kMostSiteBytes);
   session.incarnation = mix(options_.seed, nodes_.size());
   for (const auto& other : nodes_) {
     if (other->session && other->self != self) session.join.push_back(other->port.address());
@@ -414,13 +414,13 @@ bool World::lives(PeerId peer) const {
   return found != current_.end() && found->second->session;
 }
 
-bool World::lives(const Member& process) const {
+bool World::lives(const wire::Member& process) const {
   return lives(process.peer) && node(process.peer).incarnation == process.incarnation;
 }
 
-SessionView World::view(PeerId peer) const { return node(peer).session->view(); }
+train::SessionView World::view(PeerId peer) const { return node(peer).session->view(); }
 
-std::optional<Phase> World::phase(PeerId peer) const { return node(peer).phase; }
+std::optional<world::Phase> World::phase(PeerId peer) const { return node(peer).phase; }
 
 int World::site(PeerId peer) const { return node(peer).spec.site; }
 
@@ -432,9 +432,9 @@ bool World::runs_beside(PeerId peer, PeerId other) const {
          !network_.cut(node(peer).port.number(), seen.port.number());
 }
 
-std::vector<Record> World::open_drafts() const {
-  const Record* newest = ledger_.newest();
-  std::vector<Record> open;
+std::vector<wire::Record> World::open_drafts() const {
+  const wire::Record* newest = ledger_.newest();
+  std::vector<wire::Record> open;
   for (const auto& [digest, draft] : drafts_) {
     if (newest == nullptr || draft.round == newest->round + 1) open.push_back(draft);
   }
@@ -526,8 +526,8 @@ Survivor World::survivor(const Node& seen) const {
   return survivor;
 }
 
-HeldSizes World::held_sizes() const {
-  const Geometry geometry{options_.model.parameters, options_.segment_length};
+train::HeldSizes World::held_sizes() const {
+  const average::Geometry geometry{options_.model.parameters, options_.segment_length};
   const std::uint64_t state_bytes =
       3 * sizeof(float) * geometry.length;  // an optimizer has two buffers at most
   return {.vector_bytes = encoded_bytes(codec_of_mean(options_.run.codec), geometry),
@@ -538,7 +538,7 @@ HeldSizes World::held_sizes() const {
           .peers = current_.size()};
 }
 
-void World::on_event(PeerId peer, const Event& event) {
+void World::on_event(PeerId peer, const world::Event& event) {
   Node& writer = node(peer);
   if (is_stage(event.phase)) writer.phase = event.phase;
   if (is_progress(event.phase)) progressed(peer);
@@ -548,9 +548,9 @@ void World::on_event(PeerId peer, const Event& event) {
 
 void World::on_sent(const Frame& frame) {
   if (!is_plan(frame)) return;
-  const Result<Message> message = decode(frame);
+  const Result<wire::Message> message = wire::decode(frame);
   if (!message.ok()) return;  // tampered with
-  const Record& draft = std::get<Plan>(message.value()).draft;
+  const wire::Record& draft = std::get<wire::Plan>(message.value()).draft;
   drafts_.emplace(digest_of(draft), draft);
 }
 
@@ -564,4 +564,4 @@ void World::note(const std::string& what) {
   history_.add(fmt::format("{:.9f} {}", to_seconds(scheduler_.now().time_since_epoch()), what));
 }
 
-}  // namespace tw
+}  // namespace tw::sim

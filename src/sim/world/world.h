@@ -28,11 +28,11 @@
 #include "train/held_bytes.h"
 #include "train/session.h"
 
-namespace tw {
+namespace tw::sim {
 
 struct WorldOptions {
   std::uint64_t seed = 1;
-  RunOptions run;
+  train::RunOptions run;
   SyntheticModel model;
   std::uint64_t segment_length = 16;  ///< floats
   std::uint64_t chunk_bytes = 256;
@@ -130,11 +130,11 @@ class World {
   bool lives(PeerId peer) const;
 
   /// This very process: not one that came back under its id.
-  bool lives(const Member& process) const;
-  SessionView view(PeerId peer) const;
+  bool lives(const wire::Member& process) const;
+  train::SessionView view(PeerId peer) const;
 
   /// Phase of its present round, by its last event; nothing before its first round.
-  std::optional<Phase> phase(PeerId peer) const;
+  std::optional<world::Phase> phase(PeerId peer) const;
 
   int site(PeerId peer) const;
 
@@ -161,7 +161,7 @@ class World {
   std::map<std::string, int> rare() const { return rare_.fired(); }
 
   /// Records that were proposed but not decided (as far as anybody knows) for the round after the newest.
-  std::vector<Record> open_drafts() const;
+  std::vector<wire::Record> open_drafts() const;
 
   /// Runs until nobody is alive any more (all have come to the end), or to the deadline.
   void run_until(Instant deadline);
@@ -188,12 +188,12 @@ class World {
   void look();
   void look_at(Node& node);
   Survivor survivor(const Node& node) const;
-  HeldSizes held_sizes() const;
-  void on_event(PeerId peer, const Event& event);
+  train::HeldSizes held_sizes() const;
+  void on_event(PeerId peer, const world::Event& event);
   void on_sent(const Frame& frame);
   void progressed(PeerId peer);
   void note(const std::string& what);
-  SessionOptions session_options(PeerId self, const PeerSpec& spec);
+  train::SessionOptions session_options(PeerId self, const PeerSpec& spec);
   SyntheticModel model_of(PeerId self) const;
 
   WorldOptions options_;
@@ -202,7 +202,7 @@ class World {
   VirtualNetwork network_;
   History history_;
   Ledger ledger_;
-  std::map<Digest, Record> drafts_;
+  std::map<Digest, wire::Record> drafts_;
   std::vector<std::unique_ptr<Checker>> checkers_;
   std::vector<Violation> violations_;  ///< that are no checker's
   VirtualEvents::Watch watch_;
@@ -215,4 +215,4 @@ class World {
   std::map<std::pair<int, int>, Quality> drawn_paths_;
 };
 
-}  // namespace tw
+}  // namespace tw::sim

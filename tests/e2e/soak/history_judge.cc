@@ -9,26 +9,26 @@
 
 namespace tw::soak {
 
-void HistoryJudge::see(const LogEntry& entry) {
-  const Event& event = entry.event;
-  if (event.phase == Phase::start) writers_[entry.writer] = {};
+void HistoryJudge::see(const monitor::LogEntry& entry) {
+  const world::Event& event = entry.event;
+  if (event.phase == world::Phase::start) writers_[entry.writer] = {};
   // It takes the state of others: what it decides next need not follow from what it decided last.
-  if (event.phase == Phase::restore && event.digest.empty()) {
+  if (event.phase == world::Phase::restore && event.digest.empty()) {
     writers_[entry.writer].last = 0;
     writers_[entry.writer].head.clear();
   }
-  if (event.phase == Phase::log && number_in(event, "missing").value_or(0) > 0) {
+  if (event.phase == world::Phase::log && monitor::number_in(event, "missing").value_or(0) > 0) {
     for (Round round = writers_[entry.writer].last + 1; round <= event.round; ++round)
       unlogged_.insert(round);
   }
-  if (event.phase == Phase::commit) see_commit(entry);
-  if ((event.phase == Phase::apply || event.phase == Phase::restore) && !event.digest.empty())
+  if (event.phase == world::Phase::commit) see_commit(entry);
+  if ((event.phase == world::Phase::apply || event.phase == world::Phase::restore) && !event.digest.empty())
     see_parameters(entry);
 }
 
-void HistoryJudge::see_commit(const LogEntry& entry) {
+void HistoryJudge::see_commit(const monitor::LogEntry& entry) {
   Writer& writer = writers_[entry.writer];
-  const Event& event = entry.event;
+  const world::Event& event = entry.event;
   if (event.round <= writer.last)
     faults_.push_back(
         fmt::format("peer {} commits round {} after round {}", entry.writer.value, event.round, writer.last));
@@ -36,9 +36,9 @@ void HistoryJudge::see_commit(const LogEntry& entry) {
   record.round = event.round;
   record.without_majority = !event.why.empty();
   if (!writer.head.empty() && writer.last + 1 == event.round) record.parent = writer.head;
-  record.totals.insert(number_in(event, "samples_total").value_or(-1));
-  record.carried = number_in(event, "carried").value_or(0);
-  record.own_samples[entry.writer] = number_in(event, "samples").value_or(0);
+  record.totals.insert(monitor::number_in(event, "samples_total").value_or(-1));
+  record.carried = monitor::number_in(event, "carried").value_or(0);
+  record.own_samples[entry.writer] = monitor::number_in(event, "samples").value_or(0);
   by_round_[event.round].insert(event.digest);
   writer.last = event.round;
   writer.head = event.digest;
@@ -46,8 +46,8 @@ void HistoryJudge::see_commit(const LogEntry& entry) {
   newest_ = event.digest;
 }
 
-void HistoryJudge::see_parameters(const LogEntry& entry) {
-  const Event& event = entry.event;
+void HistoryJudge::see_parameters(const monitor::LogEntry& entry) {
+  const world::Event& event = entry.event;
   auto& waiting = writers_[entry.writer].not_applied;
   const auto record = waiting.find(event.round);
   if (record == waiting.end()) {

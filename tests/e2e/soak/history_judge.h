@@ -23,7 +23,7 @@ class HistoryJudge {
   explicit HistoryJudge(std::uint64_t samples_of_round) : samples_of_round_(samples_of_round) {}
 
   /// The entries of one writer in their order.
-  void see(const LogEntry& entry);
+  void see(const monitor::LogEntry& entry);
 
   struct Verdict {
     std::vector<std::string> faults;
@@ -63,8 +63,8 @@ class HistoryJudge {
 
   using Lineage = std::vector<std::string>;  ///< digests, the newest first
 
-  void see_commit(const LogEntry& entry);
-  void see_parameters(const LogEntry& entry);
+  void see_commit(const monitor::LogEntry& entry);
+  void see_parameters(const monitor::LogEntry& entry);
   std::string parent_of(const Written& record) const;
   Lineage lineage() const;
   void judge_samples(const Lineage& lineage, Verdict& verdict) const;

@@ -30,8 +30,8 @@ struct Told {
   std::string why = {};
 };
 
-LogEntry entry(std::uint64_t peer, Phase phase, Round round, const Told& told) {
-  LogEntry entry{.writer = PeerId{peer}};
+monitor::LogEntry entry(std::uint64_t peer, world::Phase phase, Round round, const Told& told) {
+  monitor::LogEntry entry{.writer = PeerId{peer}};
   entry.event = {.phase = phase,
                  .round = round,
                  .why = told.why,
@@ -43,15 +43,15 @@ LogEntry entry(std::uint64_t peer, Phase phase, Round round, const Told& told) {
   return entry;
 }
 
-LogEntry commit(std::uint64_t peer, Round round, const Told& told) {
-  return entry(peer, Phase::commit, round, told);
+monitor::LogEntry commit(std::uint64_t peer, Round round, const Told& told) {
+  return entry(peer, world::Phase::commit, round, told);
 }
 
 TEST(HistoryJudge, is_content_with_one_history_whose_samples_add_up) {
   HistoryJudge judge(kFull);
   for (const std::uint64_t peer : {1, 2}) {
     judge.see(commit(peer, 1, {.samples = 15}));
-    judge.see(entry(peer, Phase::apply, 1, {.digest = "of a"}));
+    judge.see(entry(peer, world::Phase::apply, 1, {.digest = "of a"}));
     judge.see(commit(peer, 2, {.digest = "b", .samples = 35, .carried = 5}));
   }
   const auto verdict = judge.judge();
@@ -67,9 +67,9 @@ TEST(HistoryJudge, sees_two_records_of_a_round_that_no_minority_decided) {
   EXPECT_THAT(judge.judge().faults, ElementsAre(HasSubstr("which a majority decided and gave up")));
 }
 
-LogEntry lines_missing(std::uint64_t peer, Round round) {
-  LogEntry entry{.writer = PeerId{peer}};
-  entry.event = {.phase = Phase::log, .round = round, .numbers = {{"missing", 41}}};
+monitor::LogEntry lines_missing(std::uint64_t peer, Round round) {
+  monitor::LogEntry entry{.writer = PeerId{peer}};
+  entry.event = {.phase = world::Phase::log, .round = round, .numbers = {{"missing", 41}}};
   return entry;
 }
 
@@ -96,9 +96,9 @@ TEST(HistoryJudge, sees_different_sums_and_parameters_of_a_round) {
   HistoryJudge judge(kFull);
   judge.see(commit(1, 1, {}));
   judge.see(commit(2, 1, {.samples = 19}));
-  judge.see(entry(1, Phase::apply, 1, {.digest = "of a"}));
-  judge.see(entry(2, Phase::apply, 1, {.digest = "of another"}));
-  judge.see(entry(3, Phase::restore, 1, {.digest = "of none"}));
+  judge.see(entry(1, world::Phase::apply, 1, {.digest = "of a"}));
+  judge.see(entry(2, world::Phase::apply, 1, {.digest = "of another"}));
+  judge.see(entry(3, world::Phase::restore, 1, {.digest = "of none"}));
   EXPECT_THAT(judge.judge().faults,
               AllOf(Contains(HasSubstr("count samples differently")),
                     Contains(HasSubstr("different parameters")), Contains(HasSubstr("peer 3 took other"))));
@@ -129,8 +129,8 @@ TEST(HistoryJudge, lets_what_was_decided_without_a_majority_be_given_up_but_noth
   judge.see(commit(1, 1, {}));
   judge.see(commit(1, 2, {.digest = "x", .samples = 40, .why = "without a majority"}));
   judge.see(commit(1, 3, {.digest = "y", .samples = 60}));
-  judge.see(entry(1, Phase::restore, 0, {.digest = ""}));
-  judge.see(entry(1, Phase::apply, 3, {.digest = "of y"}));
+  judge.see(entry(1, world::Phase::restore, 0, {.digest = ""}));
+  judge.see(entry(1, world::Phase::apply, 3, {.digest = "of y"}));
   judge.see(commit(2, 1, {}));
   judge.see(commit(2, 2, {.digest = "b", .samples = 40}));
   judge.see(commit(1, 2, {.digest = "b", .samples = 40}));

@@ -10,7 +10,7 @@
 namespace tw::soak {
 namespace {
 
-bool is_of_every_round(Phase phase) { return is_stage(phase) || phase == Phase::lead; }
+bool is_of_every_round(world::Phase phase) { return is_stage(phase) || phase == world::Phase::lead; }
 
 }  // namespace
 
@@ -32,9 +32,9 @@ void LineJudge::see(const std::string& speaker, std::string_view line) {
   if (!text.empty() && !text.starts_with("round #  # peers")) ++counts_[{speaker, text}];
 }
 
-void LineJudge::see(const LogEntry& entry) {
-  const Event& event = entry.event;
-  const bool durable = event.phase == Phase::checkpoint && event.why.empty();
+void LineJudge::see(const monitor::LogEntry& entry) {
+  const world::Event& event = entry.event;
+  const bool durable = event.phase == world::Phase::checkpoint && event.why.empty();
   if (is_of_every_round(event.phase) || durable) return;
   const std::string about = event.peer ? fmt::format(" peer {}", event.peer->value) : "";
   ++counts_[{fmt::format("event log of peer {}", entry.writer.value),

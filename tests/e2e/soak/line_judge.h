@@ -21,7 +21,7 @@ class LineJudge {
   /// A line that a process printed.
   void see(const std::string& speaker, std::string_view line);
   /// A line of an event log.
-  void see(const LogEntry& entry);
+  void see(const monitor::LogEntry& entry);
 
   /// What was said more than `most` times by one speaker, the most frequent first.
   std::vector<std::string> repeated(std::size_t most) const;

@@ -50,7 +50,7 @@ std::vector<std::string> Peers::words(std::uint64_t id, Place place) const {
   return measure::words_of({.id = id,
                             .peers = options_.members,
                             .bytes = kVectorBytes,
-                            .codec = Codec::fp16,
+                            .codec = codec::Codec::fp16,
                             .rounds = kRoundsWithoutEnd,
                             .out = disks_->folder(place.host) + "/out",
                             .listen = testbed_->listen_address(place.host, place.slot)},
@@ -174,20 +174,20 @@ void Peers::read_event_log(std::uint64_t id, Running& peer) {
     more = std::filesystem::exists(next);
     for (const std::string& line : log.tail.poll()) {
       // A full disk may tear a line.
-      if (const auto entry = parse_json_line(line)) take_event(entry.value(), peer);
+      if (const auto entry = monitor::parse_json_line(line)) take_event(entry.value(), peer);
     }
     if (more) log = EventLog{log.part + 1, LineTail(next)};
   }
 }
 
-void Peers::take_event(const LogEntry& entry, Running& peer) {
+void Peers::take_event(const monitor::LogEntry& entry, Running& peer) {
   history_.see(entry);
   lines_.see(entry);
-  const bool behind = entry.event.phase == Phase::restore && entry.event.digest.empty();
-  if (entry.event.phase == Phase::start || behind) peer.last = 0;
-  if (entry.event.phase != Phase::commit) return;
+  const bool behind = entry.event.phase == world::Phase::restore && entry.event.digest.empty();
+  if (entry.event.phase == world::Phase::start || behind) peer.last = 0;
+  if (entry.event.phase != world::Phase::commit) return;
   peer.last = entry.event.round;
-  peer.members = static_cast<std::size_t>(number_in(entry.event, "members").value_or(0));
+  peer.members = static_cast<std::size_t>(monitor::number_in(entry.event, "members").value_or(0));
 }
 
 void Peers::read_output(std::uint64_t id, Running& peer) {

@@ -112,7 +112,7 @@ class Peers {
   std::vector<std::string> words(std::uint64_t id, Place place) const;
   std::vector<std::string> enter(std::uint64_t id, Place place, const SteppedClock& clock) const;
   bool has_time_namespace(std::uint64_t id) const;
-  void take_event(const LogEntry& entry, Running& peer);
+  void take_event(const monitor::LogEntry& entry, Running& peer);
   void read_event_log(std::uint64_t id, Running& peer);
   void read_output(std::uint64_t id, Running& peer);
   void look_at_ends();

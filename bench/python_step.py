@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a run costs a PyTorch loop: one peer against the bare loop of the same accumulation, interleaved.
+
+    PYTHONPATH=build/python /usr/bin/python3 bench/python_step.py --millions 25 --repeats 7
+
+Both train a transformer on the CPU, four microbatches an update, AdamW. Written: samples/s of each and their
+ratio (medians), the time of a step() without an update, and memory beyond the bare loop (VmHWM).
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+MICROBATCHES = 4
+
+
+def make_model(millions):
+    """A transformer of about so many million parameters: width, layers, tokens of a sample."""
+    import torch
+
+    width, layers = {1: (128, 4), 25: (512, 8), 125: (1024, 10)}[millions]
+    torch.manual_seed(1)
+    layer = torch.nn.TransformerEncoderLayer(
+        width, 8, 4 * width, dropout=0.0, batch_first=True, norm_first=True
+    )
+    return torch.nn.TransformerEncoder(layer, layers), width
+
+
+def measure(mode, arguments):
+    """One process: the loop of one kind for so many rounds; the first one warms up."""
+    import torch
+
+    torch.set_num_threads(arguments.threads)
+    model, width = make_model(arguments.millions)
+    inner = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    samples = arguments.samples
+    inputs = torch.randn(samples, arguments.tokens // samples, width)
+    opt, run = inner, None
+    if mode == "run":
+        import tradewind
+
+        run = tradewind.join(
+            target_batch_size=samples * MICROBATCHES,
+            rounds=arguments.rounds + 1,
+            codec=arguments.codec,
+            insecure=True,
+            listen="127.0.0.1:0",
+            progress="off",
+        )
+        opt = run.optimizer(model, inner, batch_size=samples)
+        run.start()
+    step_s, began = [], time.monotonic()
+    for at in range((arguments.rounds + 1) * MICROBATCHES):
+        if at == MICROBATCHES:
+            began = time.monotonic()
+        loss = model(inputs).pow(2).mean()
+        (loss if run else loss / MICROBATCHES).backward()
+        if run:
+            before = time.monotonic()
+            if not opt.step():
+                step_s.append(time.monotonic() - before)
+            opt.zero_grad()
+        elif at % MICROBATCHES == MICROBATCHES - 1:
+            opt.step()
+            opt.zero_grad()
+    seconds = time.monotonic() - began
+    with open("/proc/self/status") as status:
+        peak = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
+    found = {
+        "samples_s": arguments.rounds * MICROBATCHES * samples / seconds,
+        "peak_mib": peak,
+        "step_ms": 1e3 * statistics.median(step_s) if step_s else 0.0,
+        "parameters": sum(p.numel() for p in model.parameters()),
+    }
+    if run:
+        run.close()
+    return found
+
+
+def child(mode):
+    command = [sys.executable, __file__, *sys.argv[1:], "--mode", mode]
+    found = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+    if found.returncode:
+        raise SystemExit(found.stderr)
+    return json.loads(found.stdout.splitlines()[-1])
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--millions", type=int, choices=[1, 25, 125], default=25)
+    parser.add_argument("--tokens", type=int, default=1024, help="of a microbatch")
+    parser.add_argument("--samples", type=int, default=8, help="of a microbatch")
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--codec", default="fp32")
+    parser.add_argument("--mode", choices=["bare", "run"], help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.mode:
+        print(json.dumps(measure(arguments.mode, arguments)))
+        return
+    found = {"bare": [], "run": []}
+    for _ in range(arguments.repeats):
+        for mode, values in found.items():
+            values.append(child(mode))
+
+    def median(mode, key):
+        return statistics.median(value[key] for value in found[mode])
+
+    ratios = [run["samples_s"] / bare["samples_s"] for run, bare in zip(found["run"], found["bare"])]
+    parameters = found["run"][0]["parameters"]
+    limit_ms = 0.3 + 12 * parameters / 10e9 * 1e3
+    print(
+        f"parameters                {parameters / 1e6:.1f} M, codec {arguments.codec}, {arguments.threads}"
+        " threads"
+    )
+    ratio = statistics.median(ratios)
+    print(f"bare loop                 {median('bare', 'samples_s'):.2f} samples/s")
+    print(f"run                       {median('run', 'samples_s'):.2f} samples/s, {ratio:.3f} of it")
+    print(f"step() without an update  {median('run', 'step_ms'):.2f} ms, limit {limit_ms:.2f} ms")
+    extra = median("run", "peak_mib") - median("bare", "peak_mib")
+    print(f"memory beyond it          {extra:.0f} MiB, one copy is {parameters * 4 / 2**20:.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()

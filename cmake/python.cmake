@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# build/python holds the package `tradewind` with libtradewind.so inside, for PYTHONPATH. Its tests are one ctest entry.
+find_program(TW_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)  # Debian's, which has torch
+
+function(tw_add_python)
+  set(package ${PROJECT_BINARY_DIR}/python/tradewind)
+  add_custom_target(python ALL
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${package}
+    COMMAND ${CMAKE_COMMAND} -E copy_directory ${PROJECT_SOURCE_DIR}/python/tradewind ${package}
+    COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tradewind> ${package}/
+    VERBATIM)
+  if(NOT TW_PYTHON)
+    return()
+  endif()
+  add_test(NAME python_package
+    COMMAND ${TW_PYTHON} -m pytest -q -m "not integrations and not gpu" tests/python
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(python_package PROPERTIES LABELS python TIMEOUT 900 RUN_SERIAL ON
+    ENVIRONMENT "TRADEWIND_LIBRARY=$<TARGET_FILE:tradewind>;TRADEWIND_PROGRAM=$<TARGET_FILE:tw>")
+  add_test(NAME python_types COMMAND ${TW_PYTHON} -m mypy --config-file pyproject.toml
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(python_types PROPERTIES LABELS python TIMEOUT 300)
+endfunction()

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "base/option.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "host/free_port.h"
+#include "host/identity/authority.h"
+#include "launch/child.h"
+#include "launch/program_crew.h"
+#include "peer/token_file.h"
+
+namespace tw::cli {
+
+namespace {
+
+using launch::Variable;
+
+constexpr std::int64_t kTokenLasts_s = 30LL * 86400;
+
+/// A folder that goes with this object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "tw-run-XXXXXX").string();
+    if (mkdtemp(name.data()) != nullptr) path_ = name;
+  }
+
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+Status check(const RunArguments& arguments) {
+  if (arguments.words.empty())
+    return Error{"nothing to run; write the command after --, as in: tw run --peers 2 -- python3 train.py"};
+  if (!arguments.run_file.empty() && !std::filesystem::exists(arguments.run_file))
+    return Error{fmt::format("{}: no such file; a command comes after --", arguments.run_file)};
+  const int ways = static_cast<int>(!arguments.token.empty()) + static_cast<int>(!arguments.run_folder.empty()) +
+                   static_cast<int>(arguments.insecure);
+  if (ways > 1) return Error{"--token, --run and --insecure: give one of them"};
+  return Unit{};
+}
+
+std::vector<Variable> common(const RunArguments& arguments) {
+  std::vector<Variable> all;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) all.emplace_back(name, value);
+  };
+  add("TRADEWIND_RUN", arguments.run_file);
+  add("TRADEWIND_TOKEN", arguments.token);
+  add("TRADEWIND_RUN_FOLDER", arguments.run_folder);
+  add("TRADEWIND_SITE", arguments.site);
+  add("TRADEWIND_OUT", arguments.out);
+  add("TRADEWIND_JOIN", arguments.join);
+  if (arguments.insecure) all.emplace_back("TRADEWIND_INSECURE", "1");
+  return all;
+}
+
+/// Peers of one run on this machine: the first one listens where the others find it.
+std::vector<std::vector<Variable>> environments(const RunArguments& arguments, std::uint64_t peers,
+                                                const std::string& meeting) {
+  std::vector<std::vector<Variable>> all;
+  for (std::uint64_t number = 1; number <= peers; ++number) {
+    std::vector<Variable> one = common(arguments);
+    const bool founds = number == 1 && arguments.join.empty();
+    if (number == 1 && !meeting.empty()) one.emplace_back("TRADEWIND_LISTEN", meeting);
+    if (number > 1 && arguments.join.empty()) one.emplace_back("TRADEWIND_JOIN", meeting);
+    if (founds && peers > 1) one.emplace_back("TRADEWIND_WAIT_FOR", std::to_string(peers));
+    if (number > 1) one.emplace_back("TRADEWIND_PROGRESS", "off");
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+}  // namespace
+
+void describe_run(CLI::App& app, RunArguments& arguments) {
+  CLI::App* command =
+      app.add_subcommand("run", "Run a program of yours, such as a Python loop, as one or more peers");
+  command->add_option("RUN.yaml", arguments.run_file, "what tradewind.join() reads; none: the program says it");
+  command->add_option("--peers", arguments.peers, "how many processes begin on this machine, 1 to 64")
+      ->capture_default_str();
+  command->add_option("--join", arguments.join, "HOST:PORT of any peer of the run; none: start the run");
+  command->add_option("--listen", arguments.listen, "HOST:PORT where others reach the first process");
+  command->add_option("--run", arguments.run_folder, "folder of `tw init`, for its token");
+  command->add_option("--token", arguments.token, "TOKEN or @FILE, from `tw token`");
+  command->add_flag("--insecure", arguments.insecure, "no TLS and no token, on all peers");
+  command->add_option("--site", arguments.site, "PROVIDER:REGION:ZONE where this machine is");
+  command->add_option("--out", arguments.out, "folder for the event logs; none: no logs");
+  command->add_option("--restarts", arguments.restarts,
+                      "how often a process that a signal ended is started again")
+      ->capture_default_str();
+  command->footer(
+      "The command comes after --. It finds the run through TRADEWIND_* (docs/python.md). There is no rank and "
+      "no\nworld size: a process that dies is a peer that is lost, and the others go on.\n"
+      "SIGINT (Ctrl-C) or SIGTERM: all leave after the round; 3 s after the second one they are killed.\n"
+      "Exit code: that of the first process that failed; 0 when those that signals ended were not the last.\n"
+      "\nExamples:\n"
+      "  tw run --peers 2 -- python3 train.py\n"
+      "  tw run --peers 4 --out logs run.yaml -- python3 train.py --width 256\n"
+      "  tw run --run myrun --listen 10.0.0.5:7000 -- python3 train.py\n"
+      "  tw run --token @token --join 10.0.0.5:7000 -- python3 train.py");
+}
+
+int run_program(const RunArguments& arguments) {
+  if (const Status right = check(arguments); !right) return complain(right.error().message, kUsage);
+  const auto peers = parse_count("--peers", arguments.peers, {.least = 1, .most = launch::kMaxLocalPeers});
+  if (!peers) return complain(peers.error().message, kUsage);
+  const auto restarts = parse_count("--restarts", arguments.restarts, {.least = 0, .most = 1'000'000});
+  if (!restarts) return complain(restarts.error().message, kUsage);
+  RunArguments given = arguments;
+  std::string meeting = arguments.listen;
+  if (meeting.empty() && arguments.join.empty() && peers.value() > 1) {
+    const auto port = host::free_port();
+    if (!port) return complain(port.error().message, kFailed);
+    meeting = fmt::format("127.0.0.1:{}", port.value());
+  }
+  const TemporaryFolder folder;
+  const bool open = arguments.token.empty() && arguments.run_folder.empty() && !arguments.insecure;
+  if (open && peers.value() > 1 && arguments.join.empty()) {
+    const std::string file = peer::token_file(folder.path());
+    const Status written = host::write_secret_file(
+        file, to_text(host::token_for_one_run("local", kTokenLasts_s)) + "\n");
+    if (!written) return complain(written.error().message, kFailed);
+    given.token = "@" + file;
+  }
+  launch::ProgramCrew crew({.words = given.words,
+                            .environments = environments(given, peers.value(), meeting),
+                            .restarts = restarts.value(),
+                            .out = [](const std::string& line) { print_out("{}\n", line); },
+                            .say = [](const std::string& line) { warn(line); }});
+  return crew.run();
+}
+
+}  // namespace tw::cli
