@@ -77,6 +77,27 @@ class Layers(Tree):
         self.refuses("base/ids.cc", "#include <base/ids.h>")
         self.refuses("nowhere/ids.cc", "#include <vector>")
 
+    def test_each_folder_is_a_namespace(self):
+        for path, name in [
+            ("base/ids.h", "tw"),
+            ("world/clock.h", "tw::world"),
+            ("train/mode_test.cc", "tw::train"),
+            ("host/tcp/link.cc", "tw::host"),
+            ("train/mode.h", "tw::train::sample"),
+        ]:
+            self.accepts(path, f"namespace {name} {{\nnamespace {{\nstruct Probe {{}};\n}}\n}}")
+        for path, name in [
+            ("base/ids.h", "tw::base"),
+            ("base/ids.h", "tw::world"),
+            ("world/clock.h", "tw"),
+            ("host/tcp/link.cc", "tw::tcp"),
+            ("host/link.cc", "tw::hosts"),
+            ("host/link.h", "asio"),
+        ]:
+            self.refuses(path, f"namespace {name} {{\nstruct Probe {{}};\n}}")
+        self.accepts("host/link.h", "namespace asio {\nclass io_context;\n}  // namespace asio")
+        self.refuses("host/link.h", "namespace tw::world {\nclass Clock;\n}  // namespace tw::world")
+
     def test_each_library_has_one_place(self):
         for good, bad, header in [
             ("train/torch_trainer.cc", "train/torch_trainer.h", "torch/torch.h"),
