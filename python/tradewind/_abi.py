@@ -125,6 +125,19 @@ class tw_order(ctypes.Structure):
     _fields_ = [("round", c_uint64), ("samples", c_uint64), ("first", c_uint64)]
 
 
+class tw_gradient(ctypes.Structure):
+    """What was computed for an order."""
+
+    _fields_ = [
+        ("gradients", POINTER(tw_tensor)),
+        ("gradient_count", c_size_t),
+        ("weight", c_double),
+        ("samples", c_uint64),
+        ("had", c_uint64),
+        ("loss_sum", c_double),
+    ]
+
+
 # name: (result, arguments). Opaque pointers (tw_peer*, tw_memory*) and texts of the library are c_void_p.
 PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_last_error": (c_char_p, []),
@@ -137,7 +150,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_start": (c_int, [c_void_p, POINTER(tw_tensor), c_size_t]),
     "tw_next": (c_int, [c_void_p, c_uint32, POINTER(tw_order)]),
     "tw_samples": (c_int, [c_void_p, c_uint64, POINTER(c_int64), c_size_t]),
-    "tw_done": (c_int, [c_void_p, POINTER(tw_tensor), c_size_t, c_double, c_uint64, c_uint64, c_double]),
+    "tw_done": (c_int, [c_void_p, POINTER(tw_gradient)]),
     "tw_drop": (c_int, [c_void_p]),
     "tw_busy": (c_int, [c_void_p, c_char_p]),
     "tw_vector": (c_void_p, [c_void_p, c_uint32, POINTER(c_void_p), POINTER(c_uint64)]),

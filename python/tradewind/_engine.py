@@ -224,9 +224,8 @@ class Peer:
     ) -> bool:
         """Hands in the gradient of `samples` samples; False: too late, nothing was added."""
         tensors = _tensors(gradients)
-        status = self._library.tw_done(
-            self._handle, tensors, len(gradients), weight, samples, had, loss_sum
-        )
+        gradient = _abi.tw_gradient(tensors, len(gradients), weight, samples, had, loss_sum)
+        status = self._library.tw_done(self._handle, ctypes.byref(gradient))
         return self._check(status) != _abi.TW_STALE
 
     def drop(self) -> None:

@@ -34,7 +34,7 @@ struct tw_peer {
   Settings settings;
   std::unique_ptr<PeerThread> thread{};
   std::thread::id compute{};  ///< the program's thread, from tw_start on
-  bool in_hand = false;       ///< tw_next told of an order
+  RangeSet in_hand{};         ///< samples of the order that tw_next told of; empty: none
   std::optional<data::SampleOrder> samples{};
   std::uint64_t dataset_size = 0;
 };
@@ -89,10 +89,11 @@ std::string not_ready(const tw_peer* peer) {
 int next(tw_peer& peer, std::uint32_t limit_ms, tw_order& order) {
   using News = host::CallerExecutor::News;
   const News news = peer.thread->executor().work_until_gradient(std::chrono::milliseconds(limit_ms));
-  peer.in_hand = news == News::gradient;
+  peer.in_hand = {};
   if (news == News::nothing) return TW_TIMEOUT;
   if (news == News::gradient) {
     const swarm::WorkItem item = peer.thread->learner().item();
+    peer.in_hand = item.samples;
     order = {item.round, item.samples.count(), item.samples.ranges().front().first};
     return TW_GRADIENT;
   }
@@ -104,7 +105,7 @@ int next(tw_peer& peer, std::uint32_t limit_ms, tw_order& order) {
 
 int hand_in(tw_peer& peer, const HandIn& handed) {
   peer.thread->mode().hand_in(handed);
-  peer.in_hand = false;
+  peer.in_hand = {};
   return peer.thread->executor().gradient_ready() ? TW_OK : TW_STALE;
 }
 
@@ -171,11 +172,10 @@ int tw_samples(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t co
     if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
     if (dataset_size == 0 || dataset_size > UINT32_MAX)
       return misuse(fmt::format("a data set of {} samples, expected 1 to {}", dataset_size, UINT32_MAX));
-    RangeSet samples = peer->thread->learner().item().samples;
+    RangeSet samples = peer->in_hand;
     const RangeSet first = samples.take(count);
-    if (!peer->in_hand || count > first.count())
-      return misuse(
-          fmt::format("{} samples, the order in hand has {}", count, peer->in_hand ? first.count() : 0));
+    if (count > first.count())
+      return misuse(fmt::format("{} samples, the order in hand has {}", count, first.count()));
     if (!peer->samples || peer->dataset_size != dataset_size) {
       peer->samples.emplace(peer->settings.run.seed, dataset_size);
       peer->dataset_size = dataset_size;
@@ -188,25 +188,25 @@ int tw_samples(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t co
   });
 }
 
-int tw_done(tw_peer* peer, const tw_tensor* gradients, size_t count, double weight, uint64_t samples,
-            uint64_t had, double loss_sum) {
+int tw_done(tw_peer* peer, const tw_gradient* gradient) {
   return guarded([&] {
     if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
-    if (!peer->in_hand) return misuse("no order is in hand (tw_next)");
-    const std::span<const tw_tensor> given(gradients, count);
+    if (peer->in_hand.empty()) return misuse("no order is in hand (tw_next)");
+    if (gradient == nullptr || gradient->gradients == nullptr) return misuse("a null pointer");
+    const std::span<const tw_tensor> given(gradient->gradients, gradient->gradient_count);
     if (const Status fits = check_tensors(peer->model, given); !fits) return misuse(fits.error().message);
-    const std::uint64_t most = peer->thread->learner().item().samples.count();
-    if (samples == 0) return misuse("0 samples, expected at least 1");
-    const std::uint64_t counted = std::min(samples, most);
-    peer->thread->learner().set_grain(std::max({had, samples, std::uint64_t{1}}));
-    return hand_in(*peer, {given, weight, {counted, counted, loss_sum}});
+    const std::uint64_t samples = gradient->samples, most = peer->in_hand.count();
+    if (samples == 0 || samples > most)
+      return misuse(fmt::format("{} samples, expected 1 to {}, which the order has", samples, most));
+    peer->thread->learner().set_grain(std::max(gradient->had, samples));
+    return hand_in(*peer, {given, gradient->weight, {samples, samples, gradient->loss_sum}});
   });
 }
 
 int tw_drop(tw_peer* peer) {
   return guarded([&] {
     if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
-    if (!peer->in_hand) return misuse("no order is in hand (tw_next)");
+    if (peer->in_hand.empty()) return misuse("no order is in hand (tw_next)");
     return hand_in(*peer, {});
   });
 }

@@ -36,12 +36,12 @@ extern "C" {
 
 enum tw_status {
   TW_OK = 0,
-  TW_GRADIENT = 1,  /* tw_next: an order is due */
-  TW_TIMEOUT = 2,   /* tw_next: the limit passed first */
-  TW_FINISHED = 3,  /* tw_next: the run is over, or this peer has left */
-  TW_STALE = 4,     /* tw_done: the order was given back, or its round decided, meanwhile; nothing was added */
-  TW_FAILED = -1,   /* the peer cannot go on */
-  TW_MISUSE = -2,   /* an argument, or the order of calls, is wrong; nothing has changed */
+  TW_GRADIENT = 1, /* tw_next: an order is due */
+  TW_TIMEOUT = 2,  /* tw_next: the limit passed first */
+  TW_FINISHED = 3, /* tw_next: the run is over, or this peer has left */
+  TW_STALE = 4,    /* tw_done: the order was given back, or its round decided, meanwhile; nothing was added */
+  TW_FAILED = -1,  /* the peer cannot go on */
+  TW_MISUSE = -2,  /* an argument, or the order of calls, is wrong; nothing has changed */
   TW_CALLBACK = -3, /* a callback returned other than 0; the peer cannot go on */
 };
 
@@ -153,14 +153,21 @@ typedef struct {
  * tw_drop), the run is over, or limit_ms have passed. order: only written with TW_GRADIENT. */
 TW_API int tw_next(tw_peer* peer, uint32_t limit_ms, tw_order* order);
 
-/* Indices in [0, dataset_size) of the order's first `count` samples: each one once an epoch over all peers. */
+/* Indices in [0, dataset_size) of the order's first `count` samples: each one once an epoch over all peers.
+ */
 TW_API int tw_samples(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t count);
 
-/* Adds weight * gradient of each tensor to the sum of the round, for `samples` samples of the order, from 1
- * to order.samples; the rest stays with this peer. loss_sum: over these samples, for logs. How many samples
- * the program had at once (`had`, at least `samples`) decides how many the next orders have. */
-TW_API int tw_done(tw_peer* peer, const tw_tensor* gradients, size_t count, double weight, uint64_t samples,
-                   uint64_t had, double loss_sum);
+typedef struct {
+  const tw_tensor* gradients; /* as many as the model has tensors */
+  size_t gradient_count;
+  double weight;    /* each gradient is multiplied by it: `samples` for a mean, 1 for a sum */
+  uint64_t samples; /* of the order that they are of: 1 to order.samples; the rest stays with this peer */
+  uint64_t had;     /* samples that the program had at once: so many the next orders have, where they can */
+  double loss_sum;  /* over these samples, for logs */
+} tw_gradient;
+
+/* Adds the gradient to the sum of the order's round. */
+TW_API int tw_done(tw_peer* peer, const tw_gradient* gradient);
 
 /* Gives the order back: another peer may get it. */
 TW_API int tw_drop(tw_peer* peer);

@@ -82,7 +82,8 @@ class Program {
       for (std::size_t i = 0; i < 4; ++i) gradient[i] = parameters[i] - 1;
       const std::uint64_t counted = std::min(batch, order.samples);
       const std::vector<tw_tensor> tensors = tensors_of(gradient);
-      tw_done(peer, tensors.data(), 2, static_cast<double>(counted), counted, batch, 0);
+      const tw_gradient handed{tensors.data(), 2, static_cast<double>(counted), counted, batch, 0};
+      tw_done(peer, &handed);
       samples += counted;
     }
     return status;

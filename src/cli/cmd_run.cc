@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/option.h"
@@ -48,8 +49,8 @@ Status check(const RunArguments& arguments) {
     return Error{"nothing to run; write the command after --, as in: tw run --peers 2 -- python3 train.py"};
   if (!arguments.run_file.empty() && !std::filesystem::exists(arguments.run_file))
     return Error{fmt::format("{}: no such file; a command comes after --", arguments.run_file)};
-  const int ways = static_cast<int>(!arguments.token.empty()) + static_cast<int>(!arguments.run_folder.empty()) +
-                   static_cast<int>(arguments.insecure);
+  const int ways = static_cast<int>(!arguments.token.empty()) +
+                   static_cast<int>(!arguments.run_folder.empty()) + static_cast<int>(arguments.insecure);
   if (ways > 1) return Error{"--token, --run and --insecure: give one of them"};
   return Unit{};
 }
@@ -79,7 +80,8 @@ std::vector<std::vector<Variable>> environments(const RunArguments& arguments, s
     if (number == 1 && !meeting.empty()) one.emplace_back("TRADEWIND_LISTEN", meeting);
     if (number > 1 && arguments.join.empty()) one.emplace_back("TRADEWIND_JOIN", meeting);
     if (founds && peers > 1) one.emplace_back("TRADEWIND_WAIT_FOR", std::to_string(peers));
-    if (number > 1) one.emplace_back("TRADEWIND_PROGRESS", "off");
+    if (std::getenv("TRADEWIND_PROGRESS") == nullptr)
+      one.emplace_back("TRADEWIND_PROGRESS", number == 1 ? "line" : "off");
     all.push_back(std::move(one));
   }
   return all;
@@ -90,7 +92,8 @@ std::vector<std::vector<Variable>> environments(const RunArguments& arguments, s
 void describe_run(CLI::App& app, RunArguments& arguments) {
   CLI::App* command =
       app.add_subcommand("run", "Run a program of yours, such as a Python loop, as one or more peers");
-  command->add_option("RUN.yaml", arguments.run_file, "what tradewind.join() reads; none: the program says it");
+  command->add_option("RUN.yaml", arguments.run_file,
+                      "what tradewind.join() reads; none: the program says it");
   command->add_option("--peers", arguments.peers, "how many processes begin on this machine, 1 to 64")
       ->capture_default_str();
   command->add_option("--join", arguments.join, "HOST:PORT of any peer of the run; none: start the run");
@@ -100,11 +103,13 @@ void describe_run(CLI::App& app, RunArguments& arguments) {
   command->add_flag("--insecure", arguments.insecure, "no TLS and no token, on all peers");
   command->add_option("--site", arguments.site, "PROVIDER:REGION:ZONE where this machine is");
   command->add_option("--out", arguments.out, "folder for the event logs; none: no logs");
-  command->add_option("--restarts", arguments.restarts,
-                      "how often a process that a signal ended is started again")
+  command
+      ->add_option("--restarts", arguments.restarts,
+                   "how often a process that a signal ended is started again")
       ->capture_default_str();
   command->footer(
-      "The command comes after --. It finds the run through TRADEWIND_* (docs/python.md). There is no rank and "
+      "The command comes after --. It finds the run through TRADEWIND_* (docs/python.md). There is no rank "
+      "and "
       "no\nworld size: a process that dies is a peer that is lost, and the others go on.\n"
       "SIGINT (Ctrl-C) or SIGTERM: all leave after the round; 3 s after the second one they are killed.\n"
       "Exit code: that of the first process that failed; 0 when those that signals ended were not the last.\n"
@@ -132,8 +137,8 @@ int run_program(const RunArguments& arguments) {
   const bool open = arguments.token.empty() && arguments.run_folder.empty() && !arguments.insecure;
   if (open && peers.value() > 1 && arguments.join.empty()) {
     const std::string file = peer::token_file(folder.path());
-    const Status written = host::write_secret_file(
-        file, to_text(host::token_for_one_run("local", kTokenLasts_s)) + "\n");
+    const Status written =
+        host::write_secret_file(file, to_text(host::token_for_one_run("local", kTokenLasts_s)) + "\n");
     if (!written) return complain(written.error().message, kFailed);
     given.token = "@" + file;
   }

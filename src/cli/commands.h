@@ -7,6 +7,7 @@
 
 #include "cli/plan_replay.h"
 #include "cli/price_sources.h"
+#include "cli/run_arguments.h"
 #include "cli/sim_what_if.h"
 #include "peer/link_options.h"
 
@@ -59,20 +60,6 @@ struct TrainArguments {
 
 void describe_train(CLI::App& app, TrainArguments& arguments);
 int train(const TrainArguments& arguments);
-
-struct RunArguments {
-  std::string run_file;
-  std::string peers = "1";
-  std::string join;
-  std::string listen;
-  std::string run_folder;
-  std::string token;
-  std::string site;
-  std::string out;
-  std::string restarts = "0";
-  std::vector<std::string> words;  ///< the command, after --
-  bool insecure = false;
-};
 
 void describe_run(CLI::App& app, RunArguments& arguments);
 int run_program(const RunArguments& arguments);

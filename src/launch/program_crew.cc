@@ -32,6 +32,7 @@ class SignalCount {
  public:
   SignalCount() {
     signals_seen = 0;
+
     struct sigaction action {};
 
     action.sa_handler = count_signal;
@@ -86,7 +87,8 @@ ProgramCrew::ProgramCrew(Options options) : options_(std::move(options)) {
 
 Status ProgramCrew::start(Process& process) {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return Error{fmt::format("cannot make a pipe: {}", std::strerror(errno))};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0)
+    return Error{fmt::format("cannot make a pipe: {}", std::strerror(errno))};
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid == 0) become(options_.words, options_.environments[process.number], ends[1], parent);
@@ -120,7 +122,8 @@ int ProgramCrew::run() {
       reap(process);
     }
   }
-  if (well_ > 0 && signals_ == 0 && first_failure_ >= 128) return 0;  // those that were lost are why it is here
+  if (well_ > 0 && signals_ == 0 && first_failure_ >= 128)
+    return 0;  // those that were lost are why it is here
   return first_failure_.value_or(0);
 }
 

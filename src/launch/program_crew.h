@@ -22,11 +22,11 @@ using Variable = std::pair<std::string, std::string>;
 class ProgramCrew {
  public:
   struct Options {
-    std::vector<std::string> words;                   ///< the program and its arguments
-    std::vector<std::vector<Variable>> environments;  ///< one process each, beside the own environment
-    std::uint64_t restarts = 0;                       ///< of each one that a signal ended
-    std::function<void(const std::string& line)> out; ///< what they print, a line each
-    std::function<void(const std::string& line)> say; ///< what happens to them
+    std::vector<std::string> words;                    ///< the program and its arguments
+    std::vector<std::vector<Variable>> environments;   ///< one process each, beside the own environment
+    std::uint64_t restarts = 0;                        ///< of each one that a signal ended
+    std::function<void(const std::string& line)> out;  ///< what they print, a line each
+    std::function<void(const std::string& line)> say;  ///< what happens to them
   };
 
   explicit ProgramCrew(Options options);
@@ -39,7 +39,7 @@ class ProgramCrew {
   struct Process {
     std::size_t number = 0;  ///< of its environment
     pid_t pid = -1;
-    int output = -1;  ///< read end of a pipe
+    int output = -1;     ///< read end of a pipe
     std::string rest{};  ///< of a line under way
     std::uint64_t restarts = 0;
     bool ended = false;

@@ -54,9 +54,7 @@ void Detector::heard(Instant now, PeerId peer) {
   if (found != pulses_.end()) found->second.last = now;
 }
 
-bool Detector::is_waking(Instant now) const {
-  return next_step_ != Instant{} && now - next_step_ > kStopped;
-}
+bool Detector::is_waking(Instant now) const { return next_step_ != Instant{} && now - next_step_ > kStopped; }
 
 void Detector::round_trip(Instant now, PeerId peer, Duration sample) {
   const Instant awake_since = is_waking(now) ? now : woke_at_;

@@ -59,8 +59,10 @@ class Library:
         indices[:] = [size - 1 - at for at in range(count)]
         return _abi.TW_OK
 
-    def tw_done(self, handle, tensors, count, weight, samples, had, loss_sum):
-        self.seen["done"] = [tensors[at].count for at in range(count)], weight, samples, had, loss_sum
+    def tw_done(self, handle, gradient):
+        given = gradient._obj
+        counts = [given.gradients[at].count for at in range(given.gradient_count)]
+        self.seen["done"] = counts, given.weight, given.samples, given.had, given.loss_sum
         return self.next_status
 
     def tw_vector(self, handle, which, data, count):

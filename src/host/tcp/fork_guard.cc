@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kNone = 0;  // descriptor + 1, so that zeroed memory is empty
 
-// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a forked child has nothing else to look at
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a forked child has nothing else to look
+// at
 std::array<std::atomic<int>, 4096> guarded_places;
 
 }  // namespace

@@ -10,6 +10,7 @@ class ForkGuard {
   explicit ForkGuard(int descriptor);
   ForkGuard(const ForkGuard&) = delete;
   ForkGuard& operator=(const ForkGuard&) = delete;
+
   ~ForkGuard() { release(); }
 
   /// Before the socket is closed: its number may be that of something else soon.
@@ -19,8 +20,8 @@ class ForkGuard {
   int place_;
 };
 
-/// In a forked child, right after the fork: closes all guarded sockets, without a word to the other sides. Takes
-/// no lock. Up to 4,096 sockets are known.
+/// In a forked child, right after the fork: closes all guarded sockets, without a word to the other sides.
+/// Takes no lock. Up to 4,096 sockets are known.
 void close_guarded_sockets();
 
 }  // namespace tw::host
