@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, Callable, Dict, List, Optional
 
@@ -223,7 +224,7 @@ class Loop:
 
 def _number(loss: Optional[Loss]) -> float:
     if loss is None:
-        return 0.0
+        return math.nan
     return float(loss.detach() if isinstance(loss, torch.Tensor) else loss)
 
 

@@ -10,13 +10,14 @@ from typing import Any, Callable, Dict, Optional, TextIO
 EVERY_S = 2.0
 
 
-def line_of(view: Dict[str, Any], samples_per_s: float, cost_usd: Optional[float]) -> str:
+def line_of(view: Dict[str, Any], samples_per_s: Optional[float], cost_usd: Optional[float]) -> str:
     """round 12/500  4 peers  813 samples/s  loss 0.421  granularity 7.3  $0.12  waiting for peer 3: ..."""
     rounds = view.get("rounds")
     parts = [f"round {view.get('round', 0)}" + (f"/{rounds}" if rounds else "")]
     peers = view.get("peers", 1)
     parts.append(f"{peers} peer" + ("" if peers == 1 else "s"))
-    parts.append(f"{samples_per_s:.0f} samples/s")
+    if samples_per_s is not None:
+        parts.append(f"{samples_per_s:.0f} samples/s")
     if view.get("loss") is not None:
         parts.append(f"loss {view['loss']:.4g}")
     if view.get("granularity") is not None:
@@ -49,8 +50,9 @@ class Progress:
             return
         seen = view()
         samples = int(seen.get("samples", 0))
-        before = samples if self._samples is None else self._samples
-        speed = max(0, samples - before) / max(1e-3, now - self._last)
+        speed = None
+        if self._samples is not None:
+            speed = max(0, samples - self._samples) / max(1e-3, now - self._last)
         cost = None if self._price is None else self._price * (now - self._began) / 3600
         self._last, self._samples = now, samples
         self._write(line_of(seen, speed, cost))

@@ -163,7 +163,7 @@ typedef struct {
   double weight;    /* each gradient is multiplied by it: `samples` for a mean, 1 for a sum */
   uint64_t samples; /* of the order that they are of: 1 to order.samples; the rest stays with this peer */
   uint64_t had;     /* samples that the program had at once: so many the next orders have, where they can */
-  double loss_sum;  /* over these samples, for logs */
+  double loss_sum;  /* over these samples, for logs; NaN: not known */
 } tw_gradient;
 
 /* Adds the gradient to the sum of the order's round. */

@@ -12,6 +12,11 @@ nlohmann::ordered_json number_or_null(const std::optional<double>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 
+/// Empty while it computes: that is no wait.
+std::string waits_for(const swarm::Wait& wait) {
+  return wait.kind == swarm::Wait::Kind::computing ? std::string() : text_of(wait);
+}
+
 }  // namespace
 
 std::string to_json(const View& view) {
@@ -24,7 +29,7 @@ std::string to_json(const View& view) {
                                        {"peers", view.peers},
                                        {"member", view.member},
                                        {"first", view.first},
-                                       {"waiting", text_of(view.session.waiting)},
+                                       {"waiting", waits_for(view.session.waiting)},
                                        {"finished", view.session.finished},
                                        {"ended", view.session.ended},
                                        {"failure", view.failure},

@@ -145,7 +145,7 @@ int run_program(const RunArguments& arguments) {
   launch::ProgramCrew crew({.words = given.words,
                             .environments = environments(given, peers.value(), meeting),
                             .restarts = restarts.value(),
-                            .out = [](const std::string& line) { print_out("{}\n", line); },
+                            .out = [](const std::string& line) { show_news(line); },
                             .say = [](const std::string& line) { warn(line); }});
   return crew.run();
 }

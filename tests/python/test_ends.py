@@ -50,8 +50,8 @@ def test_the_line_comes_every_two_seconds_and_in_place_on_terminals(monkeypatch)
     now = [100.0]
     monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
     for out, mode, expected in (
-        (Terminal(), "auto", "\rround 12/500  4 peers  0 samples/s"),
-        (io.StringIO(), "line", "round 12/500  4 peers  0 samples/s"),
+        (Terminal(), "auto", "\rround 12/500  4 peers  loss 0.421"),
+        (io.StringIO(), "line", "round 12/500  4 peers  loss 0.421"),
     ):
         progress = Progress(mode, 3600.0, out)
         views = []
