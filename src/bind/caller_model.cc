@@ -48,9 +48,11 @@ train::OptimizerOptions options_of(const tw_group& group) {
           .weight_decay = group.weight_decay};
 }
 
-train::GroupStep step_of(const tw_group& group) {
+train::  /// with_momentum: as it began.
+    GroupStep
+    step_of(const tw_group& group, bool with_momentum) {
   train::GroupStep step{.learning_rate = group.learning_rate};
-  if (group.kind == TW_SGD && group.momentum != 0) step.momentum = group.momentum;
+  if (group.kind == TW_SGD && with_momentum) step.momentum = group.momentum;
   if (group.kind != TW_SGD) {
     step.beta1 = group.beta1;
     step.beta2 = group.beta2;
@@ -297,7 +299,7 @@ train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks)
     for (std::size_t g = 0; g < groups.size(); ++g) {
       if (groups[g].momentum == 0 && now[g].momentum != 0)
         throw std::runtime_error(fmt::format("group {}: momentum cannot begin after the start", g));
-      steps.push_back(step_of(now[g]));
+      steps.push_back(step_of(now[g], groups[g].momentum != 0));
     }
     return steps;
   };

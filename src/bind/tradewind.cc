@@ -97,6 +97,10 @@ int next(tw_peer& peer, std::uint32_t limit_ms, tw_order& order) {
     order = {item.round, item.samples.count(), item.samples.ranges().front().first};
     return TW_GRADIENT;
   }
+  if (const std::string why = peer.thread->executor().failure(); !why.empty()) {
+    last_error = why;
+    return why == CallbackFailed().what() ? TW_CALLBACK : TW_FAILED;
+  }
   const View view = peer.thread->view();
   if (view.failure.empty()) return TW_FINISHED;
   last_error = view.failure;

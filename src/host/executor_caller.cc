@@ -38,6 +38,11 @@ void CallerExecutor::stop() {
   changed_.notify_all();
 }
 
+std::string CallerExecutor::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
 CallerExecutor::News CallerExecutor::work_until_gradient(Duration limit) {
   const Moment end = std::chrono::steady_clock::now() + limit;
   std::unique_lock lock(mutex_);
@@ -74,6 +79,11 @@ bool CallerExecutor::gradient_ready() {
 void CallerExecutor::perform(world::Task job, Moment since) {
   const std::string failure = failure_of(job.run);
   const Duration took = std::chrono::steady_clock::now() - since;
+  if (!failure.empty()) {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    failure_ = failure;
+  }
   // The job goes along, so that what it holds is released on the loop thread.
   loop_.post(life_.tie([this, job = std::move(job), failure, took] {
     if (!failure.empty()) return on_failure_(failure);

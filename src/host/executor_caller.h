@@ -21,7 +21,7 @@ namespace tw::host {
 /// on_failure comes after that.
 class CallerExecutor final : public world::Executor {
  public:
-  /// on_failure: what a job threw, instead of its done. The next jobs run all the same. Loop thread.
+  /// on_failure: what a job threw, instead of its done. Those after it are not performed. Loop thread.
   CallerExecutor(Loop& loop, std::function<void(const std::string& what)> on_failure);
   ~CallerExecutor() override;
   CallerExecutor(const CallerExecutor&) = delete;
@@ -35,6 +35,9 @@ class CallerExecutor final : public world::Executor {
 
   /// From any thread: work_until_gradient returns at once, now and later.
   void stop();
+
+  /// What a job threw, if one did: no job is performed any more. Any thread.
+  std::string failure() const;
 
   // ---- the program's thread
 
@@ -66,13 +69,14 @@ class CallerExecutor final : public world::Executor {
   Loop& loop_;
   std::function<void(const std::string&)> on_failure_;
   Lifeline life_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Waiting> jobs_;  // guarded by mutex_, and so is all below
   std::uint64_t submitted_ = 0;
   std::uint64_t handed_out_ = 0;  // number of a job; 0: none
   Moment handed_out_at_{};
   bool stopped_ = false;
+  std::string failure_;
 };
 
 }  // namespace tw::host

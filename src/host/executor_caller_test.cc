@@ -99,12 +99,14 @@ TEST_F(CallerExecutorTest, ends_the_wait_when_a_job_comes_or_it_is_stopped) {
   EXPECT_EQ((Jobs{"gradient"}), log);
 }
 
-TEST_F(CallerExecutorTest, tells_what_a_job_threw_instead_of_its_done_and_goes_on) {
+TEST_F(CallerExecutorTest, tells_what_a_job_threw_instead_of_its_done_and_stops) {
   executor.submit({[] { throw std::runtime_error("out of cheese"); }, [](Duration) { FAIL(); }});
   submit("next");
-  EXPECT_EQ(News::nothing, executor.work_until_gradient(0s));
-  EXPECT_TRUE(loop_until_done(1));
+  EXPECT_EQ(News::stopped, executor.work_until_gradient(20s));
+  EXPECT_EQ("out of cheese", executor.failure());
+  EXPECT_TRUE(loop.run_until([&] { return !failures.empty(); }, 20s));
   EXPECT_EQ((Jobs{"out of cheese"}), failures);
+  EXPECT_TRUE(log.empty()) << "what comes next would work on half an update";
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ std::int64_t now_ns() {
                          int output, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
-  std::signal(SIGPIPE, SIG_DFL);
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE}) std::signal(signal, SIG_DFL);
   std::signal(SIGXFSZ, SIG_DFL);
   setpgid(0, 0);  // signals of the terminal come through the parent
   dup2(output, STDOUT_FILENO);
@@ -168,7 +168,7 @@ void ProgramCrew::reap(Process& process) {
   close(process.output);
   process.output = -1;
   const bool lost = WIFSIGNALED(status);
-  if (lost && signals_ == 0 && process.restarts < options_.restarts) {
+  if (lost && signals_seen == 0 && process.restarts < options_.restarts) {
     ++process.restarts;
     options_.say(fmt::format("process {} was ended by signal {}; starting it again", process.number + 1,
                              WTERMSIG(status)));

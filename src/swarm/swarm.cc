@@ -30,7 +30,7 @@ Swarm::Swarm(Options options, Instant now)
       times_{.next_tick = now},
       part_(options_.returns),
       membership_(options_.self, options_.bootstrap),
-      own_{.grain = options_.grain} {}
+      own_{.grain = std::min(options_.grain, options_.lease.microbatches())} {}
 
 const std::vector<Member>& Swarm::members() const {
   static const std::vector<Member> kNone;

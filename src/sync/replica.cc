@@ -93,7 +93,7 @@ void Replica::catch_up(Instant now, bool settled, const Others& others) {
 }
 
 std::optional<std::vector<Round>> Replica::differed(Round round) {
-  differed_.push_back(round);
+  if (differed_.empty() || differed_.back() != round) differed_.push_back(round);
   std::erase_if(differed_, [round](Round earlier) { return earlier + kWithinRounds <= round; });
   if (differed_.size() < kMostDifferences) return std::nullopt;
   return differed_;

@@ -53,8 +53,8 @@ void Session::Machine::start_work() {
 // The thread that computes belongs to somebody else. What it was given goes to others, and nothing more comes
 // until it is back.
 void Session::Machine::give_back(const std::optional<swarm::WorkItem>& item) {
+  tell_where_the_worker_is();  // first, so that nothing is leased to this peer again
   if (item) swarm_->give_back(doors_.clock.now(), *item);
-  tell_where_the_worker_is();
 }
 
 void Session::Machine::tell_where_the_worker_is() {
