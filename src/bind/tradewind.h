@@ -36,12 +36,12 @@ extern "C" {
 
 enum tw_status {
   TW_OK = 0,
-  TW_GRADIENT = 1, /* tw_next: an order is due */
-  TW_TIMEOUT = 2,  /* tw_next: the limit passed first */
-  TW_FINISHED = 3, /* tw_next: the run is over, or this peer has left */
-  TW_STALE = 4,    /* tw_done: the order was given back, or its round decided, meanwhile; nothing was added */
-  TW_FAILED = -1,  /* the peer cannot go on */
-  TW_MISUSE = -2,  /* an argument, or the order of calls, is wrong; nothing has changed */
+  TW_GRADIENT = 1,  /* tw_next: an order is due */
+  TW_TIMEOUT = 2,   /* tw_next: the limit passed first */
+  TW_FINISHED = 3,  /* tw_next: the run is over, or this peer has left */
+  TW_STALE = 4,     /* tw_done: the order was given to others meanwhile; nothing was added */
+  TW_FAILED = -1,   /* the peer cannot go on */
+  TW_MISUSE = -2,   /* an argument, or the order of calls, is wrong; nothing has changed */
   TW_CALLBACK = -3, /* a callback returned other than 0; the peer cannot go on */
 };
 
@@ -166,7 +166,8 @@ typedef struct {
   double loss_sum;  /* over these samples, for logs; NaN: not known */
 } tw_gradient;
 
-/* Adds the gradient to the sum of the order's round. */
+/* Adds the gradient to the sum of the order's round. It has no effect where that round was decided meanwhile:
+ * its samples are then in nobody's sum, and are given out again. */
 TW_API int tw_done(tw_peer* peer, const tw_gradient* gradient);
 
 /* Gives the order back: another peer may get it. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/executor_caller.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "host/task_failure.h"
@@ -23,9 +24,10 @@ void CallerExecutor::submit(world::Task job) {
 bool CallerExecutor::take_back() {
   world::Task dropped;  // it ends after the lock
   const std::lock_guard lock(mutex_);
-  if (jobs_.empty() || !jobs_.front().task.gradient) return false;
-  dropped = std::move(jobs_.front().task);
-  jobs_.pop_front();
+  const auto gradient = std::ranges::find_if(jobs_, [](const Waiting& job) { return job.task.gradient; });
+  if (gradient == jobs_.end()) return false;
+  dropped = std::move(gradient->task);
+  jobs_.erase(gradient);
   handed_out_ = 0;
   return true;
 }

@@ -74,7 +74,6 @@ TEST_F(CallerExecutorTest, takes_back_a_gradient_that_is_not_ready) {
   submit("update");
   submit("second", true);
   EXPECT_TRUE(executor.take_back()) << "nobody came for it";
-  EXPECT_FALSE(executor.take_back()) << "the update comes next";
   ASSERT_EQ(News::gradient, executor.work_until_gradient(0s));
   EXPECT_TRUE(executor.take_back());
   EXPECT_FALSE(executor.gradient_ready()) << "it is not wanted any more";
@@ -84,6 +83,15 @@ TEST_F(CallerExecutorTest, takes_back_a_gradient_that_is_not_ready) {
   ASSERT_EQ(News::gradient, executor.work_until_gradient(0s));
   EXPECT_TRUE(executor.gradient_ready());
   EXPECT_EQ((Jobs{"update", "third"}), log);
+}
+
+TEST_F(CallerExecutorTest, takes_back_a_gradient_that_stands_behind_other_jobs) {
+  submit("copy");
+  submit("gradient", true);
+  EXPECT_TRUE(executor.take_back());
+  EXPECT_FALSE(executor.take_back());
+  EXPECT_EQ(News::nothing, executor.work_until_gradient(0s));
+  EXPECT_EQ((Jobs{"copy"}), log);
 }
 
 TEST_F(CallerExecutorTest, ends_the_wait_when_a_job_comes_or_it_is_stopped) {

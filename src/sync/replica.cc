@@ -84,9 +84,9 @@ void Replica::applied(Round round, const Digest& parameters) {
 // ---- the way to the others
 // ------------------------------------------------------------------------------------
 
-void Replica::catch_up(Instant now, bool settled, const Others& others) {
+void Replica::catch_up(Instant now, Behind behind, bool settled, const Others& others) {
   since_ = now;
-  base_ = Base::own;
+  base_ = behind == Behind::differs ? Base::differs : Base::own;
   ground_.step_back();
   if (settled) return begin_to_fetch(now, others);
   go_to(State::settling);
@@ -110,8 +110,8 @@ void Replica::begin_to_fetch(Instant now, const Others& others) {
   if (has_history()) fetch_.keep_to(tip_->record);
   // The offers show the history: those of another one are none, and then the state is taken.
   const Round newest = others.best.round;
-  const bool near =
-      has_history() && newest > tip_->record.round && newest - tip_->record.round <= kReplayAtMost;
+  const bool near = base_ != Base::differs && has_history() && newest > tip_->record.round &&
+                    newest - tip_->record.round <= kReplayAtMost;
   if (near && !rarely(options_.rarely, "session.full_state")) {
     fetch_.want_mean(now, tip_->record, others.sources);
   } else {
@@ -147,7 +147,7 @@ Replica::Next Replica::next(Instant now, const Others& others) {
 // What was told of a better history may have no source any more: the state that was just restored is offered
 // then, and brings nothing.
 void Replica::fetch_state_again(Instant now, const Others& others) {
-  if (base_ == Base::own) return fetch_.want_state(now, others.sources);
+  if (base_ == Base::own || base_ == Base::differs) return fetch_.want_state(now, others.sources);
   base_ = Base::rejected;
   fetch_.want_other_state(now, tip_->record, others.sources);
 }

@@ -85,8 +85,13 @@ class Replica {
 
   // ---- the way to the others
 
+  enum class Behind {
+    rounds,   ///< others decided rounds that are not here
+    differs,  ///< the parameters here are not theirs: means alone bring it nothing
+  };
+
   /// Others are ahead. settled: no own update is under way.
-  void catch_up(Instant now, bool settled, const Others& others);
+  void catch_up(Instant now, Behind behind, bool settled, const Others& others);
 
   /// The parameters after this round were not those of the others, though the mean was. The rounds, once that
   /// came so often within so few rounds that it will come again.
@@ -181,6 +186,7 @@ class Replica {
   /// Where the fetch under way goes out from.
   enum class Base {
     own,       ///< from what was here before it fell behind
+    differs,   ///< from nothing: the parameters here are not those of the others
     restored,  ///< from a state or mean that was just put in place
     rejected,  ///< from that, and means after it are gone: the same state is of no use
   };

@@ -13,6 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ReplicaState = Replica::State;
+using Behind = Replica::Behind;
 
 constexpr Instant kStart = Instant{} + 1h;
 constexpr PeerId kMember{20};
@@ -70,7 +71,7 @@ class Pair : public ::testing::Test {
 
 TEST_F(Pair, take_the_state_then_the_mean_that_was_decided_meanwhile) {
   commit_up_to(5);
-  newcomer.catch_up(now, true, all());
+  newcomer.catch_up(now, Behind::rounds, true, all());
   EXPECT_EQ(ReplicaState::fetching, newcomer.state());
   talk();
   Replica::Next next = newcomer.next(now, all());
@@ -97,7 +98,7 @@ TEST_F(Pair, take_the_state_then_the_mean_that_was_decided_meanwhile) {
 
 TEST_F(Pair, take_the_state_again_when_it_cannot_be_used) {
   commit_up_to(2);
-  newcomer.catch_up(now, true, all());
+  newcomer.catch_up(now, Behind::rounds, true, all());
   talk();
   ASSERT_TRUE(std::holds_alternative<Replica::TakeState>(newcomer.next(now, all())));
   newcomer.take_again(now, all());
@@ -110,12 +111,32 @@ TEST_F(Pair, ask_for_a_missed_mean_first_and_for_the_state_where_nobody_kept_it)
   newcomer.begin({});
   newcomer.found(records[0]);
   commit_up_to(3);
-  newcomer.catch_up(now, true, all());
+  newcomer.catch_up(now, Behind::rounds, true, all());
   talk();
   EXPECT_TRUE(std::holds_alternative<std::monostate>(newcomer.next(now, all())))
       << "it was not followed when that round was decided: the mean is gone, and the state is asked for";
   talk();
   EXPECT_TRUE(std::holds_alternative<Replica::TakeState>(newcomer.next(now, all())));
+}
+
+TEST_F(Pair, take_the_state_and_no_mean_where_their_parameters_differ) {
+  for (const Behind behind : {Behind::rounds, Behind::differs}) {
+    commit_up_to(member.tip()->record.round + 1);
+    newcomer.catch_up(now, Behind::rounds, true, all());
+    talk();
+    Replica::Next next = newcomer.next(now, all());
+    const bool came =
+        std::holds_alternative<Replica::TakeState>(next) || std::holds_alternative<Replica::TakeMean>(next);
+    ASSERT_TRUE(came);
+    ASSERT_TRUE(newcomer.come_to(now, {member.tip()->record, {}}, all()));
+    commit_up_to(member.tip()->record.round + 1);  // the member keeps its mean: nobody has thanked yet
+    newcomer.catch_up(now, behind, true, all());
+    talk();
+    next = newcomer.next(now, all());
+    EXPECT_EQ(behind == Behind::rounds, std::holds_alternative<Replica::TakeMean>(next));
+    EXPECT_EQ(behind == Behind::differs, std::holds_alternative<Replica::TakeState>(next));
+    ASSERT_TRUE(newcomer.come_to(now, {member.tip()->record, {}}, all()));
+  }
 }
 
 TEST_F(Pair, say_when_their_parameters_differ_too_often) {
@@ -130,7 +151,7 @@ TEST_F(Pair, wait_for_own_updates_before_they_ask) {
   newcomer.found(records[0]);
   newcomer.commit(records[1], sample::segments(1, 1));
   commit_up_to(3);
-  newcomer.catch_up(now, false, all());
+  newcomer.catch_up(now, Behind::rounds, false, all());
   EXPECT_EQ(ReplicaState::settling, newcomer.state());
   EXPECT_TRUE(newcomer.is_catching_up());
   EXPECT_TRUE(newcomer.take_messages().empty());
@@ -142,7 +163,7 @@ TEST_F(Pair, wait_for_own_updates_before_they_ask) {
 
 TEST_F(Pair, give_chunks_when_the_lines_are_free) {
   commit_up_to(1);
-  newcomer.catch_up(now, true, all());
+  newcomer.catch_up(now, Behind::rounds, true, all());
   for (wire::Envelope& sent : newcomer.take_messages()) member.on_message(now, kNewcomer, sent.message);
   EXPECT_FALSE(member.holds_chunks());
   EXPECT_FALSE(member.next_chunk(kNewcomer, true));
@@ -152,11 +173,11 @@ TEST_F(Pair, give_chunks_when_the_lines_are_free) {
 }
 
 TEST_F(Pair, copy_one_image_at_a_time_and_none_while_they_catch_up) {
-  newcomer.catch_up(now, true, all());
+  newcomer.catch_up(now, Behind::rounds, true, all());
   for (wire::Envelope& sent : newcomer.take_messages()) member.on_message(now, kNewcomer, sent.message);
   EXPECT_EQ(records[0], member.wants_image());
   EXPECT_EQ(std::nullopt, member.wants_image());
-  member.catch_up(now, true, others({}, records[5]));
+  member.catch_up(now, Behind::rounds, true, others({}, records[5]));
   member.give(std::make_shared<const StateImage>(sample::image(records[0])));  // owners: nobody
   EXPECT_EQ(0U, member.held_bytes() - Donor::kFollowerBytes) << "it is not what others need now";
   EXPECT_EQ(std::nullopt, member.wants_image());
@@ -176,7 +197,7 @@ TEST(Replica, goes_on_alone_from_a_checkpoint_unless_others_were_found) {
 
   Replica found(replica_options());
   found.load();
-  found.catch_up(kStart, true, others({kMember}, records[5]));
+  found.catch_up(kStart, Behind::rounds, true, others({kMember}, records[5]));
   found.loaded_nothing();
   EXPECT_EQ(ReplicaState::fetching, found.state());
 }
@@ -200,7 +221,7 @@ TEST(ReplicaDeathTest, decides_nothing_while_it_is_behind) {
   EXPECT_DEATH(replica.give(nullptr), "is_copied");
   replica.begin({});
   EXPECT_DEATH(replica.load(), "may_follow");
-  replica.catch_up(kStart, false, {});
+  replica.catch_up(kStart, Behind::rounds, false, {});
   EXPECT_DEATH(replica.commit(records[1], {}), "current");
   EXPECT_DEATH(replica.resume(kStart), "may_follow");
 }

@@ -26,7 +26,9 @@ void Session::Machine::act(const swarm::CatchUp& catch_up) {
   ReturnWait& returning = search_.return_wait();
   if (returning.stage() == ReturnWait::Stage::waiting) returning.end();
   departure_.catch_up();
-  replica_.catch_up(doors_.clock.now(), worker_.stands_ready(), others());
+  using Behind = sync::Replica::Behind;
+  replica_.catch_up(doors_.clock.now(), catch_up.differs ? Behind::differs : Behind::rounds,
+                    worker_.stands_ready(), others());
 }
 
 // The same mean gives other parameters here: to take the state again and again would help nobody.

@@ -26,7 +26,7 @@ class CountingLearner final : public Learner {
 
   bool take_back() override {
     if (!gives_back || jobs->empty()) return false;
-    jobs->pop_front();
+    jobs->pop_back();  // tests take back what they gave last
     return true;
   }
 

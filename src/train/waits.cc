@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "base/check.h"
+
 namespace tw::train {
 namespace {
 
@@ -28,9 +30,10 @@ void OwnWork::finished(Instant now, Duration took) {
   since_ = now;
 }
 
-void OwnWork::dropped(Instant now) {
-  jobs_.pop_front();
-  since_ = now;
+void OwnWork::dropped(Instant now, std::size_t number) {
+  TW_CHECK(number < jobs_.size());
+  jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(number));
+  if (number == 0) since_ = now;
 }
 
 swarm::Wait OwnWork::current() const {

@@ -23,8 +23,8 @@ class OwnWork {
   void submitted(Instant now, swarm::Wait what);
   /// The first one, after it ran for so long.
   void finished(Instant now, Duration took);
-  /// The first one, of which nothing was done.
-  void dropped(Instant now);
+  /// One of which nothing was done; 0: the first one.
+  void dropped(Instant now, std::size_t number);
 
   /// The job under way, with what its meter says; nothing when there is none.
   swarm::Wait current() const;

@@ -82,16 +82,20 @@ void Worker::work(const swarm::WorkItem& item, std::function<void(std::uint64_t)
 }
 
 std::optional<swarm::WorkItem> Worker::take_back() {
-  if (state() != State::computing || !learner_->take_back()) return std::nullopt;
-  queue_.pop_front();
-  surroundings_.waits.compute().dropped(surroundings_.clock.now());
+  const auto computing = std::ranges::find(queue_, State::computing);
+  if (computing == queue_.end() || !learner_->take_back()) return std::nullopt;
+  surroundings_.waits.compute().dropped(surroundings_.clock.now(),
+                                        static_cast<std::size_t>(computing - queue_.begin()));
+  queue_.erase(computing);
   return std::exchange(item_, {});
 }
 
 std::optional<swarm::WorkItem> Worker::take_back_when_late(Instant now) {
   const OwnWork& work = surroundings_.waits.compute();
   const Duration usual = work.usual(Wait::Kind::computing);
-  const Duration late = usual == Duration{} ? kFirstStep : std::max(kAwayAfter, kUsualSteps * usual);
+  Duration late = usual == Duration{} ? kFirstStep : std::max(kAwayAfter, kUsualSteps * usual);
+  // The thread may be busy with the copy, or the update, that stands before.
+  if (state() != State::computing) late += kUsualSteps * work.usual(work.current().kind);
   if (now - work.since() <= late) return std::nullopt;
   const auto back = [this, since = work.since()](const Unit&, Duration) {
     // A first step that was taken back says how long one takes.

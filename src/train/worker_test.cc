@@ -178,6 +178,26 @@ TEST_F(WorkerTest, takes_back_what_its_thread_does_not_come_for) {
   EXPECT_FALSE(worker.is_elsewhere());
 }
 
+TEST_F(WorkerTest, takes_back_what_stands_behind_a_copy_that_nobody_makes) {
+  using namespace std::chrono_literals;
+  learner.gives_back = true;
+  worker.open(3);
+  worker.work(item_of(3, 8), [](std::uint64_t) {});
+  ASSERT_TRUE(learner.run_next());  // a second
+  worker.freeze(record_of(2), [](const Learner::Image&) {});
+  ASSERT_TRUE(learner.run_next());  // a second
+  worker.freeze(record_of(2), [](const Learner::Image&) {});
+  worker.work(item_of(3, 8), [](std::uint64_t) { FAIL() << "nothing of it was done"; });
+  EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + 8s)) << "the thread may make the copy";
+  EXPECT_TRUE(worker.take_back_when_late(clock.time + 8001ms).has_value());
+  EXPECT_EQ(Worker::State::freezing, worker.state());
+  EXPECT_TRUE(worker.is_elsewhere());
+  ASSERT_TRUE(learner.run_next());
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_EQ(1, backs);
+  EXPECT_FALSE(worker.is_elsewhere());
+}
+
 TEST_F(WorkerTest, takes_nothing_back_that_runs_already) {
   worker.open(3);
   worker.work(item_of(3, 8), [](std::uint64_t) {});

@@ -29,8 +29,9 @@ void VirtualExecutor::come_back() {
 
 bool VirtualExecutor::take_back() {
   const bool stands = process_.scheduler().now() < stands_until_;
-  if (!stands || begun_ || jobs_.empty() || !jobs_.front().gradient) return false;
-  jobs_.pop_front();
+  const auto gradient = std::ranges::find_if(jobs_, &world::Task::gradient);
+  if (!stands || begun_ || gradient == jobs_.end()) return false;
+  jobs_.erase(gradient);
   ++step_;
   if (busy()) later(stands_until_, &VirtualExecutor::begin);
   return true;

@@ -97,6 +97,18 @@ TEST(VirtualExecutor, gives_back_a_gradient_whose_thread_is_away_and_does_the_re
   EXPECT_EQ(m.log.find("gradient"), std::string::npos);
 }
 
+TEST(VirtualExecutor, gives_back_a_gradient_that_stands_behind_other_jobs) {
+  Machine m;
+  m.executor.stand(m.scheduler.now() + seconds(5));
+  m.submit("copy", 1);
+  m.executor.submit({[&m] { m.log += "gradient "; }, [](Duration) {}, 1, true});
+  m.scheduler.run_for(seconds(1));
+  EXPECT_TRUE(m.executor.take_back());
+  m.scheduler.run_for(seconds(5));
+  EXPECT_EQ(m.log.find("gradient"), std::string::npos) << m.log;
+  EXPECT_NE(m.log.find("copy-took-100"), std::string::npos) << m.log;
+}
+
 TEST(VirtualExecutor, comes_back_early) {
   Machine m;
   m.executor.stand(m.scheduler.now() + seconds(100));
