@@ -13,6 +13,7 @@
 #include "host/random_os.h"
 #include "monitor/past_run.h"
 #include "peer/values.h"
+#include "train/run_facts.h"
 
 namespace tw::peer {
 namespace {

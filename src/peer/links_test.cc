@@ -10,6 +10,7 @@
 
 #include "host/calendar.h"
 #include "host/identity/authority.h"
+#include "train/run_facts.h"
 
 namespace tw::peer {
 namespace {

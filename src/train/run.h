@@ -82,8 +82,4 @@ struct RunOptions {
   std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
 };
 
-/// Names everything that decides the result (not paths, patience, evaluation, sites or checkpoints): peers of
-/// one run agree on it.
-Digest run_digest(const RunOptions& options, std::uint64_t parameter_count);
-
 }  // namespace tw::train

@@ -110,7 +110,7 @@ Session::Machine::Machine(Doors doors, SessionOptions options, std::unique_ptr<L
       observer_(observer),
       worker_(std::move(learner), {doors_.clock, waits_, [this] { pump(); }, [this] { on_back(); }}),
       geometry_(geometry_of(worker_.size().parameters, options_.segment_length)),
-      run_(run_digest(options_.run, worker_.size().parameters)),
+      facts_(options_.run, worker_.size().parameters),
       averager_(averaging(options_, geometry_)),
       replica_(replica_options(options_, geometry_, worker_.size())),
       checkpoints_(options_.run.checkpoint, to_string(options_.self),
@@ -122,13 +122,13 @@ Result<std::string> Session::Machine::start() {
   if (!address.ok()) return address;
   address_ = address.value();
   doors_.network.greet_with(
-      encode(wire::Hello{wire::kProtocolVersion, run_, options_.self, geometry_.length, address_,
-                         options_.incarnation, options_.site, options_.join.empty()}));
+      encode(wire::Hello{wire::kProtocolVersion, facts_.digest(), options_.self, geometry_.length, address_,
+                         options_.incarnation, options_.site, options_.join.empty(), facts_.prints()}));
 
   const RunOptions& run = options_.run;
   swarm::Swarm::Options swarm;
   swarm.self = self();
-  swarm.run = run_;
+  swarm.run = facts_.digest();
   swarm.founder = options_.join.empty();
   swarm.founders_parameters = run.has_own_model();
   swarm.returns = options_.past == Past::begun;
@@ -147,7 +147,7 @@ Result<std::string> Session::Machine::start() {
 
   world::Event started{doors_.clock.now(), world::Phase::start, 0};
   started.why = address_;
-  started.digest = to_string(run_);
+  started.digest = to_string(facts_.digest());
   doors_.events.emit(started);
   if (options_.join.empty()) {
     consider_the_past();
@@ -169,44 +169,47 @@ void Session::Machine::begin_history() {
 // --------------------------------------------------------------------------------------------------
 
 Result<PeerId> Session::Machine::admit(const Frame& hello) {
-  const auto refuse = [&](Rejection::Code code, PeerId peer, std::string words) -> Result<PeerId> {
-    this->refuse(cause_of(code), peer, words);
-    return Error{to_string(Rejection{code, peer, std::move(words)})};
-  };
   const std::optional<std::uint32_t> protocol = wire::protocol_of(hello);
   if (protocol && *protocol != wire::kProtocolVersion) {
-    return refuse(Rejection::Code::version, {},
-                  "protocol version " + std::to_string(*protocol) + ", expected " +
-                      std::to_string(wire::kProtocolVersion));
+    return turned_away({Rejection::Code::version,
+                        {},
+                        fmt::format("protocol version {}, expected {}", *protocol, wire::kProtocolVersion)});
   }
   const Result<wire::Message> message = wire::decode(hello);
   if (!message.ok()) return message.error();
   const wire::Hello* greeting = std::get_if<wire::Hello>(&message.value());
   if (greeting == nullptr) return Error{"expected a hello, got " + std::string(name_of(message.value()))};
+  if (std::optional<Rejection> other = of_another_run(*greeting)) return turned_away(*std::move(other));
   const PeerId peer = greeting->peer;
-  if (greeting->parameters != geometry_.length) {
-    return refuse(Rejection::Code::parameters, peer,
-                  "the model has " + std::to_string(greeting->parameters) +
-                      " parameters, that of this run has " + std::to_string(geometry_.length));
-  }
-  if (greeting->run != run_) {
-    return refuse(
-        Rejection::Code::run, peer,
-        "another run: model, data, batch sizes, optimizer, schedule, codec, rounds or seed differ (run " +
-            to_string(greeting->run).substr(0, 8) + ", expected " + to_string(run_).substr(0, 8) +
-            "); use the same run file");
-  }
   const wire::Member caller = caller_of(*greeting);
   if (caller.is({options_.self, {}, options_.incarnation}))
-    return refuse(Rejection::Code::self, peer, "that is this peer itself");
+    return turned_away({Rejection::Code::self, peer, "that is this peer itself"});
   const bool taken = peer == options_.self ||
                      (swarm_->roster().is_open(peer) && !swarm_->roster().is_open(caller)) ||
                      !swarm_->may_link(caller);
   if (taken) {
     swarm_->on_taken(doors_.clock.now(), caller, greeting->founds);
-    return refuse(Rejection::Code::taken, peer, "peer id " + to_string(peer) + " is taken");
+    return turned_away({Rejection::Code::taken, peer, "peer id " + to_string(peer) + " is taken"});
   }
   return peer;
+}
+
+Error Session::Machine::turned_away(const Rejection& rejection) {
+  refuse(cause_of(rejection.code), rejection.peer, rejection.words);
+  return Error{to_string(rejection)};
+}
+
+std::optional<Rejection> Session::Machine::of_another_run(const wire::Hello& greeting) const {
+  const std::uint32_t place = facts_.first_difference(greeting.facts);
+  const std::string expected = place == 0 ? "" : ": expected " + facts_.at(place);
+  if (greeting.parameters != geometry_.length) {
+    return Rejection{Rejection::Code::parameters, greeting.peer,
+                     fmt::format("the model has {} parameters, that of this run has {}{}",
+                                 greeting.parameters, geometry_.length, expected),
+                     place};
+  }
+  if (greeting.run == facts_.digest()) return std::nullopt;
+  return Rejection{Rejection::Code::run, greeting.peer, "another run" + expected, place};
 }
 
 void Session::Machine::on_open(PeerId peer, const Frame& hello) {
@@ -249,7 +252,8 @@ void Session::Machine::on_refused(const std::string& address, const world::DialF
     waits_.on_answer(address);
     return pump();
   }
-  const std::optional<Rejection> rejection = wire::rejection_in(failure.why);
+  std::optional<Rejection> rejection = wire::rejection_in(failure.why);
+  if (rejection) rejection->words += own_side(*rejection);
   const std::string& why = rejection ? rejection->words : failure.why;
   const bool nobody_there = failure.kind == world::DialFailure::Kind::unreachable;
   const std::string told = nobody_there ? fmt::format("cannot connect to {}: {}", address, why) : why;
@@ -259,6 +263,14 @@ void Session::Machine::on_refused(const std::string& address, const world::DialF
   if (nobody_there) search_.found_nobody(told);
   if (rejection) was_rejected(address, *rejection);
   pump();
+}
+
+// What this peer has where the others have something else.
+std::string Session::Machine::own_side(const Rejection& rejection) const {
+  if (rejection.code != Rejection::Code::run && rejection.code != Rejection::Code::parameters) return {};
+  const std::string has = rejection.place == 0 ? "" : ", this peer has " + facts_.at(rejection.place);
+  return has + (options_.run.has_own_model() ? "; use the same model, optimizer and settings"
+                                             : "; use the same run file");
 }
 
 void Session::Machine::was_rejected(const std::string& address, const Rejection& rejection) {

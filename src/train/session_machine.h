@@ -19,6 +19,7 @@
 #include "train/counted_time.h"
 #include "train/departure.h"
 #include "train/peer_search.h"
+#include "train/run_facts.h"
 #include "train/session.h"
 #include "train/waits.h"
 #include "train/worker.h"
@@ -62,6 +63,9 @@ class Session::Machine final : public world::NetworkEvents {
   void flush();
   void arm();
   void on_timer();
+  Error turned_away(const wire::Rejection& rejection);
+  std::optional<wire::Rejection> of_another_run(const wire::Hello& greeting) const;
+  std::string own_side(const wire::Rejection& rejection) const;
   void was_rejected(const std::string& address, const wire::Rejection& rejection);
   PeerSearch::Situation situation() const;
   void give_up_when_nobody_has_the_state(Instant now);
@@ -141,7 +145,7 @@ class Session::Machine final : public world::NetworkEvents {
   Waits waits_;
   Worker worker_;
   average::Geometry geometry_;
-  Digest run_;
+  RunFacts facts_;
   std::string address_;
   std::optional<swarm::Swarm> swarm_;
 

@@ -156,7 +156,8 @@ void Session::Machine::consider_the_past() {
   }
   if (checkpoints_.are_kept()) {
     replica_.load();
-    return checkpoints_.load(run_, [this](Checkpoints::Loaded& loaded) { found_checkpoints(loaded); });
+    return checkpoints_.load(facts_.digest(),
+                             [this](Checkpoints::Loaded& loaded) { found_checkpoints(loaded); });
   }
   wait_for_others({});
   begin_history();

@@ -208,6 +208,7 @@ Result<Message> decode_as(const Frame& frame) {
   T::fields(message, reader);
   if constexpr (std::is_same_v<T, Hello>) {
     if (message.site.size() > kMostSiteBytes) return Error{"Hello: a site of more than 64 bytes"};
+    if (message.facts.size() > kMostFacts) return Error{"Hello: more than 4096 facts"};
   }
   if (!reader.finished())
     return Error{std::string(name_of(message)) + ": truncated, too long or out of range"};

@@ -248,6 +248,8 @@ TEST(Frame, refuses_what_is_too_long_empty_unknown_or_has_a_payload_it_should_no
   const std::string place(kMostSiteBytes, 'x');
   EXPECT_TRUE(decode(encode(Hello{.site = place})));
   EXPECT_FALSE(decode(encode(Hello{.site = place + "x"})));
+  EXPECT_TRUE(decode(encode(Hello{.facts = std::vector<std::uint32_t>(kMostFacts)})));
+  EXPECT_FALSE(decode(encode(Hello{.facts = std::vector<std::uint32_t>(kMostFacts + 1)})));
   EXPECT_TRUE(decode(encode(Peers{{{PeerId{1}, "here:1", 1, place}}})));
   EXPECT_FALSE(decode(encode(Peers{{{PeerId{1}, "here:1", 1, place + "x"}}})));
   Peers crowd;

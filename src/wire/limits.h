@@ -15,6 +15,7 @@ inline constexpr std::size_t kMaxPayloadBytes = 1 << 20;
 
 // ---- texts
 inline constexpr std::uint32_t kMostMessageTextBytes = 4096;  ///< any text of a message
+inline constexpr std::size_t kMostFacts = 4096;               ///< of a run, in a hello
 inline constexpr std::size_t kMostSiteBytes = 64;             ///< name of a site (provider:region:zone)
 inline constexpr std::size_t kMostAddressBytes = 260;  ///< a host name (RFC 1035: 253), a colon, a port
 

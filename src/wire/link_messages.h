@@ -10,7 +10,7 @@
 /// The peers and their progress: the first messages of a link, and those that go over it all the time.
 namespace tw::wire {
 
-inline constexpr std::uint32_t kProtocolVersion = 12;
+inline constexpr std::uint32_t kProtocolVersion = 13;
 
 /// First message of every link. The receiver turns the link away when version, run or parameter count differ.
 struct Hello {
@@ -19,14 +19,15 @@ struct Hello {
       run;  ///< digest of everything that decides the result: model, data, batch sizes, optimizer, seed ...
   PeerId peer;
   std::uint64_t parameters = 0;
-  std::string address;            ///< where others reach this peer
-  std::uint64_t incarnation = 0;  ///< drawn when the process starts
-  std::string site;               ///< as in Member
-  bool founds = false;            ///< it begins the history of the run
+  std::string address;               ///< where others reach this peer
+  std::uint64_t incarnation = 0;     ///< drawn when the process starts
+  std::string site;                  ///< as in Member
+  bool founds = false;               ///< it begins the history of the run
+  std::vector<std::uint32_t> facts;  ///< what `run` is the digest of, 32 bits a fact: says what differs
 
   static void fields(auto& self, auto&& field) {
     field(self.protocol, self.run, self.peer, self.parameters, self.address, self.incarnation, self.site,
-          self.founds);
+          self.founds, self.facts);
   }
 
   bool operator==(const Hello&) const = default;

@@ -24,9 +24,10 @@ struct Rejection {
   Code code{};
   PeerId peer;  ///< taken, self: the id in question
   std::string words;
+  std::uint32_t place = 0;  ///< parameters, run: of the first fact that differs, counted from 1; 0: not known
 };
 
-/// "[taken 5] peer id 5 is taken"
+/// "[taken 5] peer id 5 is taken", "[run 5 12] another run"
 std::string to_string(const Rejection& rejection);
 
 /// The inverse; nothing for any other text.

@@ -10,7 +10,7 @@
 #include "fuzz/material.h"
 #include "fuzz/memory_files.h"
 #include "fuzz/target.h"
-#include "train/run.h"
+#include "train/run_facts.h"
 #include "train/test_clock.h"
 #include "train/trainer.h"
 #include "wire/frame.h"

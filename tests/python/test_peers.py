@@ -255,7 +255,10 @@ def test_a_model_of_another_shape_is_turned_away_with_what_differs():
         first = crew.start(loops.loop, batch=8, pause_s=0.01)
         first.until_round(2)
         other = crew.start(loops.loop, optimizer="nadam", batch=8)
-        assert "optimizer" in other.error()["text"]
+        assert 'this peer has "optimizer: torch.optim.nadam.NAdam' in other.error()["text"]
+        crew.settings["target_batch_size"] = 32
+        other = crew.start(loops.loop, batch=8)
+        assert 'expected "batch=64", this peer has "batch=32"; use the same' in other.error()["text"]
 
 
 def reference_of_fit(batches, target):

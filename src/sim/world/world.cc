@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "swarm/lease_book.h"
+#include "train/run_facts.h"
 #include "wire/frame.h"
 
 namespace tw::sim {

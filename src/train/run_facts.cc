@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/run.h"
+#include "train/run_facts.h"
 
 #include <fmt/format.h>
 
-#include <string>
+#include <algorithm>
+#include <string_view>
 
 #include "train/run_names.h"
+#include "wire/limits.h"
 
 namespace tw::train {
 namespace {
@@ -36,21 +38,53 @@ std::string schedule_text(const ScheduleOptions& s, Round rounds) {
                      s.total_rounds == 0 ? rounds : s.total_rounds, s.final_share);
 }
 
-}  // namespace
-
-Digest run_digest(const RunOptions& options, std::uint64_t parameter_count) {
+std::string settings_text(const RunOptions& options, std::uint64_t parameter_count) {
   // A TorchScript file may lie elsewhere on every peer: it is known by its parameter count alone.
-  const std::string layout = options.has_own_model() ? "layout=" + options.layout + "\n" : "";
   const bool built_in = options.model == "mnist-cnn" || options.model == "char-transformer";
   const std::string model = built_in || options.has_own_model() ? options.model : "file";
-  return digest_of(fmt::format(
-      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{} seed={}\n{}\n{}\n{}", model,
+  return fmt::format(
+      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{} seed={}\n{}\n{}\n", model,
       parameter_count, data_text(options.data), options.target_batch_size, options.microbatch,
       name_of(options.codec), options.dithers() ? " stochastic" : "",
       options.feeds_back() ? " error_feedback" : "", options.exact_batches ? " exact_batches" : "",
       options.norm_cap == 0 ? "" : fmt::format(" norm_cap={}", options.norm_cap),
       options.clip_norm == 0 ? "" : fmt::format(" clip_norm={}", options.clip_norm), options.seed,
-      optimizer_text(options.optimizer), schedule_text(options.schedule, options.rounds), layout));
+      optimizer_text(options.optimizer), schedule_text(options.schedule, options.rounds));
+}
+
+void split(std::string_view text, std::string_view between, std::vector<std::string>& parts) {
+  while (!text.empty()) {
+    const std::size_t end = text.find_first_of(between);
+    if (end != 0) parts.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+RunFacts::RunFacts(const RunOptions& options, std::uint64_t parameter_count) {
+  const std::string settings = settings_text(options, parameter_count);
+  split(settings, " \n", facts_);
+  std::erase(facts_, fmt::format("parameters={}", parameter_count));  // the hello has it
+  if (options.has_own_model()) split(options.layout, "\n", facts_);
+  const std::string layout = options.has_own_model() ? "layout=" + options.layout + "\n" : "";
+  digest_ = digest_of(settings + layout);
+  for (const std::string& fact : facts_) {
+    if (prints_.size() == wire::kMostFacts) break;
+    prints_.push_back(static_cast<std::uint32_t>(digest_of(fact).low));
+  }
+}
+
+std::uint32_t RunFacts::first_difference(const std::vector<std::uint32_t>& theirs) const {
+  const auto [here, there] = std::ranges::mismatch(prints_, theirs);
+  if (here == prints_.end() && there == theirs.end()) return 0;
+  return static_cast<std::uint32_t>(here - prints_.begin()) + 1;
+}
+
+std::string RunFacts::at(std::uint32_t place) const {
+  if (place == 0 || place > facts_.size()) return "nothing";
+  return '"' + facts_[place - 1] + '"';
 }
 
 }  // namespace tw::train

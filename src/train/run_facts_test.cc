@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/run.h"
+#include "train/run_facts.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "wire/limits.h"
 
 namespace tw::train {
 namespace {
@@ -100,6 +102,38 @@ TEST(RunDigest, does_not_depend_on_where_a_model_file_lies) {
   RunOptions there;
   there.model = "/there/model.pt";
   EXPECT_EQ(run_digest(here, 10), run_digest(there, 10));
+}
+
+RunFacts facts_of(std::string layout, std::uint64_t batch = 512) {
+  RunOptions options;
+  options.model = kOwnModel;
+  options.data.kind = DataKind::own;
+  options.target_batch_size = batch;
+  options.layout = std::move(layout);
+  return {options, 41};
+}
+
+TEST(RunFacts, say_the_first_one_that_differs) {
+  const RunFacts here = facts_of("adamw rate 0.1\ngroup 0: w (8, 4)\ngroup 0: b (8)");
+  const auto difference = [&](const RunFacts& there) {
+    const std::uint32_t place = here.first_difference(there.prints());
+    EXPECT_EQ(place, there.first_difference(here.prints()));
+    return here.at(place) + " and " + there.at(place);
+  };
+  EXPECT_EQ(0U, here.first_difference(here.prints()));
+  EXPECT_EQ("\"batch=512\" and \"batch=64\"", difference(facts_of("x", 64)));
+  EXPECT_EQ(R"-("group 0: w (8, 4)" and "group 0: w (4, 8)")-",
+            difference(facts_of("adamw rate 0.1\ngroup 0: w (4, 8)\ngroup 0: b (8)")));
+  EXPECT_EQ(R"-("group 0: b (8)" and nothing)-", difference(facts_of("adamw rate 0.1\ngroup 0: w (8, 4)")));
+  EXPECT_EQ(R"(nothing and "buffer: m")",
+            difference(facts_of("adamw rate 0.1\ngroup 0: w (8, 4)\ngroup 0: b (8)\nbuffer: m")));
+}
+
+TEST(RunFacts, are_told_in_no_more_prints_than_a_hello_may_have) {
+  std::string layout;
+  for (std::size_t i = 0; i < wire::kMostFacts + 7; ++i) layout += "line\n";
+  EXPECT_EQ(wire::kMostFacts, facts_of(layout).prints().size());
+  EXPECT_EQ("nothing", facts_of("").at(4000));
 }
 
 }  // namespace
