@@ -4,8 +4,9 @@
 
     bench/training_speed.py [--run examples/mnist.yaml] [--peers N] [--rounds N] [--turns N] [--threads N]
 
-One peer against one loop, or N against N, each with its share of the batch. The two take turns. Speed is over the rounds alone, from the first one's begin to the last one's update; CPU
-seconds are those of the whole process, with loading and the one evaluation at the end, which both do.
+One peer against one loop, or N against N, each with its share of the batch. The two take turns. Speed is
+over the rounds alone, from the first one's begin to the last one's update; CPU seconds are those of the whole
+processes, with loading and the one evaluation at the end, which both do.
 """
 import argparse
 import json

@@ -15,8 +15,6 @@ constexpr Duration kLongestInterval = 32s;  // HeartbeatSchedule; a peer that sa
 constexpr Duration kInterval = 250ms;
 /// Beyond this a sample is a mistake of the other side, not a path on this planet.
 constexpr Duration kLongestRoundTrip = 60s;
-/// A step that comes later than this was not late but stopped (SIGSTOP, a suspended VM).
-constexpr Duration kStopped = 1s;
 
 }  // namespace
 

@@ -21,6 +21,9 @@ class Detector {
     Duration silent{};
   };
 
+  /// A step that comes later than this was not late but stopped (SIGSTOP, a suspended VM).
+  static constexpr Duration kStopped = std::chrono::seconds(1);
+
   void open(Instant now, PeerId peer);
   void close(PeerId peer);
   void heard(Instant now, PeerId peer);

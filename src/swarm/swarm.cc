@@ -19,8 +19,6 @@ using namespace std::chrono_literals;
 
 /// While it computes, a peer tells so often how far it is: one of which nothing comes is given up.
 constexpr Duration kTellProgress = 1s;
-/// A tick that comes later than this was not late but stopped (SIGSTOP, a suspended VM).
-constexpr Duration kStopped = 1s;
 
 }  // namespace
 
@@ -110,7 +108,7 @@ void Swarm::lose(PeerId peer, const std::string& why, Duration silent) {
 void Swarm::wake(Instant now) {
   now_ = now;
   const Duration late = now - times_.next_tick;
-  if (late <= kStopped) return;
+  if (late <= Detector::kStopped) return;
   times_.next_tick = now;
   last_round_.stood_still(late);
 }
