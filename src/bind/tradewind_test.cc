@@ -48,8 +48,9 @@ class Program {
                          .settings =
                              [](void* user, std::uint64_t round, tw_group* groups, std::size_t) {
                                groups->learning_rate = 0.1;
-                               static_cast<Program*>(user)->rounds.push_back(round);
-                               return 0;
+                               auto& program = *static_cast<Program*>(user);
+                               program.rounds.push_back(round);
+                               return round == program.fails_in ? 1 : 0;
                              },
                          .update = nullptr,
                          .load = nullptr,
@@ -105,6 +106,7 @@ class Program {
   std::uint64_t extra = 2;
   std::uint64_t samples = 0;
   std::vector<std::uint64_t> rounds;
+  std::uint64_t fails_in = 0;  ///< round whose settings callback fails; 0: none
 
  private:
   Pairs settings_;
@@ -154,6 +156,17 @@ TEST(Tradewind, keeps_a_vector_as_long_as_it_is_looked_at) {
   ASSERT_EQ(TW_FINISHED, program.train(8)) << error();
   tw_close(std::exchange(program.peer, nullptr));
   EXPECT_LT(program.parameters[0], 3);
+  tw_release(program.memory);
+}
+
+TEST(Tradewind, ends_with_a_callback_that_failed) {
+  Program program(Pairs{{"listen", "127.0.0.1:0"}});
+  program.fails_in = 3;
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  EXPECT_EQ(TW_CALLBACK, program.train(8));
+  EXPECT_EQ("a callback of the program failed", error());
+  EXPECT_THAT(program.rounds, ::testing::ElementsAre(1, 2, 3));
+  EXPECT_EQ(TW_CALLBACK, program.train(8)) << "again and again";
   tw_release(program.memory);
 }
 

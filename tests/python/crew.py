@@ -14,7 +14,7 @@ import time
 import traceback
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
-PRELOADED = ["torch", "numpy", "tradewind", "models", "loops"]
+PRELOADED = ["torch", "numpy", "tradewind", "models", "loops", "troubles"]
 
 
 def free_port() -> int:

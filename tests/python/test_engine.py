@@ -109,22 +109,25 @@ class Library:
 class Recorder:
     def __init__(self):
         self.calls = []
-        self.failing = None
+        self.failing = self.fails_in = None
+
+    def seen(self, *call):
+        self.calls.append(call)
+        if self.failing is not None and self.fails_in in (None, call[0]):
+            raise self.failing
 
     def settings(self, round):
-        self.calls.append(("settings", round))
+        self.seen("settings", round)
         return [Group(1, learning_rate=0.25)]
 
     def update(self, round, mean):
-        self.calls.append(("update", round, list(mean)))
-        if self.failing is not None:
-            raise self.failing
+        self.seen("update", round, list(mean))
 
     def load(self, round, restored):
-        self.calls.append(("load", round, restored))
+        self.seen("load", round, restored)
 
     def save(self):
-        self.calls.append(("save",))
+        self.seen("save")
 
 
 SHAPE = ModelShape((Group(2, learning_rate=0.5),), (3, 1), (6,), 1.5, "layout ä")
@@ -164,9 +167,10 @@ def test_next_runs_the_callbacks_and_gives_the_order(library):
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("in the callback"), KeyboardInterrupt()])
-def test_an_exception_of_a_callback_comes_out_of_next_once(library, error):
+@pytest.mark.parametrize("where", ["settings", "update", "load", "save"])
+def test_an_exception_of_a_callback_comes_out_of_next_once(library, error, where):
     calls = Recorder()
-    calls.failing = error
+    calls.failing, calls.fails_in = error, where
     peer = _engine.Peer([], SHAPE, calls)
     with pytest.raises(type(error)):
         peer.next(100)
