@@ -173,20 +173,6 @@ def test_batch_norm(buffers):
 
 
 
-@pytest.mark.parametrize("paused", [False, True])
-def test_a_loop_that_is_away_for_long_costs_the_others_little_once(paused):
-    with crew_of(target_batch_size=64, rounds=150) as crew:
-        options = {"batch": 8, "pause_s": 0.01}
-        busy = [crew.start(loops.loop, wait_for=3, **options) for _ in range(2)]
-        away = crew.start(loops.loop, wait_for=3, away=(5, 6.0, paused), **options)
-        results = [peer.result(90) for peer in (*busy, away)]
-        assert results[0]["state"] == results[1]["state"] == results[2]["state"]
-        times = [report["at"] for report in busy[0].all("commit")]
-        gaps = sorted(later - earlier for earlier, later in zip(times, times[1:]))
-        assert gaps[-1] < 2.0 and gaps[-2] < 1.5, gaps[-3:]
-        assert away.all("back") and results[2]["round"] == 150
-
-
 @pytest.mark.parametrize("where", ["waiting for others", "in step"])
 def test_ctrl_c_ends_a_wait_at_once(where):
     with crew_of(target_batch_size=1_000_000, rounds=5) as crew:
