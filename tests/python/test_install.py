@@ -23,7 +23,8 @@ AFTER = 'print("done", run.round, tradewind.__file__, [float(p.sum()) for p in m
 
 def readme():
     """The program of the README, with a model and data."""
-    found = re.search(r"```python\n(import torch, tradewind\n)(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    text = (ROOT / "README.md").read_text()
+    found = re.search(r"```python\n(import torch, tradewind\n)(.*?)```", text, re.S)
     assert found
     return found[1] + BEFORE + found[2] + AFTER
 
