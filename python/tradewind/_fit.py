@@ -119,7 +119,8 @@ def fit(
             if not indices:
                 break
             first = run._loop.driver.order.first
-            last = gradients.compute(samples.batch(indices), span_seed(seed, first))
+            batch = samples.batch(indices, run._ahead(samples.size, samples.prefetch))
+            last = gradients.compute(batch, span_seed(seed, first))
             applied = optimizer.step(loss=last)
             steps += 1
             if applied and evaluate is not None and every and run.round % every == 0 and run.is_first:

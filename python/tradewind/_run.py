@@ -246,6 +246,9 @@ class Run(Styles):
             [] if self.finished or self._loop is None else self._loop.next_indices(dataset_size, batch_size)
         )
 
+    def _ahead(self, dataset_size: int, most: int) -> List[int]:
+        return [] if self.finished or self._loop is None else self._loop.ahead(dataset_size, most)
+
     def _taken(self, batch: Any) -> None:
         self._guard()
         if self._loop is not None and not self.finished:

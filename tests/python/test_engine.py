@@ -59,6 +59,11 @@ class Library:
         indices[:] = [size - 1 - at for at in range(count)]
         return _abi.TW_OK
 
+    def tw_ahead(self, handle, size, indices, count):
+        room, count._obj.value = count._obj.value, 2
+        indices[:2] = [size, room]
+        return _abi.TW_OK
+
     def tw_done(self, handle, gradient):
         given = gradient._obj
         counts = [given.gradients[at].count for at in range(given.gradient_count)]
@@ -190,6 +195,7 @@ def test_errors_are_the_engines_sentences(library):
 def test_done_and_samples(library):
     peer = _engine.Peer([], SHAPE, Recorder())
     assert peer.samples(10, 3) == [9, 8, 7]
+    assert peer.ahead(10, 4) == [10, 4]
     library.next_status = _abi.TW_OK
     assert peer.done([HostTensor(0, 3, 0), HostTensor(0, 1, 0)], 5.0, 5, 8, 2.5)
     assert library.seen["done"] == ([3, 1], 5.0, 5, 8, 2.5)

@@ -2,12 +2,14 @@
 """Batches of the samples that the run gives."""
 
 import os
+import time
 
 import pytest
 import torch
 from models import data, loss_of, mlp
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 from tradewind import MisuseError, TradewindError, UnsupportedError
+from tradewind._workers import WorkerPool
 
 
 class Numbers(torch.utils.data.Dataset):
@@ -68,6 +70,58 @@ def test_each_sample_once_an_epoch_and_batches_are_cut_to_the_round(fake_run, wo
     readers = set.union(*(who for _, who in batches))
     assert (os.getpid() in readers) == (workers == 0) and len(readers) == max(1, workers)
     assert run.metrics["surplus"] == 0
+
+
+class Slow(Numbers):
+    """5 ms a sample."""
+
+    def __len__(self):
+        return 256
+
+    def __getitem__(self, index):
+        time.sleep(0.005)
+        return torch.tensor([float(index)] * 4)
+
+
+def waits(run, opt, model, workers):
+    """Sample numbers, and how long the loop waited for each batch; its own work takes 30 ms."""
+    numbers, waited = [], []
+    began = time.monotonic()
+    for inputs in run.shard(Slow(), batch_size=8, num_workers=workers):
+        waited.append(time.monotonic() - began)
+        numbers += inputs[:, 0].tolist()
+        time.sleep(0.03)
+        model(inputs).sum().backward()
+        opt.step()
+        began = time.monotonic()
+    return numbers, sorted(waited)
+
+
+def test_workers_read_the_samples_of_a_lease_ahead(fake_run):
+    """A batch takes two workers 20 ms; that of a round's beginning alone is not known ahead."""
+    numbers, waited = waits(*begun(fake_run, target_batch_size=64, rounds=4), workers=2)
+    assert numbers == list(range(256))
+    assert waited[len(waited) // 2] < 0.01, waited
+
+
+def test_a_worker_reads_nothing_twice_and_forgets_what_is_not_wanted():
+    pool = WorkerPool(list(range(100, 200)), 2)
+    assert pool.samples([0, 1, 2], [3, 4, 5, 6]) == [100, 101, 102]
+    assert pool.samples([3, 4, 3], [7]) == [103, 104, 103]
+    assert pool.samples([9], []) == [109] and pool.samples([5, 6], []) == [105, 106]
+    assert not pool._read
+    pool.samples([7, 8])
+    assert not pool._reader
+    pool.close()
+
+
+def test_a_sample_ahead_that_cannot_be_read_is_told_when_it_is_needed():
+    pool = WorkerPool([0, 1, 2], 1)
+    assert pool.samples([0, 1], [7]) == [0, 1]
+    assert pool.samples([2]) == [2]
+    with pytest.raises(TradewindError, match="(?s)could not read.*IndexError"):
+        pool.samples([7])
+    pool.close()
 
 
 def test_collate_and_batch_size_of_a_data_set(fake_run):
