@@ -14,7 +14,7 @@ import time
 import traceback
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
-PRELOADED = ["torch", "numpy", "tradewind", "models", "loops", "troubles", "sleepers"]
+PRELOADED = ["torch", "numpy", "tradewind", "models", "loops", "troubles", "sleepers", "evaluators"]
 
 
 def free_port() -> int:
