@@ -2,7 +2,6 @@
 """Batches of the samples that the run gives."""
 
 import os
-import time
 
 import pytest
 import torch
@@ -72,36 +71,25 @@ def test_each_sample_once_an_epoch_and_batches_are_cut_to_the_round(fake_run, wo
     assert run.metrics["surplus"] == 0
 
 
-class Slow(Numbers):
-    """5 ms a sample."""
-
+class Many(Numbers):
     def __len__(self):
         return 256
 
-    def __getitem__(self, index):
-        time.sleep(0.005)
-        return torch.tensor([float(index)] * 4)
 
+def test_workers_read_the_samples_of_a_lease_ahead(fake_run, monkeypatch):
+    """That of a round's beginning alone is not known ahead."""
+    asked_before = []
+    samples = WorkerPool.samples
 
-def waits(run, opt, model, workers):
-    """Sample numbers, and how long the loop waited for each batch; its own work takes 30 ms."""
-    numbers, waited = [], []
-    began = time.monotonic()
-    for inputs in run.shard(Slow(), batch_size=8, num_workers=workers):
-        waited.append(time.monotonic() - began)
-        numbers += inputs[:, 0].tolist()
-        time.sleep(0.03)
-        model(inputs).sum().backward()
-        opt.step()
-        began = time.monotonic()
-    return numbers, sorted(waited)
+    def spied(pool, indices, ahead=()):
+        asked_before.append(all(index in pool._reader or index in pool._read for index in indices))
+        return samples(pool, indices, ahead)
 
-
-def test_workers_read_the_samples_of_a_lease_ahead(fake_run):
-    """A batch takes two workers 20 ms; that of a round's beginning alone is not known ahead."""
-    numbers, waited = waits(*begun(fake_run, target_batch_size=64, rounds=4), workers=2)
-    assert numbers == list(range(256))
-    assert waited[len(waited) // 2] < 0.01, waited
+    monkeypatch.setattr(WorkerPool, "samples", spied)
+    run, opt, model = begun(fake_run, target_batch_size=64, rounds=4)
+    batches = go_through(run, opt, model, DataLoader(Many(), batch_size=8, num_workers=2))
+    assert [index for indices, _ in batches for index in indices] == list(range(256))
+    assert asked_before == ([False] + [True] * 7) * 4
 
 
 def test_a_worker_reads_nothing_twice_and_forgets_what_is_not_wanted():
