@@ -68,8 +68,8 @@ test-integrations: python  ## the Python package against real trainers, in build
 	@$(BUILD)/integrations/bin/pip install --quiet -r tests/python/integrations.txt
 	@TRADEWIND_LIBRARY=$(CURDIR)/$(BUILD)/libtradewind.so $(BUILD)/integrations/bin/python -m pytest -q -m integrations tests/python
 
-package: configure  ## a Debian package of tw with its pages and completions, in build/package
-	@cmake --build $(BUILD) --target tw completions
+package: configure  ## a Debian package: tw, the Python package, the library, the pages; in build/package
+	@cmake --build $(BUILD) --target tw tradewind completions
 	@cd $(BUILD) && cpack -G DEB -B package >package.log || { cat package.log; exit 1; }
 	@ls $(BUILD)/package/*.deb
 

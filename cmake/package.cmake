@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install build` and `make package` put on a machine: tw, completions for bash and zsh, the pages, the
-# examples. The catalog is part of the program.
+# What `cmake --install build` and `make package` put on a machine: tw, libtradewind.so with its header, the Python package,
+# completions for bash and zsh, the pages, the examples. The catalog is part of the program.
 include(GNUInstallDirs)
 
 function(tw_add_package)
@@ -19,7 +19,22 @@ function(tw_add_package)
   install(FILES ${completions}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _tw)
   install(FILES README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
   install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
-  install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+  install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples PATTERN __pycache__ EXCLUDE)
+endfunction()
+
+# Debian's python3 looks for packages here, when the prefix is /usr.
+set(TW_PYTHON_DESTINATION lib/python3/dist-packages/tradewind)
+
+# The library, for programs in C too; the Python package has a link to it.
+function(tw_package_library)
+  file(RELATIVE_PATH library /${TW_PYTHON_DESTINATION} /${CMAKE_INSTALL_LIBDIR}/libtradewind.so)
+  set(beside ${PROJECT_BINARY_DIR}/installed/libtradewind.so)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/installed)
+  file(CREATE_LINK ${library} ${beside} SYMBOLIC)
+  install(TARGETS tradewind LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(FILES ${PROJECT_SOURCE_DIR}/src/bind/tradewind.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(DIRECTORY python/tradewind/ DESTINATION ${TW_PYTHON_DESTINATION} PATTERN __pycache__ EXCLUDE)
+  install(FILES ${beside} DESTINATION ${TW_PYTHON_DESTINATION})
 endfunction()
 
 set(CPACK_PACKAGE_NAME tradewind)
@@ -30,4 +45,5 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-torch")  # for the Python package; several hundred MB
 include(CPack)

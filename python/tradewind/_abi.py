@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ._errors import TradewindError
 
-TW_ABI = 1
+TW_ABI = 2
 
 TW_OK = 0
 TW_GRADIENT = 1
@@ -150,6 +150,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_start": (c_int, [c_void_p, POINTER(tw_tensor), c_size_t]),
     "tw_next": (c_int, [c_void_p, c_uint32, POINTER(tw_order)]),
     "tw_samples": (c_int, [c_void_p, c_uint64, POINTER(c_int64), c_size_t]),
+    "tw_ahead": (c_int, [c_void_p, c_uint64, POINTER(c_int64), POINTER(c_size_t)]),
     "tw_done": (c_int, [c_void_p, POINTER(tw_gradient)]),
     "tw_drop": (c_int, [c_void_p]),
     "tw_busy": (c_int, [c_void_p, c_char_p]),

@@ -57,6 +57,13 @@ class Driver:
         """Indices of the first samples of the order in hand."""
         return self.engine.samples(dataset_size, count)
 
+    def ahead(self, dataset_size: int, taken: int, most: int) -> List[int]:
+        """Indices that will come after the first `taken` samples of the order in hand, at most so many."""
+        assert self.order is not None
+        known = min(self.order.samples, taken + most)
+        rest = self.engine.samples(dataset_size, known)[taken:] if known > taken else []
+        return rest + (self.engine.ahead(dataset_size, most - len(rest)) if len(rest) < most else [])
+
     def done(self, gradients: Callable[[], Handed], had: int, loss: float) -> Verdict:
         """Hands in the mean gradient of `had` samples, as that of what the order wants; loss: their mean."""
         assert self.order is not None

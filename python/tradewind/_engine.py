@@ -82,6 +82,8 @@ class Engine(Protocol):
 
     def samples(self, dataset_size: int, count: int) -> List[int]: ...
 
+    def ahead(self, dataset_size: int, most: int) -> List[int]: ...
+
     def done(
         self, gradients: Sequence[HostTensor], weight: float, samples: int, had: int, loss_sum: float
     ) -> bool: ...
@@ -218,6 +220,12 @@ class Peer:
         indices = (ctypes.c_int64 * count)()
         self._check(self._library.tw_samples(self._handle, dataset_size, indices, count))
         return list(indices)
+
+    def ahead(self, dataset_size: int, most: int) -> List[int]:
+        """Indices of samples that will come after those of the order, as far as known, at most so many."""
+        indices, count = (ctypes.c_int64 * most)(), ctypes.c_size_t(most)
+        self._check(self._library.tw_ahead(self._handle, dataset_size, indices, ctypes.byref(count)))
+        return list(indices[: count.value])
 
     def done(
         self, gradients: Sequence[HostTensor], weight: float, samples: int, had: int, loss_sum: float

@@ -101,6 +101,18 @@ class Gradients:
         return True
 
 
+def evaluated(model: Any, evaluate: Callable[[Any], Any]) -> Any:
+    """evaluate(model) in evaluation mode and without gradients; the model trains on after it."""
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        with torch.no_grad():
+            return evaluate(model)
+    finally:
+        for module in training:
+            module.training = True
+
+
 def fit(
     run: Any,
     gradients: Gradients,
@@ -119,16 +131,17 @@ def fit(
             if not indices:
                 break
             first = run._loop.driver.order.first
-            last = gradients.compute(samples.batch(indices), span_seed(seed, first))
+            batch = samples.batch(indices, run._ahead(samples.size, samples.prefetch))
+            last = gradients.compute(batch, span_seed(seed, first))
             applied = optimizer.step(loss=last)
             steps += 1
             if applied and evaluate is not None and every and run.round % every == 0 and run.is_first:
                 with run.paused("evaluating"):
-                    evaluations.append((run.round, evaluate(model)))
+                    evaluations.append((run.round, evaluated(model, evaluate)))
     finally:
         samples.close()
     view = run.view
     if evaluate is not None and run.is_first and (not evaluations or evaluations[-1][0] != run.round):
-        evaluations.append((run.round, evaluate(model)))
+        evaluations.append((run.round, evaluated(model, evaluate)))
     loss = None if last is None else float(last)
     return Summary(run.round, run.samples, steps, loss, evaluations, str(view.get("ended") or ""))

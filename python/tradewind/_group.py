@@ -87,6 +87,10 @@ class NodeVectors:
         """Not in a group."""
         raise UnsupportedError(_NO_SHARD)
 
+    def ahead(self, dataset_size: int, most: int) -> List[int]:
+        """Not in a group."""
+        return []
+
     def done(
         self, gradients: Sequence[HostTensor], weight: float, samples: int, had: int, loss_sum: float
     ) -> bool:

@@ -104,6 +104,12 @@ class Loop:
         self._count.take(len(indices))
         return indices
 
+    def ahead(self, dataset_size: int, most: int) -> List[int]:
+        """Indices of the batches after the shard's batch in hand, as far as known, at most so many."""
+        if not most or not self._sharded or self.driver.order is None:
+            return []
+        return self.driver.ahead(dataset_size, self._sharded, most)
+
     def _indices(self, dataset_size: int, samples: int) -> List[int]:
         try:
             return self.driver.samples(dataset_size, samples)

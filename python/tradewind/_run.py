@@ -14,7 +14,7 @@ from . import _ends, _fork
 from ._count import whole_samples
 from ._drive import Driver
 from ._engine import Calls, Engine, ModelShape, Peer
-from ._errors import MisuseError, TradewindError, UnsupportedError
+from ._errors import EngineError, MisuseError, TradewindError, UnsupportedError
 from ._group import Node, NodeDriver, NodeVectors
 from ._layout import Modules
 from ._loop import Loop, known_samples
@@ -25,6 +25,9 @@ from ._scheduler import RoundScheduler, SchedulerLike
 from ._settings import Settings
 from ._styles import Styles
 from ._trained import Trained
+
+# How the engine's word begins for a run that needs no more peers.
+_COMPLETE = "the run is complete"
 
 OpenEngine = Callable[[Sequence[Tuple[str, str]], ModelShape, Calls], Engine]
 
@@ -118,9 +121,20 @@ class Run(Styles):
             trained.bind(driver.engine)
             _ends.leave_on_sigterm(self)
             self._loop.wait()
+            self._refuse_complete()
         except BaseException:
             self.close()
             raise
+
+    def _refuse_complete(self) -> None:
+        """EngineError: the run was over before this peer had anything of it, so the model is not the run's."""
+        if self.finished and not self._model().loads:
+            ended = str(self.view.get("ended") or "")
+            if ended.startswith(_COMPLETE):
+                folder = self._settings.get("checkpoint.folder")
+                raise EngineError(
+                    f"{ended}, in {folder}; give another checkpoint.folder to train anew."
+                )
 
     def leave(self, at_once: bool = False) -> None:
         """This peer hands in what is done and leaves after the round; the loop ends as at the run's end.
@@ -231,6 +245,9 @@ class Run(Styles):
         return (
             [] if self.finished or self._loop is None else self._loop.next_indices(dataset_size, batch_size)
         )
+
+    def _ahead(self, dataset_size: int, most: int) -> List[int]:
+        return [] if self.finished or self._loop is None else self._loop.ahead(dataset_size, most)
 
     def _taken(self, batch: Any) -> None:
         self._guard()

@@ -5,7 +5,7 @@ dies.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Sized, cast
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Sequence, Sized, cast
 
 import torch
 from torch.utils.data import DataLoader, IterableDataset, default_collate
@@ -15,6 +15,10 @@ from ._workers import WorkerPool
 
 if TYPE_CHECKING:
     from ._run import Run
+
+_PREFETCH_FACTOR = 2
+# Each tensor of a sample that waits has a file descriptor.
+_MOST_AHEAD = 256
 
 Collate = Callable[[List[Any]], Any]
 
@@ -47,21 +51,30 @@ class Samples:
         self._loader = loader
         self._pool: Optional[WorkerPool] = None
 
-    def batch(self, indices: List[int]) -> Any:
-        """The batch of these samples, collated (and pinned, if the loader says so and there is a GPU)."""
-        batch = self._collate(self._samples(indices))
+    @property
+    def prefetch(self) -> int:
+        """Samples that workers read ahead: prefetch_factor batches each, as those of a DataLoader."""
+        factor = getattr(self._loader, "prefetch_factor", None) or _PREFETCH_FACTOR
+        return min(_MOST_AHEAD, self._workers * factor * (self.batch_size or 1))
+
+    def batch(self, indices: List[int], ahead: Sequence[int] = ()) -> Any:
+        """The batch of these samples, collated (and pinned, if the loader says so and there is a GPU).
+
+        ahead: samples that come next, for the workers.
+        """
+        batch = self._collate(self._samples(indices, ahead))
         if self._pin and torch.cuda.is_available():
             from torch.utils.data._utils.pin_memory import pin_memory
 
             return pin_memory(batch)
         return batch
 
-    def _samples(self, indices: List[int]) -> List[Any]:
+    def _samples(self, indices: List[int], ahead: Sequence[int]) -> List[Any]:
         if not self._workers:
             return [self.dataset[index] for index in indices]
         if self._pool is None:
             self._pool = WorkerPool(self.dataset, self._workers, self._loader)
-        return self._pool.samples(indices)
+        return self._pool.samples(indices, ahead)
 
     def close(self) -> None:
         """Ends the workers."""
@@ -85,7 +98,7 @@ class Shard:
                 indices = run._next_indices(samples.size, self._batch_size)
                 if not indices:
                     return
-                yield samples.batch(indices)
+                yield samples.batch(indices, run._ahead(samples.size, samples.prefetch))
         finally:
             samples.close()
 

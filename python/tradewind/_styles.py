@@ -42,7 +42,8 @@ class Styles(Status):
 
         loss(model, batch): the mean over the batch, without dimensions. dataset: map-style, or a
         DataLoader. autocast: dtype of the forward pass; float16 scales the loss. evaluate(model): on the
-        first peer, every `evaluate_every` rounds (0: none) and at the end. options: those of
+        first peer, in evaluation mode and without gradients, every `evaluate_every` rounds (0: none) and at
+        the end. options: those of
         run.optimizer(). Dropout is a function of the samples, so any peer's work can be done again by
         another.
         """

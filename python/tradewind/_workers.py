@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that read samples of a data set: each batch is split over them."""
+"""Processes that read samples of a data set: each batch is split over them, and what comes next is read ahead."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import os
 import pickle
 import random
 import traceback
+from collections import deque
 from multiprocessing.connection import Connection
-from typing import Any, List, Optional, Tuple
+from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 import torch.multiprocessing
@@ -59,6 +60,13 @@ def _serve(dataset: Any, connection: Connection, number: int, seed: int, initial
             return
 
 
+class _Broken(NamedTuple):
+    """What stands for a sample that could not be read."""
+
+    error: Optional[Exception]
+    trace: str
+
+
 class WorkerPool:
     """Workers of one data set. Thread: the run's. samples() raises what the data set raised."""
 
@@ -68,6 +76,10 @@ class WorkerPool:
         initial = getattr(loader, "worker_init_fn", None)
         self._connections: List[Any] = []
         self._processes: List[Any] = []
+        # What each worker was asked for and has not answered; and which of them has an index.
+        self._asked: List[Deque[List[int]]] = [deque() for _ in range(workers)]
+        self._reader: Dict[int, int] = {}
+        self._read: Dict[int, Any] = {}
         seed = torch.initial_seed() % (1 << 62)
         for number in range(workers):
             ours, theirs = context.Pipe()
@@ -79,33 +91,59 @@ class WorkerPool:
             self._connections.append(ours)
             self._processes.append(process)
 
-    def samples(self, indices: List[int]) -> List[Any]:
-        """The samples of these indices, in their order."""
-        share = -(-len(indices) // len(self._connections))
-        parts = [indices[first : first + share] for first in range(0, len(indices), share)]
-        for part, connection in zip(parts, self._connections):
-            connection.send(part)
-        found: List[Any] = []
-        failure: Any = None
-        for number in range(len(parts)):
-            good, content = self._receive(number)
-            if good:
-                found.extend(content)
-            else:
-                failure = failure or content
-        if failure is not None:
-            error, trace = failure
-            raise TradewindError(f"a worker could not read a sample:\n{trace}") from error
+    def samples(self, indices: Sequence[int], ahead: Sequence[int] = ()) -> List[Any]:
+        """The samples of these indices, in their order. ahead: those that come next, read meanwhile."""
+        wanted = {*indices, *ahead}
+        self._read = {index: sample for index, sample in self._read.items() if index in wanted}
+        self._ask(indices)
+        for first in range(0, len(ahead), len(indices)):
+            self._ask(ahead[first : first + len(indices)])
+        for index in indices:
+            while index not in self._read:
+                self._receive(self._reader[index], wanted)
+        found = [self._read[index] for index in indices]
+        for index in indices:
+            self._read.pop(index, None)
+        for sample in found:
+            if isinstance(sample, _Broken):
+                raise TradewindError(f"a worker could not read a sample:\n{sample.trace}") from sample.error
         return found
 
-    def _receive(self, number: int) -> Tuple[bool, Any]:
+    def _ask(self, indices: Sequence[int]) -> None:
+        """Splits those that nobody reads over the workers."""
+        fresh = [index for index in dict.fromkeys(indices) if index not in self._read and index not in self._reader]
+        share = -(-len(fresh) // len(self._connections))
+        by_queue = sorted(range(len(self._connections)), key=lambda number: len(self._asked[number]))
+        for number, first in zip(by_queue, range(0, len(fresh), share or 1)):
+            part = fresh[first : first + share]
+            try:
+                self._connections[number].send(part)
+            except OSError as error:
+                raise self._ended(number) from error
+            self._asked[number].append(part)
+            self._reader.update(dict.fromkeys(part, number))
+
+    def _receive(self, number: int, wanted: Set[int]) -> None:
+        """Takes the oldest answer of a worker; what is not wanted any more is forgotten."""
+        good, content = self._answer(number)
+        part = self._asked[number].popleft()
+        read = content if good else [_Broken(*content)] * len(part)
+        for index, sample in zip(part, read):
+            del self._reader[index]
+            if index in wanted:
+                self._read[index] = sample
+
+    def _answer(self, number: int) -> Tuple[bool, Any]:
         try:
             answer: Tuple[bool, Any] = self._connections[number].recv()
             return answer
         except (EOFError, OSError) as error:
-            self._processes[number].join(1)
-            code = self._processes[number].exitcode
-            raise TradewindError(f"worker {number} of the data set ended (exit code {code}).") from error
+            raise self._ended(number) from error
+
+    def _ended(self, number: int) -> TradewindError:
+        self._processes[number].join(1)
+        code = self._processes[number].exitcode
+        return TradewindError(f"worker {number} of the data set ended (exit code {code}).")
 
     def close(self) -> None:
         """Ends the workers: politely, then by signal."""

@@ -35,6 +35,7 @@ struct tw_peer {
   std::unique_ptr<PeerThread> thread{};
   std::thread::id compute{};  ///< the program's thread, from tw_start on
   RangeSet in_hand{};         ///< samples of the order that tw_next told of; empty: none
+  RangeSet ahead{};           ///< samples that will follow them, as far as known
   std::optional<data::SampleOrder> samples{};
   std::uint64_t dataset_size = 0;
 };
@@ -94,6 +95,7 @@ int next(tw_peer& peer, std::uint32_t limit_ms, tw_order& order) {
   if (news == News::gradient) {
     const swarm::WorkItem item = peer.thread->learner().item();
     peer.in_hand = item.samples;
+    peer.ahead = item.ahead;
     order = {item.round, item.samples.count(), item.samples.ranges().front().first};
     return TW_GRADIENT;
   }
@@ -105,6 +107,25 @@ int next(tw_peer& peer, std::uint32_t limit_ms, tw_order& order) {
   if (view.failure.empty()) return TW_FINISHED;
   last_error = view.failure;
   return TW_FAILED;
+}
+
+/// Which samples of the data set these samples of the run are.
+void write_indices(tw_peer& peer, std::uint64_t dataset_size, const RangeSet& samples,
+                   std::int64_t* indices) {
+  if (!peer.samples || peer.dataset_size != dataset_size) {
+    peer.samples.emplace(peer.settings.run.seed, dataset_size);
+    peer.dataset_size = dataset_size;
+  }
+  for (const Range& range : samples.ranges()) {
+    for (std::uint64_t s = range.first; s < range.first + range.count; ++s)
+      *indices++ = static_cast<std::int64_t>(peer.samples->index_of(s));
+  }
+}
+
+/// What is wrong with the size of a data set; empty: nothing.
+std::string wrong_size(std::uint64_t dataset_size) {
+  if (dataset_size > 0 && dataset_size <= UINT32_MAX) return {};
+  return fmt::format("a data set of {} samples, expected 1 to {}", dataset_size, UINT32_MAX);
 }
 
 int hand_in(tw_peer& peer, const HandIn& handed) {
@@ -174,20 +195,26 @@ int tw_next(tw_peer* peer, uint32_t limit_ms, tw_order* order) {
 int tw_samples(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t count) {
   return guarded([&] {
     if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
-    if (dataset_size == 0 || dataset_size > UINT32_MAX)
-      return misuse(fmt::format("a data set of {} samples, expected 1 to {}", dataset_size, UINT32_MAX));
+    if (const std::string why = wrong_size(dataset_size); !why.empty()) return misuse(why);
+    if (indices == nullptr) return misuse("a null pointer");
     RangeSet samples = peer->in_hand;
     const RangeSet first = samples.take(count);
     if (count > first.count())
       return misuse(fmt::format("{} samples, the order in hand has {}", count, first.count()));
-    if (!peer->samples || peer->dataset_size != dataset_size) {
-      peer->samples.emplace(peer->settings.run.seed, dataset_size);
-      peer->dataset_size = dataset_size;
-    }
-    for (const Range& range : first.ranges()) {
-      for (std::uint64_t s = range.first; s < range.first + range.count; ++s)
-        *indices++ = static_cast<int64_t>(peer->samples->index_of(s));
-    }
+    write_indices(*peer, dataset_size, first, indices);
+    return int{TW_OK};
+  });
+}
+
+int tw_ahead(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t* count) {
+  return guarded([&] {
+    if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
+    if (const std::string why = wrong_size(dataset_size); !why.empty()) return misuse(why);
+    if (indices == nullptr || count == nullptr) return misuse("a null pointer");
+    RangeSet samples = peer->in_hand.empty() ? RangeSet() : peer->ahead;
+    const RangeSet first = samples.take(*count);
+    *count = first.count();
+    write_indices(*peer, dataset_size, first, indices);
     return int{TW_OK};
   });
 }

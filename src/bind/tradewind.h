@@ -32,7 +32,7 @@ extern "C" {
 #define TW_API __attribute__((visibility("default")))
 
 /* Changes whenever this file changes in a way that a caller notices. */
-#define TW_ABI 1
+#define TW_ABI 2
 
 enum tw_status {
   TW_OK = 0,
@@ -156,6 +156,11 @@ TW_API int tw_next(tw_peer* peer, uint32_t limit_ms, tw_order* order);
 /* Indices in [0, dataset_size) of the order's first `count` samples: each one once an epoch over all peers.
  */
 TW_API int tw_samples(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t count);
+
+/* Indices of samples that this peer has been promised beside those of the order in hand, in the order in
+ * which they will come: time to load them. *count: room, then how many were written; 0 where nothing is known
+ * ahead. They may go to others yet. */
+TW_API int tw_ahead(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t* count);
 
 typedef struct {
   const tw_tensor* gradients; /* as many as the model has tensors */

@@ -48,8 +48,9 @@ class Program {
                          .settings =
                              [](void* user, std::uint64_t round, tw_group* groups, std::size_t) {
                                groups->learning_rate = 0.1;
-                               static_cast<Program*>(user)->rounds.push_back(round);
-                               return 0;
+                               auto& program = *static_cast<Program*>(user);
+                               program.rounds.push_back(round);
+                               return round == program.fails_in ? 1 : 0;
                              },
                          .update = nullptr,
                          .load = nullptr,
@@ -105,6 +106,7 @@ class Program {
   std::uint64_t extra = 2;
   std::uint64_t samples = 0;
   std::vector<std::uint64_t> rounds;
+  std::uint64_t fails_in = 0;  ///< round whose settings callback fails; 0: none
 
  private:
   Pairs settings_;
@@ -148,12 +150,53 @@ TEST(Tradewind, trains_two_programs_alike_though_they_begin_with_other_parameter
   EXPECT_GE(founder.samples + done_by_other, 40U);
 }
 
+TEST(Tradewind, tells_which_samples_come_after_those_of_the_order) {
+  Program program(Pairs{{"listen", "127.0.0.1:0"}, {"grain", "2"}});
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  std::size_t none = 16;
+  std::vector<std::int64_t> ahead(16);
+  EXPECT_EQ(TW_OK, tw_ahead(program.peer, 100, ahead.data(), &none));
+  EXPECT_EQ(0U, none) << "no order is in hand";
+  const std::vector<float> zeros(4, 0.0F);
+  const std::vector<tw_tensor> tensors = Program::tensors_of(zeros);
+  std::vector<std::int64_t> came;
+  std::map<std::size_t, std::vector<std::int64_t>> told;  // by how many came before
+  tw_order order{};
+  while (tw_next(program.peer, 1000, &order) == TW_GRADIENT) {
+    ASSERT_GE(2U, order.samples);
+    std::vector<std::int64_t> now(order.samples);
+    ASSERT_EQ(TW_OK, tw_samples(program.peer, 100, now.data(), now.size())) << error();
+    came.insert(came.end(), now.begin(), now.end());
+    std::size_t count = ahead.size();
+    ASSERT_EQ(TW_OK, tw_ahead(program.peer, 100, ahead.data(), &count)) << error();
+    told[came.size()].assign(ahead.begin(), ahead.begin() + static_cast<std::ptrdiff_t>(count));
+    const tw_gradient handed{tensors.data(), 2, 1, now.size(), 2, 0};
+    ASSERT_EQ(TW_OK, tw_done(program.peer, &handed)) << error();
+  }
+  EXPECT_EQ(2U, told[2].size()) << "of a lease of four";
+  for (const auto& [before, samples] : told) {
+    for (std::size_t i = 0; i < samples.size(); ++i) EXPECT_EQ(came.at(before + i), samples[i]) << before;
+  }
+  tw_release(program.memory);
+}
+
 TEST(Tradewind, keeps_a_vector_as_long_as_it_is_looked_at) {
   Program program(Pairs{{"listen", "127.0.0.1:0"}});
   ASSERT_EQ(TW_OK, program.start(3)) << error();
   ASSERT_EQ(TW_FINISHED, program.train(8)) << error();
   tw_close(std::exchange(program.peer, nullptr));
   EXPECT_LT(program.parameters[0], 3);
+  tw_release(program.memory);
+}
+
+TEST(Tradewind, ends_with_a_callback_that_failed) {
+  Program program(Pairs{{"listen", "127.0.0.1:0"}});
+  program.fails_in = 3;
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  EXPECT_EQ(TW_CALLBACK, program.train(8));
+  EXPECT_EQ("a callback of the program failed", error());
+  EXPECT_THAT(program.rounds, ::testing::ElementsAre(1, 2, 3));
+  EXPECT_EQ(TW_CALLBACK, program.train(8)) << "again and again";
   tw_release(program.memory);
 }
 

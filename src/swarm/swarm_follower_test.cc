@@ -247,6 +247,7 @@ TEST(Follower, does_what_a_plan_counts_on_though_it_dropped_it_on_leaving) {
     const std::optional<WorkItem> item = follower.swarm.begin_work(follower.now);
     ASSERT_TRUE(item.has_value());
     EXPECT_EQ(i, item->microbatches.ranges().front().first);
+    EXPECT_EQ(4 * (15 - i), item->ahead.count()) << "samples";
     follower.swarm.finish_work(follower.now, *item, 1, 1);
   }
   EXPECT_TRUE(follower.swarm.has_done_just(0, RangeSet(Range{8, 8})));

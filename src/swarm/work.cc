@@ -57,6 +57,13 @@ void Work::finish(std::uint64_t done) {
   under_way_.reset();
 }
 
+RangeSet Work::waiting() const {
+  RangeSet all;
+  for (const auto& [slot, entry] : slots_) all.add(entry.held);
+  if (under_way_) all.remove(under_way_->microbatches);
+  return all;
+}
+
 std::vector<wire::SlotProgress> Work::progress() const {
   std::vector<wire::SlotProgress> all;
   for (const auto& [slot, entry] : slots_) {

@@ -19,6 +19,9 @@ struct WorkItem {
   std::uint32_t slot = 0;
   RangeSet microbatches{};
   RangeSet samples{};  ///< of the run
+  /// Samples that are leased to this peer beside these, as far as it is known now: time to load them. They
+  /// may go to others yet.
+  RangeSet ahead{};
 };
 
 /// What this peer has been leased in one round: what is queued, what is being computed, what is done.
@@ -54,6 +57,9 @@ class Work {
 
   /// Not begun.
   std::uint64_t queued() const { return queued_; }
+
+  /// The same, by number.
+  RangeSet waiting() const;
 
   /// For messages: every slot with what is done and what is still held. One that is closed to both is there
   /// without any.

@@ -30,8 +30,11 @@ TEST(Work, does_what_was_leased_one_microbatch_after_the_other) {
 TEST(Work, begins_several_at_once_and_holds_on_to_those_that_were_not_done) {
   Work work(1);
   work.lease(0, ranged(0, 6));
+  EXPECT_EQ(ranged(0, 6), work.waiting());
   EXPECT_EQ(ranged(0, 4), work.begin(4)->microbatches);
+  EXPECT_EQ(ranged(4, 2), work.waiting());
   work.drop_queued();
+  EXPECT_EQ(RangeSet(), work.waiting());
   EXPECT_EQ((std::vector<wire::SlotProgress>{{0, {}, ranged(0, 4)}}), work.progress()) << "they have begun";
   work.finish(3);
   EXPECT_FALSE(work.wants_more());

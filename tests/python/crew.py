@@ -14,7 +14,7 @@ import time
 import traceback
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
-PRELOADED = ["torch", "numpy", "tradewind", "models", "loops"]
+PRELOADED = ["torch", "numpy", "tradewind", "models", "loops", "troubles", "sleepers", "evaluators"]
 
 
 def free_port() -> int:
@@ -119,6 +119,7 @@ class Crew:
         self.port = free_port()
         self.settings = settings
         self.peers: List[Peer] = []
+        self.out = ""  # folder of event logs
 
     def usual(self, number: int, first: bool, wait_for: int) -> Dict[str, str]:
         """The environment of a peer."""
@@ -128,6 +129,7 @@ class Crew:
             "TRADEWIND_ID": str(number),
             "TRADEWIND_SET": ";".join(f"{key}={value}" for key, value in self.settings.items()),
             "TRADEWIND_WAIT_FOR": str(wait_for),
+            **({"TRADEWIND_OUT": str(self.out)} if self.out else {}),
             "TRADEWIND_LISTEN" if first else "TRADEWIND_JOIN": f"127.0.0.1:{self.port}",
         }
 

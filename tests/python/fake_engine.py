@@ -198,6 +198,12 @@ class FakeEngine:
         assert self.order is not None and count <= self.order.samples
         return [(self.order.first + at) % dataset_size for at in range(count)]
 
+    def ahead(self, dataset_size: int, most: int) -> List[int]:
+        assert self.order is not None
+        first = self.order.first + self.order.samples
+        left = self.target - self.counted - self.order.samples
+        return [(first + at) % dataset_size for at in range(min(most, left))]
+
     def done(
         self, gradients: Sequence[HostTensor], weight: float, samples: int, had: int, loss_sum: float
     ) -> bool:

@@ -59,6 +59,11 @@ class Library:
         indices[:] = [size - 1 - at for at in range(count)]
         return _abi.TW_OK
 
+    def tw_ahead(self, handle, size, indices, count):
+        room, count._obj.value = count._obj.value, 2
+        indices[:2] = [size, room]
+        return _abi.TW_OK
+
     def tw_done(self, handle, gradient):
         given = gradient._obj
         counts = [given.gradients[at].count for at in range(given.gradient_count)]
@@ -109,22 +114,25 @@ class Library:
 class Recorder:
     def __init__(self):
         self.calls = []
-        self.failing = None
+        self.failing = self.fails_in = None
+
+    def seen(self, *call):
+        self.calls.append(call)
+        if self.failing is not None and self.fails_in in (None, call[0]):
+            raise self.failing
 
     def settings(self, round):
-        self.calls.append(("settings", round))
+        self.seen("settings", round)
         return [Group(1, learning_rate=0.25)]
 
     def update(self, round, mean):
-        self.calls.append(("update", round, list(mean)))
-        if self.failing is not None:
-            raise self.failing
+        self.seen("update", round, list(mean))
 
     def load(self, round, restored):
-        self.calls.append(("load", round, restored))
+        self.seen("load", round, restored)
 
     def save(self):
-        self.calls.append(("save",))
+        self.seen("save")
 
 
 SHAPE = ModelShape((Group(2, learning_rate=0.5),), (3, 1), (6,), 1.5, "layout ä")
@@ -164,9 +172,10 @@ def test_next_runs_the_callbacks_and_gives_the_order(library):
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("in the callback"), KeyboardInterrupt()])
-def test_an_exception_of_a_callback_comes_out_of_next_once(library, error):
+@pytest.mark.parametrize("where", ["settings", "update", "load", "save"])
+def test_an_exception_of_a_callback_comes_out_of_next_once(library, error, where):
     calls = Recorder()
-    calls.failing = error
+    calls.failing, calls.fails_in = error, where
     peer = _engine.Peer([], SHAPE, calls)
     with pytest.raises(type(error)):
         peer.next(100)
@@ -186,6 +195,7 @@ def test_errors_are_the_engines_sentences(library):
 def test_done_and_samples(library):
     peer = _engine.Peer([], SHAPE, Recorder())
     assert peer.samples(10, 3) == [9, 8, 7]
+    assert peer.ahead(10, 4) == [10, 4]
     library.next_status = _abi.TW_OK
     assert peer.done([HostTensor(0, 3, 0), HostTensor(0, 1, 0)], 5.0, 5, 8, 2.5)
     assert library.seen["done"] == ([3, 1], 5.0, 5, 8, 2.5)

@@ -58,6 +58,37 @@ def test_evaluate_runs_every_so_many_rounds_and_at_the_end(fake_run):
     assert summary.evaluations == [(2, "seen"), (4, "seen"), (5, "seen")]
 
 
+def test_evaluate_sees_a_model_in_evaluation_mode_and_training_goes_on_as_before(fake_run):
+    def trained(evaluate):
+        torch.manual_seed(1)
+        model = torch.nn.Sequential(
+            torch.nn.Linear(4, 6), torch.nn.BatchNorm1d(6), torch.nn.Dropout(0.5), torch.nn.Linear(6, 1)
+        )
+        model[1].eval()  # frozen statistics stay frozen
+        run = fake_run(target_batch_size=8, rounds=4)
+        run.fit(
+            model,
+            loss,
+            TensorDataset(*data(8)),
+            adamw(model),
+            batch_size=8,
+            evaluate=evaluate,
+            evaluate_every=1,
+        )
+        assert model.training and not model[1].training and model[2].training
+        run.close()
+        return model
+
+    def evaluate(model):
+        assert not torch.is_grad_enabled() and not any(module.training for module in model.modules())
+        model(torch.randn(8, 4))
+        seen.append(1)
+
+    seen = []
+    assert_equal(trained(evaluate), trained(None))
+    assert len(seen) == 4
+
+
 def test_bfloat16_autocast(fake_run):
     model = mlp()
     summary = fake_run(target_batch_size=8, rounds=5).fit(

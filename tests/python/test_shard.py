@@ -8,6 +8,7 @@ import torch
 from models import data, loss_of, mlp
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 from tradewind import MisuseError, TradewindError, UnsupportedError
+from tradewind._workers import WorkerPool
 
 
 class Numbers(torch.utils.data.Dataset):
@@ -68,6 +69,47 @@ def test_each_sample_once_an_epoch_and_batches_are_cut_to_the_round(fake_run, wo
     readers = set.union(*(who for _, who in batches))
     assert (os.getpid() in readers) == (workers == 0) and len(readers) == max(1, workers)
     assert run.metrics["surplus"] == 0
+
+
+class Many(Numbers):
+    def __len__(self):
+        return 256
+
+
+def test_workers_read_the_samples_of_a_lease_ahead(fake_run, monkeypatch):
+    """That of a round's beginning alone is not known ahead."""
+    asked_before = []
+    samples = WorkerPool.samples
+
+    def spied(pool, indices, ahead=()):
+        asked_before.append(all(index in pool._reader or index in pool._read for index in indices))
+        return samples(pool, indices, ahead)
+
+    monkeypatch.setattr(WorkerPool, "samples", spied)
+    run, opt, model = begun(fake_run, target_batch_size=64, rounds=4)
+    batches = go_through(run, opt, model, DataLoader(Many(), batch_size=8, num_workers=2))
+    assert [index for indices, _ in batches for index in indices] == list(range(256))
+    assert asked_before == ([False] + [True] * 7) * 4
+
+
+def test_a_worker_reads_nothing_twice_and_forgets_what_is_not_wanted():
+    pool = WorkerPool(list(range(100, 200)), 2)
+    assert pool.samples([0, 1, 2], [3, 4, 5, 6]) == [100, 101, 102]
+    assert pool.samples([3, 4, 3], [7]) == [103, 104, 103]
+    assert pool.samples([9], []) == [109] and pool.samples([5, 6], []) == [105, 106]
+    assert not pool._read
+    pool.samples([7, 8])
+    assert not pool._reader
+    pool.close()
+
+
+def test_a_sample_ahead_that_cannot_be_read_is_told_when_it_is_needed():
+    pool = WorkerPool([0, 1, 2], 1)
+    assert pool.samples([0, 1], [7]) == [0, 1]
+    assert pool.samples([2]) == [2]
+    with pytest.raises(TradewindError, match="(?s)could not read.*IndexError"):
+        pool.samples([7])
+    pool.close()
 
 
 def test_collate_and_batch_size_of_a_data_set(fake_run):

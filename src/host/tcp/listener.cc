@@ -59,7 +59,7 @@ std::string reachable(const tcp::endpoint& endpoint) {
 Error cannot_listen(const std::string& address, const std::error_code& error) {
   const char* advice = "";
   if (error == asio::error::address_in_use) {
-    advice = " (another process has this port; choose another with --listen, port 0 picks a free one)";
+    advice = " (another process has this port; listen on another one, port 0 picks a free one)";
   }
   return Error{fmt::format("cannot listen on {}: {}{}", address, in_words(error), advice)};
 }

@@ -146,8 +146,8 @@ TEST(TcpNetwork, says_that_an_address_is_in_use) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().message,
             "cannot listen on " + one.address +
-                ": address already in use (another process has this port; choose another "
-                "with --listen, port 0 picks a free one)");
+                ": address already in use (another process has this port; listen on another one, "
+                "port 0 picks a free one)");
 }
 
 TEST(TcpNetwork, pulls_bulk_messages_in_order_until_there_are_none) {

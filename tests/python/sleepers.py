@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peers with a model of 2 M parameters, of which one goes away in the midst of a run."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Any, Dict
+
+import torch
+import tradewind
+from loops import Report
+from models import data, loss_of, mlp
+
+WIDTH = 333_000
+GONE_IN = 5
+ROUNDS_AFTER = 8
+
+
+def memory() -> Dict[str, float]:
+    """VmRSS and VmHWM of this process, in vectors of the model."""
+    with open("/proc/self/status") as status:
+        found = {line.split(":")[0]: line.split()[1] for line in status if line.startswith("Vm")}
+    vector = 4 * (6 * WIDTH + 1)
+    return {key: int(found[key]) * 1024 / vector for key in ("VmRSS", "VmHWM")}
+
+
+def forget_peak() -> None:
+    with open("/proc/self/clear_refs", "w") as refs:
+        refs.write("5")
+
+
+class Loop:
+    """Steps of one batch."""
+
+    def __init__(self, report: Report) -> None:
+        self.report, self.model = report, mlp(width=WIDTH)
+        self.run = tradewind.join()
+        inner = torch.optim.SGD(self.model.parameters(), lr=1e-8)
+        self.opt = self.run.optimizer(self.model, inner, batch_size=4)
+        self.batch = data(4)
+        self.slowest_s = 0.0  # of its steps
+
+    def loss(self) -> torch.Tensor:
+        return loss_of(self.model, *self.batch)
+
+    def until(self, round_: int) -> None:
+        while not self.run.finished and self.run.round < round_:
+            began = time.monotonic()
+            self.opt.zero_grad()
+            self.loss().backward()
+            self.slowest_s = max(self.slowest_s, time.monotonic() - began)
+            if self.opt.step():
+                self.tell()
+
+    def tell(self) -> None:
+        values = hashlib.sha1()
+        for parameter in self.model.parameters():
+            values.update(parameter.detach().numpy())
+        self.report(what="model", round=self.run.round, sum=values.hexdigest())
+
+
+def busy(report: Report) -> None:
+    """Never ends."""
+    Loop(report).until(1 << 60)
+
+
+def away(report: Report, seconds: float, paused: bool) -> Any:
+    """Goes away for so long, comes back, takes part in some rounds and leaves."""
+    loop = Loop(report)
+    loop.until(GONE_IN)
+    before, slowest_s = memory()["VmRSS"], loop.slowest_s
+    forget_peak()
+    if paused:
+        with loop.run.paused("looking away"):
+            time.sleep(seconds)
+    else:
+        time.sleep(seconds)
+    asleep = memory()["VmHWM"] - before
+    loop.opt.step()
+    back = loop.run.round
+    loop.until(back + ROUNDS_AFTER)
+    result = {"back": back, "vectors": memory()["VmHWM"] - before, "asleep": asleep}
+    result["slowest_s"] = slowest_s
+    loop.run.close()
+    return {**result, "loss": loop.loss().item()}

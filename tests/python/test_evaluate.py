@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loop that evaluates on its own: the snippet of docs/python.md, and what it costs the others."""
+
+import re
+
+import evaluators
+import pytest
+import torch
+from conftest import ROOT, needs_engine
+from crew import crew_of
+from models import data, mlp
+from test_away import commit_times, lost_seconds
+from test_peers import assert_alike, records
+
+
+def snippet():
+    """The loop that docs/python.md shows."""
+    text = (ROOT / "docs/python.md").read_text()
+    found = re.search(r"```python\n(for inputs, targets in run.shard.*?accuracy.*?)```", text, re.S)
+    assert found
+    return found[1].replace("% 100", "% 2")
+
+
+def test_the_loop_of_the_docs(fake_run, capsys):
+    model = mlp()
+    run = fake_run(target_batch_size=8, rounds=5)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    data_set = torch.utils.data.TensorDataset(*data(16))
+
+    def accuracy(evaluated):
+        assert not evaluated.training and not torch.is_grad_enabled()
+        assert fake_run.engines[0].why == "evaluating"
+        return "seen"
+
+    def loss(outputs, targets):
+        return (outputs - targets).pow(2).mean()
+
+    scope = {
+        "run": run,
+        "model": model,
+        "opt": opt,
+        "torch": torch,
+        "accuracy": accuracy,
+        "loader": torch.utils.data.DataLoader(data_set, batch_size=4),
+        "loss_of": loss,
+    }
+    exec(snippet(), scope)
+    assert capsys.readouterr().out == "2 seen\n4 seen\n"
+    assert model.training and fake_run.engines[0].why is None and run.round == 5
+
+
+@needs_engine
+@pytest.mark.timeout(60)
+def test_an_evaluation_costs_the_others_little_and_loses_no_sample(tmp_path):
+    with crew_of(target_batch_size=30, rounds=80, exact_batches="true") as crew:
+        crew.out = tmp_path
+        first = crew.start(evaluators.loop, wait_for=3, seconds=1.5, every=15)
+        others = [crew.start(evaluators.loop, wait_for=3, every=0) for _ in range(2)]
+        results = [peer.result() for peer in (first, *others)]
+        assert results[0]["state"] == results[1]["state"] == results[2]["state"]
+        assert results[0]["evaluations"] >= 1
+        assert set(records(others[0]).values()) == {30}
+        assert_alike([first, *others])
+        lost = lost_seconds(commit_times(tmp_path / "events-2.jsonl"))
+        # A peer that leads the run is out after a second.
+        assert lost[0] < 1.5 and lost[1] < 1.0, lost[:5]
+        # All that counted, of an epoch of two rounds, by the peers' own records.
+        for epoch in range(25):
+            counted = []
+            for peer, result in zip((first, *others), results):
+                own = {report["round"]: report["samples"] for report in peer.all("commit")}
+                for round_ in (2 * epoch + 1, 2 * epoch + 2):
+                    handed = result["handed"].get(str(round_), [])
+                    if own.get(round_) == len(handed):
+                        counted += handed
+            assert len(counted) == len(set(counted)), epoch

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `cmake --install` puts on a machine, and the README's five lines with nothing else."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, needs_engine
+from tradewind import _abi
+
+BEFORE = """
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+samples = torch.randn(512, 4)
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(samples, samples.sum(1)), batch_size=64)
+loss_of = lambda outputs, targets: (outputs[:, 0] - targets).pow(2).mean()
+"""
+AFTER = 'print("done", run.round, tradewind.__file__, [float(p.sum()) for p in model.parameters()])\n'
+
+
+def readme():
+    """The program of the README, with a model and data."""
+    text = (ROOT / "README.md").read_text()
+    found = re.search(r"```python\n(import torch, tradewind\n)(.*?)```", text, re.S)
+    assert found
+    return found[1] + BEFORE + found[2] + AFTER
+
+
+def build_folder():
+    """Where all that is installed was built."""
+    folder = Path(_abi.library_path()).parent
+    wanted = ["CMakeCache.txt", "tw", "completions/bash"]
+    if not all((folder / name).exists() for name in wanted):
+        pytest.skip(f"{folder} has no whole build (make)")
+    return folder
+
+
+@needs_engine
+def test_the_readmes_lines_run_from_what_is_installed(tmp_path):
+    build = build_folder()
+    subprocess.run(["cmake", "--install", str(build), "--prefix", str(tmp_path)], check=True, timeout=60)
+    package = tmp_path / "lib/python3/dist-packages/tradewind"
+    assert os.readlink(package / "libtradewind.so").startswith("../")
+    assert (tmp_path / "include/tradewind.h").is_file()
+    assert list(tmp_path.glob("share/doc/*/examples/python/mnist.py"))
+    assert not list(tmp_path.rglob("__pycache__"))
+    (tmp_path / "train.py").write_text(readme())
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("TRADEWIND_")}
+    environment["PYTHONPATH"] = str(package.parent)
+    found = subprocess.run(
+        [str(tmp_path / "bin/tw"), "run", "--peers", "2", "--", sys.executable, "train.py"],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    done = re.findall(rf"done (200 {re.escape(str(package))}/\S+ \[.*\])", found.stdout)
+    assert len(done) == 2 and len(set(done)) == 1, found.stdout
