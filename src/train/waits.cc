@@ -24,8 +24,9 @@ void OwnWork::submitted(Instant now, swarm::Wait what) {
 }
 
 void OwnWork::finished(Instant now, Duration took) {
-  const auto [usual, first] = usual_.try_emplace(jobs_.front().kind, took);
-  if (!first) usual->second += (took - usual->second) / 4;
+  Usual& usual = usual_[jobs_.front().kind];
+  // The first one compiles and warms up.
+  usual.took = ++usual.seen <= 2 ? took : usual.took + (took - usual.took) / 4;
   jobs_.pop_front();
   since_ = now;
 }
@@ -47,7 +48,7 @@ swarm::Wait OwnWork::current() const {
 
 Duration OwnWork::usual(swarm::Wait::Kind kind) const {
   const auto found = usual_.find(kind);
-  return found == usual_.end() ? Duration{} : found->second;
+  return found == usual_.end() ? Duration{} : found->second.took;
 }
 
 void Waits::on_refused(Instant now, const std::string& address, const std::string& cause) {

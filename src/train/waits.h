@@ -33,18 +33,23 @@ class OwnWork {
   Instant since() const { return since_; }
 
   /// Jobs of this kind may take so long, as far as none has ended yet.
-  void expect(swarm::Wait::Kind kind, Duration usual) { usual_.try_emplace(kind, usual); }
+  void expect(swarm::Wait::Kind kind, Duration usual) { usual_.try_emplace(kind, Usual{usual, 1}); }
 
-  /// How long jobs of this kind take, smoothed; 0 before one has ended.
+  /// How long jobs of this kind take, smoothed from the second one on; 0 before one has ended.
   Duration usual(swarm::Wait::Kind kind) const;
 
   /// How far the job under way is, where it tells.
   const std::shared_ptr<WorkMeter>& meter() const { return meter_; }  // owners: this and the job that runs
 
  private:
+  struct Usual {
+    Duration took{};
+    std::uint64_t seen = 0;  ///< jobs
+  };
+
   std::deque<swarm::Wait> jobs_;
   Instant since_{};
-  std::map<swarm::Wait::Kind, Duration> usual_;
+  std::map<swarm::Wait::Kind, Usual> usual_;
   std::shared_ptr<WorkMeter> meter_ = std::make_shared<WorkMeter>();  // owners: this and the job that runs
 };
 
