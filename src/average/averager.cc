@@ -159,23 +159,25 @@ std::vector<Reduction::Debt> Averager::debts(StepId step) const {
 std::vector<Averager::Objection> Averager::objections(Instant now, StepId step,
                                                       const RoundTrips& round_trip) {
   std::vector<Objection> objections;
-  const Step* found = find(step);
+  Step* found = find(step);
   if (found == nullptr || !found->reduction.plan() || found->reduction.complete()) return objections;
   add_stalls(now, *found, round_trip, objections);
   add_slow(now, *found, objections);
   return objections;
 }
 
-void Averager::add_stalls(Instant now, const Step& step, const RoundTrips& round_trip,
-                          std::vector<Objection>& to) {
+void Averager::add_stalls(Instant now, Step& step, const RoundTrips& round_trip, std::vector<Objection>& to) {
   // As long as anything comes, the line is busy, and whose segments come later has not stalled.
-  Instant since = step.planned_at;
-  for (const auto& [peer, last] : last_bulk_) since = std::max(since, last);
-  for (const auto& [peer, cause] : step.reduction.owing()) {
+  Instant last_came{};
+  for (const auto& [peer, last] : last_bulk_) last_came = std::max(last_came, last);
+  const std::map<PeerId, wire::StallCause> owing = step.reduction.owing();
+  std::erase_if(step.owes_since, [&](const auto& entry) { return !owing.contains(entry.first); });
+  for (const auto& [peer, cause] : owing) {
+    const Instant owes_since = step.owes_since.try_emplace(peer, step.planned_at).first->second;
     const Duration limit = std::max<Duration>(kStallFloor, kStallRoundTrips * round_trip(peer));
-    if (now - since < limit || now - reported_[peer] < kStallFloor) continue;
+    if (now - std::max(step.planned_at, last_came) < limit || now - reported_[peer] < kStallFloor) continue;
     reported_[peer] = now;
-    to.push_back({peer, cause, {}, now - since >= kAskAgainAfter});
+    to.push_back({peer, cause, {}, now - std::max(owes_since, last_came) >= kAskAgainAfter});
   }
 }
 

@@ -192,6 +192,7 @@ class Averager {
     Instant called_at = kNever;
     Instant planned_at = kNever;
     Instant lines_until{};
+    std::map<PeerId, Instant> owes_since{};  ///< the first plan under which it owes what it owes now
     bool told_scattered = false;
     bool told_gathered = false;
     std::pair<Ballot, std::uint32_t> told_mean{};  ///< of this plan
@@ -200,7 +201,7 @@ class Averager {
   const Step* find(StepId step) const;
   Step* find(StepId step);
   void keep_early(Instant now, PeerId from, const wire::Message& message);
-  void add_stalls(Instant now, const Step& step, const RoundTrips& round_trip, std::vector<Objection>& to);
+  void add_stalls(Instant now, Step& step, const RoundTrips& round_trip, std::vector<Objection>& to);
   void add_slow(Instant now, const Step& step, std::vector<Objection>& to);
   void end_probe();
 

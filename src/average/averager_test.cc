@@ -160,6 +160,19 @@ TEST_F(TwoAveragers, complain_when_nothing_comes_and_ask_again_after_a_while) {
   EXPECT_THAT(objections(9s), ElementsAre(Field(&Averager::Objection::send_again, true)));
 }
 
+// storm 6630: the leader sent the plan again every 7.75 s, because the round was slow.
+TEST_F(TwoAveragers, ask_again_though_the_plan_comes_again_meanwhile) {
+  a.open(kOpened, kFirst);
+  const auto objections = [&](Duration after) { return a.objections(kOpened + after, kFirst, no_time); };
+  ASSERT_TRUE(a.adopt(kOpened, plan_of_both(kFirst), kOpened));
+  EXPECT_THAT(objections(7s), ElementsAre(Field(&Averager::Objection::send_again, false)));
+  wire::Plan again = plan_of_both(kFirst);
+  ++again.version;
+  ASSERT_TRUE(a.adopt(kOpened + 7750ms, again, kOpened));
+  EXPECT_THAT(objections(8200ms), IsEmpty()) << "what it owes by this plan is young";
+  EXPECT_THAT(objections(8250ms), ElementsAre(Field(&Averager::Objection::send_again, true)));
+}
+
 TEST_F(TwoAveragers, give_a_far_peer_three_round_trips) {
   a.open(kOpened, kFirst);
   ASSERT_TRUE(a.adopt(kOpened, plan_of_both(kFirst), kOpened));

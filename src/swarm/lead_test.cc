@@ -512,6 +512,7 @@ TEST(Lead, gives_a_stalled_peer_no_more_time_because_a_joiner_comes) {
   council.report_stall(1, 2, StallCause::owes_contribution);
   council.after(800ms);
   EXPECT_TRUE(council.left_out().empty());
+  council.after(400ms);
   council.report_stall(1, 2, StallCause::owes_contribution);
   council.after(400ms);
   EXPECT_EQ(std::vector<std::uint64_t>{2}, council.left_out());

@@ -218,11 +218,13 @@ std::optional<PeerId> StragglerPolicy::unreachable(Instant now, const PeerStatus
 
 std::optional<PeerId> StragglerPolicy::stalled(Instant now, const PeerStatus& peers,
                                                const Proposer& proposer) const {
-  if (now - planned_at_ < stalled_after(from_seconds(proposer.plan()->expected_s))) return std::nullopt;
+  const Instant due = planned_at_ + stalled_after(from_seconds(proposer.plan()->expected_s));
+  if (now < due) return std::nullopt;
   if (const std::optional<PeerId> late = missing_vote(now, peers, proposer))
     return late;  // what it accuses others of did not help
+  // What was said before that may be over. It is said again as long as nothing comes.
   const auto stands = [&](const auto& entry) {
-    return now - entry.second < 2 * kGrace && peers.counts(entry.first);
+    return entry.second >= due && now - entry.second < 2 * kGrace && peers.counts(entry.first);
   };
   for (const StallCause kind : kDebts) {
     for (const auto& [reporter, stalls] : stalls_) {

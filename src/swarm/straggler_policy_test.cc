@@ -110,11 +110,26 @@ TEST(StragglerPolicy, excludes_a_peer_that_owes_once_the_plan_is_overdue) {
   judge.report(2, 3, StallCause::owes_mean);
   judge.report(3, 1, StallCause::owes_contribution);
   EXPECT_FALSE(judge.after(0s));
-  const std::optional<Verdict> verdict = judge.after(100ms);
+  judge.after(100ms);
+  judge.report(2, 3, StallCause::owes_mean);
+  judge.report(3, 1, StallCause::owes_contribution);
+  const std::optional<Verdict> verdict = judge.after(0s);
   ASSERT_TRUE(verdict);
   EXPECT_EQ(PeerId{1}, verdict->peer) << "3 waits for 1";
   EXPECT_EQ(Sentence::exclude, verdict->sentence);
   EXPECT_FALSE(judge.after(2s)) << "it is not said again";
+}
+
+// thin_lines 275: a peer on a thin line had heard nothing for 0.5 s, since all others waited for what it sent
+// itself. When the plan was overdue, 0.97 s later, segments had come to it again.
+TEST(StragglerPolicy, does_not_count_what_was_said_before_the_plan_was_overdue) {
+  Judge judge;
+  judge.after(4900ms);
+  judge.report(2, 3, StallCause::owes_mean);
+  EXPECT_FALSE(judge.after(100ms));
+  EXPECT_FALSE(judge.after(400ms));
+  judge.report(2, 3, StallCause::owes_mean);
+  EXPECT_EQ(PeerId{3}, judge.after(0s)->peer);
 }
 
 TEST(StragglerPolicy, refuses_a_peer_that_owes_where_the_majority_hangs_on_its_vote) {

@@ -231,7 +231,11 @@ void Swarm::finish_work(Instant now, const WorkItem& item, std::uint64_t done, d
   own_.samples_per_s = samples_per_s;
   if (!of_this_round(item.round) || work_.idle()) return;
   work_.finish(done);
-  if (work_.wants_more()) send_progress(part_.leaves());
+  if (own_.busy && work_.queued() > 0) {
+    give_back_queued();
+  } else if (work_.wants_more()) {
+    send_progress(part_.leaves());
+  }
   settle();
 }
 
@@ -240,16 +244,22 @@ void Swarm::give_back(Instant now, const WorkItem& item) {
   wake(now);
   if (!of_this_round(item.round) || work_.idle()) return;
   work_.finish(0);
-  work_.drop_queued();
-  send_progress(true);
-  if (acceptor_.averages() && leader() && owes_work(*acceptor_.plan()))
-    send(*leader(), wire::StallReport{item.round, options_.self.peer, wire::StallCause::owes_contribution});
+  give_back_queued();
   settle();
 }
 
-bool Swarm::owes_work(const wire::Plan& plan) const {
+void Swarm::give_back_queued() {
+  work_.drop_queued();
+  send_progress(true);
+  if (acceptor_.averages() && leader() && has_dropped_of(*acceptor_.plan())) {
+    const Round round = head()->round + 1;
+    send(*leader(), wire::StallReport{round, options_.self.peer, wire::StallCause::owes_contribution});
+  }
+}
+
+bool Swarm::has_dropped_of(const wire::Plan& plan) const {
   return std::ranges::any_of(plan.draft.contributors, [this](const wire::Contribution& c) {
-    return c.peer == options_.self.peer && !work_.has_done_just(c.slot, c.microbatches);
+    return c.peer == options_.self.peer && !work_.does_all_of(c.slot, c.microbatches);
   });
 }
 
@@ -271,7 +281,11 @@ void Swarm::catching_up(Instant now, const wire::CatchingUp& how) {
 void Swarm::set_busy(Instant now, bool busy) {
   wake(now);
   own_.busy = busy;
-  send_progress();
+  if (busy && work_.queued() > 0) {
+    give_back_queued();
+  } else {
+    send_progress();
+  }
   settle();
 }
 

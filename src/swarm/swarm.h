@@ -78,7 +78,8 @@ class Swarm {
   void finish_work(Instant now, const WorkItem& item, std::uint64_t done, double samples_per_s);
   /// Nothing of the item under way was done, and nobody knows when it will be: others get what is held.
   void give_back(Instant now, const WorkItem& item);
-  /// The compute side does something else (an evaluation) until told otherwise: no leases meanwhile.
+  /// The compute side does something else (an evaluation) until told otherwise: no leases meanwhile, and
+  /// others get what is held and has not begun.
   void set_busy(Instant now, bool busy);
   /// Hand in what is done, go after the round.
   void leave(Instant now);
@@ -198,7 +199,8 @@ class Swarm {
   void turn_away(PeerId squatter);
   void report_changes(const wire::Record& record);
   void do_what_counts(PeerId leader, const wire::Contribution& own);
-  bool owes_work(const wire::Plan& plan) const;
+  void give_back_queued();
+  bool has_dropped_of(const wire::Plan& plan) const;
   void out_of_step(std::string why, bool differs = false);
   void lose(PeerId peer, const std::string& why, Duration silent);
   bool is_overdue() const;

@@ -266,6 +266,40 @@ TEST(Follower, says_that_what_it_gave_back_does_not_come_though_a_plan_counts_on
   EXPECT_FALSE(follower.swarm.begin_work(follower.now, 8).has_value());
 }
 
+// storm 7627: a program went on a pause with a microbatch under way and another one leased. It did the
+// former, and kept the latter for as long as the pause took.
+TEST(Follower, gives_back_what_has_not_begun_when_its_compute_thread_goes) {
+  const auto last_word = [](Follower& follower) {
+    const auto told = std::find_if(follower.sent.rbegin(), follower.sent.rend(), [](const wire::Envelope& e) {
+      return std::holds_alternative<wire::Progress>(e.message);
+    });
+    return std::get<wire::Progress>(told->message);
+  };
+  Follower follower;
+  follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
+  const std::optional<WorkItem> item = follower.swarm.begin_work(follower.now, 4);
+  ASSERT_TRUE(item.has_value());
+  follower.swarm.set_busy(follower.now, true);
+  follower.listen();
+  EXPECT_TRUE(last_word(follower).gave_back);
+  EXPECT_EQ((std::vector<wire::SlotProgress>{{0, {}, RangeSet(Range{8, 4})}}), last_word(follower).slots);
+  follower.swarm.finish_work(follower.now, *item, 3, 1);
+  follower.listen();
+  EXPECT_TRUE(last_word(follower).gave_back) << "what was under way, and was not done";
+  EXPECT_EQ((std::vector<wire::SlotProgress>{{0, RangeSet(Range{8, 3}), {}}}), last_word(follower).slots);
+  EXPECT_EQ(0U, follower.count<StallReport>(1));
+}
+
+TEST(Follower, says_that_what_has_not_begun_does_not_come_when_its_compute_thread_goes) {
+  Follower follower;
+  follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
+  ASSERT_TRUE(follower.swarm.begin_work(follower.now, 4).has_value());
+  follower.tell(1, follower.plan());
+  follower.swarm.set_busy(follower.now, true);
+  follower.listen();
+  EXPECT_EQ(1U, follower.count<StallReport>(1));
+}
+
 TEST(Follower, says_that_its_sum_is_not_the_one_that_a_plan_counts_on) {
   Follower more, given;
   more.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{7, 8})});

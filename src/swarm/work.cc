@@ -77,6 +77,15 @@ bool Work::has_done_just(std::uint32_t slot, const RangeSet& microbatches) const
   return found != slots_.end() && found->second.done == microbatches && found->second.held.empty();
 }
 
+bool Work::does_all_of(std::uint32_t slot, const RangeSet& microbatches) const {
+  const auto found = slots_.find(slot);
+  if (found == slots_.end()) return false;
+  RangeSet rest = microbatches;
+  rest.remove(found->second.done);
+  rest.remove(found->second.held);
+  return rest.empty();
+}
+
 bool Work::has_other_than(std::uint32_t slot, const RangeSet& microbatches) const {
   const auto found = slots_.find(slot);
   if (found == slots_.end()) return false;

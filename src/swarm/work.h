@@ -68,6 +68,9 @@ class Work {
   /// True when these, and no others, are done in this slot, and nothing will be added to them.
   bool has_done_just(std::uint32_t slot, const RangeSet& microbatches) const;
 
+  /// Each of these is done or held in this slot.
+  bool does_all_of(std::uint32_t slot, const RangeSet& microbatches) const;
+
   /// The sum in this slot, if there is one, is or will be another than that of these.
   bool has_other_than(std::uint32_t slot, const RangeSet& microbatches) const;
 

@@ -159,7 +159,9 @@ void Fetch::reconsider(Instant now) {
   }
   const bool served = sources_.anybody_serves(object_);
   const bool may_choose = object_.begun() || now >= choose_at_ || sources_.all_answered();
-  if ((!served || !object_.any_here()) && may_choose) choose(now);
+  // Later the chunks of what was chosen are on their way. On a slow line another choice is a second copy.
+  const bool may_improve = !object_.any_here() && now - choose_at_ < kOfferPatience;
+  if ((!served || may_improve) && may_choose) choose(now);
   if (object_.begun()) ask_for_chunks(now);
 }
 

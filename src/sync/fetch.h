@@ -45,8 +45,9 @@ struct BadSource {
 /// for, is in sync/sources.h; the object and its chunks are in sync/partial_object.h.
 ///
 /// Choice among different offers: the record that goes before all others (wire/rank.h), then the content that
-/// most peers offer. It is made when all have answered, or half a second after the first offer, and made
-/// again as long as no chunk has arrived or when nobody is left who offers what was chosen.
+/// most peers offer. It is made when all have answered, or half a second after the first offer. For half a
+/// second more it is made again as long as no chunk has arrived; later only when nobody is left who offers
+/// what was chosen.
 ///
 /// Memory, whatever a remote sends: one offer for each source, and the object, whose size is known before.
 class Fetch {

@@ -145,6 +145,26 @@ TEST(Fetch, changes_to_a_higher_round_only_as_long_as_nothing_has_arrived) {
   }
 }
 
+// thin_lines 464: a source that fell behind in each round, and came back with a newer state. Each change of
+// the choice put a whole state on a line of 1 Mbit/s: 36 s later none had arrived.
+TEST(Fetch, keeps_to_its_choice_when_a_source_comes_again_and_again_with_a_newer_state) {
+  Joiner j;
+  j.want_state({kAnna});
+  j.offer(kAnna, offer_of(j.image(5)));
+  const std::size_t asked = j.chunk_asks[kAnna].size();
+  for (Round round = 6; round < 10; ++round) {
+    j.after(1s);
+    j.fetch.set_sources(j.now, {kAnna, kBert});
+    j.collect();
+    j.offer(kBert, offer_of(j.image(round)));
+    j.after(100ms);
+    j.fetch.set_sources(j.now, {kAnna});
+    j.collect();
+  }
+  EXPECT_TRUE(j.chunk_asks[kBert].empty());
+  EXPECT_EQ(j.chunk_asks[kAnna].size(), asked);
+}
+
 TEST(Fetch, refuses_offers_that_do_not_fit) {
   const Joiner j;
   const auto refused = [&](auto&& spoil) {

@@ -48,13 +48,15 @@ bool PeerSearch::is_final(Instant now, const std::string& address, const wire::R
 }
 
 Duration PeerSearch::limit() const {
-  return options_.returns ? std::max<Duration>(kGiveUpJoining, options_.patience) : kGiveUpJoining;
+  const bool has_begun = options_.returns || met_the_run_;
+  return has_begun ? std::max<Duration>(kGiveUpJoining, options_.patience) : kGiveUpJoining;
 }
 
 std::optional<std::string> PeerSearch::gives_up(Instant now, const Situation& situation) {
   const bool fresh =
       situation.peer_state == wire::PeerState::fresh && !options_.join.empty() && !situation.linked;
   const bool outside = situation.peer_state == wire::PeerState::syncing || fresh;
+  met_the_run_ = met_the_run_ || situation.peer_state == wire::PeerState::syncing;
   if (!outside || situation.restoring || situation.offered) {
     hopeless_since_ = kNever;
     last_answer_.clear();

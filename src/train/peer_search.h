@@ -14,7 +14,8 @@
 
 namespace tw::train {
 
-/// A joiner that reaches nobody for so long gives up.
+/// A joiner that reaches nobody for so long gives up. Once it has heard of a record of the run, it searches
+/// for the patience of the run at least, as members do.
 inline constexpr Duration kGiveUpJoining = std::chrono::seconds(30);
 
 /// How a peer looks for the members of its run: what the addresses that it dials answer, and how long it goes
@@ -69,6 +70,7 @@ class PeerSearch {
 
   Options options_;
   ReturnWait return_;
+  bool met_the_run_ = false;  ///< it has heard of a record of it
   Instant hopeless_since_ = kNever;
   Instant taken_since_ = kNever;
   Instant orphaned_since_ = kNever;

@@ -44,7 +44,7 @@ TEST(PeerSearch, is_over_neither_while_a_state_is_put_in_place_nor_for_whoever_b
   EXPECT_EQ(std::nullopt, syncing.gives_up(kOutset, {wire::PeerState::syncing, true, false, true}));
   EXPECT_EQ(std::nullopt, syncing.left(kOutset));
   EXPECT_EQ(std::nullopt, syncing.gives_up(kOutset, {wire::PeerState::syncing, true}));
-  EXPECT_EQ(kGiveUpJoining, syncing.left(kOutset)) << "linked, but to nobody who has the state";
+  EXPECT_EQ(60s, syncing.left(kOutset)) << "linked, but to nobody who has the state";
   PeerSearch founder = joiner({});
   EXPECT_EQ(std::nullopt, founder.gives_up(kOutset, {}));
   EXPECT_EQ(std::nullopt, founder.left(kOutset));
@@ -55,6 +55,18 @@ TEST(PeerSearch, of_a_peer_that_returns_lasts_for_the_patience_of_the_run) {
   EXPECT_EQ(std::nullopt, search.gives_up(kOutset, {}));
   EXPECT_EQ(std::nullopt, search.gives_up(kOutset + 299s, {}));
   EXPECT_TRUE(search.gives_up(kOutset + 300s, {}));
+}
+
+// storm 9787: the founder was stopped for 31 s before anybody had taken its state, and all others gave up.
+TEST(PeerSearch, of_a_joiner_that_has_met_the_run_lasts_for_its_patience) {
+  PeerSearch search = joiner({"a:1"});
+  const PeerSearch::Situation lost{.peer_state = wire::PeerState::syncing, .linked = true};
+  EXPECT_EQ(std::nullopt, search.gives_up(kOutset, {}));
+  EXPECT_EQ(kGiveUpJoining, search.left(kOutset));
+  EXPECT_EQ(std::nullopt, search.gives_up(kOutset + 1s, lost));
+  EXPECT_EQ(59s, search.left(kOutset + 1s));
+  EXPECT_EQ(std::nullopt, search.gives_up(kOutset + 59s, lost));
+  EXPECT_TRUE(search.gives_up(kOutset + 60s, lost));
 }
 
 TEST(PeerSearch, ends_when_another_process_has_its_id_for_good) {
