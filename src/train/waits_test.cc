@@ -72,6 +72,15 @@ TEST(OwnWork, is_the_job_that_runs_with_what_its_meter_says) {
   EXPECT_EQ(work.usual(Wait::Kind::evaluating), 8s);
 }
 
+TEST(OwnWork, takes_the_first_job_of_a_kind_for_a_warm_up) {
+  OwnWork work;
+  for (const Duration took : {60s, 4s, 8s}) {
+    work.submitted({}, {.kind = Wait::Kind::computing});
+    work.finished({}, took);
+  }
+  EXPECT_EQ(work.usual(Wait::Kind::computing), 5s);
+}
+
 Instant at(Duration time) { return Instant{} + time; }
 
 TEST(UnansweredDials, count_until_somebody_answers_there) {
