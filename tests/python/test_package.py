@@ -4,10 +4,11 @@
 import os
 import subprocess
 import sys
+import sysconfig
 import zipfile
 
 import pytest
-from conftest import ROOT, needs_engine
+from conftest import ROOT, needs_engine, python_path
 
 
 def test_types_are_right(tmp_path):
@@ -30,7 +31,7 @@ def test_import_adds_little_to_torchs():
     code = "import torch, time; began = time.monotonic(); import tradewind; print(time.monotonic() - began)"
     times = []
     for _ in range(3):
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+        environment = {**os.environ, "PYTHONPATH": python_path()}
         times.append(
             float(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True).stdout)
         )
@@ -48,6 +49,9 @@ def test_a_wheel_installs_offline_in_a_virtual_environment(tmp_path):
     subprocess.run(
         [sys.executable, "-m", "venv", "--system-site-packages", str(tmp_path / "venv")], check=True
     )
+    # A virtual environment of one of ours sees Debian's packages, but not ours.
+    (beside,) = (tmp_path / "venv/lib").glob("python*/site-packages")
+    (beside / "ours.pth").write_text(sysconfig.get_path("purelib") + "\n")
     pip = [str(tmp_path / "venv/bin/pip"), "-q", "--disable-pip-version-check"]
     options = ["--no-index", "--no-build-isolation", "--no-deps"]
     subprocess.run(
