@@ -30,6 +30,10 @@ def python_path(*more: Path) -> str:
     return os.pathsep.join([*SOURCES, *map(str, more)])
 
 
+# For the server that peers are forked from: it may have another tradewind installed.
+os.environ["PYTHONPATH"] = python_path(Path(__file__).parent)
+
+
 def has_engine() -> bool:
     """Whether libtradewind.so is there; one that is named has to be."""
     if os.environ.get("TRADEWIND_LIBRARY"):

@@ -59,7 +59,7 @@ def test_a_wheel_installs_offline_in_a_virtual_environment(tmp_path):
     )
     (wheel,) = tmp_path.glob("tradewind-*.whl")
     assert "-py3-none-" in wheel.name and "tradewind/libtradewind.so" in zipfile.ZipFile(wheel).namelist()
-    subprocess.run([*pip, "install", *options, str(wheel)], check=True, cwd=tmp_path)
+    subprocess.run([*pip, "install", "--ignore-installed", *options, str(wheel)], check=True, cwd=tmp_path)
     environment.pop("TRADEWIND_LIBRARY")
     environment.pop("PYTHONPATH", None)
     code = (

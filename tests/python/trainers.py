@@ -75,18 +75,27 @@ def module_of(learning_rate: float = 1e-2) -> Any:
 
 
 def transformers_peer(report: Report, folder: str, pause_s: float = 0.0) -> Any:
-    """A peer that saves every second step of its own; its model, and what it saved."""
+    """Saves every second step of its own and evaluates every epoch; the model, and what it did."""
     import tradewind.transformers
 
     run = tradewind.join()
     watch(run, report)
     model = language_model()
-    saves = {"save_strategy": "steps", "save_steps": 2, "save_total_limit": 2}
+    often = {"save_strategy": "steps", "save_steps": 2, "save_total_limit": 2, "eval_strategy": "epoch"}
     trainer = tradewind.transformers.Trainer(
-        run, model=model, args=arguments_of(folder, **saves), train_dataset=Rows(pause_s)
+        run,
+        model=model,
+        args=arguments_of(folder, **often),
+        train_dataset=Rows(pause_s),
+        eval_dataset=Rows(),
     )
     trainer.train()
-    result = {"state": state_of(model), "round": run.round, "saved": sorted(os.listdir(folder))}
+    result = {
+        "state": state_of(model),
+        "round": run.round,
+        "saved": sorted(os.listdir(folder)),
+        "evaluated": sum("eval_loss" in one for one in trainer.state.log_history),
+    }
     run.close()
     return result
 
