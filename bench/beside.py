@@ -251,7 +251,9 @@ def measured(arguments, engine, model, strike):
     if found.returncode:
         print(f"{engine}, {model}, {strike}: nothing was measured", file=sys.stderr)
         return {}
-    return json.loads(found.stdout.splitlines()[-1])
+    one = json.loads(found.stdout.splitlines()[-1])
+    print(engine, model, strike, {key: round(value, 4) for key, value in one.items()}, file=sys.stderr)
+    return one
 
 
 CASES = [("tiny", "none"), ("small", "SIGKILL"), ("small", "SIGSTOP")]
