@@ -22,6 +22,9 @@ HISTORY_STORM ?= 1..2000
 HISTORY_OTHERS ?= 1..100
 
 FUZZ_SECONDS ?= 60
+# Interpreters of test-integrations (none: two of different versions on PATH), and options of its pytest.
+PYTHONS ?=
+TESTS ?= -m integrations
 # How long make soak takes, and the file to watch.
 MINUTES ?= 30
 SOAK_OUT ?= soak.txt
@@ -62,11 +65,9 @@ demo: program  ## train MNIST on local peers, kill one, let another join
 python: configure  ## the Python package with its library, in build/python (set PYTHONPATH to it)
 	@cmake --build $(BUILD) --target python
 
-# PyTorch 2, transformers, accelerate and Lightning come from pip: several GB.
-test-integrations: python  ## the Python package against real trainers, in build/integrations
-	@test -x $(BUILD)/integrations/bin/python || python3 -m venv $(BUILD)/integrations
-	@$(BUILD)/integrations/bin/pip install --quiet -r tests/python/integrations.txt
-	@TRADEWIND_LIBRARY=$(CURDIR)/$(BUILD)/libtradewind.so $(BUILD)/integrations/bin/python -m pytest -q -m integrations tests/python
+# PyTorch 2, transformers, accelerate and Lightning come from pip: 6 GB for each interpreter.
+test-integrations: program python  ## tradewind's wheel against PyTorch 2 and real trainers, in build/integrations; PYTHONS="python3 ..."
+	@TESTS='$(TESTS)' tools/test_integrations.sh $(BUILD) $(PYTHONS)
 
 package: configure  ## a Debian package: tw, the Python package, the library, the pages; in build/package
 	@cmake --build $(BUILD) --target tw tradewind completions

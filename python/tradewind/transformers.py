@@ -51,8 +51,15 @@ class RunCallback(transformers.TrainerCallback):
         """After each step()."""
         if self._run.finished:
             control.should_training_stop = True
+        self._leave_to_the_first(control)
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **named: Any) -> None:
+        """After each epoch of this peer's loader."""
+        self._leave_to_the_first(control)
+
+    def _leave_to_the_first(self, control: Any) -> None:
         if not self._run.is_first:
-            control.should_save = False
+            control.should_save = control.should_evaluate = False
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Optional[Any] = None, **named: Any) -> None:
         """Adds what the run knows."""
@@ -87,6 +94,11 @@ class Trainer(transformers.Trainer):
         rounds = int(self._run._settings.get("training.rounds") or 100)
         self.lr_scheduler = self._run.scheduler(super().create_scheduler(rounds, optimizer))
         return self.lr_scheduler
+
+    def evaluate(self, *arguments: Any, **named: Any) -> Any:
+        """That of transformers; others do this peer's part meanwhile."""
+        with self._run.paused("evaluating"):
+            return super().evaluate(*arguments, **named)
 
     def get_train_dataloader(self) -> Any:
         """That of transformers; the run counts its batches."""

@@ -11,11 +11,27 @@ from typing import Any, Callable, Iterator, List
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "python"), str(Path(__file__).parent)]
+# TRADEWIND_TESTS=installed: the package that pip installed is tested, else that of the sources.
+INSTALLED = os.environ.get("TRADEWIND_TESTS") == "installed"
+SOURCES = [] if INSTALLED else [str(ROOT / "python")]
+sys.path[:0] = [*SOURCES, str(Path(__file__).parent)]
 
 import tradewind  # noqa: E402
 from fake_engine import FakeEngine  # noqa: E402
 from tradewind import _abi, _settings  # noqa: E402
+
+
+if INSTALLED and ROOT / "python" in Path(tradewind.__file__).parents:
+    raise pytest.UsageError(f"TRADEWIND_TESTS=installed, but tradewind is that of {tradewind.__file__}")
+
+
+def python_path(*more: Path) -> str:
+    """PYTHONPATH of a program that a test starts: where the tested package lies, and more."""
+    return os.pathsep.join([*SOURCES, *map(str, more)])
+
+
+# For the server that peers are forked from: it may have another tradewind installed.
+os.environ["PYTHONPATH"] = python_path(Path(__file__).parent)
 
 
 def has_engine() -> bool:

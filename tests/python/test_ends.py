@@ -10,7 +10,7 @@ import sys
 import pytest
 import torch
 import tradewind
-from conftest import ROOT
+from conftest import ROOT, python_path
 from models import data, loss_of, mlp
 from tradewind import _abi, _ends, _fork, _progress
 from tradewind._progress import Progress, line_of
@@ -133,7 +133,7 @@ run = tradewind.join(rounds=3)
 run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=2)
 run.start()
 """
-    path = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests/python")])
+    path = python_path(ROOT / "tests/python")
     found = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
     )

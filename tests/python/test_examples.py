@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, needs_engine
+from conftest import ROOT, needs_engine, python_path
 from crew import free_port
 
 EXAMPLES = ROOT / "examples/python"
@@ -24,7 +24,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def run(arguments, **environment):
-    path = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests/python")])
+    path = python_path(ROOT / "tests/python")
     found = subprocess.run(
         arguments,
         env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", **environment},
@@ -61,7 +61,7 @@ def test_a_node_of_two_ranks():
         environment = {
             **os.environ,
             **variables,
-            "PYTHONPATH": str(ROOT / "python"),
+            "PYTHONPATH": python_path(),
             "OMP_NUM_THREADS": "1",
         }
         command = [sys.executable, str(EXAMPLES / "ddp.py"), "--small"]

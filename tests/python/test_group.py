@@ -57,7 +57,7 @@ def ranks(tmp_path, kind, world=2):
     ]
     for process in processes:
         process.start()
-    found = sorted((results.get(timeout=60) for _ in processes), key=lambda result: result[0])
+    found = sorted((results.get(timeout=150) for _ in processes), key=lambda result: result[0])
     for process in processes:
         process.join(20)
     return [
@@ -66,7 +66,7 @@ def ranks(tmp_path, kind, world=2):
     ]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("kind", ["plain", "foreign", "batchnorm"])
 def test_all_ranks_have_the_parameters_of_rank_0(tmp_path, kind):
     first, second = ranks(tmp_path, kind)

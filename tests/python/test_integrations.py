@@ -3,6 +3,9 @@
 
 import pytest
 import torch
+import trainers
+from conftest import needs_engine
+from crew import crew_of
 from models import data, loss_of, mlp
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -31,31 +34,17 @@ def test_accelerate_accumulates_clips_and_schedules(fake_run):
 
 
 def test_transformers_trains_until_the_run_is_over(fake_run, tmp_path):
-    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("transformers")
     pytest.importorskip("accelerate")
     import tradewind.transformers
 
-    class Rows(torch.utils.data.Dataset):
-        def __len__(self):
-            return 40
-
-        def __getitem__(self, index):
-            tokens = (torch.arange(16) * (index + 1)) % 50
-            return {"input_ids": tokens, "labels": tokens}
-
-    shape = {"vocab_size": 50, "n_positions": 16, "n_embd": 16, "n_layer": 1, "n_head": 2}
-    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**shape))
-    arguments = transformers.TrainingArguments(
-        output_dir=str(tmp_path),
-        per_device_train_batch_size=4,
-        gradient_accumulation_steps=2,
-        use_cpu=True,
-        report_to=[],
-        save_strategy="no",
-        disable_tqdm=True,
-    )
     run = fake_run(target_batch_size=16, rounds=6)
-    trainer = tradewind.transformers.Trainer(run, model=model, args=arguments, train_dataset=Rows())
+    trainer = tradewind.transformers.Trainer(
+        run,
+        model=trainers.language_model(),
+        args=trainers.arguments_of(tmp_path),
+        train_dataset=trainers.Rows(),
+    )
     trainer.train()
     engine = fake_run.engines[0]
     assert run.finished and [had for _, _, had, _ in engine.handed] == [8] * 12
@@ -66,23 +55,47 @@ def test_lightning_trains_until_the_run_is_over(fake_run):
     lightning = pytest.importorskip("lightning")
     import tradewind.lightning
 
-    class Module(lightning.LightningModule):
-        def __init__(self):
-            super().__init__()
-            self.net = mlp()
-
-        def training_step(self, batch, number):
-            return loss_of(self.net, *batch)
-
-        def configure_optimizers(self):
-            optimizer = torch.optim.AdamW(self.parameters(), lr=1e-2)
-            return [optimizer], [torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)]
-
     run = fake_run(target_batch_size=16, rounds=6)
     strategy = tradewind.lightning.Strategy(run, clip_grad_norm=1.0)
-    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
-    trainer = lightning.Trainer(strategy=strategy, max_epochs=-1, accumulate_grad_batches=2, **quiet)
-    module = Module()
+    trainer = lightning.Trainer(
+        strategy=strategy, max_epochs=-1, accumulate_grad_batches=2, **trainers.QUIET
+    )
+    module = trainers.module_of()
     trainer.fit(module, DataLoader(TensorDataset(*data(40)), batch_size=4))
     assert run.finished and [had for _, _, had, _ in fake_run.engines[0].handed] == [8] * 12
     assert module.optimizers().param_groups[0]["lr"] == 1e-2 / 8
+
+
+def survivors(crew, peers):
+    """What the first two say at the end, after the third was killed."""
+    peers[0].until_round(2)
+    peers[2].kill()
+    found = [peer.result(200) for peer in peers[:2]]
+    assert found[0]["state"] == found[1]["state"] and found[0]["round"] == 12
+    return found
+
+
+@needs_engine
+def test_peers_of_transformers_go_on_when_one_is_killed(tmp_path):
+    pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    folders = [tmp_path / str(number) for number in range(3)]
+    for folder in folders:
+        folder.mkdir()
+    with crew_of(target_batch_size=24, rounds=12) as crew:
+        peers = [
+            crew.start(trainers.transformers_peer, wait_for=3, folder=str(folder), pause_s=0.02)
+            for folder in folders
+        ]
+        found = survivors(crew, peers)
+    for what in ("saved", "evaluated"):
+        assert [bool(one[what]) for one in found] == [True, False], (what, found)
+
+
+@needs_engine
+def test_peers_of_lightning_go_on_when_one_is_killed():
+    pytest.importorskip("lightning")
+    with crew_of(target_batch_size=24, rounds=12) as crew:
+        peers = [crew.start(trainers.lightning_peer, wait_for=3, pause_s=0.02) for _ in range(3)]
+        found = survivors(crew, peers)
+    assert [one["rate"] for one in found] == [1e-2 / 64] * 2

@@ -140,7 +140,7 @@ def test_a_closure_gives_loss_and_gradient(fake_run):
         loss.backward()
         return loss
 
-    losses = [float(opt.step(closure)) for _ in range(4)]
+    losses = [opt.step(closure).item() for _ in range(4)]
     assert losses == sorted(losses, reverse=True)
     assert fake_run.engines[0].handed[0][3] == pytest.approx(losses[0] * 8)
     assert opt.step(closure) is None

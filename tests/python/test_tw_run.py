@@ -11,9 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import needs_engine
+from conftest import ROOT, needs_engine, python_path
 
-ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("TRADEWIND_PROGRAM", str(ROOT / "build/tw"))
 
 TRAIN = """
@@ -31,7 +30,7 @@ for batch, targets in run.shard(loader):
     ((model(batch) - targets) ** 2).mean().backward()
     opt.step()
     opt.zero_grad()
-print("done", run.round, [float(p.sum()) for p in model.parameters()])
+print("done", run.round, [p.sum().item() for p in model.parameters()])
 """
 
 
@@ -40,7 +39,7 @@ print("done", run.round, [float(p.sum()) for p in model.parameters()])
 def test_peers_of_one_program_go_on_when_one_is_killed(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(TRAIN)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "TRADEWIND_PROGRESS": "line"}
+    environment = {**os.environ, "PYTHONPATH": python_path(), "TRADEWIND_PROGRESS": "line"}
     crew = subprocess.Popen(
         [PROGRAM, "run", "--peers", "3", "--", sys.executable, str(script)],
         stdout=subprocess.PIPE,
