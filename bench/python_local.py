@@ -4,8 +4,8 @@
 
     PYTHONPATH=build/python /usr/bin/python3 bench/python_local.py --repeats 7
 
-Written: samples/s of the four together and their ratio (medians). `tw local` against four
-bench_torch_plain_loop is the same for C++ (docs/benchmarks.md).
+Written: samples/s of the four together and their ratio (medians), and what a round costs beyond its work.
+`bench/training_speed.py --peers 4` is the same for C++ (docs/benchmarks.md).
 """
 
 import argparse
@@ -20,7 +20,7 @@ import tradewind
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples/python"))
 import mnist  # noqa: E402
 
-BATCH, TARGET = 64, 512
+BATCH = 64
 
 
 def loader_of(seed):
@@ -29,13 +29,13 @@ def loader_of(seed):
     return torch.utils.data.DataLoader(data, batch_size=BATCH, shuffle=True, generator=generator)
 
 
-def bare(rounds, peers):
+def bare(rounds, peers, target):
     """Samples/s of one loop with its share of the batches; its optimizer steps as often as the run's."""
     torch.set_num_threads(1)
     torch.manual_seed(1)
     model = mnist.make_model()
     opt = torch.optim.AdamW(model.parameters(), lr=5e-3)
-    each = TARGET // BATCH // peers
+    each = target // BATCH // peers
     steps = -5 * each
     batches = iter(loader_of(1))
     began = time.monotonic()
@@ -54,12 +54,12 @@ def bare(rounds, peers):
     return steps * BATCH / (time.monotonic() - began)
 
 
-def peer(rounds):
+def peer(rounds, target):
     """Samples a second of all peers, over the rounds after the fifth."""
     torch.set_num_threads(1)
     torch.manual_seed(1)
     model = mnist.make_model()
-    run = tradewind.join(target_batch_size=TARGET, rounds=rounds, codec="fp16")
+    run = tradewind.join(target_batch_size=target, rounds=rounds, codec="fp16")
     opt = run.optimizer(model, torch.optim.AdamW(model.parameters(), lr=5e-3))
     began, before = time.monotonic(), 0
     for pictures, targets in run.batches(loader_of(run._joined_in)):
@@ -77,21 +77,23 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--peers", type=int, default=4)
+    parser.add_argument("--target", type=int, default=512, help="samples of a round")
     parser.add_argument("--rounds", type=int, default=150)
     parser.add_argument("--repeats", type=int, default=7)
     arguments = parser.parse_args()
-    loops, peers, ratios = [], [], []
+    rounds, count, target = arguments.rounds, arguments.peers, arguments.target
+    begin = {"progress": "off", "wait_for": count}
+    loops, peers, ratios, costs = [], [], [], []
     for _ in range(arguments.repeats):
-        loops.append(
-            sum(tradewind.launch_local(bare, arguments.rounds, arguments.peers, peers=arguments.peers))
-        )
-        quiet = {"progress": "off"}
-        speeds = tradewind.launch_local(peer, arguments.rounds, peers=arguments.peers, settings=quiet)
+        loops.append(sum(tradewind.launch_local(bare, rounds, count, target, peers=count)))
+        speeds = tradewind.launch_local(peer, rounds, target, peers=count, settings=begin)
         peers.append(statistics.median(speeds))
         ratios.append(peers[-1] / loops[-1])
+        costs.append(target / peers[-1] - target / loops[-1])
     print(f"{arguments.peers} bare loops  {statistics.median(loops):.0f} samples/s")
     ratio = statistics.median(ratios)
     print(f"{arguments.peers} peers       {statistics.median(peers):.0f} samples/s, {ratio:.3f} of it")
+    print(f"a round costs {1e3 * statistics.median(costs):.1f} ms beyond its work")
 
 
 if __name__ == "__main__":

@@ -102,8 +102,7 @@ wire::Heartbeat Membership::on_heartbeat(Instant now, PeerId from, const wire::H
   holdback_.heard(now, from, heartbeat);
   detector_.expect(from, std::chrono::milliseconds(told.next_ms));
   if (was_behind && !roster_.is_behind(from)) resends_.ask(now, from);
-  const bool at_the_end = history.head() && history.head()->last && heartbeat.head_record == history.digest();
-  if (at_the_end && is_member(history.head()->members, from)) at_the_end_.insert(from);
+  heads_[from] = heartbeat.head_record;
   if (heartbeat.echo_ns != 0) {
     const std::uint64_t left = heartbeat.echo_ns + heartbeat.echo_delay_ns;
     detector_.round_trip(now, from, Duration{static_cast<std::int64_t>(nanos_of(now) - left)});
@@ -126,7 +125,7 @@ void Membership::on_commit(Instant now, const wire::Rank& told) {
 
 // ---- rounds
 
-void Membership::begin_round(Instant now, const wire::Record& record, bool again) {
+void Membership::begin_round(Instant now, const wire::Record& record) {
   round_since_ = now;
   std::erase_if(lost_, [&](PeerId peer) { return !is_member(record.members, peer); });
   for (const Member& m : record.members) {
@@ -134,7 +133,7 @@ void Membership::begin_round(Instant now, const wire::Record& record, bool again
     roster_.now_follows(m);
   }
   resends_.begin_round();
-  if (!again) at_the_end_.clear();
+  std::erase_if(heads_, [&](const auto& head) { return !is_member(record.members, head.first); });
 }
 
 // ---- time
@@ -225,10 +224,12 @@ std::vector<PeerId> Membership::missing_for_a_majority(const Members& members) c
   return missing;
 }
 
-std::vector<PeerId> Membership::not_at_the_end(const Members& members) const {
+std::vector<PeerId> Membership::not_at(const Digest& record, const Members& members) const {
   std::vector<PeerId> missing;
   for (const Member& m : members) {
-    if (m.peer != self_.peer && !at_the_end_.contains(m.peer)) missing.push_back(m.peer);
+    const auto head = heads_.find(m.peer);
+    const bool is_there = head != heads_.end() && head->second == record;
+    if (m.peer != self_.peer && !is_there) missing.push_back(m.peer);
   }
   return missing;
 }
@@ -243,8 +244,7 @@ wire::Rank Membership::best_told(Instant now) const {
 }
 
 std::uint64_t Membership::held_bytes() const {
-  const std::size_t notes =
-      barred_.size() + resends_.size() + lost_.size() + fresh_.size() + at_the_end_.size();
+  const std::size_t notes = barred_.size() + resends_.size() + lost_.size() + fresh_.size() + heads_.size();
   return roster_.held_bytes() + notes * kNoteBytes;
 }
 

@@ -87,8 +87,8 @@ class Membership {
   void on_commit(Instant now, const wire::Rank& told);
 
   // ---- rounds
-  /// The round after this record begins. again: it had begun before.
-  void begin_round(Instant now, const wire::Record& record, bool again);
+  /// The round after this record begins.
+  void begin_round(Instant now, const wire::Record& record);
 
   // ---- time
   /// Peers that fell silent. `hurries`: a round is overdue.
@@ -134,8 +134,8 @@ class Membership {
   /// member is here. Where only this peer's own id is missing, those that are here.
   std::vector<PeerId> missing_for_a_majority(const Members& members) const;
 
-  /// Members that have not said that they have the last record.
-  std::vector<PeerId> not_at_the_end(const Members& members) const;
+  /// Members that have not said, as their last word, that they have this record.
+  std::vector<PeerId> not_at(const Digest& record, const Members& members) const;
 
   /// They wait for the history to begin, and can take part from its first round on.
   const std::set<PeerId>& fresh() const { return fresh_; }
@@ -162,7 +162,7 @@ class Membership {
   std::vector<PeerId> held_back_for_;
   std::set<PeerId> lost_;  // links that were open and are no more
   std::set<PeerId> fresh_;
-  std::set<PeerId> at_the_end_;          // they said that they have the last record
+  std::map<PeerId, Digest> heads_;       // the record that each said last that it has, its link gone or not
   std::optional<wire::Member> founder_;  // linked last of those that found the run
   wire::Rank told_by_commit_;
   Instant told_by_commit_at_{};

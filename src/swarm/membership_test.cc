@@ -23,8 +23,8 @@ wire::Member process(std::uint64_t id, std::uint64_t incarnation) {
 /// What peer 1 knows of the others.
 struct View {
   void begin(const wire::Record& record) {
-    const bool again = history.begin(record);
-    membership.begin_round(now, record, again);
+    history.begin(record);
+    membership.begin_round(now, record);
   }
 
   std::vector<wire::Member> members() const {
@@ -141,7 +141,20 @@ TEST(Membership, waits_at_the_end_for_members_that_do_not_say_they_are_there) {
   wire::Heartbeat beat{.peer_state = PeerState::member};
   beat.head_record = view.history.digest();
   view.hears(3, beat);
-  EXPECT_THAT(view.membership.not_at_the_end(view.members()), ElementsAre(PeerId{2}));
+  EXPECT_THAT(view.membership.not_at(view.history.digest(), view.members()), ElementsAre(PeerId{2}));
+}
+
+TEST(Membership, remembers_who_had_the_last_record_before_it_came_here) {
+  View view;
+  view.begin(head_of(members({1, 2, 3})));
+  view.open(3);
+  wire::Record last = head_of(members({1, 2, 3}));
+  ++last.round;
+  last.last = true;
+  view.hears(3, wire::Heartbeat{.peer_state = PeerState::member, .head_record = digest_of(last)});
+  view.close(3);
+  view.begin(last);
+  EXPECT_THAT(view.membership.not_at(digest_of(last), view.members()), ElementsAre(PeerId{2}));
 }
 
 TEST(Membership, bars_a_process_that_another_one_replaced_and_one_that_took_an_id) {

@@ -213,7 +213,7 @@ void Swarm::adopt(const wire::Record& record) {
 // again: the state was taken anew, and what was said of this round before is still in the world.
 void Swarm::begin_round(bool again) {
   const wire::Record& record = *head();
-  membership_.begin_round(now_, record, again);
+  membership_.begin_round(now_, record);
   const bool member = names(record.members, options_.self);
   if (!member && part_.leaves()) {
     decisions_.push_back(Ended{"left after round " + std::to_string(record.round)});
