@@ -29,9 +29,9 @@ TESTS ?= -m integrations
 MINUTES ?= 30
 SOAK_OUT ?= soak.txt
 # The soak has whole peers, in processes of their own, with sockets, disks and all threads.
-SANITIZED_asan := base wire codec market plan swarm average sync data train train_torch host sim monitor peer launch measure cli fuzz conformance wan soak
-# Only host and whole peers have threads; train is what they work on.
-SANITIZED_tsan := host train peer soak
+SANITIZED_asan := base wire codec market plan swarm average sync data train train_torch host sim monitor peer bind launch measure cli fuzz conformance wan soak
+# Only host, bind and whole peers have threads; train is what they work on.
+SANITIZED_tsan := host train peer bind soak
 # Debian's libtorch is not instrumented: what it leaks, and how its threads meet, is left out.
 SANITIZER_OPTIONS = LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan.supp:print_suppressions=0 \
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/tsan.supp UBSAN_OPTIONS=print_stacktrace=1
