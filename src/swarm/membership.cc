@@ -231,6 +231,11 @@ std::vector<PeerId> Membership::not_at(const Digest& record, const Members& memb
     const bool is_there = head != heads_.end() && head->second == record;
     if (m.peer != self_.peer && !is_there) missing.push_back(m.peer);
   }
+  for (const PeerId peer : roster_.open_peers()) {
+    const std::optional<wire::Heartbeat> last = roster_.last_heartbeat(peer);
+    const bool fetches = last && last->peer_state == wire::PeerState::syncing;
+    if (fetches && last->head_record != record && !is_member(members, peer)) missing.push_back(peer);
+  }
   return missing;
 }
 

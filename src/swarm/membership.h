@@ -134,7 +134,8 @@ class Membership {
   /// member is here. Where only this peer's own id is missing, those that are here.
   std::vector<PeerId> missing_for_a_majority(const Members& members) const;
 
-  /// Members that have not said, as their last word, that they have this record.
+  /// Members that have not said, as their last word, that they have this record, and linked peers that fetch
+  /// the state.
   std::vector<PeerId> not_at(const Digest& record, const Members& members) const;
 
   /// They wait for the history to begin, and can take part from its first round on.

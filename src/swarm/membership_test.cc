@@ -144,6 +144,19 @@ TEST(Membership, waits_at_the_end_for_members_that_do_not_say_they_are_there) {
   EXPECT_THAT(view.membership.not_at(view.history.digest(), view.members()), ElementsAre(PeerId{2}));
 }
 
+TEST(Membership, waits_at_the_end_for_peers_that_fetch_the_state) {
+  View view;
+  view.begin(head_of(members({1, 2})));
+  view.open(3);
+  view.open(4);
+  view.hears(3, PeerState::syncing);
+  view.hears(4, PeerState::fresh);
+  const Digest last = view.history.digest();
+  EXPECT_THAT(view.membership.not_at(last, view.members()), ElementsAre(PeerId{2}, PeerId{3}));
+  view.hears(3, wire::Heartbeat{.peer_state = PeerState::syncing, .head_record = last});
+  EXPECT_THAT(view.membership.not_at(last, view.members()), ElementsAre(PeerId{2}));
+}
+
 TEST(Membership, remembers_who_had_the_last_record_before_it_came_here) {
   View view;
   view.begin(head_of(members({1, 2, 3})));

@@ -112,7 +112,7 @@ class Swarm {
   Wait waiting() const;
   /// At the head of the history, but no member, and none of its members is here.
   bool is_orphaned() const;
-  /// After the last record: members that have not said yet that they have it.
+  /// After the last record: members that have not said yet that they have it, and peers that fetch the state.
   std::vector<PeerId> not_at_the_end() const;
 
   Duration round_trip(PeerId peer) const { return membership_.round_trip(peer); }

@@ -209,6 +209,9 @@ void Replica::let_chunks_go() {
 // -------------------------------------------------------------------------------------------------
 
 bool Replica::on_message(Instant now, PeerId from, wire::Message& message) {
+  const bool asks =
+      std::holds_alternative<wire::ObjectAsk>(message) || std::holds_alternative<wire::ChunkAsk>(message);
+  if (asks) asked_at_ = now;
   if (const auto* ask = std::get_if<wire::ObjectAsk>(&message)) {
     donor_.on_ask(from, *ask, has_history() && !is_catching_up() ? &tip_->record : nullptr);
   } else if (const auto* chunk_ask = std::get_if<wire::ChunkAsk>(&message)) {

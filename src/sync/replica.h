@@ -157,6 +157,9 @@ class Replica {
   /// lines_are_taken: by what goes before chunks.
   std::optional<wire::Message> next_chunk(PeerId to, bool lines_are_taken);
 
+  /// When others last fetched something here.
+  Instant asked_at() const { return asked_at_; }
+
   /// Somebody would have got a chunk, but for the lines.
   bool holds_chunks() const { return holds_chunks_; }
 
@@ -204,6 +207,7 @@ class Replica {
   Base base_ = Base::own;
   Instant since_{};
   std::vector<Round> differed_;
+  Instant asked_at_{};
   bool holds_chunks_ = false;
   bool is_copied_ = false;    ///< for others
   bool owes_thanks_ = false;  ///< others keep what it may need, until they are told

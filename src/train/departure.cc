@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/departure.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -51,13 +52,14 @@ void Departure::finish_last_job() {
   --last_jobs_;
 }
 
-bool Departure::linger(Instant now, bool missing) {
+bool Departure::linger(Instant now, bool missing, Instant asked) {
   TW_CHECK(at_the_end() && !has_last_jobs());
   if (stage_ == Stage::last_round) {
     go_to(Stage::lingering);
     lingers_since_ = now;
   }
-  return !missing || now - lingers_since_ > kLinger;
+  const Instant heard = std::max(asked, lingers_since_);
+  return !missing || now - heard > kLinger || now - lingers_since_ > kMostLinger;
 }
 
 void Departure::end(std::string reason, bool failed) {

@@ -15,12 +15,13 @@ class Departure {
     running,
     draining,    ///< told to leave: hands in what is done, and goes after the round
     last_round,  ///< the update of the last round is applied; its evaluation and checkpoint may be under way
-    lingering,   ///< own work is done: members that lack the last record can still get it here
+    lingering,   ///< own work is done: peers that lack the last record can still get it here
     ended,       ///< for a reason; final
   };
 
-  /// How long a member that has not said that it has the last record is waited for.
+  /// How long a peer that lacks the last record is waited for, from when it fetched something here on.
   static constexpr Duration kLinger = std::chrono::seconds(3);
+  static constexpr Duration kMostLinger = std::chrono::seconds(30);
 
   Stage stage() const { return stage_; }
 
@@ -46,9 +47,9 @@ class Departure {
 
   bool has_last_jobs() const { return last_jobs_ > 0; }
 
-  /// Own work is done; missing: members that have not said that they have the last record. True once nobody
-  /// is waited for any more. Only at_the_end(), without last jobs.
-  bool linger(Instant now, bool missing);
+  /// Own work is done; missing: others lack the last record; asked: when one last fetched something here.
+  /// True once nobody is waited for any more. Only at_the_end(), without last jobs.
+  bool linger(Instant now, bool missing, Instant asked = {});
 
   /// failed: it cannot go on. Once.
   void end(std::string reason, bool failed);

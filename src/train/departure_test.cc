@@ -49,6 +49,17 @@ TEST(Departure, goes_on_when_another_history_goes_before_that_of_its_last_round)
   EXPECT_FALSE(departure.linger(kThen + 1min, true)) << "it lingers anew";
 }
 
+TEST(Departure, waits_longer_for_those_that_fetch_the_state) {
+  using namespace std::chrono_literals;
+  Departure departure;
+  departure.stand_at(true);
+  EXPECT_FALSE(departure.linger(kThen, true, kThen - 1s));
+  EXPECT_FALSE(departure.linger(kThen + 5s, true, kThen + 2s));
+  EXPECT_FALSE(departure.linger(kThen + 30s, true, kThen + 29s));
+  EXPECT_TRUE(departure.linger(kThen + 31s, true, kThen + 30s)) << "nobody waits for ever";
+  EXPECT_TRUE(departure.linger(kThen + 6s, true, kThen + 2s)) << "it fetches nothing any more";
+}
+
 TEST(Departure, goes_on_draining_where_it_was_asked_to_leave_meanwhile) {
   Departure departure;
   departure.stand_at(true);

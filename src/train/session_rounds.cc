@@ -263,8 +263,8 @@ void Session::Machine::finish_when_done() {
   if (!departure_.at_the_end() || departure_.has_last_jobs() || worker_.updates_under_way() > 0 ||
       replica_.is_catching_up())
     return;
-  // A member that missed the last decision can get it from nobody once all have gone.
-  if (departure_.linger(doors_.clock.now(), !swarm_->not_at_the_end().empty()))
+  // A peer that missed the last decision can get it from nobody once all have gone.
+  if (departure_.linger(doors_.clock.now(), !swarm_->not_at_the_end().empty(), replica_.asked_at()))
     end("the run is complete", false);
 }
 
