@@ -157,9 +157,9 @@ TW_API int tw_next(tw_peer* peer, uint32_t limit_ms, tw_order* order);
  */
 TW_API int tw_samples(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t count);
 
-/* Indices of samples that this peer has been promised beside those of the order in hand, in the order in
- * which they will come: time to load them. *count: room, then how many were written; 0 where nothing is known
- * ahead. They may go to others yet. */
+/* Indices of samples that this peer has been promised beside those of the order in hand, mostly in the order
+ * in which they will come: time to load them. *count: room, then how many were written; 0 where nothing is
+ * known ahead. They may go to others yet. */
 TW_API int tw_ahead(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t* count);
 
 typedef struct {

@@ -38,36 +38,55 @@ std::string schedule_text(const ScheduleOptions& s, Round rounds) {
                      s.total_rounds == 0 ? rounds : s.total_rounds, s.final_share);
 }
 
-std::string settings_text(const RunOptions& options, std::uint64_t parameter_count) {
-  // A TorchScript file may lie elsewhere on every peer: it is known by its parameter count alone.
+// A TorchScript file may lie elsewhere on every peer: it is known by its parameter count alone.
+std::string model_name(const RunOptions& options) {
   const bool built_in = options.model == "mnist-cnn" || options.model == "char-transformer";
-  const std::string model = built_in || options.has_own_model() ? options.model : "file";
+  return built_in || options.has_own_model() ? options.model : "file";
+}
+
+/// What the digest is of.
+std::string settings_text(const RunOptions& options, std::uint64_t parameter_count) {
   return fmt::format(
-      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{} seed={}\n{}\n{}\n", model,
-      parameter_count, data_text(options.data), options.target_batch_size, options.microbatch,
-      name_of(options.codec), options.dithers() ? " stochastic" : "",
+      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{} seed={}\n{}\n{}\n",
+      model_name(options), parameter_count, data_text(options.data), options.target_batch_size,
+      options.microbatch, name_of(options.codec), options.dithers() ? " stochastic" : "",
       options.feeds_back() ? " error_feedback" : "", options.exact_batches ? " exact_batches" : "",
       options.norm_cap == 0 ? "" : fmt::format(" norm_cap={}", options.norm_cap),
       options.clip_norm == 0 ? "" : fmt::format(" clip_norm={}", options.clip_norm), options.seed,
       optimizer_text(options.optimizer), schedule_text(options.schedule, options.rounds));
 }
 
-void split(std::string_view text, std::string_view between, std::vector<std::string>& parts) {
+void add_lines(std::string_view text, std::vector<std::string>& facts) {
   while (!text.empty()) {
-    const std::size_t end = text.find_first_of(between);
-    if (end != 0) parts.emplace_back(text.substr(0, end));
-    if (end == std::string_view::npos) return;
-    text.remove_prefix(end + 1);
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (end != 0) facts.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
+}
+
+/// The same as settings_text, but for the number of parameters; each has its place, whether set or not.
+void add_settings(const RunOptions& options, std::vector<std::string>& facts) {
+  facts = {"model=" + model_name(options),
+           fmt::format("batch={}", options.target_batch_size),
+           fmt::format("microbatch={}", options.microbatch),
+           fmt::format("codec={}", name_of(options.codec)),
+           fmt::format("rounding={}", options.dithers() ? "stochastic" : "nearest"),
+           fmt::format("error_feedback={}", options.feeds_back()),
+           fmt::format("exact_batches={}", options.exact_batches),
+           fmt::format("norm_cap={}", options.norm_cap),
+           fmt::format("clip_norm={}", options.clip_norm),
+           fmt::format("seed={}", options.seed),
+           "data: " + data_text(options.data),
+           "optimizer: " + optimizer_text(options.optimizer),
+           "schedule: " + schedule_text(options.schedule, options.rounds)};
 }
 
 }  // namespace
 
 RunFacts::RunFacts(const RunOptions& options, std::uint64_t parameter_count) {
+  add_settings(options, facts_);
+  if (options.has_own_model()) add_lines(options.layout, facts_);
   const std::string settings = settings_text(options, parameter_count);
-  split(settings, " \n", facts_);
-  std::erase(facts_, fmt::format("parameters={}", parameter_count));  // the hello has it
-  if (options.has_own_model()) split(options.layout, "\n", facts_);
   const std::string layout = options.has_own_model() ? "layout=" + options.layout + "\n" : "";
   digest_ = digest_of(settings + layout);
   for (const std::string& fact : facts_) {

@@ -129,6 +129,25 @@ TEST(RunFacts, say_the_first_one_that_differs) {
             difference(facts_of("adamw rate 0.1\ngroup 0: w (8, 4)\ngroup 0: b (8)\nbuffer: m")));
 }
 
+TEST(RunFacts, have_their_places_whether_they_are_set_or_not) {
+  const auto difference = [](const std::function<void(RunOptions&)>& change) {
+    RunOptions options;
+    const RunFacts here(options, 1);
+    change(options);
+    const RunFacts there(options, 1);
+    const std::uint32_t place = here.first_difference(there.prints());
+    return here.at(place) + " and " + there.at(place);
+  };
+  EXPECT_EQ("\"exact_batches=false\" and \"exact_batches=true\"",
+            difference([](RunOptions& o) { o.exact_batches = true; }));
+  EXPECT_EQ("\"clip_norm=0\" and \"clip_norm=1\"", difference([](RunOptions& o) { o.clip_norm = 1; }));
+  EXPECT_EQ("\"data: idx\" and \"data: text context=64 test_share=0.05\"",
+            difference([](RunOptions& o) { o.data.kind = DataKind::text; }));
+  EXPECT_EQ(R"-("schedule: learning_rate=0.001 warmup_rounds=0" and )-"
+            R"-("schedule: learning_rate=0.001 warmup_rounds=7")-",
+            difference([](RunOptions& o) { o.schedule.warmup_rounds = 7; }));
+}
+
 TEST(RunFacts, are_told_in_no_more_prints_than_a_hello_may_have) {
   std::string layout;
   for (std::size_t i = 0; i < wire::kMostFacts + 7; ++i) layout += "line\n";

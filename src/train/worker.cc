@@ -94,8 +94,9 @@ std::optional<swarm::WorkItem> Worker::take_back_when_late(Instant now) {
   const OwnWork& work = surroundings_.waits.compute();
   const Duration usual = work.usual(Wait::Kind::computing);
   Duration late = usual == Duration{} ? kFirstStep : std::max(kAwayAfter, kUsualSteps * usual);
-  // The thread may be busy with the copy, or the update, that stands before.
-  if (state() != State::computing) late += kUsualSteps * work.usual(work.current().kind);
+  // The thread may be making the copy that stands before.
+  if (state() != State::computing)
+    late += std::max(kFirstStep, kUsualSteps * work.usual(work.current().kind));
   if (now - work.since() <= late) return std::nullopt;
   const auto back = [this, since = work.since()](const Unit&, Duration) {
     // A first step that was taken back says how long one takes.

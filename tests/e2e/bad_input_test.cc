@@ -259,7 +259,7 @@ TEST_F(BadInput, from_the_network_does_not_disturb_a_run) {
   expect({{"train", write_run({.rounds = 100'000}, "  warmup_rounds: 3\n", "other.yaml"), "--run",
            path("run"), "--join", address},
           1,
-          {"cannot join " + address, "another run: expected \"warmup_rounds=", "this peer has",
+          {"cannot join " + address, "another run: expected \"schedule: learning_rate=", "this peer has",
            "same run file"}});
   std::ofstream(path("text")) << std::string(20'000, 'a');
   std::ofstream(path("text.yaml")) << "model: char-transformer\ndata:\n  text: text\n";
