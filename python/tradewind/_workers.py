@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import io
 import os
 import pickle
 import random
+import threading
 import traceback
 from collections import deque
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
@@ -40,6 +44,65 @@ def _portable(error: Exception) -> Optional[Exception]:
         return None
 
 
+def _tensor_of(content: bytearray, dtype: torch.dtype, shape: Sequence[int]) -> torch.Tensor:
+    if not content:
+        return torch.empty(shape, dtype=dtype)
+    return torch.frombuffer(content, dtype=dtype).reshape(shape)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a tensor is its values, type and shape alone."""
+    return (
+        type(value) is torch.Tensor
+        and value.device.type == "cpu"
+        and value.layout == torch.strided
+        and not (value.requires_grad or value.is_quantized)
+        and not value.__dict__
+    )
+
+
+class _ByValue(pickle.Pickler):
+    """Tensors go as their bytes. torch's own way in multiprocessing costs a file descriptor for each, and
+    that of pickle takes all of a storage for a row of it.
+    """
+
+    def reducer_override(self, value: Any) -> Any:
+        """As pickle asks for it."""
+        if not _is_plain(value):
+            return NotImplemented
+        whole = value.resolve_conj().resolve_neg().contiguous()
+        size = whole.numel() * whole.element_size()
+        content = bytearray((ctypes.c_char * size).from_address(whole.data_ptr())) if size else bytearray()
+        return _tensor_of, (content, value.dtype, tuple(value.shape))
+
+
+def _packed(answer: Tuple[bool, Any]) -> bytes:
+    buffer = io.BytesIO()
+    _ByValue(buffer, pickle.HIGHEST_PROTOCOL).dump(answer)
+    return buffer.getvalue()
+
+
+def _answer_to(dataset: Any, indices: List[int]) -> bytes:
+    """The samples, or why there are none; that they cannot be packed is such a reason too."""
+    answer = _read(dataset, indices)
+    try:
+        return _packed(answer)
+    except Exception as error:
+        return _packed((False, (_portable(error), traceback.format_exc())))
+
+
+def _send_all(connection: Connection, answers: "SimpleQueue[bytes]") -> None:
+    """Sends until the other side is gone: a worker reads on while an answer waits for the loop."""
+    try:
+        while True:
+            connection.send_bytes(answers.get())
+    except (BrokenPipeError, ConnectionResetError):
+        return
+    except Exception:
+        traceback.print_exc()
+        os._exit(1)  # else the loop would wait without end
+
+
 def _serve(dataset: Any, connection: Connection, number: int, seed: int, initial: Any) -> None:
     """The life of a worker: indices come in, samples go out, until the other side is gone."""
     torch.set_num_threads(1)
@@ -47,6 +110,8 @@ def _serve(dataset: Any, connection: Connection, number: int, seed: int, initial
     if initial is not None:
         initial(number)
     parent = os.getppid()
+    answers: "SimpleQueue[bytes]" = SimpleQueue()
+    threading.Thread(target=_send_all, args=(connection, answers), daemon=True).start()
     while True:
         try:
             while not connection.poll(_LOOK_S):
@@ -55,7 +120,7 @@ def _serve(dataset: Any, connection: Connection, number: int, seed: int, initial
             indices = connection.recv()
             if indices is None:
                 return
-            connection.send(_read(dataset, indices))
+            answers.put(_answer_to(dataset, indices))
         except (EOFError, OSError, KeyboardInterrupt):
             return
 
@@ -135,10 +200,11 @@ class WorkerPool:
 
     def _answer(self, number: int) -> Tuple[bool, Any]:
         try:
-            answer: Tuple[bool, Any] = self._connections[number].recv()
-            return answer
+            packed = self._connections[number].recv_bytes()
         except (EOFError, OSError) as error:
             raise self._ended(number) from error
+        answer: Tuple[bool, Any] = pickle.loads(packed)
+        return answer
 
     def _ended(self, number: int) -> TradewindError:
         self._processes[number].join(1)
