@@ -132,6 +132,13 @@ class _Broken(NamedTuple):
     trace: str
 
 
+class _Part(NamedTuple):
+    """What a worker was asked for at once; ahead: nobody waits for it yet."""
+
+    indices: List[int]
+    ahead: bool
+
+
 class WorkerPool:
     """Workers of one data set. Thread: the run's. samples() raises what the data set raised."""
 
@@ -142,7 +149,7 @@ class WorkerPool:
         self._connections: List[Any] = []
         self._processes: List[Any] = []
         # What each worker was asked for and has not answered; and which of them has an index.
-        self._asked: List[Deque[List[int]]] = [deque() for _ in range(workers)]
+        self._asked: List[Deque[_Part]] = [deque() for _ in range(workers)]
         self._reader: Dict[int, int] = {}
         self._read: Dict[int, Any] = {}
         seed = torch.initial_seed() % (1 << 62)
@@ -162,9 +169,11 @@ class WorkerPool:
         self._read = {index: sample for index, sample in self._read.items() if index in wanted}
         self._ask(indices)
         for first in range(0, len(ahead), len(indices)):
-            self._ask(ahead[first : first + len(indices)])
+            self._ask(ahead[first : first + len(indices)], ahead=True)
         for index in indices:
             while index not in self._read:
+                if index not in self._reader:  # a part that was asked for ahead could not be read
+                    self._ask(indices)
                 self._receive(self._reader[index], wanted)
         found = [self._read[index] for index in indices]
         for index in indices:
@@ -174,7 +183,7 @@ class WorkerPool:
                 raise TradewindError(f"a worker could not read a sample:\n{sample.trace}") from sample.error
         return found
 
-    def _ask(self, indices: Sequence[int]) -> None:
+    def _ask(self, indices: Sequence[int], ahead: bool = False) -> None:
         """Splits those that nobody reads over the workers."""
         fresh = [index for index in dict.fromkeys(indices) if index not in self._read and index not in self._reader]
         share = -(-len(fresh) // len(self._connections))
@@ -185,17 +194,20 @@ class WorkerPool:
                 self._connections[number].send(part)
             except OSError as error:
                 raise self._ended(number) from error
-            self._asked[number].append(part)
+            self._asked[number].append(_Part(part, ahead))
             self._reader.update(dict.fromkeys(part, number))
 
     def _receive(self, number: int, wanted: Set[int]) -> None:
-        """Takes the oldest answer of a worker; what is not wanted any more is forgotten."""
+        """Takes the oldest answer of a worker; what is not wanted any more is forgotten.
+
+        So is a part that was asked for ahead and failed: most of its samples are good.
+        """
         good, content = self._answer(number)
         part = self._asked[number].popleft()
-        read = content if good else [_Broken(*content)] * len(part)
-        for index, sample in zip(part, read):
+        read = content if good else [_Broken(*content)] * len(part.indices)
+        for index, sample in zip(part.indices, read):
             del self._reader[index]
-            if index in wanted:
+            if index in wanted and (good or not part.ahead):
                 self._read[index] = sample
 
     def _answer(self, number: int) -> Tuple[bool, Any]:

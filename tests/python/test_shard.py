@@ -114,6 +114,17 @@ def test_a_sample_ahead_that_cannot_be_read_is_told_when_it_is_needed():
     pool.close()
 
 
+def test_a_sample_ahead_that_cannot_be_read_spoils_no_other():
+    pool = WorkerPool([0, 1, 2, 3], 1)
+    assert pool.samples([0, 1, 2], [3, 7, 3]) == [0, 1, 2]
+    assert pool.samples([3]) == [3]
+    assert pool.samples([1], [2]) == [1] and pool.samples([2, 0]) == [2, 0]
+    with pytest.raises(TradewindError, match="(?s)could not read.*IndexError"):
+        pool.samples([7, 3])
+    assert pool.samples([3]) == [3] and not pool._read and not pool._reader
+    pool.close()
+
+
 class FourTensors(Numbers):
     def __getitem__(self, index):
         return tuple(torch.full((3,), float(index + at)) for at in range(4))
