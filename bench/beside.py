@@ -85,16 +85,15 @@ class Crew:
     def start(self, number, environment, **options):
         more = [f"--{key}={value}" for key, value in options.items()]
         command = [sys.executable, *sys.argv, "--mode", self.mode, "--number", str(number), *more]
-        log = subprocess.DEVNULL
-        if self.arguments.logs:
-            log = open(f"{self.arguments.logs}/{self.mode}-{number}.log", "w")
-        process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            env={**os.environ, **environment, "OMP_NUM_THREADS": "1"},
-            start_new_session=True,
-        )
+        logs = self.arguments.logs
+        with open(f"{logs}/{self.mode}-{number}.log" if logs else os.devnull, "w") as log:
+            process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, **environment, "OMP_NUM_THREADS": "1"},
+                start_new_session=True,
+            )
         os.set_blocking(process.stdout.fileno(), False)
         self.processes.append(process)
         self.rounds.append([])

@@ -118,10 +118,10 @@ class Crew:
             "OMP_NUM_THREADS": "1",
         }
         command = [sys.executable, __file__, "--peer", str(self.log(number))]
-        output = open(self.folder / f"output-{number}", "w")
-        self.processes[number] = subprocess.Popen(
-            command, env=environment, stdout=output, stderr=subprocess.STDOUT
-        )
+        with open(self.folder / f"output-{number}", "w") as output:
+            self.processes[number] = subprocess.Popen(
+                command, env=environment, stdout=output, stderr=subprocess.STDOUT
+            )
         return number
 
     def log(self, number):

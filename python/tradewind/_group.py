@@ -108,7 +108,7 @@ class NodeVectors:
         return self._arrays[which] if which < len(self._arrays) else None
 
     def view(self) -> Dict[str, Any]:
-        """round, finished: as rank 0 said last."""
+        """round, samples, peers, ended: as rank 0 said last."""
         return dict(self.seen)
 
     def events(self) -> List[Dict[str, Any]]:
@@ -134,6 +134,7 @@ class _News(NamedTuple):
     round: int
     samples: int
     peers: int
+    ended: int  # bytes of the text that follows: why the run is over
 
 
 class NodeDriver(Driver):
@@ -148,20 +149,31 @@ class NodeDriver(Driver):
     def wait(self) -> None:
         """As Driver.wait(), on all ranks at once; all have the parameters of rank 0 then."""
         news: Optional[_News] = None
+        ended = b""
         if self._node.rank == 0:
             super().wait()
-            news = self._news()
+            view = self.engine.view()
+            ended = str(view.get("ended") or "").encode()
+            news = self._news(view, len(ended))
         told = torch.zeros(len(_News._fields), dtype=torch.int64) if news is None else torch.tensor(news)
         self._node.broadcast(told)
-        self._follow(_News(*told.tolist()))
+        news = _News(*told.tolist())
+        self._follow(news, self._text(ended, news.ended))
 
-    def _news(self) -> _News:
+    def _text(self, text: bytes, size: int) -> str:
+        """That of rank 0, of so many bytes."""
+        if not size:
+            return ""
+        told = torch.tensor(list(text or bytes(size)), dtype=torch.uint8)
+        self._node.broadcast(told)
+        return bytes(told.tolist()).decode()
+
+    def _news(self, view: Dict[str, Any], ended: int) -> _News:
         order = self.order or Order(0, 0, 0)
-        view = self.engine.view()
-        numbers = [int(view.get(key) or 0) for key in ("round", "samples", "peers")]
+        numbers = [*(int(view.get(key) or 0) for key in ("round", "samples", "peers")), ended]
         return _News(int(self.finished), *order, self._trained.updates, self._trained.loads, *numbers)
 
-    def _follow(self, news: _News) -> None:
+    def _follow(self, news: _News, ended: str) -> None:
         changed = self._told != (news.updates, news.loads)
         self._told = (news.updates, news.loads)
         if changed:
@@ -182,6 +194,7 @@ class NodeDriver(Driver):
             "samples": news.samples,
             "peers": news.peers,
             "first": False,
+            "ended": ended,
         }
         self._tick()
 

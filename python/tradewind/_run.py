@@ -53,6 +53,7 @@ class Run(Styles):
         self._progress = Progress(settings.progress, price_per_hour)
         self._joined_in = os.getpid()
         self._thread: Optional[int] = None
+        self._pauses = 0  # that are open, one inside another
         if settings.threads:
             torch.set_num_threads(settings.threads)
 
@@ -185,18 +186,24 @@ class Run(Styles):
 
     @contextmanager
     def paused(self, why: str) -> Iterator[None]:
-        """The loop does something else (evaluates, saves): others do this peer's part meanwhile."""
+        """The loop does something else (evaluates, saves): others do this peer's part meanwhile.
+
+        Inside another pause it changes nothing.
+        """
         self._guard()
         if self._loop is None or self.finished:
             yield
             return
         driver = self._loop.driver
-        self._loop.give_back_unused()
-        driver.engine.busy(why)
+        if not self._pauses:
+            self._loop.give_back_unused()
+            driver.engine.busy(why)
+        self._pauses += 1
         try:
             yield
         finally:
-            if not self.finished:
+            self._pauses -= 1
+            if not self._pauses and not self.finished:
                 driver.engine.busy(None)
                 driver.order = None
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._run import Run
 
 _PREFETCH_FACTOR = 2
-# Each tensor of a sample that waits has a file descriptor.
+# Samples that wait are in memory.
 _MOST_AHEAD = 256
 
 Collate = Callable[[List[Any]], Any]

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import io
 import os
 import pickle
 import random
+import threading
 import traceback
 from collections import deque
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
@@ -40,6 +44,65 @@ def _portable(error: Exception) -> Optional[Exception]:
         return None
 
 
+def _tensor_of(content: bytearray, dtype: torch.dtype, shape: Sequence[int]) -> torch.Tensor:
+    if not content:
+        return torch.empty(shape, dtype=dtype)
+    return torch.frombuffer(content, dtype=dtype).reshape(shape)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a tensor is its values, type and shape alone."""
+    return (
+        type(value) is torch.Tensor
+        and value.device.type == "cpu"
+        and value.layout == torch.strided
+        and not (value.requires_grad or value.is_quantized)
+        and not value.__dict__
+    )
+
+
+class _ByValue(pickle.Pickler):
+    """Tensors go as their bytes. torch's own way in multiprocessing costs a file descriptor for each, and
+    that of pickle takes all of a storage for a row of it.
+    """
+
+    def reducer_override(self, value: Any) -> Any:
+        """As pickle asks for it."""
+        if not _is_plain(value):
+            return NotImplemented
+        whole = value.resolve_conj().resolve_neg().contiguous()
+        size = whole.numel() * whole.element_size()
+        content = bytearray((ctypes.c_char * size).from_address(whole.data_ptr())) if size else bytearray()
+        return _tensor_of, (content, value.dtype, tuple(value.shape))
+
+
+def _packed(answer: Tuple[bool, Any]) -> bytes:
+    buffer = io.BytesIO()
+    _ByValue(buffer, pickle.HIGHEST_PROTOCOL).dump(answer)
+    return buffer.getvalue()
+
+
+def _answer_to(dataset: Any, indices: List[int]) -> bytes:
+    """The samples, or why there are none; that they cannot be packed is such a reason too."""
+    answer = _read(dataset, indices)
+    try:
+        return _packed(answer)
+    except Exception as error:
+        return _packed((False, (_portable(error), traceback.format_exc())))
+
+
+def _send_all(connection: Connection, answers: "SimpleQueue[bytes]") -> None:
+    """Sends until the other side is gone: a worker reads on while an answer waits for the loop."""
+    try:
+        while True:
+            connection.send_bytes(answers.get())
+    except (BrokenPipeError, ConnectionResetError):
+        return
+    except Exception:
+        traceback.print_exc()
+        os._exit(1)  # else the loop would wait without end
+
+
 def _serve(dataset: Any, connection: Connection, number: int, seed: int, initial: Any) -> None:
     """The life of a worker: indices come in, samples go out, until the other side is gone."""
     torch.set_num_threads(1)
@@ -47,6 +110,8 @@ def _serve(dataset: Any, connection: Connection, number: int, seed: int, initial
     if initial is not None:
         initial(number)
     parent = os.getppid()
+    answers: "SimpleQueue[bytes]" = SimpleQueue()
+    threading.Thread(target=_send_all, args=(connection, answers), daemon=True).start()
     while True:
         try:
             while not connection.poll(_LOOK_S):
@@ -55,7 +120,7 @@ def _serve(dataset: Any, connection: Connection, number: int, seed: int, initial
             indices = connection.recv()
             if indices is None:
                 return
-            connection.send(_read(dataset, indices))
+            answers.put(_answer_to(dataset, indices))
         except (EOFError, OSError, KeyboardInterrupt):
             return
 
@@ -65,6 +130,13 @@ class _Broken(NamedTuple):
 
     error: Optional[Exception]
     trace: str
+
+
+class _Part(NamedTuple):
+    """What a worker was asked for at once; ahead: nobody waits for it yet."""
+
+    indices: List[int]
+    ahead: bool
 
 
 class WorkerPool:
@@ -77,7 +149,7 @@ class WorkerPool:
         self._connections: List[Any] = []
         self._processes: List[Any] = []
         # What each worker was asked for and has not answered; and which of them has an index.
-        self._asked: List[Deque[List[int]]] = [deque() for _ in range(workers)]
+        self._asked: List[Deque[_Part]] = [deque() for _ in range(workers)]
         self._reader: Dict[int, int] = {}
         self._read: Dict[int, Any] = {}
         seed = torch.initial_seed() % (1 << 62)
@@ -97,9 +169,11 @@ class WorkerPool:
         self._read = {index: sample for index, sample in self._read.items() if index in wanted}
         self._ask(indices)
         for first in range(0, len(ahead), len(indices)):
-            self._ask(ahead[first : first + len(indices)])
+            self._ask(ahead[first : first + len(indices)], ahead=True)
         for index in indices:
             while index not in self._read:
+                if index not in self._reader:  # a part that was asked for ahead could not be read
+                    self._ask(indices)
                 self._receive(self._reader[index], wanted)
         found = [self._read[index] for index in indices]
         for index in indices:
@@ -109,7 +183,7 @@ class WorkerPool:
                 raise TradewindError(f"a worker could not read a sample:\n{sample.trace}") from sample.error
         return found
 
-    def _ask(self, indices: Sequence[int]) -> None:
+    def _ask(self, indices: Sequence[int], ahead: bool = False) -> None:
         """Splits those that nobody reads over the workers."""
         fresh = [index for index in dict.fromkeys(indices) if index not in self._read and index not in self._reader]
         share = -(-len(fresh) // len(self._connections))
@@ -120,25 +194,29 @@ class WorkerPool:
                 self._connections[number].send(part)
             except OSError as error:
                 raise self._ended(number) from error
-            self._asked[number].append(part)
+            self._asked[number].append(_Part(part, ahead))
             self._reader.update(dict.fromkeys(part, number))
 
     def _receive(self, number: int, wanted: Set[int]) -> None:
-        """Takes the oldest answer of a worker; what is not wanted any more is forgotten."""
+        """Takes the oldest answer of a worker; what is not wanted any more is forgotten.
+
+        So is a part that was asked for ahead and failed: most of its samples are good.
+        """
         good, content = self._answer(number)
         part = self._asked[number].popleft()
-        read = content if good else [_Broken(*content)] * len(part)
-        for index, sample in zip(part, read):
+        read = content if good else [_Broken(*content)] * len(part.indices)
+        for index, sample in zip(part.indices, read):
             del self._reader[index]
-            if index in wanted:
+            if index in wanted and (good or not part.ahead):
                 self._read[index] = sample
 
     def _answer(self, number: int) -> Tuple[bool, Any]:
         try:
-            answer: Tuple[bool, Any] = self._connections[number].recv()
-            return answer
+            packed = self._connections[number].recv_bytes()
         except (EOFError, OSError) as error:
             raise self._ended(number) from error
+        answer: Tuple[bool, Any] = pickle.loads(packed)
+        return answer
 
     def _ended(self, number: int) -> TradewindError:
         self._processes[number].join(1)

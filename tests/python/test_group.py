@@ -10,7 +10,7 @@ import tradewind
 from fake_engine import FakeEngine
 from models import assert_close, data, loss_of, train, with_batch_norm
 from torch.nn.parallel import DistributedDataParallel
-from tradewind import _settings
+from tradewind import _abi, _settings
 from tradewind._group import Node
 
 ROUNDS = 6
@@ -48,11 +48,35 @@ def rank_main(rank, world, store, kind, results):
     dist.destroy_process_group()
 
 
-def ranks(tmp_path, kind, world=2):
+class Complete(FakeEngine):
+    """A run that was over before this peer came."""
+
+    def next(self, limit_ms):
+        return _abi.TW_FINISHED, None
+
+    def view(self):
+        return {**super().view(), "ended": "the run is complete: 6 rounds – done"}
+
+
+def late_main(rank, world, store, kind, results):
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
+    settings = _settings.resolve({"progress": "off"}, {})
+    run = tradewind.Run(settings, None, Complete, node=Node(dist.group.WORLD))
+    model = model_of(kind)
+    run.optimizer(model, optimizer_of(kind, model), batch_size=4)
+    try:
+        run.start()
+        results.put((rank, "no error", {}))
+    except tradewind.EngineError as error:
+        results.put((rank, str(error), {}))
+    dist.destroy_process_group()
+
+
+def ranks(tmp_path, kind, world=2, main=rank_main):
     context = multiprocessing.get_context("fork")
     results = context.Queue()
     processes = [
-        context.Process(target=rank_main, args=(rank, world, tmp_path / "store", kind, results))
+        context.Process(target=main, args=(rank, world, tmp_path / "store", kind, results))
         for rank in range(world)
     ]
     for process in processes:
@@ -83,6 +107,12 @@ def test_all_ranks_have_the_parameters_of_rank_0(tmp_path, kind):
         mine = model_of(kind)
         mine.load_state_dict(first[2])
         assert_close(mine, other, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.timeout(60)
+def test_all_ranks_learn_that_the_run_was_complete(tmp_path):
+    first, second = ranks(tmp_path, "plain", main=late_main)
+    assert first[1] == second[1] and "6 rounds – done, in " in first[1]
 
 
 def test_a_group_needs_torch_distributed():

@@ -453,6 +453,23 @@ def test_paused_tells_the_engine_why(fake_run):
     assert opt.step()
 
 
+def test_a_pause_inside_a_pause_does_not_end_it(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    run.start()
+    engine = fake_run.engines[0]
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            with run.paused("saving"):
+                with run.paused("evaluating"):
+                    assert engine.why == "saving"
+                assert engine.why == "saving"
+                raise ZeroDivisionError
+        assert engine.why is None
+    gradient(model)
+    assert opt.step()
+
+
 def test_events_reach_their_listeners_inside_step(fake_run):
     model = mlp()
     run, opt = started(fake_run, model, rounds=2)

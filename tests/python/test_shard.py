@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches of the samples that the run gives."""
 
+import multiprocessing
 import os
+import resource
 
 import pytest
 import torch
 from models import data, loss_of, mlp
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 from tradewind import MisuseError, TradewindError, UnsupportedError
-from tradewind._workers import WorkerPool
+from tradewind._workers import WorkerPool, _packed
 
 
 class Numbers(torch.utils.data.Dataset):
@@ -109,6 +111,104 @@ def test_a_sample_ahead_that_cannot_be_read_is_told_when_it_is_needed():
     assert pool.samples([2]) == [2]
     with pytest.raises(TradewindError, match="(?s)could not read.*IndexError"):
         pool.samples([7])
+    pool.close()
+
+
+def test_a_sample_ahead_that_cannot_be_read_spoils_no_other():
+    pool = WorkerPool([0, 1, 2, 3], 1)
+    assert pool.samples([0, 1, 2], [3, 7, 3]) == [0, 1, 2]
+    assert pool.samples([3]) == [3]
+    assert pool.samples([1], [2]) == [1] and pool.samples([2, 0]) == [2, 0]
+    with pytest.raises(TradewindError, match="(?s)could not read.*IndexError"):
+        pool.samples([7, 3])
+    assert pool.samples([3]) == [3] and not pool._read and not pool._reader
+    pool.close()
+
+
+class FourTensors(Numbers):
+    def __getitem__(self, index):
+        return tuple(torch.full((3,), float(index + at)) for at in range(4))
+
+
+def with_few_descriptors(results):
+    most = len(os.listdir("/proc/self/fd")) + 60
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    pool = WorkerPool(FourTensors(), 1)
+    kept = [pool.samples(range(64), range(64, 192)), pool.samples(range(64, 128), range(128, 192))]
+    pool.close()
+    results.send([[float(sample[3][0]) for sample in batch] for batch in kept])
+
+
+@pytest.mark.timeout(60)
+def test_samples_of_workers_need_no_descriptors():
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=with_few_descriptors, args=(theirs,))
+    child.start()
+    theirs.close()
+    assert ours.recv() == [
+        [index + 3.0 for index in range(64)],
+        [index + 3.0 for index in range(64, 128)],
+    ]
+    child.join()
+    assert child.exitcode == 0
+
+
+TENSORS = [
+    torch.arange(6.0).reshape(2, 3).t(),
+    torch.arange(1000)[10],
+    torch.zeros(0, 3),
+    torch.tensor([True, False]),
+    torch.tensor([1.5, -2.0], dtype=torch.bfloat16),
+    torch.tensor([1 + 2j]).conj(),
+    torch.tensor([1.0], requires_grad=True),
+    torch.nn.Parameter(torch.ones(2)),
+    torch.eye(2).to_sparse(),
+    torch.ones((), dtype=torch.float16),
+]
+
+
+def test_all_kinds_of_tensors_come_from_a_worker_as_they_are():
+    pool = WorkerPool(TENSORS, 1)
+    for tensor, found in zip(TENSORS, pool.samples(range(len(TENSORS)))):
+        assert type(found) is type(tensor) and found.dtype == tensor.dtype and found.shape == tensor.shape
+        assert found.requires_grad == tensor.requires_grad and found.layout == tensor.layout
+        assert torch.equal(found.to_dense().resolve_conj(), tensor.to_dense().resolve_conj())
+    found.add_(1)
+    pool.close()
+
+
+def test_a_row_is_sent_without_the_rows_beside_it():
+    rows = torch.zeros(1000, 1000)
+    assert len(_packed((True, [rows[3]]))) < 5000
+
+
+class Large(Numbers):
+    def __getitem__(self, index):
+        return torch.zeros(1 << 20) + index % 7
+
+
+@pytest.mark.timeout(60)
+def test_large_samples_and_large_requests_do_not_wait_for_each_other():
+    """Each more than a pipe holds: a worker takes the request while the loop has not taken its answer."""
+    pool = WorkerPool(Large(), 1)
+    assert pool.samples([0], [1, 2, 3])[0][0] == 0
+    pool._ask(range(4, 300_000))
+    assert pool.samples([3, 1], [])[0][0] == 3
+    for process in pool._processes:
+        process.kill()
+    pool.close()
+
+
+class NotToPack(Numbers):
+    def __getitem__(self, index):
+        return lambda: index
+
+
+def test_what_cannot_be_sent_is_told_with_its_trace():
+    pool = WorkerPool(NotToPack(), 1)
+    with pytest.raises(TradewindError, match="(?s)could not read a sample.*Traceback.*pickle.*NotToPack"):
+        pool.samples([0])
     pool.close()
 
 
