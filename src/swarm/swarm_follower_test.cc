@@ -236,6 +236,25 @@ TEST(Follower, averages_its_plan_once_more_after_it_took_the_state_of_the_same_r
   EXPECT_TRUE(follower.votes_for(follower.plan()));
 }
 
+wire::Progress last_word(const Follower& follower) {
+  const auto told = std::find_if(follower.sent.rbegin(), follower.sent.rend(), [](const wire::Envelope& e) {
+    return std::holds_alternative<wire::Progress>(e.message);
+  });
+  return std::get<wire::Progress>(told->message);
+}
+
+TEST(Follower, tells_at_once_that_it_gives_back_its_leases_when_it_leaves) {
+  Follower follower;
+  follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
+  const std::optional<WorkItem> item = follower.swarm.begin_work(follower.now, 4);
+  ASSERT_TRUE(item.has_value());
+  follower.swarm.leave(follower.now);
+  follower.listen();
+  EXPECT_TRUE(last_word(follower).leaving);
+  EXPECT_TRUE(last_word(follower).gave_back);
+  EXPECT_EQ((std::vector<wire::SlotProgress>{{0, {}, RangeSet(Range{8, 4})}}), last_word(follower).slots);
+}
+
 TEST(Follower, does_what_a_plan_counts_on_though_it_dropped_it_on_leaving) {
   Follower follower;
   follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
@@ -269,12 +288,6 @@ TEST(Follower, says_that_what_it_gave_back_does_not_come_though_a_plan_counts_on
 // storm 7627: a program went on a pause with a microbatch under way and another one leased. It did the
 // former, and kept the latter for as long as the pause took.
 TEST(Follower, gives_back_what_has_not_begun_when_its_compute_thread_goes) {
-  const auto last_word = [](Follower& follower) {
-    const auto told = std::find_if(follower.sent.rbegin(), follower.sent.rend(), [](const wire::Envelope& e) {
-      return std::holds_alternative<wire::Progress>(e.message);
-    });
-    return std::get<wire::Progress>(told->message);
-  };
   Follower follower;
   follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
   const std::optional<WorkItem> item = follower.swarm.begin_work(follower.now, 4);
