@@ -62,8 +62,8 @@ program: configure  ## build the program alone, build/tw
 demo: program  ## train MNIST on local peers, kill one, let another join
 	$(BUILD)/tw local $(DEMO_CONFIG) --peers $(DEMO_PEERS) --out $(DEMO_OUT) --kill $(DEMO_KILL) --join $(DEMO_JOIN) $(DEMO_FLAGS)
 
-python: configure  ## the Python package with its library, in build/python (set PYTHONPATH to it)
-	@cmake --build $(BUILD) --target python
+python: configure  ## tw and the Python package with its library, in build/python (set PYTHONPATH to it)
+	@cmake --build $(BUILD) --target tw python
 
 # PyTorch 2, transformers, accelerate and Lightning come from pip: 6 GB for each interpreter.
 test-integrations: program python  ## tradewind's wheel against PyTorch 2 and real trainers, in build/integrations; PYTHONS="python3 ..."
