@@ -31,7 +31,10 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  ~Program() { tw_close(peer); }
+  ~Program() {
+    tw_close(peer);
+    tw_release(memory);
+  }
 
   int open() {
     std::vector<tw_setting> settings;
@@ -59,7 +62,7 @@ class Program {
   }
 
   int start(float value) {
-    if (const int opened = open(); opened != TW_OK) return opened;
+    if (const int opened = peer == nullptr ? open() : int{TW_OK}; opened != TW_OK) return opened;
     const std::vector<float> initial(4, value);
     const std::vector<tw_tensor> tensors = tensors_of(initial);
     if (const int started = tw_start(peer, tensors.data(), tensors.size()); started != TW_OK) return started;
@@ -142,7 +145,6 @@ TEST(Tradewind, trains_two_programs_alike_though_they_begin_with_other_parameter
     EXPECT_EQ(TW_FINISHED, joiner.train(2)) << error();
     joined = joiner.values();
     done_by_other = joiner.samples;
-    tw_release(joiner.memory);
   });
   EXPECT_EQ(TW_FINISHED, founder.train(4)) << error();
   other.join();
@@ -177,7 +179,6 @@ TEST(Tradewind, tells_which_samples_come_after_those_of_the_order) {
   for (const auto& [before, samples] : told) {
     for (std::size_t i = 0; i < samples.size(); ++i) EXPECT_EQ(came.at(before + i), samples[i]) << before;
   }
-  tw_release(program.memory);
 }
 
 TEST(Tradewind, keeps_a_vector_as_long_as_it_is_looked_at) {
@@ -186,7 +187,6 @@ TEST(Tradewind, keeps_a_vector_as_long_as_it_is_looked_at) {
   ASSERT_EQ(TW_FINISHED, program.train(8)) << error();
   tw_close(std::exchange(program.peer, nullptr));
   EXPECT_LT(program.parameters[0], 3);
-  tw_release(program.memory);
 }
 
 TEST(Tradewind, ends_with_a_callback_that_failed) {
@@ -197,7 +197,6 @@ TEST(Tradewind, ends_with_a_callback_that_failed) {
   EXPECT_EQ("a callback of the program failed", error());
   EXPECT_THAT(program.rounds, ::testing::ElementsAre(1, 2, 3));
   EXPECT_EQ(TW_CALLBACK, program.train(8)) << "again and again";
-  tw_release(program.memory);
 }
 
 TEST(Tradewind, says_what_is_wrong_with_settings_and_model) {
@@ -230,7 +229,6 @@ TEST(Tradewind, says_what_is_wrong_with_the_order_of_calls) {
     EXPECT_EQ(TW_MISUSE, tw_next(program.peer, 0, &order));
     EXPECT_EQ("called from another thread than the one that started the peer", error());
   }).join();
-  tw_release(program.memory);
 }
 
 }  // namespace
