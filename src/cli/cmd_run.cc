@@ -4,12 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "base/option.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "host/free_port.h"
 #include "host/identity/authority.h"
+#include "host/temporary_folder.h"
 #include "launch/child.h"
 #include "launch/program_crew.h"
 #include "peer/token_file.h"
@@ -21,28 +23,6 @@ namespace {
 using launch::Variable;
 
 constexpr std::int64_t kTokenLasts_s = 30LL * 86400;
-
-/// A folder that goes with this object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tw-run-XXXXXX").string();
-    if (mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 Status check(const RunArguments& arguments) {
   if (arguments.words.empty())
@@ -133,10 +113,10 @@ int run_program(const RunArguments& arguments) {
     if (!port) return complain(port.error().message, kFailed);
     meeting = fmt::format("127.0.0.1:{}", port.value());
   }
-  const TemporaryFolder folder;
+  std::optional<host::TemporaryFolder> folder;  // of the token
   const bool open = arguments.token.empty() && arguments.run_folder.empty() && !arguments.insecure;
   if (open && peers.value() > 1 && arguments.join.empty()) {
-    const std::string file = peer::token_file(folder.path());
+    const std::string file = peer::token_file(folder.emplace().path());
     const Status written =
         host::write_secret_file(file, to_text(host::token_for_one_run("local", kTokenLasts_s)) + "\n");
     if (!written) return complain(written.error().message, kFailed);

@@ -5,27 +5,16 @@
 #include <sys/resource.h>
 
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
 #include <set>
 
 #include "host/random_os.h"
+#include "host/temporary_folder.h"
 
 namespace tw::host {
 namespace {
 
-namespace fs = std::filesystem;
-
 class DiskFilesTest : public testing::Test {
  protected:
-  DiskFilesTest() {
-    std::string name = (fs::temp_directory_path() / "tw_files_XXXXXX").string();
-    TW_CHECK(::mkdtemp(name.data()) != nullptr);
-    folder = name;
-  }
-
-  ~DiskFilesTest() override { fs::remove_all(folder); }
-
   std::string path(const std::string& name) const { return folder + "/" + name; }
 
   Status write(const std::string& to, const std::vector<std::string>& parts) {
@@ -41,7 +30,8 @@ class DiskFilesTest : public testing::Test {
   }
 
   DiskFiles files;
-  std::string folder;
+  const TemporaryFolder temporary;
+  const std::string& folder = temporary.path();
 };
 
 TEST_F(DiskFilesTest, reads_what_was_written_part_by_part) {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/size.h"
+#include "host/temporary_folder.h"
 #include "launch/child.h"
 #include "measure/bench_peer.h"
-#include "measure/folder.h"
 #include "measure/pump.h"
 #include "measure/watch.h"
 #include "monitor/report.h"
@@ -93,7 +93,7 @@ class Company {
   std::string output_of(PeerId id) const { return folder_.path() + "/peer-" + to_string(id) + ".log"; }
 
   JoinOptions options_;
-  Folder folder_;
+  host::TemporaryFolder folder_;
   std::map<PeerId, launch::Child> children_;
   std::map<PeerId, monitor::EventLogTail> tails_;
   std::map<PeerId, std::vector<monitor::LogEntry>> logs_;

@@ -9,9 +9,9 @@
 #include "average/bandwidth/bound.h"
 #include "average/reduction/geometry.h"
 #include "codec/codec.h"
+#include "host/temporary_folder.h"
 #include "measure/baselines.h"
 #include "measure/crew.h"
-#include "measure/folder.h"
 #include "measure/pump.h"
 #include "measure/testbed.h"
 #include "measure/trouble.h"
@@ -68,7 +68,7 @@ struct Ground {
 };
 
 Result<CrewOutcome> crew_turn(const ReduceOptions& options, const Ground& ground) {
-  const Folder folder;
+  const host::TemporaryFolder folder;
   Trouble trouble(options.trouble.value_or(TroubleTime{}).kind, folder.path(), ground.testbed);
   std::vector<std::string> more;
   if (options.streams != 0) more = {"--streams", std::to_string(options.streams)};
@@ -90,7 +90,7 @@ Result<CrewOutcome> crew_turn(const ReduceOptions& options, const Ground& ground
 
 Status baseline_turn(const std::string& baseline, const ReduceOptions& options, const Ground& ground,
                      BaselineTimes& all) {
-  const Folder folder;
+  const host::TemporaryFolder folder;
   auto times = run_baseline(baseline, {.hosts = ground.hosts,
                                        .bytes = options.bytes,
                                        .warm_up = static_cast<int>(options.warm_up),
@@ -105,7 +105,7 @@ Status baseline_turn(const std::string& baseline, const ReduceOptions& options, 
 /// The same under trouble that lasts from its start to its end. A stopped rank would stop all others.
 Status baseline_turn_under_trouble(const std::string& baseline, ReduceOptions options, const Ground& ground,
                                    BaselineTimes& all) {
-  const Folder folder;
+  const host::TemporaryFolder folder;
   Trouble trouble(options.trouble->kind, folder.path(), ground.testbed);
   options.warm_up = std::min<Round>(options.warm_up, kUnderDropped);
   options.rounds = std::min<Round>(options.rounds, kBaselineRoundsUnder);

@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "average/bandwidth/bound.h"
 #include "base/time.h"
+#include "host/temporary_folder.h"
 #include "launch/child.h"
-#include "measure/folder.h"
 
 namespace tw::measure {
 namespace {
@@ -21,11 +23,16 @@ constexpr Duration kLookAtTestbedEvery = std::chrono::milliseconds(5);
 
 std::string wan_program() { return std::filesystem::path(launch::own_path()).parent_path() / "tw-wan"; }
 
+std::string whole_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
 /// What a command of tw-wan prints; an error when it fails.
 Result<std::string> ask_wan(const std::string& topology, const std::vector<std::string>& words) {
   if (access(wan_program().c_str(), X_OK) != 0)
     return Error{fmt::format("--wan {}: there is no {}; build it with: make", topology, wan_program())};
-  const Folder folder;
+  const host::TemporaryFolder folder;
   const std::string output = folder.path() + "/wan.log";
   std::vector<std::string> command = {wan_program(), topology};
   command.insert(command.end(), words.begin(), words.end());

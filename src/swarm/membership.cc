@@ -224,17 +224,19 @@ std::vector<PeerId> Membership::missing_for_a_majority(const Members& members) c
   return missing;
 }
 
-std::vector<PeerId> Membership::not_at(const Digest& record, const Members& members) const {
+std::vector<PeerId> Membership::lacking(const Digest& record, const Members& members) const {
+  const auto lacks = [&](PeerId peer) {
+    const auto head = heads_.find(peer);
+    return peer != self_.peer && (head == heads_.end() || head->second != record);
+  };
   std::vector<PeerId> missing;
   for (const Member& m : members) {
-    const auto head = heads_.find(m.peer);
-    const bool is_there = head != heads_.end() && head->second == record;
-    if (m.peer != self_.peer && !is_there) missing.push_back(m.peer);
+    if (lacks(m.peer)) missing.push_back(m.peer);
   }
   for (const PeerId peer : roster_.open_peers()) {
     const std::optional<wire::Heartbeat> last = roster_.last_heartbeat(peer);
     const bool fetches = last && last->peer_state == wire::PeerState::syncing;
-    if (fetches && last->head_record != record && !is_member(members, peer)) missing.push_back(peer);
+    if (fetches && lacks(peer) && !is_member(members, peer)) missing.push_back(peer);
   }
   return missing;
 }

@@ -136,7 +136,7 @@ class Membership {
 
   /// Members that have not said, as their last word, that they have this record, and linked peers that fetch
   /// the state.
-  std::vector<PeerId> not_at(const Digest& record, const Members& members) const;
+  std::vector<PeerId> lacking(const Digest& record, const Members& members) const;
 
   /// They wait for the history to begin, and can take part from its first round on.
   const std::set<PeerId>& fresh() const { return fresh_; }

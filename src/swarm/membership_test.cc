@@ -141,7 +141,7 @@ TEST(Membership, waits_at_the_end_for_members_that_do_not_say_they_are_there) {
   wire::Heartbeat beat{.peer_state = PeerState::member};
   beat.head_record = view.history.digest();
   view.hears(3, beat);
-  EXPECT_THAT(view.membership.not_at(view.history.digest(), view.members()), ElementsAre(PeerId{2}));
+  EXPECT_THAT(view.membership.lacking(view.history.digest(), view.members()), ElementsAre(PeerId{2}));
 }
 
 TEST(Membership, waits_at_the_end_for_peers_that_fetch_the_state) {
@@ -152,9 +152,9 @@ TEST(Membership, waits_at_the_end_for_peers_that_fetch_the_state) {
   view.hears(3, PeerState::syncing);
   view.hears(4, PeerState::fresh);
   const Digest last = view.history.digest();
-  EXPECT_THAT(view.membership.not_at(last, view.members()), ElementsAre(PeerId{2}, PeerId{3}));
+  EXPECT_THAT(view.membership.lacking(last, view.members()), ElementsAre(PeerId{2}, PeerId{3}));
   view.hears(3, wire::Heartbeat{.peer_state = PeerState::syncing, .head_record = last});
-  EXPECT_THAT(view.membership.not_at(last, view.members()), ElementsAre(PeerId{2}));
+  EXPECT_THAT(view.membership.lacking(last, view.members()), ElementsAre(PeerId{2}));
 }
 
 TEST(Membership, remembers_who_had_the_last_record_before_it_came_here) {
@@ -167,7 +167,7 @@ TEST(Membership, remembers_who_had_the_last_record_before_it_came_here) {
   view.hears(3, wire::Heartbeat{.peer_state = PeerState::member, .head_record = digest_of(last)});
   view.close(3);
   view.begin(last);
-  EXPECT_THAT(view.membership.not_at(digest_of(last), view.members()), ElementsAre(PeerId{2}));
+  EXPECT_THAT(view.membership.lacking(digest_of(last), view.members()), ElementsAre(PeerId{2}));
 }
 
 TEST(Membership, bars_a_process_that_another_one_replaced_and_one_that_took_an_id) {

@@ -387,7 +387,7 @@ bool Swarm::is_orphaned() const {
 
 std::vector<PeerId> Swarm::not_at_the_end() const {
   TW_CHECK(head() && head()->last);
-  return membership_.not_at(history_.digest(), members());
+  return membership_.lacking(history_.digest(), members());
 }
 
 Wait Swarm::wait_for_the_beginning() const {
