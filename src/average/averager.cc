@@ -5,21 +5,15 @@
 
 #include "base/check.h"
 #include "swarm/shared_plan.h"
+#include "swarm/straggler_policy.h"
 
 namespace tw::average {
 namespace {
 
 using namespace std::chrono_literals;
 
-/// Where nothing came from anybody for so long, whoever owes segments is asked to send its part again.
-constexpr Duration kAskAgainAfter = 8s;
-constexpr Duration kStallFloor = 500ms;  // docs/protocol.md
-constexpr int kStallRoundTrips = 3;
-/// A peer is slow when it would take so many times what the plan should. Not judged before most of its time
-/// is over: results lag behind contributions.
-constexpr double kTooSlow = 1.5;
-constexpr double kJudgedAfter = 0.75;
-constexpr double kSlowFloor_s = 1;
+/// Between two reports of the same.
+constexpr Duration kReportAgain = 500ms;
 /// Chunks wait for averaging for so many times what it should take, and no longer than this part of the time
 /// before it.
 constexpr int kGivesWay = 2;
@@ -44,6 +38,7 @@ std::vector<Averager::Refused> Averager::open(Instant now, StepId step) {
   TW_CHECK(step.round > 0 && !is_open(step));
   std::erase_if(steps_, [&](const auto& entry) { return entry.first.round != step.round; });
   newest_ = step.round;
+  custody_.open(step.round);
   steps_.try_emplace(step, Reduction::Options{options_.self, step.round, options_.geometry, options_.codec,
                                               options_.stochastic, options_.norm_cap, options_.rarely});
   const auto early = std::exchange(early_, {});
@@ -59,26 +54,27 @@ void Averager::abandon() {
   steps_.clear();
   early_.clear();
   early_bytes_.clear();
+  custody_.open(0);
   newest_ = 0;
 }
 
 // Chunks and segments would share the lines equally: where many join few members, segments came so late that
 // a peer was taken to have stalled. A joiner loses a fifth of the time at most, so that it still gets its
 // state before the means that follow it are forgotten.
-bool Averager::adopt(Instant now, const wire::Plan& plan, Instant worked_since) {
-  Step* step = find({plan.draft.round});
+bool Averager::adopt(Instant now, const swarm::SharedPlan& plan, Instant worked_since) {
+  Step* step = find({plan->draft.round});
   if (step == nullptr || !step->reduction.adopt(plan)) return false;
   step->planned_at = now;
   step->called_at = std::min(step->called_at, now);
   const Duration until_call = std::max(Duration{}, step->called_at - worked_since);
-  step->lines_until = std::min(now + kGivesWay * from_seconds(plan.expected_s),
+  step->lines_until = std::min(now + kGivesWay * from_seconds(plan->expected_s),
                                step->called_at + until_call / kAccumulatesLonger);
   return true;
 }
 
 const wire::Plan* Averager::plan(StepId step) const {
   const Step* found = find(step);
-  return found != nullptr && found->reduction.plan() ? &*found->reduction.plan() : nullptr;
+  return found != nullptr ? found->reduction.plan().get() : nullptr;
 }
 
 Instant Averager::called_at(StepId step) const {
@@ -173,24 +169,28 @@ void Averager::add_stalls(Instant now, Step& step, const RoundTrips& round_trip,
   const std::map<PeerId, wire::StallCause> owing = step.reduction.owing();
   std::erase_if(step.owes_since, [&](const auto& entry) { return !owing.contains(entry.first); });
   for (const auto& [peer, cause] : owing) {
-    const Instant owes_since = step.owes_since.try_emplace(peer, step.planned_at).first->second;
-    const Duration limit = std::max<Duration>(kStallFloor, kStallRoundTrips * round_trip(peer));
-    if (now - std::max(step.planned_at, last_came) < limit || now - reported_[peer] < kStallFloor) continue;
+    Instant& owes_since = step.owes_since.try_emplace(peer, step.planned_at).first->second;
+    const Duration limit = swarm::owing_after(round_trip(peer));
+    if (now - std::max(step.planned_at, last_came) < limit || now - reported_[peer] < kReportAgain) continue;
     reported_[peer] = now;
-    to.push_back({peer, cause, {}, now - std::max(owes_since, last_came) >= kAskAgainAfter});
+    // While its segments come, those that are missing are on their way.
+    const Instant quiet_since = std::max(owes_since, last_bulk_[peer]);
+    const bool ask_again = now - quiet_since >= swarm::kAskAgainAfter;
+    if (ask_again) owes_since = now;
+    to.push_back({peer, cause, {}, ask_again});
   }
 }
 
 // Names peers that still send, but so slowly that they would hold up the round: others can reduce the rest.
 void Averager::add_slow(Instant now, const Step& step, std::vector<Objection>& to) {
-  const double expected_s = step.reduction.plan()->expected_s;
-  const double elapsed_s = to_seconds(now - step.planned_at);
-  const bool early = expected_s <= 0 || elapsed_s < std::max(kSlowFloor_s, kJudgedAfter * expected_s);
-  if (early || now - slowness_told_at_ < kStallFloor) return;
+  const Duration expected = from_seconds(step.reduction.plan()->expected_s);
+  const Duration elapsed = now - step.planned_at;
+  const bool early = expected <= Duration{} || elapsed < swarm::slow_is_known_after(expected);
+  if (early || now - slowness_told_at_ < kReportAgain) return;
   slowness_told_at_ = now;
   for (const Reduction::Debt& debt : step.reduction.debts()) {
     const double part = static_cast<double>(debt.here) / static_cast<double>(debt.all);
-    if (debt.here == debt.all || elapsed_s <= kTooSlow * expected_s * part) continue;
+    if (debt.here == debt.all || elapsed <= swarm::slow_after(expected, part)) continue;
     const wire::StallCause cause =
         debt.contributes ? wire::StallCause::slow_contribution : wire::StallCause::slow_mean;
     to.push_back({debt.peer, cause, step.reduction.missing_of(debt.peer)});
@@ -204,13 +204,13 @@ std::optional<Averager::Refused> Averager::on_bulk(Instant now, PeerId from, con
   const auto* scatter = std::get_if<wire::Scatter>(&message);
   const auto* gather = std::get_if<wire::Gather>(&message);
   TW_CHECK(scatter != nullptr || gather != nullptr);
-  const Round round = scatter != nullptr ? scatter->round : gather->round;
-  if (round == newest_ + 1) {  // before its record, that of round 0 too, is here
+  const StepId told = scatter != nullptr ? scatter->step() : gather->step();
+  if (told.round == newest_ + 1) {  // before its record, that of round 0 too, is here
     keep_early(now, from, message);
     return std::nullopt;
   }
-  Step* step = find({round});
-  if (step == nullptr) return std::nullopt;  // late: that round is decided
+  Step* step = find(told);
+  if (step == nullptr) return std::nullopt;  // late: that step is decided
   end_probe();
   Reduction& reduction = step->reduction;
   const Status fits = scatter != nullptr ? reduction.fits(*scatter) : reduction.fits(*gather);
@@ -244,6 +244,7 @@ bool Averager::on_bandwidth_report(Instant now, PeerId from, const wire::Bandwid
 
 void Averager::on_new_link(PeerId peer) {
   for (auto& [id, step] : steps_) step.reduction.on_new_link(peer);
+  custody_.on_new_link(peer);
 }
 
 void Averager::on_close(PeerId peer, bool member) {
@@ -264,7 +265,7 @@ std::optional<wire::Message> Averager::next_segment(PeerId to) {
     if (message) end_probe();
     if (message) return message;
   }
-  return std::nullopt;
+  return custody_.next_segment(to);
 }
 
 std::optional<wire::Message> Averager::next_padding(Instant now, PeerId to) {
@@ -312,7 +313,7 @@ std::vector<PeerId> Averager::take_wakeups() {
 }
 
 std::uint64_t Averager::held_bytes() const {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = custody_.held_bytes();
   for (const auto& [id, step] : steps_) bytes += step.reduction.held_bytes();
   for (const auto& [peer, early] : early_bytes_) bytes += early;
   return bytes;

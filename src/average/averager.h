@@ -13,6 +13,7 @@
 
 #include "average/bandwidth/bandwidth_meter.h"
 #include "average/bandwidth/probe.h"
+#include "average/custody.h"
 #include "average/reduction/reduction.h"
 #include "base/ids.h"
 #include "base/rarely.h"
@@ -50,7 +51,7 @@ class Averager {
     std::string why;
   };
 
-  explicit Averager(Options options) : options_(std::move(options)) {}
+  explicit Averager(Options options) : options_(std::move(options)), custody_(options_.geometry) {}
 
   // ---- steps
 
@@ -65,7 +66,7 @@ class Averager {
 
   /// worked_since: this peer works for the step since then. False unless the plan is a newer one of an open
   /// step (Reduction::adopt).
-  bool adopt(Instant now, const wire::Plan& plan, Instant worked_since);
+  bool adopt(Instant now, const swarm::SharedPlan& plan, Instant worked_since);
 
   /// The plan of this step; null before there is one.
   const wire::Plan* plan(StepId step) const;
@@ -106,6 +107,9 @@ class Averager {
   };
 
   Mean finish(StepId step, const std::vector<wire::Contribution>& contributions);
+
+  /// Sums that change hands before the round is averaged. Opened and closed, and sent, with the rest.
+  Custody& custody() { return custody_; }
 
   // ---- who holds it up
 
@@ -192,7 +196,8 @@ class Averager {
     Instant called_at = kNever;
     Instant planned_at = kNever;
     Instant lines_until{};
-    std::map<PeerId, Instant> owes_since{};  ///< the first plan under which it owes what it owes now
+    std::map<PeerId, Instant>
+        owes_since{};  ///< the first plan under which it owes, or when it was asked again
     bool told_scattered = false;
     bool told_gathered = false;
     std::pair<Ballot, std::uint32_t> told_mean{};  ///< of this plan
@@ -215,6 +220,7 @@ class Averager {
   Instant slowness_told_at_{};
   BandwidthMeter meter_;
   Probe probe_;
+  Custody custody_;
   bool may_probe_ = true;
   std::optional<wire::Bandwidth> probed_;
 };

@@ -2,53 +2,293 @@
 #include "host/http.h"
 
 #include <curl/curl.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <memory>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace tw::host {
 namespace {
 
-struct Body {
-  std::string text;
-  std::size_t most_bytes;
+using world::HttpAnswer;
+using world::HttpRequest;
+
+constexpr std::string_view kFile = "file://";
+constexpr std::size_t kMostHeaders = 100;
+
+/// One exchange with a server. Where it lies in memory, libcurl finds it again: it does not move.
+class Exchange {
+ public:
+  explicit Exchange(HttpRequest request) : request_(std::move(request)) {}
+
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  /// For curl_easy_perform or a multi handle; null: libcurl cannot be started.
+  CURL* prepare(bool follows_redirects);
+
+  /// What it came to.
+  Result<HttpAnswer> result(CURLcode code) const;
+
+  const HttpRequest& request() const { return request_; }
+
+ private:
+  static std::size_t take_body(char* data, std::size_t size, std::size_t count, void* user);
+  static std::size_t take_header(char* data, std::size_t size, std::size_t count, void* user);
+  void set_message();
+  bool asks_for_metadata() const;
+
+  HttpRequest request_;
+  std::unique_ptr<CURL, void (*)(CURL*)> curl_{nullptr, curl_easy_cleanup};
+  std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers_{nullptr, curl_slist_free_all};
+  std::array<char, CURL_ERROR_SIZE> why_{};
+  HttpAnswer answer_;
 };
 
-std::size_t append(char* data, std::size_t size, std::size_t count, void* user) {
-  Body& body = *static_cast<Body*>(user);
-  if (body.text.size() + size * count > body.most_bytes) return 0;  // ends the transfer
-  body.text.append(data, size * count);
+CURL* Exchange::prepare(bool follows_redirects) {
+  static std::once_flag once;
+  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+  curl_.reset(curl_easy_init());
+  if (!curl_) return nullptr;
+  CURL* const curl = curl_.get();
+  const auto patience_ms = std::chrono::duration_cast<std::chrono::milliseconds>(request_.patience).count();
+  curl_easy_setopt(curl, CURLOPT_URL, request_.url.c_str());
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, follows_redirects ? 1L : 0L);
+  curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);  // a look-up of a name that hangs is left alone
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(patience_ms));
+  curl_easy_setopt(curl, CURLOPT_USERAGENT, "tradewind");
+  curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
+  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why_.data());
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, this);
+  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
+  curl_easy_setopt(curl, CURLOPT_HEADERDATA, this);
+  curl_easy_setopt(curl, CURLOPT_PRIVATE, this);
+  if (!request_.pin.empty()) {
+    curl_easy_setopt(curl, CURLOPT_PINNEDPUBLICKEY, request_.pin.c_str());
+    curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
+    curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
+  }
+  if (asks_for_metadata()) curl_easy_setopt(curl, CURLOPT_PROXY, "");
+  set_message();
+  return curl;
+}
+
+void Exchange::set_message() {
+  CURL* const curl = curl_.get();
+  const auto add = [this](const std::string& line) {
+    headers_.reset(curl_slist_append(headers_.release(), line.c_str()));
+  };
+  for (const auto& [name, value] : request_.headers) add(fmt::format("{}: {}", name, value));
+  if (request_.method != "GET") {
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request_.method.c_str());
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, static_cast<long>(request_.body.size()));
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request_.body.c_str());
+    const auto is_type = [](const auto& header) { return header.first == "Content-Type"; };
+    if (std::ranges::none_of(request_.headers, is_type)) add("Content-Type:");  // curl's own word for a form
+    add("Expect:");  // no answer is awaited before a long body
+  }
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers_.get());
+}
+
+bool Exchange::asks_for_metadata() const {
+  return std::ranges::any_of(std::array{"http://169.254.169.254/", "http://metadata.google.internal/"},
+                             [this](const char* root) { return request_.url.starts_with(root); });
+}
+
+std::size_t Exchange::take_body(char* data, std::size_t size, std::size_t count, void* user) {
+  Exchange& self = *static_cast<Exchange*>(user);
+  if (self.answer_.body.size() + size * count > self.request_.most_bytes) return 0;  // ends the transfer
+  self.answer_.body.append(data, size * count);
   return size * count;
+}
+
+std::size_t Exchange::take_header(char* data, std::size_t size, std::size_t count, void* user) {
+  world::HttpHeaders& headers = static_cast<Exchange*>(user)->answer_.headers;
+  const std::string_view line(data, size * count);
+  if (line.starts_with("HTTP/")) headers.clear();  // of the answer that sent us here
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos || headers.size() >= kMostHeaders) return size * count;
+  const std::size_t begin = std::min(line.find_first_not_of(" \t\r\n", colon + 1), line.size());
+  const std::size_t end = line.find_last_not_of(" \t\r\n") + 1;
+  headers.emplace_back(line.substr(0, colon), line.substr(begin, std::max(begin, end) - begin));
+  return size * count;
+}
+
+Result<HttpAnswer> Exchange::result(CURLcode code) const {
+  if (code == CURLE_WRITE_ERROR)
+    return Error{fmt::format("{}: more than the {} bytes that are taken", request_.url, request_.most_bytes)};
+  if (code != CURLE_OK)
+    return Error{fmt::format("{}: {}", request_.url, why_[0] != 0 ? why_.data() : curl_easy_strerror(code))};
+  HttpAnswer answer = answer_;
+  long status = 0;
+  curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
+  answer.status = static_cast<int>(status);
+  return answer;
+}
+
+Error cannot_start(const HttpRequest& request) {
+  return Error{fmt::format("{}: libcurl cannot be started", request.url)};
+}
+
+/// Never waits for a writer, as it would at a pipe.
+Result<HttpAnswer> read_file(const HttpRequest& request) {
+  const std::string path = request.url.substr(kFile.size());
+  const auto failed = [&path](const char* why) { return Error{fmt::format("{}: {}", path, why)}; };
+  const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) return HttpAnswer{.status = 404};
+  if (file < 0) return failed(std::strerror(errno));
+
+  struct stat facts {};
+
+  std::string text(request.most_bytes + 1, '\0');
+  const bool is_file = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode);
+  const ssize_t got = is_file ? read(file, text.data(), text.size()) : 0;
+  const int cause = errno;
+  close(file);
+  if (!is_file) return failed("expected a plain file");
+  if (got < 0) return failed(std::strerror(cause));
+  if (static_cast<std::size_t>(got) > request.most_bytes)
+    return failed(fmt::format("more than the {} bytes that are taken", request.most_bytes).c_str());
+  text.resize(static_cast<std::size_t>(got));
+  return HttpAnswer{.status = 200, .body = std::move(text)};
 }
 
 }  // namespace
 
 Result<HttpAnswer> http_get(const std::string& url, const HttpLimits& limits) {
-  const std::unique_ptr<CURL, void (*)(CURL*)> curl(curl_easy_init(), curl_easy_cleanup);
-  if (!curl) return Error{fmt::format("{}: libcurl cannot be started", url)};
-  Body body{{}, limits.most_bytes};
-  std::array<char, CURL_ERROR_SIZE> why{};
-  const auto patience_ms = std::chrono::duration_cast<std::chrono::milliseconds>(limits.patience).count();
-  curl_easy_setopt(curl.get(), CURLOPT_URL, url.c_str());
-  curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl.get(), CURLOPT_FOLLOWLOCATION, 1L);
-  curl_easy_setopt(curl.get(), CURLOPT_MAXREDIRS, 5L);
-  curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT_MS, static_cast<long>(patience_ms));
-  curl_easy_setopt(curl.get(), CURLOPT_USERAGENT, "tradewind");
-  curl_easy_setopt(curl.get(), CURLOPT_ACCEPT_ENCODING, "");
-  curl_easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, why.data());
-  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, append);
-  curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &body);
-  const CURLcode code = curl_easy_perform(curl.get());
-  if (code == CURLE_WRITE_ERROR)
-    return Error{fmt::format("{}: more than the {} bytes that are taken", url, limits.most_bytes)};
-  if (code != CURLE_OK)
-    return Error{fmt::format("{}: {}", url, why[0] != 0 ? why.data() : curl_easy_strerror(code))};
-  long status = 0;
-  curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
-  return HttpAnswer{static_cast<int>(status), std::move(body.text)};
+  Exchange exchange({.url = url, .patience = limits.patience, .most_bytes = limits.most_bytes});
+  CURL* const curl = exchange.prepare(true);
+  if (curl == nullptr) return cannot_start(exchange.request());
+  return exchange.result(curl_easy_perform(curl));
+}
+
+Result<HttpAnswer> http_exchange(const HttpRequest& request) {
+  Exchange exchange(request);
+  CURL* const curl = exchange.prepare(false);
+  if (curl == nullptr) return cannot_start(exchange.request());
+  return exchange.result(curl_easy_perform(curl));
+}
+
+/// Its thread. Exchanges come in by add(), and go out by the `tell` that came with them, which is called on
+/// the thread.
+class CurlHttp::Worker {
+ public:
+  using Tell = std::function<void(Result<HttpAnswer>)>;
+
+  Worker() : multi_(curl_multi_init()), thread_([this] { work(); }) {}
+
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  ~Worker() {
+    {
+      const std::lock_guard lock(mutex_);
+      stops_ = true;
+    }
+    curl_multi_wakeup(multi_);
+    thread_.join();
+    for (const Pending& pending : under_way_) curl_multi_remove_handle(multi_, pending.curl);
+    under_way_.clear();
+    curl_multi_cleanup(multi_);
+  }
+
+  void add(HttpRequest request, Tell tell) {
+    {
+      const std::lock_guard lock(mutex_);
+      asked_.emplace_back(std::move(request), std::move(tell));
+    }
+    curl_multi_wakeup(multi_);
+  }
+
+ private:
+  struct Pending {
+    std::unique_ptr<Exchange> exchange;
+    CURL* curl;
+    Tell tell;
+  };
+
+  void work();
+  bool take_asked();
+  void begin(HttpRequest request, Tell tell);
+  void take_finished();
+
+  CURLM* multi_;
+  std::mutex mutex_;
+  std::vector<std::pair<HttpRequest, Tell>> asked_;  // guarded by mutex_
+  bool stops_ = false;                               // guarded by mutex_
+  std::vector<Pending> under_way_;
+  std::thread thread_;
+};
+
+void CurlHttp::Worker::work() {
+  constexpr int kLook_ms = 60'000;  // curl wakes earlier where a limit of its own is near
+  while (take_asked()) {
+    int running = 0;
+    curl_multi_perform(multi_, &running);
+    take_finished();
+    curl_multi_poll(multi_, nullptr, 0, kLook_ms, nullptr);
+  }
+}
+
+/// False: the end.
+bool CurlHttp::Worker::take_asked() {
+  std::vector<std::pair<HttpRequest, Tell>> asked;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stops_) return false;
+    asked.swap(asked_);
+  }
+  for (auto& [request, tell] : asked) begin(std::move(request), std::move(tell));
+  return true;
+}
+
+void CurlHttp::Worker::begin(HttpRequest request, Tell tell) {
+  if (request.url.starts_with(kFile)) return tell(read_file(request));
+  auto exchange = std::make_unique<Exchange>(std::move(request));
+  CURL* const curl = exchange->prepare(false);
+  if (curl == nullptr || curl_multi_add_handle(multi_, curl) != CURLM_OK)
+    return tell(cannot_start(exchange->request()));
+  under_way_.push_back({std::move(exchange), curl, std::move(tell)});
+}
+
+void CurlHttp::Worker::take_finished() {
+  int left = 0;
+  while (const CURLMsg* const message = curl_multi_info_read(multi_, &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    const CURLcode code = message->data.result;
+    const auto found = std::ranges::find(under_way_, message->easy_handle, &Pending::curl);
+    if (found == under_way_.end()) continue;
+    const Pending done = std::move(*found);
+    under_way_.erase(found);
+    curl_multi_remove_handle(multi_, done.curl);
+    done.tell(done.exchange->result(code));
+  }
+}
+
+CurlHttp::CurlHttp(Loop& loop) : loop_(loop) {}
+
+CurlHttp::~CurlHttp() = default;
+
+void CurlHttp::request(HttpRequest request, Done done) {
+  if (!worker_) worker_ = std::make_unique<Worker>();
+  auto tell = [this, on_loop = life_.tie(std::move(done))](Result<HttpAnswer> answer) {
+    loop_.post([on_loop, answer = std::move(answer)]() mutable { on_loop(std::move(answer)); });
+  };
+  worker_->add(std::move(request), std::move(tell));
 }
 
 }  // namespace tw::host

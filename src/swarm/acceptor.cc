@@ -26,6 +26,11 @@ Acceptor::Answer Acceptor::answer(const std::vector<wire::Member>& members, cons
 
 void Acceptor::promise(Ballot ballot) { promised_ = std::max(promised_, ballot); }
 
+void Acceptor::take_seat(PeerId of, Ballot promised) {
+  promise(promised);
+  if (std::ranges::find(seats_, of) == seats_.end()) seats_.push_back(of);
+}
+
 std::optional<wire::Accepted> Acceptor::accepted() const {
   if (!accepted_) return std::nullopt;
   return wire::Accepted{*accepted_->plan, accepted_->mean};
@@ -57,7 +62,7 @@ std::optional<wire::Vote> Acceptor::vote() {
   if (stage_ != Stage::complete || plan_->ballot < promised_) return std::nullopt;
   accepted_ = Vow{plan_, *mean_};
   keeps_accepted_ = true;
-  return wire::Vote{plan_->draft.round, plan_->ballot, plan_->version, *mean_};
+  return wire::Vote{plan_->draft.round, plan_->ballot, plan_->version, *mean_, seats_};
 }
 
 std::optional<wire::Record> Acceptor::expected() const {

@@ -49,6 +49,16 @@ class Acceptor {
   /// Prepare: from now on no lower ballot is followed.
   void promise(Ballot ballot);
 
+  /// This member votes for one that left, too, which promised so much and voted for nothing in this round:
+  /// what is voted from now on counts for both.
+  void take_seat(PeerId of, Ballot promised);
+
+  /// Not after a vote in this round: a later ballot has to hear of it, and the keeper of a seat knows none.
+  bool may_give_seat() const { return !accepted_; }
+
+  /// The members that left and gave their seats to this peer.
+  const std::vector<PeerId>& seats() const { return seats_; }
+
   /// The answer to the Prepare of this ballot, once it is promised. It says in progress.called whether the
   /// mean that was voted for is still here.
   wire::Promise word(Ballot ballot, wire::Progress progress) const;
@@ -93,7 +103,8 @@ class Acceptor {
   std::optional<Digest> mean_;  // of plan_
   std::optional<Vow> accepted_;
   bool keeps_accepted_ = false;  // the mean of accepted_ is here; not so once the state was taken anew
-  std::optional<Ballot> led_;    // highest that was led, or that others were found to follow
+  std::vector<PeerId> seats_;
+  std::optional<Ballot> led_;  // highest that was led, or that others were found to follow
 };
 
 }  // namespace tw::swarm

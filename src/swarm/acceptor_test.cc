@@ -58,6 +58,33 @@ TEST(Acceptor, follows_no_ballot_that_nobody_could_have_reached) {
   EXPECT_EQ(1U, acceptor.bid(three, member(2), false)) << "a number beyond the highest would begin anew";
 }
 
+TEST(Acceptor, votes_and_promises_for_the_seats_that_it_keeps) {
+  Acceptor keeper;
+  keeper.take_seat(PeerId{3}, 4);
+  keeper.take_seat(PeerId{3}, 4);
+  EXPECT_FALSE(keeper.take(plan(3, 1))) << "the member that left promised ballot 4";
+  ASSERT_TRUE(keeper.take(plan(4, 1)));
+  const std::optional<wire::Vote> vote = votes(keeper);
+  ASSERT_TRUE(vote.has_value());
+  EXPECT_EQ(std::vector{PeerId{3}}, vote->seats);
+  keeper.begin_round(true);
+  EXPECT_EQ(std::vector{PeerId{3}}, keeper.seats()) << "the same round";
+  keeper.begin_round(false);
+  EXPECT_TRUE(keeper.seats().empty());
+}
+
+TEST(Acceptor, gives_no_seat_after_a_vote_in_the_round) {
+  Acceptor acceptor;
+  acceptor.take(plan(0, 1));
+  EXPECT_TRUE(acceptor.may_give_seat());
+  votes(acceptor);
+  EXPECT_FALSE(acceptor.may_give_seat());
+  acceptor.begin_round(true);
+  EXPECT_FALSE(acceptor.may_give_seat()) << "the vote stands, whatever became of the mean";
+  acceptor.begin_round(false);
+  EXPECT_TRUE(acceptor.may_give_seat());
+}
+
 TEST(Acceptor, answers_a_prepare_with_all_that_it_knows) {
   Acceptor acceptor;
   acceptor.take(plan(0, 1));

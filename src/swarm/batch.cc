@@ -38,7 +38,9 @@ RangeSet samples_of(const wire::Record& record, const RangeSet& microbatches,
 
 bool may_leave_over(const wire::Record& record, const swarm::TargetBatch& lease) {
   const std::uint64_t lacks = lease.target_batch_size - std::min(lease.target_batch_size, record.samples);
-  const auto is_in_the_last_slot = [](const wire::Contribution& c) { return c.slot + 1 == wire::kMostSlots; };
+  const auto is_in_the_last_slot = [](const wire::Contribution& c) {
+    return c.slot + 1 == wire::kLeaseSlots;
+  };
   if (lacks == 0 || std::ranges::any_of(record.contributors, is_in_the_last_slot)) return true;
   return lacks <= record.samples && !record.last && !lease.exact_batches;
 }

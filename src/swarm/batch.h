@@ -18,7 +18,7 @@ RangeSet samples_of(const wire::Record& record, const RangeSet& microbatches,
 
 /// True when what this record lacks of its batch, if anything, may be left to the next round: at most half,
 /// not in the last round, and not where batches are exact. All of it may where a peer has used its last slot
-/// (kMostSlots): such a round was called so often that nobody may be able to compute the rest.
+/// (kLeaseSlots): such a round was called so often that nobody may be able to compute the rest.
 bool may_leave_over(const wire::Record& record, const swarm::TargetBatch& lease);
 
 /// The record of the round after `head`: its run, round and batch. Nothing else is set.

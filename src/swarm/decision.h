@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
+#include "swarm/shared_plan.h"
 #include "wire/messages.h"
 
 // What the swarm wants done by its owner.
@@ -20,7 +23,7 @@ struct Hangup {
 
 /// A plan arrived: average by it.
 struct Reduce {
-  wire::Plan plan;
+  SharedPlan plan;  ///< not empty
 };
 
 /// The round is decided, and its mean is here: apply it, then say applied().
@@ -39,12 +42,18 @@ struct SendAgain {
   PeerId peer;
 };
 
+/// It leaves before the round ends: send the sums in these slots to that peer, then say handed_over().
+struct HandOver {
+  PeerId to;
+  std::vector<std::uint32_t> slots;
+};
+
 /// This peer's part in the run is over.
 struct Ended {
   std::string why;
   bool failed = false;
 };
 
-using Decision = std::variant<Dial, Hangup, Reduce, Committed, CatchUp, SendAgain, Ended>;
+using Decision = std::variant<Dial, Hangup, Reduce, Committed, CatchUp, SendAgain, HandOver, Ended>;
 
 }  // namespace tw::swarm

@@ -19,6 +19,10 @@ using namespace std::chrono_literals;
 
 constexpr Duration kAskAgain = 500ms;
 
+PeerStatus::Word word_of(const wire::Progress& told) {
+  return {told.parameters, told.leaving, told.bandwidth, told.outlook, told.seats, told.gave_seat};
+}
+
 }  // namespace
 
 Lead::Lead(Options options, const wire::Record& head, Ballot ballot, Instant now)
@@ -28,7 +32,8 @@ Lead::Lead(Options options, const wire::Record& head, Ballot ballot, Instant now
       now_(now),
       leasing_(swarm::rules_of(options_.lease), {head.round + 1, ballot, options_.wait_for, options_.rarely}),
       status_(options_.self, head.members, ballot > 0),
-      stragglers_(options_.segments) {
+      stragglers_(options_.segments),
+      hand_overs_(head.round + 1, ballot, options_.sum_bytes) {
   TW_CHECK(ballot_owner(head_.members, ballot).is(options_.self));
   proposer_.set_here(status_.counted());
   if (head_.round + 1 >= options_.rounds) end_run();
@@ -45,6 +50,7 @@ void Lead::set_live(Instant now, const Live& live) {
   proposer_.set_here(status_.counted());
   for (PeerId peer : gone) {
     stragglers_.forget(peer);
+    hand_overs_.forget(peer);
     out(peer);
   }
   advance();
@@ -55,7 +61,9 @@ void Lead::on_progress(const wire::Member& from, const wire::Progress& progress)
   if (progress.round != head_.round + 1 || !status_.is_reachable(peer) || stage() == Stage::decided) return;
   if (progress.ballot > ballot()) return proposer_.outbid_by(progress.ballot);
   if (!status_.has_room_for(peer)) return;
-  const bool newcomer = status_.told(from, {progress.parameters, progress.leaving, progress.bandwidth});
+  const bool newcomer = status_.told(from, word_of(progress));
+  hand_overs_.on_progress(now_, peer, progress);
+  if (progress.gave_seat) proposer_.expect_no_vote(peer);
   const bool missed_call = stage() == Stage::proposed && !progress.called && counts(peer) &&
                            std::find(proposed()->participants.begin(), proposed()->participants.end(),
                                      peer) != proposed()->participants.end();
@@ -66,6 +74,7 @@ void Lead::on_progress(const wire::Member& from, const wire::Progress& progress)
   } else if (status_.is_seated(peer)) {
     proposer_.refresh(peer, progress);
   }
+  let_leavers_go();
   advance();
 }
 
@@ -92,7 +101,8 @@ void Lead::on_promise(PeerId from, const wire::Promise& promise) {
   const Proposer::Heard heard = proposer_.on_promise({from, {}, status_.incarnation(from), {}}, promise);
   if (heard == Proposer::Heard::nothing || heard == Proposer::Heard::outbid) return;
   const wire::Progress& told = promise.progress;
-  if (told.parameters != Digest{}) status_.note(from, {told.parameters, told.leaving, told.bandwidth});
+  if (told.parameters != Digest{}) status_.note(from, word_of(told));
+  if (told.gave_seat) proposer_.expect_no_vote(from);
   if (heard == Proposer::Heard::late) return;
   status_.promised(from);
   advance();
@@ -106,7 +116,7 @@ bool Lead::has_a_part(PeerId peer) const {
 }
 
 std::size_t Lead::notes() const {
-  return status_.notes() + leasing_.notes() + promises().size() + stragglers_.notes();
+  return status_.notes() + leasing_.notes() + promises().size() + stragglers_.notes() + hand_overs_.notes();
 }
 
 void Lead::ask_for_promises() {
@@ -334,6 +344,7 @@ void Lead::step(Instant now) {
   minority_ = no_quorum_since_ != kNever && now - no_quorum_since_ >= options_.patience;
   if (const auto verdict = stragglers_.judge(now, status_, proposer_)) carry_out(*verdict);
   give_up_on_hung_peers();
+  let_leavers_go();
   advance();
 }
 

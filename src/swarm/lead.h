@@ -9,6 +9,7 @@
 
 #include "base/rarely.h"
 #include "base/time.h"
+#include "swarm/hand_overs.h"
 #include "swarm/leasing.h"
 #include "swarm/peer_status.h"
 #include "swarm/proposer.h"
@@ -35,6 +36,7 @@ class Lead {
     ShareRules shares;
     Rarely rarely{};
     std::vector<wire::Share> shares_before{};  ///< of the last round
+    std::uint64_t sum_bytes = 0;               ///< of a gradient sum that is handed over
   };
 
   /// Ballot 0 belongs to the first member and needs no promises.
@@ -46,6 +48,9 @@ class Lead {
   /// more are out of the round; a process that came back under the id of a member is none.
   using Live = swarm::PeerStatus::Live;
   void set_live(Instant now, const Live& live);
+
+  /// They come first in the next record, so that they lead before others.
+  void set_anchors(std::set<PeerId> anchors) { status_.set_anchors(std::move(anchors)); }
 
   /// From members, and from peers that want to become members.
   void on_progress(const wire::Member& from, const wire::Progress& progress);
@@ -59,10 +64,18 @@ class Lead {
   /// This round is the last one.
   void end_run();
 
+  /// What averaging by this plan takes at least; 0 when nobody's line is known.
+  double least_reduce_s(const wire::Plan& plan) const {
+    return options_.shares.seconds(plan, participants(plan));
+  }
+
   void step(Instant now);
 
   /// The decision, once there is one.
   const std::optional<wire::Record>& committed() const { return proposer_.decision(); }
+
+  /// No plan is under way: another peer may take over the lead at no cost.
+  bool has_not_called() const { return stage() == Stage::open || stage() == Stage::preparing; }
 
   /// This ballot can lead to nothing any more: lead again with one above outbid().
   bool resigned() const { return proposer_.resigned(); }
@@ -130,6 +143,7 @@ class Lead {
   bool has_a_part(PeerId peer) const;
   void follow_work(PeerId peer, const wire::Progress& progress);
   void send_leases();
+  void let_leavers_go();
   void give_up_on_hung_peers();
   void serve_sealed(wire::Plan plan, const std::set<PeerId>& keepers);
 
@@ -146,6 +160,7 @@ class Lead {
   PeerStatus status_;
   swarm::SharedPlan called_;  // the plan before, if there was one in this round
   StragglerPolicy stragglers_;
+  HandOvers hand_overs_;
   Instant next_ask_{};
   Instant no_quorum_since_ = kNever;
   bool minority_ = false;

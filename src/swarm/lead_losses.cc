@@ -29,6 +29,14 @@ void Lead::give_up_on_hung_peers() {
   if (const auto verdict = StragglerPolicy::judge_work(status_, leasing_.awaited(now_))) carry_out(*verdict);
 }
 
+// ---- peers that leave before the round ends
+
+void Lead::let_leavers_go() {
+  if (stage() != Stage::open || resigned()) return;
+  for (wire::Envelope& order : hand_overs_.step(now_, status_, leasing_, options_.expected_reduce))
+    messages_.push_back(std::move(order));
+}
+
 // ---- who is left out
 
 void Lead::leave_out(PeerId peer, const std::string& why) {

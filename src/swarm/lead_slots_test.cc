@@ -15,8 +15,8 @@ struct Exhausted {
   explicit Exhausted(bool exact)
       : council({.members = {1, 2, 3}, .leader = 2, .ballot = 1, .lease = {64, 4, exact}}) {
     council.lose(1);
-    tells(2, wire::kMostSlots - 1, microbatches(0, 1));
-    tells(3, wire::kMostSlots - 1, microbatches(1, 1));
+    tells(2, wire::kLeaseSlots - 1, microbatches(0, 1));
+    tells(3, wire::kLeaseSlots - 1, microbatches(1, 1));
   }
 
   void tells(std::uint64_t id, std::uint32_t slot, RangeSet done) {
@@ -56,7 +56,7 @@ TEST(LeadSlots, gives_the_rest_to_one_that_has_a_slot_left) {
   Exhausted story(true);
   council.lose(1);
   wire::Progress used_up = council.progress_of(2);
-  used_up.slots = {{wire::kMostSlots - 1, microbatches(0, 1), {}}};
+  used_up.slots = {{wire::kLeaseSlots - 1, microbatches(0, 1), {}}};
   wire::Plan called;
   called.draft.round = 7;
   council.lead.on_promise(PeerId{2}, {council.lead.ballot(), used_up, called, {}});

@@ -61,17 +61,71 @@ bool LeaseBook::adopt(PeerId peer, const wire::Progress& progress) {
   for (wire::SlotProgress told : progress.slots) {
     RangeSet all = told.done;
     all.add(told.held);
+    const bool kept = told.slot >= wire::kLeaseSlots;
     if (told.slot >= wire::kMostSlots || all.empty() || !free_.contains(all) ||
         account.slots.contains(told.slot)) {
       all_count = false;
-      if (told.slot < wire::kMostSlots) account.open = std::max(account.open, told.slot + 1);
+      if (!kept) account.open = std::max(account.open, told.slot + 1);
       continue;
     }
-    account.open = std::max(account.open, told.slot);
+    if (!kept) account.open = std::max(account.open, told.slot);
     free_.remove(all);
     account.slots[told.slot] = std::move(told);
   }
   return all_count;
+}
+
+void LeaseBook::take_kept(PeerId peer, const wire::Progress& progress) {
+  for (const wire::SlotProgress& told : progress.slots) {
+    const bool kept = told.slot >= wire::kLeaseSlots && told.slot < wire::kMostSlots && !told.done.empty();
+    if (!kept || accounts_[peer].slots.contains(told.slot)) continue;
+    if (free_.contains(told.done)) {
+      free_.remove(told.done);
+    } else if (!take_from_giver(peer, told.done)) {
+      continue;
+    }
+    accounts_[peer].slots[told.slot] = {told.slot, told.done, {}};
+  }
+}
+
+// The sum of the giver stays where it is, and nothing is added to it.
+bool LeaseBook::take_from_giver(PeerId taker, const RangeSet& done) {
+  for (auto& [peer, account] : accounts_) {
+    for (const auto& [number, slot] : account.slots) {
+      if (peer == taker || slot.done != done || !slot.held.empty()) continue;
+      if (number < wire::kLeaseSlots) account.open = std::max(account.open, number + 1);
+      account.slots.erase(number);
+      return true;
+    }
+  }
+  return false;
+}
+
+bool LeaseBook::has_any(PeerId peer) const {
+  const auto found = accounts_.find(peer);
+  return found != accounts_.end() && std::ranges::any_of(found->second.slots, [](const auto& entry) {
+           return !entry.second.done.empty() || !entry.second.held.empty();
+         });
+}
+
+std::size_t LeaseBook::sums_of(PeerId peer) const {
+  const auto found = accounts_.find(peer);
+  if (found == accounts_.end()) return 0;
+  return static_cast<std::size_t>(std::ranges::count_if(
+      found->second.slots, [](const auto& entry) { return !entry.second.done.empty(); }));
+}
+
+std::size_t LeaseBook::kept_by(PeerId peer) const {
+  const auto found = accounts_.find(peer);
+  if (found == accounts_.end()) return 0;
+  return static_cast<std::size_t>(std::ranges::count_if(
+      found->second.slots, [](const auto& entry) { return entry.first >= wire::kLeaseSlots; }));
+}
+
+std::uint64_t LeaseBook::left_of_others(PeerId peer) const {
+  std::uint64_t left = free_.count();
+  for (const auto& [other, account] : accounts_) left += other == peer ? 0 : account.held();
+  return left;
 }
 
 RangeSet LeaseBook::forget(PeerId peer) {
@@ -108,7 +162,7 @@ std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible, 
   if (free_.empty()) return {};
   std::vector<std::pair<std::uint64_t, PeerId>> hungry;
   for (const auto& [peer, account] : accounts_) {
-    const bool asks = account.hungry && !account.recalled && account.open < wire::kMostSlots;
+    const bool asks = account.hungry && !account.recalled && account.open < wire::kLeaseSlots;
     if (!asks || !eligible.contains(peer)) continue;
     hungry.emplace_back(account.held(), peer);
   }
@@ -178,7 +232,7 @@ void LeaseBook::close_slots() {
 
 bool LeaseBook::has_slot(PeerId peer) const {
   const auto found = accounts_.find(peer);
-  return found == accounts_.end() || found->second.open < wire::kMostSlots;
+  return found == accounts_.end() || found->second.open < wire::kLeaseSlots;
 }
 
 std::vector<PeerId> LeaseBook::peers() const {

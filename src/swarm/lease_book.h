@@ -32,6 +32,22 @@ class LeaseBook {
   /// to it.
   bool adopt(PeerId peer, const wire::Progress& progress);
 
+  /// Sums that this peer keeps for others that leave: from now on they count as its own, where nobody else
+  /// has computed their microbatches meanwhile.
+  void take_kept(PeerId peer, const wire::Progress& progress);
+
+  /// Something is held or done by this peer.
+  bool has_any(PeerId peer) const;
+
+  /// Slots with something done.
+  std::size_t sums_of(PeerId peer) const;
+
+  /// Sums that peers which left handed over to this one.
+  std::size_t kept_by(PeerId peer) const;
+
+  /// Microbatches that are not done, without those that this peer holds.
+  std::uint64_t left_of_others(PeerId peer) const;
+
   /// The peer does not count in this round any more. Returns what becomes free again.
   RangeSet forget(PeerId peer);
 
@@ -60,7 +76,7 @@ class LeaseBook {
   /// The sums of all slots are on their way: from now on the leases of each peer go to its next slot.
   void close_slots();
 
-  /// A round has kMostSlots for each peer.
+  /// A round has kLeaseSlots for each peer.
   bool has_slot(PeerId peer) const;
 
   std::uint64_t samples(const RangeSet& microbatches) const { return rules_.samples(microbatches); }
@@ -91,7 +107,7 @@ class LeaseBook {
  private:
   struct Account {
     std::map<std::uint32_t, wire::SlotProgress> slots;
-    std::uint32_t open = 0;  // leases go to this slot; kMostSlots: it has used them all
+    std::uint32_t open = 0;  // leases go to this slot; kLeaseSlots: it has used them all
     double samples_per_s = 0;
     std::uint64_t grain = 1;  // microbatches that it does at once
     bool hungry = false;
@@ -101,6 +117,7 @@ class LeaseBook {
   };
 
   void take(Account& account, const wire::Progress& progress);
+  bool take_from_giver(PeerId taker, const RangeSet& done);
   double speed_of(const std::set<PeerId>& peers) const;  // 0 while that of one is not known
   std::uint64_t grant_size(const Account& account, double speed_of_all, std::size_t peers) const;
 

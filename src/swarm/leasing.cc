@@ -23,8 +23,11 @@ bool Leasing::take_over(const PeerStatus& peers, const std::map<PeerId, wire::Pr
                         bool was_called) {
   TW_CHECK(paces_.empty());
   bool slots_stay_open = !was_called;
-  for (PeerId peer : peers.present())
-    slots_stay_open = book_.adopt(peer, promises.at(peer).progress) && slots_stay_open;
+  for (PeerId peer : peers.present()) {
+    const auto promise = promises.find(peer);  // none: another peer keeps its seat and what it did
+    if (promise == promises.end()) continue;
+    slots_stay_open = book_.adopt(peer, promise->second.progress) && slots_stay_open;
+  }
   if (!slots_stay_open) book_.close_slots();
   short_ = was_called && may_leave_over(peers);
   return short_;
@@ -41,6 +44,7 @@ void Leasing::on_progress(Instant now, const PeerStatus& peers, PeerId peer, con
   wire::Progress told = progress;
   if (called) told.gave_back = false;  // the plan counts on it: the peer will do it after all
   book_.report(peer, told);
+  if (!called && peers.counts(peer)) book_.take_kept(peer, told);
   std::uint64_t done = 0;
   for (const wire::SlotProgress& slot : progress.slots) done += slot.done.count();
   Pace& pace = paces_[peer];
@@ -127,7 +131,7 @@ std::vector<wire::Contribution> Leasing::contributions(const PeerStatus& peers) 
 
 // ---- what is lost
 
-// Peers that were lost before counted as long as the mean was there.
+// Those that were lost before still counted while a mean with their work was there; it is not any more.
 RangeSet Leasing::forget(const PeerStatus& peers, PeerId peer) {
   RangeSet again = book_.forget(peer);
   for (PeerId other : book_.peers()) {
@@ -140,6 +144,18 @@ RangeSet Leasing::forget(const PeerStatus& peers, PeerId peer) {
 void Leasing::reopen(const PeerStatus& peers) {
   book_.close_slots();
   short_ = !peers.has_refused() && may_leave_over(peers);
+}
+
+std::optional<double> Leasing::seconds_left(const PeerStatus& peers, PeerId without) const {
+  double speed = 0;
+  for (PeerId peer : peers.eligible()) {
+    if (peer == without || peers.leaves(peer)) continue;
+    if (book_.samples_per_s(peer) <= 0) return std::nullopt;
+    speed += book_.samples_per_s(peer);
+  }
+  const std::uint64_t left = book_.left_of_others(without) * rules_.microbatch;
+  if (speed <= 0) return std::nullopt;
+  return static_cast<double>(left) / speed;
 }
 
 std::vector<Awaited> Leasing::awaited(Instant now) const {

@@ -72,6 +72,18 @@ class Leasing {
 
   const RangeSet& free() const { return book_.free(); }
 
+  /// Something of this round is held or done by this peer.
+  bool has_any(PeerId peer) const { return book_.has_any(peer); }
+
+  /// Sums that this peer would have to hand over.
+  std::size_t sums_of(PeerId peer) const { return book_.sums_of(peer); }
+
+  /// Sums that peers which left handed over to this one.
+  std::size_t kept_by(PeerId peer) const { return book_.kept_by(peer); }
+
+  /// What the others need for all that is not done, in seconds; nothing where a speed is not known.
+  std::optional<double> seconds_left(const PeerStatus& peers, PeerId without) const;
+
   /// Peers that hold microbatches which are not done.
   std::vector<PeerId> holders() const { return book_.holders(); }
 

@@ -37,9 +37,9 @@ Membership::Membership(Member self, std::vector<std::string> bootstrap)
 
 // ---- links
 
-void Membership::on_open(Instant now, const Member& peer, bool founds) {
-  if (founds) founder_ = peer;
-  roster_.open(peer);
+void Membership::on_open(Instant now, const Member& peer, const wire::Marks& marks) {
+  if (marks.founds) founder_ = peer;
+  roster_.open(peer, marks.anchor);
   lost_.erase(peer.peer);
   detector_.open(now, peer.peer);
   heartbeats_.open(peer.peer);

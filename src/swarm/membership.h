@@ -33,8 +33,7 @@ class Membership {
   const Roster& roster() const { return roster_; }
 
   // ---- links
-  /// founds: it says that it begins the history.
-  void on_open(Instant now, const wire::Member& peer, bool founds);
+  void on_open(Instant now, const wire::Member& peer, const wire::Marks& marks);
   /// The peer is linked.
   void on_close(Instant now, PeerId peer, const Members& members);
 

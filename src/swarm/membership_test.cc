@@ -31,7 +31,9 @@ struct View {
     return history.head() ? history.head()->members : std::vector<wire::Member>{};
   }
 
-  void open(std::uint64_t id, bool founds = false) { membership.on_open(now, member(id), founds); }
+  void open(std::uint64_t id, bool founds = false) {
+    membership.on_open(now, member(id), {.founds = founds});
+  }
 
   void close(std::uint64_t id) { membership.on_close(now, PeerId{id}, members()); }
 
@@ -172,7 +174,7 @@ TEST(Membership, remembers_who_had_the_last_record_before_it_came_here) {
 
 TEST(Membership, bars_a_process_that_another_one_replaced_and_one_that_took_an_id) {
   View view;
-  view.membership.on_open(view.now, process(2, 5), false);
+  view.membership.on_open(view.now, process(2, 5), {});
   const std::vector<wire::Member> before = {member(1), process(3, 1)};
   const std::vector<wire::Member> after = {member(1), process(2, 6), process(3, 2)};
   EXPECT_THAT(view.membership.squatters(before, after), ElementsAre(PeerId{2}));

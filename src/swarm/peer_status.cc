@@ -98,8 +98,9 @@ bool PeerStatus::told(const Member& from, const Word& word) {
 
 void PeerStatus::note(PeerId peer, const Word& word) {
   const auto [entry, first] = words_.try_emplace(peer);
-  const Digest before = std::exchange(entry->second, word).parameters;
-  if (first || before != word.parameters) count(peer);
+  const Word before = std::exchange(entry->second, word);
+  if (before.seats != word.seats || before.gave_seat != word.gave_seat) return count();
+  if (first || before.parameters != word.parameters) count(peer);
 }
 
 void PeerStatus::promised(PeerId peer) {
@@ -161,6 +162,18 @@ bool PeerStatus::leaves(PeerId peer) const {
   return told != nullptr && told->leaving;
 }
 
+bool PeerStatus::has_its_seat_kept(PeerId member) const {
+  return std::ranges::any_of(present_, [&](PeerId peer) {
+    const Word* told = word(peer);
+    return told != nullptr && std::ranges::find(told->seats, member) != told->seats.end();
+  });
+}
+
+bool PeerStatus::is_steady(PeerId peer) const {
+  const Word* told = word(peer);
+  return told != nullptr && !told->leaving && told->outlook == wire::Outlook::steady;
+}
+
 PeerStatus::Live PeerStatus::counted() const {
   Live counted;
   std::ranges::copy_if(live_, std::inserter(counted, counted.end()),
@@ -168,7 +181,23 @@ PeerStatus::Live PeerStatus::counted() const {
   return counted;
 }
 
-bool PeerStatus::is_quorum(const std::set<PeerId>& peers) const { return swarm::is_quorum(members_, peers); }
+bool PeerStatus::decides(PeerId peer) const {
+  const Word* told = word(peer);
+  return told == nullptr || !told->gave_seat;
+}
+
+bool PeerStatus::is_quorum(const std::set<PeerId>& peers) const {
+  return swarm::is_quorum(members_, with_seats_of(peers));
+}
+
+std::set<PeerId> PeerStatus::with_seats_of(const std::set<PeerId>& peers) const {
+  std::set<PeerId> voices;
+  for (PeerId peer : peers) {
+    if (decides(peer)) voices.insert(peer);
+    if (const Word* told = word(peer)) voices.insert(told->seats.begin(), told->seats.end());
+  }
+  return voices;
+}
 
 // It has the parameters of the leader.
 bool PeerStatus::fits(PeerId peer) const {
@@ -219,10 +248,23 @@ std::vector<PeerId> PeerStatus::workers() const {
   return peers;
 }
 
+// One that leaves soon may be gone before its part of the mean is out. So may one at risk, but where those
+// that stay are few, their lines would carry too much.
 std::vector<PeerId> PeerStatus::owners() const {
   std::vector<PeerId> peers;
   std::ranges::copy_if(present_, std::back_inserter(peers),
                        [&](PeerId peer) { return eligible_.contains(peer); });
+  const auto keep = [&](auto stays, std::ptrdiff_t least) {
+    if (std::ranges::count_if(peers, stays) >= least)
+      std::erase_if(peers, [&](PeerId peer) { return !stays(peer); });
+  };
+  const auto outlook = [&](PeerId peer) {
+    const Word* told = word(peer);
+    return told == nullptr ? wire::Outlook::steady : told->outlook;
+  };
+  keep([&](PeerId peer) { return outlook(peer) != wire::Outlook::leaves; }, 1);
+  keep([&](PeerId peer) { return outlook(peer) == wire::Outlook::steady; },
+       std::max<std::ptrdiff_t>(1, (std::ssize(peers) + 1) / 2));
   return peers;
 }
 
@@ -250,6 +292,11 @@ std::vector<Member> PeerStatus::next_members() const {
                        [&](const Member& m) { return is_seated(m.peer) && is_next(m.peer); });
   std::ranges::copy_if(candidates_, std::back_inserter(next),
                        [&](const Member& m) { return is_next(m.peer); });
+  put_first(anchors_, next);
+  std::ranges::stable_partition(next, [&](const Member& m) {
+    const Word* told = word(m.peer);
+    return told == nullptr || told->outlook == wire::Outlook::steady;
+  });
   return next;
 }
 

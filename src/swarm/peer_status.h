@@ -35,6 +35,9 @@ class PeerStatus {
     Digest parameters;
     bool leaving = false;
     wire::Bandwidth bandwidth{};
+    wire::Outlook outlook = wire::Outlook::steady;
+    std::vector<PeerId> seats{};  ///< of members that left: it votes for them
+    bool gave_seat = false;       ///< it decides nothing any more
   };
 
   /// `members`: of the head; `self` leads. asks_first: under this ballot a member works once it has promised.
@@ -86,6 +89,12 @@ class PeerStatus {
 
   bool leaves(PeerId peer) const;
 
+  /// It expects to stay.
+  bool is_steady(PeerId peer) const;
+
+  /// Some peer that counts votes for this member, which left.
+  bool has_its_seat_kept(PeerId member) const;
+
   /// Under this ballot the work of some peer was refused, wherever that peer is now.
   bool has_refused() const { return refusals_ > 0; }
 
@@ -114,7 +123,13 @@ class PeerStatus {
   /// They get the mean. The leader has told of itself.
   std::vector<PeerId> participants() const;
 
-  /// Members of the next record. The leader has told of itself.
+  /// On machines that stay.
+  void set_anchors(std::set<PeerId> anchors) { anchors_ = std::move(anchors); }
+
+  bool is_anchor(PeerId peer) const { return anchors_.contains(peer); }
+
+  /// Members of the next record: anchors, then the others, both longest-lived first; those that may be gone
+  /// soon come last. The leader has told of itself.
   std::vector<wire::Member> next_members() const;
 
   /// Seated, but excluded.
@@ -140,6 +155,8 @@ class PeerStatus {
   bool is_eligible(PeerId peer) const;
   bool fits(PeerId peer) const;
   bool is_next(PeerId peer) const;
+  bool decides(PeerId peer) const;
+  std::set<PeerId> with_seats_of(const std::set<PeerId>& peers) const;
   void count();
   void count(PeerId peer);
 
@@ -153,10 +170,11 @@ class PeerStatus {
   std::set<PeerId> promised_;
   std::size_t refusals_ = 0;
   std::vector<wire::Member> candidates_;  // in the order in which they came
-  std::vector<PeerId> present_;           // count()
-  std::set<PeerId> eligible_;             // count()
-  bool has_quorum_ = false;               // count()
-  bool would_have_quorum_ = false;        // count()
+  std::set<PeerId> anchors_;
+  std::vector<PeerId> present_;     // count()
+  std::set<PeerId> eligible_;       // count()
+  bool has_quorum_ = false;         // count()
+  bool would_have_quorum_ = false;  // count()
 };
 
 }  // namespace tw::swarm

@@ -114,6 +114,24 @@ TEST(PeerStatus, gives_no_work_to_other_parameters_and_no_seat_to_one_that_leave
   EXPECT_THAT(round.status.eligible(), ElementsAre(PeerId{1}, PeerId{2}, PeerId{3}));
 }
 
+TEST(PeerStatus, lets_no_peer_reduce_that_may_be_gone_soon_where_half_of_the_others_can) {
+  PeerStatus::Word at_risk = kAtTheHead, leaves = kAtTheHead;
+  at_risk.outlook = wire::Outlook::at_risk;
+  leaves.outlook = wire::Outlook::leaves;
+  Round7 round;
+  for (const std::uint64_t id : {2, 3}) round.tells(id);
+  EXPECT_THAT(round.status.owners(), ElementsAre(PeerId{1}, PeerId{2}, PeerId{3}));
+  round.tells(3, at_risk);
+  EXPECT_THAT(round.status.owners(), ElementsAre(PeerId{1}, PeerId{2}));
+  round.tells(2, at_risk);
+  EXPECT_THAT(round.status.owners(), ElementsAre(PeerId{1}, PeerId{2}, PeerId{3})) << "too much for one";
+  round.tells(2, leaves);
+  EXPECT_THAT(round.status.owners(), ElementsAre(PeerId{1}));
+  round.tells(1, leaves);
+  round.tells(3, leaves);
+  EXPECT_THAT(round.status.owners(), ElementsAre(PeerId{1}, PeerId{2}, PeerId{3})) << "nobody else is there";
+}
+
 TEST(PeerStatus, has_a_refused_peer_vote_and_an_excluded_one_not) {
   Round7 round;
   for (const std::uint64_t id : {2, 3}) round.tells(id);

@@ -88,11 +88,10 @@ void Proposer::refresh(PeerId from, const wire::Progress& progress) {
 
 Proposer::Start Proposer::begin(bool minority) {
   TW_CHECK(stage_ == Stage::preparing);
+  const std::set<PeerId> promised = this->promised();
   for (const wire::Member& m : members_) {
-    if (is_here(m) && !promises_.contains(m.peer)) return Start::waits;
+    if (is_here(m) && !promised.contains(m.peer) && !promises_.contains(m.peer)) return Start::waits;
   }
-  std::set<PeerId> promised;
-  for (const auto& [peer, promise] : promises_) promised.insert(peer);
   if (!has_quorum(promised) && !minority) return Start::waits;
 
   const wire::Accepted* newest = newest_accepted();
@@ -114,6 +113,16 @@ Proposer::Start Proposer::begin(bool minority) {
   bound_ = *newest;
   enter(Stage::bound);
   return Start::bound;
+}
+
+// A seat that changed hands had voted for nothing, and is bound by what its keeper promised.
+std::set<PeerId> Proposer::promised() const {
+  std::set<PeerId> promised;
+  for (const auto& [peer, promise] : promises_) {
+    if (!promise.progress.gave_seat) promised.insert(peer);
+    promised.insert(promise.progress.seats.begin(), promise.progress.seats.end());
+  }
+  return promised;
 }
 
 const wire::Accepted* Proposer::newest_accepted() const {
@@ -167,7 +176,7 @@ void Proposer::reopen() { enter(Stage::open); }
 bool Proposer::on_vote(const wire::Member& from, const wire::Vote& vote) {
   const bool counts = stage_ == Stage::proposed && vote.round == round_ && vote.ballot == ballot_ &&
                       vote.version == version_ && is_here(from);
-  if (counts) votes_[from.peer] = {from.incarnation, vote.mean};
+  if (counts) votes_[from.peer] = {from.incarnation, vote.mean, vote.seats};
   return counts;
 }
 
@@ -180,9 +189,18 @@ std::set<PeerId> Proposer::voters() const {
   return peers;
 }
 
+std::set<PeerId> Proposer::seats_of_votes() const {
+  std::set<PeerId> seats;
+  for (const PeerId peer : voters()) seats.insert(votes_.at(peer).seats.begin(), votes_.at(peer).seats.end());
+  return seats;
+}
+
 Proposer::Count Proposer::count() const {
   using Outcome = Count::Outcome;
-  const auto waits_for = [&](PeerId peer) { return here_.contains(peer) && !votes_.contains(peer); };
+  const std::set<PeerId> seats = seats_of_votes();
+  const auto waits_for = [&](PeerId peer) {
+    return here_.contains(peer) && !votes_.contains(peer) && !seats.contains(peer) && !silent_.contains(peer);
+  };
   if (std::ranges::any_of(plan_->participants, waits_for)) return {Outcome::waits};
   const std::set<PeerId> agreed = voters();
   if (agreed.empty()) return {Outcome::waits};
@@ -196,7 +214,7 @@ Proposer::Count Proposer::count() const {
   }
   std::set<PeerId> members;
   for (const wire::Member& m : members_) {
-    if (agreed.contains(m.peer) && is_here(m)) members.insert(m.peer);
+    if ((agreed.contains(m.peer) && is_here(m)) || seats.contains(m.peer)) members.insert(m.peer);
   }
   const bool enough = has_quorum(members) || plan_->draft.minority;
   return {enough ? Outcome::agreed : Outcome::too_few};

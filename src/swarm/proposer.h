@@ -46,6 +46,9 @@ class Proposer {
   /// and their votes count.
   void set_here(Processes here) { here_ = std::move(here); }
 
+  /// It gave its seat away: it promises and votes no more, but is to say what it did.
+  void expect_no_vote(PeerId peer) { silent_.insert(peer); }
+
   // ---- promises
   enum class Heard {
     nothing,  ///< of another ballot that is lower, or of no member
@@ -144,11 +147,14 @@ class Proposer {
   struct Voice {
     std::uint64_t incarnation = 0;
     Digest mean;
+    std::vector<PeerId> seats;
   };
 
   bool is_here(const wire::Member& process) const;
   bool votes_were_lost(const wire::Accepted& accepted) const;
   bool has_quorum(const std::set<PeerId>& peers) const;
+  std::set<PeerId> promised() const;
+  std::set<PeerId> seats_of_votes() const;
   const wire::Accepted* newest_accepted() const;
   std::set<PeerId> keepers_of(const wire::Accepted& accepted) const;
   void enter(Stage next);
@@ -158,6 +164,7 @@ class Proposer {
   Ballot ballot_;
   Stage stage_;
   Processes here_;
+  std::set<PeerId> silent_;
   std::map<PeerId, wire::Promise> promises_;
   std::optional<wire::Accepted> bound_;
   std::set<PeerId> keepers_;

@@ -40,6 +40,11 @@ Ballot next_ballot(const std::vector<Member>& members, PeerId owner, Ballot abov
   return ballot;
 }
 
+void put_first(const std::set<PeerId>& anchors, std::vector<Member>& members) {
+  std::stable_partition(members.begin(), members.end(),
+                        [&](const Member& m) { return anchors.contains(m.peer); });
+}
+
 bool is_member(const std::vector<Member>& members, PeerId peer) {
   return std::any_of(members.begin(), members.end(), [&](const Member& m) { return m.peer == peer; });
 }

@@ -27,6 +27,9 @@ inline constexpr Ballot kHighestBallot = Ballot{1} << 31;
 /// The smallest ballot above `above` that belongs to this member.
 Ballot next_ballot(const std::vector<wire::Member>& members, PeerId owner, Ballot above);
 
+/// Anchors before others, each in the order of before.
+void put_first(const std::set<PeerId>& anchors, std::vector<wire::Member>& members);
+
 /// Under any incarnation.
 bool is_member(const std::vector<wire::Member>& members, PeerId peer);
 

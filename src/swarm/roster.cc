@@ -59,11 +59,11 @@ void Roster::hear(PeerId teller, const Member& member) {
   set_teller(entry, teller);
 }
 
-void Roster::open(const Member& peer) {
+void Roster::open(const Member& peer, bool anchor) {
   Entry& entry = entries_[peer.peer];
   set_address(entry, peer.address);
   set_teller(entry, std::nullopt);
-  entry = Entry{entry.address, peer.incarnation, peer.site, true, std::nullopt, {},
+  entry = Entry{entry.address, peer.incarnation, peer.site, true, anchor, std::nullopt, {},
                 std::nullopt,  entry.was_member, 0};
   update(peer.peer, entry);
   dials_.erase(peer.address);
@@ -96,7 +96,7 @@ void Roster::heard(Instant now, PeerId peer, const wire::Heartbeat& heartbeat) {
   const auto found = entries_.find(peer);
   if (found == entries_.end()) return;
   std::optional<wire::Heartbeat>& last = found->second.heartbeat;
-  const bool news = !last || last->peer_state != heartbeat.peer_state;
+  const bool news = !last || last->peer_state != heartbeat.peer_state || last->outlook != heartbeat.outlook;
   last = heartbeat;
   found->second.heard_at = now;
   if (!news) return;
@@ -240,6 +240,13 @@ bool Roster::is_open(PeerId peer) const {
 bool Roster::is_open(const Member& member) const {
   const auto found = entries_.find(member.peer);
   return found != entries_.end() && found->second.open && found->second.incarnation == member.incarnation;
+}
+
+std::set<PeerId> Roster::anchors() const {
+  std::set<PeerId> anchors;
+  for (PeerId peer : open_)
+    if (entries_.at(peer).anchor) anchors.insert(peer);
+  return anchors;
 }
 
 std::vector<Member> Roster::linked() const { return linked(0, open_.size()); }

@@ -39,7 +39,7 @@ class Roster {
   static constexpr std::size_t kMostStrangers = 4096;
   void forget_strangers(const std::vector<wire::Member>& members);
 
-  void open(const wire::Member& peer);
+  void open(const wire::Member& peer, bool anchor = false);
   void close(Instant now, PeerId peer);
 
   /// A dial came to nothing: it is tried again later, ever less often.
@@ -84,6 +84,9 @@ class Roster {
   /// Changes whenever following() or somebody's state does.
   std::uint64_t version() const { return version_; }
 
+  /// Linked peers that are anchors.
+  std::set<PeerId> anchors() const;
+
   /// Linked to this very process, and it follows the history.
   bool follows(const wire::Member& member) const;
 
@@ -108,6 +111,7 @@ class Roster {
     std::uint64_t incarnation = 0;  // of whoever was linked last
     std::string site;               // the same
     bool open = false;
+    bool anchor = false;  // of whoever was linked last
     std::optional<wire::Heartbeat> heartbeat;
     Instant heard_at{};
     std::optional<PeerId> teller;  // who told of it; nothing once it was linked, or when a record names it

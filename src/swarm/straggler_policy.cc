@@ -39,6 +39,12 @@ constexpr Duration kMoreAtMost = 10s;
 /// two.
 constexpr Duration kGrace = 500ms;
 
+constexpr Duration kOwingFloor = 500ms;
+constexpr double kOwingRoundTrips = 3;
+constexpr double kSlowTimes = 1.5;
+constexpr double kSlowIsKnownTimes = 0.75;
+constexpr Duration kSlowIsKnownFloor = 1s;
+
 // ---- hung
 
 /// A peer is given up for this round when its next microbatch takes so long: so many times its usual time,
@@ -102,6 +108,18 @@ Duration vote_missing_after(Duration expected_reduce) {
 Duration hung_after(std::optional<Duration> usual) {
   if (!usual) return kHungAtFirst;
   return std::min<Duration>(Deadline{*usual, kHungTimes, kHungFloor}.longer(), kHungCeiling);
+}
+
+Duration owing_after(Duration round_trip) {
+  return Deadline{round_trip, kOwingRoundTrips, kOwingFloor}.longer();
+}
+
+Duration slow_is_known_after(Duration expected_reduce) {
+  return Deadline{expected_reduce, kSlowIsKnownTimes, kSlowIsKnownFloor}.longer();
+}
+
+Duration slow_after(Duration expected_reduce, double part) {
+  return Deadline{expected_reduce, kSlowTimes * part}.longer();
 }
 
 Duration expected_reduce(Duration usual, Duration demanded, std::size_t senders, std::size_t members) {

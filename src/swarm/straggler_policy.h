@@ -49,6 +49,18 @@ Duration vote_missing_after(Duration expected_reduce);
 /// nothing before any was measured.
 Duration hung_after(std::optional<Duration> usual);
 
+/// A peer that sends nothing for so long while it owes segments is reported.
+Duration owing_after(Duration round_trip);
+
+/// And asked to send its part again after so long, and no sooner once more.
+inline constexpr Duration kAskAgainAfter = std::chrono::seconds(8);
+
+/// From this age of a plan on it can be judged who is slow: results lag behind contributions.
+Duration slow_is_known_after(Duration expected_reduce);
+
+/// By when this part of what a peer owes, from 0 to 1, should be here: later it is slow.
+Duration slow_after(Duration expected_reduce, double part);
+
 /// A joiner that loses ground is not waited for any more once nothing has come to it for so long: restoring a
 /// state of 1 GB takes seconds in which nothing comes.
 inline constexpr Duration kJoinerIsStill = std::chrono::seconds(20);
@@ -67,7 +79,8 @@ struct Awaited {
   std::optional<Duration> usual{};  ///< hung_after()
 };
 
-/// Every rule of a leader about a peer that is slow or silent, for one round under one ballot. It hears
+/// Every rule of a leader about a peer that is slow or silent, for one round under one ballot; the rules of
+/// each peer are the functions above. It hears
 /// stall reports and judges them; what follows is the leader's. It knows neither clock nor socket; one
 /// thread.
 class StragglerPolicy {

@@ -46,11 +46,17 @@ std::vector<world::Event> Swarm::take_events_until(Round round) {
 // ---- network
 // --------------------------------------------------------------------------------------------------
 
-void Swarm::on_open(Instant now, const Member& peer, bool founds) {
+std::set<PeerId> Swarm::anchors() const {
+  std::set<PeerId> anchors = roster().anchors();
+  if (options_.anchor) anchors.insert(options_.self.peer);
+  return anchors;
+}
+
+void Swarm::on_open(Instant now, const Member& peer, const wire::Marks& marks) {
   wake(now);
   const bool to_all = options_.founder && !head();
   const std::vector<Member> others = membership_.introductions(peer.peer, leader(), to_all);
-  membership_.on_open(now, peer, founds);
+  membership_.on_open(now, peer, marks);
   if (!others.empty()) send(peer.peer, wire::Peers{others});
   send(peer.peer, heartbeat_to(peer.peer));
   settle();
@@ -195,6 +201,7 @@ void Swarm::completed(Instant now, const Digest& mean) {
 }
 
 void Swarm::say_vote() {
+  if (farewell_.gave_seat()) return;
   if (const std::optional<wire::Vote> vote = acceptor_.vote()) {
     send(ballot_owner(head()->members, vote->ballot).peer, *vote);
   }
@@ -289,17 +296,6 @@ void Swarm::set_busy(Instant now, bool busy) {
   settle();
 }
 
-void Swarm::leave(Instant now) {
-  wake(now);
-  if (part_.stay() != Part::Stay::stays) return;
-  if (part_.leave()) {
-    work_.drop_queued();
-    tell_peer_state();
-    send_progress(true);
-  }
-  settle();
-}
-
 // ---- sending
 // --------------------------------------------------------------------------------------------------
 
@@ -346,7 +342,12 @@ wire::Heartbeat Swarm::heartbeat_to(PeerId peer) const {
     beat.restarts = head()->restarts;
   }
   if (peer_state() == wire::PeerState::syncing) beat.catching_up = own_.catching_up;
+  beat.outlook = farewell_.outlook();
   membership_.address(beat, now_, peer);
+  // A peer is taken for lost after four times what it said.
+  const auto quiet_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(farewell_.silence_ahead(now_) / 2);
+  beat.next_ms = std::max(beat.next_ms, static_cast<std::uint32_t>(quiet_ms.count()));
   return beat;
 }
 
@@ -363,6 +364,10 @@ wire::Progress Swarm::progress() const {
   progress.leaving = part_.leaves();
   progress.called = acceptor_.averages();
   progress.bandwidth = own_.bandwidth;
+  progress.outlook = farewell_.outlook();
+  progress.leaves_in_s = farewell_.leaves_in_s(now_);
+  progress.seats = acceptor_.seats();
+  progress.gave_seat = farewell_.gave_seat();
   return progress;
 }
 
@@ -408,6 +413,10 @@ Wait Swarm::wait_for_the_beginning() const {
 // This peer is to lead and does not yet: another one may still.
 Wait Swarm::wait_to_lead() const {
   Wait wait{Wait::Kind::takeover, {}, head()->round + 1, acceptor_.promised()};
+  if (yields_lead()) {
+    wait.peers.push_back(next_leader()->peer);
+    return wait;
+  }
   const Member& owner = ballot_owner(head()->members, acceptor_.promised());
   if (!owner.is(options_.self)) wait.peers.push_back(owner.peer);
   for (const Member& m : head()->members) {
@@ -419,6 +428,8 @@ Wait Swarm::wait_to_lead() const {
 
 Wait Swarm::waiting() const {
   if (lead_) return lead_->waiting();
+  if (farewell_.stage() != Farewell::Stage::none)
+    return {Wait::Kind::custody, {farewell_.order().to}, head()->round + 1};
   if (!head()) return wait_for_the_beginning();
   const std::optional<PeerId> leads = leader();
   if (leads == options_.self.peer) return wait_to_lead();

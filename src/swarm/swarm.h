@@ -10,10 +10,12 @@
 
 #include "swarm/acceptor.h"
 #include "swarm/decision.h"
+#include "swarm/farewell.h"
 #include "swarm/history.h"
 #include "swarm/last_round.h"
 #include "swarm/lead.h"
 #include "swarm/membership.h"
+#include "swarm/own_word.h"
 #include "swarm/part.h"
 #include "swarm/swarm_options.h"
 #include "swarm/work.h"
@@ -30,8 +32,7 @@ class Swarm {
   Swarm(Options options, Instant now);
 
   // ---- from the network
-  /// founds: it says that it begins the history.
-  void on_open(Instant now, const wire::Member& peer, bool founds = false);
+  void on_open(Instant now, const wire::Member& peer, const wire::Marks& marks = {});
   void on_close(Instant now, PeerId peer, const std::string& why);
   void on_refused(Instant now, const std::string& address);
 
@@ -39,8 +40,8 @@ class Swarm {
   void on_linked_there(const std::string& address) { membership_.on_linked_there(address); }
 
   void on_message(Instant now, PeerId from, const wire::Message& message);
-  /// It was refused: its id is taken. If it is the member of that id or, before there are members, founds the
-  /// run as nobody does who is linked, whoever is linked under the id has to go.
+  /// It was refused: its id is taken. The member of that id (before there are members: the only founder)
+  /// takes the place of the peer that is linked under it.
   void on_taken(Instant now, const wire::Member& caller, bool founds = false);
 
   /// Any byte of a peer, bulk too.
@@ -81,8 +82,17 @@ class Swarm {
   /// The compute side does something else (an evaluation) until told otherwise: no leases meanwhile, and
   /// others get what is held and has not begun.
   void set_busy(Instant now, bool busy);
-  /// Hand in what is done, go after the round.
-  void leave(Instant now);
+  /// Hand in what is done, go after the round; with a deadline, as soon as another peer has what was done,
+  /// where the round takes longer (HandOver).
+  void leave(Instant now, std::optional<Instant> deadline = {});
+  /// All sums of a HandOver are on their way.
+  void handed_over(Instant now);
+  /// Sums that `from` handed over are here. Returns the slots in which they count, in order; none: no use.
+  std::vector<std::uint32_t> keep(Instant now, PeerId from, const wire::Entrust& entrust);
+  /// Its machine may be taken away soon, or is safe again: meanwhile it neither leads nor keeps sums.
+  void set_at_risk(Instant now, bool at_risk);
+  /// Its machine stands still from then on for so long: others take its silence for what it is.
+  void freeze(Instant now, Instant from, Duration lasts);
 
   /// While it takes the state of others: how it gets on. They are told.
   void catching_up(Instant now, const wire::CatchingUp& how);
@@ -99,6 +109,9 @@ class Swarm {
   std::optional<PeerId> leader() const;
 
   bool leads() const { return lead_.has_value(); }
+
+  /// What averaging by this plan of its own takes at least; 0 when nobody's line is known, or another leads.
+  double least_reduce_s(const wire::Plan& plan) const { return lead_ ? lead_->least_reduce_s(plan) : 0; }
 
   /// The sum in this slot is that of these microbatches.
   bool has_done_just(std::uint32_t slot, const RangeSet& microbatches) const {
@@ -118,6 +131,9 @@ class Swarm {
   Duration round_trip(PeerId peer) const { return membership_.round_trip(peer); }
 
   const Roster& roster() const { return membership_.roster(); }
+
+  /// Linked peers, and this one, that are on machines that stay.
+  std::set<PeerId> anchors() const;
 
   /// What is kept because of others, whoever they are.
   std::uint64_t held_bytes() const;
@@ -143,27 +159,6 @@ class Swarm {
   std::vector<world::Event> take_events_until(Round round);
 
  private:
-  using Acceptor = swarm::Acceptor;
-  using History = swarm::History;
-  using LastRound = swarm::LastRound;
-  using Membership = swarm::Membership;
-  using Part = swarm::Part;
-
-  struct Times {
-    Instant next_tick{};
-    Instant told_progress{};
-    Instant told_state{};
-  };
-
-  /// What it says of itself.
-  struct Own {
-    double samples_per_s = 0;
-    std::uint64_t grain = 1;
-    bool busy = false;
-    wire::Bandwidth bandwidth{};
-    wire::CatchingUp catching_up{};
-  };
-
   void receive(PeerId from, const wire::Heartbeat& heartbeat);
   void receive(PeerId from, const wire::Peers& peers);
   void receive(PeerId from, const wire::Progress& progress);
@@ -175,6 +170,7 @@ class Swarm {
   void receive(PeerId from, const wire::Promise& promise);
   void receive(PeerId from, const wire::Commit& commit);
   void receive(PeerId from, const wire::StallReport& report);
+  void receive(PeerId from, const wire::HandOver& order);
 
   void wake(Instant now);
   void dispatch(PeerId from, const wire::Message& message);
@@ -191,6 +187,11 @@ class Swarm {
   void drive_lead();
   void hold_back();
   void consider_leading();
+  bool is_steady(const wire::Member& member) const;
+  std::optional<wire::Member> next_leader() const;
+  bool yields_lead() const;
+  void hand_over_when_idle();
+  void go_early();
   void consider_leaving();
   void found_when_all_are_here();
   void adopt(const wire::Record& record);
@@ -224,13 +225,14 @@ class Swarm {
 
   Options options_;
   Instant now_;
-  Times times_;
+  TellingTimes times_;
   Part part_;
+  Farewell farewell_;
   bool end_run_ = false;
   bool run_is_over_ = false;  // somebody told of its last record
   History history_;
   Membership membership_;
-  Own own_;
+  OwnWord own_;
   LastRound last_round_;
   Work work_{0};
   Acceptor acceptor_;

@@ -255,6 +255,21 @@ TEST(Follower, tells_at_once_that_it_gives_back_its_leases_when_it_leaves) {
   EXPECT_EQ((std::vector<wire::SlotProgress>{{0, {}, RangeSet(Range{8, 4})}}), last_word(follower).slots);
 }
 
+// long_rounds 403: the log of a peer that left lacked its last round.
+TEST(Follower, commits_the_record_that_leaves_it_out_before_it_ends) {
+  Follower follower;
+  Plan plan = follower.plan();
+  ASSERT_TRUE(follower.votes_for(plan));
+  follower.swarm.leave(follower.now);
+  std::erase_if(plan.draft.members, [](const wire::Member& m) { return m.peer == PeerId{2}; });
+  plan.version = 2;
+  ASSERT_TRUE(follower.votes_for(plan));
+  follower.tell(1, Commit{Follower::decided(plan)});
+  ASSERT_EQ(2U, follower.decisions.size());
+  EXPECT_TRUE(std::holds_alternative<Committed>(follower.decisions[0]));
+  EXPECT_TRUE(std::holds_alternative<Ended>(follower.decisions[1]));
+}
+
 TEST(Follower, does_what_a_plan_counts_on_though_it_dropped_it_on_leaving) {
   Follower follower;
   follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
@@ -497,7 +512,7 @@ TEST(Follower, keeps_no_more_of_100000_ids_that_came_and_went_than_its_bounds) {
 struct Waiting {
   Waiting(std::uint64_t incarnation, bool founds) : swarm(Follower::options(), now) {
     swarm.fresh(now, kParameters);
-    swarm.on_open(now, {PeerId{1}, "p1", incarnation}, founds);
+    swarm.on_open(now, {PeerId{1}, "p1", incarnation}, {.founds = founds});
     swarm.take_decisions();
   }
 

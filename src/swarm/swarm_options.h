@@ -21,6 +21,7 @@ inline constexpr Duration kCommitAlone = std::chrono::seconds(2);
 struct SwarmOptions {
   wire::Member self;
   Digest run;
+  bool anchor = false;   ///< its machine stays: it goes before others in the records that it makes
   bool founder = false;  ///< begins the history when wait_for peers are there
   /// Peers begin with parameters of their own, and all but the founder take its state.
   bool founders_parameters = false;
@@ -33,6 +34,7 @@ struct SwarmOptions {
   Round rounds = 0;
   Duration patience{};
   ShareRules shares;
+  std::uint64_t sum_bytes = 0;  ///< of a gradient sum as a peer that leaves hands it over
   Rarely rarely{};
 };
 

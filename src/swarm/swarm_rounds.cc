@@ -61,7 +61,7 @@ bool Swarm::may_follow(PeerId from, Ballot ballot) {
 void Swarm::receive(PeerId from, const wire::Lease& lease) {
   if (!of_this_round(lease.round) || !may_follow(from, lease.ballot) || part_.leaves()) return;
   const RangeSet all(Range{0, options_.lease.microbatches()});
-  const bool sound = lease.slot < wire::kMostSlots && !lease.microbatches.empty();
+  const bool sound = lease.slot < wire::kLeaseSlots && !lease.microbatches.empty();
   if (!sound || !all.contains(lease.microbatches)) return;
   if (!work_.lease(lease.slot, lease.microbatches))
     return out_of_step("the leader does not know what this peer has sent");
@@ -84,7 +84,8 @@ void Swarm::receive(PeerId from, const wire::Plan& plan) {
   }
   if (!fault_of(plan.draft, *head(), options_.lease).empty() || !acceptor_.take(plan)) return;
   last_round_.called(now_);
-  decisions_.push_back(Reduce{plan});
+  farewell_.call_off();
+  decisions_.push_back(Reduce{acceptor_.plan()});
   for (const wire::Contribution& c : plan.draft.contributors) {
     if (c.peer == options_.self.peer) do_what_counts(from, c);
   }
@@ -92,8 +93,9 @@ void Swarm::receive(PeerId from, const wire::Plan& plan) {
 
 // What is missing of it was dropped on leaving, or its lease was lost. Nobody knows when a busy peer does it.
 void Swarm::do_what_counts(PeerId leader, const wire::Contribution& own) {
-  const bool comes_late = own_.busy && !work_.has_done_just(own.slot, own.microbatches);
-  if (comes_late || work_.has_other_than(own.slot, own.microbatches)) {
+  const bool must_be_there = own_.busy || own.slot >= wire::kLeaseSlots;  // what others made is not made here
+  const bool lacks_it = must_be_there && !work_.has_done_just(own.slot, own.microbatches);
+  if (lacks_it || work_.has_other_than(own.slot, own.microbatches)) {
     send(leader, wire::StallReport{head()->round + 1, own.peer, wire::StallCause::owes_contribution});
   } else {
     work_.lease(own.slot, own.microbatches);
@@ -159,8 +161,8 @@ void Swarm::receive(PeerId, const wire::Commit& commit) {
   part_.decided();
   turn_away_squatters(record.members);
   history_.extend(record);
-  begin_round(false);
   decisions_.push_back(Committed{record});
+  begin_round(false);
 }
 
 // ---- history
@@ -223,6 +225,7 @@ void Swarm::begin_round(bool again) {
   lead_.reset();
   last_round_.begin_round();
   acceptor_.begin_round(again);
+  if (!again) farewell_.begin_round();
   if (again) {
     work_.start_over();
     return;
@@ -245,6 +248,8 @@ void Swarm::found_when_all_are_here() {
   if (part_.outset() == Part::Outset::awaits_others || fresh.size() + 1 < options_.wait_for) return;
   std::vector<wire::Member> members = {options_.self};
   for (PeerId peer : fresh) members.push_back(roster().process(peer));
+  // Where all take its state, only the founder can lead at first.
+  if (!options_.founders_parameters) put_first(anchors(), members);
   wire::Record record = genesis(options_.run, *history_.parameters(), std::move(members));
   record.minority = options_.returns;
   if (record.minority) record.awaited = {kUnknownPeer};
@@ -273,32 +278,33 @@ bool Swarm::is_knotted() const {
 
 void Swarm::consider_leading() {
   if (lead_ || part_.ended() || !part_.is_member() || now_ < lead_again_at_ || head()->last) return;
-  const auto first = std::find_if(head()->members.begin(), head()->members.end(), [&](const wire::Member& m) {
-    return is_here(m) || membership_.presumed_live(now_, m.peer);
-  });
+  if (farewell_.gave_seat()) return;
+  const std::optional<wire::Member> first = next_leader();
   // Those who promised this peer to follow it wait for it, whoever else is here.
-  const bool awaited =
-      acceptor_.promised() > 0 && ballot_owner(head()->members, acceptor_.promised()).is(options_.self);
-  const bool its_turn = first != head()->members.end() && first->is(options_.self);
+  const bool awaited = acceptor_.promised() > 0 && !yields_lead() &&
+                       ballot_owner(head()->members, acceptor_.promised()).is(options_.self);
+  const bool its_turn = first && first->is(options_.self);
   if (!its_turn && !awaited) return;
-  const bool is_first = its_turn && first == head()->members.begin();
+  const bool is_first = its_turn && first->is(head()->members.front());
   const Ballot ballot = acceptor_.bid(head()->members, options_.self, is_first);
   // A run that begins anew from a checkpoint waits for company as one that begins from nothing does.
   const std::uint32_t wait_for = part_.outset() == Part::Outset::awaits_company ? options_.wait_for : 0;
   lead_.emplace(Lead::Options{options_.self, options_.lease, options_.segments, options_.rounds, wait_for,
                               options_.patience, last_round_.expected(), options_.shares, options_.rarely,
-                              last_round_.shares()},
+                              last_round_.shares(), options_.sum_bytes},
                 *head(), ballot, now_);
   world::Event event{now_, world::Phase::lead, head()->round + 1};
   event.numbers = {{"ballot", ballot}};
   events_.push_back(std::move(event));
   lead_knows_ = roster().version();
   lead_->hold_back_for(membership_.held_back_for());
+  lead_->set_anchors(anchors());
   lead_->set_live(now_, membership_.live());
   if (ballot == 0) send_progress();
 }
 
 void Swarm::leave_a_lost_lead() {
+  if (lead_ && lead_->has_not_called() && yields_lead()) lead_.reset();
   if (!lead_ || (acceptor_.promised() <= lead_->ballot() && !lead_->resigned())) return;
   if (!lead_->resigned()) lead_again_at_ = now_ + kYield;
   acceptor_.outbid(lead_->outbid());
@@ -320,8 +326,10 @@ void Swarm::drive_lead() {
   hold_back();
   if (!lead_) return;
   if (end_run_) lead_->end_run();
-  if (std::exchange(lead_knows_, roster().version()) != roster().version())
+  if (std::exchange(lead_knows_, roster().version()) != roster().version()) {
+    lead_->set_anchors(anchors());
     lead_->set_live(now_, membership_.live());
+  }
   lead_->step(now_);
   for (wire::Envelope& envelope : lead_->take_messages()) send(envelope.to, std::move(envelope.message));
   for (world::Event& event : lead_->take_events()) events_.push_back(std::move(event));
@@ -330,19 +338,6 @@ void Swarm::drive_lead() {
   lead_.reset();
   broadcast(commit);
   send(options_.self.peer, commit);
-}
-
-void Swarm::consider_leaving() {
-  if (!part_.leaves()) return;
-  if (takes_part() && peer_state() == PeerState::leaving) {
-    for (const wire::Member& m : head()->members) {
-      if (m.is(options_.self) || !is_here(m)) continue;
-      const std::optional<wire::Heartbeat> last = roster().last_heartbeat(m.peer);
-      if (!last || last->peer_state != PeerState::leaving) return;
-    }
-  }
-  part_.end();
-  decisions_.push_back(Ended{"left"});
 }
 
 void Swarm::settle() {
@@ -357,6 +352,7 @@ void Swarm::settle() {
     consider_leading();
     drive_lead();
   } while (!own_messages_.empty() || (lead_ && lead_->resigned()));
+  hand_over_when_idle();
   consider_leaving();
 }
 

@@ -176,7 +176,7 @@ TEST(Swarm, leaver_goes_after_its_round_and_nobody_calls_it_lost) {
   pool.start_all(3);
   ASSERT_TRUE(pool.reaches(1, 3));
   pool.run_for(20ms);
-  pool.leave(3);
+  pool.at(3).leave(pool.now());
   ASSERT_TRUE(pool.comes([&] { return !pool.peer(3).ends.empty(); }, 5s));
   const Record last = *pool.at(3).head();
   EXPECT_EQ("left after round " + std::to_string(last.round), pool.peer(3).ends.at(0));
@@ -192,7 +192,7 @@ TEST(Swarm, leader_can_leave_too) {
   Pool pool;
   pool.start_all(3);
   ASSERT_TRUE(pool.reaches(1, 3));
-  pool.leave(1);
+  pool.at(1).leave(pool.now());
   ASSERT_TRUE(pool.comes([&] { return !pool.peer(1).ends.empty(); }, 5s));
   const Round then = pool.round_of(1);
   pool.kill(1);
@@ -204,7 +204,7 @@ TEST(Swarm, all_can_leave) {
   Pool pool;
   pool.start_all(3);
   ASSERT_TRUE(pool.reaches(1, 3));
-  for (const std::uint64_t id : {1, 2, 3}) pool.leave(id);
+  for (const std::uint64_t id : {1, 2, 3}) pool.at(id).leave(pool.now());
   for (const std::uint64_t id : {1, 2, 3})
     EXPECT_TRUE(pool.comes([&] { return !pool.peer(id).ends.empty(); }, 5s)) << id;
 }

@@ -9,6 +9,7 @@
 
 #include "swarm/lead.h"
 #include "swarm/quorum.h"
+#include "wire/frame.h"
 
 namespace tw::swarm {
 
@@ -100,6 +101,11 @@ inline wire::Record head_of(std::vector<wire::Member> of) {
   head.samples = 64;
   head.majority_samples = 384;
   return head;
+}
+
+/// In tests every update makes others of them.
+inline Digest parameters_after(const wire::Record& record) {
+  return digest_of("after " + to_string(wire::digest_of(record)));
 }
 
 }  // namespace tw::swarm

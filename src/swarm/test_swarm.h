@@ -7,15 +7,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
-#include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "swarm/swarm.h"
 #include "swarm/test_records.h"
-#include "wire/frame.h"
 
 namespace tw::swarm {
 
@@ -29,6 +25,7 @@ class Pool {
     LeaseBook::Options lease{64, 4};
     Round rounds = 1000;
     Duration patience = std::chrono::seconds(5);
+    std::set<std::uint64_t> anchors{};
   };
 
   struct Peer {
@@ -40,12 +37,12 @@ class Pool {
     std::vector<std::string> catch_ups{};
     std::vector<std::string> ends{};
     std::vector<world::Event> events{};
-
     std::optional<WorkItem> computing{};
     Instant computed_at{};
     std::optional<wire::Plan> plan{};
     std::vector<PeerId> closed{};  ///< links of which it has not heard yet that they are gone
     Instant begins_at = kNever;    ///< when the state of others will be here
+    Instant handed_at = kNever;    ///< when its sums will be on their way to a custodian
   };
 
   explicit Pool(Setup setup) : setup_(setup) {}
@@ -57,15 +54,17 @@ class Pool {
 
   /// Starts a process; the lowest id is the founder, the others know its address alone.
   void start(std::uint64_t id, bool returns = false) {
-    Swarm::Options options{.self = member(id), .run = digest_of(std::string("run"))};
+    Swarm::Options options{.self = member(id),
+                           .run = digest_of(std::string("run")),
+                           .anchor = setup_.anchors.contains(id),
+                           .returns = returns,
+                           .wait_for = setup_.wait_for,
+                           .lease = setup_.lease,
+                           .segments = 12,
+                           .rounds = setup_.rounds,
+                           .patience = setup_.patience};
     options.founder = peers_.empty() || id == peers_.begin()->first;
-    options.returns = returns;
-    options.wait_for = setup_.wait_for;
     if (!options.founder) options.bootstrap = {member(peers_.begin()->first).address};
-    options.lease = setup_.lease;
-    options.segments = 12;
-    options.rounds = setup_.rounds;
-    options.patience = setup_.patience;
     options.shares = equal_share_rules();
     options.self.incarnation = ++incarnations_[id];
     peers_[id] = {.swarm = std::make_unique<Swarm>(options, now_)};
@@ -90,8 +89,6 @@ class Pool {
     peer(id).alive = false;
     for (auto& [other, p] : peers_) cut(id, other);
   }
-
-  void leave(std::uint64_t id) { at(id).leave(now_); }
 
   /// The link breaks, and no other comes up between them until heal().
   void sever(std::uint64_t a, std::uint64_t b) {
@@ -127,6 +124,7 @@ class Pool {
  private:
   static constexpr Duration kMoment = std::chrono::milliseconds(5);
   static constexpr Duration kStateTransfer = std::chrono::milliseconds(200);
+  static constexpr Duration kSumTransfer = std::chrono::milliseconds(100);
 
   struct Letter {
     std::uint64_t from;
@@ -141,6 +139,8 @@ class Pool {
       if (!linked(letter.from, letter.to) || drop(letter.from, letter.to, letter.message)) continue;
       if (peer(letter.to).stopped) {
         letters_.push_back(letter);
+      } else if (const auto* entrust = std::get_if<wire::Entrust>(&letter.message)) {
+        at(letter.to).keep(now_, PeerId{letter.from}, *entrust);
       } else {
         at(letter.to).on_message(now_, PeerId{letter.from}, letter.message);
       }
@@ -152,6 +152,10 @@ class Pool {
       work(p);
       average(id, p);
       if (now_ >= p.begins_at) restore(p);
+      if (now_ >= p.handed_at) {
+        p.handed_at = kNever;
+        p.swarm->handed_over(now_);
+      }
       act(id, p);
     }
   }
@@ -194,13 +198,9 @@ class Pool {
     p.swarm->begin(now_, record, parameters_after(record));
   }
 
-  static Digest parameters_after(const wire::Record& record) {
-    return digest_of("after " + to_string(digest_of(record)));
-  }
-
   void act(std::uint64_t id, Peer& p) {
     for (const Decision& decision : p.swarm->take_decisions()) {
-      if (const auto* call = std::get_if<Reduce>(&decision)) p.plan = call->plan;
+      if (const auto* call = std::get_if<Reduce>(&decision)) p.plan = *call->plan;
       if (const auto* catch_up = std::get_if<CatchUp>(&decision)) {
         p.catch_ups.push_back(catch_up->why);
         p.begins_at = now_ + kStateTransfer;
@@ -210,23 +210,23 @@ class Pool {
         p.applied.push_back(committed->record);
         p.swarm->applied(now_, committed->record.round, parameters_after(committed->record));
       }
+      if (std::holds_alternative<HandOver>(decision)) p.handed_at = now_ + kSumTransfer;
       if (const auto* end = std::get_if<Ended>(&decision)) p.ends.push_back(end->why);
       if (const auto* hangup = std::get_if<Hangup>(&decision)) cut(id, hangup->peer.value);
       if (const auto* call = std::get_if<Dial>(&decision)) dial(id, call->address);
     }
-    for (world::Event& event : p.swarm->take_events()) p.events.push_back(std::move(event));
+    std::ranges::move(p.swarm->take_events(), std::back_inserter(p.events));
     for (auto& e : p.swarm->take_messages()) letters_.push_back({id, e.to.value, std::move(e.message)});
   }
 
   void dial(std::uint64_t id, const std::string& address) {
     const std::uint64_t to = std::stoull(address.substr(1));
     const auto found = peers_.find(to);
-    const bool answers = found != peers_.end() && found->second.alive && !found->second.stopped && to != id &&
-                         !severed_.contains(std::minmax(id, to));
-    if (!answers) return at(id).on_refused(now_, address);
+    const bool runs = found != peers_.end() && found->second.alive && !found->second.stopped;
+    if (!runs || to == id || severed_.contains(std::minmax(id, to))) return at(id).on_refused(now_, address);
     if (!links_.insert(std::minmax(id, to)).second) return;
-    at(id).on_open(now_, process(to));
-    at(to).on_open(now_, process(id));
+    at(id).on_open(now_, process(to), {.anchor = setup_.anchors.contains(to)});
+    at(to).on_open(now_, process(id), {.anchor = setup_.anchors.contains(id)});
   }
 
   bool linked(std::uint64_t a, std::uint64_t b) const { return links_.contains(std::minmax(a, b)); }

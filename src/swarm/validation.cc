@@ -2,12 +2,18 @@
 #include "swarm/validation.h"
 
 #include <algorithm>
+#include <set>
 
 #include "swarm/batch.h"
 #include "swarm/lineage.h"
 #include "swarm/quorum.h"
 
 namespace tw::swarm {
+namespace {
+
+constexpr double kLongestNotice_s = 1e7;
+
+}  // namespace
 
 std::string fault_of(const wire::Record& draft, const wire::Record& head, const LeaseBook::Options& lease) {
   if (draft.run != head.run || draft.round != head.round + 1) return "a plan of another round";
@@ -53,9 +59,23 @@ bool is_sound(const wire::Progress& progress, const LeaseBook::Options& lease) {
   const bool line_is_sound = is_rate(line.up_bytes_per_s) && is_rate(line.down_bytes_per_s) &&
                              line.slow.size() <= wire::kMostSlowPairs &&
                              std::ranges::all_of(line.slow, is_rate, &wire::PairRate::bytes_per_s);
-  return line_is_sound && progress.slots.size() <= wire::kMostSlots &&
+  const bool leaves_soundly = progress.leaves_in_s >= 0 && progress.leaves_in_s <= kLongestNotice_s &&
+                              progress.seats.size() <= wire::kMostSlots;
+  return line_is_sound && leaves_soundly && progress.slots.size() <= wire::kMostSlots &&
          std::none_of(progress.slots.begin(), progress.slots.end(),
                       [&](const wire::SlotProgress& s) { return too_many(s.done) || too_many(s.held); });
+}
+
+bool is_sound(const wire::Entrust& entrust, const LeaseBook::Options& lease) {
+  std::set<std::uint32_t> slots;
+  const auto is_sum = [&](const wire::SlotProgress& slot) {
+    const bool fits = !slot.done.empty() && slot.held.empty() &&
+                      slot.done.ranges().size() <= lease.microbatches() &&
+                      slot.done.ranges().back().end() <= lease.microbatches();
+    return fits && slots.insert(slot.slot).second;
+  };
+  return entrust.promised <= kHighestBallot && entrust.slots.size() <= wire::kMostSlots &&
+         entrust.seats.size() <= wire::kMostSlots && std::ranges::all_of(entrust.slots, is_sum);
 }
 
 }  // namespace tw::swarm

@@ -85,6 +85,8 @@ std::string what_is_due(const Wait& wait) {
       return fmt::format("the mean of round {}", wait.round) + transferred(wait);
     case Wait::Kind::source:
       return "to have the state of the run";
+    case Wait::Kind::custody:
+      return "to have what this peer did, which leaves before the round ends";
     case Wait::Kind::last_round:
       return "word that they have the last round";
     default:

@@ -37,6 +37,7 @@ struct Wait {
     state,       ///< transfer of the state; done, total: bytes
     mean,        ///< transfer of the mean of a missed round; done, total: bytes
     source,      ///< `peers` are linked; one of them has to have the state of the run
+    custody,     ///< to have what this peer did, which leaves before the round ends
     last_round,  ///< word that they have it
     relief,      ///< `peers` are slow: others reduce the rest of their shares
 

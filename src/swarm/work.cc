@@ -2,6 +2,7 @@
 #include "swarm/work.h"
 
 #include "base/check.h"
+#include "wire/limits.h"
 
 namespace tw::swarm {
 
@@ -15,6 +16,27 @@ bool Work::lease(std::uint32_t slot, const RangeSet& microbatches) {
   entry.held.add(fresh);
   queued_ += fresh.count();
   return true;
+}
+
+std::optional<std::uint32_t> Work::keep(const RangeSet& microbatches) {
+  std::uint32_t slot = wire::kLeaseSlots;
+  while (slot < wire::kMostSlots && slots_.contains(slot)) ++slot;
+  if (slot == wire::kMostSlots || microbatches.empty()) return std::nullopt;
+  slots_[slot] = {slot, microbatches, {}};
+  close(slot);
+  return slot;
+}
+
+std::vector<wire::SlotProgress> Work::hand_out() {
+  TW_CHECK(idle());
+  drop_queued();
+  std::vector<wire::SlotProgress> done;
+  for (const auto& [slot, entry] : slots_) {
+    if (entry.done.empty()) continue;
+    close(slot);
+    done.push_back(entry);
+  }
+  return done;
 }
 
 void Work::start_over() {

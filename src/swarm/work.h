@@ -36,6 +36,13 @@ class Work {
   /// The sum in this slot is on its way to others and must not change any more.
   void close(std::uint32_t slot) { closed_.insert(slot); }
 
+  /// A sum of these microbatches that another peer made is here. Returns its slot; nothing: there is no slot.
+  std::optional<std::uint32_t> keep(const RangeSet& microbatches);
+
+  /// Slots with anything done, for a peer that takes them over: nothing is added to them any more. Not while
+  /// an item is under way.
+  std::vector<wire::SlotProgress> hand_out();
+
   /// All sums are lost, while others may have them: nothing of what was done is done any more, and no slot
   /// that was used is used again.
   void start_over();

@@ -24,10 +24,12 @@ static_assert(std::endian::native == std::endian::little,
 
 namespace {
 
-// The file: magic, version, run, record (as a Commit message, with its length), digest of the parameters,
-// number of chunks, size and digest of each, digest of all this; then the chunks. Little-endian.
+// The file: magic, version, run, record (as a Commit message, with its length), digest of the parameters, in
+// version 4 the layout with its length, number of chunks, size and digest of each, digest of all this; then
+// the chunks. Little-endian.
 constexpr std::string_view kMagic = "tradewind state\n";
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 3;  // without a layout
+constexpr std::uint32_t kVersionWithLayout = 4;
 constexpr std::string_view kSuffix = ".tw";
 constexpr std::string_view kPartSuffix = ".tw.part-";
 
@@ -93,15 +95,19 @@ class HeaderReader {
   bool torn_ = false;
 };
 
-std::vector<std::byte> header_of(const StateImage& image) {
+std::vector<std::byte> header_of(const StateImage& image, const std::string& layout) {
   HeaderWriter writer;
   writer.put(std::as_bytes(std::span(kMagic)));
-  writer.put(kVersion);
+  writer.put(layout.empty() ? kVersion : kVersionWithLayout);
   writer.put(image.record.run);
   const Frame record = encode(wire::Message(wire::Commit{image.record}));
   writer.put(static_cast<std::uint32_t>(record.head.size()));
   writer.put(record.head.bytes());
   writer.put(image.parameters);
+  if (!layout.empty()) {
+    writer.put(static_cast<std::uint64_t>(layout.size()));
+    writer.put(std::as_bytes(std::span(layout)));
+  }
   writer.put(static_cast<std::uint64_t>(image.chunks.size()));
   for (std::size_t i = 0; i < image.chunks.size(); ++i) {
     writer.put(static_cast<std::uint64_t>(image.chunks[i].size()));
@@ -112,6 +118,7 @@ std::vector<std::byte> header_of(const StateImage& image) {
 
 struct Header {
   StateImage image;  ///< without its chunks
+  std::string layout;
   std::vector<std::uint64_t> sizes;
 };
 
@@ -123,13 +130,18 @@ Result<Header> read_header(HeaderReader& reader) {
   if (reader.torn()) return Error{kTorn};
   if (!std::ranges::equal(magic, std::as_bytes(std::span(kMagic)))) return Error{"it is not a checkpoint"};
   const auto version = reader.number<std::uint32_t>();
-  if (!reader.torn() && version != kVersion) {
-    return Error{fmt::format("it has format {}, this program reads format {}", version, kVersion)};
+  if (!reader.torn() && version != kVersion && version != kVersionWithLayout) {
+    return Error{fmt::format("it has format {}, this program reads formats {} and {}", version, kVersion,
+                             kVersionWithLayout)};
   }
   Header header;
   const Digest run = reader.digest();
   const auto record = reader.take(reader.number<std::uint32_t>());
   header.image.parameters = reader.digest();
+  if (version == kVersionWithLayout) {
+    const auto layout = reader.take(reader.number<std::uint64_t>());
+    header.layout.assign(reinterpret_cast<const char*>(layout.data()), layout.size());
+  }
   const auto count = reader.number<std::uint64_t>();
   for (std::uint64_t i = 0; i < count && !reader.torn(); ++i) {
     header.sizes.push_back(reader.number<std::uint64_t>());
@@ -158,6 +170,16 @@ Result<StateImage> read_chunks(Header header, HeaderReader& reader) {
   }
   if (reader.rest() > 0) return Error{fmt::format("{} bytes too many follow its last chunk", reader.rest())};
   return image;
+}
+
+Result<LoadedCheckpoint> read_bytes(std::span<const std::byte> bytes) {
+  HeaderReader reader(bytes);
+  auto header = read_header(reader);
+  if (!header) return header.error();
+  std::string layout = std::move(header.value().layout);
+  auto image = read_chunks(std::move(header).value(), reader);
+  if (!image) return image.error();
+  return LoadedCheckpoint{std::move(image).value(), std::move(layout), {}};
 }
 
 std::string name_of(Round round) { return fmt::format("round-{:06}{}", round, kSuffix); }
@@ -194,6 +216,22 @@ std::vector<std::string> checkpoints_among(const std::vector<std::string>& names
 
 }  // namespace
 
+Result<LoadedCheckpoint> read_checkpoint(world::Files& files, const std::string& path) {
+  const auto bytes = files.read(path);
+  if (!bytes) return bytes.error();
+  auto loaded = read_bytes(bytes.value());
+  if (!loaded) return Error{fmt::format("{}: {}", path, loaded.error().message)};
+  return loaded;
+}
+
+Result<std::optional<std::string>> newest_checkpoint(world::Files& files, const std::string& folder) {
+  const auto names = files.list(folder);
+  if (!names) return names.error();
+  const std::vector<std::string> checkpoints = checkpoints_among(names.value());
+  if (checkpoints.empty()) return std::optional<std::string>();
+  return std::optional(folder + "/" + checkpoints.front());
+}
+
 CheckpointStore::CheckpointStore(world::Files& files, Options options)
     : files_(files), options_(std::move(options)) {
   TW_CHECK(options_.keep > 0 && !options_.folder.empty() && !options_.unique.empty());
@@ -219,7 +257,7 @@ Status CheckpointStore::save(const StateImage& image) {
       return Error{
           fmt::format("{} is in the way: {}. Choose another checkpoint folder.", path_of(name), there.why)};
     }
-    done = there.verdict == Verdict::sound && there.image.record == image.record;
+    done = there.verdict == Verdict::sound && there.loaded.image.record == image.record;
   }
   if (!done) {
     if (Status written = write(name, image); !written) return written;
@@ -230,7 +268,7 @@ Status CheckpointStore::save(const StateImage& image) {
 Status CheckpointStore::write(const std::string& name, const StateImage& image) {
   const std::string part =
       path_of(fmt::format("round-{:06}{}{}", image.record.round, kPartSuffix, options_.unique));
-  const std::vector<std::byte> header = header_of(image);
+  const std::vector<std::byte> header = header_of(image, options_.layout);
   std::vector<std::span<const std::byte>> parts{header};
   for (const Blob& chunk : image.chunks) parts.push_back(chunk.bytes());
   Status done = files_.write(part, parts);
@@ -277,17 +315,16 @@ CheckpointStore::Finding CheckpointStore::examine(const std::string& name, const
   const auto bytes = files_.read(path_of(name));
   if (!bytes) return {Verdict::unusable, bytes.error().message, {}};
   HeaderReader reader(bytes.value());
-  auto header = read_header(reader);
+  const auto header = read_header(reader);
   if (!header) return {Verdict::unusable, header.error().message, {}};
   const Digest found = header.value().image.record.run;
   if (found != run) return {Verdict::other_run, fmt::format("it is of run {}", to_string(found)), {}};
-  auto image = read_chunks(std::move(header).value(), reader);
-  if (!image) return {Verdict::unusable, image.error().message, {}};
-  if (name_of(image.value().record.round) != name) {
-    return {Verdict::unusable, fmt::format("it holds round {}", image.value().record.round), {}};
-  }
+  auto loaded = read_bytes(bytes.value());
+  if (!loaded) return {Verdict::unusable, loaded.error().message, {}};
+  const Round round = loaded.value().image.record.round;
+  if (name_of(round) != name) return {Verdict::unusable, fmt::format("it holds round {}", round), {}};
   ours_.insert(name);
-  return {Verdict::sound, {}, std::move(image).value()};
+  return {Verdict::sound, {}, std::move(loaded).value()};
 }
 
 Status CheckpointStore::remove(const std::string& name) {
@@ -311,7 +348,8 @@ Result<std::optional<LoadedCheckpoint>> CheckpointStore::load_newest(const Diges
   for (const std::string& name : checkpoints) {
     Finding finding = examine(name, run);
     if (finding.verdict == Verdict::sound) {
-      return std::optional(LoadedCheckpoint{std::move(finding.image), std::move(skipped)});
+      finding.loaded.skipped = std::move(skipped);
+      return std::optional(std::move(finding.loaded));
     }
     other_run = other_run || finding.verdict == Verdict::other_run;
     skipped.push_back(fmt::format("{}: {}", name, finding.why));

@@ -16,8 +16,15 @@ namespace tw::sync {
 
 struct LoadedCheckpoint {
   StateImage image;
+  std::string layout;                ///< CheckpointStore::Options; empty: not known
   std::vector<std::string> skipped;  ///< newer files that cannot be used: which and why
 };
+
+/// One file, whatever run it is of; every byte verifies. The error names it and says why it is of no use.
+Result<LoadedCheckpoint> read_checkpoint(world::Files& files, const std::string& path);
+
+/// The newest file of a folder by its name; nothing where it holds no checkpoints.
+Result<std::optional<std::string>> newest_checkpoint(world::Files& files, const std::string& folder);
 
 /// Checkpoints of one run in one folder, round-000120.tw each. Several peers may share the folder. A file
 /// appears under its name only when it is complete and durable, so whatever kills a peer, the last checkpoint
@@ -30,6 +37,7 @@ class CheckpointStore {
     std::string folder;
     std::size_t keep = 2;  ///< newest ones that stay
     std::string unique;    ///< tells the unfinished files of this peer from those of others
+    std::string layout{};  ///< of the parameters (RunOptions::layout), for readers without the model
   };
 
   /// files outlives this object.
@@ -50,8 +58,8 @@ class CheckpointStore {
 
   struct Finding {
     Verdict verdict = Verdict::unusable;
-    std::string why;   ///< unless sound
-    StateImage image;  ///< when sound
+    std::string why;          ///< unless sound
+    LoadedCheckpoint loaded;  ///< when sound
   };
 
   Result<std::vector<std::string>> list();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -80,6 +81,9 @@ class Fetch {
   /// The peers to ask from now on; call it when a link opens or closes. A peer whose link was closed and
   /// opened again must be missing in one call in between. Without any source a fetch waits for one.
   void set_sources(Instant now, const std::vector<PeerId>& sources);
+
+  /// Sources that are asked for chunks before others.
+  void prefer(std::set<PeerId> peers) { sources_.prefer(std::move(peers)); }
 
   void on_offer(Instant now, PeerId from, wire::ObjectOffer offer);
   void on_gone(Instant now, PeerId from, const wire::ObjectGone& gone);

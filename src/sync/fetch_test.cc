@@ -208,6 +208,37 @@ TEST(Fetch, drops_who_sends_bad_bytes_and_asks_another) {
   }
 }
 
+std::vector<std::uint32_t> indices_of(const std::vector<wire::ChunkAsk>& asks) {
+  std::vector<std::uint32_t> indices;
+  for (const wire::ChunkAsk& ask : asks) indices.push_back(ask.index);
+  return indices;
+}
+
+TEST(Fetch, asks_an_anchor_first_and_others_for_what_its_window_does_not_take) {
+  Joiner j;
+  const StateImage image = j.image(5);
+  j.fetch.prefer({kBert});
+  j.want_state({kAnna, kBert});
+  j.offer(kAnna, offer_of(image));
+  j.offer(kBert, offer_of(image));
+  EXPECT_EQ(indices_of(j.chunk_asks[kBert]), (std::vector<std::uint32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(indices_of(j.chunk_asks[kAnna]), (std::vector<std::uint32_t>{4, 5, 6, 7}));
+}
+
+TEST(Fetch, takes_a_small_state_from_an_anchor_alone_unless_that_falls_silent) {
+  Joiner j;
+  j.fetch = Fetch(options(32));
+  const StateImage image = j.image(5);
+  j.fetch.prefer({kBert});
+  j.want_state({kAnna, kBert});
+  j.offer(kAnna, offer_of(image));
+  j.offer(kBert, offer_of(image));
+  EXPECT_EQ(j.chunk_asks[kBert].size(), image.chunks.size());
+  EXPECT_TRUE(j.chunk_asks[kAnna].empty());
+  j.after(6s);
+  EXPECT_EQ(j.chunk_asks[kAnna].size(), image.chunks.size());
+}
+
 TEST(Fetch, asks_others_for_the_chunks_of_who_falls_silent) {
   Joiner j;
   const StateImage image = j.image(5);

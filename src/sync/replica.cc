@@ -107,6 +107,7 @@ void Replica::settled(Instant now, const Others& others) {
 void Replica::begin_to_fetch(Instant now, const Others& others) {
   go_to(State::fetching);
   owes_thanks_ = true;
+  fetch_.prefer(others.anchors);
   if (has_history()) fetch_.keep_to(tip_->record);
   // The offers show the history: those of another one are none, and then the state is taken.
   const Round newest = others.best.round;
@@ -121,6 +122,7 @@ void Replica::begin_to_fetch(Instant now, const Others& others) {
 
 Replica::Next Replica::next(Instant now, const Others& others) {
   TW_CHECK(is_catching_up());
+  fetch_.prefer(others.anchors);
   fetch_.set_sources(now, others.sources);
   const Instant offered_at = fetch_.progress().since;
   if (std::optional<StateImage> image = fetch_.take_state()) {

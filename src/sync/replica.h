@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <variant>
 #include <vector>
 
@@ -45,6 +46,7 @@ class Replica {
   struct Others {
     std::vector<PeerId> sources;  ///< they follow the history, and are linked
     wire::Rank best;              ///< the history that goes before all others
+    std::set<PeerId> anchors{};   ///< sources that are asked before others
   };
 
   explicit Replica(const Options& options);

@@ -152,9 +152,15 @@ void Sources::forget_asks() {
 
 wire::Outbox Sources::ask_for_chunks(Instant now, PartialObject& object) {
   wire::Outbox asks;
+  for (const bool preferred : {true, false}) ask_some(now, object, preferred, asks);
+  return asks;
+}
+
+void Sources::ask_some(Instant now, PartialObject& object, bool preferred, wire::Outbox& asks) {
   for (bool progress = true; progress;) {
     progress = false;
     for (auto& [peer, source] : sources_) {
+      if (preferred_.contains(peer) != preferred) continue;
       const std::size_t under_way = source.asked.size() + source.owed.size();
       if (!source.serves(object) || source.avoided_until || under_way >= window_) continue;
       if (const std::optional<std::uint32_t> next = object.next_free(source.owed)) {
@@ -164,12 +170,11 @@ wire::Outbox Sources::ask_for_chunks(Instant now, PartialObject& object) {
         ask_for_chunk(now, source, *next);
         asks.push_back({peer, wire::ChunkAsk{object.offer().object, *next}});
       } else if (source.asked.empty()) {
-        for (const std::uint32_t index : relieve_slowest(now, source))
+        for (const std::uint32_t index : relieve_slowest(now, peer))
           asks.push_back({peer, wire::ChunkAsk{object.offer().object, index}});
       }
     }
   }
-  return asks;
 }
 
 void Sources::ask_for_chunk(Instant now, Source& source, std::uint32_t index) {
@@ -181,10 +186,17 @@ void Sources::ask_for_chunk(Instant now, Source& source, std::uint32_t index) {
 }
 
 /// Near the end a source is idle while another one has a long queue: the idle one is asked for the latter
-/// half of it. What the slow one sends of that all the same counts if it is first.
-std::vector<std::uint32_t> Sources::relieve_slowest(Instant now, Source& idle) {
-  const auto slowest = std::ranges::max_element(
-      sources_, [](const auto& a, const auto& b) { return a.second.asked.size() < b.second.asked.size(); });
+/// half of it. What the slow one sends of that all the same counts if it is first. What a preferred one was
+/// asked for stays with it unless it falls silent.
+std::vector<std::uint32_t> Sources::relieve_slowest(Instant now, PeerId idle_peer) {
+  Source& idle = sources_.at(idle_peer);
+  const auto queue = [&](const auto& entry) {
+    const bool stays = preferred_.contains(entry.first) && !preferred_.contains(idle_peer);
+    return stays ? std::size_t{0} : entry.second.asked.size();
+  };
+  const auto slowest =
+      std::ranges::max_element(sources_, [&](const auto& a, const auto& b) { return queue(a) < queue(b); });
+  if (queue(*slowest) == 0) return {};
   auto& asked = slowest->second.asked;
   std::vector<std::uint32_t> moved;
   if (asked.size() <= window_ / 4 + 1) return moved;

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/digest.h"
@@ -57,6 +58,10 @@ class Sources {
   /// All sources are as if they were new. Returns them. For an object that has not begun.
   std::vector<PeerId> start_over();
 
+  /// These are asked first, and the others for what their windows do not take: they are likelier to be there
+  /// to the end.
+  void prefer(std::set<PeerId> peers) { preferred_ = std::move(peers); }
+
   /// Null when this peer is no source.
   Source* find(PeerId peer);
 
@@ -105,8 +110,9 @@ class Sources {
   std::uint64_t held_bytes() const;
 
  private:
+  void ask_some(Instant now, PartialObject& object, bool preferred, wire::Outbox& asks);
   void ask_for_chunk(Instant now, Source& source, std::uint32_t index);
-  std::vector<std::uint32_t> relieve_slowest(Instant now, Source& idle);
+  std::vector<std::uint32_t> relieve_slowest(Instant now, PeerId idle_peer);
   void expect_useless(PeerId from, std::size_t chunks);
   void give_up(Instant now, Source& source, PartialObject& object);
   Duration chunk_patience() const;
@@ -117,6 +123,7 @@ class Sources {
   std::size_t window_;
   Rarely rarely_;
   std::map<PeerId, Source> sources_;
+  std::set<PeerId> preferred_;
   std::map<PeerId, std::size_t>
       useless_;                      ///< chunks that a peer was asked for and that are not wanted of it now
   std::uint64_t pieces_ = 0;         ///< of all objects

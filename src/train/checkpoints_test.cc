@@ -54,7 +54,8 @@ class Later final : public world::Executor {
 class CheckpointsTest : public ::testing::Test {
  protected:
   Checkpoints kept_every(Round rounds, const std::string& folder = "ckpt") {
-    return {{.folder = folder, .every = rounds}, "1", {clock, files, disk, waits, [this] { ++pumped; }}};
+    return {
+        {.folder = folder, .every = rounds}, {"1", ""}, {clock, files, disk, waits, [this] { ++pumped; }}};
   }
 
   static wire::Record record_of(Round round, bool last = false) {

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
+#include "world/event_table.h"
+
 namespace tw::train {
 
 Instant CountedTime::now() {
@@ -18,6 +21,7 @@ void CountedTime::at(Instant when, std::function<void()> call) {
 }
 
 void StampedEvents::emit(const world::Event& event) {
+  TW_CHECK(world::is_described(event));
   world::Event stamped = event;
   stamped.at = clock_.now();
   events_.emit(stamped);

@@ -63,6 +63,7 @@ bool Departure::linger(Instant now, bool missing, Instant asked) {
 }
 
 void Departure::end(std::string reason, bool failed) {
+  complete_ = !failed && (at_the_end() || !asked_);
   go_to(Stage::ended);
   reason_ = std::move(reason);
   failed_ = failed;

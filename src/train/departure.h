@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "base/time.h"
@@ -33,6 +34,12 @@ class Departure {
   /// The user wants to leave, for the first time (true) or once more. Not after the end.
   bool ask_to_leave();
 
+  /// It has to be gone by then; the earliest word counts.
+  void leave_by(Instant deadline) { deadline_ = std::min(deadline_, deadline); }
+
+  /// The time is over.
+  bool is_overdue(Instant now) const { return now >= deadline_; }
+
   /// The state after a record is here; last: that record ends the run. Not after the end.
   void stand_at(bool last);
 
@@ -54,20 +61,28 @@ class Departure {
   /// failed: it cannot go on. Once.
   void end(std::string reason, bool failed);
 
+  /// It was asked, and may have ended since.
+  bool asked_to_leave() const { return asked_; }
+
   /// Empty before the end.
   const std::string& reason() const { return reason_; }
 
   bool failed() const { return failed_; }
+
+  /// It ended with the run, not before it.
+  bool complete() const { return complete_; }
 
  private:
   void go_to(Stage next);
 
   Stage stage_ = Stage::running;
   bool asked_ = false;
+  Instant deadline_ = kNever;
   int last_jobs_ = 0;
   Instant lingers_since_{};
   std::string reason_;
   bool failed_ = false;
+  bool complete_ = false;
 };
 
 }  // namespace tw::train

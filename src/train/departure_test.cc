@@ -19,6 +19,7 @@ TEST(Departure, drains_when_it_is_asked_to_leave_and_tells_the_second_time_apart
   departure.end("left at once", false);
   EXPECT_TRUE(departure.ended());
   EXPECT_EQ("left at once", departure.reason());
+  EXPECT_FALSE(departure.complete()) << "the run goes on";
   EXPECT_FALSE(departure.failed());
 }
 
@@ -58,6 +59,21 @@ TEST(Departure, waits_longer_for_those_that_fetch_the_state) {
   EXPECT_FALSE(departure.linger(kThen + 30s, true, kThen + 29s));
   EXPECT_TRUE(departure.linger(kThen + 31s, true, kThen + 30s)) << "nobody waits for ever";
   EXPECT_TRUE(departure.linger(kThen + 6s, true, kThen + 2s)) << "it fetches nothing any more";
+}
+
+TEST(Departure, is_complete_when_the_run_ended_whether_it_was_asked_to_leave_or_not) {
+  Departure unasked;
+  unasked.end("the run is complete: its checkpoint is that of the last round", false);
+  EXPECT_TRUE(unasked.complete());
+  Departure asked;
+  EXPECT_TRUE(asked.ask_to_leave());
+  EXPECT_TRUE(asked.asked_to_leave());
+  asked.stand_at(true);
+  asked.end("the run is complete", false);
+  EXPECT_TRUE(asked.complete());
+  Departure failed;
+  failed.end("diverged", true);
+  EXPECT_FALSE(failed.complete());
 }
 
 TEST(Departure, goes_on_draining_where_it_was_asked_to_leave_meanwhile) {

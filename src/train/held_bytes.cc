@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "average/averager.h"
+#include "average/custody.h"
 #include "swarm/swarm.h"
 #include "sync/donor.h"
 #include "sync/fetch.h"
@@ -47,10 +48,13 @@ std::uint64_t fetch_bytes(const HeldSizes& s) {
   return std::max(s.state_bytes, s.vector_bytes) + pieces * sizeof(Blob) + offers;
 }
 
+/// A state holds a vector in fp32.
+std::uint64_t custody_bytes(const HeldSizes& s) { return average::Custody::kMostKept * s.state_bytes; }
+
 }  // namespace
 
 std::uint64_t held_bytes_limit(const HeldSizes& s) {
-  return reduction_bytes(s) + early_bytes(s) + donor_bytes(s) + fetch_bytes(s) +
+  return reduction_bytes(s) + early_bytes(s) + custody_bytes(s) + donor_bytes(s) + fetch_bytes(s) +
          s.peers * (swarm::Roster::kEntryBytes + swarm::Swarm::kNotesBytes);
 }
 

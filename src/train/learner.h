@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -27,6 +28,8 @@ struct Update {
   std::vector<Blob> mean;                 ///< as it crossed the wire, a segment each
   std::vector<wire::Contribution> own{};  ///< those in it that were made here
   bool missed = false;                    ///< this peer took no part in the round: is it the record's mean?
+  /// The contributions in `own` that another peer computed (slots from wire::kLeaseSlots on).
+  std::map<std::uint32_t, average::GradientSum> kept{};
 };
 
 /// What a slot adds to the mean.
@@ -79,8 +82,8 @@ class Learner {
   /// What is in the slots is not wanted: they begin at zero, whatever the round. Not while it works.
   virtual void forget_sums() = 0;
 
-  /// One step of the optimizer. Result: the digest of the parameters; an error only of a missed round, and
-  /// then nothing has changed.
+  /// Updates the state with a mean, in the way of the mode. Result: the digest of the parameters; an error
+  /// only of a missed round, and then nothing has changed.
   virtual void apply(Update update, Done<Result<Digest>> done) = 0;
 
   enum class Turn {

@@ -15,7 +15,7 @@ SlotValues SyncMode::contribution(TrainState& state, std::uint32_t slot) {
 Result<Digest> SyncMode::apply(TrainState& state, const average::Geometry& geometry, const Update& update) {
   const Round round = update.record.round;
   if (update.missed) return state.apply_missed(update.record, geometry, update.mean);
-  state.keep_losses(round, geometry, update.own);
+  state.keep_losses(round, geometry, update.own, update.kept);
   return state.apply(round, geometry, update.mean);
 }
 

@@ -9,8 +9,9 @@
 namespace tw::train {
 
 /// What a peer contributes to a step, and what the mean of a step does to its state. Neither swarm/ nor
-/// average/ knows of it: they divide samples and average vectors. work() and apply() run on the compute
-/// thread, contribution() on the loop thread, of a slot that nothing writes to any more.
+/// average/ knows of it: they divide samples and average vectors. When a round ends is not its matter but
+/// that of swarm::LeaseRules. work() and apply() run on the compute thread, contribution() on the loop
+/// thread, of a slot that nothing writes to any more.
 class Mode {
  public:
   virtual ~Mode() = default;
@@ -21,7 +22,7 @@ class Mode {
   /// What this slot contributes: valid and unchanged until apply().
   virtual SlotValues contribution(TrainState& state, std::uint32_t slot) = 0;
 
-  /// Learner::apply.
+  /// What the mean does to the state; the rest is as Learner::apply says.
   virtual Result<Digest> apply(TrainState& state, const average::Geometry& geometry,
                                const Update& update) = 0;
 };

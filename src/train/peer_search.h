@@ -54,6 +54,9 @@ class PeerSearch {
   /// it searches.
   std::optional<std::string> gives_up(Instant now, const Situation& situation);
 
+  /// It gave up on a run that had begun before: others may be reached later.
+  bool may_try_again() const { return gave_up_ && options_.returns; }
+
   /// Until it gives up; nothing while somebody is there.
   std::optional<Duration> left(Instant now) const;
 
@@ -74,6 +77,7 @@ class PeerSearch {
   Instant hopeless_since_ = kNever;
   Instant taken_since_ = kNever;
   Instant orphaned_since_ = kNever;
+  bool gave_up_ = false;
   std::set<std::string> objecting_;  ///< addresses of `join` that answered with an objection to the token
   std::string last_answer_;          ///< since somebody was reached last
 };

@@ -54,7 +54,16 @@ TEST(PeerSearch, of_a_peer_that_returns_lasts_for_the_patience_of_the_run) {
   PeerSearch search({.self = PeerId{7}, .join = {"a:1"}, .returns = true, .patience = 300s});
   EXPECT_EQ(std::nullopt, search.gives_up(kOutset, {}));
   EXPECT_EQ(std::nullopt, search.gives_up(kOutset + 299s, {}));
+  EXPECT_FALSE(search.may_try_again());
   EXPECT_TRUE(search.gives_up(kOutset + 300s, {}));
+  EXPECT_TRUE(search.may_try_again());
+}
+
+TEST(PeerSearch, another_start_is_of_use_to_a_peer_that_returns_alone) {
+  PeerSearch search = joiner({"a:1"});
+  search.gives_up(kOutset, {});
+  EXPECT_TRUE(search.gives_up(kOutset + 30s, {}));
+  EXPECT_FALSE(search.may_try_again()) << "whoever never was in the run has a wrong address";
 }
 
 // storm 9787: the founder was stopped for 31 s before anybody had taken its state, and all others gave up.

@@ -40,6 +40,16 @@ struct CheckpointOptions {
   std::string folder;  ///< empty: none
   Round every = 0;     ///< rounds
   int keep = 2;
+  std::string to;  ///< where anchors copy finished ones; empty: nowhere
+};
+
+/// What happens when the run has cost as much as it may.
+enum class BudgetAction { warn, drain };
+
+/// What a run may cost; every peer reckons it, and none of it decides the result.
+struct BudgetOptions {
+  std::optional<double> usd;  ///< nothing: no limit
+  BudgetAction action = BudgetAction::warn;
 };
 
 /// RunOptions::model where a program brings its own: nobody else can make its parameters.
@@ -49,7 +59,9 @@ inline constexpr std::string_view kOwnModel = "own";
 struct RunOptions {
   /// mnist-cnn, char-transformer, own, or the path of a TorchScript file.
   std::string model = "mnist-cnn";
-  std::string layout;  ///< of an own model, as text: not in run files
+  /// The tensors of the flat vector in order, a line each: "group 0: fc.weight (10, 20) float32", with
+  /// further facts between them where the model is the program's own. Not in run files.
+  std::string layout;
   DataOptions data;
   std::uint64_t target_batch_size = 512;  ///< samples of a round, over all peers
   std::uint64_t microbatch = 32;          ///< samples of one forward and backward pass
@@ -68,6 +80,7 @@ struct RunOptions {
   std::uint64_t seed = 1;
   EvaluationOptions evaluation;
   CheckpointOptions checkpoint;
+  BudgetOptions budget;
   /// How long a side without a majority pauses before it goes on alone, marked so in its records.
   Duration patience = std::chrono::seconds(20);
 

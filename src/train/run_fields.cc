@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/duration.h"
 #include "base/fields.h"
 #include "base/number.h"
 #include "train/run_names.h"
@@ -30,9 +31,14 @@ struct FolderPlace {
   std::string* at;
 };
 
+/// A folder that may be a store one day.
+struct CopyPlace {
+  std::string* at;
+};
+
 using Place = std::variant<std::uint64_t*, int*, double*, std::optional<double>*, bool*, std::optional<bool>*,
                            Duration*, DataKind*, OptimizerKind*, ScheduleKind*, codec::Codec*, Rounding*,
-                           average::SiteUse*, ModelPlace, FilePlace, FolderPlace>;
+                           average::SiteUse*, BudgetAction*, ModelPlace, FilePlace, FolderPlace, CopyPlace>;
 
 }  // namespace
 
@@ -65,6 +71,14 @@ constexpr RunField kFields[] = {
      "built-in model; TorchScript file whose `forward(inputs, targets)` returns the mean loss; or own, of a "
      "program with a loop of its own (docs/python.md)",
      [](RunOptions& o) -> Place { return ModelPlace{&o.model}; }},
+    {"", "budget_usd",
+     "what the run may cost, machines (tw train --usd-per-h) and traffic together; each peer warns at 80 %; "
+     "none: no limit",
+     [](RunOptions& o) -> Place { return &o.budget.usd; }, kPositive},
+    {"", "budget_action",
+     "what happens at budget_usd; drain: the round under way is the last one, and all peers end as after the "
+     "last of training.rounds",
+     [](RunOptions& o) -> Place { return &o.budget.action; }},
 
     {"data", "kind", "format of the data; may be left out where the other keys tell",
      [](RunOptions& o) -> Place { return &o.data.kind; }},
@@ -168,27 +182,13 @@ constexpr RunField kFields[] = {
      "checkpoints that are kept",
      [](RunOptions& o) -> Place { return &o.checkpoint.keep; },
      {.low = 1, .high = 1000}},
+    {"checkpoint", "to",
+     "where anchors (tw train --role anchor) copy finished checkpoints, as many as are kept, and look for "
+     "one when their own folder has none",
+     [](RunOptions& o) -> Place { return CopyPlace{&o.checkpoint.to}; }},
 };
 
 constexpr std::string_view kModels[] = {"mnist-cnn", "char-transformer", kOwnModel};
-
-struct DurationUnit {
-  std::string_view name;
-  double seconds;
-};
-
-constexpr double kLongest_s = 365 * 86400.0;
-constexpr DurationUnit kDurationUnits[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
-
-std::optional<Duration> parse_duration(std::string_view text) {
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
-  const auto number = parse_number<double>(text.substr(0, digits));
-  for (const auto& [name, seconds] : kDurationUnits) {
-    if (number && text.substr(digits) == name && *number * seconds <= kLongest_s)
-      return from_seconds(*number * seconds);
-  }
-  return std::nullopt;
-}
 
 /// What may stand there, for messages and for the reference.
 struct Expectation {
@@ -206,9 +206,7 @@ struct Expectation {
 
   std::string operator()(const std::optional<bool>*) const { return "true or false"; }
 
-  std::string operator()(const Duration*) const {
-    return "a duration such as 20s (ms, s, m or h), at most a year";
-  }
+  std::string operator()(const Duration*) const { return std::string(kDurationWords); }
 
   std::string operator()(const ModelPlace&) const {
     return fmt::format("{} or a file", fmt::join(kModels, ", "));
@@ -217,6 +215,8 @@ struct Expectation {
   std::string operator()(const FilePlace&) const { return "a file"; }
 
   std::string operator()(const FolderPlace&) const { return "a folder"; }
+
+  std::string operator()(const CopyPlace&) const { return "a folder or s3://BUCKET/PREFIX"; }
 
   template <class Enum>
   std::string operator()(const Enum* at) const {
@@ -245,6 +245,8 @@ struct Written {
   std::string operator()(const FilePlace& place) const { return *place.at; }
 
   std::string operator()(const FolderPlace& place) const { return *place.at; }
+
+  std::string operator()(const CopyPlace& place) const { return *place.at; }
 
   template <class Enum>
   std::string operator()(const Enum* at) const {
@@ -287,6 +289,13 @@ struct Assignment {
   std::string operator()(const FolderPlace& place) const {
     if (given.text.empty()) return unexpected();
     *place.at = absolute();
+    return "";
+  }
+
+  std::string operator()(const CopyPlace& place) const {
+    if (given.text.find("://") == std::string::npos) return (*this)(FolderPlace{place.at});
+    if (!given.text.starts_with("s3://") || given.text.size() < 8) return unexpected();
+    *place.at = given.text;
     return "";
   }
 
@@ -336,11 +345,23 @@ std::string assign(const RunField& field, const GivenValue& given, RunOptions& o
   return std::visit(Assignment{field, given}, field.place(options));
 }
 
+std::optional<std::string> absolute_path(const RunField& field, const GivenValue& given) {
+  RunOptions scratch;
+  const Place place = field.place(scratch);
+  const bool path = std::holds_alternative<FilePlace>(place) || std::holds_alternative<FolderPlace>(place);
+  const bool model = std::holds_alternative<ModelPlace>(place) &&
+                     std::find(std::begin(kModels), std::end(kModels), given.text) == std::end(kModels);
+  if (given.text.empty() || !(path || model)) return std::nullopt;
+  return (given.folder / given.text).lexically_normal().string();
+}
+
 const RunField* find_run_field(std::string_view key) {
   const auto found =
       std::find_if(std::begin(kFields), std::end(kFields), [&](const RunField& f) { return f.key() == key; });
   return found == std::end(kFields) ? nullptr : &*found;
 }
+
+std::string key_of(const RunField& field) { return field.key(); }
 
 bool is_run_section(std::string_view name) {
   return std::any_of(std::begin(kFields), std::end(kFields),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,9 @@ struct GivenValue {
 /// nullptr: no such key.
 const RunField* find_run_field(std::string_view key);
 
+/// "training.microbatch".
+std::string key_of(const RunField& field);
+
 /// Whether some keys begin with "name.".
 bool is_run_section(std::string_view name);
 
@@ -30,6 +34,9 @@ std::string expectation(const RunField& field);
 
 /// Stores a value; returns the complaint about it, or an empty string.
 std::string assign(const RunField& field, const GivenValue& given, RunOptions& options);
+
+/// The whole path, where the field takes one: of a file, a folder, or a model that is not built in.
+std::optional<std::string> absolute_path(const RunField& field, const GivenValue& given);
 
 /// The complaint about a key that is not in the table, with the nearest name that is. section: empty at the
 /// top.

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string_view>
@@ -60,6 +61,15 @@ class Reading {
     const bool known = is_run_section(section);
     fault(
         fmt::format("{}: {}", key, unknown_run_key(known ? section : "", known ? key.substr(dot + 1) : key)));
+  }
+
+  Result<std::vector<std::pair<std::string, std::string>>> paths() const {
+    if (!faults_.empty()) return Error{fmt::format("{}", fmt::join(faults_, "\n"))};
+    std::vector<std::pair<std::string, std::string>> found;
+    for (const auto& [field, given] : given_)
+      if (const auto path = absolute_path(*field, given.value)) found.emplace_back(key_of(*field), *path);
+    std::ranges::sort(found);
+    return found;
   }
 
   Result<RunOptions> finish() {
@@ -181,6 +191,8 @@ class Reading {
       fault(fmt::format("{}: needs evaluation.every, the rounds between two evaluations",
                         where("evaluation.stop_accuracy")));
     }
+    if (!o.checkpoint.to.empty() && o.checkpoint.folder.empty())
+      require("checkpoint.folder", "checkpoint.to copies what is there");
     if (o.checkpoint.folder.empty() != (o.checkpoint.every == 0)) {
       const bool folder_missing = o.checkpoint.folder.empty();
       require(folder_missing ? "checkpoint.folder" : "checkpoint.every",
@@ -202,6 +214,12 @@ Result<RunOptions> read_run_file(const std::string& path,
   if (!path.empty()) reading.read_file();
   for (const auto& [key, value] : overrides) reading.override_with(key, value);
   return reading.finish();
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> absolute_paths(const std::string& path) {
+  Reading reading(path);
+  reading.read_file();
+  return reading.paths();
 }
 
 }  // namespace tw::train

@@ -21,4 +21,8 @@ namespace tw::train {
 Result<RunOptions> read_run_file(const std::string& path,
                                  const std::vector<std::pair<std::string, std::string>>& overrides = {});
 
+/// The keys of a run file that hold paths, with these paths made absolute: overrides with which a copy of the
+/// file means the same in another folder. Whether anything is there is not asked.
+Result<std::vector<std::pair<std::string, std::string>>> absolute_paths(const std::string& path);
+
 }  // namespace tw::train

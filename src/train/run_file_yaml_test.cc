@@ -204,6 +204,19 @@ TEST_F(RunFile, names_data_that_is_missing) {
   EXPECT_EQ(complaint("data: {kind: text}"), " data.text: missing; text data needs it");
 }
 
+TEST_F(RunFile, takes_checkpoints_away_to_a_folder_or_a_bucket_beside_their_own) {
+  EXPECT_EQ(complaint(data_ + "checkpoint: {folder: c, every: 1, to: \"gs://bucket/run\"}\n"),
+            "2: checkpoint.to: expected a folder or s3://BUCKET/PREFIX, found \"gs://bucket/run\"");
+  const Result<RunOptions> stored =
+      read(data_ + "checkpoint: {folder: c, every: 1, to: \"s3://bucket/run\"}\n");
+  ASSERT_TRUE(stored) << stored.error().message;
+  EXPECT_EQ(stored.value().checkpoint.to, "s3://bucket/run");
+  EXPECT_THAT(complaint(data_ + "checkpoint: {to: away}\n"), HasSubstr("checkpoint.folder: missing"));
+  const Result<RunOptions> run = read(data_ + "checkpoint: {folder: c, every: 1, to: away}\n");
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run.value().checkpoint.to, folder_ + "/away");
+}
+
 TEST_F(RunFile, tells_all_faults_at_once_each_with_its_line) {
   EXPECT_EQ(complaint(data_ + "training:\n  rounds: 0\n  rounds: 1\n  sead: 1\nschedule: {kind: 3}\n"),
             "4: training.rounds: given twice\n"
@@ -218,6 +231,19 @@ TEST_F(RunFile, places_errors_of_syntax) {
   const Result<RunOptions> absent = read_run_file("/nowhere/run.yaml");
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().message, "/nowhere/run.yaml: cannot be read: No such file or directory");
+}
+
+TEST_F(RunFile, tells_its_paths_for_a_copy_elsewhere) {
+  const std::string file = folder_ + "/paths.yaml";
+  std::ofstream(file) << "model: mnist-cnn\ndata: {train_inputs: gone/a, train_targets: /data/b}\n"
+                         "checkpoint: {folder: ../kept}\n";
+  const auto paths = absolute_paths(file);
+  ASSERT_TRUE(paths.ok()) << paths.error().message;
+  using Pair = std::pair<std::string, std::string>;
+  const std::string above = std::filesystem::path(folder_).parent_path().string();
+  EXPECT_THAT(paths.value(), testing::ElementsAre(Pair{"checkpoint.folder", above + "/kept"},
+                                                  Pair{"data.train_inputs", folder_ + "/gone/a"},
+                                                  Pair{"data.train_targets", "/data/b"}));
 }
 
 TEST(RunFileReference, has_a_row_for_every_key) {

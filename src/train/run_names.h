@@ -17,6 +17,7 @@ inline constexpr std::string_view kDataKindNames[] = {"idx", "text", "own"};
 inline constexpr std::string_view kOptimizerNames[] = {"sgd", "adam", "adamw", "lamb"};
 inline constexpr std::string_view kScheduleNames[] = {"constant", "linear", "cosine"};
 inline constexpr std::string_view kRoundingNames[] = {"nearest", "stochastic"};
+inline constexpr std::string_view kBudgetActionNames[] = {"warn", "drain"};
 
 inline Names names_of(DataKind) { return kDataKindNames; }
 
@@ -25,6 +26,8 @@ inline Names names_of(OptimizerKind) { return kOptimizerNames; }
 inline Names names_of(ScheduleKind) { return kScheduleNames; }
 
 inline Names names_of(Rounding) { return kRoundingNames; }
+
+inline Names names_of(BudgetAction) { return kBudgetActionNames; }
 
 inline std::string_view name_of(OptimizerKind kind) {
   return kOptimizerNames[static_cast<std::size_t>(kind)];

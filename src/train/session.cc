@@ -90,7 +90,17 @@ Result<std::string> Session::start() { return machine_->start(); }
 
 void Session::leave() { machine_->leave(); }
 
+void Session::leave_within(Duration time) { machine_->leave_within(time); }
+
+void Session::set_at_risk(bool at_risk) { machine_->set_at_risk(at_risk); }
+
+void Session::freeze(Duration in, Duration lasts) { machine_->freeze(in, lasts); }
+
 void Session::pause(bool paused) { machine_->pause(paused); }
+
+void Session::tell(const wire::Status& status) { machine_->tell(status); }
+
+void Session::end_run() { machine_->end_run(); }
 
 SessionView Session::view() const { return machine_->view(); }
 
@@ -103,9 +113,9 @@ std::vector<wire::Member> Session::members() const { return machine_->members();
 
 Session::Machine::Machine(Doors doors, SessionOptions options, std::unique_ptr<Learner> learner,
                           SessionObserver* observer)
-    : time_(doors.clock),
-      events_(doors.clock, doors.events),
-      doors_{time_, doors.network, doors.files, doors.compute, doors.disk, events_},
+    : meters_{CountedTime(doors.clock), StampedEvents(doors.clock, doors.events),
+              CountedNetwork(doors.network)},
+      doors_{meters_.time, meters_.network, doors.files, doors.compute, doors.disk, meters_.events},
       options_(std::move(options)),
       observer_(observer),
       worker_(std::move(learner), {doors_.clock, waits_, [this] { pump(); }, [this] { on_back(); }}),
@@ -113,23 +123,30 @@ Session::Machine::Machine(Doors doors, SessionOptions options, std::unique_ptr<L
       facts_(options_.run, worker_.size().parameters),
       averager_(averaging(options_, geometry_)),
       replica_(replica_options(options_, geometry_, worker_.size())),
-      checkpoints_(options_.run.checkpoint, to_string(options_.self),
-                   {time_, doors.files, doors.disk, waits_, [this] { pump(); }}),
+      checkpoints_(options_.run.checkpoint, {to_string(options_.self), options_.run.layout, options_.anchor},
+                   {meters_.time, doors.files, doors.disk, waits_, [this] { pump(); }}),
       search_(search_options(options_)) {}
 
 Result<std::string> Session::Machine::start() {
   Result<std::string> address = doors_.network.open(options_.listen, *this);
   if (!address.ok()) return address;
   address_ = address.value();
-  doors_.network.greet_with(
-      encode(wire::Hello{wire::kProtocolVersion, facts_.digest(), options_.self, geometry_.length, address_,
-                         options_.incarnation, options_.site, options_.join.empty(), facts_.prints()}));
+  doors_.network.greet_with(encode(wire::Hello{wire::kProtocolVersion,
+                                               facts_.digest(),
+                                               options_.self,
+                                               geometry_.length,
+                                               address_,
+                                               options_.incarnation,
+                                               options_.site,
+                                               {.founds = options_.join.empty(), .anchor = options_.anchor},
+                                               facts_.prints()}));
 
   const RunOptions& run = options_.run;
   swarm::Swarm::Options swarm;
   swarm.self = self();
   swarm.run = facts_.digest();
   swarm.founder = options_.join.empty();
+  swarm.anchor = options_.anchor;
   swarm.founders_parameters = run.has_own_model();
   swarm.returns = options_.past == Past::begun;
   swarm.wait_for = options_.wait_for;
@@ -142,12 +159,16 @@ Result<std::string> Session::Machine::start() {
   swarm.shares = share_rules(
       {encoded_bytes(run.codec, geometry_.length), encoded_bytes(codec_of_mean(run.codec), geometry_.length)},
       run.sites);
+  swarm.sum_bytes = geometry_.length * sizeof(float);
   swarm.rarely = options_.rarely;
   swarm_.emplace(std::move(swarm), doors_.clock.now());
 
   world::Event started{doors_.clock.now(), world::Phase::start, 0};
   started.why = address_;
   started.digest = to_string(facts_.digest());
+  started.numbers = {{"last_round", static_cast<double>(run.rounds)}};
+  if (options_.anchor) started.numbers.emplace_back("anchor", 1);
+  if (!options_.site.empty()) started.texts.emplace_back("site", options_.site);
   doors_.events.emit(started);
   if (options_.join.empty()) {
     consider_the_past();
@@ -188,7 +209,7 @@ Result<PeerId> Session::Machine::admit(const Frame& hello) {
                      (swarm_->roster().is_open(peer) && !swarm_->roster().is_open(caller)) ||
                      !swarm_->may_link(caller);
   if (taken) {
-    swarm_->on_taken(doors_.clock.now(), caller, greeting->founds);
+    swarm_->on_taken(doors_.clock.now(), caller, greeting->marks.founds);
     return turned_away({Rejection::Code::taken, peer, "peer id " + to_string(peer) + " is taken"});
   }
   return peer;
@@ -218,7 +239,8 @@ void Session::Machine::on_open(PeerId peer, const Frame& hello) {
   const wire::Hello greeting = std::get<wire::Hello>(wire::decode(hello).value());
   const wire::Member caller = caller_of(greeting);
   waits_.on_answer(caller.address);
-  swarm_->on_open(doors_.clock.now(), caller, greeting.founds);
+  meters_.network.opened(peer, caller.site);
+  swarm_->on_open(doors_.clock.now(), caller, greeting.marks);
   pump();
 }
 
@@ -229,6 +251,7 @@ void Session::Machine::on_close(PeerId peer, const std::string& why) {
 }
 
 void Session::Machine::link_is_gone(PeerId peer, const std::string& why) {
+  meters_.network.closed(peer);
   swarm_->on_close(doors_.clock.now(), peer, why);
   forget_link(peer);
 }
@@ -306,11 +329,19 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
     const std::optional<average::Averager::Refused> refused = averager_.on_bulk(now, from, message);
     report_probe();
     if (refused) refuse_bulk(*refused);
+  } else if (const auto* segment = std::get_if<wire::EntrustedSum>(&message)) {
+    const Status taken = averager_.custody().on_segment(from, *segment);
+    if (!taken.ok()) refuse(world::Cause::message, from, taken.error().message);
+  } else if (const auto* entrust = std::get_if<wire::Entrust>(&message)) {
+    averager_.custody().on_entrust(from, *entrust);
   } else if (const auto* bandwidth_report = std::get_if<wire::BandwidthReport>(&message)) {
     if (averager_.on_bandwidth_report(now, from, *bandwidth_report, swarm_->round_trip(from)))
       doors_.network.pull(from);
   } else if (std::holds_alternative<wire::Padding>(message)) {
     averager_.on_padding(now, from);
+  } else if (const auto* status = std::get_if<wire::Status>(&message)) {
+    const bool counts = swarm_->head() && swarm::is_member(swarm_->head()->members, from);
+    if (counts && is_sound(*status) && observer_ != nullptr) observer_->on_status(from, *status);
   } else if (!replica_.on_message(now, from, message)) {
     swarm_->on_message(now, from, message);
   }
@@ -325,7 +356,9 @@ std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
   if (!message) message = averager_.next_padding(now, to);
   if (!message) return std::nullopt;
   averager_.handed(now, to);
-  return encode(*message);
+  Frame frame = encode(*message);
+  meters_.network.handed(to, frame);
+  return frame;
 }
 
 // ---- the loop
@@ -363,6 +396,8 @@ bool Session::Machine::take_turn() {
   serve_images();
   let_chunks_go();
   start_work();
+  keep_what_came();
+  go_on_handing_over();
   const bool voted = report_averaging();
   if (swarm_->peer_state() == wire::PeerState::member) replica_.joined();
   return voted;
@@ -403,6 +438,7 @@ void Session::Machine::on_timer() {
     swarm_->fall_behind(now, "its update waits for its own thread");
   watch_waits();
   finish_when_done();
+  if (!finished() && departure_.is_overdue(now)) end("left at the end of its notice", false);
   give_up_when_nobody_has_the_state(now);
   go_on_alone_when_nobody_comes(now);
   pump();
@@ -439,6 +475,7 @@ void Session::Machine::end(const std::string& why, bool failed) {
   if (finished()) return;
   flush();
   averager_.stop_probe();
+  tell_of_traffic(true);
   departure_.end(why, failed);
 }
 
@@ -447,6 +484,32 @@ void Session::Machine::leave() {
   if (!departure_.ask_to_leave()) return end("left at once", false);
   swarm_->leave(doors_.clock.now());
   pump();
+}
+
+void Session::Machine::leave_within(Duration time) {
+  if (finished()) return;
+  const Instant now = doors_.clock.now();
+  departure_.leave_by(now + time);
+  departure_.ask_to_leave();
+  swarm_->leave(now, now + time);
+  pump();
+}
+
+void Session::Machine::set_at_risk(bool at_risk) {
+  if (finished() || !swarm_) return;
+  swarm_->set_at_risk(doors_.clock.now(), at_risk);
+  pump();
+}
+
+void Session::Machine::freeze(Duration in, Duration lasts) {
+  if (finished() || !swarm_) return;
+  const Instant now = doors_.clock.now();
+  swarm_->freeze(now, now + in, lasts);
+  pump();
+}
+
+void Session::Machine::end_run() {
+  if (!finished() && swarm_) swarm_->end_run();
 }
 
 // ---- what can be seen
@@ -463,6 +526,18 @@ void Session::Machine::refuse(Cause cause, std::optional<PeerId> peer, std::stri
   world::Event event{doors_.clock.now(), world::Phase::refuse, round_, peer, std::move(why)};
   event.cause = cause;
   doors_.events.emit(event);
+}
+
+void Session::Machine::tell(const wire::Status& status) {
+  if (finished() || !swarm_) return;
+  const Frame frame = encode(status);
+  for (const PeerId peer : swarm_->roster().open_peers()) doors_.network.send(peer, frame);
+}
+
+void Session::Machine::tell_of_traffic(bool at_once) {
+  const Instant now = doors_.clock.now();
+  const auto event = at_once ? meters_.network.rest(now, round_) : meters_.network.due(now, round_);
+  if (event) doors_.events.emit(*event);
 }
 
 std::uint64_t Session::Machine::held_bytes() const {
@@ -485,6 +560,8 @@ SessionView Session::Machine::view() const {
   view.waiting_updates = worker_.updates_under_way();
   view.finished = finished();
   view.ended = departure_.reason();
+  view.complete = departure_.complete();
+  view.may_try_again = search_.may_try_again();
   if (departure_.failed()) view.failure = departure_.reason();
   return view;
 }

@@ -12,6 +12,7 @@
 #include "train/run.h"
 #include "train/trainer.h"
 #include "wire/record.h"
+#include "wire/status.h"
 #include "world/clock.h"
 #include "world/events.h"
 #include "world/executor.h"
@@ -42,7 +43,8 @@ struct SessionOptions {
   /// Drawn at random when the process starts: tells it from another one, earlier or at the same time, with
   /// the same id.
   std::uint64_t incarnation = 0;
-  std::string site;  ///< Member::site
+  std::string site;     ///< Member::site
+  bool anchor = false;  ///< on a machine that stays: leads first, copies checkpoints away
   std::string listen = "127.0.0.1:0";
   std::vector<std::string> join;  ///< addresses of peers; empty: this peer starts (or resumes) the run
   std::uint32_t wait_for = 1;     ///< the first peer begins round 1 when so many peers are there
@@ -69,6 +71,9 @@ struct SessionView {
   bool finished = false;  ///< the run has ended, or this peer has left
   std::string ended;      ///< how, once finished
   std::string failure;    ///< why the session cannot go on; empty when it did nothing wrong
+  bool complete = false;  ///< finished with the run, which needs nobody any more
+  /// The failure is that nobody was there of a run that had begun before: another start may find somebody.
+  bool may_try_again = false;
   /// Means that wait for the compute thread.
   std::size_t waiting_updates = 0;
   static constexpr std::size_t kMostWaitingUpdates = 2;
@@ -86,6 +91,9 @@ class SessionObserver {
 
   /// Parameters after the record's update; also after a state transfer, with restored = true.
   virtual void on_applied(const wire::Record& record, const Digest& parameters, bool restored) = 0;
+
+  /// A member of the last record told how it stands (Session::tell).
+  virtual void on_status(PeerId, const wire::Status&) {}
 };
 
 /// One peer of a run, from greeting to leaving: the public C++ interface. Takes part as long as its doors
@@ -105,8 +113,24 @@ class Session {
   /// Hands in what is done, leaves after the round; finished() then. The second call leaves at once.
   void leave();
 
+  /// The machine is taken away so soon: what is done is in the round by then, or another peer has it.
+  /// finished() as soon as nothing keeps this one. Once more: the earlier end counts.
+  void leave_within(Duration time);
+
+  /// The machine may be taken away soon, or is safe again: others lead and keep sums meanwhile.
+  void set_at_risk(bool at_risk);
+
+  /// The machine stands still, in so long and for so long: others do not take its silence for an end.
+  void freeze(Duration in, Duration lasts);
+
   /// The owner of the compute thread does something else: others do this peer's part until it is back.
   void pause(bool paused);
+
+  /// Tells all linked peers how this one stands, for whoever watches there.
+  void tell(const wire::Status& status);
+
+  /// The run ends with the next round that this peer leads.
+  void end_run();
 
   SessionView view() const;
 

@@ -16,6 +16,7 @@
 #include "sync/replica.h"
 #include "train/alarm.h"
 #include "train/checkpoints.h"
+#include "train/counted_network.h"
 #include "train/counted_time.h"
 #include "train/departure.h"
 #include "train/peer_search.h"
@@ -38,7 +39,12 @@ class Session::Machine final : public world::NetworkEvents {
 
   Result<std::string> start();
   void leave();
+  void leave_within(Duration time);
+  void set_at_risk(bool at_risk);
+  void freeze(Duration in, Duration lasts);
   void pause(bool paused);
+  void tell(const wire::Status& status);
+  void end_run();
   SessionView view() const;
 
   bool finished() const { return departure_.ended(); }
@@ -76,10 +82,12 @@ class Session::Machine final : public world::NetworkEvents {
   void act(const swarm::Committed& committed);
   void act(const swarm::CatchUp& catch_up);
   void act(const swarm::SendAgain& again);
+  void act(const swarm::HandOver& order);
   void act(const swarm::Ended& ended);
   void end(const std::string& why, bool failed);
   void emit(world::Phase phase, Round round, std::string why = {}, Numbers numbers = {});
   void refuse(world::Cause cause, std::optional<PeerId> peer, std::string why);
+  void tell_of_traffic(bool at_once);
   std::uint64_t held_bytes() const;
 
   StepId step() const { return {round_}; }
@@ -102,6 +110,9 @@ class Session::Machine final : public world::NetworkEvents {
   void settle_when_ready();
   void on_back();
   void contribute_what_is_done();
+  SlotValues values_of(std::uint32_t slot);
+  void go_on_handing_over();
+  void keep_what_came();
   void begin_to_probe();
   void report_probe();
   void link_is_gone(PeerId peer, const std::string& why);
@@ -127,6 +138,7 @@ class Session::Machine final : public world::NetworkEvents {
   void serve_images();
   void let_chunks_go();
   void save_checkpoint(const wire::Record& record);
+  void copy_checkpoint(bool awaited);
   void consider_the_past();
   void found_checkpoints(Checkpoints::Loaded& loaded);
   void take_checkpoint(sync::LoadedCheckpoint loaded);
@@ -137,9 +149,15 @@ class Session::Machine final : public world::NetworkEvents {
   std::vector<PeerId> sources() const;
   sync::Replica::Others others() const;
 
-  CountedTime time_;
-  StampedEvents events_;
-  Doors doors_;  ///< with time_ and events_
+  /// Between the session and its doors.
+  struct Meters {
+    CountedTime time;
+    StampedEvents events;
+    CountedNetwork network;
+  };
+
+  Meters meters_;
+  Doors doors_;  ///< with meters_
   SessionOptions options_;
   SessionObserver* observer_;
   Waits waits_;

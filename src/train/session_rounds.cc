@@ -86,8 +86,35 @@ void Session::Machine::contribute_what_is_done() {
   for (const wire::Contribution& due : averager_.due(step())) {
     if (!swarm_->has_done_just(due.slot, due.microbatches)) continue;
     swarm_->close_slot(due.slot);
-    const SlotValues values = worker_.contribution(due.slot);
+    const SlotValues values = values_of(due.slot);
     averager_.contribute(step(), due, values.sum, values.residual);
+  }
+}
+
+SlotValues Session::Machine::values_of(std::uint32_t slot) {
+  if (slot >= wire::kLeaseSlots) return {averager_.custody().sum(slot)};
+  return worker_.contribution(slot);
+}
+
+// ---- sums that change hands
+// ------------------------------------------------------------------------------------------
+
+void Session::Machine::act(const swarm::HandOver& order) {
+  std::vector<average::Custody::Sum> sums;
+  for (const std::uint32_t slot : order.slots) sums.push_back({slot, values_of(slot).sum});
+  averager_.custody().give(order.to, std::move(sums));
+  doors_.network.pull(order.to);
+}
+
+void Session::Machine::go_on_handing_over() {
+  if (averager_.custody().take_given()) swarm_->handed_over(doors_.clock.now());
+}
+
+void Session::Machine::keep_what_came() {
+  while (const std::optional<average::Custody::Whole> whole = averager_.custody().take_whole()) {
+    const std::vector<std::uint32_t> slots = swarm_->keep(doors_.clock.now(), whole->from, whole->entrust);
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      averager_.custody().keep(whole->from, whole->entrust.slots[i].slot, slots[i]);
   }
 }
 
@@ -97,13 +124,16 @@ void Session::Machine::contribute_what_is_done() {
 void Session::Machine::act(const swarm::Reduce& reduce) {
   open_round();
   const Instant now = doors_.clock.now();
+  averager_.custody().call_off();
   if (!averager_.adopt(now, reduce.plan, began_at_)) return;
-  emit(Phase::call, round_, {},
-       {{"calc_s", to_seconds(now - began_at_)},
-        {"members", static_cast<double>(reduce.plan.participants.size())},
-        {"contributions", static_cast<double>(reduce.plan.draft.contributors.size())},
-        {"ballot", reduce.plan.ballot},
-        {"version", reduce.plan.version}});
+  Numbers numbers = {{"calc_s", to_seconds(now - began_at_)},
+                     {"members", static_cast<double>(reduce.plan->participants.size())},
+                     {"contributions", static_cast<double>(reduce.plan->draft.contributors.size())},
+                     {"ballot", reduce.plan->ballot},
+                     {"version", reduce.plan->version}};
+  if (const double bound_s = swarm_->least_reduce_s(*reduce.plan); bound_s > 0)
+    numbers.emplace_back("bound_s", bound_s);
+  emit(Phase::call, round_, {}, std::move(numbers));
   contribute_what_is_done();
 }
 
@@ -201,7 +231,12 @@ void Session::Machine::act(const swarm::Committed& committed) {
   event.why = record.minority ? "without a majority" : "";
   event.numbers = std::move(numbers);
   event.digest = to_string(digest_of(record));
+  for (const wire::Contribution& c : record.contributors) {
+    if (c.samples > 0 && std::ranges::find(event.peers, c.peer) == event.peers.end())
+      event.peers.push_back(c.peer);
+  }
   doors_.events.emit(event);
+  tell_of_traffic(false);
   if (observer_ != nullptr) observer_->on_commit(record);
 
   average::Averager::Mean mean = averager_.finish(step(), record.contributors);
@@ -209,8 +244,12 @@ void Session::Machine::act(const swarm::Committed& committed) {
   if (worker_.updates_under_way() >= SessionView::kMostWaitingUpdates)
     return swarm_->fall_behind(now, "its updates wait for its own work");
   replica_.commit(record, mean.segments);
+  std::map<std::uint32_t, average::GradientSum> kept;
+  for (const wire::Contribution& c : mean.own) {
+    if (c.slot >= wire::kLeaseSlots) kept[c.slot] = averager_.custody().sum(c.slot);
+  }
   worker_.apply(
-      {record, std::move(mean.segments), std::move(mean.own)},
+      {record, std::move(mean.segments), std::move(mean.own), false, std::move(kept)},
       [this, record](const Digest& parameters, Duration took) { on_update(record, parameters, took); });
   after_update(record);
 }
@@ -243,6 +282,7 @@ void Session::Machine::after_update(const wire::Record& record) {
     });
     tell_where_the_worker_is();  // the others do this peer's part meanwhile
   }
+  copy_checkpoint(false);
   if (checkpoints_.is_due(record)) save_checkpoint(record);
 }
 

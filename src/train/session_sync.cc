@@ -14,7 +14,9 @@ std::vector<PeerId> Session::Machine::sources() const {
   return peers;
 }
 
-sync::Replica::Others Session::Machine::others() const { return {sources(), swarm_->best_told()}; }
+sync::Replica::Others Session::Machine::others() const {
+  return {sources(), swarm_->best_told(), swarm_->anchors()};
+}
 
 // ---- taking
 // ---------------------------------------------------------------------------------------------------
@@ -144,9 +146,24 @@ void Session::Machine::save_checkpoint(const wire::Record& record) {
     checkpoints_.save(image, [this, record](const Status& saved, Duration took) {
       emit(world::Phase::checkpoint, record.round, saved.ok() ? "" : saved.error().message,
            {{"took_s", to_seconds(took)}});
+      copy_checkpoint(record.last);
       if (record.last) departure_.finish_last_job();
       finish_when_done();
     });
+  });
+}
+
+/// awaited: the run ends with it.
+void Session::Machine::copy_checkpoint(bool awaited) {
+  if (!checkpoints_.copy_is_due()) return;
+  if (awaited) departure_.begin_last_job();
+  checkpoints_.copy(facts_.digest(), [this, awaited](const Checkpoints::Copied& copied, Duration took) {
+    const bool nothing = copied.ok() && !copied.value();
+    if (!nothing)
+      emit(world::Phase::copy, copied.ok() ? *copied.value() : round_,
+           copied.ok() ? "" : copied.error().message, {{"took_s", to_seconds(took)}});
+    if (awaited) departure_.finish_last_job();
+    finish_when_done();
   });
 }
 

@@ -117,13 +117,18 @@ Result<Digest> TrainState::apply_missed(const wire::Record& record, const averag
 }
 
 void TrainState::keep_losses(Round round, const average::Geometry& geometry,
-                             std::span<const wire::Contribution> own) {
+                             std::span<const wire::Contribution> own,
+                             const std::map<std::uint32_t, average::GradientSum>& kept) {
   if (residual_.empty()) return;
+  const auto sum_of = [&](std::uint32_t slot) -> std::span<const float> {
+    const auto found = kept.find(slot);
+    return found != kept.end() ? found->second.values : *slots_.at(slot).sum;
+  };
   const auto keep = [&](const wire::Contribution& c) {
     const bool carrier = c.slot == kCarrier;
     const average::Encoding encoding =
         average::encoding_of(run_.codec, run_.dithers(), average::dither_seed(round, c.peer, c.slot));
-    keep_loss(encoding, geometry, {*slots_.at(c.slot).sum, c.samples, carrier}, residual_);
+    keep_loss(encoding, geometry, {sum_of(c.slot), c.samples, carrier}, residual_);
   };
   for (const wire::Contribution& c : own) {
     if (c.slot == kCarrier) keep(c);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -70,9 +71,10 @@ class TrainState {
                               std::span<const Blob> mean);
 
   /// Error feedback: `own` are contributions of this process that count in the round that was committed. What
-  /// rounding took from them is carried by its contribution in kCarrier of a later round. Nothing, where the
-  /// run has none.
-  void keep_losses(Round round, const average::Geometry& geometry, std::span<const wire::Contribution> own);
+  /// rounding took from them is carried by its contribution in kCarrier of a later round. kept: the sums of
+  /// those that others made. Nothing, where the run has none.
+  void keep_losses(Round round, const average::Geometry& geometry, std::span<const wire::Contribution> own,
+                   const std::map<std::uint32_t, average::GradientSum>& kept = {});
 
   sync::StateImage freeze(const wire::Record& record, std::uint64_t chunk_bytes);
 
@@ -100,7 +102,7 @@ class TrainState {
   /// restore run. Empty in other slots, and where the run has no error feedback.
   std::span<const float> carried(std::uint32_t slot) const;
 
-  /// number: below kMostSlots.
+  /// number: below kLeaseSlots.
   GradientSlot& slot(std::uint32_t number) { return slots_.at(number); }
 
   /// Whether a copy may be made beside other work.
@@ -123,8 +125,8 @@ class TrainState {
   std::vector<float> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
   StateHooks hooks_;
-  std::array<GradientSlot, wire::kMostSlots> slots_;  // both threads look them up: none is ever added
-  std::vector<float> residual_;                       ///< empty: no error feedback
+  std::array<GradientSlot, wire::kLeaseSlots> slots_;  // both threads look them up: none is ever added
+  std::vector<float> residual_;                        ///< empty: no error feedback
 };
 
 }  // namespace tw::train

@@ -240,7 +240,7 @@ TEST(TrainState, gives_slots_to_one_thread_while_another_keeps_losses) {
   Peer peer(options(Codec::int8));
   peer.work(1, TrainState::kCarrier, 0);
   std::jthread compute([&] { peer.commit({{.peer = {}, .slot = TrainState::kCarrier, .samples = 4}}); });
-  for (std::uint32_t slot = 1; slot < wire::kMostSlots; ++slot) EXPECT_EQ(peer.state.slot(slot).round, 0U);
+  for (std::uint32_t slot = 1; slot < wire::kLeaseSlots; ++slot) EXPECT_EQ(peer.state.slot(slot).round, 0U);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <string>
 
 #include "base/check.h"
 #include "base/prng.h"
@@ -35,11 +36,11 @@ class BuiltIn : public TorchModel {
   /// Shape of the targets, and one more dimension for the classes.
   virtual at::Tensor logits(const at::Tensor& inputs) const = 0;
 
-  at::Tensor uniform(const char* name, at::IntArrayRef sizes, double bound) {
+  at::Tensor uniform(const std::string& name, at::IntArrayRef sizes, double bound) {
     return add(name, sizes, [&] { return (2 * prng_.uniform() - 1) * bound; });
   }
 
-  at::Tensor constant(const char* name, at::IntArrayRef sizes, double value) {
+  at::Tensor constant(const std::string& name, at::IntArrayRef sizes, double value) {
     return add(name, sizes, [value] { return value; });
   }
 
@@ -51,17 +52,17 @@ class BuiltIn : public TorchModel {
   };
 
   /// PyTorch's default for linear and convolution layers: uniform within 1 / sqrt(inputs of one output).
-  Affine affine(const char* name, at::IntArrayRef sizes) {
+  Affine affine(const std::string& name, at::IntArrayRef sizes) {
     double fan_in = 1;
     for (std::size_t i = 1; i < sizes.size(); ++i) fan_in *= static_cast<double>(sizes[i]);
     const double bound = 1 / std::sqrt(fan_in);
-    at::Tensor weight = uniform(name, sizes, bound);
-    return {weight, uniform(name, {sizes[0]}, bound)};
+    at::Tensor weight = uniform(name + ".weight", sizes, bound);
+    return {weight, uniform(name + ".bias", {sizes[0]}, bound)};
   }
 
  private:
   template <class Draw>
-  at::Tensor add(const char* name, at::IntArrayRef sizes, Draw draw) {
+  at::Tensor add(const std::string& name, at::IntArrayRef sizes, Draw draw) {
     at::Tensor tensor = at::empty(sizes, at::kFloat);
     float* values = tensor.data_ptr<float>();
     for (std::int64_t i = 0; i < tensor.numel(); ++i) values[i] = static_cast<float>(draw());
@@ -128,19 +129,20 @@ class CharTransformer : public BuiltIn {
     Affine before_attention, queries_keys_values, mix, before_expansion, expand, contract;
   };
 
-  Affine norm(const char* name) {
-    at::Tensor gain = constant(name, {kWidth}, 1);
-    return {gain, constant(name, {kWidth}, 0)};
+  Affine norm(const std::string& name) {
+    at::Tensor gain = constant(name + ".weight", {kWidth}, 1);
+    return {gain, constant(name + ".bias", {kWidth}, 0)};
   }
 
-  Block block() {
+  Block block(int number) {
+    const std::string at = "block" + std::to_string(number) + ".";
     // Braced initialisers are evaluated in their order, which is the order of the flat vector.
-    return {norm("before_attention"),
-            affine("queries_keys_values", {3 * kWidth, kWidth}),
-            affine("mix", {kWidth, kWidth}),
-            norm("before_expansion"),
-            affine("expand", {4 * kWidth, kWidth}),
-            affine("contract", {kWidth, 4 * kWidth})};
+    return {norm(at + "before_attention"),
+            affine(at + "queries_keys_values", {3 * kWidth, kWidth}),
+            affine(at + "mix", {kWidth, kWidth}),
+            norm(at + "before_expansion"),
+            affine(at + "expand", {4 * kWidth, kWidth}),
+            affine(at + "contract", {kWidth, 4 * kWidth})};
   }
 
   static at::Tensor normalised(const Affine& norm, const at::Tensor& x) {
@@ -165,7 +167,7 @@ class CharTransformer : public BuiltIn {
   at::Tensor future_ = at::full({context_, context_}, -INFINITY).triu(1);
   at::Tensor tokens_ = uniform("tokens", {256, kWidth}, kEmbeddingBound);
   at::Tensor positions_ = uniform("positions", {context_, kWidth}, kEmbeddingBound);
-  std::array<Block, kBlocks> blocks_ = {block(), block(), block()};
+  std::array<Block, kBlocks> blocks_ = {block(0), block(1), block(2)};
   Affine before_output_ = norm("before_output");
 };
 

@@ -130,6 +130,14 @@ class TorchTrainer : public Trainer {
     return sizes;
   }
 
+  std::string layout() const override {
+    std::string lines;
+    for (const FlatTensor& flat : layout_)
+      lines +=
+          fmt::format("group 0: {} ({}) float32\n", flat.name, fmt::join(flat.tied.front().sizes(), ", "));
+    return lines;
+  }
+
   void initial_parameters(std::span<float> out) override {
     TW_CHECK(out.size() == parameter_count());
     for (const FlatTensor& flat : layout_)

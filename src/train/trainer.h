@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "train/optimizer.h"
@@ -32,6 +33,9 @@ class Trainer {
 
   /// Sizes of the tensors that make up the flat vector, in order; their sum is parameter_count().
   virtual std::vector<std::uint64_t> tensor_sizes() const = 0;
+
+  /// The same tensors with names and shapes: RunOptions::layout. Empty: not known.
+  virtual std::string layout() const { return {}; }
 
   /// Which parameters are updated by which options, in their order; `options` are those of the run.
   virtual std::vector<ParameterGroup> groups(const OptimizerOptions& options) const {

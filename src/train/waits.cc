@@ -91,6 +91,7 @@ std::optional<world::Event> Waits::watch(Instant now, Round round, const swarm::
   told_after_ = waited;
   world::Event event{now, world::Phase::wait, round};
   if (!wait.peers.empty()) event.peer = wait.peers.front();
+  event.peers = wait.peers;
   event.why = text_of(wait);
   event.numbers = {{"seconds", to_seconds(waited)}};
   if (wait.total > 0) {

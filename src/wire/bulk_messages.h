@@ -18,8 +18,11 @@ struct Scatter {
   std::uint32_t slot = 0;
   std::uint64_t segment = 0;
   Blob payload;
+  std::uint32_t fragment = 0;  ///< of the step
 
-  static void fields(auto& self, auto&& field) { field(self.round, self.slot, self.segment); }
+  StepId step() const { return {round, fragment}; }
+
+  static void fields(auto& self, auto&& field) { field(self.round, self.fragment, self.slot, self.segment); }
 };
 
 /// One segment of the mean, to everybody; or of the mean of one site, to the root of the segment. `set` names
@@ -33,10 +36,23 @@ struct Gather {
   std::uint64_t segment = 0;
   Blob payload;
   bool of_site = false;
+  std::uint32_t fragment = 0;  ///< of the step
+
+  StepId step() const { return {round, fragment}; }
 
   static void fields(auto& self, auto&& field) {
-    field(self.round, self.ballot, self.version, self.set, self.segment, self.of_site);
+    field(self.round, self.fragment, self.ballot, self.version, self.set, self.segment, self.of_site);
   }
+};
+
+/// One segment of a gradient sum that a peer which leaves hands over: fp32, little-endian.
+struct EntrustedSum {
+  Round round = 0;
+  std::uint32_t slot = 0;  ///< of the sender
+  std::uint64_t segment = 0;
+  Blob payload;
+
+  static void fields(auto& self, auto&& field) { field(self.round, self.slot, self.segment); }
 };
 
 /// To a sender of bulk messages: what of it came here lately (average/bandwidth/bandwidth_meter.h).

@@ -60,6 +60,10 @@ class Writer {
     bytes_.insert(bytes_.end(), raw.begin(), raw.end());
   }
 
+  void put(const Marks& marks) {
+    put(static_cast<std::uint8_t>((marks.founds ? 1 : 0) | (marks.anchor ? 2 : 0)));
+  }
+
   void put(const Range& range) { (*this)(range.first, range.count); }
 
   void put(const RangeSet& set) { put(set.ranges()); }
@@ -114,9 +118,20 @@ class Reader {
     value = raw == 1;
   }
 
+  void get(Marks& marks) {
+    std::uint8_t raw = 0;
+    get(raw);
+    if (raw > 3) failed_ = true;
+    marks = {.founds = (raw & 1) != 0, .anchor = (raw & 2) != 0};
+  }
+
   void get(PeerState& value) { get_enum(value, PeerState::leaving); }
 
   void get(StallCause& value) { get_enum(value, StallCause::send_again); }
+
+  void get(Doing& value) { get_enum(value, Doing::left); }
+
+  void get(Outlook& value) { get_enum(value, Outlook::leaves); }
 
   void get(ObjectKind& value) { get_enum(value, ObjectKind::mean); }
 
@@ -230,10 +245,10 @@ constexpr auto make_decoders(std::index_sequence<I...>) {
 constexpr std::size_t kTypes = std::variant_size_v<Message>;
 constexpr auto kDecoders = make_decoders(std::make_index_sequence<kTypes>{});
 constexpr std::array<const char*, kTypes> kNames = {
-    "Hello",    "Peers",  "Heartbeat",       "Progress",  "Lease",       "Recall",
-    "Plan",     "Vote",   "Prepare",         "Promise",   "Commit",      "Report",
-    "Scatter",  "Gather", "BandwidthReport", "ObjectAsk", "ObjectOffer", "ObjectGone",
-    "ChunkAsk", "Chunk",  "SyncDone",        "Padding"};
+    "Hello",    "Peers",   "Heartbeat",    "Progress",        "Lease",     "Recall",      "Plan",
+    "Vote",     "Prepare", "Promise",      "Commit",          "Report",    "HandOver",    "Entrust",
+    "Scatter",  "Gather",  "EntrustedSum", "BandwidthReport", "ObjectAsk", "ObjectOffer", "ObjectGone",
+    "ChunkAsk", "Chunk",   "SyncDone",     "Padding",         "Status"};
 
 std::uint64_t name_of_set(Round round, const std::vector<Contribution>& contributors) {
   Writer writer;

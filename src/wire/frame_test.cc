@@ -34,7 +34,13 @@ class Filler {
 
   void fill(StallCause& value) { value = static_cast<StallCause>(prng_.below(7)); }
 
+  void fill(Doing& value) { value = static_cast<Doing>(prng_.below(7)); }
+
+  void fill(Outlook& value) { value = static_cast<Outlook>(prng_.below(3)); }
+
   void fill(ObjectKind& value) { value = static_cast<ObjectKind>(prng_.below(2)); }
+
+  void fill(Marks& marks) { marks = {prng_.chance(0.5), prng_.chance(0.5)}; }
 
   void fill(Digest& digest) { (*this)(digest.high, digest.low); }
 
@@ -255,6 +261,21 @@ TEST(Frame, refuses_what_is_too_long_empty_unknown_or_has_a_payload_it_should_no
   Peers crowd;
   crowd.peers.resize(kMaxHeadBytes / 12 + 1);
   EXPECT_FALSE(decode(encode(crowd))) << "beyond kMaxHeadBytes";
+}
+
+TEST(Hello, says_in_one_byte_whether_it_founds_the_run_and_whether_it_is_an_anchor) {
+  const std::size_t plain = encode(Hello{}).head.size();
+  for (const Marks marks : {Marks{}, Marks{.founds = true}, Marks{.anchor = true}, Marks{true, true}}) {
+    const Frame frame = encode(Hello{.marks = marks});
+    EXPECT_EQ(frame.head.size(), plain);
+    const auto hello = decode(frame);
+    ASSERT_TRUE(hello.ok());
+    EXPECT_EQ(std::get<Hello>(hello.value()).marks, marks);
+  }
+  const Frame frame = encode(Hello{});
+  std::vector<std::byte> bytes(frame.head.bytes().begin(), frame.head.bytes().end());
+  bytes[bytes.size() - 5] = std::byte{4};  // before the number of facts
+  EXPECT_FALSE(decode(Frame{Blob(bytes), {}}));
 }
 
 TEST(Frame, every_type_has_its_own_name) {

@@ -10,7 +10,15 @@
 /// The peers and their progress: the first messages of a link, and those that go over it all the time.
 namespace tw::wire {
 
-inline constexpr std::uint32_t kProtocolVersion = 13;
+inline constexpr std::uint32_t kProtocolVersion = 15;
+
+/// What a process says of itself for good; one byte.
+struct Marks {
+  bool founds = false;  ///< it begins the history of the run
+  bool anchor = false;  ///< its machine stays: it leads before others, and is asked for state first
+
+  bool operator==(const Marks&) const = default;
+};
 
 /// First message of every link. The receiver turns the link away when version, run or parameter count differ.
 struct Hello {
@@ -19,15 +27,15 @@ struct Hello {
       run;  ///< digest of everything that decides the result: model, data, batch sizes, optimizer, seed ...
   PeerId peer;
   std::uint64_t parameters = 0;
-  std::string address;               ///< where others reach this peer
-  std::uint64_t incarnation = 0;     ///< drawn when the process starts
-  std::string site;                  ///< as in Member
-  bool founds = false;               ///< it begins the history of the run
+  std::string address;            ///< where others reach this peer
+  std::uint64_t incarnation = 0;  ///< drawn when the process starts
+  std::string site;               ///< as in Member
+  Marks marks{};
   std::vector<std::uint32_t> facts;  ///< what `run` is the digest of, 32 bits a fact: says what differs
 
   static void fields(auto& self, auto&& field) {
     field(self.protocol, self.run, self.peer, self.parameters, self.address, self.incarnation, self.site,
-          self.founds, self.facts);
+          self.marks, self.facts);
   }
 
   bool operator==(const Hello&) const = default;
@@ -48,6 +56,13 @@ enum class PeerState : std::uint8_t {
   ready,    ///< at the head of the history, not a member yet
   member,
   leaving,
+};
+
+/// For how long a peer expects to be here.
+enum class Outlook : std::uint8_t {
+  steady,
+  at_risk,  ///< its machine may be taken away soon: it neither leads nor keeps sums of others
+  leaves,   ///< within a time that is known: so does it, and it hands over what it did
 };
 
 /// How a peer gets on that takes the state and the means of others.
@@ -76,10 +91,12 @@ struct Heartbeat {
   std::uint64_t echo_delay_ns = 0;  ///< how long the sender has had it
   std::uint32_t next_ms = 0;        ///< the next one is due at the latest so long after this one
   CatchingUp catching_up;
+  Outlook outlook = Outlook::steady;
 
   static void fields(auto& self, auto&& field) {
     field(self.peer_state, self.head, self.head_record, self.majority_samples, self.samples, self.had_company,
-          self.restarts, self.sent_ns, self.echo_ns, self.echo_delay_ns, self.next_ms, self.catching_up);
+          self.restarts, self.sent_ns, self.echo_ns, self.echo_delay_ns, self.next_ms, self.catching_up,
+          self.outlook);
   }
 
   bool operator==(const Heartbeat&) const = default;

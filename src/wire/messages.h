@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "wire/bulk_messages.h"
+#include "wire/status.h"
 #include "wire/swarm_messages.h"
 
 namespace tw::wire {
@@ -11,8 +12,9 @@ namespace tw::wire {
 /// Every message between peers. In each struct, `fields` lists what crosses the wire, once for both
 /// directions; payloads travel beside the head (base/blob.h, Frame) and are not copied. The place in this
 /// list is the type byte.
-using Message = std::variant<Hello, Peers, Heartbeat, Progress, Lease, Recall, Plan, Vote, Prepare, Promise,
-                             Commit, StallReport, Scatter, Gather, BandwidthReport, ObjectAsk, ObjectOffer,
-                             ObjectGone, ChunkAsk, Chunk, SyncDone, Padding>;
+using Message =
+    std::variant<Hello, Peers, Heartbeat, Progress, Lease, Recall, Plan, Vote, Prepare, Promise, Commit,
+                 StallReport, HandOver, Entrust, Scatter, Gather, EntrustedSum, BandwidthReport, ObjectAsk,
+                 ObjectOffer, ObjectGone, ChunkAsk, Chunk, SyncDone, Padding, Status>;
 
 }  // namespace tw::wire

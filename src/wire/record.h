@@ -49,8 +49,8 @@ struct Contribution {
 struct Record {
   Digest run;
   Round round = 0;
-  Digest parent;                           ///< of the record before; zero for round 0
-  std::vector<Member> members;             ///< from the next round on, longest-lived first
+  Digest parent;                ///< of the record before; zero for round 0
+  std::vector<Member> members;  ///< from the next round on: anchors first, then longest-lived first
   std::vector<Contribution> contributors;  ///< in the order in which the mean adds them
   RangeSet carried;  ///< samples of earlier rounds whose contributions were lost: they come first
   std::uint64_t first_sample = 0;  ///< of the run: the first one that no round before had

@@ -38,10 +38,15 @@ struct Progress {
   bool called =
       false;  ///< a plan of this round is here; in a Promise that tells of a vote: its mean still is
   Bandwidth bandwidth;
+  Outlook outlook = Outlook::steady;
+  double leaves_in_s = 0;     ///< where the outlook is that it leaves
+  std::vector<PeerId> seats;  ///< of members that left in this round: the sender votes for them
+  bool gave_seat = false;     ///< the own one is another peer's: the sender decides nothing in this round
 
   static void fields(auto& self, auto&& field) {
     field(self.round, self.ballot, self.parameters, self.samples_per_s, self.grain, self.slots,
-          self.wants_more, self.gave_back, self.leaving, self.called, self.bandwidth);
+          self.wants_more, self.gave_back, self.leaving, self.called, self.bandwidth, self.outlook,
+          self.leaves_in_s, self.seats, self.gave_seat);
   }
 
   bool operator==(const Progress&) const = default;
@@ -76,7 +81,7 @@ struct Share {
   PeerId owner;
   std::uint64_t first = 0;
   std::uint64_t count = 0;
-  bool sealed = false;  ///< owner has the mean of these segments already: send no contributions
+  bool sealed = false;  ///< owner has the mean of these segments, finished: send no contributions
 
   static void fields(auto& self, auto&& field) { field(self.owner, self.first, self.count, self.sealed); }
 
@@ -100,7 +105,7 @@ struct Plan {
   Ballot ballot = 0;
   std::uint32_t version = 0;
   Record draft;                      ///< the record as it will be committed, but for the digest of the mean
-  std::vector<Share> shares;         ///< cover the vector, in order, without overlap
+  std::vector<Share> shares;         ///< cover the vector in order; with `sites`: those of the roots
   std::vector<PeerId> participants;  ///< who gets the mean
   double expected_s = 0;             ///< what it should take; 0: not known
   /// Each participant is in one; Contribution::group counts them. None: all are in one, with `shares`.
@@ -119,8 +124,11 @@ struct Vote {
   Ballot ballot = 0;
   std::uint32_t version = 0;
   Digest mean;
+  std::vector<PeerId> seats;  ///< for which it counts too (Progress::seats)
 
-  static void fields(auto& self, auto&& field) { field(self.round, self.ballot, self.version, self.mean); }
+  static void fields(auto& self, auto&& field) {
+    field(self.round, self.ballot, self.version, self.mean, self.seats);
+  }
 
   bool operator==(const Vote&) const = default;
 };
@@ -164,6 +172,35 @@ struct Commit {
   static void fields(auto& self, auto&& field) { field(self.record); }
 
   bool operator==(const Commit&) const = default;
+};
+
+/// From the leader, to a peer that leaves before the round ends: send what you did to that one.
+struct HandOver {
+  Round round = 0;
+  Ballot ballot = 0;
+  PeerId to;
+  bool released = false;    ///< it is there: nothing keeps you here
+  double round_left_s = 0;  ///< why: the round is expected to take so much longer; 0: not known
+  double transfer_s = 0;    ///< and the transfer so long
+
+  static void fields(auto& self, auto&& field) {
+    field(self.round, self.ballot, self.to, self.released, self.round_left_s, self.transfer_s);
+  }
+
+  bool operator==(const HandOver&) const = default;
+};
+
+/// From a peer that leaves, when its sums are on their way (EntrustedSum): they are the receiver's from now
+/// on, and so are the seats. The sender neither promises nor votes any more in this round.
+struct Entrust {
+  Round round = 0;
+  Ballot promised = 0;              ///< by the sender: no lower ballot may be followed for its seat
+  std::vector<SlotProgress> slots;  ///< of the sender; held is empty
+  std::vector<PeerId> seats;        ///< its own, where it is a member, and those that it kept
+
+  static void fields(auto& self, auto&& field) { field(self.round, self.promised, self.slots, self.seats); }
+
+  bool operator==(const Entrust&) const = default;
 };
 
 enum class StallCause : std::uint8_t {

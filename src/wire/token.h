@@ -16,7 +16,7 @@ namespace tw::wire {
 enum class Role : std::uint8_t {
   peer = 1,      ///< train, on a machine that may vanish
   anchor = 2,    ///< train, on a machine that stays
-  observer = 3,  ///< nothing yet: no peer takes its connections
+  observer = 3,  ///< see the run (docs/watch.md): no peer takes its connections
 };
 
 /// "peer", "anchor", "observer".

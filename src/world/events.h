@@ -25,6 +25,7 @@ enum class Phase {
   lead,        ///< this peer leads the round now
   join,        ///< a peer became a member
   leave,       ///< a peer left on its own will
+  handover,    ///< another peer has what this one did, which leaves before the round ends
   lost,        ///< a peer is out: peer and why
   reissue,     ///< microbatches of a lost peer are given out again, in this round or the next
   restore,     ///< state taken from others or from a checkpoint
@@ -35,15 +36,19 @@ enum class Phase {
   stop,        ///< the process ends, and why
   kill,        ///< whoever drives an experiment ends a peer (never emitted by a peer itself)
   log,         ///< about the log itself: a further file begins, or lines are missing and why
+  notice,      ///< this machine is about to go, as somebody said: source, cause, deadline_s
+  copy,        ///< a finished checkpoint was copied away, or why not
+  traffic,     ///< what this process sent so far, by site
+  budget,      ///< what the run has cost comes near its budget, or has reached it
 };
 
 /// In the order of the constants.
-inline constexpr std::array<std::string_view, 21> kPhaseNames = {
-    "accumulate", "probe",    "call",   "scatter", "gather", "commit",  "apply",
-    "wait",       "lead",     "join",   "leave",   "lost",   "reissue", "restore",
-    "checkpoint", "evaluate", "refuse", "start",   "stop",   "kill",    "log"};
+inline constexpr std::array<std::string_view, 26> kPhaseNames = {
+    "accumulate", "probe", "call",     "scatter", "gather",  "commit",  "apply",      "wait",     "lead",
+    "join",       "leave", "handover", "lost",    "reissue", "restore", "checkpoint", "evaluate", "refuse",
+    "start",      "stop",  "kill",     "log",     "notice",  "copy",    "traffic",    "budget"};
 
-static_assert(kPhaseNames.size() == static_cast<std::size_t>(Phase::log) + 1);
+static_assert(kPhaseNames.size() == static_cast<std::size_t>(Phase::budget) + 1);
 
 inline std::string_view name_of(Phase phase) { return kPhaseNames.at(static_cast<std::size_t>(phase)); }
 
@@ -52,31 +57,36 @@ inline bool is_stage(Phase phase) { return phase <= Phase::apply && phase != Pha
 
 /// What an event comes from, where its phase has several: refusals (Phase::refuse) are counted by it.
 enum class Cause {
-  none,        ///< none of these
-  silent,      ///< a stranger said nothing
-  slow,        ///< a stranger took too long to show that it belongs to the run
-  crowded,     ///< there were too many strangers
-  broken,      ///< a stranger's connection ended before it showed that
-  nonsense,    ///< a stranger does not follow the protocol
-  credential,  ///< no token that holds for both, or TLS on one side alone
-  version,     ///< another version of the protocol
-  parameters,  ///< another model
-  run,         ///< another run
-  taken,       ///< a peer id that another process has
-  self,        ///< this peer reached itself
-  dial,        ///< a dial came to nothing, or was refused there
-  message,     ///< a peer sent what cannot be read or used
-  own,         ///< a contribution or state of this peer that is of no use
-  verdict,     ///< lost: nothing that the peer computed enters the round, but it stays and gets the mean
-  checkpoint,  ///< restore: the state is from a checkpoint, not from other peers
+  none,         ///< none of these
+  silent,       ///< a stranger said nothing
+  slow,         ///< a stranger took too long to show that it belongs to the run
+  crowded,      ///< there were too many strangers
+  broken,       ///< a stranger's connection ended before it showed that
+  nonsense,     ///< a stranger does not follow the protocol
+  credential,   ///< no token that holds for both, or TLS on one side alone
+  version,      ///< another version of the protocol
+  parameters,   ///< another model
+  run,          ///< another run
+  taken,        ///< a peer id that another process has
+  self,         ///< this peer reached itself
+  dial,         ///< a dial came to nothing, or was refused there
+  message,      ///< a peer sent what cannot be read or used
+  own,          ///< a contribution or state of this peer that is of no use
+  verdict,      ///< lost: nothing that the peer computed enters the round, but it stays and gets the mean
+  checkpoint,   ///< restore: the state is from a checkpoint, not from other peers
+  preempt,      ///< notice: the machine goes at its deadline
+  at_risk,      ///< notice: it may go soon
+  maintenance,  ///< notice: it stops at its deadline
+  freeze,       ///< notice: it stands still for some seconds from its deadline on
 };
 
 /// In the order of the constants.
-inline constexpr std::array<std::string_view, 17> kCauseNames = {
-    "",    "silent", "slow", "crowded", "broken",  "nonsense", "credential", "version",   "parameters",
-    "run", "taken",  "self", "dial",    "message", "own",      "verdict",    "checkpoint"};
+inline constexpr std::array<std::string_view, 21> kCauseNames = {
+    "",        "silent",     "slow",       "crowded", "broken",  "nonsense",    "credential",
+    "version", "parameters", "run",        "taken",   "self",    "dial",        "message",
+    "own",     "verdict",    "checkpoint", "preempt", "at_risk", "maintenance", "freeze"};
 
-static_assert(kCauseNames.size() == static_cast<std::size_t>(Cause::checkpoint) + 1);
+static_assert(kCauseNames.size() == static_cast<std::size_t>(Cause::freeze) + 1);
 
 inline std::string_view name_of(Cause cause) { return kCauseNames.at(static_cast<std::size_t>(cause)); }
 
@@ -90,6 +100,9 @@ struct Event {
   std::vector<std::pair<std::string, double>> numbers{};  ///< named measurements, unit last in the name
   std::string digest{};  ///< of the parameters (apply, restore), the record (commit), the run (start)
   Cause cause{};
+  std::string source{};         ///< notice: who said it (spot::kSources)
+  std::vector<PeerId> peers{};  ///< commit: who contributed; wait: who is waited for
+  std::vector<std::pair<std::string, std::string>> texts{};  ///< named facts that are no measurements
 };
 
 /// Door to the event log. Loop thread only.

@@ -46,6 +46,12 @@ std::string text_of(const std::optional<wire::Accepted>& accepted) {
   return accepted ? text_of(accepted->plan) + to_string(accepted->mean) : "-";
 }
 
+std::string text_of(const std::vector<PeerId>& seats) {
+  std::string text;
+  for (const PeerId seat : seats) text += fmt::format(" seat {}", seat.value);
+  return text;
+}
+
 /// The vote that it gives once the mean is here.
 std::optional<wire::Vote> vote_of(Acceptor acceptor) {
   if (acceptor.averages()) acceptor.complete(mean_of(acceptor.plan()->draft));
@@ -60,6 +66,8 @@ std::string key_of(const Local& local) {
       fmt::format("{} {} {} ", local.process, to_string(local.history.digest()), acceptor.promised());
   key += text_of(acceptor.accepted());
   if (acceptor.accepted() && !acceptor.word(0, {}).progress.called) key += " has lost its mean";
+  key += text_of(acceptor.seats());
+  if (local.gave_seat) key += " gave its seat";
   const bool is_over = acceptor.plan() && acceptor.plan()->ballot < acceptor.promised() && !vote_of(acceptor);
   if (acceptor.plan() && !is_over)
     key += fmt::format(" {} ", static_cast<int>(acceptor.stage())) + text_of(*acceptor.plan());
@@ -83,6 +91,7 @@ std::string text_of(const Note& note) {
   if (std::holds_alternative<Plan>(note.message)) return "plan " + number + round;
   if (std::holds_alternative<wire::Promise>(note.message)) return "promise " + number + round;
   if (std::holds_alternative<wire::Vote>(note.message)) return "vote " + number + round;
+  if (std::holds_alternative<wire::Entrust>(note.message)) return "seat" + round;
   return "commit" + round;
 }
 
@@ -137,8 +146,8 @@ LabelId Cast::label_of(std::size_t process, const std::string& what) {
 
 void Cast::remember(const Record& record) { records_.emplace(digest_of(record), record); }
 
-NoteId Cast::intern(std::size_t from, wire::Message message) {
-  Note note{from, message, {}, {}, {}, {}, {}};
+NoteId Cast::intern(std::size_t from, wire::Message message, std::size_t keeper) {
+  Note note{from, message, {}, {}, {}, {}, {}, keeper};
   std::string key = fmt::format("{} {} ", from, message.index());
   if (const auto* prepare = std::get_if<wire::Prepare>(&message)) {
     note.round = prepare->round, note.ballot = prepare->ballot;
@@ -149,16 +158,21 @@ NoteId Cast::intern(std::size_t from, wire::Message message) {
     note.round = promise->progress.round, note.ballot = promise->ballot;
     key += text_of(promise->accepted);  // no proposer asks for the plan
     key += promise->progress.called ? " " : " lost ";
+    key += text_of(promise->progress.seats);
   } else if (const auto* vote = std::get_if<wire::Vote>(&message)) {
     note.round = vote->round, note.ballot = vote->ballot, note.version = vote->version;
     note.content = vote->mean;
+    key += text_of(vote->seats);
+  } else if (const auto* entrust = std::get_if<wire::Entrust>(&message)) {
+    note.round = entrust->round;
+    key += fmt::format("{}", entrust->promised) + text_of(entrust->seats);
   } else if (const auto* commit = std::get_if<wire::Commit>(&message)) {
     note.round = commit->record.round, note.content = digest_of(commit->record);
     note.parent = commit->record.parent;
     remember(commit->record);
   }
-  key += fmt::format("{} {} {} {} {}", note.round, note.ballot, note.version, to_string(note.content),
-                     to_string(note.parent));
+  key += fmt::format(" {} {} {} {} {} {}", keeper, note.round, note.ballot, note.version,
+                     to_string(note.content), to_string(note.parent));
   const auto [entry, fresh] = note_ids_.try_emplace(key, notes_.size());
   TW_CHECK(notes_.size() < std::numeric_limits<NoteId>::max());
   if (fresh) notes_.push_back(std::move(note));
@@ -217,7 +231,23 @@ const Step& Cast::deliver(LocalId local, NoteId note) {
 }
 
 // As Swarm does it.
+Step Cast::take_seats(const Local& local, const Note& note) {
+  Local next = local;
+  const auto& entrust = std::get<wire::Entrust>(note.message);
+  const std::vector<Member>& members = local.history.head()->members;
+  const bool takes = note.keeper == local.process && local.history.is_next(entrust.round) &&
+                     swarm::names(members, process_member(local.process)) &&
+                     swarm::names(members, process_member(note.from));
+  const std::string label = name_of(local.process) + " takes the " + text_of(note);
+  if (!takes) return done(next, label);
+  for (const PeerId seat : entrust.seats) next.acceptor.take_seat(seat, entrust.promised);
+  if (next.proposer && next.acceptor.promised() > next.proposer->ballot()) next.proposer.reset();
+  return done(next, label);
+}
+
+// As Swarm does it.
 Step Cast::receive(const Local& local, const Note& note) {
+  if (std::holds_alternative<wire::Entrust>(note.message)) return take_seats(local, note);
   Local next = local;
   const std::string label = name_of(local.process) + " gets " + text_of(note);
   const Member from = process_member(note.from);
@@ -226,17 +256,19 @@ Step Cast::receive(const Local& local, const Note& note) {
     return local.acceptor.answer(members, from, ballot) == Acceptor::Answer::follow;
   };
   if (const auto* prepare = std::get_if<wire::Prepare>(&note.message)) {
-    if (!local.history.is_next(prepare->round) || !follows(prepare->ballot)) return done(next, label);
+    if (local.gave_seat || !local.history.is_next(prepare->round) || !follows(prepare->ballot))
+      return done(next, label);
     next.acceptor.promise(prepare->ballot);
     const bool overtaken = next.proposer && next.acceptor.promised() > next.proposer->ballot();
     if (overtaken) next.proposer.reset();
     wire::Progress progress;
     progress.round = prepare->round;
+    progress.seats = next.acceptor.seats();
     return done(next, label, {intern(local.process, next.acceptor.word(prepare->ballot, progress))});
   }
   if (const auto* plan = std::get_if<Plan>(&note.message)) {
-    const bool takes =
-        local.history.continues(plan->draft) && follows(plan->ballot) && next.acceptor.take(*plan);
+    const bool takes = !local.gave_seat && local.history.continues(plan->draft) && follows(plan->ballot) &&
+                       next.acceptor.take(*plan);
     if (!takes) return done(next, label);
     next.acceptor.complete(mean_of(plan->draft));
     const std::optional<wire::Vote> vote = next.acceptor.vote();
@@ -255,6 +287,7 @@ Step Cast::receive(const Local& local, const Note& note) {
   }
   next.acceptor.begin_round(again);
   next.proposer.reset();
+  next.gave_seat = next.gave_seat && again;
   const std::vector<NoteId> sent = bid_early(next);
   Step step =
       done(next, label + (news == History::News::next ? " and applies it" : " and takes the state"), sent);
@@ -276,9 +309,9 @@ const Step& Cast::late_vote(LocalId local, NoteId plan, NoteId prepare) {
     return next.acceptor.answer(members, process_member(note.from), note.ballot) == Acceptor::Answer::follow;
   };
   const Plan& draft = std::get<Plan>(wanted.message);
-  const bool possible = next.history.continues(draft.draft) && overtaking.round == wanted.round &&
-                        overtaking.ballot > wanted.ballot && follows(wanted) && next.acceptor.take(draft) &&
-                        follows(overtaking);
+  const bool possible = !next.gave_seat && next.history.continues(draft.draft) &&
+                        overtaking.round == wanted.round && overtaking.ballot > wanted.ballot &&
+                        follows(wanted) && next.acceptor.take(draft) && follows(overtaking);
   if (!possible) return entry->second;
   next.acceptor.promise(overtaking.ballot);
   next.acceptor.complete(mean_of(draft.draft));
@@ -288,6 +321,7 @@ const Step& Cast::late_vote(LocalId local, NoteId plan, NoteId prepare) {
       name_of(next.process) + " promises " + text_of(overtaking) + ", then votes for " + text_of(wanted);
   wire::Progress progress;
   progress.round = overtaking.round;
+  progress.seats = next.acceptor.seats();
   const NoteId promise = intern(next.process, locals_[local].acceptor.word(overtaking.ballot, progress));
   const NoteId sent = intern(next.process, *vote);
   return late_votes_[{local, plan, prepare}] = done(std::move(next), label, {promise, sent});
@@ -304,11 +338,32 @@ const Step& Cast::resync(LocalId local) {
       .first->second;
 }
 
+// A seat goes with what its member computed, which ends with the plan: a member that has voted keeps it.
+const Step& Cast::hand_over(LocalId local, std::size_t keeper) {
+  const auto [entry, fresh] = handed_over_.try_emplace({local, keeper});
+  if (!fresh) return entry->second;
+  Local next = locals_[local];
+  entry->second.to = local;
+  const Record& head = *next.history.head();
+  const Member self = process_member(next.process);
+  const bool may = !next.gave_seat && next.acceptor.may_give_seat() && head.round < bounds_.rounds &&
+                   swarm::names(head.members, self) && keeper % kPeers != next.process % kPeers;
+  if (!may) return entry->second;
+  wire::Entrust entrust{head.round + 1, next.acceptor.promised(), {}, next.acceptor.seats()};
+  entrust.seats.push_back(self.peer);
+  next.gave_seat = true;
+  next.proposer.reset();
+  const NoteId sent = intern(next.process, entrust, keeper);
+  const std::string label = name_of(next.process) + " leaves and gives its seat to " + name_of(keeper);
+  return entry->second = done(std::move(next), label, {sent});
+}
+
 // ---- a leader
 
 bool Cast::may_lead(const Local& local) const {
   const Record& head = *local.history.head();
-  return head.round < bounds_.rounds && swarm::names(head.members, process_member(local.process));
+  return !local.gave_seat && head.round < bounds_.rounds &&
+         swarm::names(head.members, process_member(local.process));
 }
 
 // The process that was started last, of each peer.

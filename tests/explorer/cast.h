@@ -34,8 +34,9 @@ struct Note {
   Round round = 0;
   Ballot ballot = 0;
   std::uint32_t version = 0;
-  Digest content;  ///< of a plan, its draft; of a vote, the mean; of a commit, the record
-  Digest parent;   ///< of the record that it follows
+  Digest content;          ///< of a plan, its draft; of a vote, the mean; of a commit, the record
+  Digest parent;           ///< of the record that it follows
+  std::size_t keeper = 0;  ///< of the seats in an Entrust
 };
 
 /// One process.
@@ -44,6 +45,7 @@ struct Local {
   swarm::History history;
   swarm::Acceptor acceptor;
   std::optional<swarm::Proposer> proposer;
+  bool gave_seat = false;  ///< it left: it neither promises nor votes in this round
 };
 
 /// What a process does in one event.
@@ -72,6 +74,8 @@ class Cast {
   /// It takes the plan, promises the later ballot, and then has the mean of the plan.
   const Step& late_vote(LocalId local, NoteId plan, NoteId prepare);
   const Step& resync(LocalId local);
+  /// It leaves, and gives its seat to this process.
+  const Step& hand_over(LocalId local, std::size_t keeper);
   /// `started`: processes that ever lived; any of them may be taken to be here.
   const std::vector<Step>& bid(LocalId local, unsigned started);
   /// `promises`: all to this process.
@@ -96,10 +100,11 @@ class Cast {
   using Here = std::vector<std::size_t>;  // processes, at most one of each peer
 
   LocalId intern(Local local);
-  NoteId intern(std::size_t from, wire::Message message);
+  NoteId intern(std::size_t from, wire::Message message, std::size_t keeper = 0);
   LabelId intern(const std::string& label);
   Step done(Local local, const std::string& label, std::vector<NoteId> sent = {});
   Step receive(const Local& local, const Note& note);
+  Step take_seats(const Local& local, const Note& note);
   std::vector<NoteId> bid_early(Local& local);
   void hear(Local& local, const std::vector<NoteId>& votes) const;
   Step propose(Local local, wire::Plan plan, const std::string& how);
@@ -120,6 +125,7 @@ class Cast {
   std::unordered_map<std::uint64_t, Step> delivered_;
   std::map<std::tuple<LocalId, NoteId, NoteId>, Step> late_votes_;
   std::unordered_map<LocalId, Step> resynced_;
+  std::map<std::pair<LocalId, std::size_t>, Step> handed_over_;
   std::map<std::pair<LocalId, unsigned>, std::vector<Step>> bids_;
   std::map<std::pair<LocalId, std::vector<NoteId>>, std::vector<Step>> revised_;
   std::map<std::pair<LocalId, std::vector<NoteId>>, std::vector<Step>> begun_;

@@ -24,6 +24,7 @@ struct State {
   std::int8_t restarts = 0;
   std::int8_t resyncs = 0;
   std::int8_t revisions = 0;
+  std::int8_t hand_overs = 0;
   std::vector<NoteId> decided{};  // by round from 1: its commit; 0: none
   std::vector<NoteId> notes{};    // sent and still of use, in order
 };
@@ -32,7 +33,8 @@ struct State {
 std::uint64_t key_of(const State& state) {
   std::vector<std::uint32_t> words(state.locals.begin(), state.locals.end());
   words.push_back(state.started);
-  for (const std::int8_t count : {state.crashes, state.restarts, state.resyncs, state.revisions})
+  for (const std::int8_t count :
+       {state.crashes, state.restarts, state.resyncs, state.revisions, state.hand_overs})
     words.push_back(static_cast<std::uint32_t>(count));
   words.insert(words.end(), state.decided.begin(), state.decided.end());
   words.insert(words.end(), state.notes.begin(), state.notes.end());
@@ -138,12 +140,22 @@ class Exploration {
       ++resynced.resyncs;
       take(resynced, process, cast_.resync(local));
     }
+    leave(state, process);
     if (state.crashes >= bounds_.restarts) return;
     State crashed = state;
     ++crashed.crashes;
     crashed.locals[process] = 0;
     drop_what_is_over(crashed);
     reach(std::move(crashed), now_, cast_.label_of(process, "crashes"));
+  }
+
+  void leave(const State& state, std::size_t process) {
+    if (state.hand_overs >= bounds_.hand_overs) return;
+    State handed = state;
+    ++handed.hand_overs;
+    for (std::size_t keeper = 0; keeper < kProcesses; ++keeper) {
+      if (state.locals[keeper] != 0) take(handed, process, cast_.hand_over(state.locals[process], keeper));
+    }
   }
 
   /// Under the id of a process that crashed, with the state of one that lives.
@@ -242,7 +254,10 @@ class Exploration {
       const bool for_it = std::holds_alternative<wire::Vote>(vote.message) && vote.round == plan.round &&
                           vote.ballot == plan.ballot && vote.version == plan.version;
       const wire::Member voter = process_member(vote.from);
-      if (for_it && swarm::names(members, voter)) voters.insert(voter.peer);
+      if (!for_it || !swarm::names(members, voter)) continue;
+      voters.insert(voter.peer);
+      const std::vector<PeerId>& seats = std::get<wire::Vote>(vote.message).seats;
+      voters.insert(seats.begin(), seats.end());
     }
     return swarm::is_quorum(members, voters);
   }
@@ -322,7 +337,12 @@ std::vector<World> worlds() {
           {"a_plan_of_two_rounds_is_revised", {.rounds = 2, .ballots = {2, 2}, .revisions = 1}},
           {"two_rounds_of_three_ballots", {.rounds = 2, .ballots = {3, 3}}},
           {"a_plan_is_revised", {.rounds = 1, .ballots = {3}, .revisions = 1}},
-          {"a_process_is_replaced_in_two_rounds", {.rounds = 2, .ballots = {2, 2}, .restarts = 1}}};
+          {"a_process_is_replaced_in_two_rounds", {.rounds = 2, .ballots = {2, 2}, .restarts = 1}},
+          {"a_seat_changes_hands", {.rounds = 1, .ballots = {3}, .hand_overs = 1}},
+          {"two_seats_change_hands", {.rounds = 1, .ballots = {3}, .hand_overs = 2}},
+          {"a_seat_changes_hands_while_a_plan_is_revised",
+           {.rounds = 1, .ballots = {2}, .revisions = 1, .hand_overs = 1}},
+          {"a_seat_changes_hands_in_two_rounds", {.rounds = 2, .ballots = {2, 2}, .hand_overs = 1}}};
 }
 
 Findings explore(const Bounds& bounds) { return Exploration(bounds).run(); }

@@ -27,8 +27,9 @@ struct Bounds {
   Round rounds = 2;
   std::vector<Ballot> ballots = {3, 3};  ///< of each round: 0, 1, 2 ...
   int revisions = 0;                     ///< plans in all that are the second of their ballot
-  int restarts = 0;  ///< processes in all that crash, and others under the same id that take their place
-  int resyncs = 0;   ///< a process drops what it averaged and takes the state of its head anew
+  int restarts = 0;    ///< processes in all that crash, and others under the same id that take their place
+  int resyncs = 0;     ///< a process drops what it averaged and takes the state of its head anew
+  int hand_overs = 0;  ///< members that leave and give their seats to another process
   std::uint64_t states = 4'000'000;  ///< give up beyond
 };
 

@@ -44,9 +44,15 @@ class Maker {
     value = input_.one_in(16) ? std::nan("") : kSpeeds[input_.below(kSpeeds.size())];
   }
 
+  void fill(wire::Marks& marks) { marks = {input_.below(2) == 1, input_.below(2) == 1}; }
+
+  void fill(wire::Outlook& value) { value = static_cast<wire::Outlook>(input_.below(3)); }
+
   void fill(wire::PeerState& value) { value = static_cast<wire::PeerState>(input_.below(5)); }
 
   void fill(wire::StallCause& value) { value = static_cast<wire::StallCause>(input_.below(9)); }
+
+  void fill(wire::Doing& value) { value = static_cast<wire::Doing>(input_.below(7)); }
 
   void fill(wire::ObjectKind& value) { value = static_cast<wire::ObjectKind>(input_.below(2)); }
 
@@ -239,7 +245,8 @@ wire::Record make_record(Input& input, const Material& material) {
       break;
     case 5:
       make(record.first_sample, record.samples);
-      record.samples = std::min(record.samples, UINT64_MAX / 2);  // or no decoder takes it
+      record.first_sample = std::min(record.first_sample, UINT64_MAX / 2);  // or no decoder takes it
+      record.samples = std::min(record.samples, UINT64_MAX / 2);
       make(record.majority_samples, record.awaited);
       record.majority_samples = std::min(record.majority_samples, record.samples);
       break;

@@ -51,7 +51,7 @@ class ReductionStory {
         const wire::Plan plan = make_plan(input_, material_);
         material_.learn(wire::Message(plan));
         const auto before = reduction_.plan();
-        if (!reduction_.adopt(plan)) TW_CHECK(reduction_.plan() == before);
+        if (!reduction_.adopt(swarm::shared_plan(plan))) TW_CHECK(reduction_.plan() == before);
         break;
       }
       case 1: {

@@ -140,7 +140,7 @@ class SwarmStory {
       if (std::holds_alternative<swarm::CatchUp>(decision)) may_begin_ = true;
       if (const auto* call = std::get_if<swarm::Reduce>(&decision)) {
         planned_ = true;
-        material_.learn(wire::Message(call->plan));
+        material_.learn(wire::Message(*call->plan));
       }
       if (const auto* committed = std::get_if<swarm::Committed>(&decision)) follow(committed->record);
     }

@@ -47,8 +47,9 @@ bool Reduction::made(const wire::Contribution& contribution) const {
   return slot && slot->samples == contribution.samples;
 }
 
-bool Reduction::adopt(const wire::Plan& plan) {
-  if (plan_ && std::tie(plan.ballot, plan.version) <= std::tie(plan_->ballot, plan_->version)) return false;
+bool Reduction::adopt(const swarm::SharedPlan& shared) {
+  const wire::Plan& plan = *shared;
+  if (plan_ && swarm::number_of(plan) <= swarm::number_of(*plan_)) return false;
   if (plan.draft.round != options_.round) return false;
   std::optional<Layout> layout = Layout::of(plan, geometry().segments(), options_.self);
   if (!layout) return false;
@@ -57,7 +58,7 @@ bool Reduction::adopt(const wire::Plan& plan) {
   lay_out(plan, std::move(*layout));
   if (changed) change_set(set);
   restore_results();
-  plan_ = plan;
+  plan_ = shared;
   report_again();
   seal_ready();
   requeue();

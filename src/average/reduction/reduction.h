@@ -21,6 +21,7 @@
 #include "base/rarely.h"
 #include "base/result.h"
 #include "codec/codec.h"
+#include "swarm/shared_plan.h"
 #include "wire/limits.h"
 #include "wire/messages.h"
 
@@ -76,7 +77,7 @@ class Reduction {
 
   /// Adopts the plan if it is newer (ballot, version) than the present one; false if not, or if it is of
   /// another round or malformed (Layout::of).
-  bool adopt(const wire::Plan& plan);
+  bool adopt(const swarm::SharedPlan& shared);
 
   /// Whether there is such a segment and it has so many encoded bytes, whatever the plan: a peer that
   /// sends something else averages another vector.
@@ -142,7 +143,7 @@ class Reduction {
   /// Segments of its share that are not here.
   RangeSet missing_of(PeerId owner) const;
 
-  const std::optional<wire::Plan>& plan() const { return plan_; }
+  const swarm::SharedPlan& plan() const { return plan_; }
 
   /// Bytes of others: contributions, results, and the encoded mean in the making. In constant time.
   std::uint64_t held_bytes() const;
@@ -214,7 +215,7 @@ class Reduction {
   void offer_site_sum(std::uint64_t segment);
 
   Options options_;
-  std::optional<wire::Plan> plan_;
+  swarm::SharedPlan plan_;
   Layout layout_;  ///< of the present plan
 
   std::array<std::optional<OwnSlot>, wire::kMostSlots> own_;

@@ -176,8 +176,7 @@ TEST(Reduction, a_voter_serves_the_mean_it_voted_for_without_any_contribution) {
     Plan again = cluster.plan(3, slots, {{PeerId{1}, 0, segments, true}});
     again.ballot = 1;
     cluster.call(again);
-    while (cluster.at(1).plan()->ballot == 0 || cluster.at(2).plan() == std::nullopt ||
-           cluster.at(2).plan()->ballot == 0) {
+    while (cluster.at(1).plan()->ballot == 0 || !cluster.at(2).plan() || cluster.at(2).plan()->ballot == 0) {
       ASSERT_TRUE(cluster.step());
     }
     const auto scatters = cluster.scatters;

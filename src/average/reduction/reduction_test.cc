@@ -107,7 +107,7 @@ TEST_F(ReductionTest, hands_out_contributions_when_slot_and_plan_are_there_and_r
   reduction.contribute(0, {ones}, 1);
   EXPECT_THAT(reduction.take_wakeups(), IsEmpty());
   EXPECT_FALSE(reduction.scattered());
-  EXPECT_TRUE(reduction.adopt(plan_of_two()));
+  EXPECT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   EXPECT_THAT(reduction.take_wakeups(), ElementsAre(kOther));
   EXPECT_THAT(reduction.take_wakeups(), IsEmpty());
   EXPECT_THAT(reduction.owing(), ElementsAre(Key(kOther)));
@@ -141,7 +141,7 @@ TEST_F(ReductionTest, tells_how_much_of_what_each_owes_is_here) {
   const std::string other = std::to_string(kOther.value);
   EXPECT_THAT(debts(), IsEmpty());
   reduction.contribute(0, {ones}, 1);
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   EXPECT_THAT(debts(), ElementsAre("contribution 0 of 2 " + other, "mean 0 of 2 " + other));
   EXPECT_EQ(reduction.missing_of(kOther), RangeSet(Range{2, 2}));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1, 3.0F)));
@@ -152,7 +152,7 @@ TEST_F(ReductionTest, tells_how_much_of_what_each_owes_is_here) {
 }
 
 TEST_F(ReductionTest, refuses_malformed_segments_with_the_values_that_are_wrong) {
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   Scatter wrong = scatter(0);
   wrong.segment = 4;
   EXPECT_THAT(why(reduction.on_scatter(kOther, wrong)), HasSubstr("segment 4 of a vector of 4"));
@@ -172,7 +172,7 @@ TEST_F(ReductionTest, refuses_malformed_segments_with_the_values_that_are_wrong)
 
 TEST_F(ReductionTest, uses_nothing_from_a_peer_that_no_plan_names) {
   reduction.contribute(0, {ones}, 1);
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   EXPECT_TRUE(reduction.on_scatter(kStranger, scatter(0)));
   EXPECT_TRUE(reduction.on_gather(kStranger, gather(plan_of_two(), 2)));
   EXPECT_THAT(reduction.owing(), ElementsAre(Key(kOther)));
@@ -180,7 +180,7 @@ TEST_F(ReductionTest, uses_nothing_from_a_peer_that_no_plan_names) {
 
 TEST_F(ReductionTest, a_second_copy_changes_nothing) {
   reduction.contribute(0, {ones}, 1);
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0, 3.0F)));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1, 3.0F)));
   EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(0, 9.0F))), HasSubstr("sent twice"));
@@ -199,7 +199,7 @@ TEST_F(ReductionTest, uses_what_came_before_its_plan) {
   ASSERT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 3, 2.0F)));
   ASSERT_TRUE(reduction.on_gather(kStranger, gather(plan_of_two(), 0, 9.0F))) << "nobody is a stranger yet";
   reduction.contribute(0, {ones}, 1);
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   ASSERT_TRUE(reduction.complete());
   EXPECT_THAT(mean_of(reduction), ::testing::Each(2.0F)) << "what a stranger sent is not used";
 }
@@ -211,19 +211,19 @@ TEST_F(ReductionTest, keeps_the_latest_set_of_a_sender_until_its_plan_comes) {
   Plan last = plan_of_two(3);
   last.draft.contributors = {contribution(kOther, 8)};
   last.shares = {{kOther, 0, 4}};
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   ASSERT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 2, 1.0F)));
   for (std::uint64_t s = 0; s < 4; ++s) ASSERT_TRUE(reduction.on_gather(kOther, gather(last, s, 4.0F)));
   EXPECT_THAT(why(reduction.on_gather(kOther, gather(last, 2, 4.0F))), HasSubstr("sent twice"));
-  ASSERT_TRUE(reduction.adopt(between));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(between)));
   EXPECT_FALSE(reduction.complete());
-  ASSERT_TRUE(reduction.adopt(last));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(last)));
   ASSERT_TRUE(reduction.complete());
   EXPECT_THAT(mean_of(reduction), ::testing::Each(4.0F));
 }
 
 TEST_F(ReductionTest, keeps_no_more_than_the_bound_of_what_nobody_asked_for) {
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   std::uint64_t bytes = 0;
   for (std::uint32_t slot = 1; slot < wire::kMostSlots; ++slot) {
     for (std::uint64_t s = 0; s < 4; ++s) {
@@ -241,7 +241,7 @@ TEST_F(ReductionTest, keeps_no_more_than_the_bound_of_what_nobody_asked_for) {
 
 TEST_F(ReductionTest, names_whoever_sends_values_that_are_not_finite_once) {
   const float inf = std::numeric_limits<float>::infinity();
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(0, std::nanf("")))), HasSubstr("NaN"));
   EXPECT_FALSE(reduction.on_scatter(kOther, scatter(1, inf)));
   EXPECT_FALSE(reduction.on_gather(kThird, gather(plan_of_two(), 2, -inf)));
@@ -251,7 +251,7 @@ TEST_F(ReductionTest, names_whoever_sends_values_that_are_not_finite_once) {
 }
 
 TEST_F(ReductionTest, names_whoever_sends_a_mean_of_its_site_that_is_not_finite) {
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   wire::Gather of_site = gather(plan_of_two(), 0, std::nanf(""));
   of_site.of_site = true;
   EXPECT_THAT(why(reduction.on_gather(kOther, of_site)), HasSubstr("NaN"));
@@ -264,18 +264,18 @@ TEST_F(ReductionTest, names_whoever_sends_a_mean_of_its_site_that_is_not_finite)
 TEST_F(ReductionTest, names_itself_when_its_own_values_are_not_finite) {
   ones[3] = std::nanf("");
   reduction.contribute(0, {ones}, 1);
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1)));
   EXPECT_THAT(unfit(), ElementsAre("not finite 1"));
   EXPECT_THAT(pull(kThird), IsEmpty());
   Plan without = plan_of_two(2);
   without.draft.contributors = {contribution(kOther)};
-  ASSERT_TRUE(reduction.adopt(without));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(without)));
   EXPECT_THAT(pull(kThird), ElementsAre("gather 1"));
 }
 
 TEST_F(ReductionTest, drops_what_a_stranger_sent_with_its_link_and_takes_it_again) {
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   const std::uint64_t before = reduction.held_bytes();
   for (std::uint64_t id = 100; id < 10'100; ++id) {
     ASSERT_TRUE(reduction.on_scatter(PeerId{id}, scatter(0)));
@@ -295,7 +295,7 @@ class NormCap : public ReductionTest {
 };
 
 TEST_F(NormCap, refuses_a_segment_that_is_alone_beyond_it_and_names_its_sender) {
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   Scatter piece = scatter(0);
   piece.payload = encoded({3, 4.1F});
   EXPECT_THAT(why(reduction.on_scatter(kOther, piece)), HasSubstr("beyond the cap 5"));
@@ -308,13 +308,13 @@ TEST_F(NormCap, refuses_a_segment_that_is_alone_beyond_it_and_names_its_sender) 
 TEST_F(NormCap, is_of_the_gradient_per_sample) {
   std::vector<float> threes(kGeometry.length, 3.0F);  // 7.9 in all
   reduction.contribute(0, {threes}, 2);
-  ASSERT_TRUE(reduction.adopt(plan_for_two_samples()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_for_two_samples())));
   EXPECT_THAT(pull(kOther), ElementsAre("scatter 2", "scatter 3"));
   EXPECT_THAT(unfit(), IsEmpty());
 }
 
 TEST_F(NormCap, is_of_all_segments_of_a_contribution_together) {
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0, 3)));  // 4.2 in a segment of two
   EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(1, 3))), HasSubstr("beyond the cap 5"));
   EXPECT_THAT(unfit(), ElementsAre(::testing::StartsWith("norm 5.99")));
@@ -325,7 +325,7 @@ TEST_F(NormCap, is_of_the_whole_of_an_own_contribution_whose_segments_count_once
   std::vector<float> values(kGeometry.length, 2.0F);  // 2.8 in each of the two that go to the other one
   values[6] = 1;
   reduction.contribute(0, {values}, 1);
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   EXPECT_THAT(pull(kOther), ElementsAre("scatter 2", "scatter 3"));
   reduction.on_new_link(kOther);
   EXPECT_THAT(pull(kOther), ElementsAre("scatter 2", "scatter 3"));
@@ -338,37 +338,37 @@ TEST_F(NormCap, is_of_the_whole_of_an_own_contribution_whose_segments_count_once
 TEST_F(NormCap, keeps_an_own_contribution_beyond_it_from_being_sent_or_added) {
   ones[4] = 6;  // segment 2 goes to the other one
   reduction.contribute(0, {ones}, 1);
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   EXPECT_THAT(pull(kOther), IsEmpty());
   EXPECT_THAT(unfit(), ElementsAre(::testing::EndsWith("of 1")));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(1)));
   EXPECT_THAT(pull(kThird), IsEmpty()) << "not even a segment that is within it";
   Plan without = plan_of_two(2);
   without.draft.contributors = {contribution(kOther)};
-  ASSERT_TRUE(reduction.adopt(without));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(without)));
   EXPECT_THAT(pull(kThird), ElementsAre("gather 1"));
   EXPECT_THAT(unfit(), IsEmpty());
 }
 
 TEST_F(NormCap, is_told_again_to_whoever_counts_on_such_a_contribution) {
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   EXPECT_FALSE(reduction.on_scatter(kOther, scatter(0, 9)));
   EXPECT_FALSE(reduction.on_scatter(kOther, scatter(1, 9)));
   EXPECT_THAT(unfit(), ::testing::SizeIs(1));
   Plan of_another_leader = plan_of_two();
   of_another_leader.ballot = 1;
-  ASSERT_TRUE(reduction.adopt(of_another_leader));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(of_another_leader)));
   EXPECT_THAT(unfit(), ::testing::SizeIs(1));
   of_another_leader.version = 2;
   of_another_leader.draft.contributors = {contribution(kSelf)};
-  ASSERT_TRUE(reduction.adopt(of_another_leader));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(of_another_leader)));
   EXPECT_THAT(unfit(), IsEmpty());
 }
 
 TEST_F(NormCap, is_of_the_gradient_per_sample_where_others_send_their_sums_too) {
   Plan plan = plan_of_two();
   plan.draft.contributors[1].samples = 2;
-  ASSERT_TRUE(reduction.adopt(plan));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan)));
   EXPECT_TRUE(reduction.on_scatter(kOther, scatter(0, 7))) << "9.9 over two samples";
   EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(1, 8))), HasSubstr("beyond the cap 5"));
 }
@@ -380,7 +380,7 @@ TEST_F(NormCap, judges_what_came_before_its_plan_once_the_plan_says_over_how_man
   EXPECT_TRUE(reduction.on_scatter(kOther, scatter(0, 7)));
   EXPECT_TRUE(reduction.on_scatter(kOther, scatter(1, 8)));
   EXPECT_THAT(unfit(), IsEmpty());
-  ASSERT_TRUE(reduction.adopt(plan));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan)));
   EXPECT_THAT(pull(kThird), IsEmpty()) << "no segment of it is in a mean";
   EXPECT_THAT(unfit(), ElementsAre(::testing::EndsWith("of 2")));
 }
@@ -388,7 +388,7 @@ TEST_F(NormCap, judges_what_came_before_its_plan_once_the_plan_says_over_how_man
 TEST_F(NormCap, calls_infinity_not_finite) {
   ones[4] = std::numeric_limits<float>::infinity();
   reduction.contribute(0, {ones}, 1);
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   EXPECT_THAT(pull(kOther), IsEmpty());
   EXPECT_THAT(unfit(), ElementsAre("not finite 1"));
 }
@@ -398,7 +398,7 @@ TEST_F(ReductionTest, takes_weights_from_the_plan_and_nothing_from_slots_that_it
   Plan plan = plan_of_two();
   plan.draft.contributors = {contribution(kSelf, 1), contribution(kOther, 3)};
   reduction.contribute(0, {ones}, 1);
-  ASSERT_TRUE(reduction.adopt(plan));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan)));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0, 15)));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0, 1000, 1)));
   ASSERT_TRUE(reduction.on_scatter(kThird, scatter(0, 1000)));
@@ -411,7 +411,7 @@ TEST_F(ReductionTest, takes_weights_from_the_plan_and_nothing_from_slots_that_it
 
 TEST_F(ReductionTest, is_left_as_it_was_by_all_that_it_refuses) {
   reduction.contribute(0, {ones}, 1);
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   const auto refused = [&](PeerId from, Scatter piece, auto&& damage) {
     damage(piece);
     return !reduction.on_scatter(from, piece);
@@ -442,7 +442,7 @@ TEST_F(ReductionTest, refuses_plans_that_are_old_or_malformed) {
   const auto refused = [&](auto&& damage) {
     Plan plan = plan_of_two(9);
     damage(plan);
-    return !reduction.adopt(plan);
+    return !reduction.adopt(swarm::shared_plan(plan));
   };
   EXPECT_TRUE(refused([](Plan& p) { p.shares.pop_back(); }));
   EXPECT_TRUE(refused([](Plan& p) { p.shares[1].count = 3; }));
@@ -467,20 +467,20 @@ TEST_F(ReductionTest, refuses_plans_that_are_old_or_malformed) {
   EXPECT_TRUE(refused([&](Plan& p) {
     p.sites = {{{kSelf, kOther, kThird}, all}, {{}, all}};
   })) << "shares of a site without members";
-  EXPECT_EQ(reduction.plan(), std::nullopt);
+  EXPECT_FALSE(reduction.plan());
   Plan newer = plan_of_two(1);
   newer.ballot = 1;
-  EXPECT_TRUE(reduction.adopt(plan_of_two(2)));
-  EXPECT_FALSE(reduction.adopt(plan_of_two(2)));
-  EXPECT_FALSE(reduction.adopt(plan_of_two(1)));
-  EXPECT_TRUE(reduction.adopt(newer));
-  EXPECT_FALSE(reduction.adopt(plan_of_two(3)));
-  EXPECT_EQ(reduction.plan(), newer);
+  EXPECT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two(2))));
+  EXPECT_FALSE(reduction.adopt(swarm::shared_plan(plan_of_two(2))));
+  EXPECT_FALSE(reduction.adopt(swarm::shared_plan(plan_of_two(1))));
+  EXPECT_TRUE(reduction.adopt(swarm::shared_plan(newer)));
+  EXPECT_FALSE(reduction.adopt(swarm::shared_plan(plan_of_two(3))));
+  EXPECT_EQ(*reduction.plan(), newer);
 }
 
 TEST_F(ReductionTest, sends_no_slot_whose_samples_the_plan_has_wrong) {
   reduction.contribute(0, {ones}, 2);
-  ASSERT_TRUE(reduction.adopt(plan_of_two()));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   EXPECT_THAT(pull(kOther), IsEmpty());
   EXPECT_FALSE(reduction.scattered());
 }
@@ -491,7 +491,7 @@ TEST_F(ReductionTest, sends_the_values_themselves_in_fp32_and_keeps_their_owner_
   {
     Reduction other({.self = kSelf, .round = kRound, .geometry = kGeometry});
     other.contribute(0, {*owner, owner}, 2);
-    ASSERT_TRUE(other.adopt(plan_for_two_samples()));
+    ASSERT_TRUE(other.adopt(swarm::shared_plan(plan_for_two_samples())));
     under_way = other.next_bulk(kOther);
   }
   const auto piece = std::get<Scatter>(*under_way).payload.bytes();
@@ -503,17 +503,17 @@ TEST_F(ReductionTest, sends_the_values_themselves_in_fp32_and_keeps_their_owner_
 
 TEST_F(ReductionTest, hands_everything_again_to_a_participant_that_was_away) {
   reduction.contribute(0, {ones}, 1);
-  ASSERT_TRUE(reduction.adopt(plan_of_two(1)));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two(1))));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0)));
   EXPECT_THAT(pull(kOther), ElementsAre("gather 0", "scatter 2", "scatter 3"));
   EXPECT_THAT(pull(kThird), ElementsAre("gather 0"));
   Plan without = plan_of_two(2);
   without.shares = {{kSelf, 0, 4}};
   without.participants = {kSelf, kThird};
-  ASSERT_TRUE(reduction.adopt(without));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(without)));
   EXPECT_THAT(pull(kOther), IsEmpty());
   reduction.take_wakeups();
-  ASSERT_TRUE(reduction.adopt(plan_of_two(3)));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two(3))));
   EXPECT_THAT(reduction.take_wakeups(), ElementsAre(kOther));
   EXPECT_THAT(pull(kOther), ElementsAre("gather 0", "scatter 2", "scatter 3"));
   EXPECT_THAT(pull(kThird), IsEmpty());
@@ -524,7 +524,7 @@ TEST_F(ReductionTest, a_contributor_that_gets_no_mean_is_owed_nothing) {
   plan.shares = {{kOther, 0, 4}};
   plan.participants = {kOther, kThird};
   reduction.contribute(0, {ones}, 1);
-  ASSERT_TRUE(reduction.adopt(plan));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan)));
   EXPECT_THAT(reduction.owing(), IsEmpty());
   EXPECT_THAT(pull(kOther), ElementsAre("scatter 0", "scatter 1", "scatter 2", "scatter 3"));
   EXPECT_TRUE(reduction.scattered());
@@ -539,7 +539,7 @@ TEST(ReductionAlone, adds_the_residual_to_what_it_contributes) {
   Reduction reduction({.self = kSelf, .round = kRound, .geometry = kGeometry});
   reduction.contribute(0, {sum}, 2, residual);
   reduction.contribute(1, {sum}, 2);
-  ASSERT_TRUE(reduction.adopt(plan));
+  ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan)));
   ASSERT_TRUE(reduction.complete());
   EXPECT_THAT(mean_of(reduction), ::testing::Each(0.5F * 1.75F + 0.5F * 1.5F));
   EXPECT_TRUE(reduction.made(contribution(kSelf, 2)));

@@ -184,7 +184,7 @@ class Cluster {
   };
 
   void take_plan(Peer& peer) {
-    EXPECT_TRUE(peer.reduction.adopt(peer.plans.front()));
+    EXPECT_TRUE(peer.reduction.adopt(swarm::shared_plan(peer.plans.front())));
     peer.plans.pop_front();
   }
 

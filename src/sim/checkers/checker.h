@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,9 +40,20 @@ struct Rules {
   std::string checkpoint_folder;  ///< on each disk; empty: none are written
   std::size_t checkpoint_keep = 2;
   Duration patience{};  ///< RunOptions::patience
+
+  /// What machines and traffic cost.
+  struct SitePrices {
+    double usd_per_h = 0;          ///< of one peer
+    double egress_usd_per_gb = 0;  ///< of what leaves the site
+  };
+
+  std::map<std::string, SitePrices> prices;  ///< by name of the site
   /// Time of a round without faults by the slowest majority of the peers (each of its phases, and the slowest
   /// microbatch under way at its end, included). 0: not known, and no bound that is counted in it is judged.
   Duration round_time{};
+  /// What a peer with a notice needs to hand over one sum, its slowest item and what is kept in hand
+  /// included.
+  Duration handover_time{};
   Duration round_trip{};     ///< the longest between two peers, queues included
   Duration transfer_time{};  ///< of the state to one joiner
 
@@ -96,6 +108,10 @@ class Checker {
   virtual void on_look(const Survivor&) {}
 
   virtual void on_event(PeerId, const world::Event&) {}  ///< a line of the event log of this peer
+
+  /// What this peer's process gave to its links so far, in bytes by the site of the receivers; comes before
+  /// an event that speaks of it.
+  virtual void on_traffic(PeerId, const std::map<std::string, std::uint64_t>&) {}
 
   virtual void on_strike(const Strike&) {}
 

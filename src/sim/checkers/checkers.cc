@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/checkers/board_checkers.h"
 #include "sim/checkers/durability_checkers.h"
 #include "sim/checkers/liveness_checkers.h"
 #include "sim/checkers/mean_checkers.h"
@@ -33,12 +34,12 @@ std::unique_ptr<Checker> make(const Rules& rules, const Ledger& ledger) {
 }
 
 constexpr Row kRows[] = {
-    {"I1", make<SameParameters>},   {"I2", make<AllOrNone>},      {"I3", make<ExactSamples>},
-    {"I4", make<ExactMean>},        {"I5", make<OnlySoundInput>}, {"I6", make<KnownState>},
-    {"I7", make<CheckpointsLast>},  {"I8", make<OneHistory>},     {"I9", make<CheapPreemption>},
-    {"I11", make<LogReplays>},      {"I12", make<BoundedMemory>}, {"L1", make<GoesOn>},
-    {"L2", make<JoinersGetIn>},     {"L3", make<WaitsAreNamed>},  {"L4", make<LeaderIsReplaced>},
-    {"failure", make<NobodyFails>},
+    {"I1", make<SameParameters>},  {"I2", make<AllOrNone>},        {"I3", make<ExactSamples>},
+    {"I4", make<ExactMean>},       {"I5", make<OnlySoundInput>},   {"I6", make<KnownState>},
+    {"I7", make<CheckpointsLast>}, {"I8", make<OneHistory>},       {"I9", make<CheapPreemption>},
+    {"I10", make<CostAddsUp>},     {"I11", make<LogReplays>},      {"I11", make<BoardsAgree>},
+    {"I12", make<BoundedMemory>},  {"L1", make<GoesOn>},           {"L2", make<JoinersGetIn>},
+    {"L3", make<WaitsAreNamed>},   {"L4", make<LeaderIsReplaced>}, {"failure", make<NobodyFails>},
 };
 
 }  // namespace
@@ -46,7 +47,8 @@ constexpr Row kRows[] = {
 const std::vector<std::string>& checker_names() {
   static const std::vector<std::string> kNames = [] {
     std::vector<std::string> names;
-    for (const Row& row : kRows) names.emplace_back(row.name);
+    for (const Row& row : kRows)
+      if (names.empty() || names.back() != row.name) names.emplace_back(row.name);
     return names;
   }();
   return kNames;

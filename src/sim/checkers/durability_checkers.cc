@@ -112,7 +112,7 @@ void CheapPreemption::on_strike(const Strike& strike) {
   const Duration lasts = notice_of(strike.kind);
   if (lasts > Duration{}) {
     for (const PeerId peer : strike.victims) {
-      const bool too_slow = 2 * rules_.round_time > lasts;
+      const bool too_slow = 2 * rules_.round_time > lasts && rules_.handover_time > lasts;
       notices_.push_back({peer, strike.at + lasts, too_slow || disturbed(strike.at) || gone_.contains(peer)});
     }
   } else if (ends_process(strike.kind) || strike.kind == FaultKind::leave) {

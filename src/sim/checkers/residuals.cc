@@ -37,8 +37,10 @@ average::WeightedGradient weighted(const wire::Record& record, const Contributio
 }
 
 void Residuals::on_event(PeerId peer, const world::Event& event) {
-  if (event.phase == world::Phase::start || event.phase == world::Phase::restore)
-    carried_[peer] = Carried{{nothing()}, true};
+  const bool starts = event.phase == world::Phase::start;
+  if (!starts && event.phase != world::Phase::restore) return;
+  const bool is_first_process = starts && !carried_.contains(peer);
+  carried_[peer] = Carried{{nothing()}, !is_first_process};
 }
 
 void Residuals::on_strike(const Strike& strike) {
@@ -48,7 +50,16 @@ void Residuals::on_strike(const Strike& strike) {
 bool Residuals::knows(const wire::Record& record) const {
   const auto hidden = [&](const Contribution& c) { return c.slot == kCarrier && shared_.contains(c.peer); };
   return !rules_.error_feedback ||
-         std::none_of(record.contributors.begin(), record.contributors.end(), hidden);
+         (std::none_of(record.contributors.begin(), record.contributors.end(), hidden) && all_tried(record));
+}
+
+bool Residuals::all_tried(const wire::Record& record) const {
+  std::size_t all = 1;
+  for (const Contribution& c : record.contributors) {
+    all *= std::max<std::size_t>(1, choices(record, c).size());
+    if (all > kMostChoices) return false;
+  }
+  return true;
 }
 
 void Residuals::on_commit(const Sighting& s) {
@@ -141,7 +152,7 @@ std::vector<float> Residuals::honest_mean(const wire::Record& record) {
     right.push_back(sums);
   }
   if (right.empty()) return first;
-  rule_out_others(record, right);
+  if (all_tried(record)) rule_out_others(record, right);
   return recorded;
 }
 

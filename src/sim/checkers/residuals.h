@@ -23,6 +23,7 @@ class Residuals {
   void on_applied(const Sighting& sighting);
 
   /// False when somebody whose id a twin shares may have added its residual: nobody sees what a twin holds.
+  /// Nor where there are more than kMostChoices.
   bool knows(const wire::Record& record) const;
 
   /// What each contributor of this record should have sent, its residual included: a choice for each residual
@@ -45,6 +46,7 @@ class Residuals {
     bool fresh = true;
   };
 
+  bool all_tried(const wire::Record& record) const;
   void rule_out_others(const wire::Record& record, const std::vector<std::vector<Values>>& right);
 
   Values nothing() const { return Values(rules_.geometry.length); }

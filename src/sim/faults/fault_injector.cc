@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/faults/fault_window.h"
+
 namespace tw::sim {
 namespace {
 
@@ -199,11 +201,14 @@ bool FaultInjector::strike_process(const Fault& fault, PeerId victim) {
       tell(fault.kind, {victim}, fault.lasts);
       return true;
     case FaultKind::preempt_0s:
-      return preempt(victim, 0s);
+    case FaultKind::preempt_10s:
     case FaultKind::preempt_30s:
-      return preempt(victim, 30s);
     case FaultKind::preempt_120s:
-      return preempt(victim, 120s);
+      return preempt(fault.kind, victim);
+    case FaultKind::at_risk:  // nobody may pay for it, so that no checker hears of it
+      world_.set_at_risk(victim, true);
+      later(fault.lasts, [this, victim] { world_.set_at_risk(victim, false); });
+      return true;
     case FaultKind::zone_loss:
       return lose_zone(fault, victim);
     case FaultKind::return_stale:
@@ -266,14 +271,13 @@ bool FaultInjector::power_off(PeerId victim) {
   return true;
 }
 
-bool FaultInjector::preempt(PeerId victim, Duration notice) {
-  const FaultKind kind = notice == 0s    ? FaultKind::preempt_0s
-                         : notice == 30s ? FaultKind::preempt_30s
-                                         : FaultKind::preempt_120s;
+bool FaultInjector::preempt(FaultKind kind, PeerId victim) {
   if (!may_go(victim)) return false;
   tell(kind, {victim});
+  const Duration notice = notice_of(kind);
   if (notice == 0s) return power_off(victim);
-  leave(victim);
+  world_.leave(victim, notice);
+  gone_[victim] = world_.now();
   later(notice, [this, victim] {
     if (world_.lives(victim)) world_.lose_power(victim);
   });

@@ -52,7 +52,7 @@ class FaultInjector {
   bool power_off(PeerId victim);
   bool relaunch(PeerId victim, const Fault& fault);
   void roll(Peers left, const Fault& fault);
-  bool preempt(PeerId victim, Duration notice);
+  bool preempt(FaultKind kind, PeerId victim);
   bool lose_zone(const Fault& fault, PeerId victim);
   bool join(PeerId beside);
   bool leave(PeerId peer);

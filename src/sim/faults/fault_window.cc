@@ -45,6 +45,7 @@ bool ends_process(FaultKind kind) {
 }
 
 Duration notice_of(FaultKind kind) {
+  if (kind == FaultKind::preempt_10s) return 10s;
   if (kind == FaultKind::preempt_30s) return 30s;
   if (kind == FaultKind::preempt_120s) return 120s;
   return {};

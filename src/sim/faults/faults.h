@@ -33,8 +33,10 @@ enum class FaultKind : std::uint8_t {
   stop,         ///< SIGSTOP, SIGCONT after `lasts`
   away,         ///< the compute thread does something else for `lasts`
   preempt_0s,   ///< the machine is gone without notice
+  preempt_10s,  ///< notice, and gone 10 s later
   preempt_30s,  ///< notice, and gone 30 s later
   preempt_120s,
+  at_risk,           ///< may be taken away soon, and is safe again after `lasts`
   zone_loss,         ///< all machines of a site (or two of them) at once
   return_stale,      ///< killed; comes back after `lasts` with its old identity and the disk as it was
   relaunch,          ///< killed; started again after `lasts` with its old command line

@@ -70,14 +70,14 @@ TEST_P(Replay, has_one_history_for_each_seed) {
 std::string file_name(const testing::TestParamInfo<const char*>& row) { return row.param; }
 
 INSTANTIATE_TEST_SUITE_P(Files, EveryScenario,
-                         testing::Values("bulk", "disks", "hostile", "jumps", "kills", "lost_majority",
-                                         "partitions", "relaunch", "relaunch_few", "sites", "spot",
-                                         "thin_lines", "uneven"),
+                         testing::Values("anchors", "bulk", "disks", "hostile", "jumps", "kills",
+                                         "long_rounds", "lost_majority", "partitions", "relaunch",
+                                         "relaunch_few", "sites", "spot", "thin_lines", "uneven"),
                          file_name);
 INSTANTIATE_TEST_SUITE_P(Files, Replay,
-                         testing::Values("bulk", "disks", "hostile", "jumps", "kills", "lost_majority",
-                                         "partitions", "relaunch", "relaunch_few", "sites", "spot", "storm",
-                                         "thin_lines", "uneven"),
+                         testing::Values("anchors", "bulk", "disks", "hostile", "jumps", "kills",
+                                         "long_rounds", "lost_majority", "partitions", "relaunch",
+                                         "relaunch_few", "sites", "spot", "storm", "thin_lines", "uneven"),
                          file_name);
 
 /// Runs beyond those above that have shown a fault of the protocol (docs/simulation.md).
@@ -92,6 +92,25 @@ TEST(Corpus, of_seeds_that_once_broke_a_law_breaks_none) {
   for (const auto& [name, of_it] : seeds) {
     for (const std::uint64_t seed : of_it) expect_clean(scenario_of(name), seed, 1);
   }
+}
+
+/// Faults choose the leader often, so that both anchors may be dead: only rounds that one of them lives
+/// through count.
+TEST(Anchors, lead_most_rounds_in_a_crowd_that_comes_and_goes) {
+  const Scenario scenario = scenario_of("anchors");
+  int anchors = 0, others = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    std::set<Round> led_by_others, anchored;
+    Watching watching;
+    watching.on_event = [&](PeerId peer, const world::Event& event) {
+      const bool is_anchor = peer.value % 10000 < 2;
+      if (event.phase == world::Phase::commit && is_anchor) anchored.insert(event.round);
+      if (event.phase == world::Phase::lead && !is_anchor) led_by_others.insert(event.round);
+    };
+    (void)run_scenario(scenario, seed, watching);
+    for (const Round round : anchored) ++(led_by_others.contains(round) ? others : anchors);
+  }
+  EXPECT_GT(anchors, 10 * others) << anchors << " and " << others;
 }
 
 TEST(LostMajority, makes_some_peers_go_on_alone_and_others_never_do) {

@@ -42,4 +42,9 @@ std::string to_json(const WhatIf& what, const WhatIfReport& report) {
   return json.dump(2) + "\n";
 }
 
+std::string page_fields(const WhatIf& what, const WhatIfReport& report, const std::string& machines) {
+  return "\"machines\":" + nlohmann::json(machines).dump() + ",\"seed\":" + std::to_string(what.seed) +
+         ",\"report\":" + to_json(what, report);
+}
+
 }  // namespace tw::sim

@@ -88,6 +88,11 @@ std::uint64_t VirtualNetwork::bytes_sent(int from, int to) const {
   return way == nullptr ? 0 : way->sent;
 }
 
+std::uint64_t VirtualNetwork::bytes_given(int from, int to) const {
+  const Path* way = known_path(from, to);
+  return way == nullptr ? 0 : way->given;
+}
+
 void VirtualNetwork::reset(int a, int b) {
   for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
     lose(path(from, to));

@@ -104,6 +104,10 @@ class VirtualNetwork {
   /// Control and scaled bulk bytes, whatever became of them.
   std::uint64_t bytes_sent(int from, int to) const;
 
+  /// Bytes of the messages that the session at this port gave to links with the other one: without greetings
+  /// and scale, before anybody tampers with them.
+  std::uint64_t bytes_given(int from, int to) const;
+
   std::uint64_t control_bytes_sent(int port) const { return host(port).control_bytes; }
 
   /// Control and bulk messages.
@@ -129,6 +133,7 @@ class VirtualNetwork {
     std::uint64_t epoch = 0;           ///< bulk messages of earlier ones count no longer
     std::uint64_t unacknowledged = 0;  ///< bulk bytes
     std::uint64_t sent = 0;            ///< bytes, whatever became of them
+    std::uint64_t given = 0;           ///< bytes_given()
     int undelivered = 0;               ///< bulk messages
     int holds = 0;
     std::vector<Call> byes;  ///< wait for undelivered bulk messages
@@ -164,6 +169,8 @@ class VirtualNetwork {
   std::vector<Frame> tampered(int from, const Frame& frame);
   std::uint64_t bulk_bytes(const Frame& frame) const;
   void count(int from, int to, std::uint64_t bytes, bool control);
+
+  void given(int from, int to, std::uint64_t bytes) { path(from, to).given += bytes; }
 
   void carry(int to, Parcel parcel);
   void carry_bye(int from, int to, const Bye& bye);

@@ -63,6 +63,7 @@ void Port::send(PeerId to, Frame message) {
   const auto found = by_peer_.find(to);
   if (found == by_peer_.end()) return;
   if (network_.tap_) network_.tap_(message);
+  network_.given(number_, found->second, message.size());
   const Link& link = *link_to(found->second);
   if (!network_.tampers(number_)) return carry(found->second, link, std::move(message));
   for (const Frame& frame : network_.tampered(number_, message)) carry(found->second, link, frame);
@@ -264,6 +265,7 @@ void Port::pump(int port, std::uint64_t id) {
   link->pulled = false;
   const PeerId peer = link->peer;
   const std::optional<Frame> frame = events_->next_bulk(peer);
+  if (frame) network_.given(number_, port, frame->size());
   link = find(port, id);
   if (!frame || link == nullptr) return;
   link->pulled = true;

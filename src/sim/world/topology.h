@@ -16,6 +16,7 @@ struct SiteSpec {
   Between grain = 1;                 ///< microbatches that a peer does at once
   Between up_bytes_per_s{1e5, 1e7};  ///< a peer's line
   Between down_bytes_per_s{1e5, 1e7};
+  bool anchors = false;          ///< its peers are anchors, on machines that stay
   double usd_per_h = 0;          ///< of one peer
   double egress_usd_per_gb = 0;  ///< of what leaves the site
 

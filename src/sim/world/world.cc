@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "sim/world/world_rules.h"
 #include "swarm/lease_book.h"
-#include "train/run_facts.h"
 #include "wire/frame.h"
 
 namespace tw::sim {
@@ -24,43 +24,6 @@ PeerId id_of(std::uint64_t seed, std::size_t index) {
 
 bool is_progress(world::Phase phase) {
   return phase != world::Phase::wait && phase != world::Phase::refuse && phase != world::Phase::lost;
-}
-
-Rules rules_of(const WorldOptions& options) {
-  Rules rules{options.run.target_batch_size,
-              options.run.microbatch,
-              options.run.codec,
-              {options.model.parameters, options.segment_length}};
-  rules.stochastic = options.run.dithers();
-  rules.error_feedback = options.run.feeds_back();
-  rules.exact_batches = options.run.exact_batches;
-  rules.norm_cap = options.run.norm_cap;
-  rules.patience = options.run.patience;
-  rules.run = run_digest(options.run, options.model.parameters);
-  rules.checkpoint_folder = options.run.checkpoint.folder;
-  rules.checkpoint_keep = static_cast<std::size_t>(options.run.checkpoint.keep);
-  // With the slowest of everything that may be drawn, by half of the peers at the beginning.
-  double latency_s = 0, bytes_per_s = 1e12, samples_per_s = 1e12;
-  for (const LinkSpec& link : options.links) {
-    const double one_way_s = link.latency_s.most * (1 + link.jitter.most);
-    latency_s = std::max(latency_s, one_way_s);
-    bytes_per_s = std::min({bytes_per_s, link.bytes_per_s.least, link.window_bytes.least / (2 * one_way_s)});
-  }
-  int peers = 0;
-  for (const SiteSpec& site : options.sites) {
-    peers += site.peers;
-    samples_per_s = std::min(samples_per_s, site.samples_per_s.least);
-    bytes_per_s = std::min({bytes_per_s, site.up_bytes_per_s.least, site.down_bytes_per_s.least});
-  }
-  const double vector_s =
-      static_cast<double>(options.model.parameters * sizeof(float)) * options.bulk_scale / bytes_per_s;
-  const auto samples = static_cast<double>(options.run.target_batch_size);
-  const double work_s =
-      (samples / std::max(1, peers / 2) + 2.0 * static_cast<double>(options.run.microbatch)) / samples_per_s;
-  rules.round_trip = from_seconds(2 * latency_s);
-  rules.transfer_time = from_seconds(3 * vector_s + 8 * latency_s);
-  rules.round_time = from_seconds(work_s + 2 * vector_s * std::max(1, peers) + 10 * latency_s);
-  return rules;
 }
 
 bool is_plan(const Frame& frame) {
@@ -210,8 +173,9 @@ SyntheticModel World::model_of(PeerId self) const {
 train::SessionOptions World::session_options(PeerId self, const PeerSpec& spec) {
   train::SessionOptions session;
   session.self = self;
-  session.site = options_.sites.at(static_cast<std::size_t>(spec.site)).name.substr(0, wire::kMostSiteBytes);
+  session.site = site_name(options_, spec.site);
   session.incarnation = mix(options_.seed, nodes_.size());
+  session.anchor = options_.sites.at(static_cast<std::size_t>(spec.site)).anchors;
   for (const auto& other : nodes_) {
     if (other->session && other->self != self) session.join.push_back(other->port.address());
   }
@@ -391,15 +355,27 @@ void World::become_calm() {
   for (const auto& [peer, process] : current_) {
     if (process->tamper) tamper(peer, std::nullopt);
     process->compute.come_back();
-    if (process->session) process->session->pause(false);
+    if (!process->session) continue;
+    process->session->pause(false);
+    process->session->set_at_risk(false);
   }
   for (const auto& checker : checkers_) checker->on_calm(now());
 }
 
-void World::leave(PeerId peer) {
+void World::leave(PeerId peer, Duration notice) {
   Node& leaving = node(peer);
   note(fmt::format("{} gets a notice", peer.value));
-  leaving.process.enter([&leaving] { leaving.session->leave(); });
+  leaving.process.enter([&leaving, notice] {  // later, where it is stopped
+    if (notice == Duration{}) return leaving.session->leave();
+    leaving.session->leave_within(notice - kKeptInHand);
+  });
+}
+
+void World::set_at_risk(PeerId peer, bool at_risk) {
+  Node& warned = node(peer);
+  if (!warned.session) return;
+  note(fmt::format("{} is {}", peer.value, at_risk ? "at risk" : "safe"));
+  warned.process.enter([&warned, at_risk] { warned.session->set_at_risk(at_risk); });
 }
 
 std::vector<PeerId> World::alive() const {
@@ -543,8 +519,22 @@ void World::on_event(PeerId peer, const world::Event& event) {
   Node& writer = node(peer);
   if (is_stage(event.phase)) writer.phase = event.phase;
   if (is_progress(event.phase)) progressed(peer);
+  if (event.phase == world::Phase::traffic) {
+    const std::map<std::string, std::uint64_t> given = given_by(writer);
+    for (const auto& checker : checkers_) checker->on_traffic(peer, given);
+  }
   for (const auto& checker : checkers_) checker->on_event(peer, event);
   if (watch_) watch_(peer, event);
+}
+
+std::map<std::string, std::uint64_t> World::given_by(const Node& sender) const {
+  std::map<std::string, std::uint64_t> given;
+  for (const auto& other : nodes_) {
+    if (other.get() == &sender) continue;
+    const std::uint64_t bytes = network_.bytes_given(sender.port.number(), other->port.number());
+    if (bytes > 0) given[site_name(options_, other->spec.site)] += bytes;
+  }
+  return given;
 }
 
 void World::on_sent(const Frame& frame) {

@@ -109,7 +109,9 @@ class World {
   void set_line(PeerId peer, Capacity line);
 
   /// On notice: the session hands in what is done and goes.
-  void leave(PeerId peer);
+  /// notice: its machine is gone after that; none: its user says so.
+  void leave(PeerId peer, Duration notice = {});
+  void set_at_risk(PeerId peer, bool at_risk);
 
   void jump_clock(PeerId peer, Duration by);
 
@@ -191,6 +193,7 @@ class World {
   train::HeldSizes held_sizes() const;
   void on_event(PeerId peer, const world::Event& event);
   void on_sent(const Frame& frame);
+  std::map<std::string, std::uint64_t> given_by(const Node& sender) const;
   void progressed(PeerId peer);
   void note(const std::string& what);
   train::SessionOptions session_options(PeerId self, const PeerSpec& spec);

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "world/machine.h"
+
+namespace tw::host {
+
+/// Reads /sys/class/dmi/id and the environment; asks nobody.
+world::MachineSigns read_machine_signs();
+
+}  // namespace tw::host

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+
+/// Notices: what clouds, schedulers and people say before they take a machine away. In flow answers of
+/// metadata services (by the Http door), lines of a file, and signals; out flow notices, each with its
+/// deadline. Every source is a step machine, which reads no clock and opens no socket (notice_source.h);
+/// peer/ runs them on the loop thread. What a notice does is the session's to say (train/). docs/notices.md
+/// has what each provider says and when.
+namespace tw::spot {
+
+enum class NoticeKind {
+  preempt,      ///< the machine goes at the deadline
+  at_risk,      ///< it may be taken soon: nothing is certain, and there is no deadline
+  maintenance,  ///< it stops at the deadline, or the process on it does; the machine may come back
+  freeze,       ///< it stands still for some seconds from the deadline on, and goes on
+};
+
+/// In the order of the constants.
+inline constexpr std::array<std::string_view, 4> kNoticeKinds = {"preempt", "at_risk", "maintenance",
+                                                                 "freeze"};
+
+inline std::string_view name_of(NoticeKind kind) { return kNoticeKinds.at(static_cast<std::size_t>(kind)); }
+
+std::optional<NoticeKind> notice_kind_named(std::string_view name);
+
+/// Where a notice comes from.
+enum class Source {
+  signal,      ///< SIGTERM, SIGUSR1 or SIGUSR2 from anybody
+  slurm,       ///< the same in a job of Slurm
+  kubernetes,  ///< the same in a pod
+  aws,
+  gcp,
+  azure,
+  file,
+};
+
+/// In the order of the constants.
+inline constexpr std::array<std::string_view, 7> kSources = {"signal", "slurm", "kubernetes", "aws",
+                                                             "gcp",    "azure", "file"};
+
+inline std::string_view name_of(Source source) { return kSources.at(static_cast<std::size_t>(source)); }
+
+struct Notice {
+  Source source{};
+  NoticeKind kind{};
+  Instant deadline = kNever;  ///< kNever: at_risk alone
+  std::string text{};         ///< what the source said, for people
+
+  bool operator==(const Notice&) const = default;
+};
+
+/// "aws: preempt in 118 s (spot instance action terminate)".
+std::string text_of(const Notice& notice, Instant now);
+
+}  // namespace tw::spot

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "spot/notice.h"
+
+namespace tw::spot {
+
+enum class Signal {
+  interrupt,  ///< SIGINT: a person at the terminal
+  terminate,  ///< SIGTERM
+  user,       ///< SIGUSR1, SIGUSR2: what Slurm is told to send ahead of SIGTERM
+};
+
+/// What the signals of a process mean. A person has no deadline. SIGTERM, SIGUSR1 and SIGUSR2 are notices.
+/// Schedulers send them twice within milliseconds, so a second SIGTERM counts only a second after the first.
+class Signals {
+ public:
+  static constexpr Duration kTwice = std::chrono::seconds(1);
+
+  struct Options {
+    Source source = Source::signal;
+    std::optional<Duration> grace = std::chrono::seconds(25);  ///< nothing: SIGTERM too has no deadline
+  };
+
+  enum class Meaning {
+    nothing,        ///< it was said before
+    leave,          ///< after the round, without a deadline
+    notice,         ///< `notice` holds it
+    leave_at_once,  ///< said twice
+  };
+
+  struct Said {
+    Meaning meaning = Meaning::nothing;
+    Notice notice{};
+  };
+
+  explicit Signals(Options options) : options_(options) {}
+
+  Said take(Signal signal, Instant now);
+
+  /// SIGINT has come: whoever started this process wants it to end, not to come back.
+  bool interrupted() const { return interrupted_; }
+
+ private:
+  Said terminate(Instant now);
+  Said notice(Instant now, const char* name) const;
+
+  Options options_;
+  bool interrupted_ = false;
+  bool user_came_ = false;
+  std::optional<Instant> terminated_;  ///< when SIGTERM came first
+};
+
+}  // namespace tw::spot

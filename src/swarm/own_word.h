@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+#include "wire/bandwidth.h"
+#include "wire/link_messages.h"
+
+namespace tw::swarm {
+
+/// What a peer says of itself in its messages.
+struct OwnWord {
+  double samples_per_s = 0;
+  std::uint64_t grain = 1;
+  bool busy = false;
+  wire::Bandwidth bandwidth{};
+  wire::CatchingUp catching_up{};
+};
+
+/// When it says so.
+struct TellingTimes {
+  Instant next_tick{};
+  Instant told_progress{};
+  Instant told_state{};
+};
+
+}  // namespace tw::swarm

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "world/events.h"
+#include "world/network.h"
+
+namespace tw::train {
+
+/// The network of a session, which counts what is given to it, by the site of the receiver: messages whole,
+/// without the greeting of a link and without framing. Loop thread only; the other network outlives it.
+class CountedNetwork final : public world::Network {
+ public:
+  explicit CountedNetwork(world::Network& network) : network_(network) {}
+
+  Result<std::string> open(const std::string& listen_address, world::NetworkEvents& events) override {
+    return network_.open(listen_address, events);
+  }
+
+  void greet_with(Frame hello) override { network_.greet_with(std::move(hello)); }
+
+  void connect(const std::string& address) override { network_.connect(address); }
+
+  void close(PeerId peer) override;
+  void send(PeerId to, Frame message) override;
+
+  void pull(PeerId to) override { network_.pull(to); }
+
+  /// A link to a peer at this site is open; what is sent without one goes nowhere.
+  void opened(PeerId peer, const std::string& site) { sites_[peer] = site; }
+
+  void closed(PeerId peer) { sites_.erase(peer); }
+
+  /// A bulk message for it is on its way.
+  void handed(PeerId to, const Frame& message);
+
+  /// What was sent so far, by site, as an event: at most every 10 s, and only when it is more.
+  std::optional<world::Event> due(Instant now, Round round);
+
+  /// The same at once.
+  std::optional<world::Event> rest(Instant now, Round round);
+
+  /// Sites beyond it count as one without a name.
+  static constexpr std::size_t kMostSites = 256;
+
+ private:
+  world::Network& network_;
+  std::map<PeerId, std::string> sites_;
+  std::map<std::string, std::uint64_t> bytes_;
+  bool is_told_ = true;
+  std::optional<Instant> told_at_;
+};
+
+}  // namespace tw::train

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/ids.h"
+#include "wire/limits.h"
+
+/// What a peer tells of itself once a second, for whoever watches: it decides nothing. All times are ages
+/// when it was sent, for clocks differ.
+namespace tw::wire {
+
+/// What a peer does.
+enum class Doing : std::uint8_t { starting, computing, averaging, applying, fetching, leaving, left };
+
+/// The last round that was committed there.
+struct RoundWord {
+  Round round = 0;  ///< 0: none yet
+  double begun_ago_s = 0, called_ago_s = 0, committed_ago_s = 0;
+  double calc_s = 0, comm_s = 0;
+  bool leads = false;               ///< it led the round
+  std::uint64_t samples = 0;        ///< own ones in the mean
+  std::uint64_t samples_total = 0;  ///< of the run
+  double loss = 0;                  ///< mean of the own samples
+
+  static void fields(auto& self, auto&& field) {
+    field(self.round, self.begun_ago_s, self.called_ago_s, self.committed_ago_s, self.calc_s, self.comm_s,
+          self.leads, self.samples, self.samples_total, self.loss);
+  }
+
+  bool operator==(const RoundWord&) const = default;
+};
+
+/// What its processes used, all of them that it knows of.
+struct UsageWord {
+  double hours = 0, cpu_s = 0;
+  std::uint64_t peak_memory = 0, bytes_sent = 0, bytes_received = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field(self.hours, self.cpu_s, self.peak_memory, self.bytes_sent, self.bytes_received);
+  }
+
+  bool operator==(const UsageWord&) const = default;
+};
+
+/// Bytes of messages that it sent to peers at a site.
+struct SiteBytes {
+  std::string site;
+  std::uint64_t bytes = 0;
+
+  static void fields(auto& self, auto&& field) { field(self.site, self.bytes); }
+
+  bool operator==(const SiteBytes&) const = default;
+};
+
+struct NoticeWord {
+  std::string source, kind;
+  double told_ago_s = 0;
+  std::optional<double> deadline_in_s;
+
+  static void fields(auto& self, auto&& field) {
+    field(self.source, self.kind, self.told_ago_s, self.deadline_in_s);
+  }
+
+  bool operator==(const NoticeWord&) const = default;
+};
+
+struct WaitWord {
+  std::string text;
+  double since_ago_s = 0;
+  std::vector<PeerId> peers;
+
+  static void fields(auto& self, auto&& field) { field(self.text, self.since_ago_s, self.peers); }
+
+  bool operator==(const WaitWord&) const = default;
+};
+
+/// What peers cost that are gone, as far as the sender knows: one that came later learns it from it.
+struct GoneWord {
+  double hours = 0, priced_hours = 0, machines_usd = 0, egress_usd = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field(self.hours, self.priced_hours, self.machines_usd, self.egress_usd);
+  }
+
+  bool operator==(const GoneWord&) const = default;
+};
+
+struct Status {
+  std::string site;  ///< as in Member
+  std::string hardware;
+  bool anchor = false;
+  Doing doing = Doing::starting;
+  Round round = 0;
+  double since_ago_s = 0;  ///< it does that
+  RoundWord last;
+  std::uint64_t rounds = 0, samples = 0;  ///< that it contributed to, and with
+  double samples_per_s = 0;
+  UsageWord usage;
+  std::vector<SiteBytes> sent;
+  Digest parameters;
+  Round parameters_round = 0;  ///< 0: it has none
+  std::optional<NoticeWord> notice;
+  std::optional<WaitWord> wait;
+  std::optional<double> usd_per_h;
+  GoneWord gone;
+
+  static constexpr std::size_t kMostHardwareBytes = 96;
+  static constexpr std::size_t kMostWaitBytes = 200;
+  static constexpr std::size_t kMostWaitPeers = 8;
+  static constexpr std::size_t kMostSentSites = 16;
+  static constexpr std::size_t kMostNoticeBytes = 16;
+
+  static void fields(auto& self, auto&& field) {
+    field(self.site, self.hardware, self.anchor, self.doing, self.round, self.since_ago_s, self.last,
+          self.rounds, self.samples, self.samples_per_s, self.usage, self.sent, self.parameters,
+          self.parameters_round, self.notice, self.wait, self.usd_per_h, self.gone);
+  }
+
+  bool operator==(const Status&) const = default;
+};
+
+/// Texts and lists within their bounds, numbers finite and none below 0. What is not, is ignored.
+inline bool is_sound(const Status& s) {
+  const auto amounts = [](auto... values) {
+    constexpr double kMost = 1e12;
+    return ((std::isfinite(values) && values >= 0 && values <= kMost) && ...);
+  };
+  const RoundWord& r = s.last;
+  const bool plain =
+      amounts(s.since_ago_s, s.samples_per_s, s.usd_per_h.value_or(0), r.begun_ago_s, r.called_ago_s,
+              r.committed_ago_s, r.calc_s, r.comm_s, s.usage.hours, s.usage.cpu_s, s.gone.hours,
+              s.gone.priced_hours, s.gone.machines_usd, s.gone.egress_usd);
+  const bool short_enough =
+      s.site.size() <= kMostSiteBytes && s.hardware.size() <= Status::kMostHardwareBytes &&
+      s.sent.size() <= Status::kMostSentSites &&
+      std::ranges::all_of(s.sent, [](const SiteBytes& to) { return to.site.size() <= kMostSiteBytes; });
+  const bool notice =
+      !s.notice || (s.notice->source.size() <= Status::kMostNoticeBytes &&
+                    s.notice->kind.size() <= Status::kMostNoticeBytes && amounts(s.notice->told_ago_s) &&
+                    std::isfinite(s.notice->deadline_in_s.value_or(0)));
+  const bool wait =
+      !s.wait || (s.wait->text.size() <= Status::kMostWaitBytes &&
+                  s.wait->peers.size() <= Status::kMostWaitPeers && amounts(s.wait->since_ago_s));
+  return plain && std::isfinite(r.loss) && short_enough && notice && wait;
+}
+
+}  // namespace tw::wire

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "world/events.h"
+
+/// What each phase measures: every measurement and fact of an event stands here, and in docs/events.md.
+namespace tw::world {
+
+struct Measurement {
+  Phase phase{};
+  std::string_view name;
+  std::string_view meaning;
+};
+
+/// Before the name of a site, in traffic: what was sent there.
+inline constexpr std::string_view kSentTo = "to:";
+
+inline constexpr auto kMeasurements = std::to_array<Measurement>({
+    {Phase::probe, "up_mbit_s", "the line of this peer, outwards; 0: not long enough to tell"},
+    {Phase::probe, "down_mbit_s", "the same, inwards"},
+    {Phase::call, "calc_s", "since the round began here"},
+    {Phase::call, "members", "peers that get the mean"},
+    {Phase::call, "contributions", "gradient sums in it"},
+    {Phase::call, "ballot", "of the leader"},
+    {Phase::call, "version", "of its plan"},
+    {Phase::call, "bound_s", "leader: least time of this averaging by the lines that are known"},
+    {Phase::call, "cpu_s", "of the process until now"},
+    {Phase::call, "kernel_s", "the kernel's part of it"},
+    {Phase::call, "peak_memory", "resident, bytes"},
+    {Phase::call, "bytes_sent", "by the process until now"},
+    {Phase::call, "bytes_received", "by the process until now"},
+    {Phase::scatter, "since_call_s", ""},
+    {Phase::gather, "since_call_s", ""},
+    {Phase::commit, "samples", "own ones in the mean"},
+    {Phase::commit, "samples_total", "of the run"},
+    {Phase::commit, "carried", "samples of the batch that the round before left over"},
+    {Phase::commit, "members", "of the record"},
+    {Phase::commit, "calc_s", "until own work was done and the plan was here"},
+    {Phase::commit, "comm_s", "from then on"},
+    {Phase::commit, "last", "1: the run ends with it"},
+    {Phase::commit, "loss", "mean of the own samples"},
+    {Phase::commit, "cpu_s", "of the process until now"},
+    {Phase::commit, "kernel_s", "the kernel's part of it"},
+    {Phase::commit, "peak_memory", "resident, bytes"},
+    {Phase::commit, "bytes_sent", "by the process until now"},
+    {Phase::commit, "bytes_received", "by the process until now"},
+    {Phase::apply, "took_s", ""},
+    {Phase::wait, "seconds", "so far"},
+    {Phase::wait, "segments", "of the share that others reduce"},
+    {Phase::wait, "done", "of what can be counted"},
+    {Phase::wait, "total", "of what can be counted"},
+    {Phase::lead, "ballot", "under which it leads"},
+    {Phase::handover, "bytes", "of the sums"},
+    {Phase::handover, "took_s", "from the order to the release"},
+    {Phase::handover, "samples", "in the sums"},
+    {Phase::handover, "round_left_s", "what the round would have taken with it"},
+    {Phase::lost, "silent_s", "since its last sign of life"},
+    {Phase::reissue, "microbatches", "given out again"},
+    {Phase::reissue, "next_round", "1: in the next one"},
+    {Phase::restore, "bytes", "of the state"},
+    {Phase::restore, "took_s", ""},
+    {Phase::restore, "offer_s", "of it, until the state is offered"},
+    {Phase::restore, "transfer_s", "of it, until the last chunk is here"},
+    {Phase::checkpoint, "took_s", ""},
+    {Phase::copy, "took_s", ""},
+    {Phase::evaluate, "accuracy", "0 to 1"},
+    {Phase::evaluate, "loss", "mean over the test data"},
+    {Phase::evaluate, "took_s", ""},
+    {Phase::refuse, "count", "refusals that this line stands for"},
+    {Phase::start, "microbatch", "samples of one"},
+    {Phase::start, "insecure", "1: without TLS"},
+    {Phase::start, "last_round", "the run ends with it"},
+    {Phase::start, "anchor", "1: on a machine that stays"},
+    {Phase::start, "usd_per_h", "price of the machine"},
+    {Phase::start, "site", "provider:region:zone, in words"},
+    {Phase::start, "hardware", "processor and cores, in words"},
+    {Phase::stop, "bytes_sent", "by the process"},
+    {Phase::stop, "bytes_received", "by the process"},
+    {Phase::log, "part", "number of the file that begins"},
+    {Phase::log, "logged", "lines of all files before it"},
+    {Phase::log, "missing", "events that could not be written"},
+    {Phase::log, "seconds", "from the first of them on"},
+    {Phase::notice, "deadline_s", "from now on"},
+    {Phase::traffic, kSentTo, "bytes of messages to peers at this site, by the process until now"},
+    {Phase::budget, "usd", "what the run has cost so far"},
+    {Phase::budget, "budget_usd", "what it may cost"},
+});
+
+inline bool is_described(Phase phase, std::string_view name) {
+  return std::ranges::any_of(kMeasurements, [&](const Measurement& known) {
+    const bool by_site = known.name == kSentTo && name.starts_with(kSentTo);
+    return known.phase == phase && (known.name == name || by_site);
+  });
+}
+
+/// All that the event measures stands in the table.
+inline bool is_described(const Event& event) {
+  const auto known = [&](const auto& item) { return is_described(event.phase, item.first); };
+  return std::ranges::all_of(event.numbers, known) && std::ranges::all_of(event.texts, known);
+}
+
+}  // namespace tw::world
