@@ -16,6 +16,10 @@ namespace tw::launch {
 /// Peers on one machine, more than any machine serves well.
 inline constexpr std::uint64_t kMaxLocalPeers = 64;
 
+/// Exit code of a peer that left on a notice, or by SIGTERM: its run goes on, and it may come back
+/// (EX_TEMPFAIL of sysexits.h).
+inline constexpr int kGoesOn = 75;
+
 /// Path of this program.
 std::string own_path();
 

@@ -18,6 +18,7 @@ namespace {
 /// for.
 constexpr Duration kLookAtPeersEvery = std::chrono::milliseconds(4);
 constexpr std::size_t kJoinAddresses = 3;
+constexpr Duration kTwice = std::chrono::seconds(1);
 
 std::string name_of(PeerId id) { return "peer " + to_string(id); }
 
@@ -43,7 +44,7 @@ LocalOutcome LocalRun::run() {
     return outcome_;
   }
   log_ = std::move(log).value();
-  loop_.on_signal([this](int) { on_signal(); });
+  loop_.on_signal([this](int signal) { on_signal(signal); }, {SIGINT, SIGTERM, SIGUSR1, SIGUSR2});
   say_(fmt::format("starting {} peers", options_.peers));
   launch(0);
   look();
@@ -55,7 +56,7 @@ LocalOutcome LocalRun::run() {
       std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) { return !peer.second.killed; });
   if (!somebody_stayed)
     outcome_.failures.push_back("all peers were killed: nobody was left to finish the run");
-  outcome_.interrupted = signals_ > 0;
+  if (somebody_finished_) outcome_.goes_on = false;
   return outcome_;
 }
 
@@ -153,7 +154,11 @@ void LocalRun::reap(PeerId id, Peer& peer) {
   follow(peer);
   peer.ended = true;
   script_.note_end(id);
-  if (peer.killed || *ending == 0 || signals_ > 1) return;
+  somebody_finished_ = somebody_finished_ || *ending == 0;
+  if (*ending == kGoesOn) outcome_.goes_on = true;
+  constexpr int kInterrupted = 128 + SIGINT;
+  const bool as_told = *ending == kGoesOn || (signals_ > 0 && *ending == kInterrupted);
+  if (peer.killed || *ending == 0 || as_told || signals_ > 1) return;
   outcome_.failures.push_back(
       fmt::format("{} failed (exit code {}): {}", name_of(id), *ending, last_words(output_of(id))));
   say_(fmt::format("{} failed (exit code {})", name_of(id), *ending));
@@ -177,11 +182,17 @@ void LocalRun::end_late_comers() {
   }
 }
 
-void LocalRun::on_signal() {
+void LocalRun::on_signal(int signal) {
+  // Schedulers send SIGTERM twice within milliseconds, and SIGUSR1 well ahead of it.
+  const Instant now = loop_.now();
+  const bool repeated = signal != SIGTERM || now - signalled_at_ < kTwice;
+  if (signal != SIGINT && signals_ > 0 && repeated) return;
   ++signals_;
+  signalled_at_ = now;
+  if (signal == SIGINT) outcome_.interrupted = true;
   say_(signals_ == 1 ? "the peers leave after this round; once more to kill them" : "killing all peers");
   for (auto& [id, peer] : peers_)
-    if (!peer.ended) peer.child.send_signal(signals_ == 1 ? SIGTERM : SIGKILL);
+    if (!peer.ended) peer.child.send_signal(signals_ == 1 ? signal : SIGKILL);
 }
 
 bool LocalRun::everybody_ended() const {

@@ -31,7 +31,8 @@ struct LocalOptions {
 
 struct LocalOutcome {
   std::vector<std::string> failures;
-  bool interrupted = false;
+  bool interrupted = false;  ///< SIGINT came
+  bool goes_on = false;      ///< peers left on a notice or by SIGTERM, and none saw the run to its end
 };
 
 /// The processes of `tw local`: starts them, follows their event logs, does what the script says, and sees
@@ -63,7 +64,7 @@ class LocalRun {
   void kill_peer(PeerId id, Round round);
   void reap(PeerId id, Peer& peer);
   void end_late_comers();
-  void on_signal();
+  void on_signal(int signal);
   bool everybody_ended() const;
   std::vector<std::string> live_addresses() const;
   std::string output_of(PeerId id) const;
@@ -77,8 +78,10 @@ class LocalRun {
   std::optional<monitor::JsonEventLog> log_;
   std::map<PeerId, Peer> peers_;
   std::uint64_t last_id_ = 0;
-  bool all_launched_ = false;  ///< the first peer's address is known, and the others are started
+  bool somebody_finished_ = false;  ///< the run is complete
+  bool all_launched_ = false;       ///< the first peer's address is known, and the others are started
   int signals_ = 0;
+  Instant signalled_at_{};
   LocalOutcome outcome_;
 };
 

@@ -15,6 +15,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+
+#include "host/early_signals.h"
+#include "launch/child.h"
 
 namespace tw::launch {
 namespace {
@@ -22,34 +26,46 @@ namespace {
 constexpr std::int64_t kGrace_ns = 3'000'000'000;
 constexpr int kLookEvery_ms = 50;
 
+constexpr std::array<int, 4> kPassedOn = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+constexpr std::int64_t kTwice_ns = 1'000'000'000;
+
+/// How often each of them came.
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a signal handler reaches nothing else
-std::atomic<int> signals_seen = 0;
+constinit std::array<std::atomic<int>, kPassedOn.size()> signals_seen{};
 
-void count_signal(int) { ++signals_seen; }
+void count_signal(int signal) {
+  for (std::size_t i = 0; i < kPassedOn.size(); ++i)
+    if (kPassedOn[i] == signal) ++signals_seen[i];
+}
 
-/// SIGINT and SIGTERM are counted as long as it lives.
+int all_signals_seen() {
+  int all = 0;
+  for (const std::atomic<int>& seen : signals_seen) all += seen;
+  return all;
+}
+
+/// Signals are counted as long as it lives, and those that came before it.
 class SignalCount {
  public:
   SignalCount() {
-    signals_seen = 0;
+    for (std::atomic<int>& seen : signals_seen) seen = 0;
 
     struct sigaction action {};
 
     action.sa_handler = count_signal;
-    sigaction(SIGINT, &action, &before_[0]);
-    sigaction(SIGTERM, &action, &before_[1]);
+    for (std::size_t i = 0; i < kPassedOn.size(); ++i) sigaction(kPassedOn[i], &action, &before_[i]);
+    for (const int early : host::take_early_signals()) count_signal(early);
   }
 
   SignalCount(const SignalCount&) = delete;
   SignalCount& operator=(const SignalCount&) = delete;
 
   ~SignalCount() {
-    sigaction(SIGINT, &before_[0], nullptr);
-    sigaction(SIGTERM, &before_[1], nullptr);
+    for (std::size_t i = 0; i < kPassedOn.size(); ++i) sigaction(kPassedOn[i], &before_[i], nullptr);
   }
 
  private:
-  std::array<struct sigaction, 2> before_{};
+  std::array<struct sigaction, kPassedOn.size()> before_{};
 };
 
 std::int64_t now_ns() {
@@ -63,7 +79,8 @@ std::int64_t now_ns() {
                          int output, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
-  for (const int signal : {SIGINT, SIGTERM, SIGPIPE}) std::signal(signal, SIG_DFL);
+  for (const int signal : kPassedOn) std::signal(signal, SIG_DFL);
+  std::signal(SIGPIPE, SIG_DFL);
   std::signal(SIGXFSZ, SIG_DFL);
   setpgid(0, 0);  // signals of the terminal come through the parent
   dup2(output, STDOUT_FILENO);
@@ -79,10 +96,25 @@ std::int64_t now_ns() {
   _exit(127);
 }
 
+std::string verdict_file(const std::string& folder, std::size_t number) {
+  return fmt::format("{}/verdict-{}", folder, number + 1);
+}
+
+std::string first_word(const std::string& path) {
+  std::ifstream file(path);
+  std::string word;
+  file >> word;
+  return word;
+}
+
 }  // namespace
 
 ProgramCrew::ProgramCrew(Options options) : options_(std::move(options)) {
-  for (std::size_t i = 0; i < options_.environments.size(); ++i) processes_.push_back({.number = i});
+  for (std::size_t i = 0; i < options_.environments.size(); ++i) {
+    processes_.push_back({.number = i});
+    if (!options_.folder.empty())
+      options_.environments[i].emplace_back(kVerdict, verdict_file(options_.folder, i));
+  }
 }
 
 Status ProgramCrew::start(Process& process) {
@@ -124,21 +156,31 @@ int ProgramCrew::run() {
   }
   if (well_ > 0 && signals_ == 0 && first_failure_ >= 128)
     return 0;  // those that were lost are why it is here
+  if (left_ > 0 && well_ == 0 && !first_failure_) return kGoesOn;
   return first_failure_.value_or(0);
 }
 
 void ProgramCrew::pass_on_signals() {
-  const int seen = signals_seen;
   if (kill_at_ns_ != 0 && now_ns() >= kill_at_ns_) {
     for (const Process& process : processes_) {
       if (!process.ended) kill(process.pid, SIGKILL);
     }
   }
-  if (seen == signals_) return;
-  signals_ = seen;
-  if (signals_ > 1) kill_at_ns_ = now_ns() + kGrace_ns;
+  for (std::size_t i = 0; i < kPassedOn.size(); ++i)
+    if (const int times = signals_seen[i] - passed_[i]; times > 0) pass_on(i, times);
+}
+
+void ProgramCrew::pass_on(std::size_t which, int times) {
+  const int signal = kPassedOn[which];
+  const bool told_before = signals_ > 0;
+  passed_[which] += times;
+  signals_ += times;
+  const bool again = terminated_at_ns_ != 0 && now_ns() - terminated_at_ns_ >= kTwice_ns;
+  if (signal == SIGTERM && terminated_at_ns_ == 0) terminated_at_ns_ = now_ns();
+  const bool at_once = signal == SIGINT ? told_before || times > 1 : signal == SIGTERM && again;
+  if (at_once) kill_at_ns_ = now_ns() + kGrace_ns;
   for (const Process& process : processes_) {
-    if (!process.ended) kill(process.pid, SIGINT);
+    if (!process.ended) kill(process.pid, signal);
   }
 }
 
@@ -168,19 +210,35 @@ void ProgramCrew::reap(Process& process) {
   close(process.output);
   process.output = -1;
   const bool lost = WIFSIGNALED(status);
-  if (lost && signals_seen == 0 && process.restarts < options_.restarts) {
+  if (lost && all_signals_seen() == 0 && process.restarts < options_.restarts) {
     ++process.restarts;
     options_.say(fmt::format("process {} was ended by signal {}; starting it again", process.number + 1,
                              WTERMSIG(status)));
     if (start(process)) return;
   }
   process.ended = true;
-  const int code = lost ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  const int code = code_of(process, status);
   if (code == 0) ++well_;
-  if (code != 0 && signals_ == 0)
+  if (code == kGoesOn) ++left_;
+  if (code == 0 || code == kGoesOn) return;
+  if (signals_ == 0)
     options_.say(fmt::format("process {} ended with {} {}", process.number + 1, lost ? "signal" : "exit code",
                              lost ? WTERMSIG(status) : code));
-  if (code != 0 && (!first_failure_ || (*first_failure_ >= 128 && !lost))) first_failure_ = code;
+  if (!first_failure_ || (*first_failure_ >= 128 && !lost)) first_failure_ = code;
+}
+
+/// kGoesOn also where the program does not say it by its own exit code.
+int ProgramCrew::code_of(const Process& process, int status) const {
+  if (WIFSIGNALED(status)) {
+    // Before the program had a handler: it had not joined.
+    const bool passed_on = signals_ > 0 && WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGKILL;
+    return passed_on ? kGoesOn : 128 + WTERMSIG(status);
+  }
+  const int code = WEXITSTATUS(status);
+  const std::string verdict =
+      options_.folder.empty() ? "" : first_word(verdict_file(options_.folder, process.number));
+  if ((verdict == "notice" && code == 0) || (verdict == "condemned" && code == 1)) return kGoesOn;
+  return code;
 }
 
 }  // namespace tw::launch

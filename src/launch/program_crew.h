@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <csignal>
 #include <cstdint>
 #include <functional>
@@ -27,12 +28,19 @@ class ProgramCrew {
     std::uint64_t restarts = 0;                        ///< of each one that a signal ended
     std::function<void(const std::string& line)> out;  ///< what they print, a line each
     std::function<void(const std::string& line)> say;  ///< what happens to them
+    std::string folder{};                              ///< for their verdicts; empty: they are not asked
   };
+
+  /// A file in which the process may say how its peer ended: one word, "notice" or "condemned" (it did not
+  /// join). Programs seldom turn that into an exit code of their own.
+  static constexpr const char* kVerdict = "TRADEWIND_VERDICT";
 
   explicit ProgramCrew(Options options);
 
-  /// Until all have ended. SIGINT and SIGTERM go to all of them; 3 s after the second one they are killed.
-  /// Returns the exit code: that of the first that failed, 128 + signal where a signal ended all.
+  /// Until all have ended. SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 go to all of them; 3 s after the second
+  /// SIGINT, or a SIGTERM that comes a second after the first, they are killed. Returns the exit code: that
+  /// of the first that failed; kGoesOn where peers left on a notice and none saw the run to its end; 128 +
+  /// signal where a signal ended all.
   int run();
 
  private:
@@ -50,13 +58,18 @@ class ProgramCrew {
   void print(const Process& process, const std::string& line) const;
   void reap(Process& process);
   void pass_on_signals();
+  void pass_on(std::size_t which, int times);
+  int code_of(const Process& process, int status) const;
 
   Options options_;
   std::vector<Process> processes_;
   std::optional<int> first_failure_;
   std::size_t well_ = 0;
-  int signals_ = 0;
-  std::int64_t kill_at_ns_ = 0;  ///< steady clock; 0: not yet
+  std::size_t left_ = 0;               ///< on a notice
+  int signals_ = 0;                    ///< that came
+  std::array<int, 4> passed_{};        ///< of each kind
+  std::int64_t terminated_at_ns_ = 0;  ///< steady clock; 0: SIGTERM has not come
+  std::int64_t kill_at_ns_ = 0;        ///< steady clock; 0: not yet
 };
 
 }  // namespace tw::launch

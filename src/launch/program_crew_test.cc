@@ -6,6 +6,9 @@
 
 #include <algorithm>
 
+#include "host/temporary_folder.h"
+#include "launch/child.h"
+
 namespace tw::launch {
 namespace {
 
@@ -54,6 +57,39 @@ TEST(ProgramCrew, starts_a_process_again_that_a_signal_ended) {
   EXPECT_EQ(137, shown.run("echo here; kill -9 $$", {{}}, 2));
   EXPECT_THAT(shown.out, ElementsAre("[1] here", "[1] here", "[1] here"));
   EXPECT_EQ(1, Shown().run("exit 1", {{}}, 2)) << "a program that fails by itself would fail again";
+}
+
+TEST(ProgramCrew, that_left_on_a_notice_says_that_the_run_goes_on) {
+  Shown shown;
+  EXPECT_EQ(kGoesOn, shown.run("exit 75", two()));
+  EXPECT_TRUE(shown.said.empty()) << "it is no failure";
+  EXPECT_EQ(0, Shown().run("exit $(((TRADEWIND_ID - 1) * 75))", two())) << "one saw the run to its end";
+  EXPECT_EQ(3, Shown().run("test $TRADEWIND_ID = 1 && exit 3; exit 75", two()));
+}
+
+TEST(ProgramCrew, believes_what_a_program_says_of_its_peer) {
+  const host::TemporaryFolder folder;
+  const auto code = [&folder](const std::string& script) {
+    ProgramCrew crew({.words = {"sh", "-c", script},
+                      .environments = {{}},
+                      .out = [](const std::string&) {},
+                      .say = [](const std::string&) {},
+                      .folder = folder.path()});
+    return crew.run();
+  };
+  EXPECT_EQ(0, code("true"));
+  EXPECT_EQ(kGoesOn, code("echo notice > $TRADEWIND_VERDICT"));
+  EXPECT_EQ(1, code("echo notice > $TRADEWIND_VERDICT; exit 1")) << "it failed after it had left";
+  EXPECT_EQ(kGoesOn, code("echo condemned > $TRADEWIND_VERDICT; exit 1"));
+  EXPECT_EQ(0, code("echo complete > $TRADEWIND_VERDICT"));
+}
+
+TEST(ProgramCrew, passes_each_signal_on_as_it_came) {
+  Shown shown;
+  EXPECT_EQ(kGoesOn, shown.run("trap 'echo got USR1; exit 75' USR1; kill -USR1 $PPID; sleep 5 & wait", {{}}));
+  EXPECT_THAT(shown.out, ElementsAre("[1] got USR1"));
+  EXPECT_EQ(kGoesOn, Shown().run("kill -TERM $PPID; sleep 5", {{}})) << "it had no handler yet";
+  EXPECT_EQ(130, Shown().run("kill -INT $PPID; sleep 5", {{}}));
 }
 
 TEST(ProgramCrew, says_when_there_is_no_such_program) {

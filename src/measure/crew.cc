@@ -197,7 +197,8 @@ Status Crew::read() {
 Status Crew::look() {
   for (auto& [id, peer] : peers_) {
     const auto ending = peer.child.ending();
-    if (ending.value_or(0) == 0 || peer.disturbed) continue;
+    const bool well = !ending || *ending == 0 || *ending == launch::kGoesOn;
+    if (well || peer.disturbed) continue;
     return Error{
         fmt::format("{} failed (exit code {}): {}", name_of(id), *ending, launch::last_words(output_of(id)))};
   }

@@ -91,6 +91,10 @@ void Probe::serve() {
 
 void Probe::answer(PeerId from, const std::string& address) {
   auto peer = dial(address);
+  // The address of the one that asks, and the link to it is this one: it can be dialed.
+  const bool is_linked =
+      !peer && refused_.contains(address) && refused_[address].kind == world::DialFailure::Kind::linked;
+  if (is_linked) return say(from, "reached");
   auto measured = peer ? measure(peer.value()) : Result<Measured>(peer.error());
   if (!measured) return say(from, "failed " + measured.error().message);
   const Measured& m = measured.value();
@@ -147,7 +151,7 @@ Result<PeerId> Probe::dial(const std::string& address) {
   refused_.erase(address);
   network_.connect(address);
   loop_.run_until([&] { return stopped_ || opened_ || refused_.contains(address); }, kDialTime);
-  if (refused_.contains(address)) return Error{fmt::format("{}: {}", address, refused_[address])};
+  if (refused_.contains(address)) return Error{fmt::format("{}: {}", address, refused_[address].why)};
   if (!opened_) return Error{fmt::format("{}: no answer; is tw net probe --listen running there?", address)};
   others_[*opened_].address = address;
   return *opened_;
@@ -245,6 +249,8 @@ void Probe::on_message(PeerId from, Frame frame) {
     if (seconds.size() != 1 || seconds[0] > 60 || other.sends) return;
     options_.time = from_seconds(seconds[0]);
     begin_stream(from, true);
+  } else if (word == "time") {
+    say(from, fmt::format("clock {}", loop_.unix_nanos()));
   } else if (word == "measure") {
     asked_.emplace_back(from, rest);
   } else {
@@ -256,7 +262,9 @@ void Probe::on_close(PeerId peer, const std::string&) { others_.erase(peer); }
 
 void Probe::on_refused(const std::string& address, const world::DialFailure& failure) {
   const auto rejection = wire::rejection_in(failure.why);
-  refused_[address] = rejection ? rejection->words : failure.why;
+  refused_[address] = {.why = rejection ? rejection->words : failure.why,
+                       .kind = failure.kind,
+                       .is_stranger = rejection && rejection->code == wire::Rejection::Code::credential};
 }
 
 std::optional<Frame> Probe::next_bulk(PeerId to) {

@@ -13,6 +13,7 @@
 #include "host/random_os.h"
 #include "host/tcp/network_tcp.h"
 #include "market/network.h"
+#include "measure/findings.h"
 
 /// Measures what the run's own links carry between hosts: round trip, and bytes in both directions at once.
 namespace tw::measure {
@@ -38,6 +39,19 @@ class Probe : public world::NetworkEvents {
 
   /// Rows for all pairs of the sites of these peers and of this one; within a site where it has two.
   Result<market::NetworkProfile> measure_all(const std::vector<std::string>& addresses);
+
+  /// The peer that answers at an address; for a probe the round trip and what the path carries each way, too.
+  /// nullopt in assumed_mbit_s.
+  PeerFacts meet(const std::string& address);
+
+  /// How far the clock of the probe at this address is ahead of this machine's. Nothing: it does not say.
+  std::optional<double> skew_s(const std::string& address);
+
+  /// Asks the probe at `address` to dial `own`, where this one listens: why it cannot; nothing: it can.
+  std::optional<std::string> refusal_of(const std::string& address, const std::string& own);
+
+  /// What a probe that was met found.
+  market::Site site_of(const std::string& address) const;
 
   Result<PeerId> admit(const Frame& hello) override;
   void on_open(PeerId peer, const Frame& hello) override;
@@ -71,6 +85,13 @@ class Probe : public world::NetworkEvents {
     std::string address;
   };
 
+  /// Why a dial came to nothing.
+  struct Refusal {
+    std::string why;
+    world::DialFailure::Kind kind{};
+    bool is_stranger = false;  ///< its token is none of this run
+  };
+
   Result<PeerId> dial(const std::string& address);
   Result<Measured> measure(PeerId peer);
   Result<Measured> measure_between(const Host& a, const Host& b);
@@ -87,7 +108,7 @@ class Probe : public world::NetworkEvents {
   Frame piece_;
   host::TcpNetwork network_;
   std::map<PeerId, Other> others_;
-  std::map<std::string, std::string> refused_;        ///< by address: why
+  std::map<std::string, Refusal> refused_;            ///< by address
   std::optional<PeerId> opened_;                      ///< the last link
   std::deque<std::pair<PeerId, std::string>> asked_;  ///< to measure: by whom, which address
   bool stopped_ = false;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "wire/limits.h"
+
 namespace tw::measure {
 namespace {
 
@@ -33,13 +35,14 @@ class Rounds : public testing::Test {
     return record;
   }
 
-  void average(Round round, const std::vector<std::vector<float>>& sums, const std::vector<PeerId>& peers) {
+  void average(Round round, const std::vector<std::vector<float>>& sums, const std::vector<PeerId>& peers,
+               std::uint32_t slot = 0) {
     const auto batch = static_cast<float>(run_of(kPeers, codec::Codec::fp32, 10).target_batch_size);
     for (const auto& sum : sums)
       for (std::size_t i = 0; i < sum.size(); ++i) parameters_[i] -= sum[i] / batch;
     wire::Record record = record_of(round);
     record.samples = run_of(kPeers, codec::Codec::fp32, 10).target_batch_size;
-    for (const PeerId peer : peers) record.contributors.push_back({peer, 0, 4, {}});
+    for (const PeerId peer : peers) record.contributors.push_back({peer, slot, 4, {}});
     for (GradientTrainer* trainer : {&one_, &two_}) trainer->on_commit(record);
   }
 
@@ -65,6 +68,11 @@ TEST_F(Rounds, end_when_a_contribution_is_missing_or_the_mean_is_another) {
   average(2, {one, two}, {PeerId{1}, PeerId{2}});
   for (float& value : parameters_) value += 0.001F;
   EXPECT_THROW(sum_of(one_, 3, 1), std::runtime_error);
+}
+
+TEST_F(Rounds, judge_no_sum_that_was_handed_over) {
+  average(1, {sum_of(one_, 1, 4)}, {PeerId{2}}, wire::kLeaseSlots);
+  EXPECT_NO_THROW(sum_of(one_, 2, 1)) << "whose it was is in no record";
 }
 
 }  // namespace

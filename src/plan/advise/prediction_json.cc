@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/advise/prediction_json.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "plan/model/round_time.h"
 
 namespace tw::plan {
 namespace {
@@ -14,6 +18,28 @@ using Json = nlohmann::ordered_json;
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json range(const Estimate& estimate) { return {number(estimate.low), number(estimate.high)}; }
+
+/// null where a browser's copy of the model (web/model.js) is no copy: other patterns, and peers alone.
+Json inputs_of(const Workload& workload, const std::vector<PeerGroup>& peers, const Knowledge& knowledge) {
+  if (workload.pattern != Pattern::tradewind || count_of(peers) < 2) return nullptr;
+  const Lines lines = lines_of(workload, peers, knowledge.network);
+  Json groups = Json::array();
+  for (std::size_t g = 0; g < peers.size(); ++g) {
+    const auto speed = speed_of(workload.model, peers[g].gpu, knowledge.gpus);
+    if (!speed) return nullptr;
+    groups.push_back({{"count", peers[g].count},
+                      {"card", lines.card[g]},
+                      {"samples_per_s", speed.value().samples_per_s.value}});
+  }
+  return {{"work",
+           {{"params_m", workload.model.params_m},
+            {"bytes_per_param", workload.bytes_per_param},
+            {"tbs", workload.target_batch_size},
+            {"delayed", workload.delayed}}},
+          {"groups", std::move(groups)},
+          {"pair", lines.pair},
+          {"rtt_s", lines.rtt_s}};
+}
 
 }  // namespace
 
@@ -46,6 +72,13 @@ std::string to_json(const Prediction& prediction, const Cost& cost) {
   json["assumptions"] = prediction.assumptions;
   for (const std::string& assumption : cost.assumptions) json["assumptions"].push_back(assumption);
   return json.dump(2) + "\n";
+}
+
+std::string page_fields(const Workload& workload, const std::vector<PeerGroup>& peers,
+                        const Prediction& prediction, const Cost& cost, const Knowledge& knowledge) {
+  return fmt::format(R"("model":{},"peers":{},"prediction":{},"inputs":{})", Json(workload.model.name).dump(),
+                     Json(to_string(peers)).dump(), to_json(prediction, cost),
+                     inputs_of(workload, peers, knowledge).dump());
 }
 
 }  // namespace tw::plan

@@ -11,6 +11,7 @@
 
 #include "base/median.h"
 #include "market/catalog.h"
+#include "plan/advise/alternatives.h"
 #include "plan/model/checkpoint_interval.h"
 
 namespace tw::plan {
@@ -31,6 +32,13 @@ struct Limits {
   double usd = 0;
   double usd_per_h = 0;
 };
+
+std::string life_text(const market::LifetimeLaw& law) {
+  const double hours = law.expected_h();
+  if (!std::isfinite(hours)) return "nobody takes it";
+  return fmt::format("lives {} h on average ({})",
+                     hours < 999.5 ? fmt::format("{:.3g}", hours) : fmt::format("{:.0f}", hours), law.name);
+}
 
 Limits limits_of(const Job& job) { return {job.deadline_h, job.budget_usd, job.budget_usd_per_h}; }
 
@@ -113,7 +121,7 @@ class Recommender {
     add_runners_up(found, plan);
     add_baselines(limits, plan);
     add_front(plan);
-    for (Option& other : plan.others) other.verdict = verdict_on(other, plan.chosen);
+    for (Option& other : plan.others) other.verdict = verdict_on(job_, other, plan.chosen);
     return plan;
   }
 
@@ -164,7 +172,7 @@ class Recommender {
     plan.chosen = plan.front[chosen];
     add_baselines(limits, plan);
     for (auto* options : {&plan.front, &plan.others})
-      for (Option& other : *options) other.verdict = verdict_on(other, plan.chosen);
+      for (Option& other : *options) other.verdict = verdict_on(job_, other, plan.chosen);
     return plan;
   }
 
@@ -376,19 +384,6 @@ class Recommender {
     }
   }
 
-  std::string verdict_on(const Option& other, const Option& chosen) const {
-    if (other.counts == chosen.counts) return "is the chosen one";
-    if (job_.deadline_h > 0 && other.hours > job_.deadline_h)
-      return fmt::format("misses the deadline by {:.3g} h", other.hours - job_.deadline_h);
-    if (job_.budget_usd > 0 && other.usd > job_.budget_usd)
-      return fmt::format("exceeds the budget by {:.4g} $", other.usd - job_.budget_usd);
-    if (job_.budget_usd_per_h > 0 && other.usd_per_h > job_.budget_usd_per_h * (1 + 1e-9))
-      return fmt::format("exceeds the budget per hour by {:.3g} $", other.usd_per_h - job_.budget_usd_per_h);
-    const double cost = 100 * (other.usd / chosen.usd - 1);
-    const double time = 100 * (other.hours / chosen.hours - 1);
-    return fmt::format("{:+.3g} % cost, {:+.3g} % time", cost, time);
-  }
-
   const Job& job_;
   const MarketSpace& market_;
   double start_h_ = 0;  ///< before all machines work
@@ -424,12 +419,17 @@ void add_assumptions(const MarketSpace& market, std::int64_t now_unix_s, Recomme
                     one.usd_per_h, to_string(one.offer.purchase), one.offer.source,
                     dated ? ", " + market::age_text(now_unix_s - one.offer.as_of_unix_s) + " old" : "",
                     dated && is_old(one.offer, now_unix_s) ? " (older than 7 h: tw catalog update)" : ""));
-    plan.assumptions.push_back(fmt::format("{}@{}: {:.4g} samples/s, {}; lives {:.3g} h on average ({})",
-                                           machine_name(one.offer), to_string(site_of(one.offer)),
-                                           one.samples_per_s, one.speed_source, one.lifetimes.expected_h(),
-                                           one.lifetimes.name));
+    plan.assumptions.push_back(fmt::format("{}@{}: {:.4g} samples/s, {}; {}", machine_name(one.offer),
+                                           to_string(site_of(one.offer)), one.samples_per_s, one.speed_source,
+                                           life_text(one.lifetimes)));
   }
   for (const std::string& left_out : market.left_out) plan.assumptions.push_back(left_out);
+}
+
+void complete(const Job& job, const MarketSpace& market, std::int64_t now_unix_s, Recommendation& plan) {
+  add_checkpoints(market, market.params_m, plan);
+  add_assumptions(market, now_unix_s, plan);
+  plan.alternatives = alternatives_of(job, market, plan.chosen.counts);
 }
 
 }  // namespace
@@ -439,11 +439,39 @@ Option evaluate(const Job& job, const MarketSpace& market, const std::vector<int
   return Recommender(job, market).option_of(name, counts);
 }
 
+namespace {
+
+/// Three digits, and from a thousand on whole numbers: +18.4, +1370.
+std::string difference_text(double percent) {
+  return std::abs(percent) < 999.5 ? fmt::format("{:+.3g}", percent) : fmt::format("{:+.0f}", percent);
+}
+
+}  // namespace
+
+std::string verdict_on(const Job& job, const Option& other, const Option& chosen) {
+  if (other.counts == chosen.counts) return "is the chosen one";
+  if (job.deadline_h > 0 && other.hours > job.deadline_h)
+    return fmt::format("misses the deadline by {:.3g} h", other.hours - job.deadline_h);
+  if (job.budget_usd > 0 && other.usd > job.budget_usd)
+    return fmt::format("exceeds the budget by {:.4g} $", other.usd - job.budget_usd);
+  if (job.budget_usd_per_h > 0 && other.usd_per_h > job.budget_usd_per_h * (1 + 1e-9))
+    return fmt::format("exceeds the budget per hour by {:.3g} $", other.usd_per_h - job.budget_usd_per_h);
+  const double cost = 100 * (other.usd / chosen.usd - 1);
+  const double time = 100 * (other.hours / chosen.hours - 1);
+  return fmt::format("{} % cost, {} % time", difference_text(cost), difference_text(time));
+}
+
+Recommendation described(const Job& job, const MarketSpace& market, const std::vector<int>& counts,
+                         const std::string& name, std::int64_t now_unix_s) {
+  Recommendation plan{.chosen = evaluate(job, market, counts, name)};
+  complete(job, market, now_unix_s, plan);
+  return plan;
+}
+
 Result<Recommendation> recommend(const Job& job, const MarketSpace& market, std::int64_t now_unix_s) {
   auto plan = Recommender(job, market).run();
   if (!plan) return plan.error();
-  add_checkpoints(market, market.params_m, plan.value());
-  add_assumptions(market, now_unix_s, plan.value());
+  complete(job, market, now_unix_s, plan.value());
   return plan;
 }
 

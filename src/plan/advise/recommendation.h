@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Option {
 };
 
 struct Recommendation {
+  std::string method{};  ///< of the literature that made the choice, and by what; empty: the search did
   Option chosen;
   std::vector<Option> others;  ///< runners-up and baselines
   /// Goal pareto: from the cheapest to the fastest, the chosen one among them; else the fastest at rising
@@ -39,12 +41,21 @@ struct Recommendation {
   double checkpoint_s = 0;           ///< to write one
   double checkpoint_interval_s = 0;  ///< exact optimum
   double young_s = 0, daly_s = 0;
+  /// By candidate of the chosen plan: those that stand in for it, best first (plan/advise/alternatives.h).
+  std::map<std::size_t, std::vector<std::size_t>> alternatives{};
   std::vector<std::string> assumptions;
 };
 
 /// What is expected of given counts of the market's candidates.
 Option evaluate(const Job& job, const MarketSpace& market, const std::vector<int>& counts,
                 const std::string& name);
+
+/// A plan of these machines, whoever chose them, with its checkpoints, alternatives and assumptions.
+Recommendation described(const Job& job, const MarketSpace& market, const std::vector<int>& counts,
+                         const std::string& name, std::int64_t now_unix_s);
+
+/// Which limit the other one misses, or what it costs and takes more than the chosen one.
+std::string verdict_on(const Job& job, const Option& other, const Option& chosen);
 
 /// An error names the limit that cannot be met, and the nearest that can.
 Result<Recommendation> recommend(const Job& job, const MarketSpace& market, std::int64_t now_unix_s);

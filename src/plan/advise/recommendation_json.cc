@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
+#include "plan/advise/comparison.h"
 #include "plan/advise/recommendation_text.h"
 
 namespace tw::plan {
@@ -37,6 +38,7 @@ Json json_of(const std::vector<Option>& options) {
 std::string to_json(const Job& job, const Recommendation& plan) {
   const Json json{{"goal", to_string(job.goal)},
                   {"samples", job.samples},
+                  {"method", plan.method.empty() ? Json() : Json(plan.method)},
                   {"chosen", json_of(plan.chosen)},
                   {"others", json_of(plan.others)},
                   {"front", json_of(plan.front)},
@@ -48,6 +50,24 @@ std::string to_json(const Job& job, const Recommendation& plan) {
                     {"young_s", plan.young_s},
                     {"daly_s", plan.daly_s}}},
                   {"assumptions", plan.assumptions}};
+  return json.dump(2) + "\n";
+}
+
+std::string to_json(const Job& job, const Comparison& comparison) {
+  Json methods = Json::array();
+  for (const MethodRow& row : comparison.rows) {
+    Json json{{"method", to_string(row.method)}, {"has_choice", row.option.has_value()}};
+    if (row.option) json.update(json_of(*row.option));
+    json["chosen_by"] = row.reason;
+    methods.push_back(std::move(json));
+  }
+  const Json json{{"goal", to_string(job.goal)},
+                  {"samples", job.samples},
+                  {"price_limit_usd_per_h", comparison.usd_per_h},
+                  {"tradewind", json_of(comparison.ours.chosen)},
+                  {"methods", std::move(methods)},
+                  {"method_assumptions", comparison.assumptions},
+                  {"assumptions", comparison.ours.assumptions}};
   return json.dump(2) + "\n";
 }
 

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "market/catalog.h"
+#include "plan/advise/alternatives.h"
 #include "plan/advise/recommendation_text.h"
+#include "plan/advise/replan.h"
 
 namespace tw::plan {
 namespace {
@@ -204,7 +206,7 @@ TEST(Recommendation, a_machine_of_several_gpus_is_one_peer) {
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   EXPECT_EQ(to_string(plan.value().chosen.peers), "2x4xT4@gcp:us-west1");
   EXPECT_THAT(to_plan_file(planning.job(), planning.last_market(), plan.value()),
-              HasSubstr("gpu: \"4xT4\", count: 2"));
+              HasSubstr("count: 2, role: anchor, site: \"gcp:us-west1\""));
   planning.job().gpus = {"4xT4"};
   const MarketSpace fours = planning.market().value();
   for (const Candidate& one : fours.candidates) EXPECT_EQ(one.offer.gpus, 4);
@@ -246,13 +248,69 @@ TEST(Recommendation, more_than_64_failure_domains_are_told_apart) {
 TEST(Recommendation, the_plan_file_lists_machines_and_the_picture_all_options) {
   Planning planning;
   planning.job().deadline_h = 10;
+  planning.job().run = "/runs/mnist.yaml";
+  planning.job().file = "/runs/job.yaml";
   const auto plan = planning.plan();
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   const std::string file = to_plan_file(planning.job(), planning.last_market(), plan.value());
   EXPECT_THAT(file, HasSubstr("cluster: \"" + to_string(plan.value().chosen.peers) + "\""));
   EXPECT_THAT(file, HasSubstr("deadline_h: 10"));
-  EXPECT_THAT(to_svg(plan.value()), HasSubstr("chosen"));
+  const auto read = read_plan("PLAN.yaml", file);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read.value().run, "/runs/mnist.yaml");
+  EXPECT_EQ(read.value().job, "/runs/job.yaml");
+  for (const PlannedGroup& group : read.value().peers) {
+    EXPECT_EQ(group.anchor, group.purchase != market::Purchase::spot);
+    EXPECT_FALSE(group.alternatives.empty());
+  }
   EXPECT_THAT(to_json(planning.job(), plan.value()), HasSubstr("\"throughput_sps\""));
+}
+
+TEST(Recommendation, each_machine_of_the_plan_file_has_a_role_and_offers_that_may_stand_in_for_it) {
+  Planning planning;
+  planning.job().deadline_h = 10;
+  planning.job().owned = parse_peers("1xA10@onprem:eu").value();
+  const auto plan = planning.plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const MarketSpace& market = planning.last_market();
+  const auto groups = read_plan_file("PLAN.yaml", to_plan_file(planning.job(), market, plan.value()));
+  ASSERT_TRUE(groups.ok()) << groups.error().message;
+  int spot = 0;
+  for (const PlannedGroup& group : groups.value()) {
+    const bool owned = group.purchase == market::Purchase::owned;
+    spot += group.purchase == market::Purchase::spot;
+    EXPECT_EQ(group.anchor, group.purchase != market::Purchase::spot);
+    EXPECT_EQ(group.alternatives.size(), owned ? 0 : kMostAlternatives);
+    for (const PlannedGroup& other : group.alternatives) {
+      EXPECT_FALSE(other.site == group.site && other.gpu == group.gpu && other.purchase == group.purchase);
+      EXPECT_TRUE(!group.anchor || other.purchase == market::Purchase::on_demand);
+    }
+  }
+  EXPECT_GT(spot, 0);
+}
+
+TEST(Recommendation, the_first_alternative_costs_least_of_all_that_keep_the_deadline) {
+  Planning planning;
+  planning.job().deadline_h = 10;
+  const auto plan = planning.plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const MarketSpace& market = planning.last_market();
+  const auto with = [&](std::size_t planned, std::size_t other) {
+    std::vector<int> counts = plan.value().chosen.counts;
+    --counts[planned];
+    ++counts[other];
+    return evaluate(planning.job(), market, counts, "changed");
+  };
+  ASSERT_FALSE(plan.value().alternatives.empty());
+  for (const auto& [planned, others] : plan.value().alternatives) {
+    const Option first = with(planned, others.front());
+    for (std::size_t other = 0; other < market.candidates.size(); ++other) {
+      const bool full = plan.value().chosen.counts[other] >= market.space.choices[other].most;
+      if (other == planned || full) continue;
+      const Option one = with(planned, other);
+      EXPECT_TRUE(one.hours > 10 || one.usd > first.usd * 0.999) << to_string(one.peers);
+    }
+  }
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ std::string choice_line(const Job& job, const Recommendation& plan) {
 }
 
 std::string search_line(const Recommendation& plan) {
+  if (!plan.method.empty()) return fmt::format("Chosen by {}.\n", plan.method);
   if (plan.exact) return "The search was exact: no other plan is better by this model.\n";
   if (plan.gap <= kNotLookedFor) return "No other plan is better by this model by more than 0.01 %.\n";
   return fmt::format("The search was cut short: no plan is better by more than {:.2g} %.\n", 100 * plan.gap);
@@ -54,68 +55,41 @@ std::string checkpoint_lines(const Recommendation& plan) {
 /// On-demand and owned machines.
 bool is_anchor(const Candidate& one) { return one.offer.purchase != market::Purchase::spot; }
 
-std::string machine_lines(const MarketSpace& market, const Recommendation& plan, bool anchors) {
-  std::string text;
-  for (std::size_t i = 0; i < plan.chosen.counts.size(); ++i) {
-    const Candidate& one = market.candidates[i];
-    if (plan.chosen.counts[i] == 0 || (anchors && !is_anchor(one))) continue;
-    text += fmt::format(
-        "  - {{site: \"{}\", vm: \"{}\", gpu: \"{}\", count: {}, purchase: {}, usd_per_h: {:.6g}}}\n",
-        to_string(site_of(one.offer)), one.offer.vm_type, machine_name(one.offer), plan.chosen.counts[i],
-        to_string(one.offer.purchase), one.usd_per_h);
-  }
-  return text.empty() ? " []\n" : "\n" + text;
+std::string machine_text(const Candidate& one) {
+  return fmt::format("site: \"{}\", vm: \"{}\", gpu: \"{}\", purchase: {}, usd_per_h: {:.6g}",
+                     to_string(site_of(one.offer)), one.offer.vm_type,
+                     one.offer.gpu.empty() ? "" : machine_name(one.offer), to_string(one.offer.purchase),
+                     one.usd_per_h);
 }
 
-struct Dot {
-  double x = 0;
-  double y = 0;
-};
+std::string alternative_lines(const MarketSpace& market, const Recommendation& plan, std::size_t candidate) {
+  const auto found = plan.alternatives.find(candidate);
+  if (found == plan.alternatives.end()) return "";
+  std::string text;
+  for (std::size_t other : found->second)
+    text += fmt::format("{}\n       {{{}}}", text.empty() ? "" : ",", machine_text(market.candidates[other]));
+  return ",\n     alternatives: [" + text + "]";
+}
 
-/// Pixels of a value.
-class Axes {
- public:
-  Axes(double most_sps, double most_usd) : most_sps_(most_sps), most_usd_(most_usd) {}
-
-  Dot at(const Option& one) const {
-    return {kLeft + kWidth * one.samples_per_s / most_sps_, kTop + kHeight * (1 - one.usd_per_h / most_usd_)};
+std::string peer_lines(const MarketSpace& market, const Recommendation& plan) {
+  std::string text;
+  for (std::size_t i = 0; i < plan.chosen.counts.size(); ++i) {
+    if (plan.chosen.counts[i] == 0) continue;
+    const Candidate& one = market.candidates[i];
+    text += fmt::format("  - {{count: {}, role: {}, {}{}}}\n", plan.chosen.counts[i],
+                        is_anchor(one) ? "anchor" : "peer", machine_text(one),
+                        alternative_lines(market, plan, i));
   }
+  return text;
+}
 
-  std::string frame() const {
-    std::string svg = fmt::format(
-        "<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"#444\"/>\n"
-        "<text x=\"{4}\" y=\"{5}\" text-anchor=\"middle\">samples/s</text>\n"
-        "<text x=\"16\" y=\"{6}\" transform=\"rotate(-90 16 {6})\" text-anchor=\"middle\">$ per "
-        "hour</text>\n",
-        kLeft, kTop, kTop + kHeight, kLeft + kWidth, kLeft + kWidth / 2, kTop + kHeight + 44,
-        kTop + kHeight / 2);
-    for (int tick = 0; tick <= 4; ++tick) {
-      const double share = tick / 4.0;
-      svg += fmt::format("<text x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">{:.3g}</text>\n",
-                         kLeft + kWidth * share, kTop + kHeight + 20, most_sps_ * share);
-      svg += fmt::format("<text x=\"{}\" y=\"{:.0f}\" text-anchor=\"end\">{:.3g}</text>\n", kLeft - 8,
-                         kTop + kHeight * (1 - share) + 4, most_usd_ * share);
-    }
-    return svg;
-  }
-
- private:
-  static constexpr int kLeft = 80, kTop = 30, kWidth = 640, kHeight = 400;
-
-  double most_sps_;
-  double most_usd_;
-};
-
-std::string dot(const Axes& axes, const Option& one, const char* colour, bool named) {
-  const Dot at = axes.at(one);
-  const std::string label =
-      fmt::format("{} {}: {:.4g} samples/s, {:.4g} $/h, {:.4g} $ per million", one.name, to_string(one.peers),
-                  one.samples_per_s, one.usd_per_h, one.usd_per_million);
-  std::string svg =
-      fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\"><title>{}</title></circle>\n",
-                  at.x, at.y, named ? 6 : 4, colour, label);
-  if (named) svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", at.x + 9, at.y + 4, one.name);
-  return svg;
+std::string anchor_lines(const MarketSpace& market, const Recommendation& plan) {
+  std::string text;
+  for (std::size_t i = 0; i < plan.chosen.counts.size(); ++i)
+    if (plan.chosen.counts[i] > 0 && is_anchor(market.candidates[i]))
+      text +=
+          fmt::format("  - {{count: {}, {}}}\n", plan.chosen.counts[i], machine_text(market.candidates[i]));
+  return text.empty() ? " []\n" : "\n" + text;
 }
 
 }  // namespace
@@ -141,42 +115,20 @@ std::string to_text(const Job& job, const Recommendation& plan) {
 std::string to_plan_file(const Job& job, const MarketSpace& market, const Recommendation& plan) {
   std::string text = fmt::format("# By `tw plan`: {:.4g} samples/s, {:.3g} h, {:.4g} $ expected.\n",
                                  plan.chosen.samples_per_s, plan.chosen.hours, plan.chosen.usd);
+  if (!plan.method.empty()) text += fmt::format("# Chosen by {}.\n", plan.method);
+  if (!job.run.empty()) text += fmt::format("run: \"{}\"\n", job.run);
+  if (!job.file.empty()) text += fmt::format("job: \"{}\"\n", job.file);
   text += fmt::format("model: \"{}\"\ntbs: {:g}\nsamples: {:.15g}\n",
                       job.model.empty() ? job.profile : job.model, job.target_batch_size, job.samples);
   text += fmt::format("pattern: {}\ncodec: {}\nstreams: {}\nmode: {}\n", to_string(job.pattern), job.codec,
                       job.streams, job.delayed ? "delayed" : "sync");
   text += fmt::format("cluster: \"{}\"\n", to_string(plan.chosen.peers));
-  text += "peers:" + machine_lines(market, plan, false) + "anchors:" + machine_lines(market, plan, true);
+  text += "peers:\n" + peer_lines(market, plan) + "anchors:" + anchor_lines(market, plan);
   if (plan.checkpoint_interval_s > 0)
     text += fmt::format("checkpoint_interval_s: {:.0f}\n", plan.checkpoint_interval_s);
   text += "fallback:\n  rule: on-demand when the spot machines seen so far would not do the rest in time\n";
   if (job.deadline_h > 0) text += fmt::format("  deadline_h: {:g}\n", job.deadline_h);
   return text;
-}
-
-std::string to_svg(const Recommendation& plan) {
-  double most_sps = plan.chosen.samples_per_s;
-  double most_usd = plan.chosen.usd_per_h;
-  for (const auto* options : {&plan.others, &plan.front}) {
-    for (const Option& one : *options) {
-      most_sps = std::max(most_sps, one.samples_per_s);
-      most_usd = std::max(most_usd, one.usd_per_h);
-    }
-  }
-  const Axes axes(1.1 * most_sps, std::max(1.1 * most_usd, 1e-6));
-  std::string svg =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"800\" height=\"490\" font-family=\"sans-serif\" "
-      "font-size=\"12\">\n<rect width=\"800\" height=\"490\" fill=\"white\"/>\n" +
-      axes.frame();
-  std::string line;
-  for (const Option& one : plan.front) {
-    const Dot at = axes.at(one);
-    line += fmt::format("{}{:.1f} {:.1f}", line.empty() ? "M" : "L", at.x, at.y);
-  }
-  if (!line.empty()) svg += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#9bb8d3\"/>\n", line);
-  for (const Option& one : plan.front) svg += dot(axes, one, "#9bb8d3", false);
-  for (const Option& one : plan.others) svg += dot(axes, one, "#888", one.name != "runner-up");
-  return svg + dot(axes, plan.chosen, "#d1495b", true) + "</svg>\n";
 }
 
 }  // namespace tw::plan

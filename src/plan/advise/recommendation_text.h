@@ -17,7 +17,4 @@ std::string to_json(const Job& job, const Recommendation& plan);
 /// PLAN.yaml, for launching.
 std::string to_plan_file(const Job& job, const MarketSpace& market, const Recommendation& plan);
 
-/// Cost against throughput: all options and the front.
-std::string to_svg(const Recommendation& plan);
-
 }  // namespace tw::plan

@@ -15,7 +15,9 @@ constexpr double kSwitches = 2;        ///< a change saves more than so many tim
 constexpr double kSamePrice = 0.01;
 
 bool matches(const PlannedGroup& group, const market::Offer& offer) {
-  return site_of(offer) == group.site && machine_name(offer) == group.gpu && offer.purchase == group.purchase;
+  const bool same =
+      trains(group) ? machine_name(offer) == group.gpu : offer.gpu.empty() && offer.vm_type == group.vm_type;
+  return same && site_of(offer) == group.site && offer.purchase == group.purchase;
 }
 
 class Replanner {
@@ -293,7 +295,9 @@ std::vector<market::Offer> offers_of(const std::vector<PlannedGroup>& plan,
                         .zone = group.site.zone,
                         .vm_type = group.vm_type,
                         .gpu = several ? several->gpu : group.gpu,
-                        .gpus = several ? several->count : 1.0,
+                        .gpus = several         ? several->count
+                                : trains(group) ? 1.0
+                                                : 0.0,
                         .purchase = group.purchase,
                         .usd_per_h = group.usd_per_h,
                         .source = kNoLongerOffered};

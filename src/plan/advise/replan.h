@@ -14,15 +14,30 @@ namespace tw::plan {
 struct PlannedGroup {
   market::Site site;
   std::string vm_type;
-  std::string gpu;
+  std::string gpu;  ///< "T4", "4xT4" for four in one machine; empty: none
   int count = 0;
   market::Purchase purchase = market::Purchase::on_demand;
-  double usd_per_h = 0;  ///< of a peer
+  double usd_per_h = 0;                      ///< of a peer
+  bool anchor = false;                       ///< its peers are anchors: role in the file
+  std::vector<PlannedGroup> alternatives{};  ///< of one machine each, best first: where it cannot be had
 
   bool operator==(const PlannedGroup&) const = default;
 };
 
-/// The peers of a PLAN.yaml, as `tw plan` writes it. Errors name file and line.
+/// Not so an anchor without a GPU, of DeepVM's tiers: MarketInputs::idle_anchors.
+inline bool trains(const PlannedGroup& group) { return !group.gpu.empty(); }
+
+/// PLAN.yaml, as `tw plan` writes it and `tw up` launches it.
+struct PlanFile {
+  std::string run;  ///< the run file; empty: not said. Relative to the file's folder, like the next one
+  std::string job;  ///< JOB.yaml, which the plan was made for; empty: not said
+  std::vector<PlannedGroup> peers;
+};
+
+/// Errors name file and line.
+Result<PlanFile> read_plan(const std::string& file, std::string_view text);
+
+/// The peers alone.
 Result<std::vector<PlannedGroup>> read_plan_file(const std::string& file, std::string_view text);
 
 /// The source of such offers.

@@ -48,7 +48,8 @@ SpotDnnPlan predict(const std::vector<SpotDnnInstance>& instances, const SpotDnn
   }
   plan.batch = rounded(plan.samples_per_s / steps_per_s, 0.1);
   const double difficulty = (model.gamma2 * plan.batch + model.gamma3) * std::sqrt(workers);
-  plan.iterations = rounded(difficulty / (loss - model.gamma5) - model.gamma1, 1);
+  plan.iterations = model.samples > 0 ? std::ceil(model.samples / plan.batch)
+                                      : rounded(difficulty / (loss - model.gamma5) - model.gamma1, 1);
   plan.time_s = rounded(plan.batch * plan.iterations / plan.samples_per_s, 0.01);
   plan.usd = rounded(usd_per_h * plan.time_s / 3600, 1e-6);
   return plan;
@@ -66,7 +67,9 @@ std::optional<SpotDnnPlan> published_plan(const std::vector<SpotDnnInstance>& in
     ring.insert(ring.end(), static_cast<std::size_t>(instances[type].quota), type);
 
   std::optional<SpotDnnPlan> best;
-  for (std::size_t length = 1; length < ring.size(); ++length) {
+  const std::size_t most =
+      target.most_workers > 0 ? static_cast<std::size_t>(target.most_workers) : ring.size();
+  for (std::size_t length = 1; length < ring.size() && length <= most; ++length) {
     for (std::size_t from = 0; from < ring.size(); ++from) {
       std::vector<int> counts(instances.size());
       for (std::size_t i = 0; i < length; ++i) ++counts[ring[(from + i) % ring.size()]];

@@ -26,7 +26,8 @@ struct SpotDnnModel {
   double pcie_mb_s = 0;
   double alpha1 = 0, beta1 = 0;  ///< workers that send at once: min(alpha1 sqrt(n) - beta1, 1)
   double gamma1 = 0, gamma2 = 0, gamma3 = 0,
-         gamma5 = 0;  ///< ((gamma2 batch + gamma3) sqrt(n)) / (loss - gamma5) - gamma1
+         gamma5 = 0;   ///< ((gamma2 batch + gamma3) sqrt(n)) / (loss - gamma5) - gamma1
+  double samples = 0;  ///< to train, whatever the loss and the gammas; 0: by them
 };
 
 struct SpotDnnPlan {
@@ -46,6 +47,7 @@ SpotDnnPlan predict(const std::vector<SpotDnnInstance>& instances, const SpotDnn
 struct SpotDnnTarget {
   double loss = 0;
   double time_s = 0;
+  int most_workers = 0;  ///< 0: any number
 };
 
 /// As published: of the runs of neighbours in the list of all instances sorted by the time of a step, which

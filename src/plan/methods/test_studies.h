@@ -29,6 +29,8 @@ struct K80Run {
   TransientRun run;  ///< what the model is given
   double measured_s = 0;
   double measured_usd = 0;  ///< 0: not in the table
+  std::string zone{};
+  bool in_table = false;  ///< measured_s is; else it follows from the master's uptime
 };
 
 /// From the start of the VM to that of the training, by workers (median; special_cases.csv).
@@ -53,12 +55,14 @@ inline std::vector<K80Run> k80_runs(int workers) {
   for (CsvRow row : require_table("planner/transient_runs_with_revocations.csv")) {
     if (row.text("gpus") != fmt::format("{}xK80", workers)) continue;
     K80Run& one = runs[{row.word("zone"), row.word("run")}];
+    one.in_table = true;
     one.measured_s = row.number("duration_s");
     one.measured_usd = row.number("cost_usd");
     if (one.run.lost_at_s.empty()) undisturbed.push_back(one.measured_s);
   }
   std::vector<K80Run> finished;
   for (auto& [name, one] : runs) {
+    one.zone = std::get<0>(name);
     one.run.undisturbed_s = median(undisturbed);
     if (one.measured_s > 0) finished.push_back(one);
   }

@@ -13,20 +13,25 @@ std::vector<double> sorted_losses(const TransientRun& run) {
   return lost_at_s;
 }
 
+double speed_of(const TransientRun& run, int live) {
+  return run.speeds.empty() ? live : run.speeds[static_cast<std::size_t>(live) - 1];
+}
+
 }  // namespace
 
 double duration_s(const TransientRun& run) {
-  double left = run.undisturbed_s * run.workers;  // worker seconds
+  double left = run.undisturbed_s * speed_of(run, run.workers);
   double now_s = 0;
   int live = run.workers;
   for (double lost_s : sorted_losses(run)) {
     const double until_s = std::max(now_s, lost_s);
-    if (left <= live * (until_s - now_s)) break;
-    left -= live * (until_s - now_s);
+    const double done = speed_of(run, live) * (until_s - now_s);
+    if (left <= done) break;
+    left -= done;
     now_s = until_s;
     if (--live == 0) return std::numeric_limits<double>::infinity();
   }
-  return now_s + left / live;
+  return now_s + left / speed_of(run, live);
 }
 
 double cost_usd(const TransientRun& run, const TransientPrices& prices) {

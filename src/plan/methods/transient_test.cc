@@ -14,6 +14,12 @@ TEST(Transient, half_of_two_workers_do_the_rest_in_twice_the_time) {
   EXPECT_EQ(duration_s({.workers = 2, .undisturbed_s = 100, .lost_at_s = {40}}), 160);
 }
 
+// Two do 3 a second, one does 2: 120 of 300 are left after 60 s.
+TEST(Transient, where_workers_wait_for_a_server_losing_one_costs_less_than_its_share) {
+  const TransientRun run{.workers = 2, .undisturbed_s = 100, .lost_at_s = {60}, .speeds = {2, 3}};
+  EXPECT_EQ(duration_s(run), 120);
+}
+
 TEST(Transient, a_worker_that_goes_before_the_training_has_done_nothing) {
   EXPECT_EQ(duration_s({.workers = 2, .undisturbed_s = 100, .lost_at_s = {-5}}), 200);
 }

@@ -18,6 +18,20 @@ enum class Goal { cheapest, fastest, pareto };
 
 std::string_view to_string(Goal goal);
 
+/// What published planners ask for beside the job (plan/methods/choice.h). 0: see there.
+struct MethodInputs {
+  double deepvm_usd_per_h = 0;  ///< DeepVM's price limit
+  double deepvm_buffers = 0.5;  ///< checkpoints that a CPU anchor holds
+  double deepvm_checkpoint_gib = 0;
+  std::map<std::string, double> deepvm_scores{};  ///< by GPU; of one of them
+  double spotdnn_worker_mb_s = 142;               ///< of a worker to the server, while alone
+  double spotdnn_server_mb_s = 1200;
+  double spotdnn_pcie_mb_s = 10000;
+  double batch_per_gpu = 0;  ///< samples of a worker's step, of spotDNN and Li et al.
+
+  bool operator==(const MethodInputs&) const = default;
+};
+
 /// JOB.yaml: what is to be trained, and within which limits. 0 of a limit: none.
 struct Job : NamedWork {
   double samples = 0;
@@ -39,6 +53,10 @@ struct Job : NamedWork {
   std::map<std::string, double> quotas;  ///< by quota class, or by provider, GPU or purchase; peers
   std::vector<PeerGroup> owned;          ///< hosts of one's own, free of charge
   market::ZoneShocks shocks;             ///< of each failure domain's spot machines
+  MethodInputs methods{};
+
+  std::string run;   ///< the run file, for `tw up`; relative to JOB.yaml
+  std::string file;  ///< JOB.yaml itself, where its reader says so
 
   bool operator==(const Job&) const = default;
 };

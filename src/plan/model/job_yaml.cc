@@ -74,6 +74,25 @@ void take_market(YamlFields& fields, Job& job) {
   if (owned) job.owned = std::move(owned).value();
 }
 
+void take_method_inputs(YamlFields& fields, MethodInputs& inputs) {
+  inputs.deepvm_usd_per_h = fields.number_or("deepvm.usd_per_h", 0, {.least = 1e-6});
+  inputs.deepvm_buffers =
+      fields.number_or("deepvm.buffers", inputs.deepvm_buffers, {.least = 0, .most = 1e3});
+  inputs.deepvm_checkpoint_gib = fields.number_or("deepvm.checkpoint_gib", 0, {.least = 1e-6, .most = 1e6});
+  for (const auto& [gpu, value] : fields.map("deepvm.scores")) {
+    const auto score = parse_number<double>(value);
+    if (!score || !(*score > 0)) fields.complain("deepvm.scores." + gpu, "a number above 0");
+    if (score) inputs.deepvm_scores[gpu] = *score;
+  }
+  const auto rate = [&](const char* name, double& mb_s) {
+    mb_s = fields.number_or(name, mb_s, {.least = 1e-3, .most = 1e6});
+  };
+  rate("spotdnn.worker_mb_s", inputs.spotdnn_worker_mb_s);
+  rate("spotdnn.server_mb_s", inputs.spotdnn_server_mb_s);
+  rate("spotdnn.pcie_mb_s", inputs.spotdnn_pcie_mb_s);
+  inputs.batch_per_gpu = fields.number_or("batch_per_gpu", 0, {.least = 1, .most = 1e9});
+}
+
 }  // namespace
 
 std::string_view to_string(Goal goal) {
@@ -96,6 +115,8 @@ Result<Job> read_job(const std::string& file, std::string_view text) {
   take_samples(fields.value(), job);
   take_limits(fields.value(), job);
   take_market(fields.value(), job);
+  take_method_inputs(fields.value(), job.methods);
+  job.run = fields.value().text("run");
   if (const Status status = fields.value().finish(); !status) return status.error();
   return job;
 }

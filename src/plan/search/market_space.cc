@@ -2,7 +2,6 @@
 #include "plan/search/market_space.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +10,7 @@
 #include <memory>
 #include <set>
 
+#include "plan/search/market_limits.h"
 #include "plan/search/site_rounds.h"
 
 namespace tw::plan {
@@ -22,42 +22,6 @@ using market::Offer;
 /// much again until the worker trains).
 constexpr double kStart_s = 75;
 constexpr double kJoin_s = 80;
-
-bool listed(const std::vector<std::string>& list, std::initializer_list<std::string> names) {
-  if (list.empty()) return true;
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return std::find(list.begin(), list.end(), name) != list.end();
-  });
-}
-
-/// What of the job's wishes the offer fails; empty: none.
-std::string unfit(const Job& job, const Offer& offer) {
-  if (offer.gpu.empty()) return "machines without a GPU";
-  if (offer.gpus != std::floor(offer.gpus) || offer.gpus < 1) return "machines with a part of a GPU";
-  if (!listed(job.providers, {offer.provider})) return "providers";
-  if (!listed(job.regions, {offer.region, offer.provider + ":" + offer.region, offer.zone})) return "regions";
-  if (!listed(job.gpus, {offer.gpu, machine_name(offer)})) return "gpus";
-  if (job.purchase && offer.purchase != *job.purchase && offer.purchase != market::Purchase::owned)
-    return "purchase";
-  return "";
-}
-
-std::vector<Offer> all_offers(const Job& job, const std::vector<Offer>& offers) {
-  std::vector<Offer> all = offers;
-  for (const PeerGroup& group : job.owned) {
-    const auto several = several_gpus(group.gpu);
-    all.push_back({.provider = group.site.provider,
-                   .region = group.site.region,
-                   .zone = group.site.zone,
-                   .failure_domain = to_string(group.site),
-                   .vm_type = "own",
-                   .gpu = several ? several->gpu : group.gpu,
-                   .gpus = several ? several->count : 1.0,
-                   .purchase = market::Purchase::owned,
-                   .source = "JOB owned"});
-  }
-  return all;
-}
 
 int most_of(const Job& job, const Offer& offer) {
   for (const PeerGroup& group : job.owned)
@@ -92,6 +56,23 @@ Candidate candidate_of(const MarketInputs& inputs, const Offer& offer, const Spe
   one.working_share = std::max(0.0, life_s - kJoin_s) / (life_s + one.start_s - kJoin_s);
   one.paid_share = life_s / (life_s + one.start_s - kJoin_s);
   return one;
+}
+
+/// On-demand machines without a GPU where there are others, in the order of the offers.
+std::vector<Candidate> idle_anchors(const MarketInputs& inputs, const std::vector<Candidate>& others) {
+  std::vector<Candidate> anchors;
+  for (const Offer& offer : inputs.offers) {
+    const bool idle = offer.gpu.empty() && offer.purchase == market::Purchase::on_demand;
+    if (!idle || !is_in_market(inputs.job, offer)) continue;
+    const auto here = [&](const Candidate& one) { return site_of(one.offer) == site_of(offer); };
+    const auto other = std::find_if(others.begin(), others.end(), here);
+    if (other == others.end()) continue;
+    Candidate one = candidate_of(inputs, offer, {within_factor(1, 1), "trains nothing", true});
+    one.site = other->site;
+    one.samples_per_s = 0;
+    anchors.push_back(std::move(one));
+  }
+  return anchors;
 }
 
 std::string name_of_gpu_at(const MarketSpace& market, std::size_t site) {
@@ -142,101 +123,10 @@ std::vector<Candidate> without_dearer_twins(std::vector<Candidate> all) {
   return cheapest;
 }
 
-/// A few of them, as text.
-std::string some_of(const std::set<std::string>& names) {
-  constexpr std::size_t kMost = 12;
-  std::vector<std::string> few;
-  for (const std::string& name : names) {
-    if (few.size() == kMost) break;
-    few.push_back(name);
-  }
-  return fmt::format("{}{}", fmt::join(few, ", "),
-                     names.size() > kMost ? fmt::format(" and {} more", names.size() - kMost) : "");
-}
-
-/// What the limit of that name is about.
-std::string value_of(const std::string& limit, const Offer& offer) {
-  if (limit == "gpus") return machine_name(offer);
-  if (limit == "regions") return offer.provider + ":" + offer.region;
-  return limit == "providers" ? offer.provider : std::string(to_string(offer.purchase));
-}
-
-std::string asked_of(const std::string& limit, const Job& job) {
-  if (limit == "gpus") return fmt::format("{}", fmt::join(job.gpus, ", "));
-  if (limit == "regions") return fmt::format("{}", fmt::join(job.regions, ", "));
-  if (limit == "providers") return fmt::format("{}", fmt::join(job.providers, ", "));
-  return std::string(to_string(job.purchase.value_or(market::Purchase::owned)));
-}
-
-/// The limits that alone leave nothing, with what there is without them.
-Error no_offer(const MarketInputs& inputs) {
-  std::vector<std::string> ways;
-  for (const char* limit : {"gpus", "regions", "providers", "purchase"}) {
-    Job job = inputs.job;
-    if (std::string_view(limit) == "gpus") job.gpus.clear();
-    if (std::string_view(limit) == "regions") job.regions.clear();
-    if (std::string_view(limit) == "providers") job.providers.clear();
-    if (std::string_view(limit) == "purchase") job.purchase.reset();
-    if (job == inputs.job) continue;
-    std::set<std::string> there_are;
-    for (const Offer& offer : all_offers(job, inputs.offers))
-      if (unfit(job, offer).empty() &&
-          speed_of(inputs.workload.model, machine_name(offer), inputs.knowledge.gpus).ok())
-        there_are.insert(value_of(limit, offer));
-    if (!there_are.empty())
-      ways.push_back(fmt::format("{} {}: without this limit there are {}", limit, asked_of(limit, inputs.job),
-                                 some_of(there_are)));
-  }
-  if (!ways.empty()) return Error{fmt::format("no offer fits. {}", fmt::join(ways, "; "))};
-  const bool limited = !inputs.job.gpus.empty() || !inputs.job.regions.empty() ||
-                       !inputs.job.providers.empty() || inputs.job.purchase.has_value();
-  return Error{
-      fmt::format("no offer{} of a machine with a GPU of known speed; see tw catalog list, and --offers FILE "
-                  "for your own",
-                  limited ? " fits, and lifting one of gpus, regions, providers and purchase does not help: "
-                            "there is none"
-                          : "")};
-}
-
-/// Names that nothing in the market has, which are misspelt or not in the catalog.
-void note_names_without_offers(const MarketInputs& inputs, std::vector<std::string>& notes) {
-  const auto note = [&](const char* limit, const std::vector<std::string>& names, auto has) {
-    for (const std::string& name : names)
-      if (std::none_of(inputs.offers.begin(), inputs.offers.end(),
-                       [&](const Offer& offer) { return has(offer, name); }))
-        notes.push_back(fmt::format("{} {}: no offer has it", limit, name));
-  };
-  note("gpus", inputs.job.gpus, [](const Offer& offer, const std::string& name) {
-    return name == offer.gpu || name == machine_name(offer);
-  });
-  note("regions", inputs.job.regions, [](const Offer& offer, const std::string& name) {
-    return name == offer.region || name == offer.provider + ":" + offer.region || name == offer.zone;
-  });
-  note("providers", inputs.job.providers,
-       [](const Offer& offer, const std::string& name) { return name == offer.provider; });
-}
-
-/// Hosts of one's own have a known speed; quotas name something.
-Status check_names(const MarketInputs& inputs) {
-  for (const PeerGroup& group : inputs.job.owned) {
-    const auto speed = speed_of(inputs.workload.model, group.gpu, inputs.knowledge.gpus);
-    if (!speed) return Error{fmt::format("owned {}: {}", to_string({group}), speed.error().message)};
-  }
-  for (const auto& [name, most] : inputs.job.quotas) {
-    std::set<std::string> names;
-    for (const Offer& offer : all_offers(inputs.job, inputs.offers))
-      names.insert({offer.provider, offer.gpu, machine_name(offer), std::string(to_string(offer.purchase)),
-                    offer.quota_class});
-    names.erase("");
-    if (names.find(name) == names.end())
-      return Error{fmt::format("quotas {}: nothing counts for it; there are {}", name, some_of(names))};
-  }
-  return Unit{};
-}
-
 }  // namespace
 
 std::string machine_name(const Offer& offer) {
+  if (offer.gpu.empty()) return offer.vm_type;
   return offer.gpus > 1 ? fmt::format("{:g}x{}", offer.gpus, offer.gpu) : offer.gpu;
 }
 
@@ -259,14 +149,18 @@ Result<MarketSpace> market_space(const MarketInputs& inputs) {
     market.left_out.push_back(fmt::format("{} offers left out: {}", count, reason));
 
   market.candidates = without_dearer_twins(std::move(all));
+  if (inputs.idle_anchors)
+    for (Candidate& one : idle_anchors(inputs, market.candidates))
+      market.candidates.push_back(std::move(one));
   std::vector<std::string> domains;
   for (const Candidate& one : market.candidates)
     market.space.choices.push_back({.site = static_cast<std::size_t>(place_of(market.sites, one.site)),
                                     .samples_per_s = one.samples_per_s * one.working_share,
                                     .usd_per_h = one.usd_per_h * one.paid_share,
-                                    .most = most_of(inputs.job, one.offer),
+                                    .most = one.samples_per_s > 0 ? most_of(inputs.job, one.offer) : 0,
                                     .domain = place_of(domains, one.offer.failure_domain)});
   market.params_m = inputs.workload.model.params_m;
+  market.tensors = inputs.workload.model.tensors;
   Space& space = market.space;
   space.sites = market.sites.size();
   space.most_peers = inputs.job.peers_max;

@@ -13,6 +13,7 @@
 namespace tw::plan {
 
 /// Name of the GPUs of an offer, as peers are named: "T4"; "4xT4" for a machine with four, which is one peer.
+/// Without a GPU the type of the machine.
 std::string machine_name(const market::Offer& offer);
 
 /// An offer that fits, and one peer on it.
@@ -35,6 +36,7 @@ struct MarketSpace {
   std::vector<Candidate> candidates;  ///< as space.choices
   std::vector<market::Site> sites;    ///< as space.sites
   double params_m = 0;                ///< of the model, millions
+  int tensors = 0;                    ///< of the model
   std::vector<std::string> left_out;  ///< offers that fit but for what is named, with their number
 };
 
@@ -47,6 +49,9 @@ struct MarketInputs {
   double data_usd_per_gb = 0.01;
   std::vector<market::Lived> seen =
       {};  ///< how long own spot machines lived; corrects the laws of all of them
+  /// On-demand machines without a GPU at sites of others are candidates too, after all others: anchors that
+  /// hold the state and train nothing. The search does not choose them.
+  bool idle_anchors = false;
 };
 
 /// An error names the limit that leaves no offer, and what is there without it. The inputs outlive the space.

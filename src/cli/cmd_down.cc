@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/number.h"
+#include "base/option.h"
+#include "cli/commands.h"
+#include "cli/launch_arguments.h"
+#include "cli/run_place.h"
+#include "cli/run_progress.h"
+#include "cli/terminal.h"
+#include "host/calendar.h"
+#include "launch/fleet.h"
+
+namespace tw::cli {
+namespace {
+
+/// A run that is there, and its engine.
+struct OpenRun {
+  launch::RunStore store;
+  std::unique_ptr<launch::Engine> engine;
+
+  const launch::Deployment& deployment() const { return store.state().deployment; }
+};
+
+Result<OpenRun> open_run(const std::string& state, const std::string& run) {
+  auto store = launch::RunStore::open(runs_folder(state), run);
+  if (!store) return store.error();
+  auto engine = launch::make_engine(store.value().state().engine);
+  if (!engine) return engine.error();
+  return OpenRun{std::move(store).value(), std::move(engine).value()};
+}
+
+void describe_state(CLI::App& command, std::string& state) {
+  command.add_option("--state", state, "folder of the states of runs; default: ~/.local/state/tradewind");
+}
+
+/// Peers whose logs were collected and that no plan has any more, by number.
+std::vector<launch::PeerJob> former_peers(const launch::Deployment& deployment) {
+  std::vector<launch::PeerJob> former;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(deployment.folder + "/logs", none)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with('p') || !name.ends_with(".log")) continue;
+    const auto number = parse_number<std::uint32_t>(std::string_view(name).substr(1, name.size() - 5));
+    if (!number || find_peer(deployment, *number) != nullptr) continue;
+    former.emplace_back().number = *number;
+  }
+  std::ranges::sort(former, {}, &launch::PeerJob::number);
+  return former;
+}
+
+/// All of them where `text` is empty. The error names what was given as PEER.
+Result<std::vector<launch::PeerJob>> chosen_peers(const launch::Deployment& deployment,
+                                                  const std::string& text) {
+  std::vector<launch::PeerJob> all = deployment.peers;
+  std::ranges::copy(former_peers(deployment), std::back_inserter(all));
+  if (text.empty()) return all;
+  const std::string digits = text.starts_with('p') ? text.substr(1) : text;
+  const auto number = parse_count("PEER", digits, {.least = 1, .most = UINT32_MAX});
+  if (!number) return number.error();
+  const auto peer = std::ranges::find(all, number.value(), &launch::PeerJob::number);
+  if (peer == all.end()) return Error{fmt::format("PEER {}: run {} has no such peer", text, deployment.run)};
+  return std::vector{*peer};
+}
+
+/// What was collected of a peer's output; empty: nothing.
+std::string collected_log(const launch::Deployment& deployment, std::uint32_t number) {
+  std::ifstream file(fmt::format("{}/logs/p{}.log", deployment.folder, number), std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+void describe_down(CLI::App& app, DownArguments& arguments) {
+  CLI::App* command = app.add_subcommand("down", "Stop all peers of a run that tw up started");
+  command->add_option("RUN", arguments.run, "its name")->required();
+  describe_state(*command, arguments.state);
+  command->footer(
+      "Peers hand in what is done and leave within the grace of tw up; then they are killed. Logs and\n"
+      "checkpoints stay, tokens on other machines go. A tw up --keep of this run ends too. tw up starts the\n"
+      "run again.\n"
+      "\nExamples:\n  tw down mnist");
+}
+
+int down(const DownArguments& arguments) {
+  auto run = open_run(arguments.state, arguments.run);
+  if (!run) return complain(run.error().message, kUsage);
+  launch::RunState stopped = run.value().store.state();
+  stopped.stopped = true;  // before any peer ends: tw up --keep would start it again
+  if (const Status saved = run.value().store.save(std::move(stopped)); !saved)
+    return complain(saved.error().message, kFailed);
+  const launch::Deployment& deployment = run.value().deployment();
+  int code = kDone;
+  for (const launch::Action action : {launch::Action::stop, launch::Action::collect, launch::Action::remove})
+    if (const Status done = perform(*run.value().engine, action, deployment, deployment.peers); !done)
+      code = complain(done.error().message, kFailed);
+  if (code == kDone) print_out("run {} is down; logs: {}/logs\n", deployment.run, deployment.folder);
+  return code;
+}
+
+void describe_status(CLI::App& app, StatusArguments& arguments) {
+  CLI::App* command = app.add_subcommand("status", "How the peers of a run are that tw up started");
+  command->add_option("RUN", arguments.run, "its name")->required();
+  command->add_flag("--json", arguments.json, "one object instead of a table");
+  describe_state(*command, arguments.state);
+  command->footer(
+      "States: unknown (cannot be asked), absent, waiting, running, leaving, left (75: it comes back), done\n"
+      "(0: the run is complete), failed.\n"
+      "\nExamples:\n  tw status mnist\n  tw status mnist --json | jq .peers");
+}
+
+int status(const StatusArguments& arguments) {
+  const auto run = open_run(arguments.state, arguments.run);
+  if (!run) return complain(run.error().message, kUsage);
+  const launch::Deployment& deployment = run.value().deployment();
+  const auto reports = ask(*run.value().engine, deployment);
+  if (!reports) return complain(reports.error().message, kFailed);
+  const Status collected =
+      perform(*run.value().engine, launch::Action::collect, deployment, deployment.peers);
+  if (!collected) warn(collected.error().message);
+  const auto progress = progress_in(deployment.folder + "/logs", host::now_unix_s());
+  const plan::RunProgress known = progress ? progress.value() : plan::RunProgress{};
+  if (arguments.json) {
+    print_out("{}", json_of(run.value().store.state(), reports.value(), known));
+    return kDone;
+  }
+  print_out("{}", table_of(run.value().store.state(), reports.value()));
+  if (known.samples > 0)
+    print_out("\n{:.0f} samples, {:.4g} samples/s, {} losses; more: tw report {}/logs\n", known.samples,
+              known.samples_per_s, known.losses, deployment.folder);
+  return kDone;
+}
+
+void describe_logs(CLI::App& app, LogsArguments& arguments) {
+  CLI::App* command = app.add_subcommand("logs", "What the peers of a run printed, also those that are gone");
+  command->add_option("RUN", arguments.run, "its name")->required();
+  command->add_option("PEER", arguments.peer, "p1 or 1; default: all");
+  describe_state(*command, arguments.state);
+  command->footer("\nExamples:\n  tw logs mnist\n  tw logs mnist p3");
+}
+
+int logs(const LogsArguments& arguments) {
+  const auto run = open_run(arguments.state, arguments.run);
+  if (!run) return complain(run.error().message, kUsage);
+  const launch::Deployment& deployment = run.value().deployment();
+  const auto peers = chosen_peers(deployment, arguments.peer);
+  if (!peers) return complain(peers.error().message, kUsage);
+  const launch::Engine& engine = *run.value().engine;
+  std::vector<launch::PeerJob> there = peers.value();
+  std::erase_if(there, [&](const auto& peer) { return find_peer(deployment, peer.number) == nullptr; });
+  const Status collected = perform(engine, launch::Action::collect, deployment, there);
+  if (!collected) warn(collected.error().message);
+  for (const launch::PeerJob& peer : peers.value()) {
+    const bool is_there = find_peer(deployment, peer.number) != nullptr;
+    const launch::Batch batch =
+        is_there ? run_all(engine.commands(launch::Action::logs, deployment, {peer})) : launch::Batch{};
+    std::string text = batch.failures.empty() && !batch.outputs.empty()
+                           ? batch.outputs.front().text
+                           : collected_log(deployment, peer.number);
+    if (text.empty()) text = "(it printed nothing yet)\n";
+    if (peers.value().size() > 1) print_out("==> {} <==\n", short_name(peer));
+    print_out_text(text);
+  }
+  return kDone;
+}
+
+}  // namespace tw::cli

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+#include "cli/keep.h"
+#include "cli/launch_arguments.h"
+#include "cli/launching.h"
+#include "cli/run_place.h"
+#include "cli/terminal.h"
+
+namespace tw::cli {
+namespace {
+
+int up_once(const UpArguments& arguments, const LaunchRequest& request, const launch::Engine& engine) {
+  auto store = launch::RunStore::open_or_make(runs_folder(arguments.state), request.name);
+  if (!store) return complain(store.error().message, kUsage);
+  const Launched launched = launch_run(arguments, request, engine, store.value());
+  if (launched.refused) return complain(launched.trouble, kUsage);
+  if (launched.complete) {
+    print_out("run {} is complete: nothing is started\n", request.name);
+    return kDone;
+  }
+  if (arguments.dry_run) return kDone;
+  if (!launched.started.empty()) print_out("started {}\n", names_of(launched.started));
+  if (!launched.stopped.empty()) print_out("stopped {}\n", names_of(launched.stopped));
+  if (!launched.trouble.empty()) return complain(launched.trouble, kFailed);
+  if (launched.started.empty() && launched.stopped.empty()) print_out("nothing to change\n");
+  if (!launched.started.empty() && !request.has_checkpoints)
+    print_out("no checkpoint.folder in the run file: once no peer lives, tw up begins anew\n");
+  print_out("run {}: tw status {}\n", request.name, request.name);
+  return kDone;
+}
+
+}  // namespace
+
+void describe_up(CLI::App& app, UpArguments& arguments) {
+  CLI::App* command = app.add_subcommand("up", "Start the peers of a plan, and what a new plan changes");
+  command->add_option("PLAN.yaml", arguments.plan, "by tw plan")->required();
+  command
+      ->add_option("--on", arguments.on,
+                   fmt::format("what starts them: {}", fmt::join(launch::engine_names(), ", ")))
+      ->required();
+  command->add_option("--hosts", arguments.hosts,
+                      "of ssh: a file with a line for each machine (docs/launch.md)");
+  command->add_option("--run-file", arguments.run_file, "RUN.yaml; default: run: of the plan");
+  command->add_option("--name", arguments.name,
+                      "of the run, for the other commands; default: of the run file");
+  command->add_option("--run", arguments.run_folder,
+                      "folder of tw init, whose key makes the tokens; default: a key for this run");
+  command->add_option("--set", arguments.set, "KEY=VALUE, wins over the run file")->allow_extra_args(false);
+  command->add_option("--with", arguments.with, "KEY=VALUE, a setting of the engine (docs/launch.md)")
+      ->allow_extra_args(false);
+  command->add_option("--ssh-config", arguments.ssh_config, "of ssh: a file of settings; default: none");
+  command->add_option("--image", arguments.image, "of skypilot and k8s: a container image with tw");
+  command->add_option("--program", arguments.program, "path of another tw to start; default: this one");
+  command->add_option("--grace", arguments.grace, "how long a peer has to leave in")->capture_default_str();
+  command->add_option("--state", arguments.state,
+                      "folder of the states of runs; default: ~/.local/state/tradewind");
+  command->add_flag("--keep", arguments.keep,
+                    "watch: start again what ended, collect logs, follow prices (needs job: of the plan)");
+  command->add_flag("--ask", arguments.ask, "with --keep: change the plan only after a yes");
+  command->add_option("--every", arguments.every, "with --keep: the time between two looks")
+      ->capture_default_str();
+  describe_market(*command, arguments.market);
+  command->add_flag("--dry-run", arguments.dry_run, "print files and commands, without secrets; do nothing");
+  command->footer(
+      "A second tw up changes nothing while all peers run, and starts those that do not. With another plan "
+      "it\n"
+      "adds and removes the difference. Tokens go as files of mode 0600, never on a command line.\n"
+      "\nExamples:\n"
+      "  tw up PLAN.yaml --on local\n"
+      "  tw up PLAN.yaml --on ssh --hosts hosts.txt\n"
+      "  tw up PLAN.yaml --on slurm --with spot.partition=preemptible --dry-run");
+}
+
+int up(const UpArguments& arguments) {
+  auto engine = launch::make_engine(arguments.on);
+  if (!engine) return complain(engine.error().message, kUsage);
+  const auto every = interval_of(arguments);
+  if (!every) return complain(every.error().message, kUsage);
+  const auto request = read_request(arguments);
+  if (!request) return complain(request.error().message, kUsage);
+  const int code = up_once(arguments, request.value(), *engine.value());
+  if (code != kDone || !arguments.keep || arguments.dry_run) return code;
+  return keep_run(arguments, request.value().name, every.value());
+}
+
+}  // namespace tw::cli

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cli/commands.h"
+#include "plan/advise/replan.h"
+
+namespace tw::cli {
+
+struct ReplanAnswer {
+  Result<plan::Replan> replan;
+  int code = kDone;  ///< exit code
+};
+
+/// What `tw plan --now` says.
+ReplanAnswer replan_now(const PlanArguments& arguments);
+
+}  // namespace tw::cli

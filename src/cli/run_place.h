@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launch/engine.h"
+#include "launch/run_store.h"
+#include "plan/advise/replan.h"
+
+/// What `tw up`, `tw down`, `tw status` and `tw logs` share.
+namespace tw::cli {
+
+/// Folder of the states of all runs: what was given, else $XDG_STATE_HOME/tradewind or
+/// ~/.local/state/tradewind. Absolute.
+std::string runs_folder(const std::string& given);
+
+/// Tokens of a launched run. They are made by the run's own key, in the folder of its state or in that of
+/// `tw init`.
+struct RunTokens {
+  std::string peer, anchor;
+};
+
+/// key_folder: of ca.key; made where there is none and `make` is true.
+Result<RunTokens> make_tokens(const std::string& key_folder, const std::string& run, bool make);
+
+/// The table that `tw up` and `tw status` show.
+std::string table_of(const launch::RunState& state, const std::vector<launch::PeerReport>& reports);
+
+/// One object with the same.
+std::string json_of(const launch::RunState& state, const std::vector<launch::PeerReport>& reports,
+                    const plan::RunProgress& progress);
+
+}  // namespace tw::cli

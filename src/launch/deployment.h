@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "market/offer.h"
+#include "market/site.h"
+
+/// What runs where: the peers of one run as jobs of an engine. Values alone, without input or output.
+namespace tw::launch {
+
+/// A machine that a peer may be given.
+struct Machine {
+  market::Site site;
+  std::string vm_type;  ///< the provider's own name; empty: any that has the GPU
+  std::string gpu;      ///< "T4", or "4xT4" for four in one machine; empty: none
+  market::Purchase purchase = market::Purchase::on_demand;
+  double usd_per_h = 0;
+
+  bool operator==(const Machine&) const = default;
+};
+
+/// A peer: one job of the engine, which comes and goes alone.
+struct PeerJob {
+  std::uint32_t number = 0;   ///< from 1; never given to another machine while the run lasts
+  std::uint32_t restart = 0;  ///< how often `tw up` started it again; engines count theirs beside it
+  Machine machine{};
+  bool anchor = false;                  ///< on a machine that stays: others find the run through it
+  std::vector<Machine> alternatives{};  ///< in the planner's order, when `machine` cannot be had
+  std::string host{};                   ///< ssh: what ssh is told; empty where the engine chooses
+  std::string home{};                   ///< ssh: folder there for program and runs; empty: ~/.tradewind
+  std::string address{};   ///< where others reach it, without a port; empty: the engine's to find
+  std::uint16_t port = 0;  ///< at which it listens; unlike that of others on its host
+
+  bool operator==(const PeerJob&) const = default;
+};
+
+/// Everything that the files and commands of an engine are made of.
+struct Deployment {
+  std::string run;             ///< name: is_run_name()
+  std::string folder;          ///< absolute: the state folder of the run on this machine
+  std::string run_file;        ///< text of run.yaml, its paths absolute
+  std::vector<PeerJob> peers;  ///< by number
+  std::string token;           ///< a secret: on stdin and in files of mode 0600 alone
+  std::string anchor_token;    ///< the same, for anchors; empty: theirs is `token`
+  std::string program;         ///< path of `tw`, or its URL, where there is no image
+  std::string program_digest;  ///< of its bytes, in hex: names the copy on a host
+  std::uint64_t program_bytes = 0;
+  std::string image;                          ///< of containers
+  std::vector<std::string> settings;          ///< KEY=VALUE for the run file (`tw train --set`)
+  std::map<std::string, std::string> on;      ///< the engine's own settings: partition, namespace, ...
+  Duration grace = std::chrono::seconds(25);  ///< between SIGTERM and the end
+  bool begun = false;                         ///< a peer of the run lives, or may: all starts have `--rejoin`
+
+  bool operator==(const Deployment&) const = default;
+};
+
+/// 1 to 40 of a-z, 0-9 and -, a letter first, no - at the end: what every engine takes as part of a name.
+bool is_run_name(const std::string& name);
+
+/// "RUN-p3", after two restarts "RUN-p3-r2": the name of the engine's job. Equal peers have equal names.
+std::string job_name(const Deployment& deployment, const PeerJob& peer);
+
+/// "p3": its name among the files of the run.
+std::string short_name(const PeerJob& peer);
+
+/// nullptr: no such peer.
+const PeerJob* find_peer(const Deployment& deployment, std::uint32_t number);
+
+/// USD an hour of whatever machine it is given: nothing where nobody said so, or an alternative costs
+/// something else.
+std::optional<double> price_of(const PeerJob& peer);
+
+const std::string& token_of(const Deployment& deployment, const PeerJob& peer);
+
+/// HOST:PORT of those that the others dial: the anchors, and where there are fewer than two of them other
+/// peers, by number. Those whose address the engine has to find are left out.
+std::vector<std::string> bootstrap_of(const Deployment& deployment);
+
+/// The peer that begins the run when none has lived: the first anchor, else the first one.
+const PeerJob& first_of(const Deployment& deployment);
+
+/// Where a peer's machine has what `tw train` reads and writes. May hold variables of a shell, which
+/// shell_word() keeps.
+struct TrainPaths {
+  std::string run_file;
+  std::string token_file;
+  std::string out;                  ///< folder of the event log
+  std::string listen;               ///< HOST:PORT
+  std::vector<std::string> join{};  ///< HOST:PORT of others; its own may be among them
+};
+
+/// Which start of a peer a command line is for.
+enum class Start {
+  begin,  ///< the very first one: it begins the run, once as many peers are there
+  join,   ///< the run begins meanwhile, or goes on
+  again,  ///< as join, and the run had begun before: `--rejoin`
+};
+
+Start start_of(const Deployment& deployment, const PeerJob& peer);
+
+/// The words after `tw` that start a peer: `train RUN.yaml --token @FILE ...`.
+std::vector<std::string> train_words(const Deployment& deployment, const PeerJob& peer, Start start,
+                                     const TrainPaths& paths);
+
+/// For sh: in single quotes where needed, nothing is expanded.
+std::string shell_word(const std::string& word);
+std::string shell_line(const std::vector<std::string>& words);
+
+/// A line that the text does not have, for a here-document: `mark`, made longer where needed.
+std::string heredoc_end(std::string mark, const std::string& text);
+
+}  // namespace tw::launch

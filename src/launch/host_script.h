@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launch/deployment.h"
+#include "launch/engine.h"
+
+/// Scripts for `sh -s` that start, look at and stop one peer as a process of the machine on which they run.
+/// None holds a secret. Pure.
+namespace tw::launch {
+
+/// Where a machine has the files of one run. Words of sh that need no quotes, or are quoted already.
+struct HostPlaces {
+  std::string program;  ///< `tw`
+  std::string folder;   ///< of the run; each peer has one below it
+  std::string out;      ///< event logs of all its peers
+};
+
+/// Starts the peer, apart from the session of whoever asks. Its folder gets pid (and start time), exit once
+/// it has ended, log (its output), starts (how many so far). A peer that runs already is left alone.
+std::string start_script(const Deployment& deployment, const PeerJob& peer, const HostPlaces& places);
+
+/// Prints one line of JSON for state_in().
+std::string state_script(const PeerJob& peer, const HostPlaces& places);
+
+/// SIGTERM, then up to `grace` until it has left, then SIGKILL.
+std::string stop_script(const PeerJob& peer, const HostPlaces& places, Duration grace);
+
+/// What state_script printed. An error: anything else.
+Result<PeerReport> state_in(const std::string& text);
+
+/// The id that its process gets in the run: unlike that of any earlier start.
+inline constexpr std::uint64_t kIdsOfPeer = 1000;
+
+}  // namespace tw::launch

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/run_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "base/text_file.h"
+
+namespace tw::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kStateFile = "state.json";
+constexpr const char* kLockFile = "lock";
+constexpr auto kWaitForLock = std::chrono::seconds(60);
+
+std::string state_file(const std::string& folder) { return folder + "/" + kStateFile; }
+
+/// What lies there that `tw up` did not leave; empty: nothing.
+std::string stranger_in(const std::string& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().filename() != kLockFile) return entry.path().filename().string();
+  return "";
+}
+
+}  // namespace
+
+Status write_file(const std::string& path, const std::string& text, unsigned mode) {
+  std::error_code error;
+  fs::create_directories(fs::path(path).parent_path(), error);
+  const std::string beside = path + ".new";
+  unlink(beside.c_str());
+  const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  const auto wrong = [&] {
+    return Error{fmt::format("{}: cannot be written: {}", path, std::strerror(errno))};
+  };
+  if (file < 0) return wrong();
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t written = ::write(file, text.data() + done, text.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    done += static_cast<std::size_t>(written);
+  }
+  const bool whole = done == text.size() && fchmod(file, mode) == 0 && fsync(file) == 0;
+  const Error failure = whole ? Error{} : wrong();
+  close(file);
+  if (!whole) return failure;
+  if (rename(beside.c_str(), path.c_str()) != 0) return wrong();
+  return Unit{};
+}
+
+Result<RunStore> RunStore::open(const std::string& runs, const std::string& run) {
+  RunStore store(runs + "/" + run);
+  if (!is_run_name(run) || !fs::exists(state_file(store.folder_))) {
+    const std::vector<std::string> known = runs_in(runs);
+    return Error{fmt::format("{}: no run of this name in {}; {}", run, runs,
+                             known.empty() ? std::string("tw up makes one")
+                                           : fmt::format("there are: {}", fmt::join(known, ", ")))};
+  }
+  if (const Status locked = store.lock(); !locked) return locked.error();
+  if (const Status read = store.read(); !read) return read.error();
+  return store;
+}
+
+Result<RunStore> RunStore::open_or_make(const std::string& runs, const std::string& run) {
+  if (fs::exists(state_file(runs + "/" + run))) return open(runs, run);
+  RunStore store(runs + "/" + run);
+  std::error_code error;
+  fs::create_directories(store.folder_, error);
+  if (error) return Error{fmt::format("{}: cannot make this folder: {}", store.folder_, error.message())};
+  fs::permissions(store.folder_, fs::perms::owner_all, error);
+  if (const std::string stranger = stranger_in(store.folder_); !stranger.empty())
+    return Error{
+        fmt::format("{}: expected an empty folder or one of tw up, but {} is in it; --name or "
+                    "--state takes another one",
+                    store.folder_, stranger)};
+  if (const Status locked = store.lock(); !locked) return locked.error();
+  return store;
+}
+
+RunStore::RunStore(RunStore&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      lock_(std::exchange(other.lock_, -1)),
+      has_state_(other.has_state_),
+      state_(std::move(other.state_)) {}
+
+/// Where nothing was saved, nothing is left.
+RunStore::~RunStore() {
+  if (lock_ < 0) return;
+  if (!has_state_ && stranger_in(folder_).empty()) {
+    unlink((folder_ + "/" + kLockFile).c_str());
+    rmdir(folder_.c_str());
+  }
+  close(lock_);
+}
+
+Status RunStore::lock() {
+  const std::string path = folder_ + "/" + kLockFile;
+  lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock_ < 0) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
+  const auto end = std::chrono::steady_clock::now() + kWaitForLock;
+  while (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    if (std::chrono::steady_clock::now() > end)
+      return Error{
+          fmt::format("{}: another tw up or tw down has been at work on this run for a minute", path)};
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return Unit{};
+}
+
+Status RunStore::read() {
+  const auto text = read_text_file(state_file(folder_));
+  if (!text) return text.error();
+  auto state = run_state_in(state_file(folder_), text.value());
+  if (!state) return state.error();
+  state_ = std::move(state).value();
+  state_.deployment.folder = folder_;
+  has_state_ = true;
+  return Unit{};
+}
+
+Status RunStore::save(RunState state) {
+  if (const Status written = write_file(state_file(folder_), to_json(state), 0600); !written) return written;
+  state_ = std::move(state);
+  has_state_ = true;
+  return Unit{};
+}
+
+Status RunStore::write(const std::vector<File>& files) const {
+  for (const File& file : files)
+    if (const Status written = write_file(folder_ + "/" + file.path, file.text, file.mode); !written)
+      return written;
+  return Unit{};
+}
+
+bool is_stopped(const std::string& runs, const std::string& run) {
+  const std::string path = state_file(runs + "/" + run);
+  const auto text = read_text_file(path);
+  const auto state = text ? run_state_in(path, text.value()) : Result<RunState>(text.error());
+  return state && state.value().stopped;
+}
+
+std::vector<std::string> runs_in(const std::string& runs) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(runs, error))
+    if (fs::exists(state_file(entry.path().string()))) names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace tw::launch

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "launch/engine.h"
+
+/// `tw up --on skypilot`: one managed job for each peer, never several nodes in one, of which the loss of one
+/// ends all (skypilot#3907). SkyPilot finds the machine, in the planner's order, and starts a peer again that
+/// was preempted or left with 75. docs/launch.md tells how it behaves.
+namespace tw::launch {
+
+/// What Deployment::on may hold for this engine.
+struct SkySettings {
+  std::vector<std::string> join;  ///< HOST:PORT of peers that stay; commas between them
+  std::vector<std::pair<std::string, std::string>> mounts;  ///< "mount": /PATH=SOURCE, commas between them
+  std::string setup;                                        ///< a line of sh, before `tw` starts
+  std::optional<int> disk_gb;                               ///< "disk"
+  std::optional<double> most_usd_per_h;                     ///< "max-hourly-cost", of each machine
+};
+
+/// The error names the setting that is unknown or has a wrong value.
+Result<SkySettings> sky_settings(const Deployment& deployment);
+
+/// Where the peers find those that are there already; not empty for a deployment that check() takes.
+std::vector<std::string> sky_meeting_places(const Deployment& deployment, const SkySettings& settings);
+
+/// The sh script that a machine runs: it holds no secret.
+std::string sky_script(const Deployment& deployment, const PeerJob& peer, const SkySettings& settings);
+
+/// The managed job, a YAML file for `sky jobs launch`.
+std::string sky_task(const Deployment& deployment, const PeerJob& peer, const SkySettings& settings);
+
+/// text: what `sky jobs queue -o json` printed.
+Result<std::vector<PeerReport>> read_sky_queue(const Deployment& deployment, std::string_view text);
+
+}  // namespace tw::launch

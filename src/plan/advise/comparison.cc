@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/advise/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tw::plan {
+namespace {
+
+/// What the machines of our own plan cost while they run.
+double machines_usd_per_h(const MarketSpace& market, const Option& plan) {
+  double usd = 0;
+  for (std::size_t i = 0; i < plan.counts.size(); ++i) usd += plan.counts[i] * market.candidates[i].usd_per_h;
+  return usd;
+}
+
+/// DeepVM's price limit where the job names none for it: the job's, else what our own plan costs.
+Result<double> price_limit(const Job& job, const MarketSpace& market, std::int64_t now_unix_s) {
+  if (job.methods.deepvm_usd_per_h > 0) return job.methods.deepvm_usd_per_h;
+  if (job.budget_usd_per_h > 0) return job.budget_usd_per_h;
+  const auto ours = recommend(job, market, now_unix_s);
+  if (ours) return machines_usd_per_h(market, ours.value().chosen);
+  return Error{
+      fmt::format("deepvm.usd_per_h: not given, and our own plan's price cannot stand for it ({}); expected "
+                  "a price limit "
+                  "in JOB.yaml",
+                  ours.error().message)};
+}
+
+/// Beside the verdict: limits that hold on average but not in as many scenarios as the job asks for.
+std::string why_it_lost(const Job& job, const Option& other, const Option& ours) {
+  if (other.counts == ours.counts) return "the same machines";
+  std::string why = verdict_on(job, other, ours);
+  const bool on_average = (job.deadline_h == 0 || other.hours <= job.deadline_h) &&
+                          (job.budget_usd == 0 || other.usd <= job.budget_usd);
+  const bool late = job.deadline_h > 0 && other.risky_hours > job.deadline_h;
+  const bool dear = job.budget_usd > 0 && other.risky_usd > job.budget_usd;
+  if (on_average && (late || dear))
+    why = fmt::format("{} in more than {:g} % of the scenarios; {}",
+                      late ? "misses the deadline" : "exceeds the budget", 100 * job.risk, why);
+  return why;
+}
+
+std::string comparison_row(const std::string& name, const Option& one, std::size_t width) {
+  return fmt::format("{:<17} {:<{}} {:>9.4g} {:>8.3g} {:>8.4g} {:>9.4g} {:>8.4g} {:>7.3g}  {}\n", name,
+                     to_string(one.peers), width, one.samples_per_s, one.hours, one.usd, one.usd_per_h,
+                     one.usd_per_million, one.losses, one.verdict);
+}
+
+}  // namespace
+
+Result<Comparison> compare(const Job& job, const MarketSpace& market, std::int64_t now_unix_s) {
+  auto ours = recommend(job, market, now_unix_s);
+  if (!ours) return ours.error();
+  Comparison comparison{.ours = std::move(ours).value()};
+  const Option& chosen = comparison.ours.chosen;
+  comparison.usd_per_h = job.methods.deepvm_usd_per_h > 0 ? job.methods.deepvm_usd_per_h
+                         : job.budget_usd_per_h > 0       ? job.budget_usd_per_h
+                                                          : machines_usd_per_h(market, chosen);
+  for (const Method method : all_methods()) {
+    const auto choice = choose(method, {job, market, comparison.usd_per_h});
+    MethodRow row{.method = method};
+    row.reason = choice ? choice.value().reason : choice.error().message;
+    if (choice) {
+      row.option = evaluate(job, market, choice.value().counts, std::string(to_string(method)));
+      row.option->verdict = why_it_lost(job, *row.option, chosen);
+      for (const std::string& assumption : choice.value().assumptions)
+        comparison.assumptions.push_back(assumption);
+    }
+    comparison.rows.push_back(std::move(row));
+  }
+  return comparison;
+}
+
+Result<Recommendation> recommend_by(Method method, const Job& job, const MarketSpace& market,
+                                    std::int64_t now_unix_s) {
+  double limit = 0;
+  if (is_priced_per_hour(method)) {
+    const auto price = price_limit(job, market, now_unix_s);
+    if (!price) return price.error();
+    limit = price.value();
+  }
+  const std::string name(to_string(method));
+  const auto choice = choose(method, {job, market, limit});
+  if (!choice) return Error{fmt::format("{}: {}", name, choice.error().message)};
+  Recommendation plan = described(job, market, choice.value().counts, name, now_unix_s);
+  plan.method = fmt::format("{}: {}", name, choice.value().reason);
+  for (const std::string& assumption : choice.value().assumptions) plan.assumptions.push_back(assumption);
+  return plan;
+}
+
+std::string to_text(const Job& job, const Comparison& comparison) {
+  const Option& ours = comparison.ours.chosen;
+  std::size_t width = to_string(ours.peers).size();
+  for (const MethodRow& row : comparison.rows)
+    if (row.option) width = std::max(width, to_string(row.option->peers).size());
+  std::string text = fmt::format("{:<17} {:<{}} {:>9} {:>8} {:>8} {:>9} {:>8} {:>7}  {}\n", "method", "peers",
+                                 width, "samples/s", "hours", "$", "$/h", "$/1M", "taken", "why it lost");
+  text += comparison_row("tradewind", ours, width);
+  for (const MethodRow& row : comparison.rows) {
+    const std::string name(to_string(row.method));
+    text += row.option ? comparison_row(name, *row.option, width)
+                       : fmt::format("{:<17} {}\n", name, "has no choice");
+  }
+  text += fmt::format(
+      "\nAll rows are priced and timed by the same model; the goal is {}. By what each chose (price limit "
+      "{:.4g} $/h):\n",
+      to_string(job.goal), comparison.usd_per_h);
+  for (const MethodRow& row : comparison.rows)
+    text += fmt::format("  {}: {}\n", to_string(row.method), row.reason);
+  text += "\nAssumptions\n";
+  for (const std::string& assumption : comparison.assumptions) text += "  " + assumption + "\n";
+  for (const std::string& assumption : comparison.ours.assumptions) text += "  " + assumption + "\n";
+  return text;
+}
+
+}  // namespace tw::plan

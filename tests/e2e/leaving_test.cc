@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "e2e/program.h"
+
+namespace tw {
+namespace {
+
+using world::Phase;
+
+constexpr std::uint64_t kPeers = 4;
+constexpr Round kLast = 2;  ///< all peers are members by then
+constexpr auto kGrace = 10s;
+constexpr double kRoundSeconds = 15;
+constexpr auto kRound = 300s;  ///< beyond a round on a machine that got other work meanwhile
+
+/// Four peers in a round that lasts longer than their notices.
+class Leaving : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+    run_.batch = samples_of(kRoundSeconds);
+    file_ = write_run(run_);
+    start(1, {"--wait-for", std::to_string(kPeers)});
+    const std::string address = address_of(1);
+    for (std::uint64_t id = 2; id <= kPeers; ++id) start(id, {"--join", address});
+    for (std::uint64_t id = 1; id <= kPeers; ++id)
+      ASSERT_TRUE(wait_until([&] { return !events_of(id, Phase::accumulate, kLast).empty(); }, kRound))
+          << program(id).output();
+    std::this_thread::sleep_for(1s);  // each has done some of it
+  }
+
+  /// What so many peers do on this machine in so long a time, in whole microbatches.
+  std::uint64_t samples_of(double seconds) const {
+    const std::string file = write_run({.rounds = 4, .batch = 2048}, "", "short.yaml");
+    Program program = tw({"local", file, "--peers", std::to_string(kPeers), "--out", path("short")});
+    EXPECT_EQ(program.wait(120s), 0) << program.output();
+    const auto json = nlohmann::json::parse(content_of(path("short/summary.json")), nullptr, false);
+    const double samples = seconds * json.value("samples_per_s", 1000.0);
+    return static_cast<std::uint64_t>(samples / static_cast<double>(run_.microbatch)) * run_.microbatch;
+  }
+
+  void start(std::uint64_t id, std::vector<std::string> more) {
+    more.insert(more.end(), {"--grace", std::to_string(kGrace.count()) + "s"});
+    programs_.emplace_back(new Program(peer(file_, id, std::move(more))));
+  }
+
+  Program& program(std::uint64_t id) { return *programs_.at(id - 1); }
+
+  std::set<std::uint64_t> those_that_stay() const {
+    std::set<std::uint64_t> stay;
+    for (std::uint64_t id = 1; id <= kPeers; ++id)
+      if (!gone_.contains(id)) stay.insert(id);
+    return stay;
+  }
+
+  /// In the last round, in the logs of peers that stay.
+  std::vector<world::Event> of_those_that_stay(Phase phase) const {
+    std::vector<world::Event> found;
+    for (const std::uint64_t id : those_that_stay()) {
+      const auto events = events_of(id, phase, kLast);
+      found.insert(found.end(), events.begin(), events.end());
+    }
+    return found;
+  }
+
+  /// The peer that leads the last round; 0: none of those that stay.
+  std::uint64_t leader() const {
+    const auto stay = those_that_stay();
+    const auto leads = [this](std::uint64_t id) { return !events_of(id, Phase::lead, kLast).empty(); };
+    const auto found = std::ranges::find_if(stay, leads);
+    return found == stay.end() ? 0 : *found;
+  }
+
+  void take_away(std::uint64_t leaver) {
+    program(leaver).send(SIGTERM);
+    EXPECT_EQ(program(leaver).wait(kGrace), kGoesOn) << program(leaver).output();
+    gone_.insert(leaver);
+    EXPECT_TRUE(of_those_that_stay(Phase::commit).empty()) << "the round is not over";
+    const auto handovers = events_of(leaver, Phase::handover);
+    ASSERT_EQ(handovers.size(), 1U) << program(leaver).output();
+    EXPECT_EQ(handovers[0].round, kLast);
+    EXPECT_TRUE(those_that_stay().contains(handovers[0].peer->value));
+    EXPECT_GT(monitor::number_in(handovers[0], "samples").value_or(0), 0);
+  }
+
+  void expect_each_sample_once() {
+    for (const std::uint64_t id : those_that_stay()) EXPECT_EQ(program(id).wait(kRound), 0);
+    double samples = 0;
+    for (const world::Event& commit : of_those_that_stay(Phase::commit))
+      samples += monitor::number_in(commit, "samples").value_or(0);
+    EXPECT_EQ(samples, run_.batch) << "that of those that left is in";
+    const monitor::Summary end = summary();
+    EXPECT_EQ(end.rounds, run_.rounds);
+    EXPECT_EQ(end.samples, run_.rounds * run_.batch);
+    EXPECT_TRUE(end.identical) << end.difference;
+    std::set<std::string> digests;
+    for (const world::Event& apply : of_those_that_stay(Phase::apply)) digests.insert(apply.digest);
+    EXPECT_EQ(digests.size(), 1U);
+  }
+
+ private:
+  TestRun run_{.rounds = kLast};
+  std::string file_;
+  std::vector<std::unique_ptr<Program>> programs_;
+  std::set<std::uint64_t> gone_;
+};
+
+// The leader goes second: it keeps what the other one did, or hands over beside the one that does.
+TEST_F(Leaving, peers_hand_over_what_they_did_and_are_gone_before_the_round_ends) {
+  const std::uint64_t first_leader = leader();
+  ASSERT_NE(first_leader, 0U);
+  take_away(first_leader == kPeers ? 1 : kPeers);
+  EXPECT_EQ(leader(), first_leader);
+  take_away(first_leader);
+  EXPECT_TRUE(wait_until([&] { return leader() != 0; })) << "another one leads";
+  expect_each_sample_once();
+  EXPECT_TRUE(of_those_that_stay(Phase::reissue).empty()) << "nothing was computed again";
+  EXPECT_TRUE(of_those_that_stay(Phase::lost).empty());
+}
+
+}  // namespace
+}  // namespace tw
