@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/out_folder.h"
 #include "cli/terminal.h"
+#include "cli/watched_folder.h"
 #include "host/identity/authority.h"
 #include "host/loop.h"
 #include "launch/child.h"
@@ -108,7 +109,8 @@ int report_on(const LocalArguments& arguments, launch::LocalOutcome outcome) {
   }
   for (const std::string& failure : outcome.failures) complain(failure, kFailed);
   if (outcome.interrupted) return kInterrupted;
-  return outcome.failures.empty() ? kDone : kFailed;
+  if (!outcome.failures.empty()) return kFailed;
+  return outcome.goes_on ? kGoesOn : kDone;
 }
 
 }  // namespace
@@ -136,12 +138,17 @@ void describe_local(CLI::App& app, LocalArguments& arguments) {
                       "threads of calculation of each peer; default: cores / peers");
   command->add_option("--set", arguments.set, "KEY=VALUE, wins over the run file")->allow_extra_args(false);
   command->add_flag("--insecure", arguments.insecure, "no TLS between the peers");
+  command->add_option("--watch", arguments.watch,
+                      "HOST:PORT where browsers see the run, such as 127.0.0.1:8080; port 0: any free one");
   command->add_flag("--json", arguments.json, "print summary.json on stdout, everything else on stderr");
   command->footer(
-      "Ctrl-C: the peers hand in what is done and leave; twice: they are killed.\n"
+      "Ctrl-C: the peers hand in what is done and leave; twice: they are killed. SIGTERM: the same, as a "
+      "notice; "
+      "exit code 75.\n"
       "\nExamples:\n"
       "  tw local examples/mnist.yaml --peers 4\n"
       "  tw local examples/mnist.yaml --peers 4 --kill 2@10 --join 20\n"
+      "  tw local examples/mnist.yaml --peers 4 --watch 127.0.0.1:8080\n"
       "  tw local examples/mnist.yaml --peers 3 --kill leader@5 --set training.rounds=20 --json | jq .lost");
 }
 
@@ -154,6 +161,8 @@ int local(const LocalArguments& arguments) {
     return complain(made.error().message, kFailed);
 
   host::Loop loop;
+  auto watched = watch_folder(loop, arguments.out, arguments.watch);
+  if (!watched) return complain(watched.error().message, kUsage);
   launch::LocalRun run(loop, options.value(), arguments.json ? show_aside : show_news);
   return report_on(arguments, run.run());
 }

@@ -2,16 +2,21 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "cli/commands.h"
+#include "cli/frozen_file.h"
 #include "cli/own_lives.h"
 #include "cli/plan_replay.h"
 #include "cli/price_age.h"
+#include "cli/replan_now.h"
 #include "cli/run_progress.h"
 #include "cli/terminal.h"
 #include "host/calendar.h"
+#include "plan/advise/comparison.h"
+#include "plan/advise/plan_picture.h"
 #include "plan/advise/recommendation_text.h"
 #include "plan/advise/replan.h"
 
@@ -31,7 +36,10 @@ Status write_files(const plan::Job& job, const plan::MarketSpace& market, const 
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (const Status done = write(folder + "/PLAN.yaml", to_plan_file(job, market, plan)); !done) return done;
-  return write(folder + "/plan.svg", to_svg(plan));
+  if (const Status done = write(folder + "/plan.svg", to_svg(picture_of(plan))); !done) return done;
+  return write_dated_page(folder + "/plan.html", monitor::PageKind::plan,
+                          "plan: " + to_string(plan.chosen.peers),
+                          fmt::format("\"plan\":{}", to_json(job, plan)));
 }
 
 Result<plan::Job> job_of(const PlanArguments& arguments) {
@@ -42,6 +50,10 @@ Result<plan::Job> job_of(const PlanArguments& arguments) {
   if (arguments.point > 0 && job.value().goal != plan::Goal::pareto)
     return Error{"--point: expected with goal: pareto in JOB.yaml alone"};
   job.value().front_point = arguments.point;
+  const std::filesystem::path file = std::filesystem::absolute(arguments.job).lexically_normal();
+  job.value().file = file.string();
+  if (!job.value().run.empty())
+    job.value().run = (file.parent_path() / job.value().run).lexically_normal().string();
   return job;
 }
 
@@ -68,61 +80,95 @@ Result<plan::MarketSpace> market_of(const PlanArguments& arguments, const plan::
                                     .offers = offers,
                                     .knowledge = knowledge,
                                     .tariffs = market::Tariffs::built_in(),
-                                    .seen = std::move(seen)});
+                                    .seen = std::move(seen),
+                                    .idle_anchors = arguments.compare || !arguments.method.empty() ||
+                                                    !std::all_of(plan.begin(), plan.end(), plan::trains)});
   if (!market) return Error{arguments.job + ": " + market.error().message};
   return market;
 }
 
+Result<plan::Recommendation> plan_of(const PlanArguments& arguments, const plan::Job& job,
+                                     const plan::MarketSpace& market) {
+  if (arguments.method.empty()) return recommend(job, market, host::now_unix_s());
+  const auto method = plan::parse_method(arguments.method);
+  if (!method) return method.error();
+  return plan::recommend_by(method.value(), job, market, host::now_unix_s());
+}
+
 int plan_job(const PlanArguments& arguments) {
+  if (!arguments.method.empty() && !plan::parse_method(arguments.method))
+    return complain("--method " + plan::parse_method(arguments.method).error().message, kUsage);
   const auto job = job_of(arguments);
   if (!job) return complain(job.error().message, kUsage);
   const auto market = market_of(arguments, job.value(), {});
   if (!market) return complain(market.error().message, kUsage);
-  const auto plan = recommend(job.value(), market.value(), host::now_unix_s());
+  const auto plan = plan_of(arguments, job.value(), market.value());
   if (!plan) return complain(arguments.job + ": " + plan.error().message, kFailed);
   if (const Status done = write_files(job.value(), market.value(), plan.value(), arguments.out); !done)
     return complain(done.error().message, kFailed);
   print_out("{}", arguments.json ? to_json(job.value(), plan.value()) : to_text(job.value(), plan.value()));
   if (!arguments.json)
-    print_out("\n{0}{1}/PLAN.yaml and {1}/plan.svg are written\n",
+    print_out("\n{0}{1}/PLAN.yaml, {1}/plan.html and {1}/plan.svg are written\n",
               price_age_line(market.value(), plan.value(), host::now_unix_s()), arguments.out);
   return kDone;
 }
 
-int replan_job(const PlanArguments& arguments) {
+int compare_methods(const PlanArguments& arguments) {
   const auto job = job_of(arguments);
   if (!job) return complain(job.error().message, kUsage);
-  const auto text = read_text("--plan", arguments.plan);
-  if (!text) return complain(text.error().message, kUsage);
-  const auto plan = plan::read_plan_file(arguments.plan, text.value());
-  if (!plan) return complain(plan.error().message, kUsage);
-  const auto progress = progress_in(arguments.now, host::now_unix_s());
-  if (!progress) return complain(progress.error().message, kUsage);
-  const auto market = market_of(arguments, job.value(), plan.value());
+  const auto market = market_of(arguments, job.value(), {});
   if (!market) return complain(market.error().message, kUsage);
-  const auto next = plan::replan({.job = job.value(),
-                                  .market = market.value(),
-                                  .plan = plan.value(),
-                                  .progress = progress.value(),
-                                  .now_unix_s = host::now_unix_s()});
-  if (!next) return complain(arguments.job + ": " + next.error().message, kFailed);
-  print_out("{}", arguments.json ? to_json(next.value()) : to_text(next.value()));
+  const auto rows = plan::compare(job.value(), market.value(), host::now_unix_s());
+  if (!rows) return complain(arguments.job + ": " + rows.error().message, kFailed);
+  print_out("{}", arguments.json ? to_json(job.value(), rows.value()) : to_text(job.value(), rows.value()));
   return kDone;
 }
 
+int replan_job(const PlanArguments& arguments) {
+  const ReplanAnswer next = replan_now(arguments);
+  if (!next.replan) return complain(next.replan.error().message, next.code);
+  print_out("{}", arguments.json ? to_json(next.replan.value()) : to_text(next.replan.value()));
+  return next.code;
+}
+
 }  // namespace
+
+ReplanAnswer replan_now(const PlanArguments& arguments) {
+  const auto job = job_of(arguments);
+  if (!job) return {job.error(), kUsage};
+  const auto text = read_text("--plan", arguments.plan);
+  if (!text) return {text.error(), kUsage};
+  const auto plan = plan::read_plan_file(arguments.plan, text.value());
+  if (!plan) return {plan.error(), kUsage};
+  const auto progress = progress_in(arguments.now, host::now_unix_s());
+  if (!progress) return {progress.error(), kUsage};
+  const auto market = market_of(arguments, job.value(), plan.value());
+  if (!market) return {market.error(), kUsage};
+  auto next = plan::replan({.job = job.value(),
+                            .market = market.value(),
+                            .plan = plan.value(),
+                            .progress = progress.value(),
+                            .now_unix_s = host::now_unix_s()});
+  if (!next) return {Error{arguments.job + ": " + next.error().message}, kFailed};
+  return {std::move(next), kDone};
+}
 
 void describe_plan(CLI::App& app, PlanArguments& arguments) {
   CLI::App* command = app.add_subcommand("plan", "Tell where to train, with how many of which machines");
   command->add_option("JOB", arguments.job, "YAML: model, samples, goal, limits (docs/planner.md)");
   command->add_flag("--json", arguments.json, "one object instead of a table");
-  command->add_option("--out", arguments.out, "folder for PLAN.yaml and plan.svg (.)");
+  command->add_option("--out", arguments.out, "folder for PLAN.yaml, plan.html and plan.svg (.)");
   command->add_option("--now", arguments.now,
                       "folder or event log of the run under way: keep the machines of --plan, or change?");
   command->add_option("--plan", arguments.plan, "PLAN.yaml that the run follows");
   command->add_option("--learn", arguments.learn,
                       "folders of runs on such spot machines: how long they lived corrects the laws");
   command->add_option("--profile", arguments.profile, "network rows of your own, by tw net probe");
+  command->add_option("--method", arguments.method,
+                      "plan by a publication's rule: deepvm, spotdnn, transient (Li et al.), cost-first or "
+                      "performance-first");
+  command->add_flag("--compare", arguments.compare,
+                    "a row for each of them beside our plan, by one model; writes no files");
   command->add_option("--point", arguments.point, "of goal: pareto: plan for this row of the front")
       ->check(CLI::PositiveNumber);
   describe_market(*command, arguments.market);
@@ -130,7 +176,7 @@ void describe_plan(CLI::App& app, PlanArguments& arguments) {
   command->footer(
       "How the plan is found, and when not to believe it: docs/planner.md\n"
       "\nExamples:\n  tw plan examples/plan.yaml\n  tw plan job.yaml --now tw-out --plan PLAN.yaml\n  tw "
-      "plan --replay availability.csv --work-h 24 "
+      "plan examples/plan.yaml --compare\n  tw plan --replay availability.csv --work-h 24 "
       "--deadline-h 30");
 }
 
@@ -139,6 +185,10 @@ int plan(const PlanArguments& arguments) {
     return complain("plan: expected JOB.yaml or --replay TRACE; see: tw plan --help", kUsage);
   if (arguments.now.empty() != arguments.plan.empty() || (arguments.job.empty() && !arguments.now.empty()))
     return complain("plan: expected JOB.yaml --now FOLDER --plan PLAN.yaml, all three", kUsage);
+  const int ways = static_cast<int>(arguments.compare) + static_cast<int>(!arguments.method.empty()) +
+                   static_cast<int>(!arguments.now.empty() || arguments.job.empty());
+  if (ways > 1) return complain("--compare, --method, --now, --replay: expected at most one of them", kUsage);
+  if (arguments.compare) return compare_methods(arguments);
   if (!arguments.now.empty()) return replan_job(arguments);
   return arguments.job.empty() ? replay_traces(arguments.replay, arguments.json) : plan_job(arguments);
 }

@@ -5,6 +5,7 @@
 
 #include "base/text_file.h"
 #include "cli/commands.h"
+#include "cli/frozen_file.h"
 #include "cli/terminal.h"
 #include "plan/advise/prediction_csv.h"
 #include "plan/advise/prediction_json.h"
@@ -32,6 +33,12 @@ int predict_cluster(const PredictArguments& arguments) {
   plan::Prices prices{.own = cluster.value().own_prices, .purchase = cluster.value().purchase};
   if (const auto& usd = cluster.value().data_usd_per_gb) prices.data_usd_per_gb = *usd;
   const plan::Cost cost = cost_of(workload.value(), peers, prediction.value(), prices);
+  if (!arguments.html.empty()) {
+    const Status done =
+        write_dated_page(arguments.html, monitor::PageKind::predict, "prediction: " + to_string(peers),
+                         page_fields(workload.value(), peers, prediction.value(), cost));
+    if (!done) return complain("--html " + done.error().message, kFailed);
+  }
   print_out("{}", arguments.json ? to_json(prediction.value(), cost)
                                  : to_text(workload.value(), peers, prediction.value(), cost));
   return kDone;
@@ -60,6 +67,8 @@ void describe_predict(CLI::App& app, PredictArguments& arguments) {
       "--pattern", arguments.pattern,
       "tradewind (default), tradewind-sites, hivemind (default with --batch), ring or parameter-server");
   command->add_flag("--json", arguments.json, "one object instead of a table");
+  command->add_option("--html", arguments.html,
+                      "FILE: the prediction as a page, with sliders; beside the table");
   command->footer(
       "With --batch a row is printed for each row; the columns ..._low and ..._high are the 80 % range.\n"
       "How good predictions are, and when not to believe them: docs/planner.md\n"
@@ -70,6 +79,9 @@ void describe_predict(CLI::App& app, PredictArguments& arguments) {
 int predict(const PredictArguments& arguments) {
   if (arguments.cluster.empty() == arguments.batch.empty())
     return complain("predict: expected CLUSTER.yaml or --batch FILE.csv; see: tw predict --help", kUsage);
+  if (!arguments.html.empty() && arguments.cluster.empty())
+    return complain(fmt::format("--html {}: is for one CLUSTER.yaml, not for --batch", arguments.html),
+                    kUsage);
   return arguments.batch.empty() ? predict_cluster(arguments) : predict_batch(arguments);
 }
 

@@ -4,7 +4,9 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/run_prices.h"
 #include "cli/terminal.h"
+#include "monitor/cost.h"
 #include "monitor/event_log_json.h"
 #include "monitor/report.h"
 #include "monitor/report_text.h"
@@ -16,16 +18,54 @@ void describe_report(CLI::App& app, ReportArguments& arguments) {
   CLI::App* command = app.add_subcommand("report", "Tell what happened in a run, from its event logs");
   command->add_option("DIR", arguments.folder, "folder with events-*.jsonl, of all peers or of some")
       ->required();
+  command->add_option("--plan", arguments.plan,
+                      "PLAN.yaml with the one price of all machines; default: the prices that the logs tell, "
+                      "else those of the run that tw up keeps in DIR or above it");
+  command->add_option(
+      "--trace", arguments.exports.trace,
+      "write FILE in Chrome's trace format: Perfetto, speedscope and chrome://tracing open it");
+  command->add_option("--csv", arguments.exports.csv,
+                      "write rounds.csv, peers.csv, interruptions.csv and links.csv into this folder");
+  command->add_option("--tensorboard", arguments.exports.tensorboard,
+                      "write an event file for TensorBoard into this folder");
+  command->add_option("--html", arguments.exports.html,
+                      "write the page of the run into this FILE, with its data: to read without a server");
   command->add_flag("--json", arguments.json, "what summary.json holds");
   command->footer(
       "The run may be over, killed or still going on. Logs of several machines: copy them into one folder.\n"
-      "\nExamples:\n  tw report tw-out\n  tw report tw-out --json | jq .lost");
+      "Money: hours in the logs by the price of each machine (tw train --usd-per-h), and bytes between sites "
+      "by their tariffs, where these are known.\n"
+      "--trace, --csv, --tensorboard and --html name what they wrote, and print no report.\n"
+      "\nExamples:\n  tw report tw-out\n  tw report tw-out --json | jq .lost\n"
+      "  tw report ~/.local/state/tradewind/mnist/logs\n  tw report logs --plan PLAN.yaml\n"
+      "  tw report tw-out --trace run.json --csv tables --tensorboard runs/tw\n"
+      "  tw report tw-out --html run.html");
 }
+
+namespace {
+
+int export_run(const Exports& exports, const std::vector<std::vector<monitor::LogEntry>>& logs,
+               const PeerPrices& prices) {
+  const auto written = write_exports(exports, logs, {.usd_per_h = prices});
+  if (!written) return complain(written.error().message, kFailed);
+  for (const std::string& path : written.value()) print_out("{}\n", path);
+  return kDone;
+}
+
+}  // namespace
 
 int report(const ReportArguments& arguments) {
   const auto logs = monitor::read_event_logs(arguments.folder);
   if (!logs) return complain(logs.error().message, kUsage);
-  const monitor::Summary summary = summarize(logs.value());
+  monitor::Summary summary = summarize(logs.value());
+  std::vector<PeerId> peers;
+  for (const monitor::PeerSummary& peer : summary.peers) peers.push_back(peer.id);
+  const auto prices = prices_for(arguments.folder, arguments.plan, peers);
+  if (!prices) return complain(prices.error().message, kUsage);
+  if (arguments.exports.any()) return export_run(arguments.exports, logs.value(), prices.value());
+  if (!arguments.plan.empty())
+    for (monitor::PeerSummary& peer : summary.peers) peer.usd_per_h.reset();
+  tell_cost(summary, prices.value());
   print_out("{}", arguments.json ? to_json(summary) : render(summary));
   return kDone;
 }

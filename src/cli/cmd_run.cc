@@ -22,7 +22,7 @@ namespace {
 
 using launch::Variable;
 
-constexpr std::int64_t kTokenLasts_s = 30LL * 86400;
+constexpr std::int64_t kProgramTokenLasts_s = 30LL * 86400;
 
 Status check(const RunArguments& arguments) {
   if (arguments.words.empty())
@@ -44,6 +44,8 @@ std::vector<Variable> common(const RunArguments& arguments) {
   add("TRADEWIND_TOKEN", arguments.token);
   add("TRADEWIND_RUN_FOLDER", arguments.run_folder);
   add("TRADEWIND_SITE", arguments.site);
+  add("TRADEWIND_NOTICES", arguments.notices);
+  add("TRADEWIND_GRACE", arguments.grace);
   add("TRADEWIND_OUT", arguments.out);
   add("TRADEWIND_JOIN", arguments.join);
   if (arguments.insecure) all.emplace_back("TRADEWIND_INSECURE", "1");
@@ -82,6 +84,9 @@ void describe_run(CLI::App& app, RunArguments& arguments) {
   command->add_option("--token", arguments.token, "TOKEN or @FILE, from `tw token`");
   command->add_flag("--insecure", arguments.insecure, "no TLS and no token, on all peers");
   command->add_option("--site", arguments.site, "PROVIDER:REGION:ZONE where this machine is");
+  command->add_option("--notices", arguments.notices, "who says that this machine goes, as for tw train");
+  command->add_option("--grace", arguments.grace,
+                      "how long a notice without a deadline lasts, as for tw train");
   command->add_option("--out", arguments.out, "folder for the event logs; none: no logs");
   command
       ->add_option("--restarts", arguments.restarts,
@@ -91,8 +96,13 @@ void describe_run(CLI::App& app, RunArguments& arguments) {
       "The command comes after --. It finds the run through TRADEWIND_* (docs/python.md). There is no rank "
       "and "
       "no\nworld size: a process that dies is a peer that is lost, and the others go on.\n"
-      "SIGINT (Ctrl-C) or SIGTERM: all leave after the round; 3 s after the second one they are killed.\n"
-      "Exit code: that of the first process that failed; 0 when those that signals ended were not the last.\n"
+      "SIGINT (Ctrl-C), SIGTERM, SIGUSR1 and SIGUSR2 go to all: the first lets them leave after the round, "
+      "the "
+      "others\nare notices. 3 s after the second SIGINT, or a SIGTERM a second after the first, they are "
+      "killed.\n"
+      "Exit code: that of the first process that failed; 75 when they left on a notice and the run goes on; "
+      "0 "
+      "when\nthose that signals ended were not the last.\n"
       "\nExamples:\n"
       "  tw run --peers 2 -- python3 train.py\n"
       "  tw run --peers 4 --out logs run.yaml -- python3 train.py --width 256\n"
@@ -113,12 +123,12 @@ int run_program(const RunArguments& arguments) {
     if (!port) return complain(port.error().message, kFailed);
     meeting = fmt::format("127.0.0.1:{}", port.value());
   }
-  std::optional<host::TemporaryFolder> folder;  // of the token
+  const host::TemporaryFolder folder;  // of the token and of verdicts
   const bool open = arguments.token.empty() && arguments.run_folder.empty() && !arguments.insecure;
   if (open && peers.value() > 1 && arguments.join.empty()) {
-    const std::string file = peer::token_file(folder.emplace().path());
+    const std::string file = peer::token_file(folder.path());
     const Status written =
-        host::write_secret_file(file, to_text(host::token_for_one_run("local", kTokenLasts_s)) + "\n");
+        host::write_secret_file(file, to_text(host::token_for_one_run("local", kProgramTokenLasts_s)) + "\n");
     if (!written) return complain(written.error().message, kFailed);
     given.token = "@" + file;
   }
@@ -126,7 +136,8 @@ int run_program(const RunArguments& arguments) {
                             .environments = environments(given, peers.value(), meeting),
                             .restarts = restarts.value(),
                             .out = [](const std::string& line) { show_news(line); },
-                            .say = [](const std::string& line) { warn(line); }});
+                            .say = [](const std::string& line) { warn(line); },
+                            .folder = folder.path()});
   return crew.run();
 }
 

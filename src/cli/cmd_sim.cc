@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -9,10 +8,10 @@
 #include <thread>
 
 #include "base/option.h"
-#include "base/printable.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/out_folder.h"
+#include "cli/progress_line.h"
 #include "cli/sim_sweep.h"
 #include "cli/sim_trace.h"
 #include "cli/terminal.h"
@@ -23,8 +22,6 @@ namespace tw::cli {
 namespace {
 
 constexpr std::uint64_t kMaxJobs = 256;
-constexpr Duration kProgressFrom = std::chrono::seconds(1);  ///< sooner than this nobody misses it
-constexpr Duration kBetweenLines = std::chrono::seconds(10);
 
 volatile std::sig_atomic_t interrupts = 0;
 
@@ -36,39 +33,6 @@ extern "C" void on_interrupt(int signal) {
 Duration real_time() {
   return std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch());
 }
-
-/// On stderr: a line that changes on a terminal, a new one now and then elsewhere.
-class ProgressLine {
- public:
-  ProgressLine(std::string name, Seeds seeds)
-      : name_(std::move(name)), seeds_(seeds), on_terminal_(isatty(STDERR_FILENO) == 1) {}
-
-  ~ProgressLine() {
-    if (shown_) show_raw(on_terminal_ ? "\r\x1b[K" : "");
-  }
-
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  Duration elapsed() const { return real_time() - begin_; }
-
-  void show(const SweepResult& tally) {
-    const Duration now = elapsed();
-    if (now < (on_terminal_ ? kProgressFrom : shown_at_ + kBetweenLines)) return;
-    shown_ = true;
-    shown_at_ = now;
-    const std::string line = printable_line(progress_line(name_, seeds_, tally, now));
-    show_raw(on_terminal_ ? fmt::format("\r{}\x1b[K", line) : line + "\n");
-  }
-
- private:
-  std::string name_;
-  Seeds seeds_;
-  bool on_terminal_;
-  bool shown_ = false;
-  Duration begin_ = real_time();
-  Duration shown_at_{};
-};
 
 Result<SweepOptions> options_of(const SimArguments& arguments) {
   SweepOptions options{.file = arguments.scenario, .seeds = {}, .twice = !arguments.once};
@@ -128,6 +92,8 @@ int trace(const SimArguments& arguments, const SweepOptions& options, const sim:
 std::string unclear(const SimArguments& arguments) {
   const bool both = arguments.what_if.given() && !arguments.scenario.empty();
   if (both) return arguments.scenario + ": a scenario, and --trace-spot or --lifetimes; give one of them";
+  if (!arguments.html.empty() && !arguments.what_if.given())
+    return fmt::format("--html {}: is for --trace-spot and --lifetimes alone", arguments.html);
   const bool none = !arguments.what_if.given() && arguments.scenario.empty();
   return none ? "sim: expected SCENARIO.yaml, --trace-spot FILE or --lifetimes NAME; see tw sim --help" : "";
 }
@@ -139,7 +105,7 @@ int what_if_of_seed(const SimArguments& arguments) {
     if (!seed) return complain(seed.error().message, kUsage);
     what_if.what.seed = seed.value();
   }
-  return run_what_if(what_if, arguments.json);
+  return run_what_if(what_if, arguments.json, arguments.html);
 }
 
 }  // namespace
@@ -158,6 +124,8 @@ void describe_sim(CLI::App& app, SimArguments& arguments) {
   command->add_flag("--trace", arguments.trace, "with --seed: print all that happens");
   command->add_option("--out", arguments.out,
                       "with --trace: folder for the event logs, as of a real run; one of before is emptied");
+  command->add_option("--html", arguments.html,
+                      "FILE: with --trace-spot or --lifetimes: the results as a page, beside the table");
   describe_what_if(*command, arguments.what_if);
   command->footer(
       "A seed decides everything: the same one shows the same run on every machine. Exit codes: 0 nothing "
@@ -185,10 +153,12 @@ int sim(const SimArguments& arguments) {
   SweepResult tally;
   Duration took{};
   {
-    ProgressLine progress(scenario.value().name, options.value().seeds);
+    ProgressLine progress;
+    const Seeds& seeds = options.value().seeds;
     const RunSeed run = [&](std::uint64_t seed) { return run_scenario(scenario.value(), seed); };
     tally = sweep(options.value(), run, [&](const SweepResult& so_far) {
-      progress.show(so_far);
+      progress.show(progress_words(scenario.value().name, seeds, so_far, progress.elapsed()),
+                    static_cast<double>(so_far.seeds) / static_cast<double>(seeds.count()));
       return interrupts == 0;
     });
     took = progress.elapsed();

@@ -57,7 +57,8 @@ void describe_token(CLI::App& app, TokenArguments& arguments) {
   command->add_option("--expires", arguments.expires, "days, hours or minutes: 30d, 12h, 45m; links live on")
       ->capture_default_str();
   command
-      ->add_option("--role", arguments.role, "peer, anchor (stays to the end) or observer (does not train)")
+      ->add_option("--role", arguments.role,
+                   "peer, anchor (stays to the end) or observer (sees the run, does not train)")
       ->capture_default_str();
   command
       ->add_option("--address", arguments.addresses,
@@ -70,7 +71,8 @@ void describe_token(CLI::App& app, TokenArguments& arguments) {
       "machines. Give it in a file where others can see the command line (tw train --token @FILE).\n"
       "\nExamples:\n"
       "  tw token myrun --address 10.0.0.5:7000\n"
-      "  tw token myrun --address 10.0.0.5:7000 --expires 12h --out token; scp -p token spot-vm:");
+      "  tw token myrun --address 10.0.0.5:7000 --expires 12h --out token; scp -p token spot-vm:\n"
+      "  tw token myrun --role observer --expires 12h --out observer");
 }
 
 int token(const TokenArguments& arguments) {

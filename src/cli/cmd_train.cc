@@ -65,10 +65,16 @@ void describe_train(CLI::App& app, TrainArguments& arguments) {
   }
   command->add_flag("--quiet", arguments.quiet, "print nothing but errors");
   command->footer(
-      "SIGINT (Ctrl-C) or SIGTERM: hand in what is done and leave after the round; twice: leave at once.\n"
+      "SIGINT (Ctrl-C): hand in what is done and leave after the round; twice: leave at once. SIGTERM, "
+      "SIGUSR1 "
+      "and\nSIGUSR2 are notices: leave within --grace; SIGTERM again, a second later or more: leave at "
+      "once.\n"
+      "Exit code 75: left on a notice, or did not join because of one, and the run goes on; 0: the run is "
+      "complete.\n"
       "Started again with the same options, a peer joins the run that goes on. With nobody to join it waits "
       "for\n"
-      "the others first, then goes on alone from its newest usable checkpoint.\n"
+      "the others first, then goes on alone from its newest usable checkpoint. With --rejoin and addresses\n"
+      "that nobody answers it ends with 75.\n"
       "\nExamples:\n"
       "  tw train examples/mnist.yaml\n"
       "  tw train examples/mnist.yaml --run myrun --listen 10.0.0.5:7000 --wait-for 4 --out logs\n"
@@ -76,6 +82,7 @@ void describe_train(CLI::App& app, TrainArguments& arguments) {
       "  tw train examples/mnist.yaml --token @token --bootstrap 10.0.0.5:7000\n"
       "  tw train examples/mnist.yaml --token @token --join 10.0.0.5:7000 --listen none\n"
       "  tw train examples/mnist.yaml --token @token --listen 10.0.0.7:7000 --site aws:us-east-1:a\n"
+      "  tw train examples/mnist.yaml --watch 127.0.0.1:8080\n"
       "  tw train examples/mnist.yaml --set training.rounds=20 --set evaluation.every=5");
 }
 
@@ -89,6 +96,7 @@ int train(const TrainArguments& arguments) {
   options.value().session.run = run.value();
   auto trainer = make_torch_trainer(run.value(), threads.value());
   if (!trainer) return complain(trainer.error().message, kFailed);
+  options.value().session.run.layout = trainer.value()->layout();
   look_at_past(options.value(), trainer.value()->parameter_count());
   const PeerProcess::Words words{.run_file = arguments.run_file, .quiet = arguments.quiet};
   return PeerProcess(std::move(options).value(), words, std::move(trainer).value()).run();

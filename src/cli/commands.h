@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "cli/look_arguments.h"
 #include "cli/plan_replay.h"
 #include "cli/price_sources.h"
 #include "cli/run_arguments.h"
 #include "cli/sim_what_if.h"
+#include "launch/child.h"
 #include "peer/link_options.h"
 
 namespace CLI {
@@ -23,6 +25,7 @@ namespace tw::cli {
 inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
+inline constexpr int kGoesOn = launch::kGoesOn;
 inline constexpr int kInterrupted = 130;
 
 /// "tw: ..." on stderr; returns the code.
@@ -75,23 +78,17 @@ struct LocalArguments {
   std::vector<std::string> set;
   bool insecure = false;
   bool json = false;
+  std::string watch;
 };
 
 void describe_local(CLI::App& app, LocalArguments& arguments);
 int local(const LocalArguments& arguments);
 
-struct ReportArguments {
-  std::string folder;
-  bool json = false;
-};
-
-void describe_report(CLI::App& app, ReportArguments& arguments);
-int report(const ReportArguments& arguments);
-
 struct PredictArguments {
   std::string cluster;
   std::string batch;
   std::string pattern;
+  std::string html;
   bool json = false;
 };
 
@@ -116,6 +113,7 @@ struct SimArguments {
   std::string seed;
   std::string jobs;
   std::string out;
+  std::string html;
   bool once = false;
   bool trace = false;
   bool json = false;
@@ -216,6 +214,8 @@ struct PlanArguments {
   std::string plan;  ///< its PLAN.yaml
   std::string profile;
   std::vector<std::string> learn;
+  std::string method;  ///< of the literature; empty: the search
+  bool compare = false;
   bool json = false;
   MarketArguments market;
   ReplayArguments replay;

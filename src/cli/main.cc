@@ -11,8 +11,12 @@
 #include "base/nearest_name.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/export_arguments.h"
+#include "cli/launch_arguments.h"
 #include "cli/terminal.h"
+#include "cli/watch_arguments.h"
 #include "host/allocation.h"
+#include "host/early_signals.h"
 
 namespace tw::cli {
 namespace {
@@ -25,7 +29,11 @@ struct Arguments {
   TrainArguments train;
   RunArguments run;
   LocalArguments local;
+  WatchArguments watch;
   ReportArguments report;
+  ExportArguments exported;
+  TopArguments top;
+  DoctorArguments doctor;
   SimArguments sim;
   PredictArguments predict;
   ProfileArguments profile;
@@ -33,6 +41,10 @@ struct Arguments {
   CatalogArguments catalog;
   PlanArguments plan;
   NetArguments net;
+  UpArguments up;
+  DownArguments down;
+  StatusArguments status;
+  LogsArguments logs;
   std::string shell;
 };
 
@@ -44,23 +56,33 @@ void describe(CLI::App& app, Arguments& arguments) {
       "Examples:\n"
       "  tw local examples/mnist.yaml --peers 4 --kill 2@10 --join 20\n"
       "  tw train examples/mnist.yaml\n"
+      "  tw watch tw-out --open\n"
       "  tw report tw-out\n"
       "  tw sim tests/scenarios/storm.yaml\n"
       "  tw plan examples/plan.yaml\n"
-      "\n`tw COMMAND --help` tells more. Exit codes: 0 done, 1 the run failed, 2 wrong usage, 130 "
-      "interrupted.");
+      "\n`tw COMMAND --help` tells more. Exit codes: 0 done, 1 the run failed, 2 wrong usage, 75 a peer left "
+      "on a notice and "
+      "its run goes on, 130 interrupted.");
   describe_init(app, arguments.init);
   describe_token(app, arguments.token);
   describe_train(app, arguments.train);
   describe_run(app, arguments.run);
   describe_local(app, arguments.local);
+  describe_watch(app, arguments.watch);
   describe_report(app, arguments.report);
+  describe_export(app, arguments.exported);
+  describe_top(app, arguments.top);
+  describe_doctor(app, arguments.doctor);
   describe_sim(app, arguments.sim);
   describe_predict(app, arguments.predict);
   describe_profile(app, arguments.profile);
   describe_bench(app, arguments.bench);
   describe_catalog(app, arguments.catalog);
   describe_plan(app, arguments.plan);
+  describe_up(app, arguments.up);
+  describe_status(app, arguments.status);
+  describe_logs(app, arguments.logs);
+  describe_down(app, arguments.down);
   describe_net(app, arguments.net);
   CLI::App* completion = app.add_subcommand("completion", "A script that completes tw's command line");
   completion->add_option("SHELL", arguments.shell, "bash or zsh")->required();
@@ -156,12 +178,20 @@ int run(int count, char** words) {
   if (app.got_subcommand("train")) return train(arguments.train);
   if (app.got_subcommand("run")) return run_program(arguments.run);
   if (app.got_subcommand("local")) return local(arguments.local);
+  if (app.got_subcommand("doctor")) return doctor(arguments.doctor);
+  if (app.got_subcommand("top")) return top(arguments.top);
+  if (app.got_subcommand("watch")) return watch(arguments.watch);
   if (app.got_subcommand("sim")) return sim(arguments.sim);
   if (app.got_subcommand("predict")) return predict(arguments.predict);
   if (app.got_subcommand("profile")) return profile(arguments.profile);
   if (app.got_subcommand("bench")) return run_bench(arguments.bench, chosen_command(app).get_name());
   if (app.got_subcommand("catalog")) return run_catalog(arguments.catalog, chosen_command(app).get_name());
   if (app.got_subcommand("plan")) return plan(arguments.plan);
+  if (app.got_subcommand("up")) return up(arguments.up);
+  if (app.got_subcommand("status")) return status(arguments.status);
+  if (app.got_subcommand("logs")) return logs(arguments.logs);
+  if (app.got_subcommand("down")) return down(arguments.down);
+  if (app.got_subcommand("export")) return export_model(arguments.exported);
   if (app.got_subcommand("completion")) return print_completion(app, arguments.shell);
   if (app.got_subcommand("net"))
     return run_net(arguments.net, app.get_subcommand("net")->got_subcommand("probe"));
@@ -171,6 +201,23 @@ int run(int count, char** words) {
 }  // namespace
 
 }  // namespace tw::cli
+
+namespace {
+
+constexpr int kNoticeSignals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+
+/// Before the libraries are constructed, which takes longer than some notices leave to a container.
+void catch_signals_of_peers(int count, char** words, char**) {
+  const std::string_view command = count > 1 ? words[1] : "";
+  if (command == "train" || command == "run" || command == "local")
+    tw::host::catch_early_signals(kNoticeSignals);
+}
+
+// The dynamic linker calls what stands in this section before any constructor, also of the libraries.
+[[gnu::section(".preinit_array"), gnu::used]] void (*const first_of_all)(int, char**,
+                                                                         char**) = catch_signals_of_peers;
+
+}  // namespace
 
 int main(int count, char** words) {
   tw::host::keep_freed_memory();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "base/printable.h"
@@ -21,20 +22,40 @@ PeerProcess::PeerProcess(peer::Options options, Words words, std::unique_ptr<tra
             *trainer_) {}
 
 int PeerProcess::run() {
-  loop_.on_signal([this](int) { on_signal(); });
+  loop_.on_signal([this](int signal) { on_signal(signal); }, {SIGINT, SIGTERM});
+  // With --notices none they keep what they do to any process.
+  if (peer_.options().notices.ask != spot::NoticeOptions::Ask::none)
+    loop_.on_signal([this](int signal) { on_signal(signal); }, {SIGUSR1, SIGUSR2});
   const Result<std::string> address = peer_.start();
-  if (!address) return complain(address.error().message, kFailed);
+  if (!address) return complain(address.error().message, exit_code());
   show_how_to_join(address.value());
+  if (const std::string how = peer_.how_to_watch(); !how.empty()) show_news("watch: " + how);
   loop_.run();
 
   const std::string failure = peer_.failure(), ended = peer_.view().ended;
   peer_.farewell();
-  if (signals_ > 1) std::_Exit(kInterrupted);  // waits for no work under way
-  if (!failure.empty()) return complain(failure, kFailed);
+  if (!peer_.finished_work()) std::_Exit(exit_code());  // waits for no work under way
+  if (!failure.empty()) return complain(failure, exit_code());
   const std::string after =
-      signals_ > 0 ? fmt::format(", {:.2f} s after the signal", to_seconds(loop_.now() - signalled_at_)) : "";
+      told_at_ ? fmt::format(", {:.2f} s after {}", to_seconds(loop_.now() - *told_at_), told_by_) : "";
   say(ended + after);
-  return kDone;
+  return exit_code();
+}
+
+int PeerProcess::exit_code() const {
+  switch (peer_.ending()) {
+    case peer::Ending::complete:
+      return kDone;
+    case peer::Ending::notice:
+    case peer::Ending::left:
+      return kGoesOn;
+    case peer::Ending::interrupted:
+      return kInterrupted;
+    case peer::Ending::none:
+    case peer::Ending::failed:
+      break;
+  }
+  return kFailed;
 }
 
 void PeerProcess::show_how_to_join(const std::string& address) const {
@@ -49,6 +70,11 @@ void PeerProcess::show_how_to_join(const std::string& address) const {
 }
 
 void PeerProcess::emit(const world::Event& event) {
+  const bool goes = event.cause == world::Cause::preempt || event.cause == world::Cause::maintenance;
+  if (event.phase == world::Phase::notice && goes && !told_at_) {
+    told_at_ = event.at;
+    told_by_ = "the notice";
+  }
   if (words_.quiet) return;
   if (const auto line = progress_.line_for(event)) say(*line);
 }
@@ -58,13 +84,15 @@ void PeerProcess::say(const std::string& line) const {
   show_news(printable_line(line));
 }
 
-void PeerProcess::on_signal() {
-  ++signals_;
-  if (signals_ == 1) {
-    signalled_at_ = loop_.now();
+void PeerProcess::on_signal(int signal) {
+  if (signal == SIGINT && !told_at_) {
+    told_at_ = loop_.now();
+    told_by_ = "the signal";
     say("leaving after this round; once more to leave at once");
   }
-  peer_.leave();
+  peer_.take(signal == SIGINT    ? spot::Signal::interrupt
+             : signal == SIGTERM ? spot::Signal::terminate
+                                 : spot::Signal::user);
 }
 
 }  // namespace tw::cli

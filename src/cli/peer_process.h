@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "host/executor_thread.h"
@@ -30,14 +31,15 @@ class PeerProcess final : private world::EventSink {
  private:
   void emit(const world::Event& event) override;
   void show_how_to_join(const std::string& address) const;
-  void on_signal();
+  void on_signal(int signal);
+  int exit_code() const;
   void say(const std::string& line) const;
 
   Words words_;
   host::Loop loop_;
   monitor::ProgressText progress_;
-  int signals_ = 0;
-  Instant signalled_at_{};
+  std::optional<Instant> told_at_;  ///< to leave
+  std::string told_by_;
   std::unique_ptr<train::Trainer> trainer_;
   host::ThreadExecutor compute_;
   peer::Peer peer_;

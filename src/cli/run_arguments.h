@@ -15,6 +15,8 @@ struct RunArguments {
   std::string run_folder;
   std::string token;
   std::string site;
+  std::string notices;
+  std::string grace;
   std::string out;
   std::string restarts = "0";
   std::vector<std::string> words;  ///< the command, after --

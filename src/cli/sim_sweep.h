@@ -68,8 +68,8 @@ std::string render(const SweepOptions& options, const sim::Scenario& scenario, c
 /// more.
 std::string render_failures(const std::string& file, const std::vector<sim::SimReport>& failed);
 
-/// "storm: 123 of 1000 seeds, 2 failed, 512000 events/s, about 20 s to go".
-std::string progress_line(const std::string& name, const Seeds& seeds, const SweepResult& tally,
-                          Duration elapsed);
+/// "storm: 123 of 1000 seeds, 2 failed, 512000 events/s".
+std::string progress_words(const std::string& name, const Seeds& seeds, const SweepResult& tally,
+                           Duration elapsed);
 
 }  // namespace tw::cli

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/duration.h"
 #include "cli/sim_sweep.h"
 #include "sim/world/events.h"
 
@@ -17,14 +18,6 @@ std::string line(const char* name, const std::string& text) { return fmt::format
 
 double rate(std::uint64_t events, Duration took) {
   return took > Duration{} ? static_cast<double>(events) / to_seconds(took) : 0;
-}
-
-/// 1 h 23 min, 12 min 3 s, 8 s.
-std::string duration_text(double seconds) {
-  const auto s = static_cast<std::uint64_t>(seconds + 0.5);
-  if (s >= 3600) return fmt::format("{} h {} min", s / 3600, s % 3600 / 60);
-  if (s >= 60) return fmt::format("{} min {} s", s / 60, s % 60);
-  return fmt::format("{} s", s);
 }
 
 std::vector<monitor::SimFault> coverage(const sim::Scenario& scenario, const SweepResult& tally) {
@@ -116,16 +109,10 @@ std::string render_failures(const std::string& file, const std::vector<sim::SimR
   return text;
 }
 
-std::string progress_line(const std::string& name, const Seeds& seeds, const SweepResult& tally,
-                          Duration elapsed) {
-  std::string text = fmt::format("{}: {} of {} seeds, {} failed, {:.0f} events/s", name, tally.seeds,
-                                 seeds.count(), tally.failed.size(), rate(tally.all_events, elapsed));
-  if (tally.seeds > 0) {
-    const double left = to_seconds(elapsed) * static_cast<double>(seeds.count() - tally.seeds) /
-                        static_cast<double>(tally.seeds);
-    text += fmt::format(", about {} to go", duration_text(left));
-  }
-  return text;
+std::string progress_words(const std::string& name, const Seeds& seeds, const SweepResult& tally,
+                           Duration elapsed) {
+  return fmt::format("{}: {} of {} seeds, {} failed, {:.0f} events/s", name, tally.seeds, seeds.count(),
+                     tally.failed.size(), rate(tally.all_events, elapsed));
 }
 
 }  // namespace tw::cli

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/frozen_file.h"
 #include "cli/number_option.h"
 #include "cli/terminal.h"
 #include "sim/scenarios/machine_lifetimes.h"
@@ -102,6 +103,14 @@ void describe_work(CLI::App& command, WhatIfArguments& a) {
       ->check(number_within(0, 1e6));
 }
 
+/// What is simulated, in a line.
+std::string machines_of(const WhatIfArguments& a) {
+  const std::string spot = a.trace_file.empty()
+                               ? fmt::format("{} spot machines by {}", a.peers, a.lifetimes)
+                               : fmt::format("spot machines of {} {}", a.trace_file, a.trace_id);
+  return fmt::format("{} and {} {}", spot, a.what.anchors, a.what.anchors == 1 ? "anchor" : "anchors");
+}
+
 }  // namespace
 
 void describe_what_if(CLI::App& command, WhatIfArguments& arguments) {
@@ -125,10 +134,15 @@ Result<sim::WhatIf> what_if_of(const WhatIfArguments& arguments) {
   return what;
 }
 
-int run_what_if(const WhatIfArguments& arguments, bool json) {
+int run_what_if(const WhatIfArguments& arguments, bool json, const std::string& html) {
   const Result<sim::WhatIf> what = what_if_of(arguments);
   if (!what) return complain(what.error().message, kUsage);
   const sim::WhatIfReport report = what_if(what.value());
+  if (!html.empty()) {
+    const std::string fields = page_fields(what.value(), report, machines_of(arguments));
+    if (const Status done = write_dated_page(html, monitor::PageKind::what_if, "what-if", fields); !done)
+      return complain("--html " + done.error().message, kFailed);
+  }
   print_out("{}", json ? to_json(what.value(), report) : to_string(what.value(), report));
   return report.violations.empty() && report.rounds_lost == 0 ? kDone : kFailed;
 }

@@ -37,7 +37,8 @@ void describe_what_if(CLI::App& command, WhatIfArguments& arguments);
 /// Reads the trace or draws the lifetimes. An error names the option, the value and what was expected.
 Result<sim::WhatIf> what_if_of(const WhatIfArguments& arguments);
 
-/// Prints a table, or JSON. Exit code: 1 when an invariant was violated or a round was lost.
-int run_what_if(const WhatIfArguments& arguments, bool json);
+/// Prints a table, or JSON, and writes a page where html names a file. Exit code: 1 when an invariant was
+/// violated or a round was lost.
+int run_what_if(const WhatIfArguments& arguments, bool json, const std::string& html);
 
 }  // namespace tw::cli

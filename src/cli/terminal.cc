@@ -34,13 +34,14 @@ bool is_ready(int file, int wait_ms) {
   return ::poll(&ready, 1, wait_ms) == 1;
 }
 
-/// Gives up where it would wait longer, and where nothing can be written.
-void write_some(int file, std::string_view text, int wait_ms) {
+/// Gives up where it would wait longer, and where nothing can be written; false then.
+bool write_some(int file, std::string_view text, int wait_ms) {
   while (!text.empty() && is_ready(file, wait_ms)) {
     const ssize_t written = ::write(file, text.data(), std::min(text.size(), kAtOnce));
-    if (written < 0 && errno != EINTR) return;
+    if (written < 0 && errno != EINTR) return false;
     if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
   }
+  return text.empty();
 }
 
 }  // namespace
@@ -59,6 +60,11 @@ void show_news(std::string_view line) {
 void show_aside(std::string_view line) { write_some(STDERR_FILENO, printable(line) + '\n', kPatience_ms); }
 
 void show_raw(std::string_view text) { write_some(STDERR_FILENO, text, 0); }
+
+bool show_frame(std::string_view text) {
+  std::fflush(stdout);
+  return write_some(STDOUT_FILENO, text, kPatience_ms);
+}
 
 int finish_output(int code) {
   errno = 0;

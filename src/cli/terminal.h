@@ -29,6 +29,10 @@ void show_aside(std::string_view line);
 /// Text for stderr that may hold control sequences; the caller answers for them.
 void show_raw(std::string_view text);
 
+/// Text for stdout that may hold control sequences; the caller answers for them. Waits a moment for a slow
+/// terminal; false when not all of it was written.
+bool show_frame(std::string_view text);
+
 /// The end of every command: the exit code, when all results were written. Else 1 and a message, unless the
 /// command failed by itself. Where the reader went away before the end (`| head`), the process ends by
 /// SIGPIPE, without a word, as other programs do.

@@ -28,8 +28,10 @@ constexpr Duration kTryAgain = std::chrono::seconds(1);
 /// Limit for one file; a larger one is no event log.
 constexpr std::uint64_t kMostLogBytes = 4ULL << 30;
 
-constexpr std::array<std::string_view, 9> kOwnKeys{"t",     "time", "peer",   "round", "phase",
-                                                   "about", "why",  "digest", "cause"};
+constexpr std::array<std::string_view, 11> kOwnKeys{"t",   "time",   "peer",  "round",  "phase", "about",
+                                                    "why", "digest", "cause", "source", "peers"};
+
+bool is_own_key(const std::string& key) { return std::ranges::find(kOwnKeys, key) != kOwnKeys.end(); }
 
 std::optional<world::Phase> phase_named(const std::string& name) {
   const auto* const found = std::ranges::find(world::kPhaseNames, name);
@@ -89,7 +91,8 @@ Status parse_optional_parts(const Json& line, world::Event& event) {
     if (!about) return about.error();
     event.peer = PeerId{about.value()};
   }
-  for (const auto& [key, target] : {std::pair{"why", &event.why}, std::pair{"digest", &event.digest}}) {
+  for (const auto& [key, target] : {std::pair{"why", &event.why}, std::pair{"digest", &event.digest},
+                                    std::pair{"source", &event.source}}) {
     if (!line.contains(key)) continue;
     auto text = text_at(line, key);
     if (!text) return text.error();
@@ -100,14 +103,23 @@ Status parse_optional_parts(const Json& line, world::Event& event) {
     if (!cause) return cause.error();
     event.cause = cause_named(cause.value());
   }
+  if (line.contains("peers")) {
+    const Json& peers = line["peers"];
+    const auto is_id = [](const Json& id) { return id.is_number_unsigned(); };
+    if (!peers.is_array() || !std::ranges::all_of(peers, is_id))
+      return Error{"\"peers\" is not a list of whole numbers"};
+    for (const Json& peer : peers) event.peers.push_back(PeerId{peer.get<std::uint64_t>()});
+  }
   for (const auto& [key, value] : line.items()) {
-    if (std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end()) continue;
+    if (is_own_key(key)) continue;
     if (value.is_null()) {
       event.numbers.emplace_back(key, std::numeric_limits<double>::quiet_NaN());
     } else if (value.is_number()) {
       event.numbers.emplace_back(key, value.get<double>());
+    } else if (value.is_string()) {
+      event.texts.emplace_back(key, value.get<std::string>());
     } else {
-      return Error{fmt::format("\"{}\" is not a number", key)};
+      return Error{fmt::format("\"{}\" is neither a number nor a text", key)};
     }
   }
   return Unit{};
@@ -163,8 +175,14 @@ std::string to_json_line(const LogEntry& entry) {
   if (!event.why.empty()) line["why"] = event.why;
   if (!event.digest.empty()) line["digest"] = event.digest;
   if (event.cause != world::Cause::none) line["cause"] = name_of(event.cause);
+  if (!event.source.empty()) line["source"] = event.source;
+  for (const PeerId peer : event.peers) line["peers"].push_back(peer.value);
+  for (const auto& [name, text] : event.texts) {
+    TW_CHECK(!is_own_key(name));
+    line[name] = text;
+  }
   for (const auto& [name, value] : event.numbers) {
-    TW_CHECK(std::find(kOwnKeys.begin(), kOwnKeys.end(), name) == kOwnKeys.end());
+    TW_CHECK(!is_own_key(name));
     const bool whole = std::abs(value) < 0x1p53 && value == std::trunc(value);
     if (whole) {
       line[name] = static_cast<std::int64_t>(value);
@@ -302,15 +320,23 @@ Result<std::vector<LogEntry>> EventLogTail::poll() {
   std::vector<LogEntry> entries;
   while (true) {
     // Asked first: once there is a further part, nothing is added to this one.
-    std::error_code error;
-    const bool goes_on = std::filesystem::exists(log_part_path(path_, part_ + 1), error);
+    const std::optional<std::uint64_t> next = next_part();
     if (const Status taken = take_lines(entries); !taken) return taken.error();
-    if (!goes_on) return entries;
-    ++part_;
+    if (!next) return entries;
+    part_ = *next;
     file_ = std::ifstream();
     rest_.clear();
     lines_ = 0;
   }
+}
+
+/// The writer may have removed parts in between.
+std::optional<std::uint64_t> EventLogTail::next_part() const {
+  std::error_code error;
+  if (std::filesystem::exists(log_part_path(path_, part_ + 1), error)) return part_ + 1;
+  for (const std::uint64_t part : log_parts(path_))
+    if (part > part_) return part;
+  return std::nullopt;
 }
 
 Status EventLogTail::take_lines(std::vector<LogEntry>& entries) {

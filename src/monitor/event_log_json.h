@@ -25,8 +25,8 @@ struct LogEntry {
 };
 
 /// The line without its end: {"t": seconds, "time": RFC 3339, "peer", "round", "phase", and where present
-/// "about", "why", "digest", "cause", then the numbers by their names}. Not-a-number and infinity are written
-/// as null.
+/// "about", "why", "digest", "cause", "source", "peers", then texts and numbers by their names}. Not-a-number
+/// and infinity are written as null.
 std::string to_json_line(const LogEntry& entry);
 
 /// The inverse. Errors say what is missing or of the wrong kind.
@@ -103,6 +103,7 @@ class EventLogTail {
 
  private:
   Status take_lines(std::vector<LogEntry>& entries);
+  std::optional<std::uint64_t> next_part() const;
 
   std::string path_;
   std::uint64_t part_ = 1;

@@ -102,15 +102,19 @@ LogEntry full_entry() {
                  .why = "no \"beat\"",
                  .numbers = {{"silent_s", 2.25}, {"samples", 96}},
                  .digest = "00ff",
-                 .cause = world::Cause::taken};
+                 .cause = world::Cause::taken,
+                 .source = "aws",
+                 .peers = {PeerId{1}, PeerId{1ULL << 63}},
+                 .texts = {{"site", "aws:us-east-1:a"}}};
   return entry;
 }
 
 TEST(EventLine, has_the_promised_keys_in_reading_order) {
-  EXPECT_EQ(to_json_line(full_entry()),
-            R"({"t":1.5,"time":"2026-01-01T00:00:00.123Z","peer":7,"round":3,"phase":"lost",)"
-            R"("about":9223372036854775808,"why":"no \"beat\"","digest":"00ff","cause":"taken",)"
-            R"("silent_s":2.25,"samples":96})");
+  EXPECT_EQ(
+      to_json_line(full_entry()),
+      R"({"t":1.5,"time":"2026-01-01T00:00:00.123Z","peer":7,"round":3,"phase":"lost",)"
+      R"("about":9223372036854775808,"why":"no \"beat\"","digest":"00ff","cause":"taken","source":"aws",)"
+      R"("peers":[1,9223372036854775808],"site":"aws:us-east-1:a","silent_s":2.25,"samples":96})");
 }
 
 TEST(EventLine, leaves_out_what_is_absent) {
@@ -134,11 +138,14 @@ TEST(EventLine, survives_the_way_to_text_and_back) {
   EXPECT_EQ(event.why, before.event.why);
   EXPECT_EQ(event.digest, before.event.digest);
   EXPECT_EQ(event.cause, before.event.cause);
+  EXPECT_EQ(event.source, before.event.source);
+  EXPECT_EQ(event.peers, before.event.peers);
+  EXPECT_EQ(event.texts, before.event.texts);
   EXPECT_EQ(event.numbers, before.event.numbers);
 }
 
 TEST(EventLine, names_every_phase_and_knows_the_name_again) {
-  for (int phase = 0; phase <= static_cast<int>(Phase::log); ++phase) {
+  for (int phase = 0; phase <= static_cast<int>(Phase::notice); ++phase) {
     LogEntry entry = full_entry();
     entry.event.phase = static_cast<Phase>(phase);
     const auto again = parse_json_line(to_json_line(entry));
@@ -169,9 +176,11 @@ TEST(EventLine, says_what_is_wrong_with_a_broken_one) {
       {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1.5,"phase":"call"})", "\"round\""},
       {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"dance"})",
        "unknown phase dance"},
-      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"call","x":"y"})",
-       "\"x\" is not a number"},
+      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"call","x":[1]})",
+       "\"x\" is neither a number nor a text"},
       {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"call","why":3})", "\"why\""},
+      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"call","peers":[-1]})",
+       "\"peers\" is not a list"},
   };
   for (const auto& [text, expected] : cases) {
     const auto entry = parse_json_line(text);

@@ -129,11 +129,46 @@ void note_leave(RunHistory& history, const LogEntry& entry) {
   history.rounds[entry.event.round].disturbed = true;
 }
 
-void note_stop(PeerFacts& peer, const world::Event& event) {
+void note_stop(RunHistory& history, const LogEntry& entry) {
+  const world::Event& event = entry.event;
+  PeerFacts& peer = history.peers[entry.writer];
   peer.stopped = true;
+  for (NoticeFacts& notice : history.notices)
+    if (notice.peer == entry.writer && !notice.stopped) notice.stopped = event.at;
   if (const auto bytes = number_in(event, "bytes_sent")) peer.bytes_sent = static_cast<std::uint64_t>(*bytes);
   if (const auto bytes = number_in(event, "bytes_received"))
     peer.bytes_received = static_cast<std::uint64_t>(*bytes);
+}
+
+void note_start(RunHistory& history, const LogEntry& entry) {
+  PeerFacts& peer = history.peers[entry.writer];
+  if (!peer.launched) peer.launched = entry.event.at;
+  if (const auto price = number_in(entry.event, "usd_per_h")) peer.usd_per_h = price;
+  if (number_in(entry.event, "insecure")) history.insecure = true;
+  const double samples = number_in(entry.event, "microbatch").value_or(0);
+  if (samples >= 1 && samples < 0x1p53) history.microbatch = static_cast<std::uint64_t>(samples);
+}
+
+/// Two leaders of one round may both say it of a peer: it counts once. Without a peer it is about work that
+/// is left to the next round, which nobody had done.
+void note_reissue(RunHistory& history, const LogEntry& entry) {
+  const double microbatches = number_in(entry.event, "microbatches").value_or(0);
+  const bool counts = entry.event.peer && microbatches >= 1 && microbatches < 0x1p53;
+  if (!counts || history.peers[entry.writer].lost_round) return;
+  std::uint64_t& most = history.given_out_again[{entry.event.round, *entry.event.peer}];
+  most = std::max(most, static_cast<std::uint64_t>(microbatches));
+}
+
+/// What happens to peers that go.
+void note_going(RunHistory& history, const LogEntry& entry) {
+  if (entry.event.phase == Phase::lost) note_loss(history, entry);
+  if (entry.event.phase == Phase::leave) note_leave(history, entry);
+  if (entry.event.phase == Phase::reissue) note_reissue(history, entry);
+  if (entry.event.phase == Phase::stop) note_stop(history, entry);
+  if (entry.event.phase == Phase::notice)
+    history.notices.push_back({.peer = entry.writer, .told = entry.event, .stopped = {}});
+  if (entry.event.phase == Phase::handover && entry.event.peer)
+    history.handovers.push_back({.peer = entry.writer, .told = entry.event});
 }
 
 void note_driver(RunHistory& history, const world::Event& event) {
@@ -153,8 +188,7 @@ void note(RunHistory& history, const LogEntry& entry) {
   RoundFacts* round = nullptr;
   switch (event.phase) {
     case Phase::start:
-      if (!peer.launched) peer.launched = event.at;
-      if (number_in(event, "insecure")) history.insecure = true;
+      note_start(history, entry);
       break;
     case Phase::accumulate:
       note_accumulate(history, entry);
@@ -181,20 +215,12 @@ void note(RunHistory& history, const LogEntry& entry) {
     case Phase::join:
       history.rounds[event.round].disturbed = true;
       break;
-    case Phase::leave:
-      note_leave(history, entry);
-      break;
-    case Phase::lost:
-      note_loss(history, entry);
-      break;
     case Phase::evaluate:
       if (const auto accuracy = number_in(event, "accuracy")) history.accuracy = accuracy;
       if (const auto loss = number_in(event, "loss")) history.loss = loss;
       break;
-    case Phase::stop:
-      note_stop(peer, event);
-      break;
     default:
+      note_going(history, entry);
       break;
   }
 }

@@ -43,6 +43,7 @@ struct PeerFacts {
   std::string digest;
   Round digest_round = 0;
   std::optional<std::uint64_t> bytes_sent, bytes_received;
+  std::optional<double> usd_per_h;
 
   bool stayed() const { return first_round && !lost_round && !left && !superseded; }
 };
@@ -63,6 +64,18 @@ struct ArrivalFacts {
   std::optional<Instant> contributed;
 };
 
+struct NoticeFacts {
+  PeerId peer;
+  world::Event told;
+  std::optional<Instant> stopped;  ///< its process, after it
+};
+
+/// What a peer did that left before the round ended, in the hands of another one.
+struct HandOverFacts {
+  PeerId peer;
+  world::Event told;
+};
+
 struct RunHistory {
   std::optional<Round> first_round;
   std::map<Round, RoundFacts> rounds;
@@ -70,7 +83,12 @@ struct RunHistory {
   std::vector<LossFacts> losses;
   std::vector<ArrivalFacts> arrivals;
   std::vector<std::pair<PeerId, Round>> departures;
-  bool insecure = false;  ///< some peer went without TLS
+  std::vector<NoticeFacts> notices;
+  std::vector<HandOverFacts> handovers;
+  /// Microbatches of a peer that counted no longer in this round: done, under way or not begun.
+  std::map<std::pair<Round, PeerId>, std::uint64_t> given_out_again;
+  std::optional<std::uint64_t> microbatch;  ///< samples of one
+  bool insecure = false;                    ///< some peer went without TLS
   std::optional<double> accuracy, loss;
 };
 

@@ -47,6 +47,19 @@ std::string restore_line(const Event& event) {
                      measured(event, "took_s", " in {:.2f} s"));
 }
 
+std::string notice_line(const Event& event) {
+  return fmt::format("notice from {}: {}{}{}", event.source, name_of(event.cause),
+                     measured(event, "deadline_s", " in {:.0f} s"),
+                     event.why.empty() ? "" : " (" + event.why + ")");
+}
+
+std::string handover_line(const Event& event) {
+  return fmt::format("round {}  leaves its work to {}{}{}{}", event.round, about(event),
+                     measured(event, "samples", ": {:.0f} samples"),
+                     measured(event, "took_s", " in {:.2f} s"),
+                     measured(event, "round_left_s", "; the round has {:.1f} s to go"));
+}
+
 }  // namespace
 
 std::optional<std::string> ProgressText::round_line(const Event& commit) {
@@ -114,8 +127,15 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
       return restore_line(event);
     case Phase::checkpoint:
       return checkpoint_line(event);
+    case Phase::copy:
+      if (event.why.empty()) return std::nullopt;
+      return round + "the checkpoint is not copied, training goes on" + because(event);
     case Phase::refuse:
       return (event.peer ? "turned away " + about(event) : "no link") + because(event) + repeated(event);
+    case Phase::notice:
+      return notice_line(event);
+    case Phase::handover:
+      return handover_line(event);
     default:
       return std::nullopt;
   }

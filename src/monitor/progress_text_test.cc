@@ -104,6 +104,14 @@ TEST_F(Terminal, says_once_a_minute_that_the_disk_takes_no_checkpoints_and_when_
   EXPECT_EQ(checkpoint(63, 73s, ""), "(nothing)");
 }
 
+TEST_F(Terminal, says_who_has_the_work_of_a_peer_that_leaves) {
+  EXPECT_EQ(show({.phase = Phase::handover,
+                  .round = 7,
+                  .peer = PeerId{1},
+                  .numbers = {{"bytes", 1e8}, {"took_s", 1.9}, {"samples", 512}, {"round_left_s", 41}}}),
+            "round 7  leaves its work to peer 1: 512 samples in 1.90 s; the round has 41.0 s to go");
+}
+
 TEST_F(Terminal, shows_evaluations_and_who_comes_and_goes) {
   EXPECT_EQ(show({.phase = Phase::evaluate, .round = 40, .numbers = {{"loss", 0.08}, {"accuracy", 0.975}}}),
             "round 40  test loss 0.0800  test accuracy 97.50 %");

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/median.h"
+#include "monitor/cost.h"
 #include "monitor/history.h"
 
 namespace tw::monitor {
@@ -161,9 +162,55 @@ std::optional<double> number_in(const world::Event& event, std::string_view name
   return std::nullopt;
 }
 
+namespace {
+
+GivenNotice given(const NoticeFacts& notice) {
+  const world::Event& told = notice.told;
+  GivenNotice result{.peer = notice.peer,
+                     .round = told.round,
+                     .source = told.source,
+                     .kind = std::string(name_of(told.cause)),
+                     .deadline_s = number_in(told, "deadline_s"),
+                     .used_s = {}};
+  const bool goes = told.cause == world::Cause::preempt || told.cause == world::Cause::maintenance;
+  if (goes && notice.stopped) result.used_s = to_seconds(*notice.stopped - told.at);
+  return result;
+}
+
+std::uint64_t count_in(const world::Event& event, std::string_view name) {
+  const double count = number_in(event, name).value_or(0);
+  return count >= 0 && count < 0x1p53 ? static_cast<std::uint64_t>(count) : 0;
+}
+
+void tell_of_leavings(const RunHistory& history, Summary& summary) {
+  for (const HandOverFacts& handover : history.handovers) {
+    summary.handovers.push_back({.peer = handover.peer,
+                                 .round = handover.told.round,
+                                 .to = *handover.told.peer,
+                                 .samples = count_in(handover.told, "samples"),
+                                 .bytes = count_in(handover.told, "bytes"),
+                                 .took_s = number_in(handover.told, "took_s"),
+                                 .round_left_s = number_in(handover.told, "round_left_s")});
+    summary.leavings.samples_handed_over += summary.handovers.back().samples;
+  }
+  std::uint64_t& again = summary.leavings.microbatches_again;
+  for (const auto& [where, microbatches] : history.given_out_again) again += microbatches;
+  if (again == 0 || history.microbatch)
+    summary.leavings.samples_again = again * history.microbatch.value_or(0);
+}
+
+std::optional<std::uint64_t> given_out_again(const RunHistory& history, const LossFacts& loss) {
+  const auto found = history.given_out_again.find({loss.round, loss.peer});
+  return found == history.given_out_again.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace
+
 Summary summarize(const std::vector<std::vector<LogEntry>>& logs) {
-  const RunHistory history = gather_history(merge(logs));
+  const std::vector<LogEntry> entries = merge(logs);
+  const RunHistory history = gather_history(entries);
   Summary summary;
+  summary.cost.egress_usd = egress_usd(entries);
   for (const std::vector<LogEntry>& log : logs)
     for (MissingEvents& gap : missing_events(log)) summary.missing.push_back(std::move(gap));
   add_logs_that_end_early(logs, history, summary);
@@ -173,15 +220,22 @@ Summary summarize(const std::vector<std::vector<LogEntry>>& logs) {
   summary.insecure = history.insecure;
   summary.test_accuracy = history.accuracy;
   summary.loss = history.loss;
+  const std::map<PeerId, double> hours = machine_hours(logs);
   for (const auto& [id, peer] : history.peers) {
     std::uint64_t samples = 0;
     for (const auto& [round, count] : peer.contributed) samples += count;
-    summary.peers.push_back({.id = id,
-                             .rounds = peer.contributed.size(),
-                             .samples = samples,
-                             .digest = peer.digest,
-                             .bytes_sent = peer.bytes_sent,
-                             .bytes_received = peer.bytes_received});
+    const auto own_hours = hours.find(id);
+    if (own_hours != hours.end()) summary.cost.machine_hours += own_hours->second;
+    summary.peers.push_back(
+        {.id = id,
+         .rounds = peer.contributed.size(),
+         .samples = samples,
+         .digest = peer.digest,
+         .bytes_sent = peer.bytes_sent,
+         .bytes_received = peer.bytes_received,
+         .hours = own_hours == hours.end() ? std::nullopt : std::optional(own_hours->second),
+         .usd_per_h = peer.usd_per_h,
+         .usd = {}});
   }
   const std::vector<Stretch> rounds = stretches(history);
   for (const LossFacts& loss : history.losses)
@@ -189,12 +243,15 @@ Summary summarize(const std::vector<std::vector<LogEntry>>& logs) {
                             .round = loss.round,
                             .detected_s = loss.detected_s,
                             .extra_s = extra_seconds(rounds, loss),
-                            .why = loss.why});
+                            .why = loss.why,
+                            .microbatches_again = given_out_again(history, loss)});
   for (const ArrivalFacts& arrival : history.arrivals) {
     std::optional<double> seconds;
     if (arrival.since && arrival.contributed) seconds = to_seconds(*arrival.contributed - *arrival.since);
     summary.joined.push_back({.peer = arrival.peer, .round = arrival.round, .seconds = seconds});
   }
+  for (const NoticeFacts& notice : history.notices) summary.notices.push_back(given(notice));
+  tell_of_leavings(history, summary);
   for (const auto& [peer, round] : history.departures) summary.left.push_back({.peer = peer, .round = round});
   return summary;
 }

@@ -21,6 +21,9 @@ struct PeerSummary {
   std::uint64_t samples = 0;  ///< in records that it saw committed
   std::string digest;         ///< of the last parameters that it logged
   std::optional<std::uint64_t> bytes_sent, bytes_received;
+  std::optional<double> hours;      ///< machine_hours(); nothing: its log is not here
+  std::optional<double> usd_per_h;  ///< as its events tell
+  std::optional<double> usd;        ///< of these hours
 
   bool operator==(const PeerSummary&) const = default;
 };
@@ -35,6 +38,9 @@ struct LostPeer {
   /// (median).
   std::optional<double> extra_s;
   std::string why;
+  /// Its microbatches of this round, done or only leased to it; nothing: no log says so. What a leader had
+  /// that was lost is in no log.
+  std::optional<std::uint64_t> microbatches_again;
 
   bool operator==(const LostPeer&) const = default;
 };
@@ -55,6 +61,54 @@ struct LeftPeer {
   bool operator==(const LeftPeer&) const = default;
 };
 
+/// What a peer was told of its machine.
+struct GivenNotice {
+  PeerId peer;
+  Round round = 0;
+  std::string source;                ///< "aws"
+  std::string kind;                  ///< "preempt"
+  std::optional<double> deadline_s;  ///< that it left; nothing: no deadline
+  std::optional<double> used_s;      ///< until its process ended, where the notice makes it leave
+
+  bool operator==(const GivenNotice&) const = default;
+};
+
+/// A peer that left before the round ended: another one has what it did.
+struct HandOver {
+  PeerId peer;
+  Round round = 0;
+  PeerId to;
+  std::uint64_t samples = 0;
+  std::uint64_t bytes = 0;
+  std::optional<double> took_s;        ///< from the order until the peer might go
+  std::optional<double> round_left_s;  ///< that the round would have taken with it, as its leader reckoned
+
+  bool operator==(const HandOver&) const = default;
+};
+
+/// What peers had done or taken when they went.
+struct Leavings {
+  std::uint64_t samples_handed_over = 0;
+  /// Microbatches of peers that were lost or shut out: done, under way or only leased. A log does not tell
+  /// which.
+  std::uint64_t microbatches_again = 0;
+  std::optional<std::uint64_t> samples_again;  ///< in them, at most; nothing: the logs do not say how many
+
+  bool operator==(const Leavings&) const = default;
+};
+
+/// What the run cost, as far as prices are known (tell_cost()): as Money of the board.
+struct Cost {
+  double machine_hours = 0;   ///< of all peers whose logs are here
+  double priced_hours = 0;    ///< of those whose price is known
+  std::optional<double> usd;  ///< machines and traffic
+  double egress_usd = 0;      ///< the traffic alone, by the built-in tariffs
+  /// The part of usd for samples that were given out again, at most: their share of all that were leased.
+  std::optional<double> usd_again;
+
+  bool operator==(const Cost&) const = default;
+};
+
 /// What the event logs of a run say, all of it recomputable from them.
 struct Summary {
   std::uint64_t rounds = 0;              ///< committed, in some log
@@ -69,11 +123,15 @@ struct Summary {
   /// Every round that was applied gave the same parameters on all peers that applied it, and those that were
   /// there to the end have the last round that is common to them. False when nothing was applied.
   bool identical = false;
-  bool insecure = false;           ///< some peer went without TLS (--insecure)
-  std::string difference;          ///< the first digests that differ, in words
-  std::vector<LostPeer> lost;      ///< by time
-  std::vector<JoinedPeer> joined;  ///< by time
-  std::vector<LeftPeer> left;      ///< on their own will, by time
+  bool insecure = false;             ///< some peer went without TLS (--insecure)
+  std::string difference;            ///< the first digests that differ, in words
+  std::vector<LostPeer> lost;        ///< by time
+  std::vector<JoinedPeer> joined;    ///< by time
+  std::vector<LeftPeer> left;        ///< on their own will, by time
+  std::vector<GivenNotice> notices;  ///< by time
+  std::vector<HandOver> handovers;   ///< by time
+  Leavings leavings;
+  Cost cost;
   /// What the logs lack, by peer: rounds, samples and losses of then may not be counted.
   std::vector<MissingEvents> missing;
 };

@@ -6,64 +6,98 @@
 #include <map>
 
 #include "monitor/report_text.h"
+#include "monitor/test_story.h"
 
 namespace tw::monitor {
 namespace {
 
 using world::Phase;
 
-constexpr std::int64_t kEpochNanos = 1'767'225'600'000'000'000;
+TEST(Report, counts_notices_with_the_time_that_was_used) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.add(2, 2.5,
+            {.phase = Phase::notice,
+             .round = 2,
+             .numbers = {{"deadline_s", 30}},
+             .cause = world::Cause::preempt,
+             .source = "gcp"});
+  story.add(1, 2.75, {.phase = Phase::notice, .round = 2, .cause = world::Cause::at_risk, .source = "aws"});
+  story.add(2, 4, {.phase = Phase::stop, .round = 3});
+  story.add(1, 5, {.phase = Phase::stop, .round = 3});
+  const Summary summary = story.summary();
+  const std::vector<GivenNotice> expected = {{PeerId{2}, 2, "gcp", "preempt", 30.0, 1.5},
+                                             {PeerId{1}, 2, "aws", "at_risk", {}, {}}};
+  EXPECT_EQ(summary.notices, expected);
+  EXPECT_NE(
+      render(summary).find("notice         peer 2 in round 2: preempt by gcp in 30 s, out after 1.50 s\n"),
+      std::string::npos);
+  EXPECT_NE(render(summary).find("notice         peer 1 in round 2: at_risk by aws\n"), std::string::npos);
+}
 
-/// Writes the logs of a run by hand, in seconds.
-class Story {
- public:
-  void add(std::uint64_t writer, double t, world::Event event) {
-    event.at = Instant(from_seconds(t));
-    logs_[writer].push_back({.writer = PeerId{writer},
-                             .unix_nanos = kEpochNanos + event.at.time_since_epoch().count(),
-                             .event = std::move(event)});
-  }
+TEST(Report, counts_what_leaving_peers_handed_over) {
+  Story story;
+  story.rounds(1, 3, {1, 2, 3});
+  story.add(3, 4.5,
+            {.phase = Phase::handover,
+             .round = 4,
+             .peer = PeerId{1},
+             .numbers = {{"bytes", 2.5e6}, {"took_s", 0.25}, {"samples", 48}, {"round_left_s", 41}}});
+  story.add(2, 4.75,
+            {.phase = Phase::handover,
+             .round = 4,
+             .peer = PeerId{1},
+             .numbers = {{"bytes", 2.5e6}, {"samples", 16}}});
+  const Summary summary = story.summary();
+  const std::vector<HandOver> expected = {{PeerId{3}, 4, PeerId{1}, 48, 2'500'000, 0.25, 41.0},
+                                          {PeerId{2}, 4, PeerId{1}, 16, 2'500'000, {}, {}}};
+  EXPECT_EQ(summary.handovers, expected);
+  EXPECT_EQ(summary.leavings, (Leavings{64, 0, 0}));
+  for (const char* part : {"handover       peer 3 in round 4 to peer 1: 48 samples, 2.5 MB in 0.25 s; the "
+                           "round had 41.0 s to go\n",
+                           "handover       peer 2 in round 4 to peer 1: 16 samples, 2.5 MB\n",
+                           "saved          64 samples, handed over\n"})
+    EXPECT_NE(render(summary).find(part), std::string::npos) << part << "\n" << render(summary);
+  EXPECT_EQ(render(summary).find("again"), std::string::npos) << render(summary);
+}
 
-  /// A round in which every peer contributes 32 samples; it begins at t and is applied after `takes` seconds.
-  void round(Round number, double t, double takes, const std::vector<std::uint64_t>& peers) {
-    samples_total_ += 32 * peers.size();
-    for (const std::uint64_t peer : peers) {
-      const double late = peer == peers.front() ? 0 : 0.001;  // the leader knows first
-      add(peer, t + late, {.phase = Phase::accumulate, .round = number});
-      if (peer == peers.front()) add(peer, t, {.phase = Phase::lead, .round = number});
-      add(peer, t + takes * 0.8 + late,
-          {.phase = Phase::call, .round = number, .numbers = {{"calc_s", takes * 0.8}}});
-      add(peer, t + takes + late,
-          {.phase = Phase::commit,
-           .round = number,
-           .numbers = {{"samples", 32},
-                       {"samples_total", static_cast<double>(samples_total_)},
-                       {"comm_s", takes * 0.2}}});
-      apply(peer, t + takes + late, number, "digest-" + std::to_string(number));
-    }
-  }
+/// A run in which peer 3 is lost in round 4, with five microbatches.
+Story story_of_a_loss() {
+  Story story;
+  story.rounds(1, 3, {1, 2, 3});
+  story.add(1, 4.5, {.phase = Phase::lost, .round = 4, .peer = PeerId{3}, .why = "silent"});
+  story.add(1, 4.5,
+            {.phase = Phase::reissue, .round = 4, .peer = PeerId{3}, .numbers = {{"microbatches", 5}}});
+  return story;
+}
 
-  void apply(std::uint64_t peer, double t, Round number, const std::string& digest) {
-    add(peer, t, {.phase = Phase::apply, .round = number, .digest = digest});
-  }
+TEST(Report, counts_what_was_given_out_again_once_in_samples_where_the_logs_say_how_many) {
+  Story story = story_of_a_loss();
+  EXPECT_EQ(story.summary().leavings, (Leavings{0, 5, {}}));
+  EXPECT_NE(render(story.summary())
+                .find("again          5 microbatches of lost peers, done or only leased to them\n"),
+            std::string::npos)
+      << render(story.summary());
 
-  /// Rounds [first, last] of a second each; round r begins at second r.
-  void rounds(Round first, Round last, const std::vector<std::uint64_t>& peers) {
-    for (Round number = first; number <= last; ++number) round(number, static_cast<double>(number), 1, peers);
-  }
+  story.add(2, 0.5, {.phase = Phase::start, .numbers = {{"microbatch", 16}}});
+  // The next leader says the same, and that nobody does the rest of this round.
+  story.add(2, 4.6,
+            {.phase = Phase::reissue, .round = 4, .peer = PeerId{3}, .numbers = {{"microbatches", 4}}});
+  story.add(2, 4.7, {.phase = Phase::reissue, .round = 4, .numbers = {{"microbatches", 40}}});
+  const Summary summary = story.summary();
+  EXPECT_EQ(summary.leavings, (Leavings{0, 5, 80}));
+  ASSERT_EQ(summary.lost.size(), 1U);
+  EXPECT_EQ(summary.lost[0].microbatches_again, 5U);
+  EXPECT_NE(render(summary).find("only leased to them, at most 80 samples\n"), std::string::npos);
+  EXPECT_NE(render(summary).find("microbatches again: 5 (silent)\n"), std::string::npos) << render(summary);
+}
 
-  std::vector<std::vector<LogEntry>> logs() const {
-    std::vector<std::vector<LogEntry>> all;
-    for (const auto& [writer, log] : logs_) all.push_back(log);
-    return all;
-  }
-
-  Summary summary() const { return summarize(logs()); }
-
- private:
-  std::map<std::uint64_t, std::vector<LogEntry>> logs_;
-  std::uint64_t samples_total_ = 0;
-};
+TEST(Report, does_not_believe_the_lost_about_the_work_of_others) {
+  Story story = story_of_a_loss();
+  story.add(3, 4.6,
+            {.phase = Phase::reissue, .round = 4, .peer = PeerId{1}, .numbers = {{"microbatches", 99}}});
+  EXPECT_EQ(story.summary().leavings.microbatches_again, 5U);
+}
 
 TEST(Report, of_an_undisturbed_run_counts_rounds_samples_and_time) {
   Story story;
@@ -90,7 +124,10 @@ TEST(Report, of_an_undisturbed_run_counts_rounds_samples_and_time) {
                                            .samples = 128,
                                            .digest = "digest-4",
                                            .bytes_sent = 1000,
-                                           .bytes_received = 2000}));
+                                           .bytes_received = 2000,
+                                           .hours = 5.0 / 3600,
+                                           .usd = {}}));
+  EXPECT_NEAR(summary.cost.machine_hours, (5 + 4 + 4) / 3600.0, 1e-6);
   EXPECT_EQ(summary.peers[2].bytes_sent, std::nullopt) << "unknown while there is no stop line";
 }
 

@@ -35,6 +35,7 @@ std::string render_loss(const LostPeer& lost) {
   std::string text = fmt::format("peer {} in round {}", to_string(lost.peer), lost.round);
   text += lost.detected_s ? fmt::format(", detected after {:.3f} s", *lost.detected_s) : ", nobody noticed";
   if (lost.extra_s) text += fmt::format(", cost {:+.3f} s", *lost.extra_s);
+  if (lost.microbatches_again) text += fmt::format(", microbatches again: {}", *lost.microbatches_again);
   if (!lost.why.empty()) text += fmt::format(" ({})", printable_line(lost.why));
   return line("lost", text);
 }
@@ -44,6 +45,48 @@ std::string render_arrival(const JoinedPeer& joined) {
                                              : std::string("contributed nothing");
   return line("joined",
               fmt::format("peer {} in round {}, {}", to_string(joined.peer), joined.round, seconds));
+}
+
+std::string render_notice(const GivenNotice& notice) {
+  std::string text = fmt::format("peer {} in round {}: {} by {}", to_string(notice.peer), notice.round,
+                                 printable_line(notice.kind), printable_line(notice.source));
+  if (notice.deadline_s) text += fmt::format(" in {:.0f} s", *notice.deadline_s);
+  if (notice.used_s) text += fmt::format(", out after {:.2f} s", *notice.used_s);
+  return line("notice", text);
+}
+
+std::string render_handover(const HandOver& handover) {
+  std::string text =
+      fmt::format("peer {} in round {} to peer {}: {} samples, {}", to_string(handover.peer), handover.round,
+                  to_string(handover.to), handover.samples, quantity(static_cast<double>(handover.bytes)));
+  if (handover.took_s) text += fmt::format(" in {:.2f} s", *handover.took_s);
+  if (handover.round_left_s) text += fmt::format("; the round had {:.1f} s to go", *handover.round_left_s);
+  return line("handover", text);
+}
+
+std::string render_leavings(const Leavings& leavings, const Cost& cost) {
+  std::string text;
+  if (leavings.samples_handed_over > 0)
+    text += line("saved", fmt::format("{} samples, handed over", leavings.samples_handed_over));
+  if (leavings.microbatches_again == 0) return text;
+  const std::string samples =
+      leavings.samples_again ? fmt::format(", at most {} samples", *leavings.samples_again) : "";
+  const std::string usd = cost.usd_again ? fmt::format(" ({:.2f} USD)", *cost.usd_again) : "";
+  return text + line("again", fmt::format("{} microbatches of lost peers, done or only leased to them{}{}",
+                                          leavings.microbatches_again, samples, usd));
+}
+
+std::string render_cost(const Cost& cost) {
+  const std::string text = line("machine hours", fmt::format("{:.3f}", cost.machine_hours));
+  if (!cost.usd) return text;
+  const double unpriced_hours = cost.machine_hours - cost.priced_hours;
+  const std::string rest = unpriced_hours > 1e-6
+                               ? fmt::format(" for {:.3f} hours; of the other {:.3f} no price is known",
+                                             cost.priced_hours, unpriced_hours)
+                               : "";
+  const std::string traffic =
+      cost.egress_usd > 0 ? fmt::format(" ({:.2f} for traffic)", cost.egress_usd) : "";
+  return text + line("cost", fmt::format("{:.2f} USD{}{}", *cost.usd, traffic, rest));
 }
 
 std::string render_identity(const Summary& summary) {
@@ -68,8 +111,12 @@ std::string render(const Summary& summary) {
         line("insecure", "without TLS (--insecure): anybody on the network could read and change this run");
   for (const LostPeer& lost : summary.lost) text += render_loss(lost);
   for (const JoinedPeer& joined : summary.joined) text += render_arrival(joined);
+  for (const GivenNotice& notice : summary.notices) text += render_notice(notice);
+  for (const HandOver& handover : summary.handovers) text += render_handover(handover);
   for (const LeftPeer& left : summary.left)
     text += line("left", fmt::format("peer {} in round {}", to_string(left.peer), left.round));
+  text += render_leavings(summary.leavings, summary.cost);
+  text += render_cost(summary.cost);
   for (const MissingEvents& gap : summary.missing) text += line("missing", to_string(gap));
   text += render_identity(summary);
 

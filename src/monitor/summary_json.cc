@@ -23,6 +23,26 @@ Json all(const auto& items, auto&& object_of) {
   return list;
 }
 
+void add_what_left(Json& json, const Summary& summary) {
+  json["handovers"] = all(summary.handovers, [](const HandOver& handover) {
+    return Json{{"peer", handover.peer.value},
+                {"round", handover.round},
+                {"to", handover.to.value},
+                {"samples", handover.samples},
+                {"bytes", handover.bytes},
+                {"took_s", or_null(handover.took_s)},
+                {"round_left_s", or_null(handover.round_left_s)}};
+  });
+  json["samples_handed_over"] = summary.leavings.samples_handed_over;
+  json["microbatches_again"] = summary.leavings.microbatches_again;
+  json["samples_again"] = or_null(summary.leavings.samples_again);
+  json["machine_hours"] = summary.cost.machine_hours;
+  json["priced_hours"] = summary.cost.priced_hours;
+  json["usd"] = or_null(summary.cost.usd);
+  json["egress_usd"] = summary.cost.egress_usd;
+  json["usd_again"] = or_null(summary.cost.usd_again);
+}
+
 }  // namespace
 
 std::string to_json(const Summary& summary) {
@@ -41,7 +61,9 @@ std::string to_json(const Summary& summary) {
                 {"samples", peer.samples},
                 {"digest", peer.digest},
                 {"bytes_sent", or_null(peer.bytes_sent)},
-                {"bytes_received", or_null(peer.bytes_received)}};
+                {"bytes_received", or_null(peer.bytes_received)},
+                {"hours", or_null(peer.hours)},
+                {"usd", or_null(peer.usd)}};
   });
   json["identical"] = summary.identical;
   json["insecure"] = summary.insecure;
@@ -51,7 +73,8 @@ std::string to_json(const Summary& summary) {
                 {"round", lost.round},
                 {"detected_s", or_null(lost.detected_s)},
                 {"extra_s", or_null(lost.extra_s)},
-                {"why", lost.why}};
+                {"why", lost.why},
+                {"microbatches_again", or_null(lost.microbatches_again)}};
   });
   json["joined"] = all(summary.joined, [](const JoinedPeer& joined) {
     return Json{{"peer", joined.peer.value}, {"round", joined.round}, {"seconds", or_null(joined.seconds)}};
@@ -59,6 +82,15 @@ std::string to_json(const Summary& summary) {
   json["left"] = all(summary.left, [](const LeftPeer& left) {
     return Json{{"peer", left.peer.value}, {"round", left.round}};
   });
+  json["notices"] = all(summary.notices, [](const GivenNotice& notice) {
+    return Json{{"peer", notice.peer.value},
+                {"round", notice.round},
+                {"source", notice.source},
+                {"kind", notice.kind},
+                {"deadline_s", or_null(notice.deadline_s)},
+                {"used_s", or_null(notice.used_s)}};
+  });
+  add_what_left(json, summary);
   if (summary.unlogged_rounds > 0) json["unlogged_rounds"] = summary.unlogged_rounds;
   if (!summary.missing.empty())
     json["missing"] = all(summary.missing, [](const MissingEvents& gap) {

@@ -13,15 +13,32 @@ Summary some_summary() {
   summary.samples_per_s = 1024.5;
   summary.calc_s = 0.5;
   summary.identical = true;
-  summary.peers = {
-      {.id = PeerId{1ULL << 63}, .rounds = 12, .samples = 3072, .digest = "00ff", .bytes_sent = 17}};
-  summary.lost = {{.peer = PeerId{2}, .round = 6, .detected_s = 0.25, .why = "killed"}};
+  summary.peers = {{.id = PeerId{1ULL << 63},
+                    .rounds = 12,
+                    .samples = 3072,
+                    .digest = "00ff",
+                    .bytes_sent = 17,
+                    .bytes_received = {},
+                    .hours = 2.5,
+                    .usd = 1.25}};
+  summary.cost = {.machine_hours = 4.5, .priced_hours = 2.5, .usd = 1.25, .usd_again = {}};
+  summary.lost = {
+      {.peer = PeerId{2}, .round = 6, .detected_s = 0.25, .why = "killed", .microbatches_again = 5}};
   summary.joined = {{.peer = PeerId{4}, .round = 8, .seconds = 1.5}};
+  summary.notices = {
+      {.peer = PeerId{4}, .round = 9, .source = "aws", .kind = "preempt", .deadline_s = 120, .used_s = {}}};
+  summary.handovers = {{.peer = PeerId{5},
+                        .round = 7,
+                        .to = PeerId{1},
+                        .samples = 512,
+                        .bytes = 1000000,
+                        .took_s = 1.5,
+                        .round_left_s = {}}};
+  summary.leavings = {.samples_handed_over = 512, .microbatches_again = 5, .samples_again = {}};
   return summary;
 }
 
-TEST(SummaryJson, has_every_promised_key_and_null_for_what_is_unknown) {
-  EXPECT_EQ(to_json(some_summary()), R"({
+constexpr const char* kAllKeys = R"({
   "rounds": 12,
   "samples": 6144,
   "samples_per_s": 1024.5,
@@ -36,7 +53,9 @@ TEST(SummaryJson, has_every_promised_key_and_null_for_what_is_unknown) {
       "samples": 3072,
       "digest": "00ff",
       "bytes_sent": 17,
-      "bytes_received": null
+      "bytes_received": null,
+      "hours": 2.5,
+      "usd": 1.25
     }
   ],
   "identical": true,
@@ -47,7 +66,8 @@ TEST(SummaryJson, has_every_promised_key_and_null_for_what_is_unknown) {
       "round": 6,
       "detected_s": 0.25,
       "extra_s": null,
-      "why": "killed"
+      "why": "killed",
+      "microbatches_again": 5
     }
   ],
   "joined": [
@@ -57,9 +77,41 @@ TEST(SummaryJson, has_every_promised_key_and_null_for_what_is_unknown) {
       "seconds": 1.5
     }
   ],
-  "left": []
+  "left": [],
+  "notices": [
+    {
+      "peer": 4,
+      "round": 9,
+      "source": "aws",
+      "kind": "preempt",
+      "deadline_s": 120.0,
+      "used_s": null
+    }
+  ],
+  "handovers": [
+    {
+      "peer": 5,
+      "round": 7,
+      "to": 1,
+      "samples": 512,
+      "bytes": 1000000,
+      "took_s": 1.5,
+      "round_left_s": null
+    }
+  ],
+  "samples_handed_over": 512,
+  "microbatches_again": 5,
+  "samples_again": null,
+  "machine_hours": 4.5,
+  "priced_hours": 2.5,
+  "usd": 1.25,
+  "egress_usd": 0.0,
+  "usd_again": null
 }
-)");
+)";
+
+TEST(SummaryJson, has_every_promised_key_and_null_for_what_is_unknown) {
+  EXPECT_EQ(to_json(some_summary()), kAllKeys);
 }
 
 TEST(SummaryJson, has_the_accuracy_where_the_model_has_one_and_the_difference_where_there_is_one) {

@@ -35,6 +35,10 @@ constexpr LinkField kLinkFields[] = {
      "PROVIDER:REGION:ZONE where this peer is; peers with the same one are averaged first where that pays "
      "(training.sites); none: a site of its own",
      [](LinkOptions& o) -> Place { return &o.site; }},
+    {"role",
+     "peer, or anchor: a machine that stays; anchors lead first, are asked for the state first, and copy "
+     "checkpoints away (checkpoint.to); default: that of the token",
+     [](LinkOptions& o) -> Place { return &o.role; }},
     {"token", "TOKEN or @FILE, from `tw token`: lets this peer in, and names peers to join",
      [](LinkOptions& o) -> Place { return &o.token; }},
     {"bootstrap", "HOST[:PORT] of any peer, as it prints it: finds the peers of the run through it (UDP)",
@@ -46,6 +50,19 @@ constexpr LinkField kLinkFields[] = {
      [](LinkOptions& o) -> Place { return &o.rejoin; }},
     {"no_rejoin", "no peer of the run is alive: resume or begin at once, whatever the folders hold",
      [](LinkOptions& o) -> Place { return &o.no_rejoin; }},
+    {"notices",
+     "who says that this machine goes: auto (the cloud that its firmware names), aws, gcp, azure, file:PATH, "
+     "signal (SIGTERM, SIGUSR1 and SIGUSR2 alone, which are notices with all of these), none",
+     [](LinkOptions& o) -> Place { return &o.notices; }},
+    {"grace", "how long a notice without a deadline of its own lasts: from the signal to the kill",
+     [](LinkOptions& o) -> Place { return &o.grace; }},
+    {"watch",
+     "HOST:PORT where browsers and Prometheus see the run, such as 127.0.0.1:8080, port 0: any free one; "
+     "beyond this machine over TLS, to holders of a token",
+     [](LinkOptions& o) -> Place { return &o.watch; }},
+    {"usd_per_h",
+     "price of this machine, USD an hour, for the cost of the run; `tw up` gives that of its plan",
+     [](LinkOptions& o) -> Place { return &o.usd_per_h; }},
     {"insecure", "no TLS and no token, on all peers: anybody on the network can read and change the run",
      [](LinkOptions& o) -> Place { return &o.insecure; }},
 };

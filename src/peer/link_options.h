@@ -21,9 +21,14 @@ struct LinkOptions {
   std::string id;
   std::string wait_for = "1";
   std::string site;
+  std::string role;
   std::string token;
   std::string bootstrap;
   std::string run_folder;
+  std::string notices = "auto";
+  std::string grace = "25s";
+  std::string watch;
+  std::string usd_per_h;
   bool rejoin = false;
   bool no_rejoin = false;
   bool insecure = false;

@@ -51,13 +51,16 @@ class LinkReader {
 
   Status read_self();
   Status read_log();
+  Status read_machine();
   Result<std::optional<wire::Token>> token() const;  ///< nothing with insecure
   std::string admission() const;
   Status read_addresses();
   Status use_token(const wire::Token& token);
   Status find_peers(const wire::Token& token);
+  Status read_role(const std::optional<wire::Token>& token);
   Status read_listen();
   Status read_past();
+  Status read_watch(const std::optional<wire::Token>& token);
 
   const LinkOptions& given_;
   Spelling spelling_;
@@ -68,6 +71,7 @@ class LinkReader {
 Result<Options> LinkReader::read() {
   if (const Status self = read_self(); !self) return self.error();
   if (const Status log = read_log(); !log) return log.error();
+  if (const Status machine = read_machine(); !machine) return machine.error();
   const auto token = this->token();
   if (!token) return token.error();
   options_.admission = admission();
@@ -80,7 +84,9 @@ Result<Options> LinkReader::read() {
                              option("bootstrap").name, option("token").name, option("run").name,
                              option("join").name)};
   }
+  if (const Status role = read_role(token.value()); !role) return role.error();
   if (const Status listen = read_listen(); !listen) return listen.error();
+  if (const Status watch = read_watch(token.value()); !watch) return watch.error();
   return std::move(options_);
 }
 
@@ -103,11 +109,32 @@ Status LinkReader::read_self() {
   return Unit{};
 }
 
+Status LinkReader::read_role(const std::optional<wire::Token>& token) {
+  const std::string role =
+      !given_.role.empty() ? given_.role : name_of(token ? token->role : wire::Role::peer);
+  options_.session.anchor = role == name_of(wire::Role::anchor);
+  if (given_.role.empty() || options_.session.anchor || role == name_of(wire::Role::peer)) return Unit{};
+  return Error{fmt::format("{}: expected peer or anchor", option("role").with(role))};
+}
+
 Status LinkReader::read_log() {
   const auto limits = parse_log_limit(option("log_limit"), given_.log_limit);
   if (!limits) return limits.error();
   options_.log_limits = limits.value();
   options_.out = given_.out;
+  return Unit{};
+}
+
+Status LinkReader::read_machine() {
+  auto notices = parse_notices_option(option("notices"), given_.notices);
+  if (!notices) return notices.error();
+  const auto grace = parse_grace_option(option("grace"), given_.grace);
+  if (!grace) return grace.error();
+  options_.notices = std::move(notices).value();
+  options_.notices.grace = grace.value();
+  const auto price = parse_price_option(option("usd_per_h"), given_.usd_per_h);
+  if (!price) return price.error();
+  options_.usd_per_h = price.value();
   return Unit{};
 }
 
@@ -215,6 +242,16 @@ Status LinkReader::read_listen() {
                              option("listen").with("none"), option("join").with("HOST:PORT"))};
   if (given_.listen != "none")
     session.listen = given_.listen.empty() ? default_listen(session.join) : given_.listen;
+  return Unit{};
+}
+
+/// The token that nobody else has, of a peer that trains alone, lets nobody in.
+Status LinkReader::read_watch(const std::optional<wire::Token>& token) {
+  if (given_.watch.empty()) return Unit{};
+  auto address = parse_address_option(option("watch"), given_.watch);
+  if (!address) return address.error();
+  options_.watch.emplace(host::WebOptions{.address = std::move(address).value()});
+  if (!options_.admission.empty()) options_.watch->token = token;
   return Unit{};
 }
 

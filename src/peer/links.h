@@ -3,15 +3,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "host/directory_dht.h"
 #include "host/identity/tls.h"
 #include "host/tcp/stream_count.h"
+#include "host/web/server.h"
 #include "monitor/event_log_json.h"
 #include "peer/link_options.h"
 #include "peer/token_file.h"
+#include "spot/sources.h"
 #include "train/session.h"
 
 namespace tw::peer {
@@ -21,9 +24,12 @@ struct Options {
   train::SessionOptions session;
   std::string out;  ///< folder of the event log; empty: none
   monitor::LogLimits log_limits;
+  spot::NoticeOptions notices;
+  std::optional<double> usd_per_h;                ///< price of the machine; nothing: not known
   int most_streams = host::StreamCount::kMost;    ///< of data, to each other peer
   std::unique_ptr<host::Tls> tls;                 ///< nothing: without TLS and tokens
   std::unique_ptr<host::DhtDirectory> directory;  ///< where others find this peer; nothing: nowhere
+  std::optional<host::WebOptions> watch;          ///< where the run is shown; nothing: nowhere
   std::string admission;  ///< how others get what lets them in: the end of a line for the user
 };
 

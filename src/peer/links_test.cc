@@ -88,6 +88,21 @@ TEST_F(ReadLinks, take_the_plain_values_as_they_are) {
   EXPECT_EQ(peer.session.past, train::Past::unknown);
 }
 
+TEST_F(ReadLinks, have_the_role_of_the_token_unless_the_user_says_another_one) {
+  const auto token_of = [](wire::Role role) {
+    const std::int64_t now = host::now_unix_s();
+    return to_text(host::Authority::create("words").issue(
+        {.role = role, .from_unix_s = now - 7200, .expires_unix_s = now + 3600}));
+  };
+  EXPECT_FALSE(read({}).session.anchor);
+  EXPECT_TRUE(read({.role = "anchor"}).session.anchor);
+  EXPECT_TRUE(read({.role = "anchor", .insecure = true}).session.anchor);
+  EXPECT_TRUE(read({.token = token_of(wire::Role::anchor)}).session.anchor);
+  EXPECT_FALSE(read({.role = "peer", .token = token_of(wire::Role::anchor)}).session.anchor);
+  EXPECT_TRUE(read({.role = "anchor", .token = token_of(wire::Role::peer)}).session.anchor);
+  expect({.role = "chief"}, "--role chief: expected peer or anchor", "role=chief: expected peer or anchor");
+}
+
 TEST_F(ReadLinks, listen_where_those_whom_it_joins_can_reach_it) {
   EXPECT_EQ(read({.join = {"127.0.0.1:7000", "localhost:7"}, .token = token()}).session.listen,
             "127.0.0.1:0");

@@ -3,28 +3,66 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/check.h"
 #include "host/address.h"
 #include "host/allocation.h"
 #include "host/cpu_time.h"
+#include "host/hardware.h"
+#include "host/http.h"
+#include "host/machine_signs.h"
+#include "spot/sources.h"
+#include "world/event_table.h"
 
 namespace tw::peer {
 namespace {
 
 constexpr Duration kLookAtSelfEvery = std::chrono::milliseconds(10);
+/// What a machine has to say of itself before it joins: a metadata service answers within milliseconds, but
+/// the first answer of Azure may take two minutes.
+constexpr Duration kFirstLook = std::chrono::seconds(3);
 /// How long the last messages may take to leave.
 constexpr Duration kFarewell = std::chrono::seconds(3);
+/// This process is away from the run so long before its machine goes.
+constexpr Duration kKeptInHand = std::chrono::seconds(2);
+/// Azure: a machine that is moved stands still for a few seconds, 9 at most.
+constexpr Duration kLongestFreeze = std::chrono::seconds(9);
 /// What a 1 GiB burst held takes 0.5 s of CPU time to be cleared by the kernel when it is used again.
 constexpr Duration kReturnMemoryEvery = std::chrono::minutes(5);
+/// What a watcher sees is at most so old.
+constexpr Duration kTellEvery = std::chrono::seconds(1);
+
+world::Cause cause_of(spot::NoticeKind kind) {
+  switch (kind) {
+    case spot::NoticeKind::preempt:
+      return world::Cause::preempt;
+    case spot::NoticeKind::at_risk:
+      return world::Cause::at_risk;
+    case spot::NoticeKind::maintenance:
+      return world::Cause::maintenance;
+    case spot::NoticeKind::freeze:
+      return world::Cause::freeze;
+  }
+  return world::Cause::none;
+}
 
 }  // namespace
+
+std::string_view name_of(Ending ending) {
+  constexpr std::array<std::string_view, 6> kNames = {"",     "complete", "notice", "interrupted",
+                                                      "left", "failed"};
+  return kNames.at(static_cast<std::size_t>(ending));
+}
 
 Peer::Peer(host::Loop& loop, Options options, Front front)
     : loop_(loop),
       options_(std::move(options)),
       front_(std::move(front)),
+      signals_(spot::signals_of(options_.notices, host::read_machine_signs())),
+      live_(options_.session.self, loop_, options_.session.run.budget, front_.decisions),
       network_(loop_, options_.session.self, random_,
                [this](world::Cause cause, const std::string& what) {
                  emit({.at = loop_.now(), .phase = world::Phase::refuse, .why = what, .cause = cause});
@@ -34,13 +72,13 @@ Peer::Peer(host::Loop& loop, Options options, Front front)
 
 Peer::Peer(host::Loop& loop, world::Executor& compute, Options options, Front front, train::Trainer& trainer)
     : Peer(loop, std::move(options), std::move(front)) {
-  session_.emplace(doors(compute), options_.session, trainer, front_.decisions);
+  session_.emplace(doors(compute), options_.session, trainer, &live_);
 }
 
 Peer::Peer(host::Loop& loop, world::Executor& compute, Options options, Front front,
            std::unique_ptr<train::Learner> learner)
     : Peer(loop, std::move(options), std::move(front)) {
-  session_.emplace(doors(compute), options_.session, std::move(learner), front_.decisions);
+  session_.emplace(doors(compute), options_.session, std::move(learner), &live_);
 }
 
 train::Doors Peer::doors(world::Executor& compute) {
@@ -54,12 +92,26 @@ train::Doors Peer::doors(world::Executor& compute) {
 
 Result<std::string> Peer::start() {
   if (const Status opened = open_log(); !opened) return opened.error();
+  if (const Status opened = open_viewer(); !opened) return opened.error();
+  watch_for_notices();
+  if (const spot::Notice* notice = condemned()) {
+    stage_ = Stage::withdrawn;
+    return Error{
+        fmt::format("does not join, because this machine is about to go: {}", text_of(*notice, loop_.now()))};
+  }
+  if (stage_ == Stage::withdrawn) return Error{"does not join, because it was told to leave"};
+  const std::string& copies = options_.session.run.checkpoint.to;
+  if (host::is_s3(copies))  // better now than when the first checkpoint is done
+    if (const Status usable = files_.make_folder(copies); !usable) return usable.error();
   Result<std::string> address = session_->start();
   if (!address) return address;
   address_ = address.value();
+  stage_ = Stage::started;
+  for (const spot::Notice& notice : notices_) act_on(notice);
   if (options_.directory && !address_.empty()) options_.directory->announce(loop_, address_);
   at(loop_.now(), &Peer::look);
   at(loop_.now() + kReturnMemoryEvery, &Peer::return_memory);
+  at(loop_.now() + kTellEvery, &Peer::tell_others);
   return address;
 }
 
@@ -74,10 +126,104 @@ Status Peer::open_log() {
   return Unit{};
 }
 
+Status Peer::open_viewer() {
+  if (!options_.watch) return Unit{};
+  auto viewer = Viewer::open(loop_, *options_.watch, [this] { return live_.journal().board(live_.now_s()); });
+  if (!viewer) return viewer.error();
+  viewer_ = std::move(viewer).value();
+  return Unit{};
+}
+
+void Peer::watch_for_notices() {
+  auto sources = spot::sources_of(options_.notices, host::read_machine_signs());
+  if (!sources.empty()) {
+    watch_ = std::make_unique<NoticeWatch>(
+        loop_, std::make_unique<host::CurlHttp>(loop_), std::move(sources),
+        NoticeWatch::Ears{.heed = [this](const spot::Notice& notice) { heed(notice); },
+                          .warn = [this](const std::string& line) { warn(line); }});
+    watch_->start();
+  }
+  bool took_signals = false;  // those that came early wait in the loop
+  loop_.post([&took_signals] { took_signals = true; });
+  const auto looked = [this] { return condemned() != nullptr || !watch_ || watch_->has_looked(); };
+  loop_.run_until([&] { return took_signals && looked(); }, kFirstLook);
+}
+
+/// A preemption or maintenance, of those that came.
+const spot::Notice* Peer::condemned() const {
+  const auto goes = [](const spot::Notice& notice) {
+    return notice.kind == spot::NoticeKind::preempt || notice.kind == spot::NoticeKind::maintenance;
+  };
+  const auto found = std::ranges::find_if(notices_, goes);
+  return found == notices_.end() ? nullptr : &*found;
+}
+
+void Peer::heed(const spot::Notice& notice) {
+  if (session_->finished()) return;
+  const Instant now = loop_.now();
+  world::Event event{.at = now, .phase = world::Phase::notice, .round = view().round, .why = notice.text};
+  event.source = name_of(notice.source);
+  event.cause = cause_of(notice.kind);
+  if (notice.deadline != kNever) event.numbers = {{"deadline_s", to_seconds(notice.deadline - now)}};
+  emit(event);
+  notices_.push_back(notice);
+  if (stage_ >= Stage::started) act_on(notice);
+}
+
+void Peer::act_on(const spot::Notice& notice) {
+  const Duration left = notice.deadline == kNever ? Duration{} : notice.deadline - loop_.now();
+  switch (notice.kind) {
+    case spot::NoticeKind::preempt:
+    case spot::NoticeKind::maintenance:
+      return session_->leave_within(std::max(Duration{}, left - kKeptInHand));
+    case spot::NoticeKind::at_risk:
+      return session_->set_at_risk(true);
+    case spot::NoticeKind::freeze:
+      return session_->freeze(std::max(Duration{}, left), kLongestFreeze);
+  }
+}
+
+void Peer::take(spot::Signal signal) {
+  const spot::Signals::Said said = signals_.take(signal, loop_.now());
+  switch (said.meaning) {
+    case spot::Signals::Meaning::nothing:
+      return;
+    case spot::Signals::Meaning::leave:
+      return leave();
+    case spot::Signals::Meaning::notice:
+      return heed(said.notice);
+    case spot::Signals::Meaning::leave_at_once:
+      return leave_at_once();
+  }
+}
+
 void Peer::leave() {
-  ++asked_to_leave_;
+  if (stage_ >= Stage::leaving) return;
+  if (stage_ < Stage::started) {
+    stage_ = Stage::withdrawn;
+    return;
+  }
+  stage_ = Stage::leaving;
+  if (condemned() == nullptr) session_->leave();
+}
+
+void Peer::leave_at_once() {
+  if (stage_ == Stage::leaves_at_once) return;
+  leave();
+  if (stage_ == Stage::withdrawn) return;
+  stage_ = Stage::leaves_at_once;
   session_->leave();
-  if (ends_at_once()) end();
+  end();
+}
+
+Ending Peer::ending() const {
+  if (failure_.empty() && view().may_try_again) return Ending::left;
+  if (!failure().empty()) return Ending::failed;
+  const bool cut_short = stage_ == Stage::withdrawn || stage_ == Stage::leaves_at_once;
+  if (!session_->finished() && !cut_short) return Ending::none;
+  if (view().complete) return Ending::complete;
+  if (signals_.interrupted()) return Ending::interrupted;
+  return condemned() != nullptr ? Ending::notice : Ending::left;
 }
 
 void Peer::fail(const std::string& why) {
@@ -96,9 +242,11 @@ std::string Peer::meeting_point() const {
 void Peer::farewell() {
   const std::string failed = failure();
   const std::string why = failed.empty() ? view().ended : failed;
-  if (!ends_at_once()) {
+  const auto at_once = [this] { return stage_ == Stage::leaves_at_once; };
+  if (!at_once()) {
     for (const wire::Member& member : session_->members()) network_.close(member.peer);
-    loop_.run_until([this] { return network_.flushed() || ends_at_once(); }, kFarewell);
+    const auto said = [this] { return network_.flushed() && (!watch_ || !watch_->says_goodbye()); };
+    loop_.run_until([&] { return said() || at_once(); }, kFarewell);
   }
   for (const world::Event& refusals : refusals_.rest()) tell(refusals);
   const host::LinkBytes bytes = network_.total();
@@ -119,18 +267,28 @@ void Peer::emit(const world::Event& event) {
 }
 
 void Peer::tell(const world::Event& event) {
-  if (log_) log_->emit(completed(event));
+  const world::Event whole = completed(event);
+  TW_CHECK(world::is_described(whole));
+  if (log_) log_->emit(whole);
+  live_.take(whole);
   if (front_.shown != nullptr) front_.shown->emit(event);
 }
 
 /// What averaging a round costs lies between its call and its commit.
 world::Event Peer::completed(world::Event event) const {
-  if (event.phase == world::Phase::start && !options_.tls) event.numbers.emplace_back("insecure", 1);
+  if (event.phase == world::Phase::start) {
+    event.numbers.emplace_back("microbatch", static_cast<double>(options_.session.run.microbatch));
+    if (!options_.tls) event.numbers.emplace_back("insecure", 1);
+    if (options_.usd_per_h) event.numbers.emplace_back("usd_per_h", *options_.usd_per_h);
+    event.texts.emplace_back("hardware", host::hardware_words());
+  }
   if (event.phase != world::Phase::call && event.phase != world::Phase::commit) return event;
   event.numbers.emplace_back("cpu_s", host::cpu_seconds());
   event.numbers.emplace_back("kernel_s", host::kernel_seconds());
   event.numbers.emplace_back("peak_memory", host::peak_memory_bytes());
-  event.numbers.emplace_back("bytes_sent", static_cast<double>(network_.total().sent));
+  const host::LinkBytes bytes = network_.total();
+  event.numbers.emplace_back("bytes_sent", static_cast<double>(bytes.sent));
+  event.numbers.emplace_back("bytes_received", static_cast<double>(bytes.received));
   return event;
 }
 
@@ -144,6 +302,22 @@ void Peer::look() {
   for (const world::Event& refusals : refusals_.due(loop_.now())) tell(refusals);
   if (session_->finished()) return end();
   at(loop_.now() + kLookAtSelfEvery, &Peer::look);
+}
+
+void Peer::tell_others() {
+  if (session_->finished()) return;
+  session_->tell(live_.status());
+  if (const auto word = live_.budget_word()) {
+    emit({.at = loop_.now(),
+          .phase = world::Phase::budget,
+          .round = view().round,
+          .why = word->text,
+          .numbers = {{"usd", word->usd}, {"budget_usd", word->budget_usd}}});
+    warn(word->text);
+    const bool drains = options_.session.run.budget.action == train::BudgetAction::drain;
+    if (word->reached && drains) session_->end_run();
+  }
+  at(loop_.now() + kTellEvery, &Peer::tell_others);
 }
 
 void Peer::return_memory() {

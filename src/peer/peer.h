@@ -5,18 +5,25 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "host/executor_thread.h"
-#include "host/files_disk.h"
 #include "host/lifeline.h"
 #include "host/loop.h"
 #include "host/random_os.h"
+#include "host/store/store_files.h"
 #include "host/tcp/network_tcp.h"
 #include "monitor/event_log_json.h"
+#include "monitor/journal.h"
 #include "monitor/log_watch.h"
 #include "monitor/refusal_count.h"
 #include "peer/links.h"
+#include "peer/live_journal.h"
+#include "peer/notice_watch.h"
+#include "peer/viewer.h"
+#include "spot/signals.h"
 #include "train/session.h"
 #include "train/trainer.h"
 
@@ -31,6 +38,19 @@ struct Front {
   std::function<void()> over{};  ///< finished() holds, or it is to end at once: stop the loop
 };
 
+/// How the part of a peer in its run came to an end.
+enum class Ending {
+  none,         ///< it has not
+  complete,     ///< with the run, which needs nobody any more
+  notice,       ///< on a notice, or it did not join because of one: the run goes on, the peer may come back
+  interrupted,  ///< a person said so (SIGINT)
+  left,         ///< the program around it said so, or nobody was there of a run that had begun before
+  failed,
+};
+
+/// "complete"; empty for none.
+std::string_view name_of(Ending ending);
+
 /// One peer on a real machine: the session and its doors. Everything on the loop thread, which its owner
 /// runs: start(), the loop until Front::over, farewell(). Loop, executor and trainer outlive it. The loop
 /// does not run any more when it is destroyed, which waits for the disk work under way.
@@ -41,13 +61,24 @@ class Peer final : public world::EventSink {
   Peer(host::Loop& loop, world::Executor& compute, Options options, Front front,
        std::unique_ptr<train::Learner> learner);
 
-  /// Opens the event log, listens, and joins or starts the run. Once; errors as of Session::start(). Returns
-  /// the address at which others reach this peer; empty: at none.
+  /// Opens the event log, asks whether this machine is about to go (for 3 s at most: it runs the loop),
+  /// listens, and joins or starts the run. Once; errors as of Session::start(), and a notice: ending() tells.
+  /// Returns the address at which others reach this peer; empty: at none.
   Result<std::string> start();
 
-  /// Hands in what is done and leaves after the round. The second call ends it at once: Front::over comes
-  /// from inside of it, and farewell() waits for nothing.
+  /// Hands in what is done and leaves after the round; a second call changes nothing.
   void leave();
+
+  /// Front::over comes from inside of it, and farewell() waits for nothing.
+  void leave_at_once();
+
+  /// A signal came: a notice, or one of the two above.
+  void take(spot::Signal signal);
+
+  Ending ending() const;
+
+  /// Nothing it began is still under way: it was not told to leave at once.
+  bool finished_work() const { return stage_ != Stage::leaves_at_once; }
 
   /// The program around it does something else with its compute thread: Session::pause.
   void pause(bool paused) { session_->pause(paused); }
@@ -72,6 +103,12 @@ class Peer final : public world::EventSink {
 
   const Options& options() const { return options_; }
 
+  /// What this peer knows of the run and all its peers.
+  const monitor::Journal& journal() const { return live_.journal(); }
+
+  /// Where and how the run is seen (Viewer::how_to_watch). Empty: nowhere.
+  std::string how_to_watch() const { return viewer_ ? viewer_->how_to_watch() : ""; }
+
   /// Where others ask for the peers of the run: HOST:PORT of the directory. Empty: no directory, or this peer
   /// listens nowhere.
   std::string meeting_point() const;
@@ -80,34 +117,51 @@ class Peer final : public world::EventSink {
   void emit(const world::Event& event) override;
 
  private:
+  enum class Stage {
+    before,     ///< it joins
+    withdrawn,  ///< it was told to leave before it had joined
+    started,
+    leaving,
+    leaves_at_once,
+  };
+
   Peer(host::Loop& loop, Options options, Front front);
 
   train::Doors doors(world::Executor& compute);
   Status open_log();
+  Status open_viewer();
   void tell(const world::Event& event);  // to the log and the front
   world::Event completed(world::Event event) const;
   void at(Instant when, void (Peer::*call)());
   void look();  // now and then: is it over?
+  void tell_others();
+  void watch_for_notices();
+  void heed(const spot::Notice& notice);
+  void act_on(const spot::Notice& notice);
+  const spot::Notice* condemned() const;
   void return_memory();
   void warn(const std::string& line) const;
   void end() const;
-
-  bool ends_at_once() const { return asked_to_leave_ > 1; }
 
   host::Loop& loop_;
   Options options_;
   Front front_;
   host::OsRandom random_;
-  host::DiskFiles files_;
+  host::StoreFiles files_;
   monitor::RefusalCount refusals_;
   std::optional<monitor::JsonEventLog> log_;
   monitor::LogWatch log_watch_;
   std::string address_;
   std::string failure_;  ///< of this process, outside the session
-  int asked_to_leave_ = 0;
+  spot::Signals signals_;
+  std::vector<spot::Notice> notices_;  ///< that came; the session has them once it has started
+  Stage stage_ = Stage::before;
+  LiveJournal live_;
   host::TcpNetwork network_;
   host::ThreadExecutor disk_;
   std::optional<train::Session> session_;
+  std::unique_ptr<NoticeWatch> watch_;
+  std::unique_ptr<Viewer> viewer_;
   host::Lifeline life_;
 };
 

@@ -176,6 +176,67 @@ TEST_F(APeer, joins_another_one_with_the_token_of_the_run) {
   }
 }
 
+const monitor::BoardPeer* find(const monitor::Board& board, PeerId id) {
+  const auto found = std::ranges::find(board.peers, id, &monitor::BoardPeer::peer);
+  return found == board.peers.end() ? nullptr : &*found;
+}
+
+TEST_F(APeer, shows_every_peer_of_the_run_and_what_it_costs) {
+  const std::string token = to_text(host::token_for_one_run("words", 3600));
+  Process first(loop_, options({.wait_for = "2", .token = token, .usd_per_h = "2"}, 1'000'000));
+  const auto address = first.peer.start();
+  ASSERT_TRUE(address) << address.error().message;
+  Process second(
+      loop_,
+      options({.join = {address.value()}, .site = "aws:us-east-1:a", .token = token, .usd_per_h = "0.5"},
+              1'000'000));
+  ASSERT_TRUE(second.peer.start());
+  const PeerId other = second.peer.options().session.self;
+  const auto seen = [&] {
+    const monitor::Board board = first.peer.journal().board();
+    const monitor::BoardPeer* peer = find(board, other);
+    return peer != nullptr && peer->usd_per_h && peer->samples > 0 && !board.links.empty();
+  };
+  ASSERT_TRUE(loop_.run_until(seen, kSoon));
+  const monitor::Board board = first.peer.journal().board();
+  ASSERT_EQ(board.peers.size(), 2U);
+  const monitor::BoardPeer& peer = *find(board, other);
+  EXPECT_EQ(peer.site, "aws:us-east-1:a");
+  EXPECT_EQ(peer.usd_per_h, 0.5);
+  EXPECT_THAT(peer.hardware, HasSubstr("core"));
+  EXPECT_GT(peer.usage.hours, 0);
+  EXPECT_EQ(peer.ended, "");
+  EXPECT_EQ(board.identical, true);
+  EXPECT_NEAR(board.money.usd_per_h.value_or(0), 2.5, 0.5) << "and what the traffic costs";
+  EXPECT_EQ(board.last_round, 1'000'000U);
+}
+
+TEST_F(APeer, ends_the_run_when_its_budget_is_spent) {
+  Options given = options({.usd_per_h = "100000"}, 1'000'000);  // 28 USD a second
+  given.session.run.budget = {.usd = 20, .action = train::BudgetAction::drain};
+  Process process(loop_, std::move(given));
+  ASSERT_TRUE(process.peer.start());
+  ASSERT_TRUE(process.runs_until_over());
+  EXPECT_EQ(process.peer.ending(), Ending::complete);
+  ASSERT_EQ(process.warnings.size(), 1U);
+  EXPECT_THAT(process.warnings[0], HasSubstr("all of its budget of 20.00 USD"));
+  const auto told = std::ranges::find(process.shown.events, world::Phase::budget, &world::Event::phase);
+  ASSERT_NE(told, process.shown.events.end());
+  EXPECT_GE(number_in(*told, "usd").value_or(0), 20);
+  EXPECT_TRUE(process.peer.journal().board().complete);
+}
+
+TEST_F(APeer, only_warns_of_a_budget_unless_it_is_to_drain) {
+  Options given = options({.usd_per_h = "100000"}, 1'000'000);
+  given.session.run.budget.usd = 20;
+  Process process(loop_, std::move(given));
+  ASSERT_TRUE(process.peer.start());
+  ASSERT_TRUE(loop_.run_until([&] { return !process.warnings.empty(); }, kSoon));
+  const Round then = process.peer.view().round;
+  EXPECT_TRUE(process.runs_until_round(then + 2));
+  EXPECT_FALSE(process.peer.finished());
+}
+
 TEST_F(APeer, says_in_its_log_that_it_is_without_tls) {
   Process process(loop_, options({.out = folder_, .insecure = true}, 1));
   ASSERT_TRUE(process.peer.start());
@@ -198,15 +259,81 @@ TEST_F(APeer, leaves_after_the_round_when_it_is_asked) {
   EXPECT_EQ(process.shown.events.back().why, process.peer.view().ended);
 }
 
-TEST_F(APeer, ends_at_once_when_it_is_asked_twice) {
+TEST_F(APeer, ends_at_once_when_it_is_told_so) {
   Process process(loop_, options({}, 1'000'000));
   ASSERT_TRUE(process.peer.start());
   ASSERT_TRUE(process.runs_until_round(2));
-  process.peer.leave();
-  process.peer.leave();
+  process.peer.leave_at_once();
   EXPECT_EQ(process.over, 1);
   process.peer.farewell();
   EXPECT_TRUE(process.shown.has(world::Phase::stop));
+}
+
+TEST_F(APeer, leaves_on_a_notice_and_says_so) {
+  Process process(loop_, options({.out = folder_, .grace = "20s"}, 1'000'000));
+  ASSERT_TRUE(process.peer.start());
+  ASSERT_TRUE(process.runs_until_round(2));
+  process.peer.take(spot::Signal::terminate);
+  process.peer.take(spot::Signal::terminate);
+  EXPECT_EQ(process.over, 0) << "twice within milliseconds is once";
+  ASSERT_TRUE(process.runs_until_over());
+  EXPECT_EQ(process.peer.ending(), Ending::notice);
+  process.peer.farewell();
+  const auto log = log_of(process);
+  const auto told = std::ranges::find(log, world::Phase::notice, [](const auto& e) { return e.event.phase; });
+  ASSERT_NE(told, log.end());
+  EXPECT_EQ(told->event.source, "signal");
+  EXPECT_EQ(told->event.cause, world::Cause::preempt);
+  EXPECT_NEAR(number_in(told->event, "deadline_s").value_or(0), 20, 0.1);
+  EXPECT_EQ(told->event.why, "SIGTERM");
+}
+
+TEST_F(APeer, that_a_person_interrupts_is_told_apart) {
+  Process process(loop_, options({}, 1'000'000));
+  ASSERT_TRUE(process.peer.start());
+  ASSERT_TRUE(process.runs_until_round(1));
+  process.peer.take(spot::Signal::interrupt);
+  ASSERT_TRUE(process.runs_until_over());
+  EXPECT_EQ(process.peer.ending(), Ending::interrupted);
+}
+
+TEST_F(APeer, whose_run_is_complete_needs_nobody_any_more) {
+  Process process(loop_, options({}, 3));
+  ASSERT_TRUE(process.peer.start());
+  process.peer.take(spot::Signal::user);
+  ASSERT_TRUE(process.runs_until_over());
+  const Ending ending = process.peer.ending();
+  EXPECT_EQ(ending, process.peer.view().complete ? Ending::complete : Ending::notice);
+  Process other(loop_, options({}, 3));
+  ASSERT_TRUE(other.peer.start());
+  ASSERT_TRUE(other.runs_until_over());
+  EXPECT_EQ(other.peer.ending(), Ending::complete);
+}
+
+TEST_F(APeer, does_not_join_on_a_machine_that_is_about_to_go) {
+  std::filesystem::create_directories(folder_);
+  const std::string file = folder_ + "/notice";
+  std::ofstream(file) << "preempt 30 owner\n";
+  Process process(loop_, options({.notices = "file:" + file}, 1'000'000));
+  const auto address = process.peer.start();
+  ASSERT_FALSE(address);
+  EXPECT_EQ(address.error().message,
+            "does not join, because this machine is about to go: file: preempt in 30 s (owner)");
+  EXPECT_EQ(process.peer.ending(), Ending::notice);
+}
+
+TEST_F(APeer, joins_on_a_machine_that_may_go_and_leaves_when_its_file_says_so) {
+  std::filesystem::create_directories(folder_);
+  const std::string file = folder_ + "/notice";
+  std::ofstream(file) << "at_risk\n";
+  Process process(loop_, options({.notices = "file:" + file}, 1'000'000));
+  ASSERT_TRUE(process.peer.start());
+  ASSERT_TRUE(process.runs_until_round(1));
+  EXPECT_EQ(process.peer.ending(), Ending::none);
+  std::ofstream(file) << "maintenance 30\n";
+  ASSERT_TRUE(process.runs_until_over());
+  EXPECT_EQ(process.peer.ending(), Ending::notice);
+  process.peer.farewell();
 }
 
 TEST_F(APeer, ends_with_the_reason_when_its_process_fails) {

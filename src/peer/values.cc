@@ -4,7 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <utility>
 
+#include "base/duration.h"
+#include "base/nearest_name.h"
+#include "base/number.h"
 #include "base/size.h"
 #include "host/address.h"
 #include "wire/record.h"
@@ -35,6 +40,42 @@ Result<std::string> parse_site_option(const OptionName& option, const std::strin
       fmt::format("{}: expected a name of at most {} letters, digits and signs without spaces, the same on "
                   "all peers that share a local network, such as aws:us-east-1:a",
                   option.with(text), wire::kMostSiteBytes)};
+}
+
+Result<spot::NoticeOptions> parse_notices_option(const OptionName& option, const std::string& text) {
+  using Ask = spot::NoticeOptions::Ask;
+  static const std::pair<std::string, Ask> kWords[] = {{"auto", Ask::automatic}, {"aws", Ask::aws},
+                                                       {"gcp", Ask::gcp},        {"azure", Ask::azure},
+                                                       {"signal", Ask::signal},  {"none", Ask::none}};
+  constexpr std::string_view kFile = "file:";
+  std::vector<std::string> known;
+  for (const auto& [word, ask] : kWords) {
+    if (text == word) return spot::NoticeOptions{.ask = ask};
+    known.push_back(word);
+  }
+  if (text.starts_with(kFile) && text.size() > kFile.size()) {
+    std::error_code error;
+    const auto path = std::filesystem::absolute(text.substr(kFile.size()), error);
+    if (!error && !std::filesystem::is_directory(path, error))
+      return spot::NoticeOptions{.ask = Ask::file, .path = path.string()};
+  }
+  const std::string meant = nearest_name(text, known);
+  return Error{fmt::format("{}: expected auto, aws, gcp, azure, signal, none or file:PATH{}",
+                           option.with(text), meant.empty() ? "" : fmt::format("; did you mean {}?", meant))};
+}
+
+Result<std::optional<double>> parse_price_option(const OptionName& option, const std::string& text) {
+  constexpr double kMostUsdPerH = 1e5;
+  if (text.empty()) return std::optional<double>();
+  const auto usd = parse_number<double>(text);
+  if (usd && *usd >= 0 && *usd <= kMostUsdPerH) return usd;
+  return Error{fmt::format("{}: expected USD an hour from 0 to 100000, such as 0.35", option.with(text))};
+}
+
+Result<Duration> parse_grace_option(const OptionName& option, const std::string& text) {
+  const auto grace = parse_duration(text);
+  if (grace && *grace >= std::chrono::seconds(1) && *grace <= std::chrono::hours(1)) return *grace;
+  return Error{fmt::format("{}: expected a duration from 1s to 1h, such as 25s", option.with(text))};
 }
 
 }  // namespace tw::peer

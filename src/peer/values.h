@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/option.h"
 #include "base/result.h"
 #include "monitor/event_log_json.h"
+#include "spot/sources.h"
 
 /// Values of options of a peer, from text. Every error names the option, the value and what was expected.
 namespace tw::peer {
@@ -18,5 +20,15 @@ Result<monitor::LogLimits> parse_log_limit(const OptionName& option, const std::
 
 /// "aws:us-east-1:a": where a peer is.
 Result<std::string> parse_site_option(const OptionName& option, const std::string& text);
+
+/// "auto", "aws", "gcp", "azure", "signal", "none", "file:PATH": who gives notices. The grace is left as it
+/// is.
+Result<spot::NoticeOptions> parse_notices_option(const OptionName& option, const std::string& text);
+
+/// "0.35": 0 to 100000 USD an hour; nothing for an empty text.
+Result<std::optional<double>> parse_price_option(const OptionName& option, const std::string& text);
+
+/// "25s": 1 s to an hour.
+Result<Duration> parse_grace_option(const OptionName& option, const std::string& text);
 
 }  // namespace tw::peer

@@ -43,5 +43,43 @@ TEST(Site, is_one_word_of_64_bytes_at_most) {
                   "peers that share a local network, such as aws:us-east-1:a");
 }
 
+TEST(NoticesOption, names_a_source_or_a_file) {
+  using Ask = spot::NoticeOptions::Ask;
+  for (const auto& [text, ask] :
+       {std::pair("auto", Ask::automatic), std::pair("aws", Ask::aws), std::pair("gcp", Ask::gcp),
+        std::pair("azure", Ask::azure), std::pair("signal", Ask::signal), std::pair("none", Ask::none)}) {
+    const auto read = parse_notices_option("--notices", text);
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read.value().ask, ask) << text;
+  }
+  const auto file = parse_notices_option("--notices", "file:/run/a notice");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file.value().ask, Ask::file);
+  EXPECT_EQ(file.value().path, "/run/a notice");
+  EXPECT_EQ(parse_notices_option("--notices", "gpc").error().message,
+            "--notices gpc: expected auto, aws, gcp, azure, signal, none or file:PATH; did you mean gcp?");
+  for (const char* text : {"", "file:", "file:/", "AWS"})
+    EXPECT_FALSE(parse_notices_option("--notices", text)) << text;
+}
+
+TEST(GraceOption, is_a_duration) {
+  EXPECT_EQ(parse_grace_option("--grace", "2m").value(), std::chrono::minutes(2));
+  for (const char* text : {"", "25", "0s", "999ms", "61m", "-5s"})
+    EXPECT_EQ(parse_grace_option("--grace", text).error().message,
+              OptionName("--grace").with(text) + ": expected a duration from 1s to 1h, such as 25s");
+}
+
+TEST(PriceOption, is_dollars_an_hour_or_nothing) {
+  const OptionName option = OptionName("usd_per_h", '=');
+  EXPECT_EQ(parse_price_option(option, "0.35").value(), 0.35);
+  EXPECT_EQ(parse_price_option(option, "0").value(), 0.0);
+  EXPECT_EQ(parse_price_option(option, "").value(), std::nullopt);
+  for (const char* wrong : {"-1", "nan", "inf", "1e6", "cheap", "1 USD"}) {
+    const auto price = parse_price_option(option, wrong);
+    ASSERT_FALSE(price) << wrong;
+    EXPECT_NE(price.error().message.find("expected USD an hour from 0 to 100000"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace tw::peer

@@ -201,7 +201,7 @@ TEST_F(Local, passes_one_interrupt_on_and_kills_at_the_second) {
   Program program = tw({"local", run, "--peers", "2", "--out", path("out")});
   ASSERT_TRUE(wait_for_round(1, 2));
   program.send(SIGINT);
-  program.send(SIGTERM);
+  program.send(SIGINT);
   EXPECT_EQ(program.wait(5s), 130);
   EXPECT_TRUE(processes_of(path("out")).empty());
 }

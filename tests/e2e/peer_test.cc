@@ -57,7 +57,7 @@ TEST_F(Peers, bring_back_one_that_stood_still) {
 
   ASSERT_TRUE(wait_until([&] { return contributions(3, without + 1) >= 2; })) << "it contributes again";
   for (const Program* program : {&third, &second, &first}) program->send(SIGTERM);
-  for (Program* program : {&third, &second, &first}) EXPECT_EQ(program->wait(), 0);
+  for (Program* program : {&third, &second, &first}) EXPECT_EQ(program->wait(), kGoesOn);
   const monitor::Summary end = summary();
   EXPECT_TRUE(end.identical) << end.difference;
   ASSERT_EQ(end.lost.size(), 1U);
@@ -86,8 +86,8 @@ TEST_F(Peers, leave_after_the_round_when_asked_once_and_at_once_when_asked_twice
   ASSERT_TRUE(wait_for_round(2, 3));
 
   second.send(SIGTERM);
-  ASSERT_EQ(second.wait(), 0);
-  EXPECT_TRUE(second.says("s after the signal")) << second.output();
+  ASSERT_EQ(second.wait(), kGoesOn);
+  EXPECT_TRUE(second.says("s after the notice")) << second.output();
   ASSERT_TRUE(wait_for_round(1, last_round(1) + 3)) << "the others go on";
   EXPECT_FALSE(third.ended());
 
@@ -96,7 +96,7 @@ TEST_F(Peers, leave_after_the_round_when_asked_once_and_at_once_when_asked_twice
   EXPECT_EQ(third.wait(5s), 130);
   ASSERT_TRUE(wait_for_round(1, last_round(1) + 3));
   first.send(SIGINT);
-  EXPECT_EQ(first.wait(), 0);
+  EXPECT_EQ(first.wait(), 130);
   const monitor::Summary end = summary();
   EXPECT_TRUE(end.identical) << end.difference;
   EXPECT_EQ(end.samples, end.rounds * 256) << "what was handed in counts, once";
@@ -125,7 +125,7 @@ TEST_F(Peers, resume_from_the_newest_checkpoint_that_is_whole) {
   EXPECT_TRUE(again.says(std::filesystem::path(files[0]).filename().string())) << again.output();
   ASSERT_TRUE(wait_for_round(3, expected + 2));
   again.send(SIGTERM);
-  EXPECT_EQ(again.wait(), 0);
+  EXPECT_EQ(again.wait(), kGoesOn);
   EXPECT_EQ(events_of(3, Phase::accumulate).front().round, expected + 1);
 }
 
@@ -173,7 +173,7 @@ class Relaunched : public Peers {
     EXPECT_TRUE(events_of(2, Phase::restore, then).empty()) << "it gave up a history: " << second.output();
     ASSERT_TRUE(wait_for_round(2, since_its_start(Phase::commit).front().round + 2));
     for (Program* program : {&first, &second}) program->send(SIGTERM);
-    for (Program* program : {&first, &second}) EXPECT_EQ(program->wait(), 0);
+    for (Program* program : {&first, &second}) EXPECT_EQ(program->wait(), kGoesOn);
     const monitor::Summary end = summary();
     EXPECT_TRUE(end.identical) << end.difference;
   }
@@ -206,6 +206,13 @@ TEST_F(Relaunched, first_peer_joins_those_who_are_rounds_ahead) {
   expect_one_history(then, again, second);
 }
 
+TEST_F(Relaunched, finds_nobody_and_may_be_started_again_later) {
+  Program lonely = start(2, {"--rejoin", "--join", "127.0.0.1:1", "--set", "training.patience=2s"});
+  EXPECT_EQ(lonely.wait(), 75) << "as after a notice: the run may go on elsewhere";
+  EXPECT_TRUE(lonely.says("nobody who has the state of the run can be reached")) << lonely.output();
+  EXPECT_EQ(last_round(2), 0U) << "it began no run of its own";
+}
+
 TEST_F(Relaunched, first_peer_goes_on_alone_when_nobody_comes_and_at_once_when_told_so) {
   {
     Program first = start_first();
@@ -233,6 +240,27 @@ TEST_F(Peers, train_on_when_there_is_no_room_for_checkpoints) {
   EXPECT_TRUE(program.says("checkpoints/round-000002")) << program.output();
   EXPECT_EQ(last_round(1), 6U);
   EXPECT_TRUE(checkpoints().empty());
+}
+
+TEST_F(Peers, that_are_anchors_lead_though_others_came_first_and_copy_checkpoints_away) {
+  const std::string run = write_run(
+      {.rounds = 100'000}, "checkpoint:\n  folder: checkpoints\n  every: 2\n  keep: 2\n  to: away\n");
+  Program first = peer(run, 1);
+  const std::string address = address_of(1);
+  ASSERT_TRUE(wait_for_round(1, 2));
+  EXPECT_FALSE(std::filesystem::exists(path("away"))) << "the first peer is no anchor";
+  Program anchor = peer(run, 2, {"--join", address, "--role", "anchor"});
+  EXPECT_TRUE(wait_until([&] { return events_of(2, Phase::lead).size() >= 3; })) << anchor.output();
+  ASSERT_TRUE(wait_until([&] { return events_of(2, Phase::copy).size() >= 2; })) << anchor.output();
+  for (Program* program : {&first, &anchor}) program->send(SIGTERM);
+  for (Program* program : {&first, &anchor}) (void)program->wait();
+  std::size_t copies = 0;
+  for (const auto& file : std::filesystem::directory_iterator(path("away"))) {
+    EXPECT_EQ(file.path().extension(), ".tw") << file.path() << " is half written";
+    ++copies;
+  }
+  EXPECT_GE(copies, 1U);
+  EXPECT_LE(copies, 2U);
 }
 
 }  // namespace

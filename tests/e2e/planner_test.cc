@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <set>
 
 #include "e2e/program.h"
@@ -97,6 +98,55 @@ TEST_F(PlannerTest, offers_are_listed_as_json) {
   Program both = tw({"catalog", "list", "--csv", "--json"});
   EXPECT_EQ(both.wait(), 2);
   EXPECT_THAT(both.output(), HasSubstr("--csv, --json: give one of them"));
+}
+
+/// DeepVM's own market, and the price limit of its evaluation.
+constexpr const char* kDeepVmJob =
+    "model: CONV\ntbs: 32768\nsamples: 20e6\nproviders: [aws]\nregions: [us-east-1]\n"
+    "gpus: [M60, T4, A10G]\npeers_max: 32\ndeepvm: {usd_per_h: 3, checkpoint_gib: 2}\n";
+
+TEST_F(PlannerTest, a_publications_choice_is_a_plan_like_any_other) {
+  const std::string job = write("job.yaml", kDeepVmJob);
+  const auto json =
+      json_of({"plan", job, "--method", "deepvm", "--catalog", "built-in", "--out", path("out"), "--json"});
+  EXPECT_EQ(json["chosen"]["peers"], "17xT4@aws:us-east-1;1xc5.xlarge@aws:us-east-1");
+  EXPECT_THAT(json["method"].get<std::string>(), HasSubstr("deepvm: FLOPP x 17"));
+  const std::string plan = content_of(path("out/PLAN.yaml"));
+  EXPECT_THAT(plan,
+              HasSubstr("count: 17, role: peer, site: \"aws:us-east-1\", vm: \"g4dn.xlarge\", gpu: \"T4\""));
+  EXPECT_THAT(plan,
+              HasSubstr("count: 1, role: anchor, site: \"aws:us-east-1\", vm: \"c5.xlarge\", gpu: \"\""));
+}
+
+TEST_F(PlannerTest, all_methods_are_compared_by_one_model_and_nothing_is_written) {
+  const std::string job = write("job.yaml", kDeepVmJob);
+  const auto json =
+      json_of({"plan", job, "--compare", "--catalog", "built-in", "--out", path("out"), "--json"});
+  EXPECT_FALSE(std::filesystem::exists(path("out")));
+  ASSERT_EQ(json["methods"].size(), 5U);
+  std::set<std::string> names;
+  for (const auto& row : json["methods"]) {
+    names.insert(row["method"]);
+    ASSERT_TRUE(row["has_choice"]) << row;
+    EXPECT_GE(row["usd"].get<double>(), json["tradewind"]["usd"].get<double>() * 0.9999) << row["method"];
+    EXPECT_FALSE(row["why_it_lost"].get<std::string>().empty());
+    EXPECT_FALSE(row["chosen_by"].get<std::string>().empty());
+  }
+  EXPECT_EQ(names,
+            (std::set<std::string>{"deepvm", "spotdnn", "transient", "cost-first", "performance-first"}));
+}
+
+TEST_F(PlannerTest, a_method_that_is_none_or_has_no_choice_is_an_error_of_one_line) {
+  const std::string job = write("job.yaml", std::string(kDeepVmJob) + "deadline_h: 0.01\n");
+  Program unknown = tw({"plan", job, "--method", "deep"});
+  EXPECT_EQ(unknown.wait(), 2);
+  EXPECT_THAT(unknown.output(), HasSubstr("--method deep: expected one of deepvm, spotdnn"));
+  Program late = tw({"plan", job, "--method", "spotdnn", "--catalog", "built-in", "--out", path("out")});
+  EXPECT_EQ(late.wait(), 1);
+  EXPECT_THAT(late.output(), HasSubstr("spotdnn: no run of neighbours"));
+  Program both = tw({"plan", job, "--method", "spotdnn", "--compare"});
+  EXPECT_EQ(both.wait(), 2);
+  EXPECT_THAT(both.output(), HasSubstr("expected at most one of them"));
 }
 
 }  // namespace

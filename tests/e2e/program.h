@@ -35,6 +35,9 @@ using namespace std::chrono_literals;
 /// Beyond any wait that ends well, also on a machine with other work to do.
 inline constexpr std::chrono::seconds kPatience = 60s;
 
+/// Exit code of a peer that left on a notice, or by SIGTERM: its run goes on.
+inline constexpr int kGoesOn = 75;
+
 inline bool wait_until(const std::function<bool()>& holds, std::chrono::milliseconds limit = kPatience) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!holds()) {

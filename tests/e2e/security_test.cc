@@ -66,7 +66,7 @@ TEST_F(Security, admits_by_token_alone_and_tells_the_others_why_not) {
   EXPECT_TRUE(wait_for_round(2, 3)) << second.output();
   EXPECT_TRUE(second.says("dials others, and listens nowhere")) << second.output();
   for (const Program* program : {&second, &first}) program->send(SIGTERM);
-  for (Program* program : {&second, &first}) EXPECT_EQ(program->wait(), 0);
+  for (Program* program : {&second, &first}) EXPECT_EQ(program->wait(), kGoesOn);
   EXPECT_FALSE(summary().insecure);
 }
 
@@ -98,7 +98,7 @@ TEST_F(Security, finds_the_peers_of_a_run_through_any_of_them) {
   Program third = peer(run, 3, {"--bootstrap", bootstrap_of(second)});
   EXPECT_TRUE(wait_until([&] { return !events_of(3, world::Phase::commit).empty(); })) << third.output();
   for (const Program* program : {&third, &second, &first}) program->send(SIGTERM);
-  for (Program* program : {&third, &second, &first}) EXPECT_EQ(program->wait(), 0);
+  for (Program* program : {&third, &second, &first}) EXPECT_EQ(program->wait(), kGoesOn);
 }
 
 TEST_F(Security, says_why_nobody_is_found) {

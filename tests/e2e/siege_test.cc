@@ -38,7 +38,7 @@ class SiegeTest : public ProgramTest {
 
   void end(const std::vector<Program*>& programs) {
     for (const Program* program : programs) program->send(SIGTERM);
-    for (Program* program : programs) EXPECT_EQ(program->wait(), 0) << program->output();
+    for (Program* program : programs) EXPECT_EQ(program->wait(), kGoesOn) << program->output();
   }
 };
 

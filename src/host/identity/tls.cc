@@ -7,10 +7,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
-#include <algorithm>
-#include <ctime>
-
-#include "host/identity/authority.h"
+#include "host/identity/holder.h"
 
 #if defined(__aarch64__)
 #include <sys/auxv.h>
@@ -48,22 +45,6 @@ void demand_tls_13(SSL_CTX* context) {
       context, [](X509_STORE_CTX*, void*) { return 1; }, nullptr);
 }
 
-/// Text of somebody who may be anybody, fit to be shown.
-std::string field_of(X509* certificate, int field) {
-  char text[65] = "";
-  X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), field, text, sizeof text);
-  std::string shown = text;
-  std::replace_if(
-      shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7f; }, '?');
-  return shown;
-}
-
-std::int64_t unix_seconds(const ASN1_TIME* time) {
-  std::tm broken_down{};
-  if (ASN1_TIME_to_tm(time, &broken_down) != 1) return 0;
-  return timegm(&broken_down);
-}
-
 }  // namespace
 
 void Tls::Free::operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
@@ -98,25 +79,9 @@ Result<std::unique_ptr<Tls>> Tls::open(const wire::Token& token, std::int64_t no
 }
 
 std::optional<std::string> Tls::objection_to(X509* certificate, std::int64_t now_unix_s) const {
-  EVP_PKEY* const run =
-      EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, raw(run_key_), run_key_.size());
-  const bool of_this_run = run != nullptr && X509_verify(certificate, run) == 1;
-  EVP_PKEY_free(run);
-  ERR_clear_error();
-  if (!of_this_run) {
-    return fmt::format(
-        "the token is not of run {} but of one that calls itself '{}'; get a token of this run "
-        "(`tw token FOLDER` where its folder is)",
-        run_, field_of(certificate, NID_organizationName));
-  }
-  const std::int64_t from = unix_seconds(X509_get0_notBefore(certificate));
-  const std::int64_t to = unix_seconds(X509_get0_notAfter(certificate));
-  if (now_unix_s >= to)
-    return fmt::format("the token of run {} expired on {}; `tw token FOLDER` makes a new one", run_,
-                       date_of(to));
-  if (now_unix_s < from)
-    return fmt::format("the token of run {} holds from {} on; is a clock wrong?", run_, date_of(from));
-  const std::string role = field_of(certificate, NID_organizationalUnitName);
+  const auto holder = holder_of(certificate, run_key_, run_, now_unix_s);
+  if (!holder) return holder.error().message;
+  const std::string& role = holder.value().role;
   if (role != name_of(wire::Role::peer) && role != name_of(wire::Role::anchor)) {
     return fmt::format(
         "the token of run {} is for the role {}, which does not train; `tw token FOLDER --role peer` "

@@ -157,7 +157,7 @@ void Peers::look_at_ends() {
     Program& program = *item.second.peer.program;
     const bool late = std::chrono::steady_clock::now() > item.second.until;
     if (!program.ended() && !late) return false;
-    if (!program.ended() || program.wait() != 0) {
+    if (!program.ended() || program.wait() != kGoesOn) {
       faults_.push_back(fmt::format("peer {} was told to leave and {}: {}", item.first,
                                     late ? "did not" : "failed", end_of(program.output())));
     }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/doctor_model.h"
+#include "cli/doctor_network.h"
+#include "cli/terminal.h"
+#include "measure/findings_json.h"
+#include "peer/values.h"
+
+namespace tw::cli {
+namespace {
+
+using measure::Finding;
+
+/// What was found so far; for people each line at once.
+class Findings {
+ public:
+  explicit Findings(bool json) : json_(json) {}
+
+  void add(Finding finding) {
+    all_.push_back(std::move(finding));
+    if (json_) return;
+    print_out_text(render({all_.back()}));
+    std::fflush(stdout);
+  }
+
+  int finish() const {
+    if (json_) print_out_text(to_json(all_));
+    return any_hurts(all_) ? kFailed : kDone;
+  }
+
+ private:
+  bool json_;
+  std::vector<Finding> all_;
+};
+
+bool is_run_file(const std::string& word) { return word.ends_with(".yaml") || word.ends_with(".yml"); }
+
+struct Given {
+  std::string token, run_file;
+};
+
+Result<Given> sort_words(const std::vector<std::string>& words) {
+  Given given;
+  for (const std::string& word : words) {
+    std::string& place = is_run_file(word) ? given.run_file : given.token;
+    if (!place.empty())
+      return Error{
+          fmt::format("doctor {}: expected one token (or @FILE) and one RUN.yaml; {} is there already", word,
+                      is_run_file(word) ? given.run_file : "a token")};
+    place = word;
+  }
+  return given;
+}
+
+Status check_addresses(const DoctorArguments& arguments) {
+  for (const auto& [name, address] :
+       {std::pair{"--probe", &arguments.probe}, std::pair{"--listen", &arguments.listen}}) {
+    if (address->empty()) continue;
+    if (const auto parsed = peer::parse_address_option(name, *address); !parsed) return parsed.error();
+  }
+  if (!arguments.listen.empty() && arguments.probe.empty())
+    return Error{
+        fmt::format("--listen {}: somebody has to dial it; add --probe HOST:PORT of a machine where "
+                    "tw net probe --listen runs",
+                    arguments.listen)};
+  return Unit{};
+}
+
+}  // namespace
+
+void describe_doctor(CLI::App& app, DoctorArguments& arguments) {
+  CLI::App* command =
+      app.add_subcommand("doctor", "Tell what on this machine would hurt a run, and the remedy");
+  command->add_option(
+      "TOKEN|RUN.yaml", arguments.words,
+      "a token or @FILE, whose addresses are dialed; a run file, whose model and data are tried");
+  command->add_option("--plan", arguments.plan, "PLAN.yaml: how many peers, and where they are");
+  command->add_option("--site", arguments.site, "PROVIDER:REGION[:ZONE] of this machine");
+  command->add_option(
+      "--probe", arguments.probe,
+      "HOST:PORT of a machine where tw net probe --listen runs: clock, bandwidth, and whether it "
+      "can dial this one");
+  command->add_option("--listen", arguments.listen, "HOST:PORT of this machine, which the probe dials");
+  command->add_option("--folder", arguments.folder, "for checkpoints; default: that of RUN.yaml, else .");
+  command->add_flag("--insecure", arguments.insecure, "the probe runs with --insecure, without tokens");
+  command->add_flag("--json", arguments.json, "{\"hurts\", \"findings\": [{check, verdict, text, remedy}]}");
+  command->footer(
+      "One line each: ok, note (not known, or worth a look) or will hurt, with its remedy. All cores are "
+      "busy\n"
+      "for half a second; a file of the size of a checkpoint, at most 256 MiB, is written and removed.\n"
+      "Exit codes: 0 nothing will hurt, 1 something will, 2 wrong usage.\n"
+      "\nExamples:\n  tw doctor\n  tw doctor @token examples/mnist.yaml --plan PLAN.yaml\n"
+      "  tw net probe --site gcp:us-west1 --token @token --listen 10.0.0.5:7100   (on another machine, "
+      "then)\n"
+      "  tw doctor @token --site onprem:eu --probe 10.0.0.5:7100 --listen 192.0.2.7:7000");
+}
+
+int doctor(const DoctorArguments& arguments) {
+  const auto given = sort_words(arguments.words);
+  if (!given) return complain(given.error().message, kUsage);
+  if (const Status addresses = check_addresses(arguments); !addresses)
+    return complain(addresses.error().message, kUsage);
+  auto network = open_doctor_network(arguments, given.value().token);
+  if (!network) return complain(network.error().message, kUsage);
+  auto model = open_doctor_model(arguments, given.value().run_file);
+  if (!model) return complain(model.error().message, kUsage);
+  measure::Needs needs = model.value().needs();
+  needs.peers = network.value().peers();
+
+  Findings findings(arguments.json);
+  findings.add(judge_cpu(measure::measure_cpu()));
+  findings.add(judge_memory(measure::measure_memory(), needs));
+  findings.add(judge_files(measure::open_file_limit(), needs));
+  findings.add(model.value().look_at_disk(needs));
+  if (auto data = model.value().look_at_data()) findings.add(std::move(*data));
+  findings.add(look_at_notices());
+  for (Finding& finding : network.value().look()) findings.add(std::move(finding));
+  return findings.finish();
+}
+
+}  // namespace tw::cli

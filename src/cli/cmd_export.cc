@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/export_arguments.h"
+#include "cli/terminal.h"
+#include "data/safetensors.h"
+#include "host/store/store_files.h"
+#include "sync/checkpoint.h"
+
+namespace tw::cli {
+namespace {
+
+constexpr std::string_view kSuffix = ".tw";
+
+/// The file that was named, or the newest one of a folder.
+Result<std::string> checkpoint_file(world::Files& files, const std::string& given) {
+  if (given.ends_with(kSuffix)) return given;
+  const auto newest = sync::newest_checkpoint(files, given);
+  if (!newest) return newest.error();
+  if (!newest.value())
+    return Error{fmt::format("{}: expected a checkpoint (round-NNNNNN.tw) or a folder of them", given)};
+  return *newest.value();
+}
+
+/// The parameters, which come first in a checkpoint.
+std::vector<std::byte> parameters_of(const sync::StateImage& image, std::uint64_t bytes) {
+  std::vector<std::byte> values;
+  values.reserve(bytes);
+  for (const Blob& chunk : image.chunks) {
+    const std::size_t count = std::min<std::uint64_t>(chunk.size(), bytes - values.size());
+    const auto part = chunk.bytes().first(count);
+    values.insert(values.end(), part.begin(), part.end());
+  }
+  return values;
+}
+
+struct Exported {
+  Round round = 0;
+  std::uint64_t tensors = 0, values = 0;
+};
+
+Result<Exported> write_safetensors(world::Files& files, const std::string& from, const std::string& to) {
+  const auto loaded = sync::read_checkpoint(files, from);
+  if (!loaded) return loaded.error();
+  const sync::StateImage& image = loaded.value().image;
+  if (loaded.value().layout.empty())
+    return Error{fmt::format("{}: it does not name its tensors; a newer tw wrote those that do", from)};
+  const auto tensors = data::tensors_in_layout(loaded.value().layout);
+  if (!tensors) return Error{fmt::format("{}: {}", from, tensors.error().message)};
+  std::uint64_t values = 0;
+  for (const data::TensorShape& tensor : tensors.value()) values += tensor.count();
+  const std::vector<std::byte> parameters = parameters_of(image, values * sizeof(float));
+  if (digest_of(std::span(parameters)) != image.parameters)
+    return Error{fmt::format("{}: its tensors ({} values) are not its parameters", from, values)};
+  const std::string header = data::safetensors_header(
+      tensors.value(), {{"round", std::to_string(image.record.round)}, {"run", to_string(image.record.run)}});
+  const std::string part = to + ".part";
+  const std::vector<std::span<const std::byte>> parts{std::as_bytes(std::span(header)), parameters};
+  Status done = files.write(part, parts);
+  if (done) done = files.rename(part, to);
+  if (!done) return done.error();
+  return Exported{image.record.round, tensors.value().size(), values};
+}
+
+}  // namespace
+
+void describe_export(CLI::App& app, ExportArguments& arguments) {
+  CLI::App* command = app.add_subcommand("export", "Parameters of a checkpoint as a safetensors file");
+  command->add_option("CHECKPOINT", arguments.checkpoint, "a file, or a folder: its newest one; also s3://")
+      ->required();
+  command->add_option("-o,--out", arguments.out, "the file to write")->required();
+  command->footer(
+      "PyTorch, transformers and others read it: safetensors.torch.load_file(\"model.safetensors\").\n"
+      "\nExamples:\n"
+      "  tw export checkpoints -o model.safetensors\n"
+      "  tw export s3://bucket/run/round-000120.tw -o model.safetensors");
+}
+
+int export_model(const ExportArguments& arguments) {
+  host::StoreFiles files;
+  const auto from = checkpoint_file(files, arguments.checkpoint);
+  if (!from) return complain(from.error().message, kUsage);
+  const auto exported = write_safetensors(files, from.value(), arguments.out);
+  if (!exported) return complain(exported.error().message, kFailed);
+  print_out("{}: {} tensors with {} values, after round {} ({})\n", arguments.out, exported.value().tensors,
+            exported.value().values, exported.value().round, from.value());
+  return kDone;
+}
+
+}  // namespace tw::cli

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "cli/watch_arguments.h"
+#include "cli/watched_folder.h"
+#include "cli/watched_peer.h"
+#include "host/address.h"
+#include "launch/child.h"
+#include "peer/token_file.h"
+#include "peer/values.h"
+
+namespace tw::cli {
+namespace {
+
+struct Watched {
+  std::unique_ptr<WatchedFolder> folder{};
+  std::unique_ptr<WatchedPeer> peer{};
+
+  const peer::Viewer& viewer() const { return folder ? folder->viewer() : peer->viewer(); }
+};
+
+/// The address of a peer, without a slash at its end. Nothing: it is a folder.
+std::optional<std::string> url_in(const std::string& what) {
+  std::error_code error;
+  if (std::filesystem::is_directory(what, error)) return std::nullopt;
+  const bool is_url = what.starts_with("http://") || what.starts_with("https://");
+  if (!is_url && !host::parse_address(what)) return std::nullopt;
+  std::string url = is_url ? what : "http://" + what;
+  while (url.ends_with('/')) url.pop_back();
+  return url;
+}
+
+/// What --token says, else the token that lies in the folder; for a server beyond this machine.
+Result<std::optional<wire::Token>> token_of(const WatchArguments& arguments, bool is_folder) {
+  const std::string file = peer::token_file(arguments.what);
+  std::error_code error;
+  const bool lies_there = is_folder && std::filesystem::exists(file, error);
+  if (arguments.token.empty() && !lies_there) return std::optional<wire::Token>();
+  auto token = peer::read_token("--token", arguments.token.empty() ? "@" + file : arguments.token, warn);
+  if (!token) return token.error();
+  return std::optional(std::move(token).value());
+}
+
+Result<Watched> open_watched(host::Loop& loop, const WatchArguments& arguments) {
+  const auto listen = peer::parse_address_option("--listen", arguments.listen);
+  if (!listen) return listen.error();
+  const auto url = url_in(arguments.what);
+  const auto token = token_of(arguments, !url);
+  if (!token) return token.error();
+  host::WebOptions options{.address = listen.value(), .names = arguments.names, .token = token.value()};
+  if (!url) {
+    auto folder = WatchedFolder::open(loop, {.folder = arguments.what, .plan = arguments.plan}, options);
+    if (!folder) return folder.error();
+    return Watched{.folder = std::move(folder).value()};
+  }
+  // Never in the clear.
+  const bool shows_token = token.value() && url->starts_with("https://");
+  WatchedPeer::Place place{
+      .url = *url, .token = shows_token ? to_text(*token.value()) : "", .pin = arguments.pin};
+  auto peer = WatchedPeer::open(loop, std::move(place), options);
+  if (!peer) return peer.error();
+  return Watched{.peer = std::move(peer).value()};
+}
+
+void open_browser(const std::string& url) {
+  // Its child outlives no process of ours, but what xdg-open has started does.
+  static std::optional<launch::Child> child;
+  auto started = launch::Child::start({"xdg-open", url}, "/dev/null");
+  if (!started) return warn("--open: " + started.error().message);
+  child.emplace(std::move(started).value());
+}
+
+}  // namespace
+
+void describe_watch(CLI::App& app, WatchArguments& arguments) {
+  CLI::App* command =
+      app.add_subcommand("watch", "Show a run to browsers and Prometheus, from its logs or a peer");
+  command
+      ->add_option(
+          "LOGS|ADDRESS", arguments.what,
+          "folder with events-*.jsonl, of a run that goes on or is over; or HOST:PORT of a peer with "
+          "--watch, to show what it shows to many")
+      ->required();
+  command->add_option("--listen", arguments.listen, "HOST:PORT; port 0: any free one")->capture_default_str();
+  command->add_option("--token", arguments.token,
+                      "TOKEN or @FILE of the run: beyond this machine its holders may see; shown to ADDRESS "
+                      "where that is https://; default: the token in LOGS, if one is there");
+  command->add_option("--pin", arguments.pin,
+                      "sha256//... of the key of the certificate at https://ADDRESS, as its peer prints it");
+  command
+      ->add_option("--name", arguments.names, "by which browsers may call this server, besides its address")
+      ->allow_extra_args(false);
+  command->add_option("--plan", arguments.plan, "PLAN.yaml with the one price of all machines, as tw report");
+  command->add_flag("--open", arguments.open, "open a browser (xdg-open)");
+  command->footer(
+      "Ends with Ctrl-C. Shows, and changes nothing. Pages: /, /events, /board.json, /metrics, "
+      "/summary.json,\n"
+      "/trace.json (docs/watch.md).\n"
+      "\nExamples:\n"
+      "  tw watch tw-out --open\n"
+      "  tw watch ~/.local/state/tradewind/mnist --listen 127.0.0.1:8080\n"
+      "  tw watch 127.0.0.1:8080 --listen 0.0.0.0:8443 --token @token\n"
+      "  tw watch https://10.0.0.5:8443 --token @observer --pin sha256//Zm9v...=");
+}
+
+int watch(const WatchArguments& arguments) {
+  host::Loop loop;
+  const auto watched = open_watched(loop, arguments);
+  if (!watched) return complain(watched.error().message, kUsage);
+  loop.on_signal([&loop](int) { loop.stop(); });
+  show_news("watch: " + watched.value().viewer().how_to_watch());
+  if (arguments.open) open_browser(watched.value().viewer().url());
+  loop.run();
+  return kDone;
+}
+
+}  // namespace tw::cli

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+
+/// What a run does and costs, at one moment: the one state that the page, `tw top`, the metrics and the
+/// exports print. Plain values, no door. Times are seconds since 1970; bytes are those of messages, without
+/// framing.
+namespace tw::monitor {
+
+enum class PeerState {
+  starting,   ///< it has a process, but no state of the run yet
+  computing,  ///< it accumulates gradients
+  averaging,  ///< from the call to the commit
+  applying,   ///< the update, an evaluation, or other work of its own between two rounds
+  fetching,   ///< the state of the run, from others or from a checkpoint
+  leaving,    ///< it has a notice or was told to leave
+  left,       ///< on its own will, or the run is complete
+  lost,       ///< others count it out
+};
+
+std::string_view name_of(PeerState state);
+
+struct BoardNotice {
+  std::string source;  ///< "aws"
+  std::string kind;    ///< "preempt"
+  double told_s = 0;
+  std::optional<double> deadline_s;  ///< nothing: no deadline
+
+  bool operator==(const BoardNotice&) const = default;
+};
+
+/// What a peer waits for, in the words of swarm::text_of.
+struct BoardWait {
+  std::string text;
+  double since_s = 0;
+  std::vector<PeerId> peers;  ///< that are waited for; none: own work, or nobody is known by name
+
+  bool operator==(const BoardWait&) const = default;
+};
+
+/// What a peer's processes used.
+struct BoardUsage {
+  double hours = 0;
+  double cpu_s = 0;
+  std::uint64_t peak_memory = 0;  ///< bytes
+  std::uint64_t bytes_sent = 0, bytes_received = 0;
+
+  bool operator==(const BoardUsage&) const = default;
+};
+
+struct BoardPeer {
+  PeerId peer;
+  std::string site;      ///< provider:region:zone; empty: not known
+  std::string hardware;  ///< in words; empty: not known
+  bool anchor = false;
+  PeerState state = PeerState::starting;
+  double since_s = 0;                     ///< in this state
+  double heard_s = 0;                     ///< its last sign of life
+  Round round = 0;                        ///< that it works at
+  std::uint64_t rounds = 0, samples = 0;  ///< it contributed to, and with; committed
+  double samples_per_s = 0;               ///< over its last rounds
+  BoardUsage usage;
+  std::string digest;  ///< of its parameters after digest_round
+  Round digest_round = 0;
+  std::optional<BoardNotice> notice;
+  std::optional<BoardWait> wait;
+  std::optional<double> usd_per_h;  ///< nothing: not known
+  std::string ended;                ///< why, where it left or is lost
+
+  bool operator==(const BoardPeer&) const = default;
+};
+
+/// Traffic from one site to another, of all peers.
+struct BoardLink {
+  std::string from, to;
+  std::uint64_t bytes = 0;
+  double mbit_s = 0;  ///< over the last ten seconds of the run or more
+  std::optional<double>
+      bound_mbit_s;  ///< what the peers of `from` can send and those of `to` take, as measured
+  std::optional<double> usd_per_gb;  ///< nothing: not known
+  double usd = 0;
+
+  bool operator==(const BoardLink&) const = default;
+};
+
+struct LeftOut {
+  PeerId peer;
+  std::string why;
+
+  bool operator==(const LeftOut&) const = default;
+};
+
+struct BoardRound {
+  Round round = 0;
+  double begun_s = 0;
+  std::optional<double> called_s, committed_s;  ///< nothing: not yet
+  std::optional<double> calc_s, comm_s;         ///< durations, as its leader saw them
+  std::optional<double> bound_share;            ///< least time of this averaging by bandwidth / comm_s
+  std::uint64_t samples = 0;                    ///< in the mean
+  std::vector<PeerId> contributors;
+  std::vector<LeftOut> left_out;
+  std::optional<double> loss;  ///< of the batch
+
+  bool operator==(const BoardRound&) const = default;
+};
+
+/// One stretch of a peer's time, for lanes. Those of a peer do not overlap.
+struct BoardSpan {
+  PeerId peer;
+  Round round = 0;
+  PeerState state = PeerState::computing;
+  double from_s = 0, to_s = 0;
+  std::string why;  ///< whom it waited for meanwhile, where it told
+
+  bool operator==(const BoardSpan&) const = default;
+};
+
+/// Somebody came, went, or was told to go.
+struct Interruption {
+  enum class Kind { joined, notice, handed_over, left, lost };
+
+  Kind kind{};
+  double at_s = 0;
+  Round round = 0;
+  PeerId peer;
+  std::string detail;  ///< in words
+
+  bool operator==(const Interruption&) const = default;
+};
+
+std::string_view name_of(Interruption::Kind kind);
+
+/// Every sample that was leased is in one of these.
+struct SampleLedger {
+  std::uint64_t committed = 0;    ///< in means
+  std::uint64_t handed_over = 0;  ///< of these: by peers that left
+  std::uint64_t again = 0;        ///< given out again, at most
+  std::uint64_t skipped = 0;
+
+  bool operator==(const SampleLedger&) const = default;
+};
+
+struct UsdRange {
+  double low = 0, likely = 0, high = 0;
+
+  bool operator==(const UsdRange&) const = default;
+};
+
+struct Money {
+  double machine_hours = 0, priced_hours = 0;
+  std::optional<double> machines_usd;  ///< for the priced hours; nothing: no price is known
+  double egress_usd = 0, requests_usd = 0;
+  std::optional<double> usd_per_h;        ///< now
+  std::optional<double> usd_per_million;  ///< samples, of the run so far
+  std::optional<UsdRange> forecast;       ///< of the whole run; nothing: no goal or no speed yet
+  std::optional<double> left_s;           ///< to the goal, likely
+  std::optional<double> budget_usd;
+
+  /// Nothing where no price is known.
+  std::optional<double> usd() const {
+    return machines_usd ? std::optional(*machines_usd + egress_usd + requests_usd) : std::nullopt;
+  }
+
+  bool operator==(const Money&) const = default;
+};
+
+/// Over the last rounds.
+struct BoardSpeed {
+  double samples_per_s = 0;
+  std::optional<double> goodput;      ///< share of the peers' time that went into samples that count, 0 to 1
+  std::optional<double> granularity;  ///< calculation / communication
+
+  bool operator==(const BoardSpeed&) const = default;
+};
+
+/// A value of the model, by round.
+struct Evaluation {
+  Round round = 0;
+  double at_s = 0;
+  std::optional<double> loss, accuracy;
+
+  bool operator==(const Evaluation&) const = default;
+};
+
+struct Board {
+  std::string run;                  ///< hex digest of the run; empty: not known yet
+  double now_s = 0;                 ///< of the newest thing known
+  Round round = 0;                  ///< last committed
+  std::optional<Round> last_round;  ///< the run ends with it, where the run file says so
+  std::uint64_t samples = 0;
+  BoardSpeed speed;
+  std::optional<double> loss;     ///< of the last batch
+  std::optional<bool> identical;  ///< same parameters on all that applied a round; nothing: none applied
+  bool complete = false;
+  std::vector<BoardPeer> peers;             ///< by id
+  std::vector<BoardLink> links;             ///< by from, to
+  std::vector<BoardRound> rounds;           ///< the newest kMostRounds, oldest first
+  std::vector<BoardSpan> spans;             ///< of the newest kMostLaneRounds rounds
+  std::vector<Interruption> interruptions;  ///< the newest kMostInterruptions, oldest first
+  std::vector<Evaluation> evaluations;      ///< the newest kMostRounds
+  SampleLedger ledger;
+  Money money;
+
+  static constexpr std::size_t kMostRounds = 10'000;
+  static constexpr std::size_t kMostLaneRounds = 12;
+  static constexpr std::size_t kMostInterruptions = 1'000;
+
+  bool operator==(const Board&) const = default;
+};
+
+}  // namespace tw::monitor

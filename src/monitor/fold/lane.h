@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "monitor/board.h"
+
+namespace tw::monitor {
+
+/// The stretches of one peer's time over its last rounds.
+class Lane {
+ public:
+  explicit Lane(PeerId peer) : open_{.peer = peer} {}
+
+  /// From now on it is in this state. Times do not go back: an earlier one counts as the last one.
+  void enter(PeerState state, Round round, double at_s);
+
+  /// What it waits for in the stretch under way.
+  void wait(const std::string& why) { open_.why = why; }
+
+  PeerState state() const { return open_.state; }
+
+  double since_s() const { return open_.from_s; }
+
+  bool is_empty() const { return !begun_; }
+
+  /// Those of rounds from `first` on; the one under way reaches to now.
+  void append_to(std::vector<BoardSpan>& spans, Round first, double now_s) const;
+
+ private:
+  static constexpr std::size_t kMostSpans = 16 * Board::kMostLaneRounds;
+
+  std::deque<BoardSpan> past_;
+  BoardSpan open_;
+  bool begun_ = false;
+};
+
+}  // namespace tw::monitor

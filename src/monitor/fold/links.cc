@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/fold/links.h"
+
+#include "market/tariffs.h"
+#include "world/event_table.h"
+
+namespace tw::monitor {
+namespace {
+
+constexpr double kBytesOfGb = 1e9;
+/// Rates are measured over so long or longer, and forgotten when nothing was told for three times as long.
+constexpr double kRateOverS = 10;
+
+}  // namespace
+
+std::optional<double> usual_egress_price(const std::string& from, const std::string& to) {
+  const auto first = market::parse_site(from), second = market::parse_site(to);
+  if (!first || !second) return std::nullopt;
+  return market::Tariffs::built_in().usd_per_gb(first.value(), second.value());
+}
+
+void Links::tell(Sender& sender, const std::string& to, std::uint64_t bytes, double at_s) {
+  Way& way = sender.ways[to];
+  if (way.rated_s == 0) way.rated_s = sender.began_s;
+  if (bytes < way.now) way.ended += way.now;  // another process, whose start nobody told
+  if (bytes < way.now) way.rated_bytes = 0;
+  way.now = bytes;
+  way.told_s = at_s;
+  const double seconds = at_s - way.rated_s;
+  if (seconds < kRateOverS) return;
+  way.bytes_per_s = static_cast<double>(bytes - way.rated_bytes) / seconds;
+  way.rated_s = at_s;
+  way.rated_bytes = bytes;
+}
+
+void Links::take(const Seen& seen) {
+  const world::Event& event = seen.event();
+  if (event.phase == world::Phase::start) {
+    Sender& sender = senders_[seen.writer()];
+    if (const std::string site = seen.text("site"); !site.empty()) sender.site = site;
+    sender.began_s = seen.at_s;
+    for (auto& [to, way] : sender.ways) way = {.ended = way.bytes(), .rated_s = seen.at_s};
+  }
+  if (event.phase != world::Phase::traffic) return;
+  Sender& sender = senders_[seen.writer()];
+  for (const auto& [name, bytes] : event.numbers) {
+    if (!name.starts_with(world::kSentTo) || !(bytes >= 0 && bytes < 0x1p53)) continue;
+    tell(sender, name.substr(world::kSentTo.size()), static_cast<std::uint64_t>(bytes), seen.at_s);
+  }
+}
+
+void Links::take(PeerId from, const wire::Status& status, double at_s) {
+  const auto [found, is_new] = senders_.try_emplace(from);
+  Sender& sender = found->second;
+  if (is_new) sender.began_s = at_s;
+  if (!status.site.empty()) sender.site = status.site;
+  for (const wire::SiteBytes& sent : status.sent) tell(sender, sent.site, sent.bytes, at_s);
+}
+
+double Links::usd(const std::string& from, const std::string& to, std::uint64_t bytes) const {
+  return price_(from, to).value_or(0) * static_cast<double>(bytes) / kBytesOfGb;
+}
+
+std::vector<BoardLink> Links::board(double now_s) const {
+  std::map<std::pair<std::string, std::string>, BoardLink> links;
+  for (const auto& [peer, sender] : senders_) {
+    for (const auto& [to, way] : sender.ways) {
+      BoardLink& link = links[{sender.site, to}];
+      link.from = sender.site;
+      link.to = to;
+      link.bytes += way.bytes();
+      if (now_s - way.told_s < 3 * kRateOverS) link.mbit_s += way.bytes_per_s * 8e-6;
+    }
+  }
+  std::vector<BoardLink> board;
+  for (auto& [ends, link] : links) {
+    link.usd_per_gb = price_(link.from, link.to);
+    link.usd = usd(link.from, link.to, link.bytes);
+    board.push_back(std::move(link));
+  }
+  return board;
+}
+
+std::vector<wire::SiteBytes> Links::sent_by(PeerId peer) const {
+  std::vector<wire::SiteBytes> sent;
+  const auto found = senders_.find(peer);
+  if (found == senders_.end()) return sent;
+  for (const auto& [to, way] : found->second.ways) sent.push_back({to, way.bytes()});
+  return sent;
+}
+
+double Links::usd_of(PeerId peer) const {
+  double sum = 0;
+  const auto found = senders_.find(peer);
+  if (found == senders_.end()) return sum;
+  for (const auto& [to, way] : found->second.ways) sum += usd(found->second.site, to, way.bytes());
+  return sum;
+}
+
+}  // namespace tw::monitor

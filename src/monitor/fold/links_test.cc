@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/fold/links.h"
+
+#include <gtest/gtest.h>
+
+namespace tw::monitor {
+namespace {
+
+using world::Phase;
+
+constexpr const char* kEast = "aws:us-east-1:a";
+constexpr const char* kWest = "gcp:us-west1:b";
+
+class LinkStory {
+ public:
+  void start(std::uint64_t peer, double t, const char* site) {
+    take(peer, t, {.phase = Phase::start, .texts = {{"site", site}}});
+  }
+
+  void sent(std::uint64_t peer, double t, const char* to, double bytes) {
+    take(peer, t, {.phase = Phase::traffic, .numbers = {{std::string("to:") + to, bytes}}});
+  }
+
+  Links links{[](const std::string& from, const std::string& to) -> std::optional<double> {
+    if (from.empty() || to.empty()) return std::nullopt;
+    return from == to ? 0 : 0.1;
+  }};
+
+ private:
+  void take(std::uint64_t peer, double t, world::Event event) {
+    const LogEntry entry{.writer = PeerId{peer}, .event = std::move(event)};
+    links.take({entry, t});
+  }
+};
+
+TEST(Links, add_up_what_peers_of_a_site_sent) {
+  LinkStory story;
+  story.start(1, 0, kEast);
+  story.start(2, 0, kEast);
+  story.sent(1, 20, kWest, 1e9);
+  story.sent(2, 20, kWest, 3e9);
+  story.sent(2, 20, kEast, 5e9);
+  const std::vector<BoardLink> board = story.links.board(21);
+  ASSERT_EQ(board.size(), 2U);
+  EXPECT_EQ(board[0].to, kEast);
+  EXPECT_EQ(board[0].usd, 0);
+  EXPECT_EQ(board[1].to, kWest);
+  EXPECT_EQ(board[1].bytes, 4'000'000'000U);
+  EXPECT_DOUBLE_EQ(board[1].usd, 0.4);
+  EXPECT_DOUBLE_EQ(board[1].mbit_s, 4e9 * 8e-6 / 20);
+  EXPECT_EQ(story.links.board(60)[1].mbit_s, 0) << "nothing was told for long";
+  EXPECT_DOUBLE_EQ(story.links.usd_of(PeerId{2}), 0.3);
+}
+
+TEST(Links, measure_rates_over_ten_seconds_and_more) {
+  LinkStory story;
+  story.start(1, 0, kEast);
+  story.sent(1, 10, kWest, 1e6);
+  story.sent(1, 11, kWest, 9e6);
+  EXPECT_DOUBLE_EQ(story.links.board(11)[0].mbit_s, 0.8) << "a second tells little";
+  EXPECT_EQ(story.links.board(11)[0].bytes, 9'000'000U);
+  story.sent(1, 20, kWest, 11e6);
+  EXPECT_DOUBLE_EQ(story.links.board(20)[0].mbit_s, 8);
+}
+
+TEST(Links, go_on_counting_after_a_restart) {
+  LinkStory story;
+  story.start(1, 0, kEast);
+  story.sent(1, 10, kWest, 100);
+  story.start(1, 50, kEast);
+  story.sent(1, 60, kWest, 7);
+  EXPECT_EQ(story.links.board(60)[0].bytes, 107U);
+  EXPECT_EQ(story.links.sent_by(PeerId{1}), (std::vector<wire::SiteBytes>{{kWest, 107}}));
+}
+
+TEST(Links, of_unknown_sites_have_no_price) {
+  LinkStory story;
+  story.start(1, 0, "");
+  story.sent(1, 10, kWest, 1e9);
+  EXPECT_FALSE(story.links.board(10)[0].usd_per_gb);
+  EXPECT_EQ(story.links.board(10)[0].usd, 0);
+}
+
+TEST(Links, cost_by_the_catalog) {
+  EXPECT_EQ(usual_egress_price(kEast, kEast), 0.0);
+  EXPECT_GT(usual_egress_price(kEast, kWest).value(), 0.01);
+  EXPECT_FALSE(usual_egress_price("here", kWest).has_value() && usual_egress_price("", kWest).has_value());
+}
+
+}  // namespace
+}  // namespace tw::monitor

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/fold/money.h"
+
+#include <gtest/gtest.h>
+
+namespace tw::monitor {
+namespace {
+
+/// Two peers of 3 and 1 hours; eleven rounds, each a minute longer than the one before.
+Board usual() {
+  Board board;
+  board.peers.push_back(
+      {.peer = PeerId{1}, .state = PeerState::computing, .usage = {.hours = 3}, .usd_per_h = 2});
+  board.peers.push_back({.peer = PeerId{2}, .state = PeerState::left, .usage = {.hours = 1}, .usd_per_h = 4});
+  board.links.push_back({.from = "a", .to = "b", .bytes = 5'000'000'000, .usd_per_gb = 0.1, .usd = 0.5});
+  double at_s = 1000;
+  for (Round round = 1; round <= 12; ++round) {
+    at_s += 60.0 * static_cast<double>(round);
+    board.rounds.push_back({.round = round, .committed_s = at_s});
+  }
+  board.round = 12;
+  board.samples = 1'050'000;
+  return board;
+}
+
+TEST(Money, adds_machines_and_traffic) {
+  const Money money = money_of(usual(), {}, 100);
+  EXPECT_EQ(money.machine_hours, 4);
+  EXPECT_EQ(money.priced_hours, 4);
+  EXPECT_EQ(money.machines_usd, 10);
+  EXPECT_EQ(money.egress_usd, 0.5);
+  EXPECT_EQ(money.usd(), 10.5);
+  EXPECT_EQ(money.usd_per_h, 2) << "of the peer that runs";
+  EXPECT_DOUBLE_EQ(money.usd_per_million.value(), 10);
+  EXPECT_EQ(money.budget_usd, 100);
+  EXPECT_FALSE(money.forecast) << "the run has no last round";
+}
+
+TEST(Money, does_not_make_up_prices) {
+  Board board = usual();
+  board.peers[0].usd_per_h.reset();
+  Money money = money_of(board, {}, {});
+  EXPECT_EQ(money.priced_hours, 1);
+  EXPECT_EQ(money.machines_usd, 4);
+  EXPECT_FALSE(money.usd_per_h);
+  board.peers[1].usd_per_h.reset();
+  money = money_of(board, {}, {});
+  EXPECT_FALSE(money.usd());
+  EXPECT_FALSE(money.usd_per_million);
+}
+
+TEST(Money, forecasts_by_the_spread_of_the_last_rounds) {
+  Board board = usual();
+  board.last_round = 22;
+  const Money money = money_of(board, {}, {});
+  // Durations are 120 to 720 s; their tenth, middle and ninetieth are 180, 420 and 660 s.
+  EXPECT_DOUBLE_EQ(money.left_s.value(), 4200);
+  ASSERT_TRUE(money.forecast);
+  EXPECT_DOUBLE_EQ(money.forecast->low, 10.5 + 2 * 1800 / 3600.0);
+  EXPECT_DOUBLE_EQ(money.forecast->likely, 10.5 + 2 * 4200 / 3600.0);
+  EXPECT_DOUBLE_EQ(money.forecast->high, 10.5 + 2 * 6600 / 3600.0);
+}
+
+TEST(Money, of_a_complete_run_is_what_it_has_cost) {
+  Board board = usual();
+  board.last_round = 12;
+  board.complete = true;
+  const Money money = money_of(board, {}, {});
+  EXPECT_EQ(money.left_s, 0);
+  EXPECT_EQ(money.forecast, (UsdRange{10.5, 10.5, 10.5}));
+}
+
+TEST(Money, counts_traffic_of_now_into_the_hourly_price) {
+  Board board = usual();
+  board.links[0].mbit_s = 8;  // 3.6 GB an hour
+  EXPECT_DOUBLE_EQ(money_of(board, {}, {}).usd_per_h.value(), 2.36);
+}
+
+TEST(Money, adds_what_others_told_of_those_that_are_gone) {
+  const Money money =
+      money_of(usual(), {.hours = 2, .priced_hours = 1, .machines_usd = 7, .egress_usd = 1}, {});
+  EXPECT_EQ(money.machine_hours, 6);
+  EXPECT_EQ(money.priced_hours, 5);
+  EXPECT_EQ(money.usd(), 18.5);
+}
+
+}  // namespace
+}  // namespace tw::monitor

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "monitor/board.h"
+#include "monitor/fold/lane.h"
+#include "monitor/fold/seen.h"
+#include "wire/status.h"
+
+namespace tw::monitor {
+
+/// The hours of a peer's processes, one after the other, as monitor::machine_hours counts them: from the
+/// first sign of a process to its stop, or to its last sign.
+class Uptime {
+ public:
+  /// starts, stops: the sign is the first, or the last one of its process.
+  void note(double at_s, bool starts, bool stops);
+
+  /// The peer itself says how many there are.
+  void set_hours(double hours);
+
+  double hours() const { return (ended_s_ + (runs_ ? last_s_ - begun_s_ : 0)) / 3600; }
+
+ private:
+  void end();
+
+  double ended_s_ = 0;  ///< sum of the processes that ended
+  double begun_s_ = 0, last_s_ = 0;
+  bool runs_ = false;
+};
+
+/// What a peer gave to committed rounds.
+class Contributions {
+ public:
+  void add(Round round, std::uint64_t samples, double at_s);
+
+  /// The peer itself says how much it gave.
+  void set(std::uint64_t rounds, std::uint64_t samples, double samples_per_s);
+
+  /// Rounds after this one are done once more: the first time does not count.
+  void rewind(Round to);
+
+  std::uint64_t rounds() const { return rounds_; }
+
+  std::uint64_t samples() const { return samples_; }
+
+  /// Over the last rounds; 0 before there are two of them.
+  double samples_per_s() const;
+
+ private:
+  struct One {
+    Round round;
+    std::uint64_t samples;
+    double at_s;
+  };
+
+  static constexpr std::size_t kMostKept = 1024;  ///< for rewind
+  static constexpr std::size_t kSpeedRounds = 10;
+
+  std::deque<One> last_;
+  std::uint64_t rounds_ = 0, samples_ = 0;
+  std::optional<double> told_per_s_;
+};
+
+/// How a peer stands with the others.
+struct Standing {
+  std::optional<Round> first_round, lost_round;
+  std::optional<Round> resumed;  ///< its state is that of a checkpoint of this round, and nothing came since
+  std::optional<double> stopped_s;
+  bool killed = false;
+  bool left = false;        ///< on its own will, as a record says
+  bool superseded = false;  ///< others went on from a checkpoint without it
+
+  bool stayed() const { return first_round && !lost_round && !left && !superseded; }
+};
+
+/// The stages of a peer's rounds, as its own events tell them.
+class Stages {
+ public:
+  void take(const Seen& seen);
+
+  /// The last round that it committed; its ages at this moment.
+  wire::RoundWord last(double now_s) const;
+
+ private:
+  wire::RoundWord last_;  ///< ages are times since 1970
+  double begun_s_ = 0, called_s_ = 0;
+  std::array<Round, 2> led_{};  ///< the newest rounds that it led: the next one begins before a commit
+};
+
+/// One peer, as its own events and those of others tell of it.
+class PeerTrack {
+ public:
+  explicit PeerTrack(PeerId peer) : lane(peer) { shown_.peer = peer; }
+
+  /// An event of its own.
+  void take(const Seen& seen);
+
+  /// It tells how it stands.
+  void take(const wire::Status& status, double at_s);
+
+  /// Others count it out, or it has gone.
+  void gone(PeerState how, const std::string& why, Round round, double at_s);
+
+  /// It takes part again, as it says itself.
+  void back(Round round, double at_s) { lane.enter(PeerState::computing, round, at_s); }
+
+  /// Others count it out, or it has gone.
+  bool is_gone() const;
+
+  BoardPeer board(double now_s) const;
+
+  const std::string& digest() const { return shown_.digest; }
+
+  Round digest_round() const { return shown_.digest_round; }
+
+  Lane lane;
+  Uptime uptime;
+  Stages stages;
+  Contributions contributions;
+  Standing standing;
+
+ private:
+  void take_start(const Seen& seen);
+  void take_usage(const Seen& seen);
+  void take_notice(const Seen& seen);
+  void take_wait(const Seen& seen);
+  void enter(PeerState state, const Seen& seen);
+  void take_stages(const wire::RoundWord& last, double at_s);
+
+  BoardPeer shown_;         ///< as far as it is told by events alone
+  BoardUsage ended_;        ///< of its earlier processes
+  double wait_ends_s_ = 0;  ///< a wait that goes on would have been told again by then
+  Round told_round_ = 0;    ///< last one whose stages it told
+  bool leaves_ = false;
+};
+
+}  // namespace tw::monitor

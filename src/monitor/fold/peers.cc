@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/fold/peers.h"
+
+#include <fmt/format.h>
+
+#include "monitor/report.h"
+
+namespace tw::monitor {
+namespace {
+
+Interruption told(Interruption::Kind kind, const Seen& seen, PeerId peer, std::string detail) {
+  return {.kind = kind,
+          .at_s = seen.at_s,
+          .round = seen.event().round,
+          .peer = peer,
+          .detail = std::move(detail)};
+}
+
+std::string words_of_notice(const Seen& seen) {
+  const world::Event& event = seen.event();
+  const auto left_s = number_in(event, "deadline_s");
+  return fmt::format("{}: {}{}", event.source, name_of(event.cause),
+                     left_s ? fmt::format(" in {:.0f} s", *left_s) : "");
+}
+
+}  // namespace
+
+bool Peers::is_lost(PeerId peer) const {
+  const auto found = tracks_.find(peer);
+  return found != tracks_.end() && found->second.standing.lost_round;
+}
+
+bool Peers::ended_itself(const Interruption& loss, Round last) const {
+  const auto found = tracks_.find(loss.peer);
+  if (loss.kind != Interruption::Kind::lost || found == tracks_.end()) return false;
+  const Standing& standing = found->second.standing;
+  return standing.stopped_s && !standing.killed && loss.round > last;
+}
+
+void Peers::rewind(Round to) {
+  for (auto& [id, peer] : tracks_) {
+    peer.contributions.rewind(to);
+    if (!peer.standing.resumed) peer.standing.superseded = true;
+  }
+}
+
+void Peers::take_driver(const Seen& seen, News& news) {
+  if (!seen.event().peer || seen.event().phase != world::Phase::kill) return;
+  PeerTrack& peer = track(*seen.event().peer);
+  peer.standing.killed = true;
+  peer.standing.lost_round = seen.event().round;
+  peer.gone(PeerState::lost, "killed", seen.event().round, seen.at_s);
+  news.interruption = told(Interruption::Kind::lost, seen, *seen.event().peer, "killed");
+}
+
+void Peers::take_accumulate(const Seen& seen, News& news) {
+  const Round round = seen.event().round;
+  PeerTrack& peer = track(seen.writer());
+  Standing& standing = peer.standing;
+  const bool goes_on = standing.resumed && *standing.resumed + 1 == round;
+  if (goes_on) {
+    news.rewound = *standing.resumed;
+    rewind(*standing.resumed);
+  }
+  standing.resumed.reset();
+
+  const bool returns = standing.lost_round && round > *standing.lost_round;
+  if (!first_round_) first_round_ = round;
+  const bool comes = !standing.first_round && *first_round_ < round && !goes_on;
+  if (returns || comes)
+    news.interruption = told(Interruption::Kind::joined, seen, seen.writer(), returns ? "is back" : "");
+  if (returns) {
+    standing.lost_round.reset();
+    peer.back(round, seen.at_s);
+  }
+  if (!standing.first_round) standing.first_round = round;
+}
+
+void Peers::take_commit(const Seen& seen) {
+  const std::uint64_t samples = seen.count("samples");
+  if (samples > 0) track(seen.writer()).contributions.add(seen.event().round, samples, seen.at_s);
+}
+
+/// Peers that have a log tell of it themselves, when they begin to compute; the first word counts.
+void Peers::take_join(const Seen& seen, News& news) {
+  if (!seen.event().peer || *seen.event().peer == seen.writer()) return;
+  PeerTrack& peer = track(*seen.event().peer);
+  Standing& standing = peer.standing;
+  const bool returns = standing.lost_round && seen.event().round >= *standing.lost_round;
+  if (!returns && (standing.first_round || !first_round_)) return;
+  if (returns) peer.back(seen.event().round, seen.at_s);
+  standing.lost_round.reset();
+  standing.first_round = standing.first_round.value_or(seen.event().round);
+  news.interruption = told(Interruption::Kind::joined, seen, *seen.event().peer, returns ? "is back" : "");
+}
+
+void Peers::take_leave(const Seen& seen, News& news) {
+  const PeerId who = seen.event().peer.value_or(seen.writer());
+  PeerTrack& peer = track(who);
+  if (peer.standing.left) return;
+  peer.standing.left = true;
+  news.interruption = told(Interruption::Kind::left, seen, who, seen.event().why);
+  peer.gone(PeerState::left, "left the run", seen.event().round, seen.at_s);
+}
+
+void Peers::take_lost(const Seen& seen, News& news) {
+  const world::Event& event = seen.event();
+  if (!event.peer || is_lost(seen.writer())) return;
+  PeerTrack& victim = track(*event.peer);
+  if (victim.standing.left || victim.standing.lost_round) return;
+  victim.standing.lost_round = event.round;
+  news.interruption = told(Interruption::Kind::lost, seen, *event.peer, event.why);
+  const bool stays = event.cause == world::Cause::verdict || victim.standing.stopped_s;
+  if (!stays) victim.gone(PeerState::lost, event.why, event.round, seen.at_s);
+}
+
+Peers::News Peers::take(PeerId from, const wire::Status& status, double at_s) {
+  News news;
+  PeerTrack& peer = track(from);
+  Standing& standing = peer.standing;
+  if (!standing.first_round && status.round > 0) standing.first_round = status.round;
+  if (standing.lost_round && status.round > *standing.lost_round) {
+    standing.lost_round.reset();
+    peer.back(status.round, at_s);
+    news.interruption = {.kind = Interruption::Kind::joined,
+                         .at_s = at_s,
+                         .round = status.round,
+                         .peer = from,
+                         .detail = "is back"};
+  }
+  peer.take(status, at_s);
+  return news;
+}
+
+Peers::News Peers::take(const Seen& seen) {
+  News news;
+  if (seen.writer() == PeerId{}) {
+    take_driver(seen, news);
+    return news;
+  }
+  const world::Event& event = seen.event();
+  switch (event.phase) {
+    case world::Phase::accumulate:
+      take_accumulate(seen, news);
+      break;
+    case world::Phase::commit:
+      take_commit(seen);
+      break;
+    case world::Phase::restore:
+      track(seen.writer()).standing.resumed =
+          event.cause == world::Cause::checkpoint ? std::optional(event.round) : std::nullopt;
+      break;
+    case world::Phase::join:
+      take_join(seen, news);
+      break;
+    case world::Phase::leave:
+      take_leave(seen, news);
+      break;
+    case world::Phase::lost:
+      take_lost(seen, news);
+      break;
+    case world::Phase::notice:
+      news.interruption = told(Interruption::Kind::notice, seen, seen.writer(), words_of_notice(seen));
+      break;
+    case world::Phase::handover:
+      if (event.peer)
+        news.interruption =
+            told(Interruption::Kind::handed_over, seen, seen.writer(),
+                 fmt::format("{} samples to peer {}", seen.count("samples"), to_string(*event.peer)));
+      break;
+    default:
+      break;
+  }
+  track(seen.writer()).take(seen);
+  return news;
+}
+
+}  // namespace tw::monitor

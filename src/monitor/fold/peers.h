@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "monitor/fold/peer_track.h"
+
+namespace tw::monitor {
+
+/// All peers of a run, what they say of themselves and of each other.
+class Peers {
+ public:
+  /// What an event tells beyond the peers.
+  struct News {
+    std::optional<Interruption> interruption;
+    std::optional<Round> rewound;  ///< rounds after this one are done once more
+  };
+
+  News take(const Seen& seen);
+
+  /// A peer told how it stands.
+  News take(PeerId from, const wire::Status& status, double at_s);
+
+  /// Others count it out: what it thinks of them is no news.
+  bool is_lost(PeerId peer) const;
+
+  const std::map<PeerId, PeerTrack>& all() const { return tracks_; }
+
+  /// A loss that nobody had: the peer's own log says that it came to an end after the last round.
+  bool ended_itself(const Interruption& loss, Round last) const;
+
+ private:
+  PeerTrack& track(PeerId peer) { return tracks_.try_emplace(peer, peer).first->second; }
+
+  void take_driver(const Seen& seen, News& news);
+  void take_accumulate(const Seen& seen, News& news);
+  void take_commit(const Seen& seen);
+  void take_join(const Seen& seen, News& news);
+  void take_leave(const Seen& seen, News& news);
+  void take_lost(const Seen& seen, News& news);
+  void rewind(Round to);
+
+  std::map<PeerId, PeerTrack> tracks_;
+  std::optional<Round> first_round_;  ///< of the run, as far as events tell
+};
+
+}  // namespace tw::monitor

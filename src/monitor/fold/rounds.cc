@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/fold/rounds.h"
+
+#include <algorithm>
+
+#include "monitor/report.h"
+
+namespace tw::monitor {
+
+using world::Phase;
+
+Rounds::Track& Rounds::track(Round round) {
+  Track& found = tracks_[round];
+  found.shown.round = round;
+  return found;
+}
+
+void Rounds::rewind(Round to) {
+  tracks_.erase(tracks_.upper_bound(to), tracks_.end());
+  last_ = std::min(last_, to);
+  if (differing_ && *differing_ > to) differing_.reset();
+  complete_ = false;
+}
+
+void Rounds::take_commit(const Seen& seen) {
+  const world::Event& event = seen.event();
+  Track& round = track(event.round);
+  if (!round.shown.committed_s) {
+    round.shown.committed_s = seen.at_s;
+    if (!round.led) round.leader = seen.writer();
+  }
+  last_ = std::max(last_, event.round);
+  if (seen.count("last") != 0) complete_ = true;
+  round.samples_total = std::max(round.samples_total, seen.count("samples_total"));
+  if (round.leader == seen.writer())
+    take_times(round, number_in(event, "calc_s"), number_in(event, "comm_s"));
+  const std::uint64_t samples = seen.count("samples");
+  round.own_samples += samples;
+  if (const auto loss = number_in(event, "loss")) take_loss(round, *loss, samples);
+  std::vector<PeerId>& contributors = round.shown.contributors;
+  if (!event.peers.empty()) {
+    contributors = event.peers;
+  } else if (samples > 0 && std::ranges::find(contributors, seen.writer()) == contributors.end()) {
+    contributors.push_back(seen.writer());
+  }
+}
+
+void Rounds::take_times(Track& round, std::optional<double> calc_s, std::optional<double> comm_s) {
+  if (calc_s) round.shown.calc_s = calc_s;
+  if (comm_s) round.shown.comm_s = comm_s;
+  if (round.bound_s && comm_s.value_or(0) > 0) round.shown.bound_share = *round.bound_s / *comm_s;
+}
+
+void Rounds::take_loss(Track& round, double loss, std::uint64_t samples) {
+  if (samples == 0) return;
+  round.loss_sum += loss * static_cast<double>(samples);
+  round.loss_samples += samples;
+  round.shown.loss = round.loss_sum / static_cast<double>(round.loss_samples);
+}
+
+void Rounds::take_digest(Round number, const std::string& digest) {
+  if (digest.empty()) return;
+  Track& round = track(number);
+  applied_ = true;
+  if (round.digest.empty()) round.digest = digest;
+  if (round.digest != digest) differing_ = std::min(differing_.value_or(number), number);
+}
+
+void Rounds::take(PeerId from, const wire::Status& status, double at_s) {
+  const auto known = [&](Round round) { return round > 0 && tracks_.contains(round); };
+  if (known(status.parameters_round)) take_digest(status.parameters_round, to_string(status.parameters));
+  const wire::RoundWord& last = status.last;
+  const bool is_next = last.round > 0 && (last_ == 0 || last.round == last_ + 1);
+  if (!known(last.round) && !is_next) return;
+  Round& told = told_[from];
+  if (told == last.round) return;
+  told = last.round;
+  Track& round = track(last.round);
+  if (!round.shown.committed_s) round.shown.committed_s = at_s - last.committed_ago_s;
+  if (round.shown.begun_s == 0) round.shown.begun_s = at_s - last.begun_ago_s;
+  last_ = std::max(last_, last.round);
+  round.samples_total = std::max(round.samples_total, last.samples_total);
+  if (last.leads) take_times(round, last.calc_s, last.comm_s);
+  take_loss(round, last.loss, last.samples);
+  std::vector<PeerId>& contributors = round.shown.contributors;
+  if (last.samples > 0 && std::ranges::find(contributors, from) == contributors.end())
+    contributors.push_back(from);
+}
+
+void Rounds::take_lost(const Seen& seen) {
+  std::vector<LeftOut>& out = track(seen.event().round).shown.left_out;
+  const PeerId peer = *seen.event().peer;
+  if (std::ranges::find(out, peer, &LeftOut::peer) == out.end()) out.push_back({peer, seen.event().why});
+}
+
+void Rounds::take(const Seen& seen, bool from_lost) {
+  const world::Event& event = seen.event();
+  switch (event.phase) {
+    case Phase::accumulate:
+      if (BoardRound& shown = track(event.round).shown; shown.begun_s == 0) shown.begun_s = seen.at_s;
+      break;
+    case Phase::lead: {
+      Track& round = track(event.round);
+      round.leader = seen.writer();
+      round.led = true;
+      break;
+    }
+    case Phase::call:
+      if (BoardRound& shown = track(event.round).shown; !shown.called_s) shown.called_s = seen.at_s;
+      if (const auto bound_s = number_in(event, "bound_s")) track(event.round).bound_s = bound_s;
+      if (Track& round = track(event.round); round.leader == seen.writer())
+        take_times(round, number_in(event, "calc_s"), {});
+      break;
+    case Phase::commit:
+      take_commit(seen);
+      break;
+    case Phase::apply:
+    case Phase::restore:
+      take_digest(event.round, event.digest);
+      break;
+    case Phase::lost:
+      if (event.peer && !from_lost) take_lost(seen);
+      break;
+    default:
+      break;
+  }
+  while (tracks_.size() > Board::kMostRounds) tracks_.erase(tracks_.begin());
+}
+
+std::vector<BoardRound> Rounds::board() const {
+  std::vector<BoardRound> rounds;
+  const Track* before = nullptr;
+  for (const auto& [number, track] : tracks_) {
+    const bool is_next = before != nullptr && before->shown.round + 1 == number;
+    const std::uint64_t sum_before = is_next ? before->samples_total : 0;
+    before = &track;
+    if (track.shown.begun_s == 0 && !track.shown.committed_s) continue;
+    BoardRound& round = rounds.emplace_back(track.shown);
+    const bool known = number == 1 || sum_before > 0;
+    round.samples =
+        known && track.samples_total > sum_before ? track.samples_total - sum_before : track.own_samples;
+    std::ranges::sort(round.contributors);
+    std::erase_if(round.left_out, [&](const LeftOut& out) {
+      return std::ranges::binary_search(round.contributors, out.peer);
+    });
+    if (round.begun_s == 0) round.begun_s = *round.committed_s;
+  }
+  return rounds;
+}
+
+std::uint64_t Rounds::samples() const {
+  const auto found = tracks_.find(last_);
+  return found == tracks_.end() ? 0 : found->second.samples_total;
+}
+
+std::optional<double> Rounds::loss() const {
+  const auto found = tracks_.find(last_);
+  return found == tracks_.end() ? std::nullopt : found->second.shown.loss;
+}
+
+BoardSpeed Rounds::speed() const {
+  BoardSpeed speed;
+  double calc_s = 0, comm_s = 0;
+  const Track* newest = nullptr;
+  const Track* oldest = nullptr;
+  std::size_t seen = 0;
+  for (auto at = tracks_.rbegin(); at != tracks_.rend() && seen <= kSpeedRounds; ++at) {
+    const Track& round = at->second;
+    if (!round.shown.committed_s || round.samples_total == 0) continue;
+    if (newest == nullptr) newest = &round;
+    oldest = &round;
+    if (seen++ == kSpeedRounds || !round.shown.calc_s || !round.shown.comm_s) continue;
+    calc_s += *round.shown.calc_s;
+    comm_s += *round.shown.comm_s;
+  }
+  if (comm_s > 0) speed.granularity = calc_s / comm_s;
+  if (newest == oldest) return speed;
+  const double seconds = *newest->shown.committed_s - *oldest->shown.committed_s;
+  const auto samples = static_cast<double>(newest->samples_total - oldest->samples_total);
+  if (seconds > 0 && samples > 0) speed.samples_per_s = samples / seconds;
+  return speed;
+}
+
+std::optional<bool> Rounds::identical() const { return applied_ ? std::optional(!differing_) : std::nullopt; }
+
+}  // namespace tw::monitor

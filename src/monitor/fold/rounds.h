@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "monitor/board.h"
+#include "monitor/fold/seen.h"
+#include "wire/status.h"
+
+namespace tw::monitor {
+
+/// The rounds of a run: their times, samples, contributors and the parameters they gave.
+class Rounds {
+ public:
+  /// from_lost: others count its writer out.
+  void take(const Seen& seen, bool from_lost);
+
+  /// What a peer told of the last round that it committed, and of its parameters.
+  void take(PeerId from, const wire::Status& status, double at_s);
+
+  /// Rounds after this one are done once more: the first time does not count.
+  void rewind(Round to);
+
+  /// The newest Board::kMostRounds, oldest first.
+  std::vector<BoardRound> board() const;
+
+  /// Last committed; 0: none.
+  Round last() const { return last_; }
+
+  /// Sum over the whole run, as its last record says: a log which begins in its midst tells it, too.
+  std::uint64_t samples() const;
+
+  /// The loss of the last batch.
+  std::optional<double> loss() const;
+
+  /// Speed and granularity over the last rounds; goodput is left open.
+  BoardSpeed speed() const;
+
+  /// All peers that applied a round have the same parameters. Nothing: none was applied.
+  std::optional<bool> identical() const;
+
+  bool complete() const { return complete_; }
+
+ private:
+  struct Track {
+    BoardRound shown;
+    std::optional<PeerId> leader;   ///< who said so last, else who committed first
+    bool led = false;               ///< leader is from a lead event
+    std::uint64_t own_samples = 0;  ///< sum of what peers say of themselves
+    std::uint64_t samples_total = 0;
+    std::optional<double> bound_s;  ///< as its leader reckoned
+    double loss_sum = 0;
+    std::uint64_t loss_samples = 0;
+    std::string digest;  ///< of the parameters after it
+  };
+
+  static constexpr std::size_t kSpeedRounds = 10;
+
+  Track& track(Round round);
+  void take_commit(const Seen& seen);
+  void take_digest(Round round, const std::string& digest);
+  static void take_times(Track& round, std::optional<double> calc_s, std::optional<double> comm_s);
+  static void take_loss(Track& round, double loss, std::uint64_t samples);
+  void take_lost(const Seen& seen);
+
+  std::map<Round, Track> tracks_;
+  std::map<PeerId, Round> told_;  ///< the last round of which a peer told
+  Round last_ = 0;
+  std::optional<Round> differing_;  ///< first one that did not give the same parameters everywhere
+  bool applied_ = false;
+  bool complete_ = false;
+};
+
+}  // namespace tw::monitor

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/ids.h"
+#include "monitor/event_log_json.h"
+
+/// The parts that a journal (monitor/journal.h) is made of: each makes one part of the board from the events
+/// of all peers, an event at a time, in the order of time. Pure, bounded by the members of the run and by
+/// Board::kMost...
+namespace tw::monitor {
+
+/// An event, and when it happened: seconds since 1970.
+struct Seen {
+  const LogEntry& entry;
+  double at_s = 0;
+
+  const world::Event& event() const { return entry.event; }
+
+  PeerId writer() const { return entry.writer; }
+
+  /// A count that the event tells; 0 where it tells none.
+  std::uint64_t count(std::string_view name) const;
+
+  /// The text of that name; empty where it tells none.
+  std::string text(std::string_view name) const;
+};
+
+/// Wall times of events. Within a process they go by its monotonic clock, for the wall clock may be set
+/// meanwhile.
+class WallClocks {
+ public:
+  double seconds(const LogEntry& entry);
+
+ private:
+  std::map<PeerId, std::int64_t> offset_nanos_;  ///< wall time minus monotonic time, by writer
+};
+
+}  // namespace tw::monitor

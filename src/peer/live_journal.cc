@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer/live_journal.h"
+
+namespace tw::peer {
+
+LiveJournal::LiveJournal(PeerId self, world::Clock& clock, const train::BudgetOptions& budget,
+                         train::SessionObserver* decisions)
+    : self_(self),
+      clock_(clock),
+      decisions_(decisions),
+      journal_({.budget_usd = budget.usd}),
+      budget_(budget.usd) {}
+
+void LiveJournal::take(const world::Event& event) {
+  journal_.take({.writer = self_, .unix_nanos = clock_.unix_nanos(), .event = event});
+}
+
+double LiveJournal::now_s() const { return static_cast<double>(clock_.unix_nanos()) * 1e-9; }
+
+wire::Status LiveJournal::status() const { return journal_.status(self_, now_s()); }
+
+std::optional<monitor::BudgetWord> LiveJournal::budget_word() {
+  if (!budget_.is_set()) return std::nullopt;
+  return budget_.watch(journal_.board(now_s()).money);
+}
+
+void LiveJournal::on_commit(const wire::Record& record) {
+  if (decisions_ != nullptr) decisions_->on_commit(record);
+}
+
+void LiveJournal::on_applied(const wire::Record& record, const Digest& parameters, bool restored) {
+  if (decisions_ != nullptr) decisions_->on_applied(record, parameters, restored);
+}
+
+void LiveJournal::on_status(PeerId from, const wire::Status& status) {
+  if (from != self_) journal_.take(from, status, now_s());
+  if (decisions_ != nullptr) decisions_->on_status(from, status);
+}
+
+}  // namespace tw::peer

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "monitor/budget.h"
+#include "monitor/journal.h"
+#include "train/session.h"
+#include "world/clock.h"
+
+namespace tw::peer {
+
+/// The journal of a peer that lives: its own events, and what the others tell once a second. What the session
+/// decides goes on to `decisions` (may be null). Clock and decisions outlive it. Loop thread only.
+class LiveJournal final : public train::SessionObserver {
+ public:
+  LiveJournal(PeerId self, world::Clock& clock, const train::BudgetOptions& budget,
+              train::SessionObserver* decisions);
+
+  /// An event of this peer, as its log has it.
+  void take(const world::Event& event);
+
+  /// What this peer tells the others now.
+  wire::Status status() const;
+
+  const monitor::Journal& journal() const { return journal_; }
+
+  double now_s() const;
+
+  /// What is to be said of the budget now; to be asked once a second.
+  std::optional<monitor::BudgetWord> budget_word();
+
+  void on_commit(const wire::Record& record) override;
+  void on_applied(const wire::Record& record, const Digest& parameters, bool restored) override;
+  void on_status(PeerId from, const wire::Status& status) override;
+
+ private:
+  PeerId self_;
+  world::Clock& clock_;
+  train::SessionObserver* decisions_;
+  monitor::Journal journal_;
+  monitor::Budget budget_;
+};
+
+}  // namespace tw::peer

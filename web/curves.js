@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loss, samples/s and dollars over the time of the run. uPlot draws, this page decimates.
+
+import { cssColour, h, onWidth, panel, setText } from "./dom.js";
+import { keptIndices } from "./decimate.js";
+import { digits, elapsed, plural, si, three, usd } from "./format.js";
+import { increasing, marksOf, seriesOf } from "./rounds.js";
+import { roundStep } from "./ticks.js";
+
+const HEIGHT = 176;
+const POINTS = 1200;
+
+const CURVES = [
+  {
+    key: "loss",
+    name: "Loss",
+    colour: "--averaging",
+    tick: (x) => digits(x),
+    value: (x) => digits(x, 4),
+    empty: "No batch told its loss yet.",
+  },
+  {
+    key: "speed",
+    name: "Samples/s",
+    colour: "--computing",
+    tick: (x) => (x < 1e5 ? digits(x) : si(x, "")),
+    value: (x) => `${three(x)} samples/s`,
+    zero: true,
+    empty: "Waiting for the first round.",
+  },
+  {
+    key: "usd",
+    name: "Cost",
+    colour: "--lost",
+    tick: usd,
+    value: usd,
+    zero: true,
+    empty: "No price known: start peers with --usd-per-h, or tw up with a plan.",
+  },
+];
+
+export function curvesPanel() {
+  const part = panel("curves", "Course of the run", "");
+  const parts = CURVES.map(curve);
+  part.body.append(
+    h(
+      "div",
+      { class: "curves" },
+      parts.map((one) => one.element),
+    ),
+  );
+  return {
+    element: part.element,
+    set(board) {
+      const series = increasing(seriesOf(board));
+      const marks = marksOf(board);
+      const n = series.at.length;
+      setText(
+        part.note,
+        n ? `${plural(n, "round")}${marks.length ? "; ✕ a peer was lost, ▴ one joined" : ""}` : "",
+      );
+      parts.forEach((one, i) => one.set(series, marks, emptyWords(CURVES[i], board)));
+    },
+    restyle: () => parts.forEach((one) => one.restyle()),
+  };
+}
+
+const emptyWords = (what, board) =>
+  what.key === "usd" && board.money.usd != null ? "Waiting for the first round." : what.empty;
+
+function curve(what) {
+  const read = h("b");
+  const plot = h("div", { class: "plot", role: "img", "aria-label": `${what.name} over time` });
+  const empty = h("p", { class: "empty" }, what.empty);
+  plot.append(empty);
+  const element = h(
+    "figure",
+    { class: "curve", id: `curve-${what.key}` },
+    h("figcaption", {}, h("span", {}, what.name), read),
+    plot,
+  );
+  const view = { chart: null, width: 0, data: null, rounds: [], marks: [], last: "" };
+
+  const build = () => {
+    view.chart?.destroy();
+    view.chart = view.data && view.width ? new uPlot(options(what, view, read), view.data, plot) : null;
+  };
+  onWidth(plot, (width) => {
+    view.width = width;
+    if (view.chart) view.chart.setSize({ width, height: HEIGHT });
+    else build();
+  });
+  return {
+    element,
+    restyle: build,
+    set(series, marks, words) {
+      setText(empty, words);
+      const known = series[what.key].map((y, i) => (y == null ? -1 : i)).filter((i) => i >= 0);
+      const kept = keptIndices(
+        known.map((i) => series[what.key][i]),
+        POINTS,
+      ).map((k) => known[k]);
+      empty.hidden = kept.length > 0;
+      view.marks = marks;
+      if (!kept.length) return;
+      view.rounds = kept.map((i) => series.round[i]);
+      view.data = [kept.map((i) => series.at[i]), kept.map((i) => series[what.key][i])];
+      view.last = what.value(view.data[1].at(-1));
+      if (view.chart) view.chart.setData(view.data);
+      else build();
+      if (view.chart && view.chart.cursor.idx == null) setText(read, view.last);
+    },
+  };
+}
+
+function options(what, view, read) {
+  const axis = {
+    stroke: cssColour("--soft"),
+    grid: { stroke: cssColour("--soft-line"), width: 1 },
+    ticks: { show: false },
+    font: `11px ${getComputedStyle(document.body).fontFamily}`,
+  };
+  return {
+    width: view.width,
+    height: HEIGHT,
+    legend: { show: false },
+    padding: [8, 10, 0, 0],
+    cursor: { y: false, drag: { x: false, y: false }, sync: { key: "run" }, points: { size: 7 } },
+    scales: {
+      x: { time: false },
+      y: { range: (chart, low, high) => rangeOf(low, high, what.zero) },
+    },
+    axes: [
+      {
+        ...axis,
+        size: 26,
+        gap: 4,
+        space: 62,
+        splits: (chart, i, low, high) => timeSplits(low, high, view.width),
+        values: (chart, splits) => splits.map((s) => elapsed(s, splits[1] - splits[0])),
+      },
+      { ...axis, size: 52, gap: 4, space: 32, values: (chart, splits) => splits.map(what.tick) },
+    ],
+    series: [
+      {},
+      {
+        stroke: cssColour(what.colour),
+        width: 1.6,
+        points: { show: view.data[0].length < 40, size: 4, fill: cssColour(what.colour) },
+      },
+    ],
+    hooks: {
+      draw: [(chart) => drawMarks(chart, view.marks)],
+      setCursor: [
+        (chart) => {
+          const i = chart.cursor.idx;
+          setText(
+            read,
+            i == null || view.data[1][i] == null
+              ? view.last
+              : `round ${view.rounds[i]}: ${what.value(view.data[1][i])}`,
+          );
+        },
+      ],
+    },
+  };
+}
+
+function rangeOf(low, high, zero) {
+  if (low == null) return [0, 1];
+  const from = zero ? 0 : low;
+  const pad = high > from ? (high - from) * 0.06 : Math.abs(high) * 0.1 || 1;
+  return [zero ? 0 : from - pad, high + pad];
+}
+
+/// At whole seconds, minutes, hours or days.
+function timeSplits(low, high, width) {
+  const most = Math.max(2, Math.floor(width / 78));
+  const least = (high - low) / most;
+  const step =
+    [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400].find(
+      (one) => one >= least,
+    ) ?? 86400 * roundStep((high - low) / 86400, most);
+  const used = high - low < 2 ? roundStep(high - low, most) : step;
+  const splits = [];
+  for (let at = Math.ceil(low / used) * used; at <= high + 1e-9; at += used) splits.push(at);
+  return splits;
+}
+
+function drawMarks(chart, marks) {
+  const context = chart.ctx;
+  const ratio = window.devicePixelRatio || 1;
+  const { left, top, width, height } = chart.bbox;
+  context.save();
+  context.lineWidth = 1.5 * ratio;
+  for (const mark of marks) {
+    const x = chart.valToPos(mark.at, "x", true);
+    if (x < left || x > left + width) continue;
+    const y = top + height - 6 * ratio;
+    const r = 3.5 * ratio;
+    context.strokeStyle = context.fillStyle = cssColour(
+      mark.kind === "lost" ? "--lost" : mark.kind === "left" ? "--leaving" : "--computing",
+    );
+    context.beginPath();
+    if (mark.kind === "joined") {
+      context.moveTo(x, y - r);
+      context.lineTo(x + r, y + r);
+      context.lineTo(x - r, y + r);
+      context.fill();
+    } else {
+      context.moveTo(x - r, y - r);
+      context.lineTo(x + r, y + r);
+      context.moveTo(x + r, y - r);
+      context.lineTo(x - r, y + r);
+      context.stroke();
+    }
+  }
+  context.restore();
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Series by round, for the curves.
+
+/// Seconds from the beginning of the first round in the board; 0: there is none.
+export function beginOf(board) {
+  return board.rounds.length ? board.rounds[0].begun_s : 0;
+}
+
+/// Dollars from the beginning up to each of these seconds (since 1970): machines by price and time, from their
+/// coming to their going; traffic and requests by samples. The end is what the board says. null: no price known.
+export function usdAt(board, times, samples) {
+  const { usd, machines_usd } = board.money;
+  if (usd == null || !times.length) return null;
+  const lives = board.peers
+    .filter((peer) => peer.usd_per_h > 0)
+    .map((peer) => {
+      const to = peer.state === "left" || peer.state === "lost" ? peer.since_s : board.now_s;
+      return { from: to - 3600 * peer.usage.hours, to, usd_per_s: peer.usd_per_h / 3600 };
+    });
+  const machines = (at) =>
+    lives.reduce((sum, life) => sum + life.usd_per_s * Math.max(0, Math.min(at, life.to) - life.from), 0);
+  const whole = machines(board.now_s);
+  const done = samples.reduce((sum, n) => sum + n, 0);
+  let so_far = 0;
+  return times.map((at, i) => {
+    so_far += samples[i];
+    const share = whole > 0 ? machines(at) / whole : done > 0 ? so_far / done : 0;
+    return machines_usd * share + (done > 0 ? ((usd - machines_usd) * so_far) / done : 0);
+  });
+}
+
+/// For each committed round its end, in seconds from the beginning, with loss, samples/s and $ (null: not known).
+export function seriesOf(board) {
+  const begin = beginOf(board);
+  const series = { at: [], round: [], loss: [], speed: [], usd: [] };
+  let before = null;
+  for (const round of board.rounds) {
+    if (round.committed_s == null) continue;
+    // Old rounds are thinned out: the one before may not be there.
+    const from = before?.round === round.round - 1 ? before.committed_s : round.begun_s;
+    const took = round.committed_s - from;
+    series.at.push(round.committed_s - begin);
+    series.round.push(round.round);
+    series.loss.push(round.loss ?? null);
+    series.speed.push(took > 0 ? round.samples / took : null);
+    before = round;
+  }
+  const ended = board.rounds.filter((round) => round.committed_s != null);
+  const usd = usdAt(
+    board,
+    ended.map((round) => round.committed_s),
+    // A round stands for those that were thinned out before it.
+    ended.map((round, i) => round.samples * (i > 0 ? Math.max(1, round.round - ended[i - 1].round) : 1)),
+  );
+  series.usd = usd ?? ended.map(() => null);
+  return series;
+}
+
+/// Rises only, as uPlot wants it: rounds of two histories may end in another order.
+export function increasing(series) {
+  const kept = [];
+  let last = -Infinity;
+  series.at.forEach((at, i) => {
+    if (at > last) {
+      kept.push(i);
+      last = at;
+    }
+  });
+  return Object.fromEntries(Object.entries(series).map(([name, list]) => [name, kept.map((i) => list[i])]));
+}
+
+/// Comings and goings: [{at, kind, peer}], seconds from the beginning.
+export function marksOf(board) {
+  const begin = beginOf(board);
+  return board.interruptions
+    .filter((one) => ["joined", "left", "lost"].includes(one.kind) && one.at_s > begin)
+    .map((one) => ({ at: one.at_s - begin, kind: one.kind, peer: one.peer }));
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the page that need no browser: node --test web/test
+
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import test from "node:test";
+
+import { decimate, keptIndices } from "../decimate.js";
+import {
+  bytes,
+  count,
+  digits,
+  duration,
+  elapsed,
+  mbit,
+  peerName,
+  peerNames,
+  percent,
+  si,
+  signed,
+  usd,
+} from "../format.js";
+import { placeLabels } from "../labels.js";
+import { hit, layOut, moved } from "../lane_layout.js";
+import { placeOf } from "../places.js";
+import { equalEarth, toPicture } from "../projection.js";
+import { increasing, marksOf, seriesOf } from "../rounds.js";
+import { Silence } from "../silence.js";
+import { scaleOf } from "../ticks.js";
+import { worstWait } from "../waits.js";
+import { BOARDS } from "./boards.js";
+
+test("numbers have units, separators and three digits, and never an exponent", () => {
+  assert.equal(digits(1234.5), "1,235");
+  assert.equal(digits(0.01234), "0.0123");
+  assert.equal(count(99_999), "99,999");
+  assert.equal(count(1_234_567), "1.23 M");
+  assert.equal(si(1130, "B"), "1.13 kB");
+  assert.equal(si(999_999, "B"), "1.00 MB");
+  assert.equal(bytes(1.5e9), "1.50 GB");
+  assert.equal(mbit(812), "812 Mbit/s");
+  assert.equal(usd(0.000123), "$0.000123");
+  assert.equal(usd(12.3456), "$12.35");
+  assert.equal(usd(12_345), "$12,345");
+  assert.equal(percent(0.0312), "3.1 %");
+  assert.equal(signed(0.5), "+50 %");
+  for (let power = -6; power < 15; ++power)
+    for (const show of [digits, count, bytes, usd, (x) => si(x, "")])
+      assert.ok(!/e[+-]/.test(show(1.13 * 10 ** power)));
+});
+
+test("what is not known is a dash, not NaN", () => {
+  for (const show of [digits, count, bytes, usd, percent, duration, mbit])
+    for (const value of [null, undefined, NaN, Infinity]) assert.equal(show(value), "–");
+});
+
+test("times are read at a glance", () => {
+  assert.equal(duration(0.42), "0.4 s");
+  assert.equal(duration(59.6), "1 min 00 s");
+  assert.equal(duration(7500), "2 h 05 min");
+  assert.equal(duration(273_600), "3 d 4 h");
+  assert.equal(elapsed(90, 30), "1:30");
+  assert.equal(elapsed(7200, 1800), "2:00 h");
+});
+
+test("ids of 16 digits are shortened, small ones are not", () => {
+  assert.equal(peerName(3), "peer 3");
+  assert.equal(peerName(9007199254740991), "peer …0991");
+  assert.equal(peerNames([1, 2, 3, 4, 5, 6]), "peers 1, 2, 3, 4 and 2 more");
+});
+
+test("ticks are 1, 2 or 5 times a power of ten", () => {
+  assert.deepEqual(scaleOf(0, 1130, 5).values, [0, 500, 1000, 1500]);
+  for (let i = 1; i < 500; ++i) {
+    const scale = scaleOf(0, 1.37 ** (i % 60) * 0.001, 3 + (i % 7));
+    const lead = scale.step / 10 ** Math.floor(Math.log10(scale.step) + 1e-9);
+    assert.ok(
+      [1, 2, 5].some((one) => Math.abs(lead - one) < 1e-6),
+      `${scale.step}`,
+    );
+  }
+});
+
+test("10,000 points become few, and no peak is lost", () => {
+  const ys = Array.from({ length: 10_000 }, (_, i) => Math.sin(i / 300));
+  ys[4_321] = 99;
+  ys[8_765] = -99;
+  const kept = decimate(
+    ys.map((_, i) => i),
+    ys,
+    1200,
+  );
+  assert.ok(kept.ys.length <= 1200);
+  assert.ok(kept.ys.includes(99) && kept.ys.includes(-99));
+  assert.equal(kept.xs[0], 0);
+  assert.equal(kept.xs.at(-1), 9_999);
+  assert.deepEqual(keptIndices([1, null, 3], 10), [0, 1, 2]);
+});
+
+const overlaps = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+
+test("labels do not lie on each other, however close their points are", () => {
+  const points = Array.from({ length: 12 }, (_, i) => ({
+    x: 200 + i,
+    y: 100 + (i % 3),
+    w: 70,
+    h: 16,
+    radius: 6,
+  }));
+  const boxes = placeLabels(points, points, { x: 0, y: 0, w: 600, h: 400 }).filter(Boolean);
+  assert.ok(boxes.length >= 8);
+  boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b) => assert.ok(!overlaps(a, b))));
+});
+
+test("lanes cover the last rounds, and none reaches out of the picture", () => {
+  for (const [name, make] of Object.entries(BOARDS)) {
+    const layout = layOut(make(), 900);
+    for (const row of layout.rows)
+      for (const box of row.boxes) assert.ok(box.x >= 0 && box.x + box.w <= 901, `${name} ${box.x} ${box.w}`);
+  }
+  assert.equal(layOut(BOARDS.sixty_four(), 900).rows.length, 64);
+  assert.ok(layOut(BOARDS.sixty_four(), 900).height < 900);
+  assert.equal(layOut(BOARDS.before(), 900).rows.length, 0);
+});
+
+test("a stretch is found by mouse and by arrow keys, with whom it waited for", () => {
+  const layout = layOut(BOARDS.four(), 900);
+  const at = moved(layout, null, "ArrowRight");
+  const box = layout.rows[at.row].boxes[at.box];
+  assert.deepEqual(hit(layout, box.x + box.w / 2, layout.rows[at.row].y + 4), at);
+  assert.equal(hit(layout, 1, 10_000), null);
+  assert.equal(moved(layout, at, "ArrowDown").row, at.row + 1);
+  assert.equal(moved(layout, { row: 0, box: 0 }, "ArrowLeft").box, 0);
+  const reasons = layout.rows.flatMap((row) => row.boxes.map((one) => one.span.why)).filter(Boolean);
+  assert.match(reasons[0], /^waiting for peer/);
+});
+
+test("a peer that misses its own interval is silent, one of a slow log is not", () => {
+  const silence = new Silence();
+  const board = (now_s, heard_s, state = "computing") => ({ now_s, peers: [{ peer: 1, state, heard_s }] });
+  for (let s = 1; s <= 4; ++s) assert.equal(silence.take(board(s, s)).size, 0);
+  assert.equal(silence.take(board(5.5, 4)).size, 0);
+  assert.equal(silence.take(board(6.1, 4)).size, 1);
+  assert.equal(silence.take(board(6.2, 4, "lost")).size, 0);
+  const slow = new Silence();
+  for (let s = 30; s <= 120; s += 30) assert.equal(slow.take(board(s, s)).size, 0);
+  assert.equal(slow.take(board(140, 120)).size, 0);
+});
+
+test("the wait that holds up most peers is told, numbers in it apart", () => {
+  const peer = (id, text, since_s, peers) => ({
+    peer: id,
+    state: "computing",
+    wait: text ? { text, since_s, peers } : null,
+  });
+  const wait = worstWait({
+    peers: [
+      peer(1, "waiting for peer 3: x, 5 of 9", 10, [3]),
+      peer(2, "waiting for peer 3: x, 6 of 9", 8, [3]),
+      peer(4, "saving a checkpoint: 9 MB", 1, []),
+      peer(5, null),
+    ],
+  });
+  assert.deepEqual(wait.waiting, [1, 2]);
+  assert.equal(wait.since_s, 8);
+  assert.equal(worstWait({ peers: [peer(1, null)] }), null);
+});
+
+test("the course of cost ends at what the board says and never falls", () => {
+  for (const name of ["four", "troubled", "long"]) {
+    const board = BOARDS[name]();
+    const { usd: course } = seriesOf(board);
+    course.forEach((x, i) => assert.ok(i === 0 || x >= course[i - 1] - 1e-9));
+    assert.ok(
+      course.at(-1) <= board.money.usd && course.at(-1) > 0.9 * board.money.usd,
+      `${name}: ${course.at(-1)} ${board.money.usd}`,
+    );
+  }
+  assert.ok(seriesOf(BOARDS.no_price()).usd.every((x) => x === null));
+});
+
+test("old rounds that were thinned out change neither speed nor cost", () => {
+  const board = BOARDS.four();
+  const whole = seriesOf(board);
+  board.rounds = board.rounds.filter((round) => round.round > 30 || round.round % 5 === 0);
+  const thin = seriesOf(board);
+  const i = whole.round.indexOf(20);
+  const k = thin.round.indexOf(20);
+  assert.ok(Math.abs(thin.speed[k] / whole.speed[i] - 1) < 0.1);
+  assert.ok(Math.abs(thin.usd[k] / whole.usd[i] - 1) < 0.1, `${thin.usd[k]} ${whole.usd[i]}`);
+});
+
+test("the series by round rise in time, and losses are marked", () => {
+  const series = increasing({ at: [1, 2, 2, 1.5, 3], loss: [5, 4, 3, 2, 1] });
+  assert.deepEqual(series, { at: [1, 2, 3], loss: [5, 4, 1] });
+  assert.deepEqual(
+    marksOf(BOARDS.troubled())
+      .filter((one) => one.kind === "lost")
+      .map((one) => one.peer),
+    [3],
+  );
+});
+
+test("every region of the catalog has a place on the map", () => {
+  const cells = (file) =>
+    fs
+      .readFileSync(new URL(`../../catalog/${file}`, import.meta.url), "utf8")
+      .trim()
+      .split("\n")
+      .slice(1)
+      .map((row) => row.split(","));
+  const sites = new Set([
+    ...cells("rtt.csv").flatMap((row) => row.slice(0, 2)),
+    ...cells("offers.csv").map((row) => `${row[0]}:${row[1]}`),
+  ]);
+  assert.ok(sites.size > 60);
+  for (const site of sites) assert.ok(placeOf(site), site);
+  assert.equal(placeOf("lab:basement"), null);
+});
+
+test("the projection is true at its corners", () => {
+  assert.deepEqual(equalEarth(0, 0), [0, 0]);
+  assert.ok(Math.abs(equalEarth(0, 180)[0] - 1) < 1e-12);
+  const picture = toPicture(800);
+  const [x, y] = picture.at(51.5, 0);
+  assert.ok(Math.abs(x - 400) < 1 && y > 0 && y < picture.height / 2);
+});
