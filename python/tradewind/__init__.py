@@ -10,7 +10,7 @@
 docs/python.md has the whole story.
 """
 
-from ._errors import EngineError, MisuseError, SettingError, TradewindError, UnsupportedError
+from ._errors import CondemnedError, EngineError, MisuseError, SettingError, TradewindError, UnsupportedError
 from ._lamb import Lamb
 from ._launch import launch_local
 from ._optimizer import Optimizer
@@ -19,6 +19,7 @@ from ._join import join
 from ._run import Run
 
 __all__ = [
+    "CondemnedError",
     "EngineError",
     "Lamb",
     "MisuseError",

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ._errors import TradewindError
 
-TW_ABI = 2
+TW_ABI = 3
 
 TW_OK = 0
 TW_GRADIENT = 1
@@ -25,6 +25,7 @@ TW_STALE = 4
 TW_FAILED = -1
 TW_MISUSE = -2
 TW_CALLBACK = -3
+TW_CONDEMNED = -4
 
 TW_SGD = 0
 TW_ADAM = 1
@@ -160,6 +161,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_events": (c_void_p, [c_void_p]),
     "tw_free": (None, [c_void_p]),
     "tw_leave": (c_int, [c_void_p, c_int]),
+    "tw_signal": (c_int, [c_void_p, c_int]),
     "tw_close": (None, [c_void_p]),
     "tw_after_fork": (None, []),
 }

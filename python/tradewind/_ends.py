@@ -7,8 +7,10 @@ import atexit
 import os
 import signal
 import threading
+import time
 import traceback
 import weakref
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Optional
 
 from ._errors import MisuseError
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 _active: "Optional[weakref.ReferenceType[Run]]" = None
 _taken_over = False
+_terminated_at: Optional[float] = None
+# A second SIGTERM counts from then on; schedulers send it twice within milliseconds.
+_TWICE_S = 1.0
 
 
 def active() -> "Optional[Run]":
@@ -56,26 +61,42 @@ def released(run: "Run") -> None:
         _active = None
 
 
-def leave_on_sigterm(run: "Run") -> None:
-    """SIGTERM, the notice of a preemption, lets the peer leave after the round; unless the program handles
-    it.
-    """
+def heed_signals(run: "Run") -> None:
+    """SIGTERM, SIGUSR1 and SIGUSR2 are notices of a preemption; unless the program handles them itself."""
     global _taken_over
-    is_main = threading.current_thread() is threading.main_thread()
-    if _taken_over or not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+    if _taken_over or threading.current_thread() is not threading.main_thread():
         return
-
-    def leave(number: int, frame: Any) -> None:
-        now = active()
-        if now is not None and now.started and os.getpid() == now._joined_in:
-            now.leave()
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        else:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    signal.signal(signal.SIGTERM, leave)
+    every = run._settings.get("notices") != "none"
+    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+        if (every or number == signal.SIGTERM) and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _on_signal)
     _taken_over = True
+
+
+def _on_signal(number: int, frame: Any) -> None:
+    """The engine tells doubles apart. The third SIGTERM ends the process, whatever its loop is busy with."""
+    global _terminated_at
+    run = active()
+    if run is not None and os.getpid() != run._joined_in and number != signal.SIGTERM:
+        return  # a worker of a DataLoader: its process ends it
+    if run is None or not run.started or os.getpid() != run._joined_in:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        return
+    run._heed(number)
+    if number == signal.SIGTERM:
+        if _terminated_at is None:
+            _terminated_at = time.monotonic()
+        elif time.monotonic() - _terminated_at >= _TWICE_S:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def tell(verdict: str) -> None:
+    """How the peer ended, for `tw run`, which started this process: programs seldom exit with it."""
+    path = os.environ.get("TRADEWIND_VERDICT")
+    if path and verdict:
+        with suppress(OSError), open(path, "w", encoding="ascii") as file:
+            file.write(verdict)
 
 
 @atexit.register

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from . import _abi
-from ._errors import EngineError, MisuseError, SettingError
+from ._errors import CondemnedError, EngineError, MisuseError, SettingError
 
 
 class Order(NamedTuple):
@@ -99,6 +99,8 @@ class Engine(Protocol):
     def events(self) -> List[Dict[str, Any]]: ...
 
     def leave(self, at_once: bool) -> None: ...
+
+    def signal(self, number: int) -> None: ...
 
     def close(self) -> None: ...
 
@@ -206,6 +208,8 @@ class Peer:
         status = self._library.tw_start(self._handle, _tensors(initial), len(initial))
         if status == _abi.TW_MISUSE:
             raise SettingError(self._sentence())
+        if status == _abi.TW_CONDEMNED:
+            raise CondemnedError(self._sentence())
         self._check(status)
 
     def next(self, limit_ms: int) -> Tuple[int, Optional[Order]]:
@@ -275,6 +279,10 @@ class Peer:
     def leave(self, at_once: bool) -> None:
         """Hands in what is done and leaves after the round; at_once: does not wait for it."""
         self._check(self._library.tw_leave(self._handle, int(at_once)))
+
+    def signal(self, number: int) -> None:
+        """A signal came: SIGTERM, SIGUSR1 and SIGUSR2 are notices."""
+        self._check(self._library.tw_signal(self._handle, number))
 
     def close(self) -> None:
         """Says goodbye (3 s at most) and frees the peer; a second call does nothing."""

@@ -22,3 +22,7 @@ class UnsupportedError(TradewindError):
 
 class EngineError(TradewindError):
     """The engine cannot go on; the text is its own."""
+
+
+class CondemnedError(EngineError):
+    """This machine is about to go, so the peer did not join. The run goes on elsewhere: exit with 75."""

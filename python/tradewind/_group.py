@@ -118,6 +118,9 @@ class NodeVectors:
     def leave(self, at_once: bool) -> None:
         """Rank 0 does."""
 
+    def signal(self, number: int) -> None:
+        """Rank 0 does."""
+
     def close(self) -> None:
         """Nothing is open."""
 

@@ -14,7 +14,7 @@ from . import _ends, _fork
 from ._count import whole_samples
 from ._drive import Driver
 from ._engine import Calls, Engine, ModelShape, Peer
-from ._errors import EngineError, MisuseError, TradewindError, UnsupportedError
+from ._errors import CondemnedError, EngineError, MisuseError, TradewindError, UnsupportedError
 from ._group import Node, NodeDriver, NodeVectors
 from ._layout import Modules
 from ._loop import Loop, known_samples
@@ -120,9 +120,13 @@ class Run(Styles):
             driver.start(initial)
             del alive
             trained.bind(driver.engine)
-            _ends.leave_on_sigterm(self)
+            _ends.heed_signals(self)
             self._loop.wait()
             self._refuse_complete()
+        except CondemnedError:
+            self.close()
+            _ends.tell("condemned")
+            raise
         except BaseException:
             self.close()
             raise
@@ -158,6 +162,7 @@ class Run(Styles):
             driver.finished = True
             try:
                 self._last_view = driver.engine.view()
+                _ends.tell(self.ending)
             finally:
                 driver.engine.close()
 
@@ -224,6 +229,11 @@ class Run(Styles):
             "samples": self.samples,
             "optimizer": self._model().optimizer.state_dict(),
         }
+
+    def _heed(self, number: int) -> None:
+        """A signal came. Any thread."""
+        if self._loop is not None and not self._closed:
+            self._loop.driver.engine.signal(number)
 
     # For Optimizer, Shard and Batches.
 

@@ -28,6 +28,9 @@ RUN_KEYS = (
     "checkpoint.folder",
     "checkpoint.every",
     "checkpoint.keep",
+    "checkpoint.to",
+    "budget_usd",
+    "budget_action",
 )
 # Keys that the model, the data set and the optimizer of the program decide.
 OWN_KEYS = {
@@ -49,11 +52,16 @@ TRAIN_KEYS = (
     "bootstrap",
     "insecure",
     "site",
+    "role",
     "id",
     "out",
     "log_limit",
     "wait_for",
     "rejoin",
+    "notices",
+    "grace",
+    "watch",
+    "usd_per_h",
 )
 _SEVERAL = ("join",)
 _ENGINE_KEYS = RUN_KEYS + TRAIN_KEYS
@@ -68,9 +76,14 @@ ENVIRONMENT = {
     "TRADEWIND_RUN_FOLDER": "run",
     "TRADEWIND_INSECURE": "insecure",
     "TRADEWIND_SITE": "site",
+    "TRADEWIND_ROLE": "role",
     "TRADEWIND_ID": "id",
     "TRADEWIND_OUT": "out",
     "TRADEWIND_WAIT_FOR": "wait_for",
+    "TRADEWIND_NOTICES": "notices",
+    "TRADEWIND_GRACE": "grace",
+    "TRADEWIND_WATCH": "watch",
+    "TRADEWIND_USD_PER_H": "usd_per_h",
     "TRADEWIND_THREADS": "threads",
     "TRADEWIND_PROGRESS": "progress",
 }
@@ -100,7 +113,7 @@ def full_key(name: str) -> str:
     for own in (name, name.split(".")[0]):
         if own in OWN_KEYS:
             raise SettingError(f"{name} cannot be set here: it is decided by {OWN_KEYS[own]}.")
-    found = [key for key in RUN_KEYS if key.split(".")[1] == name]
+    found = [key for key in RUN_KEYS if key.split(".")[-1] == name]
     if len(found) == 1:
         return found[0]
     candidates = [key.split(".")[-1] for key in _ENGINE_KEYS] + list(LOCAL_KEYS) + list(RUN_KEYS)

@@ -50,6 +50,20 @@ class Status:
         return int(self.view.get("peers", 0))
 
     @property
+    def ending(self) -> str:
+        """How this peer's part ended: "complete" (with the run), "notice" (of a preemption), "left", "failed";
+        empty before.
+        """
+        return str(self.view.get("ending") or "")
+
+    @property
+    def exit_code(self) -> int:
+        """For sys.exit(): 75 when this peer left on a notice, so that the run goes on and whoever started this
+        process may start it again; 1 when it failed; else 0.
+        """
+        return {"notice": 75, "failed": 1}.get(self.ending, 0)
+
+    @property
     def waiting(self) -> str:
         """Whom or what this peer waits for; empty: nothing."""
         return str(self.view.get("waiting") or "")

@@ -49,7 +49,6 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
 
 PeerThread::~PeerThread() {
   leave(true);
-  leave(true);
   thread_.join();
 }
 
@@ -59,6 +58,7 @@ void PeerThread::run() {
     address_ = address.value();
     look();
   }
+  if (!address) look();
   started_.set_value(address);
   if (address) {
     loop_.run();
@@ -74,7 +74,9 @@ void PeerThread::look() {
   View view{.session = peer_->view(),
             .self = peer_->options().session.self,
             .address = address_,
+            .watch = peer_->how_to_watch(),
             .failure = peer_->failure(),
+            .ending = peer_->ending(),
             .rounds = peer_->options().session.run.rounds,
             .target_batch_size = peer_->options().session.run.target_batch_size};
   const std::vector<wire::Member> members = peer_->members();
@@ -87,7 +89,7 @@ void PeerThread::look() {
     view.granularity = shared_.view.granularity;
     shared_.view = std::move(view);
   }
-  if (!peer_->finished()) loop_.at(loop_.now() + kLookEvery, [this] { look(); });
+  if (peer_->ending() == peer::Ending::none) loop_.at(loop_.now() + kLookEvery, [this] { look(); });
 }
 
 void PeerThread::emit(const world::Event& event) {
@@ -125,10 +127,11 @@ void PeerThread::post(std::function<void(peer::Peer&)> call) {
 }
 
 void PeerThread::leave(bool at_once) {
-  post([at_once](peer::Peer& peer) {
-    peer.leave();
-    if (at_once) peer.leave();
-  });
+  post([at_once](peer::Peer& peer) { at_once ? peer.leave_at_once() : peer.leave(); });
+}
+
+void PeerThread::take(spot::Signal signal) {
+  post([signal](peer::Peer& peer) { peer.take(signal); });
 }
 
 void PeerThread::pause(bool paused) {

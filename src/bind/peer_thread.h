@@ -59,6 +59,7 @@ class PeerThread final : public world::EventSink {
   /// Lines of JSON, since the last call.
   std::string take_events();
   void leave(bool at_once);
+  void take(spot::Signal signal);
   void pause(bool paused);
 
   // ---- loop thread

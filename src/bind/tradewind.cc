@@ -124,8 +124,8 @@ void write_indices(tw_peer& peer, std::uint64_t dataset_size, const RangeSet& sa
 
 /// What is wrong with the size of a data set; empty: nothing.
 std::string wrong_size(std::uint64_t dataset_size) {
-  if (dataset_size > 0 && dataset_size <= UINT32_MAX) return {};
-  return fmt::format("a data set of {} samples, expected 1 to {}", dataset_size, UINT32_MAX);
+  if (dataset_size > 0 && dataset_size <= data::SampleOrder::kLargest) return {};
+  return fmt::format("a data set of {} samples, expected 1 to {}", dataset_size, data::SampleOrder::kLargest);
 }
 
 int hand_in(tw_peer& peer, const HandIn& handed) {
@@ -146,7 +146,10 @@ int start(tw_peer& peer, std::span<const tw_tensor> initial) {
   auto thread = std::make_unique<PeerThread>(
       PeerThread::Plan{peer.model, peer.callbacks, std::move(links).value(), peer.settings.grain},
       std::move(parameters));
-  if (const auto address = thread->started(); !address) return failed(address.error().message);
+  if (const auto address = thread->started(); !address) {
+    failed(address.error().message);
+    return thread->view().ending == peer::Ending::notice ? TW_CONDEMNED : TW_FAILED;
+  }
   peer.thread = std::move(thread);
   peer.compute = std::this_thread::get_id();
   return TW_OK;
@@ -294,6 +297,26 @@ int tw_leave(tw_peer* peer, int at_once) {
     if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
     peer->thread->leave(at_once != 0);
     return int{TW_OK};
+  });
+}
+
+int tw_signal(tw_peer* peer, int signal) {
+  return guarded([&] {
+    if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
+    switch (signal) {
+      case SIGINT:
+        peer->thread->take(spot::Signal::interrupt);
+        return int{TW_OK};
+      case SIGTERM:
+        peer->thread->take(spot::Signal::terminate);
+        return int{TW_OK};
+      case SIGUSR1:
+      case SIGUSR2:
+        peer->thread->take(spot::Signal::user);
+        return int{TW_OK};
+      default:
+        return misuse(fmt::format("signal {}: expected SIGINT, SIGTERM, SIGUSR1 or SIGUSR2", signal));
+    }
   });
 }
 

@@ -14,7 +14,8 @@
  *
  * Threads. The engine's sockets and timers run on a thread of the library. Everything that reads or writes
  * the model runs inside tw_next and tw_done, on the thread that calls them, and so do all callbacks. This has
- * to be one thread, from tw_start on; tw_leave, tw_busy, tw_view and tw_events may be called by any thread.
+ * to be one thread, from tw_start on; tw_leave, tw_signal, tw_busy, tw_view and tw_events may be called by
+ * any.
  *
  * Units. Vectors are float32. Counts are values or samples, never bytes. Times are milliseconds.
  *
@@ -32,17 +33,18 @@ extern "C" {
 #define TW_API __attribute__((visibility("default")))
 
 /* Changes whenever this file changes in a way that a caller notices. */
-#define TW_ABI 2
+#define TW_ABI 3
 
 enum tw_status {
   TW_OK = 0,
-  TW_GRADIENT = 1,  /* tw_next: an order is due */
-  TW_TIMEOUT = 2,   /* tw_next: the limit passed first */
-  TW_FINISHED = 3,  /* tw_next: the run is over, or this peer has left */
-  TW_STALE = 4,     /* tw_done: the order was given to others meanwhile; nothing was added */
-  TW_FAILED = -1,   /* the peer cannot go on */
-  TW_MISUSE = -2,   /* an argument, or the order of calls, is wrong; nothing has changed */
-  TW_CALLBACK = -3, /* a callback returned other than 0; the peer cannot go on */
+  TW_GRADIENT = 1,   /* tw_next: an order is due */
+  TW_TIMEOUT = 2,    /* tw_next: the limit passed first */
+  TW_FINISHED = 3,   /* tw_next: the run is over, or this peer has left */
+  TW_STALE = 4,      /* tw_done: the order was given to others meanwhile; nothing was added */
+  TW_FAILED = -1,    /* the peer cannot go on */
+  TW_MISUSE = -2,    /* an argument, or the order of calls, is wrong; nothing has changed */
+  TW_CALLBACK = -3,  /* a callback returned other than 0; the peer cannot go on */
+  TW_CONDEMNED = -4, /* tw_start: this machine is about to go, so the peer did not join */
 };
 
 /* The calling thread's last error, until its next call. Never null. */
@@ -59,8 +61,8 @@ typedef struct tw_peer tw_peer;
 /* ---- what is trained */
 
 /* A setting of the run file ("training.rounds") or of `tw train` ("listen", "join", "token", "run",
- * "bootstrap", "insecure", "site", "id", "out", "log_limit", "wait_for", "rejoin"), as text. "join" may stand
- * several times. */
+ * "bootstrap", "insecure", "site", "id", "out", "log_limit", "wait_for", "rejoin", "notices", "grace",
+ * "watch", "usd_per_h"), as text. "join" may stand several times. */
 typedef struct {
   const char* key;
   const char* value;
@@ -194,7 +196,9 @@ TW_API void tw_release(tw_memory* memory);
 
 /* ---- views; the caller frees texts with tw_free */
 
-/* One JSON object: round, samples, peers, leader, waiting, finished, ended, failure, address, member. */
+/* One JSON object: round, samples, peers, leader, waiting, finished, ended (in words), ending (empty,
+ * complete, notice, interrupted, left, failed), failure, address, watch (where browsers see the run), member.
+ */
 TW_API char* tw_view(tw_peer* peer);
 
 /* One JSON object a line: the events since the last call (docs/events.md), the oldest dropped beyond 4096. */
@@ -207,6 +211,10 @@ TW_API void tw_free(char* text);
 /* Hands in what is done and leaves after the round; at_once: does not wait for it. tw_next then returns
  * TW_FINISHED. */
 TW_API int tw_leave(tw_peer* peer, int at_once);
+
+/* A signal came to the program. SIGTERM, SIGUSR1 and SIGUSR2 are notices: the peer leaves within the setting
+ * "grace"; SIGTERM a second after the first one, and SIGINT twice, end it at once. */
+TW_API int tw_signal(tw_peer* peer, int signal);
 
 /* Says goodbye to the others (3 s at most) and frees the peer. Null: nothing. */
 TW_API void tw_close(tw_peer* peer);

@@ -32,8 +32,10 @@ std::string to_json(const View& view) {
                                        {"waiting", waits_for(view.session.waiting)},
                                        {"finished", view.session.finished},
                                        {"ended", view.session.ended},
+                                       {"ending", name_of(view.ending)},
                                        {"failure", view.failure},
                                        {"address", view.address},
+                                       {"watch", view.watch},
                                        {"loss", number_or_null(view.loss)},
                                        {"granularity", number_or_null(view.granularity)}};
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/ids.h"
+#include "peer/peer.h"
 #include "train/session.h"
 
 namespace tw::bind {
@@ -15,7 +16,9 @@ struct View {
   train::SessionView session;
   PeerId self;
   std::string address;
+  std::string watch;    ///< where the run is seen, and how; empty: nowhere
   std::string failure;  ///< of the session or of the process
+  peer::Ending ending = peer::Ending::none;
   std::uint64_t peers = 0;
   bool member = false;
   bool first = false;  ///< of the last record's members

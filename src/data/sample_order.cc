@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/sample_order.h"
 
-#include <limits>
-#include <numeric>
-#include <utility>
+#include <algorithm>
+#include <bit>
 
 #include "base/check.h"
 #include "base/prng.h"
@@ -11,30 +10,43 @@
 namespace tw::data {
 namespace {
 
-/// Fisher-Yates (Durstenfeld 1964).
-void shuffle(std::vector<std::uint32_t>& values, Prng prng) {
-  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[prng.below(i)]);
-}
+/// Four make a strong permutation of large halves; halves of few bits take more until every order of a small
+/// data set is about as likely (sample_order_test.cc).
+constexpr int kFeistelRounds = 8;
 
 }  // namespace
 
-SampleOrder::SampleOrder(std::uint64_t seed, std::uint64_t dataset_size) : seed_(seed), size_(dataset_size) {
-  TW_CHECK(size_ > 0 && size_ <= std::numeric_limits<std::uint32_t>::max());
+Permutation::Permutation(std::uint64_t key, std::uint64_t size)
+    : key_(key), size_(size), half_bits_(std::max(1, (static_cast<int>(std::bit_width(size - 1)) + 1) / 2)) {
+  TW_CHECK(size_ > 0 && size_ <= SampleOrder::kLargest);
 }
 
-std::uint64_t SampleOrder::index_of(std::uint64_t sample) {
-  return epoch(sample / size_).permutation[sample % size_];
-}
-
-const SampleOrder::Epoch& SampleOrder::epoch(std::uint64_t number) {
-  Epoch& kept = kept_[number % kept_.size()];
-  if (kept.permutation.empty() || kept.number != number) {
-    kept.number = number;
-    kept.permutation.resize(size_);
-    std::iota(kept.permutation.begin(), kept.permutation.end(), 0U);
-    shuffle(kept.permutation, Prng(mix(seed_, number)));
+std::uint64_t Permutation::scramble(std::uint64_t value) const {
+  const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
+  std::uint64_t left = value >> half_bits_;
+  std::uint64_t right = value & mask;
+  for (std::uint64_t round = 0; round < kFeistelRounds; ++round) {
+    const std::uint64_t mixed = mix(mix(key_, round), right) & mask;
+    const std::uint64_t next = left ^ mixed;
+    left = right;
+    right = next;
   }
-  return kept;
+  return left << half_bits_ | right;
+}
+
+std::uint64_t Permutation::operator()(std::uint64_t i) const {
+  TW_CHECK(i < size_);
+  std::uint64_t value = scramble(i);
+  while (value >= size_) value = scramble(value);
+  return value;
+}
+
+SampleOrder::SampleOrder(std::uint64_t seed, std::uint64_t dataset_size) : seed_(seed), size_(dataset_size) {
+  TW_CHECK(size_ > 0 && size_ <= kLargest);
+}
+
+std::uint64_t SampleOrder::index_of(std::uint64_t sample) const {
+  return Permutation(mix(seed_, sample / size_), size_)(sample % size_);
 }
 
 }  // namespace tw::data

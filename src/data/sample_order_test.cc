@@ -4,30 +4,32 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "base/prng.h"
 
 namespace tw::data {
 namespace {
 
-std::vector<std::uint64_t> indices(SampleOrder& order, std::uint64_t first, std::uint64_t count) {
+std::vector<std::uint64_t> indices(const SampleOrder& order, std::uint64_t first, std::uint64_t count) {
   std::vector<std::uint64_t> out;
   for (std::uint64_t s = first; s < first + count; ++s) out.push_back(order.index_of(s));
   return out;
 }
 
 TEST(SampleOrder, gives_these_very_indices_on_every_machine) {
-  SampleOrder order(42, 10);
-  EXPECT_EQ(indices(order, 0, 10), (std::vector<std::uint64_t>{1, 7, 2, 5, 6, 4, 0, 9, 8, 3}));
-  EXPECT_EQ(indices(order, 10, 10), (std::vector<std::uint64_t>{8, 6, 5, 2, 3, 0, 7, 9, 1, 4}));
-  SampleOrder other(43, 10);
-  EXPECT_EQ(indices(other, 0, 10), (std::vector<std::uint64_t>{0, 6, 5, 4, 7, 3, 9, 2, 1, 8}));
+  const SampleOrder order(42, 10);
+  EXPECT_EQ(indices(order, 0, 10), (std::vector<std::uint64_t>{5, 7, 2, 3, 4, 8, 1, 0, 9, 6}));
+  EXPECT_EQ(indices(order, 10, 10), (std::vector<std::uint64_t>{1, 7, 0, 5, 9, 6, 8, 2, 4, 3}));
+  const SampleOrder other(43, 10);
+  EXPECT_EQ(indices(other, 0, 10), (std::vector<std::uint64_t>{4, 0, 3, 1, 2, 5, 6, 9, 7, 8}));
 }
 
 TEST(SampleOrder, visits_every_sample_once_an_epoch) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     const std::uint64_t size = 1 + Prng(seed).below(300);
-    SampleOrder order(seed, size);
+    const SampleOrder order(seed, size);
     for (std::uint64_t epoch = 0; epoch < 4; ++epoch) {
       std::vector<std::uint64_t> seen = indices(order, epoch * size, size);
       std::sort(seen.begin(), seen.end());
@@ -50,9 +52,45 @@ TEST(SampleOrder, depends_on_the_sample_number_alone_not_on_what_was_asked_befor
   }
 }
 
-TEST(SampleOrder, works_for_sample_numbers_far_into_a_run) {
-  SampleOrder order(1, 60000);
+TEST(SampleOrder, works_for_large_data_sets_and_sample_numbers_far_into_a_run) {
+  const SampleOrder order(1, 60000);
   EXPECT_LT(order.index_of(~std::uint64_t{0}), 60000U);
+  const std::uint64_t size = (std::uint64_t{1} << 62) - 7;
+  const SampleOrder large(1, size);
+  for (std::uint64_t s = 0; s < 1000; ++s) ASSERT_LT(large.index_of(s), size);
+}
+
+/// Pearson's statistic of counts that should be equal.
+double unevenness(const std::vector<std::uint64_t>& counts) {
+  double sum = 0, squares = 0;
+  for (const std::uint64_t count : counts) sum += static_cast<double>(count);
+  const double expected = sum / static_cast<double>(counts.size());
+  for (const std::uint64_t count : counts) {
+    const double off = static_cast<double>(count) - expected;
+    squares += off * off / expected;
+  }
+  return squares;
+}
+
+TEST(Permutation, puts_every_sample_at_every_place_about_equally_often) {
+  for (const std::uint64_t size : std::vector<std::uint64_t>{2, 3, 10, 17, 64}) {
+    std::vector<std::uint64_t> counts(size * size);
+    for (std::uint64_t key = 0; key < 2000 * size; ++key) {
+      const Permutation permutation(mix(7, key), size);
+      for (std::uint64_t i = 0; i < size; ++i) ++counts[i * size + permutation(i)];
+    }
+    const double freedom = static_cast<double>((size - 1) * (size - 1));
+    EXPECT_LT(unevenness(counts), freedom + 5 * std::sqrt(2 * freedom)) << size;
+  }
+}
+
+TEST(Permutation, has_neighbours_anywhere) {
+  constexpr std::uint64_t kSize = 100'000;
+  std::vector<std::uint64_t> counts(100);
+  const Permutation permutation(11, kSize);
+  for (std::uint64_t i = 0; i + 1 < kSize; ++i)
+    ++counts[(permutation(i + 1) + kSize - permutation(i)) % kSize * counts.size() / kSize];
+  EXPECT_LT(unevenness(counts), 99 + 5 * std::sqrt(2.0 * 99)) << "distances of neighbours";
 }
 
 }  // namespace

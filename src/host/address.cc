@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/address.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <string_view>
@@ -25,6 +26,15 @@ Result<Address> parse_address(const std::string& text) {
 std::string to_string(const Address& address) {
   if (address.host.find(':') != std::string::npos) return fmt::format("[{}]:{}", address.host, address.port);
   return fmt::format("{}:{}", address.host, address.port);
+}
+
+bool is_number(const std::string& host) {
+  in6_addr ignored{};
+  return inet_pton(AF_INET, host.c_str(), &ignored) == 1 || inet_pton(AF_INET6, host.c_str(), &ignored) == 1;
+}
+
+bool is_this_machine(const std::string& host) {
+  return host == "localhost" || host == "::1" || (host.starts_with("127.") && is_number(host));
 }
 
 }  // namespace tw::host

@@ -21,4 +21,10 @@ Result<Address> parse_address(const std::string& text);
 
 std::string to_string(const Address& address);
 
+/// An address of IPv4 or IPv6, no name.
+bool is_number(const std::string& host);
+
+/// 127.0.0.0/8, ::1 or localhost.
+bool is_this_machine(const std::string& host);
+
 }  // namespace tw::host

@@ -10,6 +10,8 @@
 #include <csignal>
 #include <utility>
 
+#include "host/early_signals.h"
+
 namespace tw::host {
 
 struct Loop::Kernel {
@@ -70,12 +72,11 @@ void Loop::stop() { kernel_->context.stop(); }
 
 void Loop::post(std::function<void()> call) { asio::post(kernel_->context, std::move(call)); }
 
-void Loop::on_signal(std::function<void(int signal)> call) {
+void Loop::on_signal(std::function<void(int signal)> call, std::initializer_list<int> signals) {
   const bool waits = static_cast<bool>(std::exchange(kernel_->on_signal, std::move(call)));
-  if (waits) return;
-  kernel_->signals.add(SIGINT);
-  kernel_->signals.add(SIGTERM);
-  kernel_->wait_for_signal();
+  for (const int signal : signals) kernel_->signals.add(signal);
+  if (!waits) kernel_->wait_for_signal();
+  for (const int early : take_early_signals()) post([this, early] { kernel_->on_signal(early); });
 }
 
 asio::io_context& Loop::context() { return kernel_->context; }

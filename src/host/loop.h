@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <csignal>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 
 #include "world/clock.h"
@@ -38,8 +40,10 @@ class Loop : public world::Clock {
   /// From any thread: calls on the loop thread, soon, in the order of posting, never from inside post.
   void post(std::function<void()> call);
 
-  /// Calls with SIGINT or SIGTERM whenever one arrives, which from now on does not end the process any more.
-  void on_signal(std::function<void(int signal)> call);
+  /// Calls with each of these signals that arrives, or came early (early_signals.h); from now on it does not
+  /// end the process any more.
+  void on_signal(std::function<void(int signal)> call,
+                 std::initializer_list<int> signals = {SIGINT, SIGTERM});
 
   /// For host alone.
   asio::io_context& context();

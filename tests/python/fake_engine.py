@@ -110,6 +110,7 @@ class FakeEngine:
         self.round, self.counted, self.all_samples = 0, 0, 0
         self.order: Optional[Order] = None
         self.loaded = self.leaving = self.closed = False
+        self.signals: List[int] = []
         self.stale_next = False
         self.records: List[Dict[str, Any]] = []
         self.log: List[Dict[str, Any]] = []
@@ -240,6 +241,7 @@ class FakeEngine:
             "leader": 1,
             "waiting": "",
             "finished": self.round >= self.rounds,
+            "ending": "notice" if self.signals else "",
         }
 
     def events(self) -> List[Dict[str, Any]]:
@@ -247,6 +249,10 @@ class FakeEngine:
         return log
 
     def leave(self, at_once: bool) -> None:
+        self.leaving = True
+
+    def signal(self, number: int) -> None:
+        self.signals.append(number)
         self.leaving = True
 
     def close(self) -> None:

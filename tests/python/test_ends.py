@@ -26,6 +26,9 @@ VIEW = {
 }
 
 
+NOTICES = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True
@@ -70,24 +73,52 @@ def test_the_line_comes_every_two_seconds_and_in_place_on_terminals(monkeypatch)
     assert not quiet.getvalue()
 
 
-def test_sigterm_leaves_and_a_handler_of_the_programs_own_stays(fake_run, monkeypatch):
+@pytest.fixture
+def default_signals(monkeypatch):
+    """As in a program that handles none; its handlers are back afterwards."""
     monkeypatch.setattr(_ends, "_taken_over", False)
-    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    try:
-        run, opt, model = begun(fake_run)
+    monkeypatch.setattr(_ends, "_terminated_at", None)
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in NOTICES}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", NOTICES)
+def test_signals_are_notices(fake_run, default_signals, tmp_path, monkeypatch, number):
+    monkeypatch.setenv("TRADEWIND_VERDICT", str(tmp_path / "verdict"))
+    run, opt, model = begun(fake_run)
+    assert run.ending == "" and run.exit_code == 0
+    os.kill(os.getpid(), number)
+    loss_of(model, *data()).backward()
+    opt.step()
+    assert run.finished and fake_run.engines[0].signals == [number]
+    run.close()
+    assert run.ending == "notice" and run.exit_code == 75
+    assert (tmp_path / "verdict").read_text() == "notice"
+
+
+def test_sigterm_twice_within_milliseconds_ends_nothing(fake_run, default_signals):
+    run, opt, model = begun(fake_run)
+    for _ in range(2):
         os.kill(os.getpid(), signal.SIGTERM)
-        loss_of(model, *data()).backward()
-        opt.step()
-        assert run.finished and fake_run.engines[0].leaving
-        run.close()
-        seen = []
-        signal.signal(signal.SIGTERM, lambda *_: seen.append(1))
-        monkeypatch.setattr(_ends, "_taken_over", False)
-        begun(fake_run)
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert seen == [1]
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    assert fake_run.engines[0].signals == [signal.SIGTERM, signal.SIGTERM], "the engine tells doubles apart"
+    assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    run.close()
+
+
+def test_a_handler_of_the_programs_own_stays(fake_run, default_signals):
+    seen = []
+    signal.signal(signal.SIGTERM, lambda *_: seen.append(1))
+    begun(fake_run)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert seen == [1] and not fake_run.engines[0].signals
+
+
+def test_without_notices_user_signals_keep_their_meaning(fake_run, default_signals):
+    begun(fake_run, notices="none")
+    assert signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
 
 
 def test_a_child_cannot_use_the_run_and_the_library_hears_of_it(fake_run, monkeypatch):

@@ -244,6 +244,18 @@ def test_a_checkpoint_goes_on_after_all_were_killed(tmp_path, optimizer):
         assert torch.equal(resumed[name], value), name
 
 
+def test_an_anchor_goes_on_from_the_copy_of_its_checkpoints(tmp_path):
+    run = {"target_batch_size": 8, "rounds": 12, "role": "anchor", "patience": "500ms"}
+    run |= {"checkpoint.to": str(tmp_path / "away"), "checkpoint.every": 1}
+    options = {"batch": 8, "pause_s": 0.02}
+    with crew_of(**run, **{"checkpoint.folder": str(tmp_path / "one")}) as crew:
+        crew.start(loops.loop, **options).until_round(6)
+    with crew_of(**run, **{"checkpoint.folder": str(tmp_path / "two")}) as crew:
+        again = crew.start(loops.loop, **options)
+        again.result()
+        assert again.all("started")[0]["round"] >= 3
+
+
 def test_a_model_of_another_shape_is_turned_away_with_what_differs():
     with crew_of(target_batch_size=64, rounds=100000) as crew:
         first = crew.start(loops.loop, batch=8, pause_s=0.01)

@@ -60,3 +60,52 @@ def test_peers_of_one_program_go_on_when_one_is_killed(tmp_path):
     assert "tw: process 3 ended with signal 9\n" in lines
     done = {line.split("done ")[1] for line in lines if "done" in line}
     assert len(done) == 1 and done.pop().startswith("200 "), "".join(lines)
+
+
+@needs_engine
+@pytest.mark.skipif(not Path(PROGRAM).exists(), reason="tw is not built (make program)")
+def test_a_program_that_left_on_a_notice_may_be_started_again(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN.replace("rounds=200", "rounds=100000"))
+    environment = {**os.environ, "PYTHONPATH": python_path(), "TRADEWIND_PROGRESS": "line"}
+    crew = subprocess.Popen(
+        [PROGRAM, "run", "--peers", "2", "--out", str(tmp_path / "out"), "--", sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+    )
+    assert crew.stdout is not None
+    lines, told = [], False
+    for line in crew.stdout:
+        if not told and re.search(r"round [1-9]\d*/", line):
+            told = True
+            crew.send_signal(signal.SIGTERM)
+            crew.send_signal(signal.SIGTERM)  # as Slurm does, within milliseconds
+        lines.append(line)
+    assert crew.wait(10) == 75, "".join(lines)
+    assert sum("done" in line for line in lines) == 2, "".join(lines)
+    logs = [path.read_text() for path in (tmp_path / "out").glob("events-*.jsonl")]
+    assert len(logs) == 2
+    assert all('"phase":"notice"' in log and '"cause":"preempt","source":"signal"' in log for log in logs)
+
+
+@needs_engine
+@pytest.mark.skipif(not Path(PROGRAM).exists(), reason="tw is not built (make program)")
+def test_a_program_on_a_machine_that_is_about_to_go_does_not_join(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN)
+    (tmp_path / "notice").write_text("preempt 30 the owner is back\n")
+    environment = {**os.environ, "PYTHONPATH": python_path()}
+    notices = f"file:{tmp_path / 'notice'}"
+    made = subprocess.run(
+        [PROGRAM, "run", "--notices", notices, "--", sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+    )
+    assert made.returncode == 75, made.stdout + made.stderr
+    assert "CondemnedError: does not join, because this machine is about to go: file: preempt in 30 s" in (
+        made.stdout
+    )

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/store/files_s3.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "base/check.h"
+#include "base/prng.h"
+#include "host/calendar.h"
+#include "host/http.h"
+#include "host/store/s3_answer.h"
+
+namespace tw::host {
+namespace {
+
+/// The store copies a larger object only in parts.
+constexpr std::uint64_t kMostCopiedAtOnce = 5'000'000'000;
+constexpr std::uint64_t kCopyPart = 1'000'000'000;
+constexpr std::size_t kAnswerRoom = std::size_t{1} << 20;
+constexpr Duration kPatience = std::chrono::minutes(5);  // 16 MiB at 0.5 Mbit/s
+constexpr Duration kFirstPause = std::chrono::milliseconds(200);
+constexpr int kOk = 200, kNoContent = 204, kPartial = 206, kNotThere = 404, kOutOfRange = 416;
+
+bool may_pass(const Result<world::HttpAnswer>& answer) {
+  return !answer || answer.value().status >= 500 || answer.value().status == 429;
+}
+
+std::string source_of(const S3Name& name) {
+  return "/" + name.bucket + "/" + percent_encoded(name.key, false);
+}
+
+std::uint64_t total_of(std::span<const std::span<const std::byte>> parts) {
+  std::uint64_t bytes = 0;
+  for (const auto& part : parts) bytes += part.size();
+  return bytes;
+}
+
+/// Cuts parts of any length into bodies of kPartBytes; the last one may be shorter.
+class Bodies {
+ public:
+  explicit Bodies(std::span<const std::span<const std::byte>> parts) : parts_(parts) {}
+
+  std::string next() {
+    std::string body;
+    while (body.size() < S3Files::kPartBytes && part_ < parts_.size()) {
+      const std::span<const std::byte> rest = parts_[part_].subspan(offset_);
+      const std::size_t count = std::min(rest.size(), S3Files::kPartBytes - body.size());
+      body.append(reinterpret_cast<const char*>(rest.data()), count);
+      offset_ += count;
+      if (offset_ == parts_[part_].size()) {
+        ++part_;
+        offset_ = 0;
+      }
+    }
+    return body;
+  }
+
+ private:
+  std::span<const std::span<const std::byte>> parts_;
+  std::size_t part_ = 0;
+  std::size_t offset_ = 0;
+};
+
+}  // namespace
+
+S3Files::S3Files(S3Place place, Doors doors) : place_(std::move(place)), doors_(std::move(doors)) {}
+
+Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
+  const S3Target target = [&] {
+    S3Target made = target_of(place_, ask.name);
+    made.query = ask.query;
+    return made;
+  }();
+  world::HttpRequest request{.method = ask.method,
+                             .url = url_of(target),
+                             .headers = ask.headers,
+                             .body = ask.body,
+                             .patience = kPatience,
+                             .most_bytes = kPartBytes + kAnswerRoom};
+  for (int attempt = 1;; ++attempt) {
+    const S3Scope scope{place_.region, doors_.unix_s()};
+    auto answer =
+        doors_.exchange(place_.credentials ? sign(request, target, scope, *place_.credentials) : request);
+    if (!may_pass(answer) || attempt == kAttempts) return answer;
+    const auto jitter = 0.5 + Prng(mix(doors_.seed, ++attempts_)).uniform();
+    doors_.pause(std::chrono::duration_cast<Duration>(kFirstPause * (1 << attempt) * jitter));
+  }
+}
+
+Error S3Files::refused(const Ask& ask, const world::HttpAnswer& answer) const {
+  const std::string who = place_.credentials ? "key " + place_.credentials->key_id : "nobody: no credentials";
+  return Error{fmt::format("s3://{}/{}: {} was answered with {} {}(as {}, region {}, {})", ask.name.bucket,
+                           ask.name.key, ask.method, answer.status, error_of(answer.body), who, place_.region,
+                           place_.host)};
+}
+
+Result<world::HttpAnswer> S3Files::ask(const Ask& asked, int expected) {
+  auto answer = send(asked);
+  if (!answer) return answer.error();
+  if (answer.value().status != expected) return refused(asked, answer.value());
+  return answer;
+}
+
+// Range by range, all of the same version of the object.
+Result<std::vector<std::byte>> S3Files::read(const std::string& path) {
+  const auto name = parse_s3(path);
+  if (!name) return name.error();
+  std::vector<std::byte> content;
+  world::HttpHeaders same;
+  while (true) {
+    Ask range{.name = name.value(), .headers = same};
+    range.headers.emplace_back("Range",
+                               fmt::format("bytes={}-{}", content.size(), content.size() + kPartBytes - 1));
+    auto answer = send(range);
+    if (!answer) return answer.error();
+    const world::HttpAnswer& part = answer.value();
+    if (part.status == kOutOfRange && content.empty()) return content;  // an empty object has no ranges
+    if (part.status != kPartial && part.status != kOk) return refused(range, part);
+    if (part.status == kOk && !content.empty()) return Error{path + ": the store serves no ranges"};
+    const auto* const bytes = reinterpret_cast<const std::byte*>(part.body.data());
+    content.insert(content.end(), bytes, bytes + part.body.size());
+    const auto total = part.status == kOk ? std::optional<std::uint64_t>(part.body.size())
+                                          : total_in(part.header("content-range").value_or(""));
+    const auto etag = part.header("etag");
+    if (!total || (part.body.empty() && content.size() < *total))
+      return Error{fmt::format("{}: an answer without its range of the object", path)};
+    if (content.size() >= *total) return content;
+    if (etag) same = {{"If-Match", *etag}};
+  }
+}
+
+Status S3Files::write(const std::string& path, std::span<const std::span<const std::byte>> parts) {
+  const auto name = parse_s3(path);
+  if (!name) return name.error();
+  if (total_of(parts) > kPartBytes) return write_in_parts(name.value(), parts);
+  const auto put = ask({.method = "PUT", .name = name.value(), .body = Bodies(parts).next()}, kOk);
+  return put ? Status(Unit{}) : Status(put.error());
+}
+
+Result<std::string> S3Files::begin_upload(const S3Name& name) {
+  const auto begun = ask({.method = "POST", .name = name, .query = {{"uploads", ""}}}, kOk);
+  if (!begun) return begun.error();
+  const auto ids = texts_of(begun.value().body, "UploadId");
+  if (ids.empty()) return Error{fmt::format("s3://{}/{}: an upload without an id", name.bucket, name.key)};
+  return ids.front();
+}
+
+Status S3Files::finish_upload(const S3Name& name, const std::string& upload,
+                              const std::vector<std::string>& etags) {
+  const Ask finish{
+      .method = "POST", .name = name, .query = {{"uploadId", upload}}, .body = parts_list(etags)};
+  const auto finished = ask(finish, kOk);
+  if (!finished) return finished.error();
+  if (!error_of(finished.value().body).empty()) return refused(finish, finished.value());  // a late one
+  return Unit{};
+}
+
+Status S3Files::write_in_parts(const S3Name& name, std::span<const std::span<const std::byte>> parts) {
+  const auto upload = begin_upload(name);
+  if (!upload) return upload.error();
+  Bodies bodies(parts);
+  std::vector<std::string> etags;
+  Status done = Unit{};
+  for (std::string body = bodies.next(); done && !body.empty(); body = bodies.next()) {
+    const auto put =
+        ask({.method = "PUT",
+             .name = name,
+             .query = {{"partNumber", std::to_string(etags.size() + 1)}, {"uploadId", upload.value()}},
+             .body = std::move(body)},
+            kOk);
+    if (put) etags.push_back(put.value().header("etag").value_or(""));
+    if (!put) done = put.error();
+  }
+  if (done) done = finish_upload(name, upload.value(), etags);
+  // Unfinished parts are billed. That they cannot be removed says nothing new about the failure.
+  if (!done) (void)send({.method = "DELETE", .name = name, .query = {{"uploadId", upload.value()}}});
+  return done;
+}
+
+Result<std::uint64_t> S3Files::size_of(const S3Name& name) {
+  const Ask first{.name = name, .headers = {{"Range", "bytes=0-0"}}};
+  const auto answer = send(first);
+  if (!answer) return answer.error();
+  if (answer.value().status == kOutOfRange) return std::uint64_t{0};
+  const auto total = total_in(answer.value().header("content-range").value_or(""));
+  if (answer.value().status != kPartial || !total) return refused(first, answer.value());
+  return *total;
+}
+
+Status S3Files::copy_in_parts(const S3Name& from, const S3Name& to, std::uint64_t size) {
+  const auto upload = begin_upload(to);
+  if (!upload) return upload.error();
+  std::vector<std::string> etags;
+  Status done = Unit{};
+  for (std::uint64_t at = 0; done && at < size; at += kCopyPart) {
+    const std::uint64_t last = std::min(at + kCopyPart, size) - 1;
+    const auto copied =
+        ask({.method = "PUT",
+             .name = to,
+             .query = {{"partNumber", std::to_string(etags.size() + 1)}, {"uploadId", upload.value()}},
+             .headers = {{"x-amz-copy-source", source_of(from)},
+                         {"x-amz-copy-source-range", fmt::format("bytes={}-{}", at, last)}}},
+            kOk);
+    const auto tags = copied ? texts_of(copied.value().body, "ETag") : std::vector<std::string>();
+    if (!tags.empty()) etags.push_back(tags.front());
+    if (tags.empty())
+      done = copied ? Error{fmt::format("s3://{}/{}: a part without an ETag", to.bucket, to.key)}
+                    : copied.error();
+  }
+  if (done) done = finish_upload(to, upload.value(), etags);
+  if (!done) (void)send({.method = "DELETE", .name = to, .query = {{"uploadId", upload.value()}}});
+  return done;
+}
+
+Status S3Files::rename(const std::string& from, const std::string& to) {
+  const auto source = parse_s3(from), target = parse_s3(to);
+  if (!source) return source.error();
+  if (!target) return target.error();
+  const auto size = size_of(source.value());
+  if (!size) return size.error();
+  if (size.value() > kMostCopiedAtOnce) {
+    if (const Status copied = copy_in_parts(source.value(), target.value(), size.value()); !copied)
+      return copied;
+  } else {
+    const Ask copy{.method = "PUT",
+                   .name = target.value(),
+                   .headers = {{"x-amz-copy-source", source_of(source.value())}}};
+    const auto copied = ask(copy, kOk);
+    if (!copied) return copied.error();
+    if (!error_of(copied.value().body).empty()) return refused(copy, copied.value());  // a late one
+  }
+  return remove_object(source.value());
+}
+
+Status S3Files::remove_object(const S3Name& name) {
+  const Ask removal{.method = "DELETE", .name = name};
+  const auto answer = send(removal);
+  if (!answer) return answer.error();
+  const int status = answer.value().status;
+  if (status == kOk || status == kNoContent || status == kNotThere) return Unit{};
+  return refused(removal, answer.value());
+}
+
+Status S3Files::remove(const std::string& path) {
+  const auto name = parse_s3(path);
+  return name ? remove_object(name.value()) : Status(name.error());
+}
+
+Result<std::vector<std::string>> S3Files::list(const std::string& folder) {
+  const auto name = parse_s3(folder);
+  if (!name) return name.error();
+  const std::string prefix = name.value().key.empty() ? "" : name.value().key + "/";
+  std::vector<std::string> names;
+  std::string token;
+  do {
+    Ask page{.name = {name.value().bucket, ""},
+             .query = {{"list-type", "2"}, {"encoding-type", "url"}, {"delimiter", "/"}, {"prefix", prefix}}};
+    if (!token.empty()) page.query.emplace_back("continuation-token", token);
+    const auto answer = ask(page, kOk);
+    if (!answer) return answer.error();
+    const std::string& body = answer.value().body;
+    for (const std::string& key : texts_of(body, "Key")) {
+      const std::string plain = percent_decoded(key);
+      if (plain.size() > prefix.size() && plain.starts_with(prefix))
+        names.push_back(plain.substr(prefix.size()));
+    }
+    const auto tokens = texts_of(body, "NextContinuationToken");
+    token = tokens.empty() ? "" : tokens.front();
+  } while (!token.empty());
+  std::ranges::sort(names);
+  return names;
+}
+
+Status S3Files::make_folder(const std::string& folder) {
+  const auto name = parse_s3(folder);
+  return name ? Status(Unit{}) : Status(name.error());
+}
+
+S3Files::Doors s3_doors() {
+  const std::int64_t now = now_unix_s();
+  return {.exchange = http_exchange,
+          .unix_s = now_unix_s,
+          .pause = [](Duration time) { std::this_thread::sleep_for(time); },
+          .seed = static_cast<std::uint64_t>(now)};
+}
+
+}  // namespace tw::host

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/store/s3_place.h"
+#include "world/files.h"
+#include "world/http.h"
+
+namespace tw::host {
+
+/// The Files door on an object store that speaks S3: paths are s3://BUCKET/KEY, folders are prefixes. An
+/// object is there whole or not at all, whatever kills the writer; so is one that is renamed, which the store
+/// copies itself. Errors name the object, the answer and in whose name it was asked. Blocks; any thread.
+class S3Files final : public world::Files {
+ public:
+  /// One exchange over the network; blocks.
+  using Exchange = std::function<Result<world::HttpAnswer>(const world::HttpRequest&)>;
+
+  /// What it needs of the machine.
+  struct Doors {
+    Exchange exchange;
+    std::function<std::int64_t()> unix_s;
+    std::function<void(Duration)> pause;  ///< before it tries again
+    std::uint64_t seed = 0;               ///< of the jitter of pauses
+  };
+
+  S3Files(S3Place place, Doors doors);
+
+  Result<std::vector<std::byte>> read(const std::string& path) override;
+  Status write(const std::string& path, std::span<const std::span<const std::byte>> parts) override;
+  Status rename(const std::string& from, const std::string& to) override;
+  Status remove(const std::string& path) override;
+  Result<std::vector<std::string>> list(const std::string& folder) override;
+  Status make_folder(const std::string& folder) override;
+
+  /// What goes out or comes in with one request; larger objects take several.
+  static constexpr std::size_t kPartBytes = std::size_t{16} << 20;
+  /// Attempts of a request whose answer is that the server is busy, or none.
+  static constexpr int kAttempts = 5;
+
+ private:
+  struct Ask {
+    std::string method = "GET";
+    S3Name name;
+    std::vector<std::pair<std::string, std::string>> query{};
+    world::HttpHeaders headers{};
+    std::string body{};
+  };
+
+  /// The answer, whatever its status, of the last attempt.
+  Result<world::HttpAnswer> send(const Ask& ask);
+  /// The answer where its status is `expected`.
+  Result<world::HttpAnswer> ask(const Ask& ask, int expected);
+  Error refused(const Ask& ask, const world::HttpAnswer& answer) const;
+  Result<std::uint64_t> size_of(const S3Name& name);
+  Status write_in_parts(const S3Name& name, std::span<const std::span<const std::byte>> parts);
+  Result<std::string> begin_upload(const S3Name& name);
+  Status finish_upload(const S3Name& name, const std::string& upload, const std::vector<std::string>& etags);
+  Status copy_in_parts(const S3Name& from, const S3Name& to, std::uint64_t size);
+  Status remove_object(const S3Name& name);
+
+  S3Place place_;
+  Doors doors_;
+  std::atomic<std::uint64_t> attempts_ = 0;
+};
+
+/// What this machine has: curl, the clock of the calendar, sleep.
+S3Files::Doors s3_doors();
+
+}  // namespace tw::host

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/store/s3_answer.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "base/number.h"
+
+namespace tw::host {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, char>, 6> kEntities{
+    {{"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&#34;", '"'}, {"&apos;", '\''}, {"&amp;", '&'}}};
+
+std::string plain_text(std::string_view text) {
+  std::string plain;
+  while (!text.empty()) {
+    std::size_t taken = 0;
+    for (const auto& [entity, character] : kEntities) {
+      if (!text.starts_with(entity)) continue;
+      plain += character;
+      taken = entity.size();
+      break;
+    }
+    if (taken == 0) plain += text.front();
+    text.remove_prefix(std::max<std::size_t>(taken, 1));
+  }
+  return plain;
+}
+
+std::string escaped(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '&') safe += "&amp;";
+    if (c == '<') safe += "&lt;";
+    if (c != '&' && c != '<') safe += c;
+  }
+  return safe;
+}
+
+}  // namespace
+
+std::vector<std::string> texts_of(std::string_view xml, std::string_view tag) {
+  const std::string open = fmt::format("<{}>", tag), close = fmt::format("</{}>", tag);
+  std::vector<std::string> texts;
+  while (true) {
+    const std::size_t begin = xml.find(open);
+    if (begin == std::string_view::npos) return texts;
+    const std::size_t end = xml.find(close, begin + open.size());
+    if (end == std::string_view::npos) return texts;
+    texts.push_back(plain_text(xml.substr(begin + open.size(), end - begin - open.size())));
+    xml.remove_prefix(end + close.size());
+  }
+}
+
+std::string error_of(std::string_view xml) {
+  if (xml.find("<Error>") == std::string_view::npos) return {};
+  const auto codes = texts_of(xml, "Code");
+  return codes.empty() ? "Error " : codes.front().substr(0, 100) + " ";
+}
+
+std::optional<std::uint64_t> total_in(std::string_view content_range) {
+  const std::size_t slash = content_range.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  return parse_number<std::uint64_t>(content_range.substr(slash + 1));
+}
+
+std::string percent_decoded(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned value = 0;
+    const bool escaped = text[i] == '%' && i + 2 < text.size() &&
+                         std::from_chars(&text[i + 1], &text[i + 1] + 2, value, 16).ptr == &text[i + 1] + 2;
+    plain += escaped ? static_cast<char>(value) : text[i] == '+' ? ' ' : text[i];
+    if (escaped) i += 2;
+  }
+  return plain;
+}
+
+std::string parts_list(const std::vector<std::string>& etags) {
+  std::string xml = "<CompleteMultipartUpload>";
+  for (std::size_t i = 0; i < etags.size(); ++i)
+    xml += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>{}</ETag></Part>", i + 1, escaped(etags[i]));
+  return xml + "</CompleteMultipartUpload>";
+}
+
+}  // namespace tw::host

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "host/store/sigv4.h"
+
+/// Where a bucket is and in whose name it is used, by the environment that all tools of S3 read. Pure.
+namespace tw::host {
+
+/// The value of a variable; empty: not set.
+using Environment = std::function<std::string(const std::string& name)>;
+
+/// That of this process.
+std::string process_environment(const std::string& name);
+
+/// "s3://bucket/some/key"
+struct S3Name {
+  std::string bucket;
+  std::string key;  ///< without a slash at its begin or end; empty: the bucket
+
+  bool operator==(const S3Name&) const = default;
+};
+
+/// Nothing: it is not s3://...
+bool is_s3(const std::string& url);
+
+/// The error names the URL and what was expected.
+Result<S3Name> parse_s3(const std::string& url);
+
+struct S3Place {
+  std::string scheme = "https";
+  std::string host;         ///< of the endpoint, with its port where it has one
+  bool path_style = false;  ///< the bucket stands in the path, not before the host
+  std::string region = "us-east-1";
+  std::optional<S3Credentials> credentials;  ///< nothing: requests go unsigned
+
+  bool operator==(const S3Place&) const = default;
+};
+
+/// By AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL (path style), AWS_REGION, AWS_DEFAULT_REGION; and
+/// AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else the profile AWS_PROFILE
+/// ("default") in `shared_file`: the text of ~/.aws/credentials, empty where there is none.
+Result<S3Place> s3_place(const Environment& environment, const std::string& shared_file);
+
+/// The object, or with an empty key the bucket.
+S3Target target_of(const S3Place& place, const S3Name& name);
+
+}  // namespace tw::host

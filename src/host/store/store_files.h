@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "host/files_disk.h"
+#include "host/store/files_s3.h"
+
+namespace tw::host {
+
+/// The Files door of a machine: s3://BUCKET/KEY is an object of a store, by the environment of this process
+/// (s3_place()); any other path is a file of this machine. A rename from the one to the other is an error.
+/// Any thread.
+class StoreFiles final : public world::Files {
+ public:
+  Result<std::vector<std::byte>> read(const std::string& path) override;
+  Status write(const std::string& path, std::span<const std::span<const std::byte>> parts) override;
+  Status rename(const std::string& from, const std::string& to) override;
+  Status remove(const std::string& path) override;
+  Result<std::vector<std::string>> list(const std::string& folder) override;
+  Status make_folder(const std::string& folder) override;
+
+ private:
+  /// The error: the environment says nothing that can be used.
+  Result<world::Files*> files_for(const std::string& path);
+
+  DiskFiles disk_;
+  std::once_flag asked_;
+  Result<S3Place> place_ = Error{"not asked for"};
+  std::optional<S3Files> s3_;
+};
+
+}  // namespace tw::host
