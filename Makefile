@@ -33,13 +33,13 @@ SANITIZED_asan := base wire codec market plan swarm average sync data train trai
 # Only host, bind and whole peers have threads; train is what they work on.
 SANITIZED_tsan := host train peer bind soak
 # Debian's libtorch is not instrumented: what it leaks, and how its threads meet, is left out.
-SANITIZER_OPTIONS = LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan.supp:print_suppressions=0 \
+SANITIZER_OPTIONS = ASAN_OPTIONS=detect_stack_use_after_return=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan.supp:print_suppressions=0 \
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/tsan.supp UBSAN_OPTIONS=print_stacktrace=1
 # A quarter of the storm's seeds: instrumented code takes ten times as long.
 SANITIZED_FILTER ?= -Shard/StormScenario.*/[2-7]
 
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build program python test-integrations package everything demo sim sim-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
+.PHONY: help setup configure build program python test-integrations test-engines test-kubernetes package everything demo sim sim-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
 	tidy bench format clean prose
 
 help:  ## show this list
@@ -68,6 +68,18 @@ python: configure  ## tw and the Python package with its library, in build/pytho
 # PyTorch 2, transformers, accelerate and Lightning come from pip: 6 GB for each interpreter.
 test-integrations: program python  ## tradewind's wheel against PyTorch 2 and real trainers, in build/integrations; PYTHONS="python3 ..."
 	@TESTS='$(TESTS)' tools/test_integrations.sh $(BUILD) $(PYTHONS)
+
+# Real engines, each a bed of its own; what cannot run here is skipped and says why.
+test-engines: program  ## tw up on real engines (Slurm, sshd in namespaces); installs packages-engines.txt
+	$(if $(SKIP_SETUP),,@tools/setup.sh packages-engines.txt || true)
+	@cmake --build $(BUILD) --target tw-wan
+	@TRADEWIND_PROGRAM=$(CURDIR)/$(BUILD)/tw TRADEWIND_WAN=$(CURDIR)/$(BUILD)/tw-wan \
+		/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider --timeout=300 $(wildcard tests/engines/*_test.py)
+
+# The first time it builds Kubernetes, in ~/.cache/tradewind/kubernetes: minutes, and 3 GB while it does.
+test-kubernetes: program  ## tw up on a real Kubernetes of one node, built from Debian's source; as root
+	$(if $(SKIP_SETUP),,@tools/setup.sh tests/engines/kubernetes/packages.txt)
+	@TRADEWIND_PROGRAM=$(CURDIR)/$(BUILD)/tw tests/engines/kubernetes/run.sh $(KUBERNETES_FLAGS)
 
 package: configure  ## a Debian package: tw, the Python package, the library, the pages; in build/package
 	@cmake --build $(BUILD) --target tw tradewind completions

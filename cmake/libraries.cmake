@@ -14,10 +14,14 @@ find_package(Torch REQUIRED)
 find_library(XXHASH_LIBRARY xxhash REQUIRED)
 find_library(OPENDHT_LIBRARY opendht REQUIRED)
 find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
+find_path(RESTINIO_INCLUDE_DIR restinio/all.hpp REQUIRED)
+find_library(HTTP_PARSER_LIBRARY http_parser REQUIRED)  # of RESTinio
 
+
+# With what asio calls deprecated: RESTinio uses some of it, and all files must see the same asio.
 add_library(tw_asio INTERFACE)
 target_include_directories(tw_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
-target_compile_definitions(tw_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
+target_compile_definitions(tw_asio INTERFACE ASIO_STANDALONE)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_definitions(tw_asio INTERFACE ASIO_HAS_CO_AWAIT=1 ASIO_HAS_STD_COROUTINE=1)
 endif()

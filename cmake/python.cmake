@@ -20,4 +20,9 @@ function(tw_add_python)
   add_test(NAME python_types COMMAND ${TW_PYTHON} -m mypy --config-file pyproject.toml
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(python_types PROPERTIES LABELS python TIMEOUT 300)
+  # What tw up writes for Kubernetes and SkyPilot, by their own schemas.
+  add_test(NAME launch_manifests COMMAND ${TW_PYTHON} -m pytest -q -p no:cacheprovider tests/launch
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(launch_manifests PROPERTIES LABELS python TIMEOUT 120
+    ENVIRONMENT "TRADEWIND_PROGRAM=$<TARGET_FILE:tw>")
 endfunction()

@@ -215,6 +215,12 @@ class Style(Tree):
         self.write("tools/script", "#!/bin/sh\n")
         self.assertEqual(["spdx"], [p.rule for p in style_tool.check(self.root)])
 
+    def test_vendored_files_have_their_licence_beside_them(self):
+        self.write("web/vendor/plot/plot.js", "var plot;")
+        self.assertEqual(["licence"], [p.rule for p in style_tool.check(self.root)])
+        self.write("web/vendor/plot/LICENSE", "MIT")
+        self.assertEqual([], [p.rule for p in style_tool.check(self.root)])
+
     def test_exceptions_have_a_use(self):
         self.write("tools/style_exceptions.txt", "src/base/sample.cc name the word stands in the protocol\n")
         self.quiet("class PeerManager {};\n")

@@ -2,21 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs the Debian packages of packages.txt that are missing, then fetches the data. Does nothing, quickly, the second time.
+# With another list, tools/setup.sh FILE, it installs those packages alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+list=${1:-packages.txt}
 
 fail() {
   printf 'setup: %s\n' "$@" >&2
   exit 1
 }
 
-# The names in packages.txt, without those whose command is there already.
+# The names in the list, without those whose command is there already.
 wanted_packages() {
   local name condition
   while read -r name condition; do
     if [[ $condition == unless=* ]] && command -v "${condition#unless=}" >/dev/null; then continue; fi
     printf '%s\n' "$name"
-  done < <(sed -e 's/#.*//' -e '/^[[:space:]]*$/d' packages.txt)
+  done < <(sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$list")
 }
 
 missing_packages() {
@@ -51,9 +53,9 @@ install_packages() {
 }
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-  fail "this system has no apt-get. Install what packages.txt lists in your system's way," \
+  fail "this system has no apt-get. Install what $list lists in your system's way," \
     "then 'tools/fetch_data.sh' for the data, and give SKIP_SETUP=1 to every make command."
 fi
 missing=$(missing_packages)
 if [ -n "$missing" ]; then install_packages "$missing"; fi
-tools/fetch_data.sh
+if [ "$list" = packages.txt ]; then tools/fetch_data.sh; fi
