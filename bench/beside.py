@@ -136,7 +136,7 @@ class Crew:
         return [len(one) for one in self.rounds]
 
     def cpu_s(self):
-        """Of all processes in the sessions of peers."""
+        """CPU seconds of all processes in the sessions of peers."""
         sessions = {process.pid for process in self.processes}
         ticks = 0
         for pid in filter(str.isdigit, os.listdir("/proc")):

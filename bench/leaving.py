@@ -87,7 +87,7 @@ class Crew:
             )
 
     def events(self, number, phase):
-        """Of its log; a line that is being written is left out."""
+        """Events of one phase in its log; a line that is being written is left out."""
         log = self.folder / f"out/events-{number}.jsonl"
         lines = log.read_text().split("\n")[:-1] if log.exists() else []
         return [event for event in map(json.loads, lines) if event["phase"] == phase]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who came and went, and where the samples went.
+// Arrivals and departures of peers, and where the samples went.
 
 import { h, keyed, panel, setText } from "./dom.js";
 import { clock, count, dateTime, peerName, percent, plural } from "./format.js";

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <set>
 
-#include "base/nearest_name.h"
+#include "base/fields.h"
 #include "base/text_file.h"
 #include "wan/topology_fields.h"
 
@@ -20,13 +20,11 @@ constexpr std::size_t kMostSites = 32;
 constexpr int kMostHosts = 64;  ///< of all sites together
 
 template <class Target>
-std::string unknown_key(const std::string& name, std::span<const Field<Target>> fields,
-                        const std::set<std::string>& others) {
-  std::vector<std::string> known(others.begin(), others.end());
-  for (const auto& field : fields) known.emplace_back(field.name);
-  const std::string meant = nearest_name(name, known);
-  return meant.empty() ? fmt::format("no such key; there are {}", fmt::join(known, ", "))
-                       : fmt::format("no such key; did you mean {}?", meant);
+std::vector<KnownKey> known_keys(std::span<const Field<Target>> fields, const std::set<std::string>& others) {
+  std::vector<KnownKey> known;
+  for (const std::string& other : others) known.push_back({other, other});
+  for (const auto& field : fields) known.push_back({std::string(field.name), std::string(field.name)});
+  return known;
 }
 
 std::string shorten(const std::string& text) { return text.size() <= 40 ? text : text.substr(0, 40) + "..."; }
@@ -80,12 +78,11 @@ class Reading {
       if (others.contains(name)) continue;
       const Field<Target>* field = find_field(fields, name);
       if (field == nullptr) {
-        complain(entry.first, key, unknown_key(name, fields, others));
+        complain(entry.first, key, unknown_key(name, known_keys(fields, others)));
       } else if (!entry.second.IsScalar()) {
         complain(entry.first, key, fmt::format("expected {}, found a list or a map", field->expected));
       } else if (!field->assign(entry.second.Scalar(), target)) {
-        complain(entry.first, key,
-                 fmt::format("expected {}, found \"{}\"", field->expected, shorten(entry.second.Scalar())));
+        complain(entry.first, key, unexpected(std::string(field->expected), shorten(entry.second.Scalar())));
       }
     }
   }

@@ -97,7 +97,7 @@ TEST(TopologyFile, complaints_name_line_key_expectation_and_what_was_found) {
   EXPECT_EQ(complaint("sites: [{name: a}]\nlinks: [{from: b, delay: 1s}]"),
             "testbed.yaml:2: links: expected the name of a site (a), found \"b\"");
   EXPECT_THAT(complaint("sites: [{name: a, speed: 3}]"),
-              HasSubstr("testbed.yaml:1: sites.speed: no such key; there are name, hosts"));
+              HasSubstr("testbed.yaml:1: sites.speed: unknown key; known here: name, hosts"));
   EXPECT_THAT(complaint("sites: [{name: a}, {name: a}]"), HasSubstr("a name of its own for each site"));
   EXPECT_THAT(complaint("sites: [{name: all}]"), HasSubstr("not \"all\""));
   EXPECT_THAT(complaint("sites: [{name: a, hosts: 65}]"), HasSubstr("a number from 1 to 64, found \"65\""));

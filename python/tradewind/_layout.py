@@ -16,7 +16,7 @@ from ._errors import UnsupportedError
 
 Modules = Union[torch.nn.Module, Sequence[torch.nn.Module]]
 
-# Of a frozen tensor so many bytes, evenly spread, are compared: enough to tell other weights.
+# So many bytes of a frozen tensor, evenly spread, are compared: enough to tell other weights.
 _SAMPLED_BYTES = 4096
 _SHARDED = ("DTensor", "ShardedTensor", "FlatParameter", "FlatParameterShard")
 _PARALLEL = ("DistributedDataParallel", "DataParallel")

@@ -23,8 +23,7 @@ namespace {
 
 constexpr Duration kFeedPatience = std::chrono::seconds(5);
 constexpr std::size_t kMostWords = 200;  ///< of an answer that is no board
-/// Peers leave most of the older rounds out of what they give (docs/watch.md).
-constexpr std::size_t kMostFeedBytes = std::size_t{16} << 20;
+constexpr std::size_t kMostFeedBytes = std::size_t{64} << 20;
 /// Logs whose newest line is older are those of a run that is over: its time stands still.
 constexpr double kOver_s = 60;
 
@@ -78,13 +77,15 @@ class PeerFeed final : public BoardFeed {
     std::string root;   ///< "http://127.0.0.1:8080"
     std::string token;  ///< as text; empty: none is shown
     std::string pin;
+    bool all_rounds = false;
   };
 
   PeerFeed(Place place, host::Loop& loop) : place_(std::move(place)), http_(loop) {}
 
   void ask(Done done) override {
-    world::HttpRequest request{
-        .url = place_.root + "/board.json", .patience = kFeedPatience, .most_bytes = kMostFeedBytes};
+    world::HttpRequest request{.url = place_.root + (place_.all_rounds ? "/board.json?all" : "/board.json"),
+                               .patience = kFeedPatience,
+                               .most_bytes = kMostFeedBytes};
     request.pin = place_.pin;
     if (!place_.token.empty()) request.headers.emplace_back("Authorization", "Bearer " + place_.token);
     http_.request(std::move(request), [this, done = std::move(done)](Result<world::HttpAnswer> answer) {
@@ -109,14 +110,15 @@ class PeerFeed final : public BoardFeed {
   host::CurlHttp http_;
 };
 
-bool is_url(const std::string& text) { return text.starts_with("http://") || text.starts_with("https://"); }
+bool is_url(const std::string& text) { return text.starts_with("http://") || is_https(text); }
 
 }  // namespace
 
 Result<std::unique_ptr<BoardFeed>> open_feed(const FeedArguments& arguments, host::Loop& loop) {
   std::error_code error;
   if (std::filesystem::exists(arguments.where, error)) return LogFeed::open(arguments, loop);
-  PeerFeed::Place place{.root = arguments.where, .token = {}, .pin = arguments.pin};
+  PeerFeed::Place place{
+      .root = arguments.where, .token = {}, .pin = arguments.pin, .all_rounds = arguments.all_rounds};
   if (!is_url(place.root)) {
     const auto address = host::parse_address(place.root);
     if (!address)
@@ -127,7 +129,7 @@ Result<std::unique_ptr<BoardFeed>> open_feed(const FeedArguments& arguments, hos
   }
   while (place.root.ends_with('/')) place.root.pop_back();
   if (!arguments.token.empty()) {
-    if (!place.root.starts_with("https://"))
+    if (!is_https(place.root))
       return Error{
           fmt::format("--token: is shown to https:// alone, and {} is not; leave it out", place.root)};
     const auto token = peer::read_token("--token", arguments.token, warn);

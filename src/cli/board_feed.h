@@ -26,11 +26,14 @@ class BoardFeed {
 };
 
 struct FeedArguments {
-  std::string where;  ///< a folder of event logs, one log, HOST:PORT, or http(s)://HOST:PORT
-  std::string plan;   ///< PLAN.yaml with prices for logs; empty: what `tw up` keeps beside them
-  std::string token;  ///< a token or @FILE, for https alone
-  std::string pin;    ///< of the key of the certificate at https; empty: by an authority
+  std::string where;        ///< a folder of event logs, one log, HOST:PORT, or http(s)://HOST:PORT
+  std::string plan;         ///< PLAN.yaml with prices for logs; empty: what `tw up` keeps beside them
+  std::string token;        ///< a token or @FILE, for https alone
+  std::string pin;          ///< of the key of the certificate at https; empty: by an authority
+  bool all_rounds = false;  ///< also the older ones, which a peer leaves out otherwise
 };
+
+inline bool is_https(const std::string& where) { return where.starts_with("https://"); }
 
 /// Error: what `where` is, and what was expected. The loop outlives the feed.
 Result<std::unique_ptr<BoardFeed>> open_feed(const FeedArguments& arguments, host::Loop& loop);

@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/out_folder.h"
 #include "cli/terminal.h"
-#include "cli/watched_folder.h"
+#include "cli/watched.h"
 #include "host/identity/authority.h"
 #include "host/loop.h"
 #include "launch/child.h"

@@ -9,9 +9,7 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "cli/watch_arguments.h"
-#include "cli/watched_folder.h"
-#include "cli/watched_peer.h"
-#include "host/address.h"
+#include "cli/watched.h"
 #include "launch/child.h"
 #include "peer/token_file.h"
 #include "peer/values.h"
@@ -19,54 +17,33 @@
 namespace tw::cli {
 namespace {
 
-struct Watched {
-  std::unique_ptr<WatchedFolder> folder{};
-  std::unique_ptr<WatchedPeer> peer{};
-
-  const peer::Viewer& viewer() const { return folder ? folder->viewer() : peer->viewer(); }
-};
-
-/// The address of a peer, without a slash at its end. Nothing: it is a folder.
-std::optional<std::string> url_in(const std::string& what) {
-  std::error_code error;
-  if (std::filesystem::is_directory(what, error)) return std::nullopt;
-  const bool is_url = what.starts_with("http://") || what.starts_with("https://");
-  if (!is_url && !host::parse_address(what)) return std::nullopt;
-  std::string url = is_url ? what : "http://" + what;
-  while (url.ends_with('/')) url.pop_back();
-  return url;
-}
-
 /// What --token says, else the token that lies in the folder; for a server beyond this machine.
-Result<std::optional<wire::Token>> token_of(const WatchArguments& arguments, bool is_folder) {
+Result<std::optional<wire::Token>> token_of(const WatchArguments& arguments) {
   const std::string file = peer::token_file(arguments.what);
   std::error_code error;
-  const bool lies_there = is_folder && std::filesystem::exists(file, error);
-  if (arguments.token.empty() && !lies_there) return std::optional<wire::Token>();
+  if (arguments.token.empty() && !std::filesystem::exists(file, error)) return std::optional<wire::Token>();
   auto token = peer::read_token("--token", arguments.token.empty() ? "@" + file : arguments.token, warn);
   if (!token) return token.error();
   return std::optional(std::move(token).value());
 }
 
-Result<Watched> open_watched(host::Loop& loop, const WatchArguments& arguments) {
+Result<std::unique_ptr<Watched>> open_watched(host::Loop& loop, const WatchArguments& arguments) {
   const auto listen = peer::parse_address_option("--listen", arguments.listen);
   if (!listen) return listen.error();
-  const auto url = url_in(arguments.what);
-  const auto token = token_of(arguments, !url);
+  const auto token = token_of(arguments);
   if (!token) return token.error();
-  host::WebOptions options{.address = listen.value(), .names = arguments.names, .token = token.value()};
-  if (!url) {
-    auto folder = WatchedFolder::open(loop, {.folder = arguments.what, .plan = arguments.plan}, options);
-    if (!folder) return folder.error();
-    return Watched{.folder = std::move(folder).value()};
-  }
-  // Never in the clear.
-  const bool shows_token = token.value() && url->starts_with("https://");
-  WatchedPeer::Place place{
-      .url = *url, .token = shows_token ? to_text(*token.value()) : "", .pin = arguments.pin};
-  auto peer = WatchedPeer::open(loop, std::move(place), options);
-  if (!peer) return peer.error();
-  return Watched{.peer = std::move(peer).value()};
+  // The token is never shown in the clear.
+  auto feed = open_feed({.where = arguments.what,
+                         .plan = arguments.plan,
+                         .token = is_https(arguments.what) ? arguments.token : "",
+                         .pin = arguments.pin,
+                         .all_rounds = true},
+                        loop);
+  if (!feed) return feed.error();
+  host::WebOptions web{.address = listen.value(), .names = arguments.names, .token = token.value()};
+  std::optional<TensorBoardFile> tensorboard;
+  if (!arguments.tensorboard.empty()) tensorboard.emplace(arguments.tensorboard);
+  return Watched::open(loop, std::move(feed).value(), std::move(web), std::move(tensorboard));
 }
 
 void open_browser(const std::string& url) {
@@ -98,6 +75,8 @@ void describe_watch(CLI::App& app, WatchArguments& arguments) {
       ->add_option("--name", arguments.names, "by which browsers may call this server, besides its address")
       ->allow_extra_args(false);
   command->add_option("--plan", arguments.plan, "PLAN.yaml with the one price of all machines, as tw report");
+  command->add_option("--tensorboard", arguments.tensorboard,
+                      "folder for a TensorBoard event file that grows with the run");
   command->add_flag("--open", arguments.open, "open a browser (xdg-open)");
   command->footer(
       "Ends with Ctrl-C. Shows, and changes nothing. Pages: /, /events, /board.json, /metrics, "
@@ -106,6 +85,7 @@ void describe_watch(CLI::App& app, WatchArguments& arguments) {
       "\nExamples:\n"
       "  tw watch tw-out --open\n"
       "  tw watch ~/.local/state/tradewind/mnist --listen 127.0.0.1:8080\n"
+      "  tw watch tw-out --tensorboard boards\n"
       "  tw watch 127.0.0.1:8080 --listen 0.0.0.0:8443 --token @token\n"
       "  tw watch https://10.0.0.5:8443 --token @observer --pin sha256//Zm9v...=");
 }
@@ -115,8 +95,8 @@ int watch(const WatchArguments& arguments) {
   const auto watched = open_watched(loop, arguments);
   if (!watched) return complain(watched.error().message, kUsage);
   loop.on_signal([&loop](int) { loop.stop(); });
-  show_news("watch: " + watched.value().viewer().how_to_watch());
-  if (arguments.open) open_browser(watched.value().viewer().url());
+  show_news("watch: " + watched.value()->viewer().how_to_watch());
+  if (arguments.open) open_browser(watched.value()->viewer().url());
   loop.run();
   return kDone;
 }

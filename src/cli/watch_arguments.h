@@ -17,6 +17,7 @@ struct WatchArguments {
   std::string pin;
   std::vector<std::string> names;
   std::string plan;
+  std::string tensorboard;
   bool open = false;
 };
 

@@ -42,7 +42,8 @@ double egress_usd(const std::vector<LogEntry>& entries) {
   Links links(usual_egress_price);
   for (const LogEntry& entry : entries) links.take({entry, to_seconds(entry.event.at.time_since_epoch())});
   double usd = 0;
-  for (const BoardLink& link : links.board(0)) usd += link.usd;
+  const auto nobody_runs = [](PeerId) { return false; };
+  for (const BoardLink& link : links.board(0, nobody_runs)) usd += link.usd;
   return usd;
 }
 

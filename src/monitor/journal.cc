@@ -108,7 +108,10 @@ Board Journal::board(double now_s) const {
   board.interruptions = interruptions();
   board.evaluations = {evaluations_.begin(), evaluations_.end()};
   board.ledger = ledger_.board(board.samples);
-  board.links = links_.board(board.now_s);
+  board.links = links_.board(board.now_s, [this](PeerId peer) {
+    const auto found = peers_.all().find(peer);
+    return found != peers_.all().end() && !found->second.is_gone();
+  });
   board.money = money_of(board, gone_before_.value_or(wire::GoneWord{}), options_.budget_usd);
   return board;
 }

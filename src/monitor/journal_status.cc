@@ -75,10 +75,8 @@ void tell_peer(const BoardPeer& peer, double now_s, wire::Status& status) {
                   .bytes_sent = peer.usage.bytes_sent,
                   .bytes_received = peer.usage.bytes_received};
   status.usd_per_h = peer.usd_per_h;
-  if (const auto digest = digest_in(peer.digest)) {
-    status.parameters = *digest;
-    status.parameters_round = peer.digest_round;
-  }
+  if (const auto digest = digest_in(peer.digest))
+    status.parameters = wire::ParametersWord{.round = peer.digest_round, .digest = *digest};
   if (const auto& notice = peer.notice) {
     status.notice = wire::NoticeWord{.source = cut(notice->source, wire::Status::kMostNoticeBytes),
                                      .kind = cut(notice->kind, wire::Status::kMostNoticeBytes),
@@ -114,6 +112,7 @@ wire::Status Journal::status(PeerId self, double now_s) const {
   if (own == peers_.all().end()) return status;
   tell_peer(priced(own->second.board(now_s)), now_s, status);
   status.last = own->second.stages.last(now_s);
+  status.line = links_.line_of(self);
   status.sent = links_.sent_by(self);
   std::ranges::sort(status.sent, std::greater{}, &wire::SiteBytes::bytes);
   status.sent = first_of(std::move(status.sent), wire::Status::kMostSentSites);

@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 namespace tw::monitor {
@@ -92,14 +93,32 @@ std::string TensorBoardEvents::begin(double at_s) {
   return tfrecord(double_field(1, at_s) + bytes_field(3, "brain.Event:2"));
 }
 
-std::string TensorBoardEvents::take(const Board& board) {
-  return take_rounds(board) + take_evaluations(board);
+std::string TensorBoardEvents::take_settled(const Board& board) {
+  const auto is_over = [](const BoardPeer& peer) {
+    return peer.state == PeerState::left || peer.state == PeerState::lost;
+  };
+  const bool tells_nothing_more = board.complete && std::ranges::all_of(board.peers, is_over);
+  return tells_nothing_more ? take_all(board) : take_until(board, board.now_s - kSettledAfterS);
 }
 
-std::string TensorBoardEvents::take_rounds(const Board& board) {
+std::string TensorBoardEvents::take_all(const Board& board) {
+  return take_until(board, std::numeric_limits<double>::infinity());
+}
+
+std::string TensorBoardEvents::take_until(const Board& board, double until_s) {
+  return take_rounds(board, until_s) + take_evaluations(board, until_s);
+}
+
+std::string TensorBoardEvents::take_rounds(const Board& board, double until_s) {
   std::string records;
+  const auto is_settled = [&](const BoardRound& round) {
+    return round.committed_s && *round.committed_s <= until_s;
+  };
+  Round newest = 0;
+  for (const BoardRound& round : board.rounds)
+    if (is_settled(round)) newest = round.round;
   for (const BoardRound& round : board.rounds) {
-    if (!round.committed_s || round.round <= round_) continue;
+    if (!is_settled(round) || round.round <= round_) continue;
     const double since_s = committed_s_ > 0 ? committed_s_ : round.begun_s;
     std::optional<double> rate;
     if (*round.committed_s > since_s)
@@ -108,7 +127,7 @@ std::string TensorBoardEvents::take_rounds(const Board& board) {
                           scalar("speed/granularity", ratio(round.calc_s, round.comm_s)) +
                           scalar("speed/calc_s", round.calc_s) + scalar("speed/comm_s", round.comm_s) +
                           scalar("run/contributors", static_cast<double>(round.contributors.size()));
-    if (round.round == board.round)
+    if (round.round == newest)
       summary += scalar("money/usd", board.money.usd()) +
                  scalar("money/usd_per_million_samples", board.money.usd_per_million);
     records += event(*round.committed_s, round.round, summary);
@@ -118,10 +137,10 @@ std::string TensorBoardEvents::take_rounds(const Board& board) {
   return records;
 }
 
-std::string TensorBoardEvents::take_evaluations(const Board& board) {
+std::string TensorBoardEvents::take_evaluations(const Board& board, double until_s) {
   std::string records;
   for (const Evaluation& evaluation : board.evaluations) {
-    if (evaluation.round <= evaluated_) continue;
+    if (evaluation.at_s > until_s || evaluation.round <= evaluated_) continue;
     records += event(evaluation.at_s, evaluation.round,
                      scalar("loss/test", evaluation.loss) + scalar("accuracy/test", evaluation.accuracy));
     evaluated_ = evaluation.round;

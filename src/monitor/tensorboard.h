@@ -19,19 +19,26 @@ std::string tfrecord(std::string_view bytes);
 /// What a TensorBoard event file of a run holds: each committed round and each evaluation once, with its
 /// round as step and its end as wall time. The tags: loss/batch, loss/test, accuracy/test,
 /// speed/samples_per_s, speed/granularity, speed/calc_s, speed/comm_s, run/contributors, money/usd,
-/// money/usd_per_million_samples. Money is that of the board that shows a round first as its newest one.
+/// money/usd_per_million_samples. Money is that of the first board that has the round settled.
 /// Pure; one file, one thread.
 class TensorBoardEvents {
  public:
   /// The first record of each file.
   static std::string begin(double at_s);
 
-  /// Records of what this board has and none before had; empty where nothing is new.
-  std::string take(const Board& board);
+  /// Records of what this board has and none before had; empty where nothing is new. Rounds and evaluations
+  /// of the last seconds wait for the next board: not every peer has told of them.
+  std::string take_settled(const Board& board);
+
+  /// The same with the newest ones: no board follows.
+  std::string take_all(const Board& board);
+
+  static constexpr double kSettledAfterS = 3;
 
  private:
-  std::string take_rounds(const Board& board);
-  std::string take_evaluations(const Board& board);
+  std::string take_until(const Board& board, double until_s);
+  std::string take_rounds(const Board& board, double until_s);
+  std::string take_evaluations(const Board& board, double until_s);
 
   Round round_ = 0;         ///< the newest one written
   Round evaluated_ = 0;     ///< the same of evaluations

@@ -115,7 +115,7 @@ TEST(TensorBoard, checksums_are_those_of_tensorflow) {
 
 TEST(TensorBoard, has_each_round_once_with_its_end_as_time) {
   TensorBoardEvents events;
-  const auto found = read(events.take(two_rounds()));
+  const auto found = read(events.take_all(two_rounds()));
   ASSERT_EQ(found.size(), 3U);
   EXPECT_EQ(found[0].step, "1");
   EXPECT_EQ(found[0].at_s, kEventsBegin + 8);
@@ -125,17 +125,36 @@ TEST(TensorBoard, has_each_round_once_with_its_end_as_time) {
                                    Pair("speed/comm_s", 1.F), Pair("run/contributors", 2.F)));
   EXPECT_EQ(found[1].values.at("money/usd"), 0.5F);
   EXPECT_EQ(found[1].values.at("money/usd_per_million_samples"), 2.F);
-  EXPECT_EQ(events.take(two_rounds()), "");
+  EXPECT_EQ(events.take_all(two_rounds()), "");
+}
+
+TEST(TensorBoard, waits_for_what_peers_still_tell_of_a_round) {
+  TensorBoardEvents events;
+  Board board = two_rounds();
+  board.peers = {{.peer = PeerId{1}, .state = PeerState::computing}};
+  board.now_s = kEventsBegin + 12 + TensorBoardEvents::kSettledAfterS - 0.1;
+  EXPECT_EQ(read(events.take_settled(board)).size(), 1U);
+  board.rounds[1].loss = 2;
+  board.now_s += 0.2;
+  const auto found = read(events.take_settled(board));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].values.at("loss/batch"), 2.F);
+  EXPECT_EQ(found[0].values.at("money/usd"), 0.5F);
+
+  board.complete = true;
+  EXPECT_EQ(events.take_settled(board), "");
+  board.peers[0].state = PeerState::left;
+  EXPECT_EQ(read(events.take_settled(board)).size(), 1U);
 }
 
 TEST(TensorBoard, goes_on_with_what_is_new) {
   TensorBoardEvents events;
   Board board = two_rounds();
-  events.take(board);
+  events.take_all(board);
   board.rounds.back() = round_of(3);
   board.round = 3;
   board.evaluations.push_back({.round = 3, .at_s = kEventsBegin + 17, .loss = {}, .accuracy = 0.8});
-  const auto found = read(events.take(board));
+  const auto found = read(events.take_all(board));
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].step, "3");
   EXPECT_THAT(found[1].values, ElementsAre(Pair("accuracy/test", 0.8F)));
@@ -150,11 +169,11 @@ TEST(TensorBoard, tells_nothing_that_is_not_known) {
     round.comm_s = 0;
   }
   TensorBoardEvents events;
-  for (const Scalars& found : read(events.take(board)))
+  for (const Scalars& found : read(events.take_all(board)))
     EXPECT_THAT(found.values,
                 UnorderedElementsAre(Pair("speed/samples_per_s", 64.F), Pair("speed/calc_s", 3.F),
                                      Pair("speed/comm_s", 0.F), Pair("run/contributors", 2.F)));
-  EXPECT_EQ(TensorBoardEvents().take({}), "");
+  EXPECT_EQ(TensorBoardEvents().take_all({}), "");
 }
 
 TEST(TensorBoard, files_are_named_by_the_begin_of_the_run) {

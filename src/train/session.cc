@@ -536,8 +536,12 @@ void Session::Machine::tell(const wire::Status& status) {
 
 void Session::Machine::tell_of_traffic(bool at_once) {
   const Instant now = doors_.clock.now();
-  const auto event = at_once ? meters_.network.rest(now, round_) : meters_.network.due(now, round_);
-  if (event) doors_.events.emit(*event);
+  auto event = at_once ? meters_.network.rest(now, round_) : meters_.network.due(now, round_);
+  if (!event) return;
+  const wire::Bandwidth line = averager_.bandwidth();
+  if (line.up_bytes_per_s > 0) event->numbers.emplace_back("up_mbit_s", line.up_bytes_per_s * 8e-6);
+  if (line.down_bytes_per_s > 0) event->numbers.emplace_back("down_mbit_s", line.down_bytes_per_s * 8e-6);
+  doors_.events.emit(*event);
 }
 
 std::uint64_t Session::Machine::held_bytes() const {

@@ -92,6 +92,25 @@ struct GoneWord {
   bool operator==(const GoneWord&) const = default;
 };
 
+/// What the sender's line carries, 1e6 bit/s, as far as transfers have shown it. 0: not known.
+struct LineWord {
+  double up_mbit_s = 0, down_mbit_s = 0;
+
+  static void fields(auto& self, auto&& field) { field(self.up_mbit_s, self.down_mbit_s); }
+
+  bool operator==(const LineWord&) const = default;
+};
+
+/// The parameters that the sender has: those after this round.
+struct ParametersWord {
+  Round round = 0;
+  Digest digest;
+
+  static void fields(auto& self, auto&& field) { field(self.round, self.digest); }
+
+  bool operator==(const ParametersWord&) const = default;
+};
+
 struct Status {
   std::string site;  ///< as in Member
   std::string hardware;
@@ -104,8 +123,8 @@ struct Status {
   double samples_per_s = 0;
   UsageWord usage;
   std::vector<SiteBytes> sent;
-  Digest parameters;
-  Round parameters_round = 0;  ///< 0: it has none
+  LineWord line;
+  std::optional<ParametersWord> parameters;
   std::optional<NoticeWord> notice;
   std::optional<WaitWord> wait;
   std::optional<double> usd_per_h;
@@ -119,8 +138,8 @@ struct Status {
 
   static void fields(auto& self, auto&& field) {
     field(self.site, self.hardware, self.anchor, self.doing, self.round, self.since_ago_s, self.last,
-          self.rounds, self.samples, self.samples_per_s, self.usage, self.sent, self.parameters,
-          self.parameters_round, self.notice, self.wait, self.usd_per_h, self.gone);
+          self.rounds, self.samples, self.samples_per_s, self.usage, self.sent, self.line, self.parameters,
+          self.notice, self.wait, self.usd_per_h, self.gone);
   }
 
   bool operator==(const Status&) const = default;
@@ -133,10 +152,10 @@ inline bool is_sound(const Status& s) {
     return ((std::isfinite(values) && values >= 0 && values <= kMost) && ...);
   };
   const RoundWord& r = s.last;
-  const bool plain =
-      amounts(s.since_ago_s, s.samples_per_s, s.usd_per_h.value_or(0), r.begun_ago_s, r.called_ago_s,
-              r.committed_ago_s, r.calc_s, r.comm_s, s.usage.hours, s.usage.cpu_s, s.gone.hours,
-              s.gone.priced_hours, s.gone.machines_usd, s.gone.egress_usd);
+  const bool plain = amounts(s.since_ago_s, s.samples_per_s, s.usd_per_h.value_or(0), r.begun_ago_s,
+                             r.called_ago_s, r.committed_ago_s, r.calc_s, r.comm_s, s.usage.hours,
+                             s.usage.cpu_s, s.gone.hours, s.gone.priced_hours, s.gone.machines_usd,
+                             s.gone.egress_usd, s.line.up_mbit_s, s.line.down_mbit_s);
   const bool short_enough =
       s.site.size() <= kMostSiteBytes && s.hardware.size() <= Status::kMostHardwareBytes &&
       s.sent.size() <= Status::kMostSentSites &&

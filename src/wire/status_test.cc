@@ -41,6 +41,7 @@ TEST(Status, whose_values_are_beyond_their_bounds_is_not_sound) {
       {"a negative price", [](Status& s) { s.usd_per_h = -0.1; }},
       {"a loss that is no number", [&](Status& s) { s.last.loss = nan; }},
       {"cost of the gone", [](Status& s) { s.gone.machines_usd = -1; }},
+      {"a line that takes more than all", [&](Status& s) { s.line.up_mbit_s = nan; }},
       {"a long wait", [](Status& s) { s.wait = {.text = std::string(201, 'x')}; }},
       {"a wait for many", [](Status& s) { s.wait = {.text = "x", .peers = std::vector<PeerId>(9)}; }},
       {"a long notice", [](Status& s) { s.notice = {.source = std::string(17, 'x')}; }},

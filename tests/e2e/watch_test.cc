@@ -44,6 +44,17 @@ class Watch : public ProgramTest {
     });
   }
 
+  /// How often a tag stands in the event file of TensorBoard.
+  std::size_t times_in_events(const std::string& tag) const {
+    std::size_t times = 0;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(path("boards"), error)) {
+      const std::string text = content_of(entry.path());
+      for (std::size_t at = 0; (at = text.find(tag, at)) != std::string::npos; ++at) ++times;
+    }
+    return times;
+  }
+
   std::string error_of(std::vector<std::string> arguments) {
     Program program = tw(std::move(arguments), "error");
     EXPECT_EQ(program.wait(), 2);
@@ -70,13 +81,14 @@ TEST_F(Watch, a_folder_of_logs_is_shown_while_they_grow_and_after) {
   Program local = tw({"local", run, "--peers", "2", "--out", path("out"), "--watch", "127.0.0.1:0"}, "local");
   ASSERT_NE(url_of(local), "") << local.output();
   ASSERT_EQ(local.wait(120s), 0) << local.output();
-  Program watcher = tw({"watch", path("out")}, "watcher");
+  Program watcher = tw({"watch", path("out"), "--tensorboard", path("boards")}, "watcher");
   ASSERT_TRUE(shows_round(url_of(watcher), 5)) << watcher.output();
   const auto board = board_at(url_of(watcher));
   ASSERT_TRUE(board);
   EXPECT_EQ(board->samples, summary().samples);
   EXPECT_EQ(board->identical, true);
   EXPECT_EQ(board->peers.size(), 2U);
+  EXPECT_TRUE(wait_until([&] { return times_in_events("loss/batch") == 5; })) << watcher.output();
   watcher.send(SIGINT);
   EXPECT_EQ(watcher.wait(), 0);
 }
@@ -91,7 +103,8 @@ TEST_F(Watch, beyond_this_machine_it_takes_a_token) {
 }
 
 TEST_F(Watch, errors_name_what_is_wrong) {
-  EXPECT_THAT(error_of({"watch", path("nothing")}), HasSubstr("nothing: no such folder; expected one with"));
+  EXPECT_THAT(error_of({"watch", path("nothing")}),
+              HasSubstr("nothing: expected a folder of event logs, one log, or HOST:PORT of a peer"));
   EXPECT_THAT(error_of({"watch", folder(), "--listen", "8080"}),
               HasSubstr("--listen 8080: expected HOST:PORT"));
   EXPECT_THAT(error_of({"train", write_run({}), "--watch", "8080"}),

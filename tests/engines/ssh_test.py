@@ -45,7 +45,7 @@ def collected(run, peer_id):
 
 
 def processes(run):
-    """Of peers that tw up started; their command lines name the run file of their host."""
+    """Process ids of peers that tw up started; their command lines name the run file of their host."""
     found = []
     for number in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -62,7 +62,7 @@ def terminal(folder, width=80, height=24):
 
 
 def process_of(screen):
-    """Of the tw top that runs in the shell of this terminal."""
+    """The process id of the tw top that runs in the shell of this terminal."""
     shell = screen.ask("#{pane_pid}")
 
     def find():

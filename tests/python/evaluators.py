@@ -11,7 +11,7 @@ from loops import Numbered, Report, begun, state_of
 from models import loss_of
 from torch.utils.data import DataLoader
 
-# Who is away when the run ends has nobody to take the state from.
+# A peer that is away when the run ends has nobody to take the state from.
 LAST = 40
 
 

@@ -8,7 +8,7 @@ from crew import crew_of
 
 pytestmark = [needs_engine, pytest.mark.timeout(60)]
 
-# Of a run folder that is gone; it was for a minute of 2025.
+# The token of a run folder that is gone; valid for a minute of 2025.
 EXPIRED = (
     "tw1-OwEDcnVuxahKTiXz2TJCvL7rnLHGlZ4BlqYkBIzebQU0Iw5iDF0BvIV0ZwAAAAAA4QAwgd4wgZGgAwIBAgIIIvqnyvwHUPYwBQYD"
     "K2VwMA4xDDAKBgNVBAoMA3J1bjAeFw0yNDEyMzEyMzAwMDBaFw0yNTAxMDEwMDAxMDBaMB0xDDAKBgNVBAoMA3J1bjENMAsGA1UECwwE"

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/fold/links.h"
 
+#include <algorithm>
+
 #include "market/tariffs.h"
+#include "monitor/report.h"
 #include "world/event_table.h"
 
 namespace tw::monitor {
@@ -41,6 +44,11 @@ void Links::take(const Seen& seen) {
     sender.began_s = seen.at_s;
     for (auto& [to, way] : sender.ways) way = {.ended = way.bytes(), .rated_s = seen.at_s};
   }
+  const auto up = number_in(event, "up_mbit_s"), down = number_in(event, "down_mbit_s");
+  if (up || down) {
+    wire::LineWord& line = senders_[seen.writer()].line;
+    line = {.up_mbit_s = up.value_or(line.up_mbit_s), .down_mbit_s = down.value_or(line.down_mbit_s)};
+  }
   if (event.phase != world::Phase::traffic) return;
   Sender& sender = senders_[seen.writer()];
   for (const auto& [name, bytes] : event.numbers) {
@@ -54,6 +62,7 @@ void Links::take(PeerId from, const wire::Status& status, double at_s) {
   Sender& sender = found->second;
   if (is_new) sender.began_s = at_s;
   if (!status.site.empty()) sender.site = status.site;
+  sender.line = status.line;
   for (const wire::SiteBytes& sent : status.sent) tell(sender, sent.site, sent.bytes, at_s);
 }
 
@@ -61,7 +70,24 @@ double Links::usd(const std::string& from, const std::string& to, std::uint64_t 
   return price_(from, to).value_or(0) * static_cast<double>(bytes) / kBytesOfGb;
 }
 
-std::vector<BoardLink> Links::board(double now_s) const {
+std::map<std::string, std::optional<wire::LineWord>> Links::lines_by_site(
+    const std::function<bool(PeerId)>& runs) const {
+  std::map<std::string, std::optional<wire::LineWord>> lines;
+  for (const auto& [peer, sender] : senders_) {
+    if (!runs(peer)) continue;
+    auto& line = lines.try_emplace(sender.site, wire::LineWord{}).first->second;
+    const bool is_known = sender.line.up_mbit_s > 0 && sender.line.down_mbit_s > 0;
+    if (!line || !is_known) {
+      line.reset();
+      continue;
+    }
+    line->up_mbit_s += sender.line.up_mbit_s;
+    line->down_mbit_s += sender.line.down_mbit_s;
+  }
+  return lines;
+}
+
+std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerId)>& runs) const {
   std::map<std::pair<std::string, std::string>, BoardLink> links;
   for (const auto& [peer, sender] : senders_) {
     for (const auto& [to, way] : sender.ways) {
@@ -73,12 +99,21 @@ std::vector<BoardLink> Links::board(double now_s) const {
     }
   }
   std::vector<BoardLink> board;
+  const auto lines = lines_by_site(runs);
   for (auto& [ends, link] : links) {
+    const auto from = lines.find(link.from), to = lines.find(link.to);
+    if (from != lines.end() && to != lines.end() && from->second && to->second)
+      link.bound_mbit_s = std::min(from->second->up_mbit_s, to->second->down_mbit_s);
     link.usd_per_gb = price_(link.from, link.to);
     link.usd = usd(link.from, link.to, link.bytes);
     board.push_back(std::move(link));
   }
   return board;
+}
+
+wire::LineWord Links::line_of(PeerId peer) const {
+  const auto found = senders_.find(peer);
+  return found == senders_.end() ? wire::LineWord{} : found->second.line;
 }
 
 std::vector<wire::SiteBytes> Links::sent_by(PeerId peer) const {

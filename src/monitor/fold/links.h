@@ -29,7 +29,10 @@ class Links {
   void take(const Seen& seen);
   void take(PeerId from, const wire::Status& status, double at_s);
 
-  std::vector<BoardLink> board(double now_s) const;
+  /// runs: whether the line of this peer still counts.
+  std::vector<BoardLink> board(double now_s, const std::function<bool(PeerId)>& runs) const;
+
+  wire::LineWord line_of(PeerId peer) const;
 
   /// What this peer sent, by the site of the receivers.
   std::vector<wire::SiteBytes> sent_by(PeerId peer) const;
@@ -52,11 +55,15 @@ class Links {
 
   struct Sender {
     std::string site;
+    wire::LineWord line;              ///< of all its links together
     std::map<std::string, Way> ways;  ///< by site of the receivers
     double began_s = 0;               ///< its process
   };
 
   void tell(Sender& sender, const std::string& to, std::uint64_t bytes, double at_s);
+  /// What the lines of the peers at each site carry together; nothing where one of them is not known.
+  std::map<std::string, std::optional<wire::LineWord>> lines_by_site(
+      const std::function<bool(PeerId)>& runs) const;
   double usd(const std::string& from, const std::string& to, std::uint64_t bytes) const;
 
   EgressPrice price_;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace tw::monitor {
 namespace {
 
@@ -21,6 +23,16 @@ class LinkStory {
     take(peer, t, {.phase = Phase::traffic, .numbers = {{std::string("to:") + to, bytes}}});
   }
 
+  std::vector<BoardLink> board(double now_s) const {
+    return links.board(now_s, [this](PeerId peer) { return !gone.contains(peer); });
+  }
+
+  void line(std::uint64_t peer, double up_mbit_s, double down_mbit_s) {
+    take(peer, 1,
+         {.phase = Phase::traffic, .numbers = {{"up_mbit_s", up_mbit_s}, {"down_mbit_s", down_mbit_s}}});
+  }
+
+  std::set<PeerId> gone{};
   Links links{[](const std::string& from, const std::string& to) -> std::optional<double> {
     if (from.empty() || to.empty()) return std::nullopt;
     return from == to ? 0 : 0.1;
@@ -40,7 +52,7 @@ TEST(Links, add_up_what_peers_of_a_site_sent) {
   story.sent(1, 20, kWest, 1e9);
   story.sent(2, 20, kWest, 3e9);
   story.sent(2, 20, kEast, 5e9);
-  const std::vector<BoardLink> board = story.links.board(21);
+  const std::vector<BoardLink> board = story.board(21);
   ASSERT_EQ(board.size(), 2U);
   EXPECT_EQ(board[0].to, kEast);
   EXPECT_EQ(board[0].usd, 0);
@@ -48,7 +60,7 @@ TEST(Links, add_up_what_peers_of_a_site_sent) {
   EXPECT_EQ(board[1].bytes, 4'000'000'000U);
   EXPECT_DOUBLE_EQ(board[1].usd, 0.4);
   EXPECT_DOUBLE_EQ(board[1].mbit_s, 4e9 * 8e-6 / 20);
-  EXPECT_EQ(story.links.board(60)[1].mbit_s, 0) << "nothing was told for long";
+  EXPECT_EQ(story.board(60)[1].mbit_s, 0) << "nothing was told for long";
   EXPECT_DOUBLE_EQ(story.links.usd_of(PeerId{2}), 0.3);
 }
 
@@ -57,10 +69,10 @@ TEST(Links, measure_rates_over_ten_seconds_and_more) {
   story.start(1, 0, kEast);
   story.sent(1, 10, kWest, 1e6);
   story.sent(1, 11, kWest, 9e6);
-  EXPECT_DOUBLE_EQ(story.links.board(11)[0].mbit_s, 0.8) << "a second tells little";
-  EXPECT_EQ(story.links.board(11)[0].bytes, 9'000'000U);
+  EXPECT_DOUBLE_EQ(story.board(11)[0].mbit_s, 0.8) << "a second tells little";
+  EXPECT_EQ(story.board(11)[0].bytes, 9'000'000U);
   story.sent(1, 20, kWest, 11e6);
-  EXPECT_DOUBLE_EQ(story.links.board(20)[0].mbit_s, 8);
+  EXPECT_DOUBLE_EQ(story.board(20)[0].mbit_s, 8);
 }
 
 TEST(Links, go_on_counting_after_a_restart) {
@@ -69,7 +81,7 @@ TEST(Links, go_on_counting_after_a_restart) {
   story.sent(1, 10, kWest, 100);
   story.start(1, 50, kEast);
   story.sent(1, 60, kWest, 7);
-  EXPECT_EQ(story.links.board(60)[0].bytes, 107U);
+  EXPECT_EQ(story.board(60)[0].bytes, 107U);
   EXPECT_EQ(story.links.sent_by(PeerId{1}), (std::vector<wire::SiteBytes>{{kWest, 107}}));
 }
 
@@ -77,14 +89,29 @@ TEST(Links, of_unknown_sites_have_no_price) {
   LinkStory story;
   story.start(1, 0, "");
   story.sent(1, 10, kWest, 1e9);
-  EXPECT_FALSE(story.links.board(10)[0].usd_per_gb);
-  EXPECT_EQ(story.links.board(10)[0].usd, 0);
+  EXPECT_FALSE(story.board(10)[0].usd_per_gb);
+  EXPECT_EQ(story.board(10)[0].usd, 0);
 }
 
 TEST(Links, cost_by_the_catalog) {
   EXPECT_EQ(usual_egress_price(kEast, kEast), 0.0);
   EXPECT_GT(usual_egress_price(kEast, kWest).value(), 0.01);
   EXPECT_FALSE(usual_egress_price("here", kWest).has_value() && usual_egress_price("", kWest).has_value());
+}
+
+TEST(Links, are_bounded_by_the_lines_of_the_peers_that_run) {
+  LinkStory story;
+  for (const std::uint64_t peer : {1, 2}) story.start(peer, 0, kEast);
+  story.start(3, 0, kWest);
+  story.sent(1, 20, kWest, 1e9);
+  EXPECT_FALSE(story.board(21)[0].bound_mbit_s) << "no line is known";
+  story.line(1, 100, 200);
+  story.line(3, 500, 150);
+  EXPECT_FALSE(story.board(21)[0].bound_mbit_s) << "one line is not known";
+  story.line(2, 300, 400);
+  EXPECT_EQ(story.board(21)[0].bound_mbit_s, 150) << "what the west takes";
+  story.gone = {PeerId{2}};
+  EXPECT_EQ(story.board(21)[0].bound_mbit_s, 100) << "what the east sends";
 }
 
 }  // namespace

@@ -120,6 +120,7 @@ bool PeerTrack::is_gone() const {
 
 void PeerTrack::enter(PeerState state, const Seen& seen) {
   shown_.round = std::max(shown_.round, seen.event().round);
+  doing_ = state;
   if (is_gone()) return;
   lane.enter(leaves_ ? PeerState::leaving : state, shown_.round, seen.at_s);
   shown_.wait.reset();
@@ -239,9 +240,9 @@ void PeerTrack::take(const wire::Status& status, double at_s) {
                   .peak_memory = status.usage.peak_memory,
                   .bytes_sent = status.usage.bytes_sent,
                   .bytes_received = status.usage.bytes_received};
-  if (status.parameters_round > 0) {
-    shown_.digest = to_string(status.parameters);
-    shown_.digest_round = status.parameters_round;
+  if (status.parameters) {
+    shown_.digest = to_string(status.parameters->digest);
+    shown_.digest_round = status.parameters->round;
   }
   if (status.usd_per_h) shown_.usd_per_h = status.usd_per_h;
   uptime.set_hours(status.usage.hours);

@@ -107,8 +107,8 @@ class PeerTrack {
   /// Others count it out, or it has gone.
   void gone(PeerState how, const std::string& why, Round round, double at_s);
 
-  /// It takes part again, as it says itself.
-  void back(Round round, double at_s) { lane.enter(PeerState::computing, round, at_s); }
+  /// It takes part again: its lane goes on with what it does by its own word.
+  void back(Round round, double at_s) { lane.enter(doing_, round, at_s); }
 
   /// Others count it out, or it has gone.
   bool is_gone() const;
@@ -133,10 +133,11 @@ class PeerTrack {
   void enter(PeerState state, const Seen& seen);
   void take_stages(const wire::RoundWord& last, double at_s);
 
-  BoardPeer shown_;         ///< as far as it is told by events alone
-  BoardUsage ended_;        ///< of its earlier processes
-  double wait_ends_s_ = 0;  ///< a wait that goes on would have been told again by then
-  Round told_round_ = 0;    ///< last one whose stages it told
+  PeerState doing_ = PeerState::computing;  ///< by its last own word, also while others count it out
+  BoardPeer shown_;                         ///< as far as it is told by events alone
+  BoardUsage ended_;                        ///< of its earlier processes
+  double wait_ends_s_ = 0;                  ///< a wait that goes on would have been told again by then
+  Round told_round_ = 0;                    ///< last one whose stages it told
   bool leaves_ = false;
 };
 

@@ -88,7 +88,7 @@ void Peers::take_join(const Seen& seen, News& news) {
   Standing& standing = peer.standing;
   const bool returns = standing.lost_round && seen.event().round >= *standing.lost_round;
   if (!returns && (standing.first_round || !first_round_)) return;
-  if (returns) peer.back(seen.event().round, seen.at_s);
+  if (returns && peer.is_gone()) peer.back(seen.event().round, seen.at_s);
   standing.lost_round.reset();
   standing.first_round = standing.first_round.value_or(seen.event().round);
   news.interruption = told(Interruption::Kind::joined, seen, *seen.event().peer, returns ? "is back" : "");

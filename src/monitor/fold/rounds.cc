@@ -68,7 +68,8 @@ void Rounds::take_digest(Round number, const std::string& digest) {
 
 void Rounds::take(PeerId from, const wire::Status& status, double at_s) {
   const auto known = [&](Round round) { return round > 0 && tracks_.contains(round); };
-  if (known(status.parameters_round)) take_digest(status.parameters_round, to_string(status.parameters));
+  if (const auto& own = status.parameters; own && known(own->round))
+    take_digest(own->round, to_string(own->digest));
   const wire::RoundWord& last = status.last;
   const bool is_next = last.round > 0 && (last_ == 0 || last.round == last_ + 1);
   if (!known(last.round) && !is_next) return;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "market/offer.h"
+#include "market/site.h"
+#include "world/machine.h"
+
+/// `tw train --usd-per-h catalog[:TYPE]`: what catalogs say that this machine costs.
+namespace tw::cli {
+
+/// The offer of this type bought so: in the zone of the site, else in its region, else in the narrowest area
+/// around it; the cheapest where there are several. Error: names the type, and what is known there. Pure.
+Result<market::Offer> price_of_type(const std::vector<market::Offer>& offers, const std::string& type,
+                                    const market::Site& site, market::Purchase purchase);
+
+/// The type of this machine by its firmware; empty where that does not name it (only AWS does).
+std::string type_of(const world::MachineSigns& signs);
+
+/// Whether the option's text asks for the catalogs.
+bool asks_catalog(const std::string& price);
+
+/// price: "catalog" or "catalog:TYPE"; site: of --site. Says on stderr which price was taken, from which
+/// source.
+Result<double> catalog_price(const std::string& price, const std::string& site, bool anchor);
+
+}  // namespace tw::cli
