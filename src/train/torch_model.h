@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,8 +31,11 @@ class TorchModel {
   /// float32 leaves to be trained; tied ones come once for each use, sharing their storage.
   virtual const NamedTensors& parameters() const = 0;
 
-  /// Copies of tensors that are part of the model but not trained.
+  /// The tensors themselves that are part of the model but not trained, each memory once, in one order always.
   virtual NamedTensors buffers() const = 0;
+
+  /// Puts a tensor of the same shape and type in the place of buffers()[number].
+  virtual void set_buffer(std::size_t number, const at::Tensor& value) = 0;
 
   virtual void set_training(bool training) = 0;
 
