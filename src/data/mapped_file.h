@@ -11,7 +11,7 @@
 namespace tw::data {
 
 /// The bytes of a file, read by the kernel where they are used: the machine's memory is a cache of them, so a
-/// file may be larger than it. Whoever truncates the file meanwhile ends the process (SIGBUS). Immutable,
+/// file may be larger than it. A file that is truncated meanwhile ends the process (SIGBUS). Immutable,
 /// hence free for any thread.
 class MappedFile {
  public:

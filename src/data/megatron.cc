@@ -20,7 +20,8 @@ template <class Word>
 Word little_endian(std::span<const std::byte> bytes, std::uint64_t at) {
   std::make_unsigned_t<Word> word = 0;
   for (std::size_t i = sizeof(Word); i-- > 0;)
-    word = static_cast<decltype(word)>((std::uint64_t{word} << 8U) | std::to_integer<std::uint8_t>(bytes[at + i]));
+    word = static_cast<decltype(word)>((std::uint64_t{word} << 8U) |
+                                       std::to_integer<std::uint8_t>(bytes[at + i]));
   return static_cast<Word>(word);
 }
 
@@ -52,12 +53,14 @@ Status add_up(std::span<const std::byte> file, MegatronIndex& index) {
   for (std::uint64_t i = 0; i < index.sequences; ++i) {
     const auto length = little_endian<std::int32_t>(file, lengths + 4 * i);
     const auto place = little_endian<std::int64_t>(file, places + 8 * i);
-    if (length < 0) return Error{fmt::format("sequence {}: expected a length of at least 0, found {}", i, length)};
+    if (length < 0)
+      return Error{fmt::format("sequence {}: expected a length of at least 0, found {}", i, length)};
     if (place < 0 || static_cast<std::uint64_t>(place) != index.tokens * width)
       return Error{fmt::format("sequence {}: expected byte {} (sequences follow one another), found {}", i,
                                index.tokens * width, place)};
     index.tokens += static_cast<std::uint64_t>(length);
-    if (index.tokens > kMostTokens) return Error{fmt::format("sequence {}: more than 2^60 tokens up to here", i)};
+    if (index.tokens > kMostTokens)
+      return Error{fmt::format("sequence {}: more than 2^60 tokens up to here", i)};
   }
   return Unit{};
 }
@@ -83,25 +86,28 @@ std::size_t bytes_of(TokenType type) {
 
 Result<MegatronIndex> read_megatron_index(std::span<const std::byte> file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  if (!text.starts_with(kMagic)) return Error{"not a Megatron index: expected MMIDIDX and two zeros at its beginning"};
+  if (!text.starts_with(kMagic))
+    return Error{"not a Megatron index: expected MMIDIDX and two zeros at its beginning"};
   if (file.size() < kHeaderBytes)
-    return Error{fmt::format("truncated: its header needs {} bytes, the file has {}", kHeaderBytes, file.size())};
+    return Error{
+        fmt::format("truncated: its header needs {} bytes, the file has {}", kHeaderBytes, file.size())};
   if (const auto version = little_endian<std::uint64_t>(file, kVersionAt); version != kVersion)
     return Error{fmt::format("expected version {}, found {}", kVersion, version)};
   const auto code = little_endian<std::uint8_t>(file, kTypeAt);
   const auto type = type_of(code);
   if (!type)
-    return Error{fmt::format("type code {}: expected integers (1 uint8, 2 int8, 3 int16, 4 int32, 5 int64 or 8 "
-                             "uint16)",
-                             code)};
+    return Error{
+        fmt::format("type code {}: expected integers (1 uint8, 2 int8, 3 int16, 4 int32, 5 int64 or 8 "
+                    "uint16)",
+                    code)};
   MegatronIndex index{.type = *type,
                       .sequences = little_endian<std::uint64_t>(file, kSequencesAt),
                       .documents = little_endian<std::uint64_t>(file, kDocumentsAt)};
   const std::uint64_t rest = file.size() - kHeaderBytes;
   const bool too_many = index.sequences > rest / 12 || index.documents > (rest - 12 * index.sequences) / 8;
   if (too_many)
-    return Error{fmt::format("truncated: {} sequences and {} documents do not fit in {} bytes", index.sequences,
-                             index.documents, file.size())};
+    return Error{fmt::format("truncated: {} sequences and {} documents do not fit in {} bytes",
+                             index.sequences, index.documents, file.size())};
   // Multimodal data has a byte more for each sequence.
   const std::uint64_t left = rest - 12 * index.sequences - 8 * index.documents;
   if (left != 0 && left != index.sequences)

@@ -73,7 +73,9 @@ bool are_counts(const nlohmann::json& values) {
 
 /// Its own facts alone: where the others lie is not looked at.
 Result<StoredTensor> stored_tensor(const std::string& name, const nlohmann::json& facts) {
-  const auto expected = [&](std::string_view what) { return Error{fmt::format("tensor {}: expected {}", name, what)}; };
+  const auto expected = [&](std::string_view what) {
+    return Error{fmt::format("tensor {}: expected {}", name, what)};
+  };
   if (!facts.is_object()) return expected("dtype, shape and data_offsets");
   const auto type = facts.find("dtype"), shape = facts.find("shape"), offsets = facts.find("data_offsets");
   if (type == facts.end() || !type->is_string()) return expected("a dtype");
@@ -82,7 +84,8 @@ Result<StoredTensor> stored_tensor(const std::string& name, const nlohmann::json
     return expected("data_offsets of two whole numbers");
   StoredTensor tensor{.name = name, .type = *type, .shape = *shape, .first = (*offsets)[0]};
   const std::uint64_t width = element_bytes_of(tensor.type), end = (*offsets)[1];
-  if (width == 0) return expected(fmt::format("a dtype of safetensors, found {}", printable_line(tensor.type)));
+  if (width == 0)
+    return expected(fmt::format("a dtype of safetensors, found {}", printable_line(tensor.type)));
   const auto elements = elements_of(tensor.shape);
   if (!elements || end < tensor.first || end - tensor.first != *elements * width)
     return expected(fmt::format("{} bytes for {} of {}, found data_offsets {} and {}",
@@ -118,26 +121,31 @@ Status check_places(const std::vector<StoredTensor>& tensors, std::uint64_t byte
   std::uint64_t next = 0;
   for (const StoredTensor& tensor : tensors) {
     if (tensor.first != next)
-      return Error{fmt::format("tensor {}: expected to begin at byte {} of the data (no gaps, no overlaps), found {}",
-                               tensor.name, next, tensor.first)};
+      return Error{
+          fmt::format("tensor {}: expected to begin at byte {} of the data (no gaps, no overlaps), found {}",
+                      tensor.name, next, tensor.first)};
     next += tensor.bytes;
   }
-  if (next != bytes) return Error{fmt::format("its tensors have {} bytes, while {} follow the header", next, bytes)};
+  if (next != bytes)
+    return Error{fmt::format("its tensors have {} bytes, while {} follow the header", next, bytes)};
   return Unit{};
 }
 
 }  // namespace
 
-std::string shape_text(std::span<const std::uint64_t> shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
+std::string shape_text(std::span<const std::uint64_t> shape) {
+  return fmt::format("({})", fmt::join(shape, ", "));
+}
 
 Result<SafetensorsHeader> read_safetensors_header(std::span<const std::byte> file) {
-  if (file.size() < kAlignment) return Error{fmt::format("not safetensors: expected at least 8 bytes, found {}", file.size())};
+  if (file.size() < kAlignment)
+    return Error{fmt::format("not safetensors: expected at least 8 bytes, found {}", file.size())};
   std::uint64_t length = 0;
   for (std::size_t i = kAlignment; i-- > 0;) length = length << 8U | std::to_integer<std::uint8_t>(file[i]);
   const std::uint64_t rest = file.size() - kAlignment;
   if (length > kMostSafetensorsHeader || length > rest)
-    return Error{fmt::format("not safetensors, or truncated: its header has {} bytes, expected at most {}", length,
-                             std::min(kMostSafetensorsHeader, rest))};
+    return Error{fmt::format("not safetensors, or truncated: its header has {} bytes, expected at most {}",
+                             length, std::min(kMostSafetensorsHeader, rest))};
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + kAlignment, length);
   if (!text.starts_with('{')) return Error{"not safetensors: its header does not begin with {"};
   const auto header = parse_header(text);
@@ -150,7 +158,8 @@ Result<SafetensorsHeader> read_safetensors_header(std::span<const std::byte> fil
     tensor.value().name = name;
     read.tensors.push_back(std::move(tensor).value());
   }
-  std::ranges::sort(read.tensors, {}, [](const StoredTensor& t) { return std::pair(t.first, t.first + t.bytes); });
+  std::ranges::sort(read.tensors, {},
+                    [](const StoredTensor& t) { return std::pair(t.first, t.first + t.bytes); });
   if (const Status places = check_places(read.tensors, rest - length); !places) return places.error();
   return read;
 }
@@ -163,7 +172,7 @@ std::uint64_t TensorShape::count() const {
 
 std::string safetensors_header(const std::vector<TensorShape>& tensors,
                                const std::map<std::string, std::string>& metadata) {
-  nlohmann::ordered_json header;
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::uint64_t at = 0;
   for (const TensorShape& tensor : tensors) {

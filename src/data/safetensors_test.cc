@@ -49,7 +49,8 @@ Result<SafetensorsHeader> read_header_of(const std::string& file) {
 }
 
 TEST(Safetensors, are_read_as_they_are_written) {
-  const std::string header = safetensors_header({{"b", {2, 3}}, {"n", {}, true}, {"a", {2}}}, {{"round", "7"}});
+  const std::string header =
+      safetensors_header({{"b", {2, 3}}, {"n", {}, true}, {"a", {2}}}, {{"round", "7"}});
   const auto found = read_header_of(header + std::string(40, '\0'));
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found.value().bytes, header.size());
@@ -58,9 +59,9 @@ TEST(Safetensors, are_read_as_they_are_written) {
                           StoredTensor{"a", "F32", {2}, 32, 8}));
   // Others put the names in any order, with spaces behind, and tensors of no elements.
   const auto other = read_header_of(file_of(R"({"x":{"dtype":"BF16","shape":[1],"data_offsets":[2,4]},)"
-                                  R"("y":{"dtype":"F16","shape":[1],"data_offsets":[0,2]},)"
-                                  R"("z":{"dtype":"F32","shape":[0,9],"data_offsets":[2,2]}}   )",
-                                  4));
+                                            R"("y":{"dtype":"F16","shape":[1],"data_offsets":[0,2]},)"
+                                            R"("z":{"dtype":"F32","shape":[0,9],"data_offsets":[2,2]}}   )",
+                                            4));
   ASSERT_TRUE(other) << other.error().message;
   EXPECT_EQ(other.value().tensors.front().name, "y");
 }
@@ -98,9 +99,10 @@ TEST(Safetensors, that_are_damaged_are_told_with_what_was_expected) {
 
 TEST(Safetensors, whose_tensors_leave_gaps_overlap_or_share_a_name_are_refused) {
   const auto two = [](const std::string& second, const std::string& offsets, std::size_t bytes) {
-    const auto found = read_header_of(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},")" + second +
-                                        R"(":{"dtype":"F32","shape":[1],"data_offsets":)" + offsets + "}}",
-                                    bytes));
+    const auto found =
+        read_header_of(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},")" + second +
+                                   R"(":{"dtype":"F32","shape":[1],"data_offsets":)" + offsets + "}}",
+                               bytes));
     return found ? "none" : found.error().message;
   };
   EXPECT_EQ(two("b", "[4,8]", 8), "none");

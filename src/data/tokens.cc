@@ -100,8 +100,8 @@ Result<Stream> open_raw(const std::string& path, TokenType type) {
   if (!file) return file.error();
   const std::size_t size = file.value()->bytes().size(), width = bytes_of(type);
   if (size % width != 0)
-    return Error{fmt::format("{}: expected {} tokens of {} bytes each, found {} bytes", path, name_of(type), width,
-                             size)};
+    return Error{fmt::format("{}: expected {} tokens of {} bytes each, found {} bytes", path, name_of(type),
+                             width, size)};
   return Stream{std::move(file).value(), type, 0, size / width};
 }
 
@@ -137,12 +137,13 @@ std::string print_of(const Stream& stream) {
     const std::size_t last = all.size() - kPieceBytes;
     for (std::size_t i = 0; i < kPieces; ++i) add(i * last / (kPieces - 1), kPieceBytes);
   }
-  return fmt::format("{} {} tokens, digest {}", stream.count, name_of(stream.type), to_string(digest_of(pieces)));
+  return fmt::format("{} {} tokens, digest {}", stream.count, name_of(stream.type),
+                     to_string(digest_of(pieces)));
 }
 
 Error too_short(const std::string& path, const Stream& part, const char* purpose, std::uint64_t context) {
-  return Error{fmt::format("{}: {} tokens for {}, expected at least {} (context + 1)", path, part.count, purpose,
-                           context + 1)};
+  return Error{fmt::format("{}: {} tokens for {}, expected at least {} (context + 1)", path, part.count,
+                           purpose, context + 1)};
 }
 
 }  // namespace

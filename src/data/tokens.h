@@ -30,8 +30,8 @@ struct TokenCorpus {
   std::string print;
 };
 
-/// test_share: of the tokens, at the end of the training file, in [0, 1); without effect where there is a file
-/// for evaluation. Each part must hold at least one sample.
+/// test_share: of the tokens, at the end of the training file, in [0, 1); without effect where there is a
+/// file for evaluation. Each part must hold at least one sample.
 Result<TokenCorpus> open_token_corpus(const TokenFiles& files, std::uint64_t context, double test_share);
 
 }  // namespace tw::data

@@ -91,7 +91,8 @@ TEST_F(Tokens, for_evaluation_come_from_the_tail_or_a_file) {
   const auto tail = open_token_corpus(files, 2, 0.3);
   ASSERT_TRUE(tail) << tail.error().message;
   EXPECT_EQ(tail.value().training->size(), 3U);
-  EXPECT_EQ(std::get<1>(tail.value().evaluation->gather(first).inputs.values), (std::vector<std::int64_t>{7, 8}));
+  EXPECT_EQ(std::get<1>(tail.value().evaluation->gather(first).inputs.values),
+            (std::vector<std::int64_t>{7, 8}));
 
   files.evaluation = write("val.bin", words<std::uint16_t>({40, 41, 42}));
   const auto apart = open_token_corpus(files, 2, 0.3);
@@ -132,13 +133,15 @@ TEST_F(Tokens, have_a_print_of_the_training_part) {
 }
 
 TEST_F(Tokens, that_cannot_be_used_are_told_with_what_was_expected) {
-  EXPECT_THAT(cause(raw("abc")), EndsWith("train.bin: expected uint16 tokens of 2 bytes each, found 3 bytes"));
+  EXPECT_THAT(cause(raw("abc")),
+              EndsWith("train.bin: expected uint16 tokens of 2 bytes each, found 3 bytes"));
   EXPECT_THAT(cause(raw(words<std::uint16_t>({1, 2}))),
               EndsWith("train.bin: 2 tokens for training, expected at least 3 (context + 1)"));
   EXPECT_THAT(cause(raw("")), HasSubstr("0 tokens for training"));
   EXPECT_THAT(cause(raw(words<std::uint16_t>({1, 2, 3, 4})), 2, 0.25),
               EndsWith("train.bin: 1 tokens for evaluation, expected at least 3 (context + 1)"));
-  EXPECT_EQ(cause({.training = "/nowhere/t.bin"}), "/nowhere/t.bin: cannot be opened: No such file or directory");
+  EXPECT_EQ(cause({.training = "/nowhere/t.bin"}),
+            "/nowhere/t.bin: cannot be opened: No such file or directory");
   EXPECT_EQ(cause({.training = folder_}), folder_ + ": cannot be opened: expected a regular file");
 
   const std::string tokens = write("other.bin", words<std::uint16_t>({1, 2, 3, 4}));
@@ -148,7 +151,8 @@ TEST_F(Tokens, that_cannot_be_used_are_told_with_what_was_expected) {
   EXPECT_EQ(cause({.training = tokens, .megatron = true}),
             tokens + ": 4 tokens, while " + folder_ + "other.idx says 5");
   write("other.idx", "MMIDIDX");
-  EXPECT_THAT(cause({.training = tokens, .megatron = true}), StartsWith(folder_ + "other.idx: not a Megatron"));
+  EXPECT_THAT(cause({.training = tokens, .megatron = true}),
+              StartsWith(folder_ + "other.idx: not a Megatron"));
   EXPECT_THAT(cause({.training = write("other.txt", "xx"), .megatron = true}),
               EndsWith("other.txt: expected the .bin or the .idx file of a Megatron data set"));
 }
@@ -176,7 +180,8 @@ TEST(MegatronIndex, that_is_damaged_is_told_with_what_was_expected) {
   EXPECT_EQ(cause(sound + "x"), "1 bytes follow its 2 sequences and 1 documents, expected none");
   EXPECT_EQ(cause(megatron_index(7, {2, 3}, {0, 4})),
             "type code 7: expected integers (1 uint8, 2 int8, 3 int16, 4 int32, 5 int64 or 8 uint16)");
-  EXPECT_EQ(cause(megatron_index(8, {2, -3}, {0, 4})), "sequence 1: expected a length of at least 0, found -3");
+  EXPECT_EQ(cause(megatron_index(8, {2, -3}, {0, 4})),
+            "sequence 1: expected a length of at least 0, found -3");
   EXPECT_EQ(cause(megatron_index(8, {2, 3}, {0, 6})),
             "sequence 1: expected byte 4 (sequences follow one another), found 6");
   std::string version = sound;

@@ -85,9 +85,10 @@ Status TorchBuffers::find_changed() {
     if (unchanged(now[buffer.number].second, buffer.initial)) continue;
     const at::ScalarType type = buffer.initial.scalar_type();
     if (!has_mean(type))
-      return Error{fmt::format("training changes the buffer {}, which is {}; only buffers of numbers can be "
-                               "averaged over the peers",
-                               buffer.name, at::toString(type))};
+      return Error{
+          fmt::format("training changes the buffer {}, which is {}; only buffers of numbers can be "
+                      "averaged over the peers",
+                      buffer.name, at::toString(type))};
     modules.insert(module_of(buffer.name));
   }
   const auto travels = [&](const Constant& buffer) {
@@ -144,7 +145,8 @@ void TorchBuffers::add_changes(std::span<const float> tail, double weight, std::
   const at::NoGradGuard no_gradients;
   const NamedTensors now = model_.buffers();
   for (const Tracked& buffer : tracked_) {
-    const at::Tensor change = now[buffer.number].second.to(at::kDouble).sub(buffer.values(tail).to(at::kDouble));
+    const at::Tensor change =
+        now[buffer.number].second.to(at::kDouble).sub(buffer.values(tail).to(at::kDouble));
     at::from_blob(sum.data() + buffer.first, buffer.initial.sizes(), at::kFloat)
         .add_(change.mul(weight).to(at::kFloat));
   }

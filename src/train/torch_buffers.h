@@ -18,8 +18,8 @@ namespace tw::train {
 /// values again. So the mean of a round is the sample-weighted mean of the changes, whoever ran the passes.
 /// Integers (num_batches_tracked) are numbers like others, rounded to the nearest where the model sees them.
 ///
-/// Which buffers these are is seen in a first pass: those that it changed, and all others of the same modules.
-/// Compute thread.
+/// Which buffers these are is seen in a first pass: those that it changed, and all others of the same
+/// modules. Compute thread.
 class TorchBuffers {
  public:
   /// The model outlives this object. Its buffers are as the run begins; no pass ran yet.
@@ -36,7 +36,7 @@ class TorchBuffers {
   /// Floats of the tail; 0 before find_changed().
   std::uint64_t size() const { return size_; }
 
-  /// Of each tensor in the tail, floats.
+  /// The floats of each tensor in the tail.
   std::vector<std::uint64_t> tensor_sizes() const;
 
   /// "buffer: bn.running_mean (16) float32", a line each: RunOptions::layout.

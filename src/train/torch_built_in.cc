@@ -19,6 +19,8 @@ class BuiltIn : public TorchModel {
 
   NamedTensors buffers() const override { return {}; }
 
+  NamedTensors state() const override { return parameters_; }
+
   void set_buffer(std::size_t /*number*/, const at::Tensor& /*value*/) override {
     TW_CHECK(false && "a model without buffers");
   }

@@ -32,6 +32,14 @@ class TorchScript : public TorchModel {
     return all;
   }
 
+  NamedTensors state() const override {
+    NamedTensors all;
+    for (const auto& parameter : module_.named_parameters())
+      all.emplace_back(parameter.name, parameter.value);
+    for (const auto& buffer : module_.named_buffers()) all.emplace_back(buffer.name, buffer.value);
+    return all;
+  }
+
   void set_buffer(std::size_t number, const at::Tensor& value) override {
     for (Place& place : buffers_.at(number).places) place.owner.setattr(place.name, value);
   }

@@ -63,6 +63,7 @@ class TorchTrainer : public Trainer {
         threads_(threads),
         model_(std::move(model)),
         data_(std::move(data)),
+        sources_(data_.print.empty() ? "" : fmt::format("data: {}\n", data_.print)),
         order_(options.seed, data_.training->size()),
         layout_(std::move(layout)),
         buffers_(*model_) {}
@@ -84,6 +85,8 @@ class TorchTrainer : public Trainer {
       all.push_back(one_group({.kind = OptimizerKind::average}, buffers_.tensor_sizes()));
     return all;
   }
+
+  std::string sources() const override { return sources_; }
 
   std::string layout() const override {
     std::string lines;
@@ -173,6 +176,8 @@ class TorchTrainer : public Trainer {
     return Unit{};
   }
 
+  void add_source(std::string line) { sources_ += std::move(line) + "\n"; }
+
   bool has_mean_buffers() const { return buffers_.size() > 0; }
 
  private:
@@ -186,10 +191,10 @@ class TorchTrainer : public Trainer {
   void refuse_drift(SampleSpan span) const {
     const std::string name = buffers_.drifted();
     if (name.empty()) return;
-    throw std::runtime_error(
-        fmt::format("{}: training changes the buffer {} with samples {} to {} of the run, while its first pass "
-                    "left it as it was; peers share only buffers that every pass changes",
-                    name_, name, span.first, span.first + span.count - 1));
+    throw std::runtime_error(fmt::format(
+        "{}: training changes the buffer {} with samples {} to {} of the run, while its first pass "
+        "left it as it was; peers share only buffers that every pass changes",
+        name_, name, span.first, span.first + span.count - 1));
   }
 
   void prepare(std::span<const float> parameters, bool training) {
@@ -255,6 +260,7 @@ class TorchTrainer : public Trainer {
   int threads_;
   std::unique_ptr<TorchModel> model_;
   RunData data_;
+  std::string sources_;
   data::SampleOrder order_;
   std::vector<FlatTensor> layout_;
   TorchBuffers buffers_;
@@ -284,17 +290,25 @@ Result<std::unique_ptr<Trainer>> make_torch_trainer(const RunOptions& options, i
     if (!script) return script.error();
     model = std::move(script).value();
   }
+  std::string start;
+  if (!options.init.empty()) {
+    const Result<Digest> loaded = load_start(options.init, *model);
+    if (!loaded) return loaded.error();
+    start = fmt::format("model.init: {}", to_string(loaded.value()));
+  }
   Result<std::vector<FlatTensor>> layout = lay_out(*model);
   if (!layout) return Error{fmt::format("{}: {}", options.model, layout.error().message)};
   const bool has_buffers = !model->buffers().empty();
   auto trainer = std::make_unique<TorchTrainer>(options, threads, std::move(model), std::move(data).value(),
                                                 std::move(layout).value());
+  if (!start.empty()) trainer->add_source(std::move(start));
   const Status tried = trainer->try_model(has_buffers ? smallest_pass(options) : 1);
   if (!tried) return tried.error();
   if (trainer->has_mean_buffers() && is_coarse(options.codec))
-    return Error{fmt::format("{}: training.codec {}: buffers that change (BatchNorm) are averaged with fp32, fp16 "
-                             "or bf16: rounding could make a variance negative",
-                             options.model, codec::kCodecNames[static_cast<std::size_t>(options.codec)])};
+    return Error{
+        fmt::format("{}: training.codec {}: buffers that change (BatchNorm) are averaged with fp32, fp16 "
+                    "or bf16: rounding could make a variance negative",
+                    options.model, codec::kCodecNames[static_cast<std::size_t>(options.codec)])};
   return std::unique_ptr<Trainer>(std::move(trainer));
 }
 

@@ -13,6 +13,7 @@
 #include <functional>
 
 #include "base/prng.h"
+#include "data/safetensors.h"
 #include "train/optimizer.h"
 
 namespace tw::train {
@@ -360,7 +361,8 @@ TEST_F(TorchTrainer, leaves_parameters_without_gradient_and_constant_buffers_alo
   EXPECT_EQ(make(options)->parameter_count(), 3U);
 }
 
-/// A linear classifier behind BatchNorm, as torch.jit.script writes it: the statistics lie in a module "norm".
+/// A linear classifier behind BatchNorm, as torch.jit.script writes it: the statistics lie in a module
+/// "norm".
 void add_norm(torch::jit::Module& m) {
   torch::jit::Module norm("Norm");
   norm.register_attribute("training", c10::BoolType::get(), true);
@@ -371,7 +373,8 @@ void add_norm(torch::jit::Module& m) {
     def forward(self, x):
       if self.training:
         self.num_batches_tracked.add_(1)
-      return torch.batch_norm(x, None, None, self.running_mean, self.running_var, self.training, 0.1, 1e-5, False)
+      mean, var = self.running_mean, self.running_var
+      return torch.batch_norm(x, None, None, mean, var, self.training, 0.1, 1e-5, False)
   )");
   m.register_module("norm", norm);
   add_parameter(m, "weight", at::zeros({784, 10}));
@@ -445,7 +448,8 @@ TEST_F(TorchTrainer, shares_buffers_that_a_model_replaces_instead_of_changing_th
     def forward(self, inputs, targets):
       if self.training:
         self.seen = self.seen * 0.5 + 1.0
-      return torch.mean(inputs) * torch.sum(self.weight) + torch.sum(self.seen) + torch.sum(torch.exp(self.mask))
+      loss = torch.mean(inputs) * torch.sum(self.weight)
+      return loss + torch.sum(self.seen) + torch.sum(torch.exp(self.mask))
   )",
                                            [](torch::jit::Module& m) {
                                              add_parameter(m, "weight", at::ones({3}));
@@ -465,9 +469,10 @@ TEST_F(TorchTrainer, shares_buffers_that_a_model_replaces_instead_of_changing_th
 TEST_F(TorchTrainer, refuses_buffers_that_have_no_mean_and_codecs_too_coarse_for_them) {
   RunOptions options = digits(script(kNormed, add_norm));
   options.codec = codec::Codec::int8;
-  EXPECT_EQ(cause(options), options.model +
-                                ": training.codec int8: buffers that change (BatchNorm) are averaged with fp32, "
-                                "fp16 or bf16: rounding could make a variance negative");
+  EXPECT_EQ(cause(options),
+            options.model +
+                ": training.codec int8: buffers that change (BatchNorm) are averaged with fp32, "
+                "fp16 or bf16: rounding could make a variance negative");
   const RunOptions flags = digits(script(R"(
     def forward(self, inputs, targets):
       if self.training:
@@ -478,9 +483,10 @@ TEST_F(TorchTrainer, refuses_buffers_that_have_no_mean_and_codecs_too_coarse_for
                                            add_parameter(m, "weight", at::ones({3}));
                                            m.register_buffer("seen", at::zeros({2}, at::kBool));
                                          }));
-  EXPECT_EQ(cause(flags), flags.model +
-                              ": training changes the buffer seen, which is Bool; only buffers of numbers can be "
-                              "averaged over the peers");
+  EXPECT_EQ(cause(flags),
+            flags.model +
+                ": training changes the buffer seen, which is Bool; only buffers of numbers can be "
+                "averaged over the peers");
 }
 
 TEST_F(TorchTrainer, stops_at_a_buffer_that_only_a_later_pass_changes) {
@@ -501,8 +507,83 @@ TEST_F(TorchTrainer, stops_at_a_buffer_that_only_a_later_pass_changes) {
     gradient(*trainer, parameters, {64, 8});
     FAIL() << "expected an error";
   } catch (const std::runtime_error& e) {
-    EXPECT_THAT(e.what(), HasSubstr(": training changes the buffer late with samples 64 to 71 of the run, while "));
+    EXPECT_THAT(e.what(),
+                HasSubstr(": training changes the buffer late with samples 64 to 71 of the run, while "));
   }
+}
+
+/// A safetensors file of float32 tensors, value i of all being i / 8.
+std::string write_tensors(const std::string& path, const std::vector<data::TensorShape>& tensors) {
+  std::uint64_t count = 0;
+  for (const data::TensorShape& tensor : tensors) count += tensor.count();
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i) / 8;
+  std::ofstream(path, std::ios::binary)
+      << data::safetensors_header(tensors, {})
+      << std::string(reinterpret_cast<const char*>(values.data()), count * sizeof(float));
+  return path;
+}
+
+TEST_F(TorchTrainer, begins_with_the_tensors_of_a_file) {
+  RunOptions options = digits(script(kNormed, add_norm));
+  // Another order than the model's; the number of passes is left out.
+  options.init = write_tensors(folder_ + "/start", {{"norm.running_var", {1}}, {"weight", {784, 10}}});
+  const auto trainer = make(options);
+  const std::vector<float> parameters = initial(*trainer);
+  EXPECT_EQ(parameters[0], 0.125F);
+  EXPECT_EQ(parameters[7839], 980);
+  EXPECT_EQ(std::vector<float>(parameters.begin() + 7840, parameters.end()), (std::vector<float>{0, 0, 0}));
+  const std::string sources = trainer->sources();
+  EXPECT_THAT(sources, testing::MatchesRegex("model.init: [0-9a-f]{32}\n"));
+  write_tensors(folder_ + "/start", {{"weight", {784, 10}}});
+  EXPECT_NE(make(options)->sources(), sources);
+  EXPECT_EQ(make(digits())->sources(), "");
+}
+
+TEST_F(TorchTrainer, takes_half_precision_and_tied_weights_by_either_name_to_begin_with) {
+  const at::Tensor weight = at::zeros({784, 3});
+  RunOptions options = digits(script(product_source(), [&](torch::jit::Module& m) {
+    add_parameter(m, "w", weight);
+    add_parameter(m, "v", weight);
+  }));
+  options.init = folder_ + "/half";
+  const std::string header = R"({"v":{"dtype":"BF16","shape":[784,3],"data_offsets":[0,4704]}})";
+  std::string file(8, '\0');
+  file[0] = static_cast<char>(header.size());
+  file += header;
+  for (int i = 0; i < 784 * 3; ++i) file += std::string("\x40\x3f", 2);  // 0.75
+  std::ofstream(options.init, std::ios::binary) << file;
+  EXPECT_EQ(initial(*make(options)), std::vector<float>(784 * 3, 0.75F));
+}
+
+TEST_F(TorchTrainer, names_tensors_of_a_file_that_are_not_the_models) {
+  RunOptions options = digits(script(kNormed, add_norm));
+  options.init = folder_ + "/start";
+  const auto with = [&](const std::vector<data::TensorShape>& tensors) {
+    write_tensors(options.init, tensors);
+    return cause(options);
+  };
+  EXPECT_EQ(with({{"wieght", {784, 10}}}),
+            options.init + ": tensor wieght: the model has none of that name; did you mean \"weight\"?");
+  EXPECT_EQ(with({{"weight", {10, 784}}}),
+            options.init + ": tensor weight: expected (784, 10), found (10, 784)");
+  EXPECT_EQ(with({{"norm.running_var", {1}}}),
+            options.init + ": no tensor weight; expected one of (784, 10)");
+  EXPECT_EQ(with({{"weight", {784, 10}}, {"norm.num_batches_tracked", {}}}),
+            options.init + ": tensor norm.num_batches_tracked: expected I64, found F32");
+  std::ofstream(options.init) << "weights";
+  EXPECT_EQ(cause(options), options.init + ": not safetensors: expected at least 8 bytes, found 7");
+}
+
+TEST_F(TorchTrainer, learns_tokens) {
+  std::string tokens;
+  for (int i = 0; i < 6000; ++i) tokens += {static_cast<char>(i % 3 == 0 ? 7 : 200 + i % 3), '\0'};
+  std::ofstream(folder_ + "/tokens", std::ios::binary) << tokens;
+  RunOptions options = letters();
+  options.data = {.kind = DataKind::tokens, .tokens = folder_ + "/tokens", .context = 16};
+  const auto trainer = make(options);
+  EXPECT_THAT(trainer->sources(), StartsWith("data: 5700 uint16 tokens, digest "));
+  EXPECT_GT(train(*trainer, options, 3e-3, 30).accuracy.value(), 0.9);
 }
 
 TEST_F(TorchTrainer, refuses_models_that_it_cannot_train) {
