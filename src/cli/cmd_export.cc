@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 #include "cli/commands.h"
 #include "cli/export_arguments.h"
@@ -38,6 +40,28 @@ std::vector<std::byte> parameters_of(const sync::StateImage& image, std::uint64_
   return values;
 }
 
+/// As safetensors_header says: counts as int64, all others as they are.
+std::vector<std::byte> stored(const std::vector<data::TensorShape>& tensors,
+                              std::span<const std::byte> parameters) {
+  std::vector<std::byte> out;
+  for (const data::TensorShape& tensor : tensors) {
+    const auto values = parameters.first(tensor.count() * sizeof(float));
+    parameters = parameters.subspan(values.size());
+    if (!tensor.whole) {
+      out.insert(out.end(), values.begin(), values.end());
+      continue;
+    }
+    for (std::size_t at = 0; at < values.size(); at += sizeof(float)) {
+      float value = 0;
+      std::memcpy(&value, values.data() + at, sizeof(float));
+      const std::int64_t count = std::llrint(value);
+      const auto bytes = std::as_bytes(std::span(&count, 1));
+      out.insert(out.end(), bytes.begin(), bytes.end());
+    }
+  }
+  return out;
+}
+
 struct Exported {
   Round round = 0;
   std::uint64_t tensors = 0, values = 0;
@@ -59,7 +83,8 @@ Result<Exported> write_safetensors(world::Files& files, const std::string& from,
   const std::string header = data::safetensors_header(
       tensors.value(), {{"round", std::to_string(image.record.round)}, {"run", to_string(image.record.run)}});
   const std::string part = to + ".part";
-  const std::vector<std::span<const std::byte>> parts{std::as_bytes(std::span(header)), parameters};
+  const std::vector<std::byte> content = stored(tensors.value(), parameters);
+  const std::vector<std::span<const std::byte>> parts{std::as_bytes(std::span(header)), content};
   Status done = files.write(part, parts);
   if (done) done = files.rename(part, to);
   if (!done) return done.error();

@@ -112,6 +112,7 @@ int train(const TrainArguments& arguments) {
   auto trainer = make_torch_trainer(run.value(), threads.value());
   if (!trainer) return complain(trainer.error().message, kFailed);
   options.value().session.run.layout = trainer.value()->layout();
+  options.value().session.run.sources = trainer.value()->sources();
   look_at_past(options.value(), trainer.value()->parameter_count());
   const PeerProcess::Words words{.run_file = arguments.run_file, .quiet = arguments.quiet};
   return PeerProcess(std::move(options).value(), words, std::move(trainer).value()).run();

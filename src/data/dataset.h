@@ -29,7 +29,7 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  /// At least 1, at most 2^32 - 1.
+  /// At least 1, at most SampleOrder::kLargest.
   virtual std::uint64_t size() const = 0;
 
   /// The samples in the order of the indices, each below size(); an index may come twice.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,10 +14,11 @@
 /// Files of parameters that other programs read: huggingface.co/docs/safetensors. Pure.
 namespace tw::data {
 
-/// A float32 tensor in row-major order.
+/// A tensor in row-major order: float32, or int64 where it counts something.
 struct TensorShape {
   std::string name;
   std::vector<std::uint64_t> shape;  ///< none: one number
+  bool whole = false;                ///< int64
 
   /// How many values it has.
   std::uint64_t count() const;
@@ -23,12 +26,37 @@ struct TensorShape {
   bool operator==(const TensorShape&) const = default;
 };
 
+/// A tensor of a file.
+struct StoredTensor {
+  std::string name;
+  std::string type;  ///< "F32", "BF16", "I64", ...
+  std::vector<std::uint64_t> shape;
+  std::uint64_t first = 0;  ///< bytes from the end of the header on
+  std::uint64_t bytes = 0;
+
+  bool operator==(const StoredTensor&) const = default;
+};
+
+struct SafetensorsHeader {
+  std::uint64_t bytes = 0;            ///< before the first tensor
+  std::vector<StoredTensor> tensors;  ///< by their places, which leave no gap and end with the file
+};
+
+/// No header is longer (as in the safetensors library).
+inline constexpr std::uint64_t kMostSafetensorsHeader = 100'000'000;
+
+/// Reads what a file begins with. The error says what was expected, and of which tensor.
+Result<SafetensorsHeader> read_safetensors_header(std::span<const std::byte> file);
+
+/// "(10, 20)", "(10)", "()".
+std::string shape_text(std::span<const std::uint64_t> shape);
+
 /// What the file begins with; the tensors follow in this order, without gaps. Their names differ.
 std::string safetensors_header(const std::vector<TensorShape>& tensors,
                                const std::map<std::string, std::string>& metadata);
 
 /// "group 0: fc.weight (10, 20) float32": the tensors in a layout (train::RunOptions::layout); lines that
-/// name none are left out. The error quotes the line.
+/// name none are left out. Integers become int64, all others float32. The error quotes the line.
 Result<std::vector<TensorShape>> tensors_in_layout(std::string_view layout);
 
 }  // namespace tw::data

@@ -355,12 +355,12 @@ Result<std::optional<LoadedCheckpoint>> CheckpointStore::load_newest(const Diges
     skipped.push_back(fmt::format("{}: {}", name, finding.why));
   }
   const std::string advice =
-      other_run
-          ? fmt::format(
-                "This run is {}: its model, data, batch sizes, optimizer, schedule or seed differ from those "
-                "of the checkpoint. Restore them, or choose another checkpoint folder.",
-                to_string(run))
-          : "Restore one of them from a copy, or choose another checkpoint folder to start anew.";
+      other_run ? fmt::format(
+                      "This run is {}: its model, model.init, data, batch sizes, optimizer, schedule or seed "
+                      "differ from those "
+                      "of the checkpoint. Restore them, or choose another checkpoint folder.",
+                      to_string(run))
+                : "Restore one of them from a copy, or choose another checkpoint folder to start anew.";
   return Error{fmt::format("no checkpoint in {} can be used ({}). {}", options_.folder,
                            fmt::join(skipped, "; "), advice)};
 }

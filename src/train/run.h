@@ -16,7 +16,10 @@
 
 namespace tw::train {
 
-enum class DataKind : std::uint8_t { idx, text, own };
+enum class DataKind : std::uint8_t { idx, text, tokens, megatron, own };
+
+/// How a raw file stores a token.
+enum class RawToken : std::uint8_t { uint16, uint32 };
 
 enum class Rounding : std::uint8_t { nearest, stochastic };
 
@@ -26,8 +29,11 @@ struct DataOptions {
   std::string train_inputs, train_targets;  ///< idx: tensor files, first dimension = samples
   std::string test_inputs, test_targets;    ///< idx, optional: without them there is no evaluation
   std::string text;                         ///< text: one file, bytes are the tokens
-  std::uint64_t context = 64;               ///< text: tokens a sample
-  double test_share = 0.05;                 ///< text: the tail of the file that is kept for evaluation
+  std::string tokens;                       ///< tokens: a raw file; megatron: its .bin or .idx file
+  std::string test_tokens;                  ///< the same for evaluation; empty: test_share of the other
+  RawToken token_type = RawToken::uint16;   ///< tokens
+  std::uint64_t context = 64;               ///< text, tokens, megatron: tokens a sample
+  double test_share = 0.05;                 ///< the same: the tail of the file that is kept for evaluation
 };
 
 struct EvaluationOptions {
@@ -62,6 +68,10 @@ struct RunOptions {
   /// The tensors of the flat vector in order, a line each: "group 0: fc.weight (10, 20) float32", with
   /// further facts between them where the model is the program's own. Not in run files.
   std::string layout;
+  /// A safetensors file with the parameters to begin with; empty: from the seed, or those of the model file.
+  std::string init;
+  /// What tells files that decide the result from others, a line each (Trainer::sources). Not in run files.
+  std::string sources;
   DataOptions data;
   std::uint64_t target_batch_size = 512;  ///< samples of a round, over all peers
   std::uint64_t microbatch = 32;          ///< samples of one forward and backward pass

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/result.h"
 #include "data/dataset.h"
@@ -12,6 +13,7 @@ namespace tw::train {
 struct RunData {
   std::unique_ptr<data::Dataset> training;
   std::unique_ptr<data::Dataset> evaluation;  ///< nullptr: the options name none
+  std::string print{};                        ///< what tells the training data from others; empty: not known
 };
 
 /// Reads the files that the options name.

@@ -19,6 +19,8 @@ namespace {
 std::string data_text(const DataOptions& data) {
   if (data.kind == DataKind::own) return "own";
   if (data.kind == DataKind::idx) return "idx";
+  if (data.kind == DataKind::tokens || data.kind == DataKind::megatron)
+    return fmt::format("tokens context={}", data.context);  // which ones: RunOptions::sources
   return fmt::format("text context={} test_share={}", data.context, data.test_share);
 }
 
@@ -85,10 +87,12 @@ void add_settings(const RunOptions& options, std::vector<std::string>& facts) {
 
 RunFacts::RunFacts(const RunOptions& options, std::uint64_t parameter_count) {
   add_settings(options, facts_);
+  add_lines(options.sources, facts_);
   if (options.has_own_model()) add_lines(options.layout, facts_);
   const std::string settings = settings_text(options, parameter_count);
   const std::string layout = options.has_own_model() ? "layout=" + options.layout + "\n" : "";
-  digest_ = digest_of(settings + layout);
+  const std::string sources = options.sources.empty() ? "" : "sources=" + options.sources + "\n";
+  digest_ = digest_of(settings + sources + layout);
   for (const std::string& fact : facts_) {
     if (prints_.size() == wire::kMostFacts) break;
     prints_.push_back(static_cast<std::uint32_t>(digest_of(fact).low));

@@ -36,9 +36,10 @@ struct CopyPlace {
   std::string* at;
 };
 
-using Place = std::variant<std::uint64_t*, int*, double*, std::optional<double>*, bool*, std::optional<bool>*,
-                           Duration*, DataKind*, OptimizerKind*, ScheduleKind*, codec::Codec*, Rounding*,
-                           average::SiteUse*, BudgetAction*, ModelPlace, FilePlace, FolderPlace, CopyPlace>;
+using Place =
+    std::variant<std::uint64_t*, int*, double*, std::optional<double>*, bool*, std::optional<bool>*,
+                 Duration*, DataKind*, RawToken*, OptimizerKind*, ScheduleKind*, codec::Codec*, Rounding*,
+                 average::SiteUse*, BudgetAction*, ModelPlace, FilePlace, FolderPlace, CopyPlace>;
 
 }  // namespace
 
@@ -71,6 +72,11 @@ constexpr RunField kFields[] = {
      "built-in model; TorchScript file whose `forward(inputs, targets)` returns the mean loss; or own, of a "
      "program with a loop of its own (docs/python.md)",
      [](RunOptions& o) -> Place { return ModelPlace{&o.model}; }},
+    {"model", "init",
+     "safetensors file with the parameters to begin with, by their names; without it they come from the "
+     "seed, "
+     "or from the TorchScript file",
+     [](RunOptions& o) -> Place { return FilePlace{&o.init}; }},
     {"", "budget_usd",
      "what the run may cost, machines (tw train --usd-per-h) and traffic together; each peer warns at 80 %; "
      "none: no limit",
@@ -92,12 +98,21 @@ constexpr RunField kFields[] = {
      [](RunOptions& o) -> Place { return FilePlace{&o.data.test_targets}; }},
     {"data", "text", "text: the file; its bytes are the tokens",
      [](RunOptions& o) -> Place { return FilePlace{&o.data.text}; }},
+    {"data", "tokens",
+     "tokens: file of nothing but tokens, little-endian; megatron: the .bin or the .idx file",
+     [](RunOptions& o) -> Place { return FilePlace{&o.data.tokens}; }},
+    {"data", "token_type", "tokens: how the file stores a token",
+     [](RunOptions& o) -> Place { return &o.data.token_type; }},
+    {"data", "test_tokens",
+     "tokens, megatron: file for evaluation; without it the end of data.tokens is kept for it",
+     [](RunOptions& o) -> Place { return FilePlace{&o.data.test_tokens}; }},
     {"data",
      "context",
-     "text: tokens of a sample",
+     "text, tokens, megatron: tokens of a sample",
      [](RunOptions& o) -> Place { return &o.data.context; },
      {.low = 1, .high = 65536}},
-    {"data", "test_share", "text: share of the file, at its end, that is kept for evaluation",
+    {"data", "test_share",
+     "text, tokens, megatron: share of the file, at its end, that is kept for evaluation",
      [](RunOptions& o) -> Place { return &o.data.test_share; }, kBelowOne},
 
     {"training", "target_batch_size",

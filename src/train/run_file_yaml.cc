@@ -27,6 +27,9 @@ bool has_test_data(const DataOptions& data) {
       return !data.test_inputs.empty();
     case DataKind::text:
       return data.test_share > 0;
+    case DataKind::tokens:
+    case DataKind::megatron:
+      return !data.test_tokens.empty() || data.test_share > 0;
     case DataKind::own:
       return false;
   }
@@ -143,21 +146,34 @@ class Reading {
   bool is_given(std::string_view key) const { return given_.contains(find_run_field(key)); }
 
   void settle_data(RunOptions& options) {
-    const bool any = is_given("data.kind") || is_given("data.text") || is_given("data.train_inputs");
+    const bool any = is_given("data.kind") || is_given("data.text") || is_given("data.tokens") ||
+                     is_given("data.train_inputs");
     if (!any && options.has_own_model()) options.data.kind = DataKind::own;
     if (options.data.kind == DataKind::own) return settle_own(options);
     if (options.has_own_model()) return fault(where("model") + ": own goes with data.kind own alone");
     if (!is_given("data.kind") && is_given("data.text")) options.data.kind = DataKind::text;
+    if (!is_given("data.kind") && is_given("data.tokens"))
+      options.data.kind = options.data.tokens.ends_with(".idx") ? DataKind::megatron : DataKind::tokens;
     if (options.data.kind == DataKind::text) return require("data.text", "text data needs it");
+    if (options.data.kind == DataKind::tokens) return require("data.tokens", "data of tokens needs it");
+    if (options.data.kind == DataKind::megatron) return settle_megatron();
     require("data.train_inputs", "idx data needs it (for text data, give data.text)");
     require("data.train_targets", "idx data needs it");
     if (is_given("data.test_inputs")) require("data.test_targets", "data.test_inputs needs it");
     if (is_given("data.test_targets")) require("data.test_inputs", "data.test_targets needs it");
   }
 
+  void settle_megatron() {
+    require("data.tokens", "megatron data needs it");
+    if (is_given("data.token_type"))
+      fault(where("data.token_type") + ": the .idx file says how tokens are stored; leave it out");
+  }
+
   /// Its samples are counts.
   void settle_own(RunOptions& options) {
     if (!options.has_own_model()) return fault(where("data.kind") + ": own goes with model own alone");
+    if (!options.init.empty())
+      fault(where("model.init") + ": with model own the program loads the parameters that it begins with");
     if (!is_given("training.microbatch")) options.microbatch = 1;
     if (options.microbatch != 1)
       fault(

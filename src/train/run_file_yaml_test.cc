@@ -117,6 +117,34 @@ TEST_F(RunFile, knows_text_data_by_its_key) {
   EXPECT_EQ(options.value().data.context, 32U);
 }
 
+TEST_F(RunFile, knows_tokens_by_their_key_and_a_megatron_index_by_its_name) {
+  std::ofstream(folder_ + "/data/t.idx") << "x";
+  const Result<RunOptions> raw = read("data: {tokens: data/a, token_type: uint32, test_tokens: data/b}");
+  ASSERT_TRUE(raw) << raw.error().message;
+  EXPECT_EQ(raw.value().data.kind, DataKind::tokens);
+  EXPECT_EQ(raw.value().data.token_type, RawToken::uint32);
+  EXPECT_EQ(raw.value().data.test_tokens, folder_ + "/data/b");
+  const Result<RunOptions> megatron = read("data: {tokens: data/t.idx}\nevaluation: {every: 2}\n");
+  ASSERT_TRUE(megatron) << megatron.error().message;
+  EXPECT_EQ(megatron.value().data.kind, DataKind::megatron);
+  EXPECT_EQ(complaint("data: {kind: tokens}"), " data.tokens: missing; data of tokens needs it");
+  EXPECT_EQ(complaint("data: {kind: megatron, tokens: data/a, token_type: uint16}"),
+            "1: data.token_type: the .idx file says how tokens are stored; leave it out");
+  EXPECT_THAT(complaint("data: {tokens: data/a, test_share: 0}\nevaluation: {every: 2}\n"),
+              HasSubstr("evaluation.every: there is no data to evaluate on"));
+}
+
+TEST_F(RunFile, takes_a_file_of_parameters_to_begin_with) {
+  const Result<RunOptions> options = read(data_ + "model: mnist-cnn\nmodel.init: data/a\n");
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options.value().model, "mnist-cnn");
+  EXPECT_EQ(options.value().init, folder_ + "/data/a");
+  EXPECT_EQ(complaint(data_ + "model.init: data/none\n"),
+            "2: model.init: no such file: " + folder_ + "/data/none");
+  EXPECT_EQ(complaint("model: own\nmodel.init: data/a\n"),
+            "2: model.init: with model own the program loads the parameters that it begins with");
+}
+
 TEST_F(RunFile, lets_overrides_win_even_over_faults) {
   const auto options = read(data_ + "training: {rounds: many}\n", {{"training.rounds", "5"}});
   ASSERT_TRUE(options) << options.error().message;

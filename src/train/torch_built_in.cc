@@ -19,6 +19,12 @@ class BuiltIn : public TorchModel {
 
   NamedTensors buffers() const override { return {}; }
 
+  NamedTensors state() const override { return parameters_; }
+
+  void set_buffer(std::size_t /*number*/, const at::Tensor& /*value*/) override {
+    TW_CHECK(false && "a model without buffers");
+  }
+
   void set_training(bool /*training*/) override {}
 
   at::Tensor loss(const at::Tensor& inputs, const at::Tensor& targets) override {

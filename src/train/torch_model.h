@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/result.h"
 #include "train/run.h"
 
@@ -30,8 +32,16 @@ class TorchModel {
   /// float32 leaves to be trained; tied ones come once for each use, sharing their storage.
   virtual const NamedTensors& parameters() const = 0;
 
-  /// Copies of tensors that are part of the model but not trained.
+  /// The tensors themselves that are part of the model but not trained, each memory once, in one order
+  /// always.
   virtual NamedTensors buffers() const = 0;
+
+  /// Everything that a file of parameters may name, by every name that it has: parameters, trained or not,
+  /// and buffers.
+  virtual NamedTensors state() const = 0;
+
+  /// Puts a tensor of the same shape and type in the place of buffers()[number].
+  virtual void set_buffer(std::size_t number, const at::Tensor& value) = 0;
 
   virtual void set_training(bool training) = 0;
 
@@ -52,6 +62,11 @@ std::unique_ptr<TorchModel> make_built_in_model(const RunOptions& options);
 
 /// A TorchScript file. Errors name the file and what it should look like.
 Result<std::unique_ptr<TorchModel>> load_torch_script(const std::string& path);
+
+/// The model begins with the tensors of a safetensors file. All trained parameters must be there; frozen ones
+/// and buffers stay as they are where the file leaves them out. float32 is made of float16 and bfloat16, too.
+/// Returns the digest of the file. Errors name file and tensor, what was expected and what was found.
+Result<Digest> load_start(const std::string& path, TorchModel& model);
 
 bool is_built_in_model(const std::string& model);
 

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <torch/script.h>
 
+#include <algorithm>
+
+#include "train/torch_layout.h"
 #include "train/torch_model.h"
 
 namespace tw::train {
@@ -15,14 +18,30 @@ class TorchScript : public TorchModel {
     for (const auto& parameter : module_.named_parameters()) {
       if (parameter.value.requires_grad()) parameters_.emplace_back(parameter.name, parameter.value);
     }
+    find_buffers();
   }
 
   const NamedTensors& parameters() const override { return parameters_; }
 
   NamedTensors buffers() const override {
-    NamedTensors copies;
-    for (const auto& buffer : module_.named_buffers()) copies.emplace_back(buffer.name, buffer.value.clone());
-    return copies;
+    NamedTensors all;
+    for (const Buffer& buffer : buffers_) {
+      const Place& place = buffer.places.front();
+      all.emplace_back(buffer.path, place.owner.attr(place.name).toTensor());
+    }
+    return all;
+  }
+
+  NamedTensors state() const override {
+    NamedTensors all;
+    for (const auto& parameter : module_.named_parameters())
+      all.emplace_back(parameter.name, parameter.value);
+    for (const auto& buffer : module_.named_buffers()) all.emplace_back(buffer.name, buffer.value);
+    return all;
+  }
+
+  void set_buffer(std::size_t number, const at::Tensor& value) override {
+    for (Place& place : buffers_.at(number).places) place.owner.setattr(place.name, value);
   }
 
   void set_training(bool training) override { module_.train(training); }
@@ -44,8 +63,36 @@ class TorchScript : public TorchModel {
   }
 
  private:
+  struct Place {
+    torch::jit::Module owner;
+    std::string name;
+  };
+
+  struct Buffer {
+    std::string path;           // the name of the first place, from the whole model on
+    std::vector<Place> places;  // more than one share its memory
+  };
+
+  void find_buffers() {
+    std::vector<at::Tensor> seen;
+    for (const auto& module : module_.named_modules()) {
+      for (const auto& buffer : module.value.named_buffers(/*recurse=*/false)) {
+        const auto same = [&](const at::Tensor& other) { return same_memory(other, buffer.value); };
+        const auto twin = std::find_if(seen.begin(), seen.end(), same);
+        const Place place{module.value, buffer.name};
+        if (twin != seen.end() && buffer.value.numel() > 0) {
+          buffers_[static_cast<std::size_t>(twin - seen.begin())].places.push_back(place);
+          continue;
+        }
+        seen.push_back(buffer.value);
+        buffers_.push_back({module.name.empty() ? buffer.name : module.name + "." + buffer.name, {place}});
+      }
+    }
+  }
+
   torch::jit::Module module_;
   NamedTensors parameters_;
+  std::vector<Buffer> buffers_;
 };
 
 /// Empty when forward takes inputs and targets.

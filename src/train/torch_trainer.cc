@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -14,6 +15,8 @@
 #include "base/prng.h"
 #include "data/sample_order.h"
 #include "train/run_data.h"
+#include "train/torch_buffers.h"
+#include "train/torch_layout.h"
 #include "train/torch_model.h"
 
 // OpenBLAS has threads of its own that at::set_num_threads does not know; other BLAS libraries lack the
@@ -24,63 +27,6 @@ namespace tw::train {
 namespace {
 
 constexpr std::uint64_t kEvaluationBatch = 100;
-
-/// Where the tensors of a model lie in the flat vector.
-struct FlatTensor {
-  std::string name;
-  std::vector<at::Tensor> tied;  // the parameters that are one tensor
-  std::int64_t first = 0;
-  std::int64_t size = 0;
-  std::vector<float> initial;
-};
-
-bool same_memory(const at::Tensor& a, const at::Tensor& b) {
-  return a.data_ptr() == b.data_ptr() && a.sizes() == b.sizes() && a.strides() == b.strides();
-}
-
-bool overlap(const at::Tensor& a, const at::Tensor& b) {
-  if (!a.is_alias_of(b)) return false;
-  const auto begin = [](const at::Tensor& t) { return static_cast<const char*>(t.data_ptr()); };
-  const auto end = [&](const at::Tensor& t) {
-    std::int64_t last = 0;
-    for (std::int64_t d = 0; d < t.dim(); ++d) last += (t.size(d) - 1) * t.stride(d);
-    return begin(t) + (last + 1) * t.itemsize();
-  };
-  return begin(a) < end(b) && begin(b) < end(a);
-}
-
-Result<std::vector<FlatTensor>> lay_out(const TorchModel& model) {
-  std::vector<FlatTensor> layout;
-  std::int64_t first = 0;
-  for (const auto& [name, tensor] : model.parameters()) {
-    if (tensor.scalar_type() != at::kFloat) {
-      return Error{
-          fmt::format("parameter {} is {}; only float32 can be trained (call float() before you save, or "
-                      "requires_grad_(False) to keep it as it is)",
-                      name, at::toString(tensor.scalar_type()))};
-    }
-    if (tensor.numel() == 0) continue;
-    const auto twin = std::find_if(layout.begin(), layout.end(), [&t = tensor](const FlatTensor& flat) {
-      return overlap(flat.tied.front(), t);
-    });
-    if (twin != layout.end()) {
-      if (!same_memory(twin->tied.front(), tensor)) {
-        return Error{
-            fmt::format("parameters {} and {} share a part of their memory; only whole tensors of one shape "
-                        "can be tied",
-                        twin->name, name)};
-      }
-      twin->tied.push_back(tensor);
-      continue;
-    }
-    const at::Tensor dense = tensor.detach().contiguous();
-    const float* values = dense.data_ptr<float>();
-    layout.push_back({name, {tensor}, first, tensor.numel(), {values, values + tensor.numel()}});
-    first += tensor.numel();
-  }
-  if (layout.empty()) return Error{"no parameters to train (a frozen module has none)"};
-  return layout;
-}
 
 /// A view of the array, which must outlive it.
 at::Tensor view_of(data::Array& array) {
@@ -117,31 +63,44 @@ class TorchTrainer : public Trainer {
         threads_(threads),
         model_(std::move(model)),
         data_(std::move(data)),
+        sources_(data_.print.empty() ? "" : fmt::format("data: {}\n", data_.print)),
         order_(options.seed, data_.training->size()),
-        layout_(std::move(layout)) {}
+        layout_(std::move(layout)),
+        buffers_(*model_) {}
 
-  std::uint64_t parameter_count() const override {
-    return static_cast<std::uint64_t>(layout_.back().first + layout_.back().size);
-  }
+  std::uint64_t parameter_count() const override { return trained() + buffers_.size(); }
 
   std::vector<std::uint64_t> tensor_sizes() const override {
     std::vector<std::uint64_t> sizes;
     for (const FlatTensor& flat : layout_) sizes.push_back(static_cast<std::uint64_t>(flat.size));
+    std::ranges::copy(buffers_.tensor_sizes(), std::back_inserter(sizes));
     return sizes;
   }
+
+  std::vector<ParameterGroup> groups(const OptimizerOptions& options) const override {
+    std::vector<std::uint64_t> sizes = tensor_sizes();
+    sizes.resize(layout_.size());
+    std::vector<ParameterGroup> all = {one_group(options, std::move(sizes))};
+    if (buffers_.size() > 0)
+      all.push_back(one_group({.kind = OptimizerKind::average}, buffers_.tensor_sizes()));
+    return all;
+  }
+
+  std::string sources() const override { return sources_; }
 
   std::string layout() const override {
     std::string lines;
     for (const FlatTensor& flat : layout_)
       lines +=
           fmt::format("group 0: {} ({}) float32\n", flat.name, fmt::join(flat.tied.front().sizes(), ", "));
-    return lines;
+    return lines + buffers_.layout();
   }
 
   void initial_parameters(std::span<float> out) override {
     TW_CHECK(out.size() == parameter_count());
     for (const FlatTensor& flat : layout_)
       std::copy(flat.initial.begin(), flat.initial.end(), out.begin() + flat.first);
+    buffers_.initial(out.subspan(trained()));
   }
 
   double accumulate(std::span<const float> parameters, SampleSpan samples,
@@ -151,14 +110,20 @@ class TorchTrainer : public Trainer {
     bind_gradients(gradient_sum.data());
     double loss_sum = 0;
     for (std::uint64_t done = 0; done < samples.count; done += microbatch_) {
-      loss_sum += accumulate_microbatch({samples.first + done, std::min(microbatch_, samples.count - done)});
+      const SampleSpan span{samples.first + done, std::min(microbatch_, samples.count - done)};
+      const std::span<const float> tail = parameters.subspan(trained());
+      buffers_.load(tail);
+      loss_sum += accumulate_microbatch(span);
+      buffers_.add_changes(tail, static_cast<double>(span.count), gradient_sum.subspan(trained()));
     }
+    refuse_drift(samples);
     return loss_sum;
   }
 
   Evaluation evaluate(std::span<const float> parameters, WorkMeter& meter) override {
     if (!data_.evaluation) return {.loss = std::numeric_limits<double>::quiet_NaN()};
     prepare(parameters, false);
+    buffers_.load(parameters.subspan(trained()));
     const at::NoGradGuard no_gradients;
     const std::uint64_t all = data_.evaluation->size();
     const std::uint64_t samples = evaluation_samples_ == 0 ? all : std::min(all, evaluation_samples_);
@@ -184,27 +149,24 @@ class TorchTrainer : public Trainer {
     return evaluation;
   }
 
-  /// Runs one microbatch and one evaluation batch, and looks at what the model did besides.
-  Status try_model() {
+  /// Runs one pass of so many samples and one evaluation batch, and finds the buffers that training changes.
+  Status try_model(std::uint64_t samples) {
     std::vector<float> parameters(parameter_count());
     std::vector<float> gradient(parameter_count());
     initial_parameters(parameters);
-    const NamedTensors before = model_->buffers();
     try {
-      accumulate(parameters, {0, 1}, gradient);
-      const NamedTensors after = model_->buffers();
-      for (std::size_t i = 0; i < before.size(); ++i) {
-        if (after[i].second.equal(before[i].second)) continue;
-        return Error{
-            fmt::format("{}: training changes the buffer {}, which peers do not share, so that they would "
-                        "drift apart; use a layer without running statistics (GroupNorm or LayerNorm for "
-                        "BatchNorm)",
-                        name_, before[i].first)};
-      }
+      prepare(parameters, true);
+      bind_gradients(gradient.data());
+      accumulate_microbatch({0, samples});
+      if (const Status found = buffers_.find_changed(); !found)
+        return Error{fmt::format("{}: {}", name_, found.error().message)};
+      parameters.resize(parameter_count());
+      parameters_at_ = nullptr;
+      initial_parameters(parameters);
       if (data_.evaluation) {
-        const std::uint64_t samples = std::exchange(evaluation_samples_, 1);
+        const std::uint64_t all = std::exchange(evaluation_samples_, 1);
         Trainer::evaluate(parameters);
-        evaluation_samples_ = samples;
+        evaluation_samples_ = all;
       }
     } catch (const std::runtime_error& e) {
       return Error{e.what()};
@@ -214,8 +176,26 @@ class TorchTrainer : public Trainer {
     return Unit{};
   }
 
+  void add_source(std::string line) { sources_ += std::move(line) + "\n"; }
+
+  bool has_mean_buffers() const { return buffers_.size() > 0; }
+
  private:
   enum class Mode : std::uint8_t { none, training, evaluation };
+
+  /// Floats before those of the buffers.
+  std::uint64_t trained() const {
+    return static_cast<std::uint64_t>(layout_.back().first + layout_.back().size);
+  }
+
+  void refuse_drift(SampleSpan span) const {
+    const std::string name = buffers_.drifted();
+    if (name.empty()) return;
+    throw std::runtime_error(fmt::format(
+        "{}: training changes the buffer {} with samples {} to {} of the run, while its first pass "
+        "left it as it was; peers share only buffers that every pass changes",
+        name_, name, span.first, span.first + span.count - 1));
+  }
 
   void prepare(std::span<const float> parameters, bool training) {
     TW_CHECK(parameters.size() == parameter_count());
@@ -280,12 +260,22 @@ class TorchTrainer : public Trainer {
   int threads_;
   std::unique_ptr<TorchModel> model_;
   RunData data_;
+  std::string sources_;
   data::SampleOrder order_;
   std::vector<FlatTensor> layout_;
+  TorchBuffers buffers_;
   Mode mode_ = Mode::none;
   const float* parameters_at_ = nullptr;
   float* gradients_at_ = nullptr;
 };
+
+/// Samples of the smallest pass of a run: BatchNorm refuses one with a single value a channel.
+std::uint64_t smallest_pass(const RunOptions& options) {
+  const std::uint64_t rest = options.target_batch_size % options.microbatch;
+  return rest == 0 ? options.microbatch : rest;
+}
+
+bool is_coarse(codec::Codec codec) { return codec == codec::Codec::int8 || codec == codec::Codec::int4; }
 
 }  // namespace
 
@@ -300,12 +290,25 @@ Result<std::unique_ptr<Trainer>> make_torch_trainer(const RunOptions& options, i
     if (!script) return script.error();
     model = std::move(script).value();
   }
+  std::string start;
+  if (!options.init.empty()) {
+    const Result<Digest> loaded = load_start(options.init, *model);
+    if (!loaded) return loaded.error();
+    start = fmt::format("model.init: {}", to_string(loaded.value()));
+  }
   Result<std::vector<FlatTensor>> layout = lay_out(*model);
   if (!layout) return Error{fmt::format("{}: {}", options.model, layout.error().message)};
+  const bool has_buffers = !model->buffers().empty();
   auto trainer = std::make_unique<TorchTrainer>(options, threads, std::move(model), std::move(data).value(),
                                                 std::move(layout).value());
-  const Status tried = trainer->try_model();
+  if (!start.empty()) trainer->add_source(std::move(start));
+  const Status tried = trainer->try_model(has_buffers ? smallest_pass(options) : 1);
   if (!tried) return tried.error();
+  if (trainer->has_mean_buffers() && is_coarse(options.codec))
+    return Error{
+        fmt::format("{}: training.codec {}: buffers that change (BatchNorm) are averaged with fp32, fp16 "
+                    "or bf16: rounding could make a variance negative",
+                    options.model, codec::kCodecNames[static_cast<std::size_t>(options.codec)])};
   return std::unique_ptr<Trainer>(std::move(trainer));
 }
 

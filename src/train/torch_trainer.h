@@ -14,7 +14,8 @@ namespace tw::train {
 /// A TorchScript module has `forward(inputs, targets)`, which returns the mean loss of the batch, and may
 /// have `correct(inputs, targets)`, which returns the number of right answers (one for each integer target,
 /// or one for each sample where the targets are floats). Its parameters are float32; those without
-/// requires_grad stay as they are.
+/// requires_grad stay as they are. Buffers that training changes (BatchNorm) are the tail of the flat vector
+/// (train/torch_buffers.h). The model begins with the tensors of RunOptions::init, where there is one.
 ///
 /// The trainer reads the data, and tries the model on a first batch, so that what does not fit is an error
 /// here. Where the options name no evaluation data, the loss that evaluate() returns is NaN. accumulate() and

@@ -13,6 +13,7 @@
 #include <functional>
 
 #include "base/prng.h"
+#include "data/safetensors.h"
 #include "train/optimizer.h"
 
 namespace tw::train {
@@ -360,22 +361,229 @@ TEST_F(TorchTrainer, leaves_parameters_without_gradient_and_constant_buffers_alo
   EXPECT_EQ(make(options)->parameter_count(), 3U);
 }
 
-TEST_F(TorchTrainer, refuses_a_model_whose_training_changes_buffers) {
+/// A linear classifier behind BatchNorm, as torch.jit.script writes it: the statistics lie in a module
+/// "norm".
+void add_norm(torch::jit::Module& m) {
+  torch::jit::Module norm("Norm");
+  norm.register_attribute("training", c10::BoolType::get(), true);
+  norm.register_buffer("running_mean", at::zeros({1}));
+  norm.register_buffer("running_var", at::ones({1}));
+  norm.register_buffer("num_batches_tracked", at::zeros({}, at::kLong));
+  norm.define(R"(
+    def forward(self, x):
+      if self.training:
+        self.num_batches_tracked.add_(1)
+      mean, var = self.running_mean, self.running_var
+      return torch.batch_norm(x, None, None, mean, var, self.training, 0.1, 1e-5, False)
+  )");
+  m.register_module("norm", norm);
+  add_parameter(m, "weight", at::zeros({784, 10}));
+}
+
+constexpr const char* kNormed = R"(
+  def logits(self, inputs):
+    return torch.matmul(self.norm.forward(inputs.flatten(1).unsqueeze(1)).flatten(1), self.weight)
+  def forward(self, inputs, targets):
+    return torch.cross_entropy_loss(self.logits(inputs), targets)
+  def correct(self, inputs, targets):
+    return torch.sum(torch.eq(torch.argmax(self.logits(inputs), 1), targets))
+)";
+
+TEST_F(TorchTrainer, keeps_buffers_that_change_behind_the_parameters_without_optimizer_state) {
+  const RunOptions options = digits(script(kNormed, add_norm));
+  const auto trainer = make(options);
+  EXPECT_EQ(trainer->tensor_sizes(), (std::vector<std::uint64_t>{7840, 1, 1, 1}));
+  EXPECT_EQ(trainer->layout(),
+            "group 0: weight (784, 10) float32\nbuffer: norm.running_mean (1) float32\n"
+            "buffer: norm.running_var (1) float32\nbuffer: norm.num_batches_tracked () int64\n");
+  const std::vector<float> parameters = initial(*trainer);
+  EXPECT_EQ(std::vector<float>(parameters.end() - 3, parameters.end()), (std::vector<float>{0, 1, 0}));
+  std::uint64_t state = 0;
+  for (const auto& part : make_optimizer(trainer->groups({}))->state()) state += part.size();
+  EXPECT_EQ(state, 2U * 7840);
+}
+
+TEST_F(TorchTrainer, weights_changes_of_buffers_with_the_samples_of_each_pass) {
+  RunOptions options = digits(script(kNormed, add_norm));
+  options.microbatch = 24;  // 64 samples: 24, 24 and 16
+  const auto trainer = make(options);
+  std::vector<float> parameters = initial(*trainer);
+  parameters[7840] = 0.25F;
+  const auto tail = [&](SampleSpan span) {
+    const std::vector<float> sum = gradient(*trainer, parameters, span);
+    return std::vector<float>(sum.end() - 3, sum.end());
+  };
+  const std::vector<float> a = tail({0, 24}), b = tail({24, 24}), c = tail({48, 16});
+  const std::vector<float> whole = tail({0, 64});
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_EQ(whole[i], a[i] + b[i] + c[i]) << i;
+  EXPECT_EQ(whole[2], 64) << "one more pass, whoever ran how many";
+  EXPECT_NE(a[0] / 24, b[0] / 24);
+  EXPECT_EQ(tail({0, 24}), a) << "after other passes";
+
+  // Each pass moves the mean by a tenth of the way to that of its samples.
+  const auto means = [&](float base) {
+    parameters[7840] = base;
+    return tail({0, 64})[0] / 64;
+  };
+  EXPECT_NEAR(means(0) - means(1), 0.1, 1e-5);
+}
+
+TEST_F(TorchTrainer, evaluates_with_the_buffers_of_the_round) {
+  const RunOptions options = digits(script(kNormed, add_norm));
+  const auto trainer = make(options);
+  std::vector<float> parameters = random_parameters(trainer->parameter_count());
+  parameters[7840] = 0.2F;
+  parameters[7841] = 0.05F;
+  const double loss = trainer->evaluate(parameters).loss;
+  gradient(*trainer, parameters, {0, 64});
+  EXPECT_EQ(trainer->evaluate(parameters).loss, loss) << "after a pass that changed them";
+  parameters[7841] = 0.5F;
+  EXPECT_NE(trainer->evaluate(parameters).loss, loss);
+  const Evaluation after = train(*trainer, options, 2e-3, 60);
+  EXPECT_GT(after.accuracy.value(), 0.9);
+}
+
+TEST_F(TorchTrainer, shares_buffers_that_a_model_replaces_instead_of_changing_them) {
   const RunOptions options = digits(script(R"(
     def forward(self, inputs, targets):
       if self.training:
-        self.running_mean.mul_(0.9).add_(0.1)
+        self.seen = self.seen * 0.5 + 1.0
+      loss = torch.mean(inputs) * torch.sum(self.weight)
+      return loss + torch.sum(self.seen) + torch.sum(torch.exp(self.mask))
+  )",
+                                           [](torch::jit::Module& m) {
+                                             add_parameter(m, "weight", at::ones({3}));
+                                             m.register_buffer("seen", at::full({2}, 4.0));
+                                             m.register_buffer("mask", at::full({2}, -INFINITY));
+                                           }));
+  const auto trainer = make(options);
+  std::vector<float> parameters = initial(*trainer);
+  ASSERT_EQ(parameters, (std::vector<float>{1, 1, 1, 4, 4})) << "a constant without a mean stays out";
+  std::vector<float> sum = gradient(*trainer, parameters, {0, 10});
+  EXPECT_EQ(sum[3], -10) << "10 samples times (0.5 * 4 + 1 - 4)";
+  parameters[3] = 6;
+  sum = gradient(*trainer, parameters, {0, 10});
+  EXPECT_EQ(sum[3], -20);
+}
+
+TEST_F(TorchTrainer, refuses_buffers_that_have_no_mean_and_codecs_too_coarse_for_them) {
+  RunOptions options = digits(script(kNormed, add_norm));
+  options.codec = codec::Codec::int8;
+  EXPECT_EQ(cause(options),
+            options.model +
+                ": training.codec int8: buffers that change (BatchNorm) are averaged with fp32, "
+                "fp16 or bf16: rounding could make a variance negative");
+  const RunOptions flags = digits(script(R"(
+    def forward(self, inputs, targets):
+      if self.training:
+        self.seen.fill_(1)
+      return torch.mean(inputs) * torch.sum(self.weight)
+  )",
+                                         [](torch::jit::Module& m) {
+                                           add_parameter(m, "weight", at::ones({3}));
+                                           m.register_buffer("seen", at::zeros({2}, at::kBool));
+                                         }));
+  EXPECT_EQ(cause(flags),
+            flags.model +
+                ": training changes the buffer seen, which is Bool; only buffers of numbers can be "
+                "averaged over the peers");
+}
+
+TEST_F(TorchTrainer, stops_at_a_buffer_that_only_a_later_pass_changes) {
+  const RunOptions options = digits(script(R"(
+    def forward(self, inputs, targets):
+      if self.training and inputs.size(0) < 64:
+        self.late.add_(1)
       return torch.mean(inputs) * torch.sum(self.weight)
   )",
                                            [](torch::jit::Module& m) {
                                              add_parameter(m, "weight", at::ones({3}));
-                                             m.register_buffer("running_mean", at::zeros({3}));
+                                             m.register_buffer("late", at::zeros({2}));
                                            }));
-  EXPECT_EQ(cause(options),
-            options.model +
-                ": training changes the buffer running_mean, which peers do not share, so that "
-                "they would drift apart; use a layer without running statistics (GroupNorm or "
-                "LayerNorm for BatchNorm)");
+  const auto trainer = make(options);
+  const std::vector<float> parameters = initial(*trainer);
+  gradient(*trainer, parameters, {0, 64});
+  try {
+    gradient(*trainer, parameters, {64, 8});
+    FAIL() << "expected an error";
+  } catch (const std::runtime_error& e) {
+    EXPECT_THAT(e.what(),
+                HasSubstr(": training changes the buffer late with samples 64 to 71 of the run, while "));
+  }
+}
+
+/// A safetensors file of float32 tensors, value i of all being i / 8.
+std::string write_tensors(const std::string& path, const std::vector<data::TensorShape>& tensors) {
+  std::uint64_t count = 0;
+  for (const data::TensorShape& tensor : tensors) count += tensor.count();
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i) / 8;
+  std::ofstream(path, std::ios::binary)
+      << data::safetensors_header(tensors, {})
+      << std::string(reinterpret_cast<const char*>(values.data()), count * sizeof(float));
+  return path;
+}
+
+TEST_F(TorchTrainer, begins_with_the_tensors_of_a_file) {
+  RunOptions options = digits(script(kNormed, add_norm));
+  // Another order than the model's; the number of passes is left out.
+  options.init = write_tensors(folder_ + "/start", {{"norm.running_var", {1}}, {"weight", {784, 10}}});
+  const auto trainer = make(options);
+  const std::vector<float> parameters = initial(*trainer);
+  EXPECT_EQ(parameters[0], 0.125F);
+  EXPECT_EQ(parameters[7839], 980);
+  EXPECT_EQ(std::vector<float>(parameters.begin() + 7840, parameters.end()), (std::vector<float>{0, 0, 0}));
+  const std::string sources = trainer->sources();
+  EXPECT_THAT(sources, testing::MatchesRegex("model.init: [0-9a-f]{32}\n"));
+  write_tensors(folder_ + "/start", {{"weight", {784, 10}}});
+  EXPECT_NE(make(options)->sources(), sources);
+  EXPECT_EQ(make(digits())->sources(), "");
+}
+
+TEST_F(TorchTrainer, takes_half_precision_and_tied_weights_by_either_name_to_begin_with) {
+  const at::Tensor weight = at::zeros({784, 3});
+  RunOptions options = digits(script(product_source(), [&](torch::jit::Module& m) {
+    add_parameter(m, "w", weight);
+    add_parameter(m, "v", weight);
+  }));
+  options.init = folder_ + "/half";
+  const std::string header = R"({"v":{"dtype":"BF16","shape":[784,3],"data_offsets":[0,4704]}})";
+  std::string file(8, '\0');
+  file[0] = static_cast<char>(header.size());
+  file += header;
+  for (int i = 0; i < 784 * 3; ++i) file += std::string("\x40\x3f", 2);  // 0.75
+  std::ofstream(options.init, std::ios::binary) << file;
+  EXPECT_EQ(initial(*make(options)), std::vector<float>(784 * 3, 0.75F));
+}
+
+TEST_F(TorchTrainer, names_tensors_of_a_file_that_are_not_the_models) {
+  RunOptions options = digits(script(kNormed, add_norm));
+  options.init = folder_ + "/start";
+  const auto with = [&](const std::vector<data::TensorShape>& tensors) {
+    write_tensors(options.init, tensors);
+    return cause(options);
+  };
+  EXPECT_EQ(with({{"wieght", {784, 10}}}),
+            options.init + ": tensor wieght: the model has none of that name; did you mean \"weight\"?");
+  EXPECT_EQ(with({{"weight", {10, 784}}}),
+            options.init + ": tensor weight: expected (784, 10), found (10, 784)");
+  EXPECT_EQ(with({{"norm.running_var", {1}}}),
+            options.init + ": no tensor weight; expected one of (784, 10)");
+  EXPECT_EQ(with({{"weight", {784, 10}}, {"norm.num_batches_tracked", {}}}),
+            options.init + ": tensor norm.num_batches_tracked: expected I64, found F32");
+  std::ofstream(options.init) << "weights";
+  EXPECT_EQ(cause(options), options.init + ": not safetensors: expected at least 8 bytes, found 7");
+}
+
+TEST_F(TorchTrainer, learns_tokens) {
+  std::string tokens;
+  for (int i = 0; i < 6000; ++i) tokens += {static_cast<char>(i % 3 == 0 ? 7 : 200 + i % 3), '\0'};
+  std::ofstream(folder_ + "/tokens", std::ios::binary) << tokens;
+  RunOptions options = letters();
+  options.data = {.kind = DataKind::tokens, .tokens = folder_ + "/tokens", .context = 16};
+  const auto trainer = make(options);
+  EXPECT_THAT(trainer->sources(), StartsWith("data: 5700 uint16 tokens, digest "));
+  EXPECT_GT(train(*trainer, options, 3e-3, 30).accuracy.value(), 0.9);
 }
 
 TEST_F(TorchTrainer, refuses_models_that_it_cannot_train) {

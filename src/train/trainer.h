@@ -37,6 +37,9 @@ class Trainer {
   /// The same tensors with names and shapes: RunOptions::layout. Empty: not known.
   virtual std::string layout() const { return {}; }
 
+  /// What tells the files that decide the result from others, a line each: RunOptions::sources.
+  virtual std::string sources() const { return {}; }
+
   /// Which parameters are updated by which options, in their order; `options` are those of the run.
   virtual std::vector<ParameterGroup> groups(const OptimizerOptions& options) const {
     return {one_group(options, tensor_sizes())};

@@ -19,19 +19,33 @@ void fp16(Input& input);
 void bf16(Input& input);
 void int8(Input& input);
 void int4(Input& input);
-void checkpoint(Input& input);  ///< files of any bytes, and sound digests over any header
-void logs(Input& input);        ///< lines of the event log; run files
-void swarm(Input& input);       ///< membership, leases, ballots, votes
-void reduction(Input& input);   ///< segments and plans
-void fetch(Input& input);       ///< the joiner's side
-void donor(Input& input);       ///< the other side
-void session(Input& input);     ///< all of them together, as a peer runs them
+void checkpoint(Input& input);   ///< files of any bytes, and sound digests over any header
+void logs(Input& input);         ///< lines of the event log; run files
+void safetensors(Input& input);  ///< headers of any bytes, and of words that sound ones have
+void megatron(Input& input);     ///< indices of any bytes, and nearly sound ones
+void swarm(Input& input);        ///< membership, leases, ballots, votes
+void reduction(Input& input);    ///< segments and plans
+void fetch(Input& input);        ///< the joiner's side
+void donor(Input& input);        ///< the other side
+void session(Input& input);      ///< all of them together, as a peer runs them
 
 inline constexpr Target kTargets[] = {
-    {"wire", wire},   {"token", token},     {"fp32", fp32},           {"fp16", fp16},
-    {"bf16", bf16},   {"int8", int8},       {"int4", int4},           {"checkpoint", checkpoint},
-    {"logs", logs},   {"swarm", swarm},     {"reduction", reduction}, {"fetch", fetch},
-    {"donor", donor}, {"session", session},
+    {"wire", wire},
+    {"token", token},
+    {"fp32", fp32},
+    {"fp16", fp16},
+    {"bf16", bf16},
+    {"int8", int8},
+    {"int4", int4},
+    {"checkpoint", checkpoint},
+    {"logs", logs},
+    {"swarm", swarm},
+    {"reduction", reduction},
+    {"fetch", fetch},
+    {"donor", donor},
+    {"session", session},
+    {"safetensors", safetensors},
+    {"megatron", megatron},
 };
 
 }  // namespace tw::fuzz
