@@ -6,6 +6,7 @@
 #include "base/option.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/data_doors.h"
 #include "cli/peer_process.h"
 #include "peer/links.h"
 #include "train/run_file_yaml.h"
@@ -94,7 +95,9 @@ int train(const TrainArguments& arguments) {
   const auto run = run_of(arguments);
   if (!run) return complain(run.error().message, kUsage);
   options.value().session.run = run.value();
-  auto trainer = make_torch_trainer(run.value(), threads.value());
+  host::Stores stores;
+  auto trainer =
+      make_torch_trainer(run.value(), threads.value(), data_doors(stores, run.value(), threads.value()));
   if (!trainer) return complain(trainer.error().message, kFailed);
   options.value().session.run.layout = trainer.value()->layout();
   look_at_past(options.value(), trainer.value()->parameter_count());

@@ -13,7 +13,7 @@
 namespace tw::cli {
 namespace {
 
-constexpr Duration kBetweenLooks = std::chrono::seconds(1);
+constexpr Duration kBetweenFolderLooks = std::chrono::seconds(1);
 
 monitor::JournalOptions facts_of(const WatchedFolder::Place& place, const std::vector<PeerId>& peers) {
   const auto prices = prices_for(place.folder, place.plan, peers);
@@ -44,7 +44,7 @@ void WatchedFolder::look() {
     trouble_ = polled.error().message;
     warn(trouble_);
   }
-  loop_.at(loop_.now() + kBetweenLooks, life_.tie([this] { look(); }));
+  loop_.at(loop_.now() + kBetweenFolderLooks, life_.tie([this] { look(); }));
 }
 
 Result<std::unique_ptr<WatchedFolder>> watch_folder(host::Loop& loop, const std::string& folder,
