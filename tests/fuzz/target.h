@@ -25,13 +25,27 @@ void swarm(Input& input);       ///< membership, leases, ballots, votes
 void reduction(Input& input);   ///< segments and plans
 void fetch(Input& input);       ///< the joiner's side
 void donor(Input& input);       ///< the other side
+void tar(Input& input);         ///< tar files, and decoders of fields, of any bytes
+void twi(Input& input);         ///< indexes of shards: any bytes, and sound digests over any
 void session(Input& input);     ///< all of them together, as a peer runs them
 
 inline constexpr Target kTargets[] = {
-    {"wire", wire},   {"token", token},     {"fp32", fp32},           {"fp16", fp16},
-    {"bf16", bf16},   {"int8", int8},       {"int4", int4},           {"checkpoint", checkpoint},
-    {"logs", logs},   {"swarm", swarm},     {"reduction", reduction}, {"fetch", fetch},
-    {"donor", donor}, {"session", session},
+    {"wire", wire},
+    {"token", token},
+    {"fp32", fp32},
+    {"fp16", fp16},
+    {"bf16", bf16},
+    {"int8", int8},
+    {"int4", int4},
+    {"checkpoint", checkpoint},
+    {"logs", logs},
+    {"swarm", swarm},
+    {"reduction", reduction},
+    {"fetch", fetch},
+    {"donor", donor},
+    {"session", session},
+    {"tar", tar},
+    {"twi", twi},
 };
 
 }  // namespace tw::fuzz
