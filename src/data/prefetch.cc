@@ -81,6 +81,7 @@ struct Prefetch::State {
   void add(const Pick& pick, bool needed);
   bool has_room() const;
   bool can_read();
+  bool can_decode();
   ReadJob next_read();
   bool joins(const ReadJob& job, const Entry& entry, std::size_t shard) const;
   void arrived(const ReadJob& job, Result<std::string> bytes);
@@ -112,7 +113,16 @@ void Prefetch::State::add(const Pick& pick, bool needed) {
   }
 }
 
-bool Prefetch::State::has_room() const { return held < settings.memory_bytes; }
+/// Half of the memory is for what decoding adds.
+bool Prefetch::State::has_room() const {
+  return held < std::max<std::uint64_t>(1, settings.memory_bytes / 2);
+}
+
+/// Leaves the first of `came` in place that may be decoded now.
+bool Prefetch::State::can_decode() {
+  while (!came.empty() && find(came.front(), Stage::read) == nullptr) came.pop_front();
+  return !came.empty() && (held < settings.memory_bytes || entries.at(came.front()).needed);
+}
 
 /// Leaves the first of `wanted` in place that may be read now.
 bool Prefetch::State::can_read() {
@@ -192,7 +202,6 @@ void Prefetch::State::decode_one(std::unique_lock<std::mutex>& lock) {
   const Pick pick = came.front();
   came.pop_front();
   Entry* const entry = find(pick, Stage::read);
-  if (entry == nullptr) return;
   entry->stage = Stage::decoding;
   const auto content = entry->bytes;
   const std::uint64_t begin = entry->bytes_at;
@@ -226,7 +235,7 @@ void Prefetch::work() {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   while (true) {
-    state.changed.wait(lock, [&] { return state.closing || !state.came.empty() || state.can_read(); });
+    state.changed.wait(lock, [&] { return state.closing || state.can_read() || state.can_decode(); });
     if (state.closing) return;
     if (!state.can_read()) {
       state.decode_one(lock);

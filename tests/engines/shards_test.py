@@ -19,7 +19,7 @@ from machine import PROGRAM, ROOT
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 MNIST = os.path.join(ROOT, "data-cache/mnist")
-SHARDS, BATCH, ROUNDS = 10, 512, 60
+SHARDS, SAMPLES, BATCH, ROUNDS = 10, 30_000, 512, 60
 URL = f"s3://{BUCKET}/mnist/train-{{0..{SHARDS - 1}}}.tar"
 
 
@@ -38,8 +38,8 @@ def npy(picture):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + picture
 
 
-def write_tar(path, pictures, labels, first):
-    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as tar:
+def write_tar(path, pictures, labels, first, form=tarfile.USTAR_FORMAT):
+    with tarfile.open(path, "w", format=form) as tar:
         for i, (picture, label) in enumerate(zip(pictures, labels, strict=True)):
             for field, content in (("npy", npy(picture)), ("cls", str(label).encode())):
                 member = tarfile.TarInfo(f"{first + i:06}.{field}")
@@ -51,12 +51,13 @@ def write_tar(path, pictures, labels, first):
 def shards(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shards")
     pictures, labels = digits("train")
-    each = len(labels) // SHARDS
+    each = SAMPLES // SHARDS
+    forms = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
     for i in range(SHARDS):
         here = slice(i * each, (i + 1) * each)
-        write_tar(folder / f"train-{i}.tar", pictures[here], labels[here], i * each)
+        write_tar(folder / f"train-{i}.tar", pictures[here], labels[here], i * each, forms[i % 3])
     pictures, labels = digits("t10k")
-    write_tar(folder / "test.tar", pictures, labels, 0)
+    write_tar(folder / "test.tar", pictures[:5000], labels[:5000], 0)
     return folder
 
 
@@ -110,11 +111,11 @@ def test_peers_that_are_killed_and_join_use_each_sample_once(bed, shards, tmp_pa
     summary = json.loads(done.stdout)
     assert summary["identical"] and summary["rounds"] == ROUNDS
     assert summary["samples"] == ROUNDS * BATCH, "exactly the samples of the rounds"
-    assert summary["test_accuracy"] > 0.95, "as from IDX files"
+    assert summary["test_accuracy"] > 0.94, "as from IDX files"
     time.sleep(1)  # until the gateway has written its log
     moved = sent_bytes(bed) - before
     tars = sum(path.stat().st_size for path in shards.glob("train-*.tar"))
-    used = tars * ROUNDS * BATCH / 60_000
+    used = tars * ROUNDS * BATCH / SAMPLES
     print(f"moved {moved} bytes of {used:.0f} that were used: {moved / used:.3f}")
     assert 0.5 * used < moved < 1.05 * used
 

@@ -56,6 +56,8 @@ std::vector<KeptFile> files_in(const std::string& folder) {
   std::vector<KeptFile> files;
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!name.ends_with(kRangeSuffix) && !name.ends_with(kPartSuffix)) continue;  // somebody else's
     std::error_code gone;
     KeptFile file{at->path(), at->last_write_time(gone), at->file_size(gone)};
     if (!gone) files.push_back(std::move(file));

@@ -54,13 +54,16 @@ TEST_F(CachedRanges, of_another_version_or_object_are_read) {
 }
 
 TEST_F(CachedRanges, stay_below_the_cap) {
+  std::ofstream(folder_.path() + "/thesis.tex") << "of the owner of the folder";
   RangeCache cache(store_, folder_.path(), 1000);
   for (std::uint64_t i = 0; i < 30; ++i) ASSERT_TRUE(read_now(cache, {"x", i * 100, 100, "v"}));
   EXPECT_LE(cache.bytes(), 1000U);
   std::uint64_t bytes = 0;
-  for (const auto& file : std::filesystem::directory_iterator(folder_.path())) bytes += file.file_size();
+  for (const auto& file : std::filesystem::directory_iterator(folder_.path()))
+    bytes += file.path().extension() == ".range" ? file.file_size() : 0;
   EXPECT_LE(bytes, 1000U);
   EXPECT_GE(bytes, 700U);
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/thesis.tex"));
 }
 
 TEST_F(CachedRanges, that_were_cut_off_or_taken_away_are_read_again) {
