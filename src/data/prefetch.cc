@@ -57,6 +57,8 @@ struct Prefetch::State {
   std::condition_variable changed;  ///< work for a thread
   std::condition_variable ready;    ///< an example more
   std::map<Pick, Entry> entries;
+  std::set<Pick> expected;
+  std::set<Pick> taken;     ///< those of `expected`: a lease lasts until its samples are computed
   std::deque<Pick> wanted;  ///< not asked for yet; some may be gone
   std::deque<Pick> came;    ///< to be decoded; the same
   std::uint64_t reads_under_way = 0, reads = 0, bytes_read = 0, held = 0, broken = 0;
@@ -256,20 +258,21 @@ void Prefetch::work() {
 
 void Prefetch::expect(std::span<const Pick> samples) {
   State& state = *state_;
-  const std::set<Pick> coming(samples.begin(), samples.end());
   const std::lock_guard lock(state.mutex);
+  state.expected = {samples.begin(), samples.end()};
   for (auto at = state.entries.begin(); at != state.entries.end();) {
     const auto next = std::next(at);
-    if (!at->second.needed && !coming.contains(at->first)) state.drop(at);
+    if (!at->second.needed && !state.expected.contains(at->first)) state.drop(at);
     at = next;
   }
+  std::erase_if(state.taken, [&](const Pick& pick) { return !state.expected.contains(pick); });
   state.wanted.clear();
   for (const auto& [pick, entry] : state.entries)
     if (entry.needed && entry.stage == Stage::wanted) state.wanted.push_back(pick);
   for (const Pick& pick : samples) {
     if (state.find(pick, Stage::wanted) != nullptr) {
       state.wanted.push_back(pick);
-    } else {
+    } else if (!state.taken.contains(pick)) {
       state.add(pick, false);
     }
   }
@@ -305,6 +308,7 @@ Result<std::map<Pick, Example>> Prefetch::take(std::span<const Pick> samples) {
       state.news.skipped.push_back(example.broken);
     }
     taken.emplace(pick, std::move(example));
+    if (state.expected.contains(pick)) state.taken.insert(pick);
   }
   state.changed.notify_all();
   return taken;

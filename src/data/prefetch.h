@@ -47,7 +47,7 @@ class Prefetch {
   Prefetch& operator=(const Prefetch&) = delete;
   ~Prefetch();
 
-  /// Dataset::expect.
+  /// Dataset::expect. Those that were taken already are not fetched again as long as they stand in each list.
   void expect(std::span<const Pick> samples);
 
   /// Waits for these. The error: a sample is broken, and one more than are left out.

@@ -105,6 +105,18 @@ TEST_F(Fetching, asks_for_what_is_expected_before_it_is_needed_and_once) {
   EXPECT_EQ(prefetch.take_news().skipped.size(), 0U);
 }
 
+// Leases name a sample until it is computed.
+TEST_F(Fetching, does_not_ask_again_for_what_was_taken) {
+  Prefetch prefetch = open();
+  prefetch.expect(picks(0, 8));
+  ASSERT_TRUE(prefetch.take(picks(0, 8)));
+  prefetch.expect(picks(0, 12));
+  ASSERT_TRUE(prefetch.take(picks(8, 4)));
+  EXPECT_EQ(prefetch.reads(), 2U);
+  EXPECT_EQ(prefetch.held_bytes(), 0U);
+  ASSERT_TRUE(prefetch.take(picks(0, 1))) << "computed again all the same";
+}
+
 TEST_F(Fetching, holds_no_more_than_its_memory_ahead) {
   Prefetch prefetch = open({.memory_bytes = 1});
   prefetch.expect(picks(0, 1));
