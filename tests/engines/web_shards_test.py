@@ -68,7 +68,8 @@ def failing(tmp_path):
 
 
 def tw(folder, *words):
-    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=200, cwd=folder)
+    words = [PROGRAM, *map(str, words)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=200, cwd=folder)
 
 
 def test_a_server_that_fails_now_and_then_only_takes_longer(failing, tmp_path):
