@@ -9,8 +9,7 @@
 
 namespace tw::data {
 
-/// A tar in memory, in the format of pax where a name needs it, else ustar. The same members give the same
-/// bytes.
+/// A tar in memory, in the format of GNU tar. The same members give the same bytes.
 class TarWriter {
  public:
   TarWriter();
