@@ -25,7 +25,7 @@ class Findings {
   void add(Finding finding) {
     all_.push_back(std::move(finding));
     if (json_) return;
-    print_out_text(render({all_.back()}));
+    print_out_text(measure::render({all_.back()}));
     std::fflush(stdout);
   }
 

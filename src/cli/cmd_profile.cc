@@ -10,6 +10,7 @@
 
 #include "base/median.h"
 #include "cli/commands.h"
+#include "cli/data_doors.h"
 #include "cli/number_option.h"
 #include "cli/terminal.h"
 #include "plan/model/cluster.h"
@@ -76,7 +77,9 @@ int profile(const ProfileArguments& arguments) {
     return complain(fmt::format("--name {}: expected a word without @ and ;", arguments.name), kUsage);
   const auto options = train::read_run_file(arguments.run_file);
   if (!options) return complain(options.error().message, kUsage);
-  auto trainer = make_torch_trainer(options.value(), arguments.threads);
+  host::Stores stores;
+  auto trainer = make_torch_trainer(options.value(), arguments.threads,
+                                    data_doors(stores, options.value(), arguments.threads));
   if (!trainer) return complain(fmt::format("{}: {}", arguments.run_file, trainer.error().message), kUsage);
   plan::ModelProfile model;
   model.name = std::filesystem::path(options.value().model).stem().string();

@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/catalog_price.h"
 #include "cli/commands.h"
+#include "cli/data_doors.h"
 #include "cli/peer_process.h"
 #include "peer/links.h"
 #include "train/run_file_yaml.h"
@@ -109,7 +110,9 @@ int train(const TrainArguments& arguments) {
   const auto run = run_of(arguments);
   if (!run) return complain(run.error().message, kUsage);
   options.value().session.run = run.value();
-  auto trainer = make_torch_trainer(run.value(), threads.value());
+  host::Stores stores;
+  auto trainer =
+      make_torch_trainer(run.value(), threads.value(), data_doors(stores, run.value(), threads.value()));
   if (!trainer) return complain(trainer.error().message, kFailed);
   options.value().session.run.layout = trainer.value()->layout();
   options.value().session.run.sources = trainer.value()->sources();

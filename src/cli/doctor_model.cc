@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/data_doors.h"
 #include "train/run_data.h"
 #include "train/run_file_yaml.h"
 #include "train/torch_trainer.h"
@@ -51,8 +52,11 @@ double rate_of(std::uint64_t microbatch, double lasts_s, Step step) {
 }  // namespace
 
 DoctorModel::DoctorModel(std::string folder, std::optional<train::RunOptions> run,
-                         std::unique_ptr<train::Trainer> trainer)
-    : folder_(std::move(folder)), run_(std::move(run)), trainer_(std::move(trainer)) {}
+                         std::unique_ptr<host::Stores> stores, std::unique_ptr<train::Trainer> trainer)
+    : folder_(std::move(folder)),
+      run_(std::move(run)),
+      stores_(std::move(stores)),
+      trainer_(std::move(trainer)) {}
 
 measure::Needs DoctorModel::needs() const {
   measure::Needs needs;
@@ -71,7 +75,7 @@ measure::Finding DoctorModel::look_at_disk(const measure::Needs& needs) const {
 
 std::optional<measure::Finding> DoctorModel::look_at_data() const {
   if (!trainer_) return std::nullopt;
-  const auto data = train::open_run_data(run_->data);
+  const auto data = train::open_run_data(run_->data, data_doors(*stores_, *run_, 1));
   if (!data)
     return measure::Finding{"data", measure::Verdict::hurts, data.error().message, "data: in the run file"};
   std::vector<float> parameters(trainer_->parameter_count()), gradient(parameters.size());
@@ -91,15 +95,16 @@ std::optional<measure::Finding> DoctorModel::look_at_data() const {
 
 Result<DoctorModel> open_doctor_model(const DoctorArguments& arguments, const std::string& run_file) {
   std::string folder = arguments.folder;
-  if (run_file.empty()) return DoctorModel(folder.empty() ? "." : folder, std::nullopt, nullptr);
+  if (run_file.empty()) return DoctorModel(folder.empty() ? "." : folder, std::nullopt, nullptr, nullptr);
   auto run = train::read_run_file(run_file);
   if (!run) return run.error();
   if (folder.empty()) folder = run.value().checkpoint.folder;
   if (folder.empty()) folder = ".";
-  if (run.value().has_own_model()) return DoctorModel(folder, std::move(run).value(), nullptr);
-  auto trainer = make_torch_trainer(run.value());
+  if (run.value().has_own_model()) return DoctorModel(folder, std::move(run).value(), nullptr, nullptr);
+  auto stores = std::make_unique<host::Stores>();
+  auto trainer = make_torch_trainer(run.value(), 1, data_doors(*stores, run.value(), 1));
   if (!trainer) return Error{fmt::format("{}: {}", run_file, trainer.error().message)};
-  return DoctorModel(folder, std::move(run).value(), std::move(trainer).value());
+  return DoctorModel(folder, std::move(run).value(), std::move(stores), std::move(trainer).value());
 }
 
 }  // namespace tw::cli

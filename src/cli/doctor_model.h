@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "cli/commands.h"
+#include "host/store/stores.h"
 #include "measure/findings.h"
 #include "train/run.h"
 #include "train/trainer.h"
@@ -16,7 +17,7 @@ namespace tw::cli {
 /// What `tw doctor` asks of the run file: how large its model is, how fast its data comes.
 class DoctorModel {
  public:
-  DoctorModel(std::string folder, std::optional<train::RunOptions> run,
+  DoctorModel(std::string folder, std::optional<train::RunOptions> run, std::unique_ptr<host::Stores> stores,
               std::unique_ptr<train::Trainer> trainer);
 
   measure::Needs needs() const;
@@ -30,6 +31,7 @@ class DoctorModel {
  private:
   std::string folder_;
   std::optional<train::RunOptions> run_;
+  std::unique_ptr<host::Stores> stores_;     ///< of the trainer; nullptr: there is none
   std::unique_ptr<train::Trainer> trainer_;  ///< nullptr: as look_at_data()
 };
 

@@ -11,6 +11,7 @@
 #include "base/nearest_name.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/data_arguments.h"
 #include "cli/export_arguments.h"
 #include "cli/launch_arguments.h"
 #include "cli/terminal.h"
@@ -32,6 +33,7 @@ struct Arguments {
   WatchArguments watch;
   ReportArguments report;
   ExportArguments exported;
+  DataArguments data;
   TopArguments top;
   DoctorArguments doctor;
   SimArguments sim;
@@ -70,6 +72,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   describe_local(app, arguments.local);
   describe_watch(app, arguments.watch);
   describe_report(app, arguments.report);
+  describe_data(app, arguments.data);
   describe_export(app, arguments.exported);
   describe_top(app, arguments.top);
   describe_doctor(app, arguments.doctor);
@@ -191,6 +194,7 @@ int run(int count, char** words) {
   if (app.got_subcommand("status")) return status(arguments.status);
   if (app.got_subcommand("logs")) return logs(arguments.logs);
   if (app.got_subcommand("down")) return down(arguments.down);
+  if (app.got_subcommand("data")) return run_data(arguments.data, chosen_command(app).get_name());
   if (app.got_subcommand("export")) return export_model(arguments.exported);
   if (app.got_subcommand("completion")) return print_completion(app, arguments.shell);
   if (app.got_subcommand("net"))

@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <variant>
 #include <vector>
+
+#include "base/time.h"
 
 namespace tw::data {
 
@@ -24,7 +28,23 @@ struct Batch {
   bool operator==(const Batch&) const = default;
 };
 
-/// Samples by number. Immutable, hence free for any thread.
+/// A sample of the data set as one of the run: what is drawn by chance (a part of a picture) is drawn by its
+/// number in the run, and so is another one in each epoch.
+struct Pick {
+  std::uint64_t index = 0;   ///< in the data set
+  std::uint64_t number = 0;  ///< in the run
+
+  auto operator<=>(const Pick&) const = default;
+};
+
+/// What is told of samples that have to be fetched.
+struct LoadNews {
+  Duration waited{};                   ///< for samples that were not there when they were needed
+  std::string waited_for{};            ///< the last of them
+  std::vector<std::string> skipped{};  ///< samples that could not be had, and why
+};
+
+/// Samples by number. Free for any thread.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -32,8 +52,22 @@ class Dataset {
   /// At least 1, at most SampleOrder::kLargest.
   virtual std::uint64_t size() const = 0;
 
-  /// The samples in the order of the indices, each below size(); an index may come twice.
+  /// The samples in the order of the indices, each below size(); an index may come twice. Throws
+  /// std::runtime_error where a sample cannot be had.
   virtual Batch gather(std::span<const std::uint64_t> indices) const = 0;
+
+  /// The same for a run. Samples that the run goes on without are left out; the shape counts the others.
+  virtual Batch pick(std::span<const Pick> samples) const {
+    std::vector<std::uint64_t> indices;
+    for (const Pick& sample : samples) indices.push_back(sample.index);
+    return gather(indices);
+  }
+
+  /// These will be picked soon, in this order, and no others: time to fetch them. Does not wait.
+  virtual void expect(std::span<const Pick> /*samples*/) const {}
+
+  /// What happened since the last call.
+  virtual LoadNews take_news() const { return {}; }
 };
 
 }  // namespace tw::data

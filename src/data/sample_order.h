@@ -32,8 +32,9 @@ class SampleOrder {
  public:
   static constexpr std::uint64_t kLargest = std::uint64_t{1} << 62;
 
-  /// dataset_size in [1, kLargest].
-  SampleOrder(std::uint64_t seed, std::uint64_t dataset_size);
+  /// dataset_size in [1, kLargest]. With blocks of so many samples in a row, an epoch permutes
+  /// the blocks; the rest that fills none comes last.
+  SampleOrder(std::uint64_t seed, std::uint64_t dataset_size, std::uint64_t block = 1);
 
   /// In [0, dataset_size); O(1) time and memory.
   std::uint64_t index_of(std::uint64_t sample) const;
@@ -41,6 +42,7 @@ class SampleOrder {
  private:
   std::uint64_t seed_;
   std::uint64_t size_;
+  std::uint64_t block_;
 };
 
 }  // namespace tw::data

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <string_view>
 #include <thread>
@@ -41,6 +42,9 @@ class Exchange {
   Result<HttpAnswer> result(CURLcode code) const;
 
   const HttpRequest& request() const { return request_; }
+
+  /// What came of a range that was cut off.
+  std::string partial() const;
 
  private:
   static std::size_t take_body(char* data, std::size_t size, std::size_t count, void* user);
@@ -140,6 +144,12 @@ Result<HttpAnswer> Exchange::result(CURLcode code) const {
   return answer;
 }
 
+std::string Exchange::partial() const {
+  long status = 0;
+  if (curl_) curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
+  return status == 206 ? answer_.body : std::string();
+}
+
 Error cannot_start(const HttpRequest& request) {
   return Error{fmt::format("{}: libcurl cannot be started", request.url)};
 }
@@ -185,11 +195,10 @@ Result<HttpAnswer> http_exchange(const HttpRequest& request) {
 
 /// Its thread. Exchanges come in by add(), and go out by the `tell` that came with them, which is called on
 /// the thread.
-class CurlHttp::Worker {
+class HttpPool::Worker {
  public:
-  using Tell = std::function<void(Result<HttpAnswer>)>;
-
-  Worker() : multi_(curl_multi_init()), thread_([this] { work(); }) {}
+  explicit Worker(std::size_t at_once)
+      : at_once_(at_once), multi_(curl_multi_init()), thread_([this] { work(); }) {}
 
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -206,15 +215,21 @@ class CurlHttp::Worker {
     curl_multi_cleanup(multi_);
   }
 
-  void add(HttpRequest request, Tell tell) {
+  void add(HttpRequest request, Tell tell, Duration later) {
     {
       const std::lock_guard lock(mutex_);
-      asked_.emplace_back(std::move(request), std::move(tell));
+      asked_.push_back({std::move(request), std::move(tell), std::chrono::steady_clock::now() + later});
     }
     curl_multi_wakeup(multi_);
   }
 
  private:
+  struct Asked {
+    HttpRequest request;
+    Tell tell;
+    std::chrono::steady_clock::time_point from;
+  };
+
   struct Pending {
     std::unique_ptr<Exchange> exchange;
     CURL* curl;
@@ -222,50 +237,73 @@ class CurlHttp::Worker {
   };
 
   void work();
-  bool take_asked();
-  void begin(HttpRequest request, Tell tell);
+  bool begin_due();
+  std::vector<Asked> take_due();
+  int until_next_ms();
+  void begin(Asked asked);
   void take_finished();
 
+  const std::size_t at_once_;
   CURLM* multi_;
   std::mutex mutex_;
-  std::vector<std::pair<HttpRequest, Tell>> asked_;  // guarded by mutex_
-  bool stops_ = false;                               // guarded by mutex_
+  std::deque<Asked> asked_;  // guarded by mutex_
+  bool stops_ = false;       // guarded by mutex_
   std::vector<Pending> under_way_;
   std::thread thread_;
 };
 
-void CurlHttp::Worker::work() {
-  constexpr int kLook_ms = 60'000;  // curl wakes earlier where a limit of its own is near
-  while (take_asked()) {
+void HttpPool::Worker::work() {
+  while (begin_due()) {
     int running = 0;
     curl_multi_perform(multi_, &running);
     take_finished();
-    curl_multi_poll(multi_, nullptr, 0, kLook_ms, nullptr);
+    curl_multi_poll(multi_, nullptr, 0, until_next_ms(), nullptr);
   }
 }
 
 /// False: the end.
-bool CurlHttp::Worker::take_asked() {
-  std::vector<std::pair<HttpRequest, Tell>> asked;
-  {
-    const std::lock_guard lock(mutex_);
-    if (stops_) return false;
-    asked.swap(asked_);
-  }
-  for (auto& [request, tell] : asked) begin(std::move(request), std::move(tell));
-  return true;
+bool HttpPool::Worker::begin_due() {
+  std::vector<Asked> due = take_due();
+  for (Asked& one : due) begin(std::move(one));
+  const std::lock_guard lock(mutex_);
+  return !stops_;
 }
 
-void CurlHttp::Worker::begin(HttpRequest request, Tell tell) {
-  if (request.url.starts_with(kFile)) return tell(read_file(request));
-  auto exchange = std::make_unique<Exchange>(std::move(request));
+std::vector<HttpPool::Worker::Asked> HttpPool::Worker::take_due() {
+  const auto now = std::chrono::steady_clock::now();
+  std::vector<Asked> due;
+  const std::lock_guard lock(mutex_);
+  for (auto at = asked_.begin(); at != asked_.end() && under_way_.size() + due.size() < at_once_;) {
+    if (at->from > now) {
+      ++at;
+    } else {
+      due.push_back(std::move(*at));
+      at = asked_.erase(at);
+    }
+  }
+  return due;
+}
+
+int HttpPool::Worker::until_next_ms() {
+  constexpr std::chrono::milliseconds kLook =
+      std::chrono::minutes(1);  // curl wakes earlier for its own limits
+  const std::lock_guard lock(mutex_);
+  if (asked_.empty() || under_way_.size() >= at_once_) return static_cast<int>(kLook.count());
+  const auto next = std::ranges::min_element(asked_, {}, &Asked::from)->from;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp(left, std::chrono::milliseconds(0), kLook).count());
+}
+
+void HttpPool::Worker::begin(Asked asked) {
+  if (asked.request.url.starts_with(kFile)) return asked.tell(read_file(asked.request), {});
+  auto exchange = std::make_unique<Exchange>(std::move(asked.request));
   CURL* const curl = exchange->prepare(false);
   if (curl == nullptr || curl_multi_add_handle(multi_, curl) != CURLM_OK)
-    return tell(cannot_start(exchange->request()));
-  under_way_.push_back({std::move(exchange), curl, std::move(tell)});
+    return asked.tell(cannot_start(exchange->request()), {});
+  under_way_.push_back({std::move(exchange), curl, std::move(asked.tell)});
 }
 
-void CurlHttp::Worker::take_finished() {
+void HttpPool::Worker::take_finished() {
   int left = 0;
   while (const CURLMsg* const message = curl_multi_info_read(multi_, &left)) {
     if (message->msg != CURLMSG_DONE) continue;
@@ -275,8 +313,16 @@ void CurlHttp::Worker::take_finished() {
     const Pending done = std::move(*found);
     under_way_.erase(found);
     curl_multi_remove_handle(multi_, done.curl);
-    done.tell(done.exchange->result(code));
+    done.tell(done.exchange->result(code), code == CURLE_OK ? std::string() : done.exchange->partial());
   }
+}
+
+HttpPool::HttpPool(std::size_t at_once) : worker_(std::make_unique<Worker>(at_once)) {}
+
+HttpPool::~HttpPool() = default;
+
+void HttpPool::add(HttpRequest request, Tell tell, Duration later) {
+  worker_->add(std::move(request), std::move(tell), later);
 }
 
 CurlHttp::CurlHttp(Loop& loop) : loop_(loop) {}
@@ -284,11 +330,11 @@ CurlHttp::CurlHttp(Loop& loop) : loop_(loop) {}
 CurlHttp::~CurlHttp() = default;
 
 void CurlHttp::request(HttpRequest request, Done done) {
-  if (!worker_) worker_ = std::make_unique<Worker>();
-  auto tell = [this, on_loop = life_.tie(std::move(done))](Result<HttpAnswer> answer) {
+  if (!pool_) pool_ = std::make_unique<HttpPool>();
+  auto tell = [this, on_loop = life_.tie(std::move(done))](Result<HttpAnswer> answer, const std::string&) {
     loop_.post([on_loop, answer = std::move(answer)]() mutable { on_loop(std::move(answer)); });
   };
-  worker_->add(std::move(request), std::move(tell));
+  pool_->add(std::move(request), std::move(tell));
 }
 
 }  // namespace tw::host

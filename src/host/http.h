@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -25,6 +27,31 @@ Result<world::HttpAnswer> http_get(const std::string& url, const HttpLimits& lim
 /// One exchange; blocks. Redirects are not followed. Errors as of http_get.
 Result<world::HttpAnswer> http_exchange(const world::HttpRequest& request);
 
+/// Exchanges on one thread of its own, over connections that stay open; begun from any thread. Redirects are
+/// not followed.
+class HttpPool {
+ public:
+  /// What an exchange came to, and what of the body of a 206 had come when it broke off. Called on the thread
+  /// of the pool.
+  using Tell = std::function<void(Result<world::HttpAnswer> answer, std::string partial)>;
+
+  static constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
+
+  explicit HttpPool(std::size_t at_once = kAnyNumber);
+  HttpPool(const HttpPool&) = delete;
+  HttpPool& operator=(const HttpPool&) = delete;
+  /// What is under way is dropped without a word.
+  ~HttpPool();
+
+  /// Begins it after `later`, as soon as fewer than `at_once` are under way.
+  void add(world::HttpRequest request, Tell tell, Duration later = {});
+
+ private:
+  class Worker;
+
+  std::unique_ptr<Worker> worker_;
+};
+
 /// The kernel side of the door: one thread, from the first request on. No proxy stands between a machine and
 /// its metadata service (169.254.169.254, metadata.google.internal). The loop outlives it.
 class CurlHttp final : public world::Http {
@@ -37,11 +64,9 @@ class CurlHttp final : public world::Http {
   void request(world::HttpRequest request, Done done) override;
 
  private:
-  class Worker;
-
   Loop& loop_;
   Lifeline life_;
-  std::unique_ptr<Worker> worker_;
+  std::unique_ptr<HttpPool> pool_;
 };
 
 }  // namespace tw::host

@@ -233,6 +233,11 @@ std::optional<WorkItem> Swarm::begin_work(Instant now, std::uint64_t most) {
   return item;
 }
 
+RangeSet Swarm::leased_samples() const {
+  if (!head() || !of_this_round(work_.round())) return {};
+  return samples_of(record_after(*head(), options_.lease), work_.held(), options_.lease);
+}
+
 void Swarm::finish_work(Instant now, const WorkItem& item, std::uint64_t done, double samples_per_s) {
   wake(now);
   own_.samples_per_s = samples_per_s;

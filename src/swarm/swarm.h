@@ -75,6 +75,8 @@ class Swarm {
   /// The next microbatches to compute, if any, at most so many: what this peer does at once. At most one item
   /// is under way at a time.
   std::optional<WorkItem> begin_work(Instant now, std::uint64_t most = 1);
+  /// Samples of the run that are leased to this peer and not done. They may go to others yet.
+  RangeSet leased_samples() const;
   /// The first `done` of its microbatches are in their slot's sum; the others are still held.
   void finish_work(Instant now, const WorkItem& item, std::uint64_t done, double samples_per_s);
   /// Nothing of the item under way was done, and nobody knows when it will be: others get what is held.

@@ -86,6 +86,12 @@ RangeSet Work::waiting() const {
   return all;
 }
 
+RangeSet Work::held() const {
+  RangeSet all;
+  for (const auto& [slot, entry] : slots_) all.add(entry.held);
+  return all;
+}
+
 std::vector<wire::SlotProgress> Work::progress() const {
   std::vector<wire::SlotProgress> all;
   for (const auto& [slot, entry] : slots_) {

@@ -30,6 +30,8 @@ class Work {
  public:
   explicit Work(Round round) : round_(round) {}
 
+  Round round() const { return round_; }
+
   /// False, and nothing changes, when there is something new for a slot that is closed.
   bool lease(std::uint32_t slot, const RangeSet& microbatches);
 
@@ -67,6 +69,9 @@ class Work {
 
   /// The same, by number.
   RangeSet waiting() const;
+
+  /// The same with what is under way.
+  RangeSet held() const;
 
   /// For messages: every slot with what is done and what is still held. One that is closed to both is there
   /// without any.

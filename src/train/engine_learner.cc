@@ -33,6 +33,8 @@ EngineLearner::EngineLearner(State state, const Options& options, world::Executo
       compute_(compute),
       beside_(beside) {}
 
+void EngineLearner::expect(const RangeSet& samples) { state_->expect(samples); }
+
 void EngineLearner::work(const swarm::WorkItem& item, Done<WorkDone> done) {
   GradientSlot& slot = state_->slot(item.slot);
   const auto run = [state = state_, mode = mode_, item, &slot] { return mode->work(*state, item, slot); };

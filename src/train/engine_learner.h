@@ -37,6 +37,7 @@ class EngineLearner final : public Learner {
   EngineLearner(std::shared_ptr<TrainState> state, const Options& options, world::Executor& compute,
                 world::Executor& beside);
 
+  void expect(const RangeSet& samples) override;
   void work(const swarm::WorkItem& item, Done<WorkDone> done) override;
 
   bool take_back() override { return compute_.take_back(); }

@@ -43,6 +43,7 @@ struct WorkDone {
   std::uint64_t microbatches = 0;
   std::uint64_t samples = 0;
   double loss_sum = 0;  ///< over these samples
+  data::LoadNews news{};
 };
 
 /// The door to a model: does the jobs that it is given one after the other, in their order, wherever its
@@ -65,6 +66,9 @@ class Learner {
 
   /// Microbatches that it does at once: an item has so many at most.
   virtual std::uint64_t grain() const { return 1; }
+
+  /// These samples are leased to this peer: time to fetch them. They may go to others yet.
+  virtual void expect(const RangeSet& /*samples*/) {}
 
   /// Adds the gradients of an item to its slot, which begins at zero in each round.
   virtual void work(const swarm::WorkItem& item, Done<WorkDone> done) = 0;

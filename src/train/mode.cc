@@ -4,7 +4,10 @@
 namespace tw::train {
 
 WorkDone SyncMode::work(TrainState& state, const swarm::WorkItem& item, GradientSlot& slot) {
-  return {item.microbatches.count(), item.samples.count(), state.accumulate(item.round, slot, item.samples)};
+  WorkDone done{item.microbatches.count(), item.samples.count()};
+  done.loss_sum = state.accumulate(item.round, slot, item.samples);
+  done.news = state.take_load_news();
+  return done;
 }
 
 SlotValues SyncMode::contribution(TrainState& state, std::uint32_t slot) {

@@ -16,12 +16,35 @@
 
 namespace tw::train {
 
-enum class DataKind : std::uint8_t { idx, text, tokens, megatron, own };
+enum class DataKind : std::uint8_t { idx, text, tokens, megatron, own, shards };
 
 /// How a raw file stores a token.
 enum class RawToken : std::uint8_t { uint16, uint32 };
 
+/// What an epoch permutes.
+enum class Shuffle : std::uint8_t { blocks, samples };
+
+/// The part of a picture that is seen in training; an evaluation sees the middle.
+enum class Crop : std::uint8_t { middle, random };
+
 enum class Rounding : std::uint8_t { nearest, stochastic };
+
+/// Samples in tar files (docs/data.md).
+struct ShardData {
+  std::string index, test_index;  ///< files of tw data index
+  std::string inputs, targets;    ///< fields; with ';' between, the first that a sample has
+  std::uint64_t image = 0;        ///< pixels of both sides of pictures; 0: as they are
+  std::uint64_t channels = 0;     ///< of pictures; 0: as they are
+  Crop crop = Crop::middle;
+  bool flip = false;
+  Shuffle shuffle = Shuffle::blocks;
+  std::uint64_t block = 0;                  ///< samples in a row; 0: those of a microbatch
+  std::string cache;                        ///< folder; empty: none
+  std::uint64_t cache_limit = 10ULL << 30;  ///< bytes
+  std::uint64_t memory = 256ULL << 20;      ///< bytes of samples that are fetched ahead
+  std::uint64_t skip_broken = 0;            ///< samples that a peer goes on without
+  std::string identity;                     ///< ShardIndex::identity of both; not in run files
+};
 
 /// Paths are absolute once read from a run file (there relative to the file).
 struct DataOptions {
@@ -34,6 +57,7 @@ struct DataOptions {
   RawToken token_type = RawToken::uint16;   ///< tokens
   std::uint64_t context = 64;               ///< text, tokens, megatron: tokens a sample
   double test_share = 0.05;                 ///< the same: the tail of the file that is kept for evaluation
+  ShardData shards{};
 };
 
 struct EvaluationOptions {

@@ -16,7 +16,19 @@ namespace {
 // later is listed where it is not the default, so that runs keep their names. Doubles are printed
 // with as many digits as tell them apart.
 
+std::string shards_text(const ShardData& data) {
+  std::string text =
+      fmt::format("shards index={} inputs={} targets={} shuffle={}", data.identity, data.inputs, data.targets,
+                  names_of(data.shuffle)[static_cast<std::size_t>(data.shuffle)]);
+  if (data.shuffle == Shuffle::blocks && data.block != 0) text += fmt::format(" block={}", data.block);
+  if (data.image != 0)
+    text += fmt::format(" image={}{}", data.image, data.crop == Crop::random ? " crop=random" : "");
+  if (data.channels != 0) text += fmt::format(" channels={}", data.channels);
+  return text + (data.flip ? " flip" : "");
+}
+
 std::string data_text(const DataOptions& data) {
+  if (data.kind == DataKind::shards) return shards_text(data.shards);
   if (data.kind == DataKind::own) return "own";
   if (data.kind == DataKind::idx) return "idx";
   if (data.kind == DataKind::tokens || data.kind == DataKind::megatron)

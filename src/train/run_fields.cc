@@ -13,6 +13,7 @@
 #include "base/duration.h"
 #include "base/fields.h"
 #include "base/number.h"
+#include "base/size.h"
 #include "train/run_names.h"
 
 namespace tw::train {
@@ -36,10 +37,19 @@ struct CopyPlace {
   std::string* at;
 };
 
-using Place =
-    std::variant<std::uint64_t*, int*, double*, std::optional<double>*, bool*, std::optional<bool>*,
-                 Duration*, DataKind*, RawToken*, OptimizerKind*, ScheduleKind*, codec::Codec*, Rounding*,
-                 average::SiteUse*, BudgetAction*, ModelPlace, FilePlace, FolderPlace, CopyPlace>;
+struct FieldNamesPlace {
+  std::string* at;
+};
+
+/// Bytes.
+struct SizePlace {
+  std::uint64_t* at;
+};
+
+using Place = std::variant<Shuffle*, Crop*, FieldNamesPlace, SizePlace, std::uint64_t*, int*, double*,
+                           std::optional<double>*, bool*, std::optional<bool>*, Duration*, DataKind*,
+                           RawToken*, OptimizerKind*, ScheduleKind*, codec::Codec*, Rounding*,
+                           average::SiteUse*, BudgetAction*, ModelPlace, FilePlace, FolderPlace, CopyPlace>;
 
 }  // namespace
 
@@ -114,6 +124,48 @@ constexpr RunField kFields[] = {
     {"data", "test_share",
      "text, tokens, megatron: share of the file, at its end, that is kept for evaluation",
      [](RunOptions& o) -> Place { return &o.data.test_share; }, kBelowOne},
+
+    {"data", "index", "shards: index of the training samples (tw data index); docs/data.md",
+     [](RunOptions& o) -> Place { return FilePlace{&o.data.shards.index}; }},
+    {"data", "test_index", "shards: index of the evaluation samples; without it there is no evaluation",
+     [](RunOptions& o) -> Place { return FilePlace{&o.data.shards.test_index}; }},
+    {"data", "inputs",
+     "shards: the field of a sample that is the model's input; with ; between several, the first that it has",
+     [](RunOptions& o) -> Place { return FieldNamesPlace{&o.data.shards.inputs}; }},
+    {"data", "targets", "shards: the same for the target",
+     [](RunOptions& o) -> Place { return FieldNamesPlace{&o.data.shards.targets}; }},
+    {"data",
+     "image",
+     "shards: pictures become squares of so many pixels a side; 0: they stay as they are",
+     [](RunOptions& o) -> Place { return &o.data.shards.image; },
+     {.high = 4096}},
+    {"data",
+     "channels",
+     "shards: 1: grey pictures, 3: red, green, blue; 0: as they are",
+     [](RunOptions& o) -> Place { return &o.data.shards.channels; },
+     {.high = 3}},
+    {"data", "crop",
+     "shards: the part of a picture that training sees, where data.image is set; random: 8 to 100 % of it, "
+     "drawn by the sample's number",
+     [](RunOptions& o) -> Place { return &o.data.shards.crop; }},
+    {"data", "flip", "shards: every other picture is mirrored in training, drawn by the sample's number",
+     [](RunOptions& o) -> Place { return &o.data.shards.flip; }},
+    {"data", "shuffle", "shards: what an epoch permutes; samples: each one is a read of its own",
+     [](RunOptions& o) -> Place { return &o.data.shards.shuffle; }},
+    {"data",
+     "block",
+     "shards: samples in a row in a block; 0: as many as in training.microbatch",
+     [](RunOptions& o) -> Place { return &o.data.shards.block; },
+     {.high = 1e9}},
+    {"data", "cache", "shards: folder where what came over the network is kept; without it nothing is",
+     [](RunOptions& o) -> Place { return FolderPlace{&o.data.shards.cache}; }},
+    {"data", "cache_limit", "shards: beyond it what was used longest ago goes",
+     [](RunOptions& o) -> Place { return SizePlace{&o.data.shards.cache_limit}; }},
+    {"data", "memory", "shards: samples that a peer fetches ahead",
+     [](RunOptions& o) -> Place { return SizePlace{&o.data.shards.memory}; }},
+    {"data", "skip_broken",
+     "shards: samples that cannot be read and that a peer goes on without; one more ends it",
+     [](RunOptions& o) -> Place { return &o.data.shards.skip_broken; }},
 
     {"training", "target_batch_size",
      "samples of a round, over all peers (fewer where one is lost while gradients are averaged)",
@@ -233,6 +285,10 @@ struct Expectation {
 
   std::string operator()(const CopyPlace&) const { return "a folder or s3://BUCKET/PREFIX"; }
 
+  std::string operator()(const FieldNamesPlace&) const { return "names of fields such as jpg or jpg;png"; }
+
+  std::string operator()(const SizePlace&) const { return "a size such as 512MiB or 10GB, at most 1 TiB"; }
+
   template <class Enum>
   std::string operator()(const Enum* at) const {
     return fmt::format("{}", fmt::join(names_of(*at), " or "));
@@ -262,6 +318,10 @@ struct Written {
   std::string operator()(const FolderPlace& place) const { return *place.at; }
 
   std::string operator()(const CopyPlace& place) const { return *place.at; }
+
+  std::string operator()(const FieldNamesPlace& place) const { return *place.at; }
+
+  std::string operator()(const SizePlace& place) const { return size_text(*place.at); }
 
   template <class Enum>
   std::string operator()(const Enum* at) const {
@@ -313,6 +373,13 @@ struct Assignment {
     *place.at = given.text;
     return "";
   }
+
+  std::string operator()(const FieldNamesPlace& place) const {
+    *place.at = given.text;
+    return given.text.empty() ? unexpected() : "";
+  }
+
+  std::string operator()(const SizePlace& place) const { return store(parse_size(text()), place.at); }
 
   std::string operator()(const FilePlace& place) const {
     if (given.text.empty()) return unexpected();

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/text_file.h"
+#include "data/shard_index.h"
 #include "train/run_fields.h"
 
 namespace tw::train {
@@ -32,6 +33,8 @@ bool has_test_data(const DataOptions& data) {
       return !data.test_tokens.empty() || data.test_share > 0;
     case DataKind::own:
       return false;
+    case DataKind::shards:
+      return !data.shards.test_index.empty();
   }
   return false;
 }
@@ -147,13 +150,15 @@ class Reading {
 
   void settle_data(RunOptions& options) {
     const bool any = is_given("data.kind") || is_given("data.text") || is_given("data.tokens") ||
-                     is_given("data.train_inputs");
+                     is_given("data.train_inputs") || is_given("data.index");
     if (!any && options.has_own_model()) options.data.kind = DataKind::own;
     if (options.data.kind == DataKind::own) return settle_own(options);
     if (options.has_own_model()) return fault(where("model") + ": own goes with data.kind own alone");
     if (!is_given("data.kind") && is_given("data.text")) options.data.kind = DataKind::text;
     if (!is_given("data.kind") && is_given("data.tokens"))
       options.data.kind = options.data.tokens.ends_with(".idx") ? DataKind::megatron : DataKind::tokens;
+    if (!is_given("data.kind") && is_given("data.index")) options.data.kind = DataKind::shards;
+    if (options.data.kind == DataKind::shards) return settle_shards(options.data.shards);
     if (options.data.kind == DataKind::text) return require("data.text", "text data needs it");
     if (options.data.kind == DataKind::tokens) return require("data.tokens", "data of tokens needs it");
     if (options.data.kind == DataKind::megatron) return settle_megatron();
@@ -167,6 +172,19 @@ class Reading {
     require("data.tokens", "megatron data needs it");
     if (is_given("data.token_type"))
       fault(where("data.token_type") + ": the .idx file says how tokens are stored; leave it out");
+  }
+
+  void settle_shards(ShardData& data) {
+    require("data.index", "shards need it (tw data index writes one)");
+    require("data.inputs", "shards need it: the field that is the model's input, such as jpg");
+    require("data.targets", "shards need it: the field that is the target, such as cls");
+    if (!faults_.empty()) return;
+    for (const std::string_view key : {"data.index", "data.test_index"}) {
+      if (!is_given(key)) continue;
+      const auto index = data::read_shard_index(key == "data.index" ? data.index : data.test_index);
+      if (!index) return fault(fmt::format("{}: {}", where(key), index.error().message));
+      data.identity += (data.identity.empty() ? "" : "+") + to_string(index.value().identity());
+    }
   }
 
   /// Its samples are counts.
@@ -199,9 +217,10 @@ class Reading {
     if ((o.evaluation.every > 0 || o.evaluation.stop_accuracy) && !has_test_data(o.data)) {
       const std::string key = where(o.evaluation.every > 0 ? "evaluation.every" : "evaluation.stop_accuracy");
       if (o.data.kind == DataKind::own) return fault(key + ": with model own the program evaluates");
-      fault(fmt::format(
-          "{}: there is no data to evaluate on; give {}", key,
-          o.data.kind == DataKind::idx ? "data.test_inputs and data.test_targets" : "data.test_share"));
+      fault(fmt::format("{}: there is no data to evaluate on; give {}", key,
+                        o.data.kind == DataKind::idx      ? "data.test_inputs and data.test_targets"
+                        : o.data.kind == DataKind::shards ? "data.test_index"
+                                                          : "data.test_share"));
     }
     if (o.evaluation.stop_accuracy && o.evaluation.every == 0) {
       fault(fmt::format("{}: needs evaluation.every, the rounds between two evaluations",

@@ -13,8 +13,10 @@ namespace tw::train {
 
 using Names = std::span<const std::string_view>;
 
-inline constexpr std::string_view kDataKindNames[] = {"idx", "text", "tokens", "megatron", "own"};
+inline constexpr std::string_view kDataKindNames[] = {"idx", "text", "tokens", "megatron", "own", "shards"};
 inline constexpr std::string_view kRawTokenNames[] = {"uint16", "uint32"};
+inline constexpr std::string_view kShuffleNames[] = {"blocks", "samples"};
+inline constexpr std::string_view kCropNames[] = {"middle", "random"};
 inline constexpr std::string_view kOptimizerNames[] = {"sgd", "adam", "adamw", "lamb"};
 inline constexpr std::string_view kScheduleNames[] = {"constant", "linear", "cosine"};
 inline constexpr std::string_view kRoundingNames[] = {"nearest", "stochastic"};
@@ -23,6 +25,10 @@ inline constexpr std::string_view kBudgetActionNames[] = {"warn", "drain"};
 inline Names names_of(DataKind) { return kDataKindNames; }
 
 inline Names names_of(RawToken) { return kRawTokenNames; }
+
+inline Names names_of(Shuffle) { return kShuffleNames; }
+
+inline Names names_of(Crop) { return kCropNames; }
 
 inline Names names_of(OptimizerKind) { return kOptimizerNames; }
 

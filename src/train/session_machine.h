@@ -104,6 +104,7 @@ class Session::Machine final : public world::NetworkEvents {
 
   // ---- session_rounds.cc
   void open_round();
+  void tell_of_data(Round round);
   void start_work();
   void give_back(const std::optional<swarm::WorkItem>& item);
   void tell_where_the_worker_is();

@@ -38,7 +38,24 @@ void Session::Machine::open_round() {
 // ---- work
 // -----------------------------------------------------------------------------------------------------
 
+// Waits that nobody notices are not worth a line.
+void Session::Machine::tell_of_data(Round round) {
+  constexpr Duration kNoticed = 50ms;
+  const data::LoadNews& news = worker_.done().news;
+  if (news.waited >= kNoticed)
+    emit(Phase::wait, round,
+         fmt::format("{:.3g} s in this round for data, such as {}", to_seconds(news.waited), news.waited_for),
+         {{"seconds", to_seconds(news.waited)}});
+  for (const std::string& skipped : news.skipped) {
+    world::Event event{doors_.clock.now(), Phase::refuse, round};
+    event.why = "goes on without a sample: " + skipped;
+    event.cause = world::Cause::own;
+    doors_.events.emit(event);
+  }
+}
+
 void Session::Machine::start_work() {
+  worker_.expect(swarm_->leased_samples());
   if (worker_.is_computing() || worker_.is_elsewhere() || replica_.is_catching_up() || round_ == 0) return;
   const std::optional<swarm::WorkItem> item = swarm_->begin_work(doors_.clock.now(), worker_.grain());
   if (!item) return;
@@ -237,6 +254,7 @@ void Session::Machine::act(const swarm::Committed& committed) {
   }
   doors_.events.emit(event);
   tell_of_traffic(false);
+  tell_of_data(record.round);
   if (observer_ != nullptr) observer_->on_commit(record);
 
   average::Averager::Mean mean = averager_.finish(step(), record.contributors);

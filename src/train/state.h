@@ -61,6 +61,11 @@ class TrainState {
   /// losses.
   double accumulate(Round round, GradientSlot& slot, const RangeSet& samples);
 
+  /// Trainer::expect; any thread.
+  void expect(const RangeSet& samples) { trainer_.expect(samples); }
+
+  data::LoadNews take_load_news() { return trainer_.take_load_news(); }
+
   /// One update with a mean gradient as it crosses the wire, a segment each. Returns the digest of the
   /// parameters.
   Digest apply(Round round, const average::Geometry& geometry, std::span<const Blob> mean);

@@ -27,6 +27,8 @@ namespace tw::train {
 namespace {
 
 constexpr std::uint64_t kEvaluationBatch = 100;
+/// Samples ahead; their bytes are bounded by data.memory.
+constexpr std::size_t kMostExpected = 16384;
 
 /// A view of the array, which must outlive it.
 at::Tensor view_of(data::Array& array) {
@@ -35,6 +37,13 @@ at::Tensor view_of(data::Array& array) {
     return at::from_blob(floats->data(), sizes, at::kFloat);
   }
   return at::from_blob(std::get<std::vector<std::int64_t>>(array.values).data(), sizes, at::kLong);
+}
+
+/// Samples that stand side by side in the data set and in the run.
+std::uint64_t block_of(const RunOptions& options) {
+  const ShardData& shards = options.data.shards;
+  if (options.data.kind != DataKind::shards || shards.shuffle == Shuffle::samples) return 1;
+  return shards.block != 0 ? shards.block : options.microbatch;
 }
 
 std::string array_text(const data::Array& array) {
@@ -64,7 +73,7 @@ class TorchTrainer : public Trainer {
         model_(std::move(model)),
         data_(std::move(data)),
         sources_(data_.print.empty() ? "" : fmt::format("data: {}\n", data_.print)),
-        order_(options.seed, data_.training->size()),
+        order_(options.seed, data_.training->size(), block_of(options)),
         layout_(std::move(layout)),
         buffers_(*model_) {}
 
@@ -120,6 +129,17 @@ class TorchTrainer : public Trainer {
     return loss_sum;
   }
 
+  void expect(const RangeSet& samples) override {
+    std::vector<data::Pick> picks;
+    for (const Range& range : samples.ranges()) {
+      for (std::uint64_t s = range.first; s < range.end() && picks.size() < kMostExpected; ++s)
+        picks.push_back({order_.index_of(s), s});
+    }
+    data_.training->expect(picks);
+  }
+
+  data::LoadNews take_load_news() override { return data_.training->take_news(); }
+
   Evaluation evaluate(std::span<const float> parameters, WorkMeter& meter) override {
     if (!data_.evaluation) return {.loss = std::numeric_limits<double>::quiet_NaN()};
     prepare(parameters, false);
@@ -134,7 +154,12 @@ class TorchTrainer : public Trainer {
     for (std::uint64_t first = 0; first < samples; first += kEvaluationBatch) {
       std::vector<std::uint64_t> indices(std::min(kEvaluationBatch, samples - first));
       std::iota(indices.begin(), indices.end(), first);
+      std::vector<data::Pick> coming;
+      for (std::uint64_t s = first; s < std::min(samples, first + 2 * kEvaluationBatch); ++s)
+        coming.push_back({s, s});
+      data_.evaluation->expect(coming);
       data::Batch batch = data_.evaluation->gather(indices);
+      if (batch.inputs.shape.empty()) continue;
       const BatchResult result =
           model_guard(batch, [&] { return model_->judge(view_of(batch.inputs), view_of(batch.targets)); });
       meter.step();
@@ -224,9 +249,12 @@ class TorchTrainer : public Trainer {
   }
 
   double accumulate_microbatch(SampleSpan span) {
-    std::vector<std::uint64_t> indices(span.count);
-    for (std::uint64_t i = 0; i < span.count; ++i) indices[i] = order_.index_of(span.first + i);
-    data::Batch batch = data_.training->gather(indices);
+    std::vector<data::Pick> picks;
+    for (std::uint64_t s = span.first; s < span.first + span.count; ++s)
+      picks.push_back({order_.index_of(s), s});
+    data::Batch batch = data_.training->pick(picks);
+    const std::uint64_t got = batch.inputs.shape.empty() ? 0 : batch.inputs.shape[0];
+    if (got == 0) return 0;  // the run goes on without any of them
     at::manual_seed(mix(seed_, span.first));
     return model_guard(batch, [&] {
       const at::Tensor mean = model_->loss(view_of(batch.inputs), view_of(batch.targets));
@@ -236,7 +264,7 @@ class TorchTrainer : public Trainer {
                         "of the batch",
                         fmt::join(mean.sizes(), ", ")));
       }
-      const at::Tensor sum = mean.sum() * static_cast<double>(span.count);
+      const at::Tensor sum = mean.sum() * static_cast<double>(got);
       sum.backward();
       return sum.item<double>();
     });
@@ -279,8 +307,9 @@ bool is_coarse(codec::Codec codec) { return codec == codec::Codec::int8 || codec
 
 }  // namespace
 
-Result<std::unique_ptr<Trainer>> make_torch_trainer(const RunOptions& options, int threads) {
-  Result<RunData> data = open_run_data(options.data);
+Result<std::unique_ptr<Trainer>> make_torch_trainer(const RunOptions& options, int threads,
+                                                    const DataDoors& doors) {
+  Result<RunData> data = open_run_data(options.data, doors);
   if (!data) return data.error();
   std::unique_ptr<TorchModel> model;
   if (is_built_in_model(options.model)) {

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "train/run.h"
+#include "train/run_data.h"
 #include "train/trainer.h"
 
 namespace tw::train {
@@ -20,6 +21,7 @@ namespace tw::train {
 /// The trainer reads the data, and tries the model on a first batch, so that what does not fit is an error
 /// here. Where the options name no evaluation data, the loss that evaluate() returns is NaN. accumulate() and
 /// evaluate() throw std::runtime_error when the model fails on a later batch.
-Result<std::unique_ptr<Trainer>> make_torch_trainer(const RunOptions& options, int threads = 1);
+Result<std::unique_ptr<Trainer>> make_torch_trainer(const RunOptions& options, int threads = 1,
+                                                    const DataDoors& doors = {});
 
 }  // namespace tw::train

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/range_set.h"
+#include "data/dataset.h"
 #include "train/optimizer.h"
 #include "train/work_meter.h"
 
@@ -52,6 +54,13 @@ class Trainer {
   /// result depends on nothing but parameters and span (dropout is seeded by the span).
   virtual double accumulate(std::span<const float> parameters, SampleSpan samples,
                             std::span<float> gradient_sum) = 0;
+
+  /// These samples will be accumulated soon, and no others: time to fetch them. Any thread, beside other
+  /// calls; does not wait.
+  virtual void expect(const RangeSet& /*samples*/) {}
+
+  /// What happened to samples that were fetched, since the last call.
+  virtual data::LoadNews take_load_news() { return {}; }
 
   /// meter: counts the batches.
   virtual Evaluation evaluate(std::span<const float> parameters, WorkMeter& meter) = 0;

@@ -74,6 +74,9 @@ void Worker::work(const swarm::WorkItem& item, std::function<void(std::uint64_t)
       done_.until = surroundings_.clock.now();
       done_.loss_sum += did.loss_sum;
       done_.samples += did.samples;
+      done_.news.waited += did.news.waited;
+      if (did.news.waited != Duration{}) done_.news.waited_for = did.news.waited_for;
+      done_.news.skipped.insert(done_.news.skipped.end(), did.news.skipped.begin(), did.news.skipped.end());
     }
     done(did.microbatches);
   };

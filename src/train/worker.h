@@ -65,6 +65,11 @@ class Worker {
 
   void initialise(std::function<void(const Digest&)> done);
 
+  /// Samples that are leased to this peer, done ones aside.
+  void expect(const RangeSet& samples) {
+    if (samples != expected_) learner_->expect(expected_ = samples);
+  }
+
   /// Microbatches that an item may have.
   std::uint64_t grain() const { return learner_->grain(); }
 
@@ -117,6 +122,7 @@ class Worker {
     std::uint64_t samples = 0;
     double loss_sum = 0;
     Instant until{};  ///< its last microbatch
+    data::LoadNews news{};
   };
 
   const Done& done() const { return done_; }
@@ -138,6 +144,7 @@ class Worker {
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owners: this; jobs hold it weakly
   std::deque<State> queue_;
   swarm::WorkItem item_;  ///< while it computes
+  RangeSet expected_;
   bool paused_ = false;
   Round round_ = 0;
   Done done_;

@@ -23,6 +23,8 @@ void checkpoint(Input& input);   ///< files of any bytes, and sound digests over
 void logs(Input& input);         ///< lines of the event log; run files
 void safetensors(Input& input);  ///< headers of any bytes, and of words that sound ones have
 void megatron(Input& input);     ///< indices of any bytes, and nearly sound ones
+void tar(Input& input);          ///< tar files, and decoders of fields, of any bytes
+void twi(Input& input);          ///< indexes of shards: any bytes, and sound digests over any
 void swarm(Input& input);        ///< membership, leases, ballots, votes
 void reduction(Input& input);    ///< segments and plans
 void fetch(Input& input);        ///< the joiner's side
@@ -46,6 +48,8 @@ inline constexpr Target kTargets[] = {
     {"session", session},
     {"safetensors", safetensors},
     {"megatron", megatron},
+    {"tar", tar},
+    {"twi", twi},
 };
 
 }  // namespace tw::fuzz

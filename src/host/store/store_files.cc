@@ -10,14 +10,14 @@ namespace {
 
 constexpr std::uint64_t kMostCredentials = 1 << 20;
 
+}  // namespace
+
 std::string shared_credentials() {
   std::string path = process_environment("AWS_SHARED_CREDENTIALS_FILE");
   if (path.empty()) path = process_environment("HOME") + "/.aws/credentials";
   const auto text = read_text_file(path, kMostCredentials);
   return text ? text.value() : "";
 }
-
-}  // namespace
 
 Result<world::Files*> StoreFiles::files_for(const std::string& path) {
   if (!is_s3(path)) return static_cast<world::Files*>(&disk_);

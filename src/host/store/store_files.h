@@ -10,6 +10,9 @@
 
 namespace tw::host {
 
+/// The text of ~/.aws/credentials, or of AWS_SHARED_CREDENTIALS_FILE; empty: there is none.
+std::string shared_credentials();
+
 /// The Files door of a machine: s3://BUCKET/KEY is an object of a store, by the environment of this process
 /// (s3_place()); any other path is a file of this machine. A rename from the one to the other is an error.
 /// Any thread.

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "base/number.h"
+#include "base/option.h"
+#include "base/size.h"
+#include "base/text_file.h"
+#include "cli/commands.h"
+#include "cli/data_arguments.h"
+#include "cli/progress_line.h"
+#include "cli/terminal.h"
+#include "data/sample_order.h"
+#include "data/tar_members.h"
+#include "data/tar_writer.h"
+#include "host/store/store_files.h"
+
+namespace tw::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMostListBytes = 4ULL << 30;
+
+/// A sample that is to be packed.
+struct Unpacked {
+  std::string key;
+  std::vector<std::pair<std::string, std::string>> files{};  ///< field: path
+  std::string target{};                                      ///< content of its .cls; empty: none
+};
+
+/// Files of a folder whose names have one key are a sample; those of `classes`, the folder in which they lie.
+Result<std::vector<Unpacked>> samples_of_folder(const std::string& folder, bool classes) {
+  std::map<std::string, Unpacked> samples;
+  std::set<std::string> folders;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (!at->is_regular_file()) continue;
+    const std::string name = at->path().lexically_relative(folder).generic_string();
+    const data::MemberName parts = data::split_member(name);
+    if (parts.field.empty()) continue;
+    Unpacked& sample = samples[std::string(parts.key)];
+    sample.key = parts.key;
+    sample.files.emplace_back(parts.field, at->path().string());
+    if (classes) sample.target = name.substr(0, std::min(name.find('/'), name.size()));
+    if (classes) folders.insert(sample.target);
+  }
+  if (error) return Error{fmt::format("{}: {}", folder, error.message())};
+  std::vector<Unpacked> all;
+  for (auto& [key, sample] : samples) {
+    std::ranges::sort(sample.files);
+    if (classes) sample.target = std::to_string(std::distance(folders.begin(), folders.find(sample.target)));
+    all.push_back(std::move(sample));
+  }
+  return all;
+}
+
+/// Lines "PATH" or "PATH,CLASS"; a first line "path,label" is left out. Paths are relative to the folder.
+Result<std::vector<Unpacked>> samples_of_list(std::istream& lines, const fs::path& folder) {
+  std::vector<Unpacked> all;
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    while (line.ends_with('\r') || line.ends_with(' ')) line.pop_back();
+    if (line.empty() || (number == 1 && line.starts_with("path"))) continue;
+    const std::size_t comma = line.rfind(',');
+    const std::string path = line.substr(0, comma);
+    Unpacked sample{fmt::format("{:09}", all.size())};
+    if (comma != std::string::npos) sample.target = line.substr(comma + 1);
+    if (comma != std::string::npos && !parse_number<std::int64_t>(sample.target))
+      return Error{fmt::format("line {}: expected PATH,CLASS with a whole number, found {}", number, line)};
+    const std::string field = data::split_member(path).field;
+    if (field.empty()) return Error{fmt::format("line {}: {} has no ending such as .jpg", number, path)};
+    sample.files.emplace_back(field, (folder / path).string());
+    all.push_back(std::move(sample));
+  }
+  return all;
+}
+
+Result<std::vector<Unpacked>> samples_of(const DataArguments& arguments) {
+  const std::string& source = arguments.source;
+  if (source == "-") return samples_of_list(std::cin, ".");
+  if (fs::is_directory(source)) return samples_of_folder(source, arguments.classes);
+  const auto text = read_text_file(source, kMostListBytes);
+  if (!text) return text.error();
+  std::istringstream lines(text.value());
+  auto samples = samples_of_list(lines, fs::path(source).parent_path());
+  if (!samples) return Error{fmt::format("{}: {}", source, samples.error().message)};
+  return samples;
+}
+
+Status add_sample(const Unpacked& sample, data::TarWriter& tar) {
+  for (const auto& [field, path] : sample.files) {
+    const auto content = read_text_file(path, kMostListBytes);
+    if (!content) return content.error();
+    if (const Status added = tar.add(sample.key + "." + field, content.value()); !added) return added;
+  }
+  if (sample.target.empty()) return Unit{};
+  return tar.add(sample.key + ".cls", sample.target);
+}
+
+/// Shards of about this size, with the samples in an order by chance.
+class Packing {
+ public:
+  Packing(std::string out, std::uint64_t shard_bytes) : out_(std::move(out)), shard_bytes_(shard_bytes) {}
+
+  Status add(const Unpacked& sample) {
+    if (!tar_) tar_.emplace();
+    if (const Status added = add_sample(sample, *tar_); !added) return added;
+    return tar_->bytes() >= shard_bytes_ ? finish() : Status(Unit{});
+  }
+
+  Status finish() {
+    if (!tar_) return Unit{};
+    auto tar = tar_->finish();
+    tar_.reset();
+    if (!tar) return tar.error();
+    const std::string name = fmt::format("{}-{:06}.tar", out_, shards_++);
+    bytes_ += tar.value().size();
+    const std::vector<std::span<const std::byte>> parts{std::as_bytes(std::span(tar.value()))};
+    return files_.write(name, parts);
+  }
+
+  std::uint64_t shards() const { return shards_; }
+
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  std::string out_;
+  std::uint64_t shard_bytes_;
+  host::StoreFiles files_;
+  std::optional<data::TarWriter> tar_;
+  std::uint64_t shards_ = 0, bytes_ = 0;
+};
+
+}  // namespace
+
+int pack_data(const DataArguments& arguments) {
+  const auto shard_bytes = parse_size(arguments.shard_size);
+  if (!shard_bytes)
+    return complain(fmt::format("--shard-size {}: expected a size such as 256MiB", arguments.shard_size),
+                    kUsage);
+  const auto seed = parse_number<std::uint64_t>(arguments.seed);
+  if (!seed) return complain(fmt::format("--seed {}: expected a whole number", arguments.seed), kUsage);
+  const auto samples = samples_of(arguments);
+  if (!samples) return complain(samples.error().message, kFailed);
+  const std::size_t count = samples.value().size();
+  if (count == 0) return complain(fmt::format("{}: no samples", arguments.source), kFailed);
+  Packing packing(arguments.out, *shard_bytes);
+  const data::SampleOrder order(*seed, count);
+  ProgressLine line;
+  Status done = Unit{};
+  for (std::size_t i = 0; done && i < count; ++i) {
+    done = packing.add(samples.value()[order.index_of(i)]);
+    line.show(fmt::format("{} of {} samples", i + 1, count),
+              static_cast<double>(i + 1) / static_cast<double>(count));
+  }
+  if (done) done = packing.finish();
+  line.clear();
+  if (!done) return complain(done.error().message, kFailed);
+  print_out("{}-000000.tar to {:06}: {} samples in {} shards, {} bytes\n", arguments.out,
+            packing.shards() - 1, count, packing.shards(), packing.bytes());
+  return kDone;
+}
+
+}  // namespace tw::cli

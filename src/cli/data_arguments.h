@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tw::cli {
+
+struct DataArguments {
+  std::vector<std::string> shards;  ///< index
+  std::string index;                ///< ls, verify: a .twi file
+  std::string out;
+  bool contents = false;
+  std::string limit = "20";
+  std::string source;  ///< pack
+  std::string shard_size = "256MiB";
+  std::string seed = "1";
+  bool classes = false;
+};
+
+void describe_data(CLI::App& app, DataArguments& arguments);
+/// command: "index", "ls", "verify" or "pack".
+int run_data(const DataArguments& arguments, const std::string& command);
+
+/// tw data pack
+int pack_data(const DataArguments& arguments);
+
+}  // namespace tw::cli

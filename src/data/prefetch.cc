@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/prefetch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace tw::data {
+namespace {
+
+enum class Stage : std::uint8_t { wanted, reading, read, decoding, ready };
+
+/// Bytes of a shard, and the samples in them.
+struct ReadJob {
+  world::Extent extent;
+  std::vector<Pick> samples;
+};
+
+std::uint64_t bytes_of(const Array& array) {
+  return std::visit([](const auto& values) { return values.size() * sizeof(values[0]); }, array.values);
+}
+
+}  // namespace
+
+struct Prefetch::State {
+  struct Entry {
+    Stage stage = Stage::wanted;
+    bool needed = false;                         ///< somebody waits for it
+    std::vector<FieldPlace> fields{};            ///< from `wanted` on
+    std::shared_ptr<const std::string> bytes{};  // owners: the samples of one read
+    std::uint64_t bytes_at = 0;                  ///< place of the bytes in the shard
+    std::uint64_t held = 0;                      ///< its part of held_bytes
+    Example example{};
+  };
+
+  State(const ShardIndex& all, world::Store& from, Settings given, Choose chosen, Decode decoded)
+      : index(all),
+        store(from),
+        settings(std::move(given)),
+        choose(std::move(chosen)),
+        decode(std::move(decoded)) {}
+
+  const ShardIndex& index;
+  world::Store& store;
+  const Settings settings;
+  const Choose choose;
+  const Decode decode;
+
+  // All that follows is guarded by the mutex.
+  mutable std::mutex mutex;
+  std::condition_variable changed;  ///< work for a thread
+  std::condition_variable ready;    ///< an example more
+  std::map<Pick, Entry> entries;
+  std::set<Pick> expected;
+  std::set<Pick> taken;     ///< those of `expected`: a lease lasts until its samples are computed
+  std::deque<Pick> wanted;  ///< not asked for yet; some may be gone
+  std::deque<Pick> came;    ///< to be decoded; the same
+  std::uint64_t reads_under_way = 0, reads = 0, bytes_read = 0, held = 0, broken = 0;
+  LoadNews news;
+  bool closing = false;
+
+  Entry* find(const Pick& pick, Stage stage) {
+    const auto found = entries.find(pick);
+    return found == entries.end() || found->second.stage != stage ? nullptr : &found->second;
+  }
+
+  void hold(Entry& entry, std::uint64_t bytes) {
+    held += bytes - entry.held;
+    entry.held = bytes;
+  }
+
+  void drop(std::map<Pick, Entry>::iterator at) {
+    hold(at->second, 0);
+    entries.erase(at);
+  }
+
+  void add(const Pick& pick, bool needed);
+  bool has_room() const;
+  bool can_read();
+  bool can_decode();
+  ReadJob next_read();
+  bool joins(const ReadJob& job, const Entry& entry, std::size_t shard) const;
+  void arrived(const ReadJob& job, Result<std::string> bytes);
+  void decode_one(std::unique_lock<std::mutex>& lock);
+  void finish(const Pick& pick, Example example);
+  std::string name_of(const Pick& pick) const;
+};
+
+std::string Prefetch::State::name_of(const Pick& pick) const {
+  const ShardIndex::Sample sample = index.sample(pick.index);
+  return fmt::format("{}: {}", index.shards()[sample.shard].object, sample.key);
+}
+
+void Prefetch::State::add(const Pick& pick, bool needed) {
+  const auto [at, is_new] = entries.try_emplace(pick);
+  at->second.needed = at->second.needed || needed;
+  if (!is_new) {
+    if (needed && at->second.stage == Stage::wanted) wanted.push_front(pick);
+    if (needed && at->second.stage == Stage::read) came.push_front(pick);
+    return;
+  }
+  auto fields = choose(index.sample(pick.index));
+  if (!fields) return finish(pick, {.broken = fields.error().message});
+  at->second.fields = std::move(fields).value();
+  if (needed) {
+    wanted.push_front(pick);
+  } else {
+    wanted.push_back(pick);
+  }
+}
+
+/// Half of the memory is for what decoding adds.
+bool Prefetch::State::has_room() const {
+  return held < std::max<std::uint64_t>(1, settings.memory_bytes / 2);
+}
+
+/// Leaves the first of `came` in place that may be decoded now.
+bool Prefetch::State::can_decode() {
+  while (!came.empty() && find(came.front(), Stage::read) == nullptr) came.pop_front();
+  return !came.empty() && (held < settings.memory_bytes || entries.at(came.front()).needed);
+}
+
+/// Leaves the first of `wanted` in place that may be read now.
+bool Prefetch::State::can_read() {
+  while (!wanted.empty() && find(wanted.front(), Stage::wanted) == nullptr) wanted.pop_front();
+  if (wanted.empty() || reads_under_way >= settings.reads_at_once) return false;
+  return has_room() || entries.at(wanted.front()).needed;
+}
+
+bool Prefetch::State::joins(const ReadJob& job, const Entry& entry, std::size_t shard) const {
+  const auto [first, last] = std::ranges::minmax(entry.fields, {}, &FieldPlace::offset);
+  const std::uint64_t end = job.extent.offset + job.extent.length;
+  return index.shards()[shard].object == job.extent.object && first.offset >= end &&
+         first.offset - end <= kMostGap && last.offset + last.length - job.extent.offset <= kMostReadBytes;
+}
+
+ReadJob Prefetch::State::next_read() {
+  ReadJob job;
+  while (!wanted.empty()) {
+    const Pick pick = wanted.front();
+    Entry* const entry = find(pick, Stage::wanted);
+    if (entry != nullptr) {
+      const std::size_t shard = index.sample(pick.index).shard;
+      if (!job.samples.empty() && !joins(job, *entry, shard)) break;
+      const auto [first, last] = std::ranges::minmax(entry->fields, {}, &FieldPlace::offset);
+      const std::uint64_t end = last.offset + last.length;
+      if (job.samples.empty())
+        job.extent = {index.shards()[shard].object, first.offset, 0, index.shards()[shard].version};
+      job.extent.length = end - job.extent.offset;
+      hold(*entry, end - first.offset);
+      entry->stage = Stage::reading;
+      job.samples.push_back(pick);
+    }
+    wanted.pop_front();
+  }
+  ++reads_under_way;
+  ++reads;
+  bytes_read += job.extent.length;
+  return job;
+}
+
+void Prefetch::State::arrived(const ReadJob& job, Result<std::string> bytes) {
+  const std::lock_guard lock(mutex);
+  --reads_under_way;
+  std::shared_ptr<const std::string> content;  // owners: the samples of this read
+  if (bytes) content = std::make_shared<const std::string>(std::move(bytes).value());  // owners: the same
+  for (const Pick& pick : job.samples) {
+    Entry* const entry = find(pick, Stage::reading);
+    if (entry == nullptr) continue;
+    if (!content) {
+      finish(pick, {.broken = bytes.error().message});
+      continue;
+    }
+    entry->stage = Stage::read;
+    entry->bytes = content;
+    entry->bytes_at = job.extent.offset;
+    if (entry->needed) {
+      came.push_front(pick);
+    } else {
+      came.push_back(pick);
+    }
+  }
+  changed.notify_all();
+}
+
+void Prefetch::State::finish(const Pick& pick, Example example) {
+  const auto found = entries.find(pick);
+  if (found == entries.end()) return;
+  Entry& entry = found->second;
+  entry.example = std::move(example);
+  entry.bytes.reset();
+  entry.stage = Stage::ready;
+  hold(entry, bytes_of(entry.example.inputs) + bytes_of(entry.example.targets));
+  ready.notify_all();
+}
+
+void Prefetch::State::decode_one(std::unique_lock<std::mutex>& lock) {
+  const Pick pick = came.front();
+  came.pop_front();
+  Entry* const entry = find(pick, Stage::read);
+  entry->stage = Stage::decoding;
+  const auto content = entry->bytes;
+  const std::uint64_t begin = entry->bytes_at;
+  const std::vector<FieldPlace> places = entry->fields;
+  lock.unlock();
+  std::vector<std::string_view> fields;
+  for (const FieldPlace& place : places)
+    fields.push_back(std::string_view(*content).substr(place.offset - begin, place.length));
+  Example example = decode(pick, fields);
+  if (!example.broken.empty()) example.broken = fmt::format("{}: {}", name_of(pick), example.broken);
+  lock.lock();
+  if (find(pick, Stage::decoding) != nullptr) finish(pick, std::move(example));
+}
+
+Prefetch::Prefetch(const ShardIndex& index, world::Store& store, Settings settings, Choose choose,
+                   Decode decode)
+    : state_(std::make_shared<State>(index, store, std::move(settings), std::move(choose),  // owners: above
+                                     std::move(decode))) {
+  for (int i = 0; i < std::max(1, state_->settings.threads); ++i) threads_.emplace_back([this] { work(); });
+}
+
+Prefetch::~Prefetch() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->closing = true;
+  }
+  state_->changed.notify_all();
+}
+
+void Prefetch::work() {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  while (true) {
+    state.changed.wait(lock, [&] { return state.closing || state.can_read() || state.can_decode(); });
+    if (state.closing) return;
+    if (!state.can_read()) {
+      state.decode_one(lock);
+      continue;
+    }
+    const ReadJob job = state.next_read();
+    lock.unlock();
+    if (job.extent.length == 0) {
+      state.arrived(job, std::string());
+    } else {
+      state.store.read(job.extent, [shared = state_, job](Result<std::string> bytes) {
+        shared->arrived(job, std::move(bytes));
+      });
+    }
+    lock.lock();
+  }
+}
+
+void Prefetch::expect(std::span<const Pick> samples) {
+  State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  state.expected = {samples.begin(), samples.end()};
+  for (auto at = state.entries.begin(); at != state.entries.end();) {
+    const auto next = std::next(at);
+    if (!at->second.needed && !state.expected.contains(at->first)) state.drop(at);
+    at = next;
+  }
+  std::erase_if(state.taken, [&](const Pick& pick) { return !state.expected.contains(pick); });
+  state.wanted.clear();
+  for (const auto& [pick, entry] : state.entries)
+    if (entry.needed && entry.stage == Stage::wanted) state.wanted.push_back(pick);
+  for (const Pick& pick : samples) {
+    if (state.find(pick, Stage::wanted) != nullptr) {
+      state.wanted.push_back(pick);
+    } else if (!state.taken.contains(pick)) {
+      state.add(pick, false);
+    }
+  }
+  state.changed.notify_all();
+}
+
+Result<std::map<Pick, Example>> Prefetch::take(std::span<const Pick> samples) {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  // From the last on, so that the first one comes to stand at the front.
+  for (auto pick = samples.rbegin(); pick != samples.rend(); ++pick) state.add(*pick, true);
+  state.changed.notify_all();
+  const auto missing = [&]() -> const Pick* {
+    const auto found = std::ranges::find_if(
+        samples, [&](const Pick& pick) { return state.entries.at(pick).stage != Stage::ready; });
+    return found == samples.end() ? nullptr : &*found;
+  };
+  if (const Pick* first = missing()) {
+    const Pick late = *first;
+    const Duration since = state.settings.now ? state.settings.now() : Duration{};
+    state.ready.wait(lock, [&] { return missing() == nullptr; });
+    if (state.settings.now) state.news.waited += state.settings.now() - since;
+    state.news.waited_for = state.name_of(late);
+  }
+  std::map<Pick, Example> taken;
+  for (const Pick& pick : samples) {
+    const auto found = state.entries.find(pick);
+    if (found == state.entries.end()) continue;  // it stands there twice
+    Example example = std::move(found->second.example);
+    state.drop(found);
+    if (!example.broken.empty()) {
+      if (++state.broken > state.settings.most_broken) return Error{example.broken};
+      state.news.skipped.push_back(example.broken);
+    }
+    taken.emplace(pick, std::move(example));
+    if (state.expected.contains(pick)) state.taken.insert(pick);
+  }
+  state.changed.notify_all();
+  return taken;
+}
+
+LoadNews Prefetch::take_news() {
+  const std::lock_guard lock(state_->mutex);
+  return std::exchange(state_->news, {});
+}
+
+std::uint64_t Prefetch::reads() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->reads;
+}
+
+std::uint64_t Prefetch::bytes_read() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->bytes_read;
+}
+
+std::uint64_t Prefetch::held_bytes() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->held;
+}
+
+}  // namespace tw::data

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tw::data {
+
+/// A file in a tar, and where its content lies.
+struct TarMember {
+  std::string name;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+
+  bool operator==(const TarMember&) const = default;
+};
+
+/// The bytes of the tar from `offset` on, at least one and as many as are at hand; they stay until the next
+/// call.
+using TarBytes = std::function<Result<std::string_view>(std::uint64_t offset)>;
+
+/// The plain files of a tar of so many bytes, in order: ustar, GNU and pax. Contents are not asked for, but
+/// for what lies beside headers. Errors name `tar` and what is wrong.
+Result<std::vector<TarMember>> tar_members(const std::string& tar, std::uint64_t bytes, const TarBytes& read);
+
+/// The parts of a member's name by the rule of WebDataset, ^((?:.*/|)[^.]+)[.]([^/]*)$: what stands before
+/// the first dot after the last slash is the key of its sample, the rest, in small letters, its field. Two
+/// empty texts: the member belongs to no sample.
+struct MemberName {
+  std::string_view key;
+  std::string field;
+
+  bool operator==(const MemberName&) const = default;
+};
+
+MemberName split_member(std::string_view name);
+
+}  // namespace tw::data

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/store/file_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+namespace tw::host {
+namespace {
+
+constexpr std::string_view kFileScheme = "file://";
+
+/// An open file, or why it is none.
+class OpenedFile {
+ public:
+  explicit OpenedFile(const std::string& object)
+      : path_(object.starts_with(kFileScheme) ? object.substr(kFileScheme.size()) : object),
+        file_(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {}
+
+  OpenedFile(const OpenedFile&) = delete;
+  OpenedFile& operator=(const OpenedFile&) = delete;
+
+  ~OpenedFile() {
+    if (file_ >= 0) ::close(file_);
+  }
+
+  Result<world::ObjectFacts> facts() const {
+    struct stat found {};
+
+    if (file_ < 0 || ::fstat(file_, &found) != 0) return wrong(std::strerror(errno));
+    if (!S_ISREG(found.st_mode)) return wrong("expected a plain file");
+    return world::ObjectFacts{
+        static_cast<std::uint64_t>(found.st_size),
+        fmt::format("{:x}-{:x}", static_cast<std::uint64_t>(found.st_mtime), found.st_size)};
+  }
+
+  Result<std::string> bytes(std::uint64_t offset, std::uint64_t length) const {
+    std::string content(length, '\0');
+    std::size_t done = 0;
+    while (done < length) {
+      const ssize_t got =
+          ::pread(file_, content.data() + done, length - done, static_cast<off_t>(offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return wrong(std::strerror(errno));
+      if (got == 0) return wrong(fmt::format("it ends at byte {}", offset + done));
+      done += static_cast<std::size_t>(got);
+    }
+    return content;
+  }
+
+  Error wrong(const std::string& why) const { return Error{fmt::format("{}: {}", path_, why)}; }
+
+ private:
+  std::string path_;
+  int file_;
+};
+
+Result<std::string> read_extent(const world::Extent& extent) {
+  const OpenedFile file(extent.object);
+  const auto facts = file.facts();
+  if (!facts) return facts.error();
+  if (!extent.version.empty() && facts.value().version != extent.version)
+    return file.wrong(fmt::format(
+        "it changed since its index was made: expected version {}, found {} (time and size in hex)",
+        extent.version, facts.value().version));
+  const std::uint64_t bytes = facts.value().bytes;
+  if (extent.offset > bytes || extent.length > bytes - extent.offset)
+    return file.wrong(fmt::format("it has {} bytes, asked for {}", bytes, text_of(extent)));
+  return file.bytes(extent.offset, extent.length);
+}
+
+}  // namespace
+
+void FileStore::read(const world::Extent& extent, Read done) { done(read_extent(extent)); }
+
+void FileStore::look(const std::string& object, Looked done) { done(OpenedFile(object).facts()); }
+
+}  // namespace tw::host

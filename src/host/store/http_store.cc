@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/store/http_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "base/prng.h"
+#include "host/store/s3_answer.h"
+
+namespace tw::host {
+namespace {
+
+constexpr Duration kFirstRetryPause = std::chrono::milliseconds(200);
+constexpr Duration kLongestRetryPause = std::chrono::seconds(10);
+constexpr Duration kRangePatience = std::chrono::minutes(2);
+constexpr std::size_t kErrorRoom = std::size_t{64} << 10;
+constexpr int kWholeStatus = 200, kRangeStatus = 206, kChangedStatus = 412, kBusyStatus = 429,
+              kBrokenStatus = 500;
+
+/// An ETag that may stand in If-Match: a weak one matches nothing there.
+bool is_strong(const std::string& version) { return version.starts_with('"'); }
+
+std::string version_in(const world::HttpAnswer& answer) {
+  if (const auto etag = answer.header("etag")) return *etag;
+  return answer.header("last-modified").value_or("");
+}
+
+/// The bytes of the object and nothing of the URL, which may hold a signature.
+std::string without_url(std::string message, const std::string& url, const std::string& shown) {
+  for (std::size_t at = message.find(url); at != std::string::npos; at = message.find(url))
+    message.replace(at, url.size(), shown);
+  return message;
+}
+
+}  // namespace
+
+struct HttpStore::Job {
+  world::Extent extent;
+  ObjectPlace place;
+  std::function<void(Result<world::HttpAnswer>)> done;  ///< with the whole body
+  std::string url{};                                    ///< of the request under way
+  std::string came{};                                   ///< of the body, so far
+  int attempt = 1;
+};
+
+HttpStore::HttpStore(Doors doors) : doors_(std::move(doors)) {}
+
+void HttpStore::ask(const SharedJob& job, Duration later) {
+  const world::Extent& extent = job->extent;
+  world::HttpHeaders headers{{"Range", fmt::format("bytes={}-{}", extent.offset + job->came.size(),
+                                                   extent.offset + extent.length - 1)}};
+  if (is_strong(extent.version)) headers.emplace_back("If-Match", extent.version);
+  world::HttpRequest request = request_for(job->place, std::move(headers), doors_.unix_s());
+  request.patience = kRangePatience;
+  request.most_bytes = extent.length - job->came.size() + kErrorRoom;
+  job->url = request.url;
+  doors_.exchange(
+      std::move(request),
+      [this, job](Result<world::HttpAnswer> answer, const std::string& partial) {
+        take(job, std::move(answer), partial);
+      },
+      later);
+}
+
+void HttpStore::take(const SharedJob& job, Result<world::HttpAnswer> answer, const std::string& partial) {
+  const bool passes =
+      !answer || answer.value().status >= kBrokenStatus || answer.value().status == kBusyStatus;
+  if (!passes) return judge(job, std::move(answer).value());
+  if (job->came.size() + partial.size() < job->extent.length) job->came += partial;
+  if (job->attempt == kAttempts) {
+    const std::string shown = shown_object(job->extent.object);
+    if (answer) return job->done(refused(*job, answer.value()));
+    return job->done(Error{fmt::format("{} (asked {} times): {}", world::text_of(job->extent), kAttempts,
+                                       without_url(answer.error().message, job->url, shown))});
+  }
+  const double jitter = 0.5 + Prng(mix(doors_.seed, ++asked_)).uniform();
+  const Duration pause = std::min(kLongestRetryPause, kFirstRetryPause * (1 << job->attempt));
+  ++job->attempt;
+  ask(job, std::chrono::duration_cast<Duration>(pause * jitter));
+}
+
+Error HttpStore::refused(const Job& job, const world::HttpAnswer& answer) const {
+  const std::string code = error_of(answer.body);
+  return Error{fmt::format("{}: answered with {} {}(as {})", world::text_of(job.extent), answer.status, code,
+                           job.place.who)};
+}
+
+void HttpStore::judge(const SharedJob& job, world::HttpAnswer answer) {
+  const world::Extent& extent = job->extent;
+  if (answer.status == kChangedStatus) return name_both_versions(job);
+  if (answer.status == kWholeStatus)
+    return job->done(Error{fmt::format("{}: the server serves no ranges (it answered with 200, expected 206)",
+                                       world::text_of(extent))});
+  if (answer.status != kRangeStatus) return job->done(refused(*job, answer));
+  const std::string version = version_in(answer);
+  if (!extent.version.empty() && version != extent.version) return name_both_versions(job);
+  job->came += answer.body;
+  if (job->came.size() != extent.length)
+    return job->done(Error{fmt::format("{}: {} bytes came", world::text_of(extent), job->came.size())});
+  answer.body = std::move(job->came);
+  job->done(std::move(answer));
+}
+
+void HttpStore::name_both_versions(const SharedJob& job) {
+  look(job->extent.object, [job](const Result<world::ObjectFacts>& facts) {
+    job->done(Error{fmt::format(
+        "{}: it changed since its index was made: expected ETag {}, found {}; make the index anew",
+        world::text_of(job->extent), job->extent.version,
+        facts ? facts.value().version : "nothing (" + facts.error().message + ")")});
+  });
+}
+
+void HttpStore::read(const world::Extent& extent, Read done) {
+  auto place = object_place(extent.object, doors_.environment, doors_.shared_credentials);
+  if (!place) return done(place.error());
+  const auto tell = [done = std::move(done)](Result<world::HttpAnswer> answer) {
+    if (!answer) return done(answer.error());
+    done(std::move(answer.value().body));
+  };
+  ask(std::make_shared<Job>(Job{extent, std::move(place).value(), tell}), {});  // owners: SharedJob
+}
+
+void HttpStore::look(const std::string& object, Looked done) {
+  auto place = object_place(object, doors_.environment, doors_.shared_credentials);
+  if (!place) return done(place.error());
+  const auto tell = [object, done = std::move(done)](const Result<world::HttpAnswer>& answer) {
+    if (!answer) return done(answer.error());
+    const auto total = total_in(answer.value().header("content-range").value_or(""));
+    if (!total) return done(Error{fmt::format("{}: an answer without its size", shown_object(object))});
+    done(world::ObjectFacts{*total, version_in(answer.value())});
+  };
+  // Not HEAD: a URL that is signed for GET serves nothing else.
+  ask(std::make_shared<Job>(Job{{object, 0, 1}, std::move(place).value(), tell}), {});  // owners: SharedJob
+}
+
+}  // namespace tw::host

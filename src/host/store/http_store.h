@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "host/http.h"
+#include "host/store/object_place.h"
+#include "world/store.h"
+
+namespace tw::host {
+
+/// Objects behind HTTP: http, https, s3, gs and az (object_place.h). At most 16 requests are under way, over
+/// connections that stay open. An answer that the server is busy, or none, is asked for again up to 8 times
+/// within half a minute, with jitter; a body that breaks off goes on where it broke. The version is the ETag.
+class HttpStore final : public world::Store {
+ public:
+  struct Doors {
+    /// An exchange that begins after so long (HttpPool::add).
+    std::function<void(world::HttpRequest, HttpPool::Tell, Duration)> exchange;
+    std::function<std::int64_t()> unix_s;
+    Environment environment;
+    std::string shared_credentials;  ///< s3_place()
+    std::uint64_t seed = 0;          ///< of the jitter
+  };
+
+  explicit HttpStore(Doors doors);
+
+  void read(const world::Extent& extent, Read done) override;
+  void look(const std::string& object, Looked done) override;
+
+  static constexpr int kAttempts = 8;
+  static constexpr std::size_t kRequestsAtOnce = 16;
+
+ private:
+  struct Job;
+  using SharedJob = std::shared_ptr<Job>;  // owners: exchanges under way
+
+  void ask(const SharedJob& job, Duration later);
+  void take(const SharedJob& job, Result<world::HttpAnswer> answer, const std::string& partial);
+  void judge(const SharedJob& job, world::HttpAnswer answer);
+  void name_both_versions(const SharedJob& job);
+  Error refused(const Job& job, const world::HttpAnswer& answer) const;
+
+  Doors doors_;
+  std::atomic<std::uint64_t> asked_ = 0;
+};
+
+}  // namespace tw::host

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/store/http_store.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <deque>
+#include <vector>
+
+namespace tw::host {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// A server that answers by the list of the test, and what it was asked.
+class ScriptedServer {
+ public:
+  struct Asked {
+    world::HttpRequest request;
+    Duration later;
+  };
+
+  struct Answer {
+    Result<world::HttpAnswer> answer;
+    std::string partial{};
+  };
+
+  std::deque<Answer> answers;
+  std::vector<Asked> asked;
+  std::map<std::string, std::string> environment;
+
+  HttpStore store() {
+    return HttpStore(
+        {.exchange =
+             [this](const world::HttpRequest& request, const HttpPool::Tell& tell, Duration later) {
+               asked.push_back({request, later});
+               const Answer next = answers.front();
+               answers.pop_front();
+               tell(next.answer, next.partial);
+             },
+         .unix_s = [] { return std::int64_t{1'700'000'000}; },
+         .environment = [this](const std::string& name) { return environment[name]; },
+         .shared_credentials = "",
+         .seed = 7});
+  }
+
+  std::string header(std::size_t number, const std::string& name) const {
+    return world::HttpAnswer{.headers = asked.at(number).request.headers}.header(name).value_or("none");
+  }
+};
+
+world::HttpAnswer partial_answer(const std::string& body, const std::string& etag = "\"one\"") {
+  return {206, body, {{"ETag", etag}, {"Content-Range", "bytes 0-0/1234"}}};
+}
+
+TEST(HttpStore, asks_for_the_range_of_that_version) {
+  ScriptedServer server;
+  server.answers = {{partial_answer("abcd")}};
+  HttpStore store = server.store();
+  const auto bytes = read_now(store, {"http://host/x.tar", 10, 4, "\"one\""});
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  EXPECT_EQ(bytes.value(), "abcd");
+  EXPECT_EQ(server.asked[0].request.url, "http://host/x.tar");
+  EXPECT_EQ(server.header(0, "range"), "bytes=10-13");
+  EXPECT_EQ(server.header(0, "if-match"), "\"one\"");
+}
+
+TEST(HttpStore, knows_size_and_version) {
+  ScriptedServer server;
+  server.answers = {{partial_answer("a")}};
+  HttpStore store = server.store();
+  EXPECT_EQ(look_now(store, "https://host/x.tar").value(), (world::ObjectFacts{1234, "\"one\""}));
+}
+
+TEST(HttpStore, goes_on_where_a_body_broke_off) {
+  ScriptedServer server;
+  server.answers = {{Error{"http://host/x: broken"}, "ab"}, {world::HttpAnswer{503}}, {partial_answer("cd")}};
+  HttpStore store = server.store();
+  EXPECT_EQ(read_now(store, {"http://host/x", 0, 4, "\"one\""}).value(), "abcd");
+  EXPECT_EQ(server.header(2, "range"), "bytes=2-3");
+  EXPECT_GT(server.asked[2].later, server.asked[1].later / 4);
+  EXPECT_GE(server.asked[1].later, std::chrono::milliseconds(200));
+}
+
+TEST(HttpStore, gives_up_with_object_bytes_and_answer) {
+  ScriptedServer server;
+  for (int i = 0; i < HttpStore::kAttempts; ++i) server.answers.push_back({world::HttpAnswer{503}});
+  HttpStore store = server.store();
+  EXPECT_EQ(read_now(store, {"http://host/x?sig=secret", 0, 4}).error().message,
+            "http://host/x, bytes 0-3: answered with 503 (as what the URL says)");
+  EXPECT_TRUE(server.answers.empty());
+}
+
+TEST(HttpStore, names_both_versions_of_an_object_that_changed) {
+  ScriptedServer server;
+  server.answers = {{world::HttpAnswer{412}}, {partial_answer("x", "\"two\"")}};
+  HttpStore store = server.store();
+  const std::string told = read_now(store, {"http://host/x", 0, 4, "\"one\""}).error().message;
+  EXPECT_THAT(told, HasSubstr("expected ETag \"one\", found \"two\""));
+  // A server that does not know If-Match.
+  server.answers = {{partial_answer("abcd", "\"two\"")}, {partial_answer("x", "\"two\"")}};
+  EXPECT_THAT(read_now(store, {"http://host/x", 0, 4, "\"one\""}).error().message,
+              HasSubstr("expected ETag \"one\", found \"two\""));
+}
+
+TEST(HttpStore, needs_ranges_of_the_right_length) {
+  ScriptedServer server;
+  server.answers = {{world::HttpAnswer{200, "abcd"}}, {partial_answer("abc")}};
+  HttpStore store = server.store();
+  EXPECT_THAT(read_now(store, {"http://host/x", 0, 4}).error().message, HasSubstr("serves no ranges"));
+  EXPECT_THAT(read_now(store, {"http://host/x", 0, 4}).error().message, HasSubstr("3 bytes came"));
+}
+
+TEST(HttpStore, says_in_whose_name_a_refused_request_was_signed) {
+  ScriptedServer server;
+  server.environment = {{"AWS_ACCESS_KEY_ID", "AKIA1"}, {"AWS_SECRET_ACCESS_KEY", "hidden"}};
+  server.answers = {{world::HttpAnswer{403, "<Error><Code>AccessDenied</Code></Error>"}}};
+  HttpStore store = server.store();
+  EXPECT_EQ(read_now(store, {"s3://bucket/a/b.tar", 0, 4}).error().message,
+            "s3://bucket/a/b.tar, bytes 0-3: answered with 403 AccessDenied (as key AKIA1, region us-east-1, "
+            "s3.us-east-1.amazonaws.com)");
+  EXPECT_EQ(server.asked[0].request.url, "https://bucket.s3.us-east-1.amazonaws.com/a/b.tar");
+  EXPECT_THAT(server.header(0, "authorization"), HasSubstr("SignedHeaders=host;range;x-amz-content-sha256"));
+}
+
+TEST(HttpStore, asks_google_and_azure_in_their_ways) {
+  ScriptedServer server;
+  server.environment = {{"GS_ACCESS_KEY_ID", "GOOG1"},
+                        {"GS_SECRET_ACCESS_KEY", "hidden"},
+                        {"AZURE_STORAGE_SAS_TOKEN", "?sv=1&sig=hidden"}};
+  server.answers = {{partial_answer("a")},
+                    {Error{"https://acc.blob.core.windows.net/c/x%20y.tar?sv=1&sig=hidden: 1"}}};
+  HttpStore store = server.store();
+  ASSERT_TRUE(read_now(store, {"gs://bucket/k.tar", 0, 1}));
+  EXPECT_EQ(server.asked[0].request.url, "https://storage.googleapis.com/bucket/k.tar");
+  EXPECT_THAT(server.header(0, "authorization"), HasSubstr("Credential=GOOG1/20231114/auto/s3/aws4_request"));
+  for (int i = 1; i < HttpStore::kAttempts; ++i) server.answers.push_back(server.answers.front());
+  const std::string told = read_now(store, {"az://acc/c/x y.tar", 0, 1}).error().message;
+  EXPECT_EQ(server.asked[1].request.url, "https://acc.blob.core.windows.net/c/x%20y.tar?sv=1&sig=hidden");
+  EXPECT_THAT(told, Not(HasSubstr("hidden")));
+}
+
+TEST(HttpStore, refuses_names_that_are_none) {
+  ScriptedServer server;
+  HttpStore store = server.store();
+  EXPECT_EQ(look_now(store, "az://account/container").error().message,
+            "az://account/container: expected az://ACCOUNT/CONTAINER/BLOB");
+  EXPECT_EQ(look_now(store, "gs://bucket").error().message, "gs://bucket: expected gs://BUCKET/KEY");
+  EXPECT_THAT(look_now(store, "s3://bucket").error().message, HasSubstr("expected s3://BUCKET/KEY"));
+}
+
+}  // namespace
+}  // namespace tw::host

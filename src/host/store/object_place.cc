@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/store/object_place.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tw::host {
+namespace {
+
+constexpr std::string_view kGs = "gs://", kAz = "az://";
+constexpr std::array<std::string_view, 5> kHttpSchemes = {"http://", "https://", "s3://", kGs, kAz};
+
+void sign_as(ObjectPlace& out, const S3Place& place, const S3Name& name) {
+  out.target = target_of(place, name);
+  out.region = place.region;
+  out.credentials = place.credentials;
+  out.who = fmt::format("{}, region {}, {}",
+                        place.credentials ? "key " + place.credentials->key_id : "nobody: no credentials",
+                        place.region, place.host);
+}
+
+Result<ObjectPlace> gs_place(const std::string& object, const Environment& environment) {
+  auto name = parse_s3("s3://" + object.substr(kGs.size()));
+  if (!name || name.value().key.empty()) return Error{fmt::format("{}: expected gs://BUCKET/KEY", object)};
+  S3Place place{.host = "storage.googleapis.com", .path_style = true, .region = "auto"};
+  const S3Credentials keys{environment("GS_ACCESS_KEY_ID"), environment("GS_SECRET_ACCESS_KEY"), ""};
+  if (keys.key_id.empty() != keys.secret.empty())
+    return Error{
+        fmt::format("{}: expected both GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY, found one", object)};
+  if (!keys.key_id.empty()) place.credentials = keys;
+  if (const std::string endpoint = environment("GS_ENDPOINT_URL"); !endpoint.empty()) {
+    const std::size_t colon = endpoint.find("://");
+    if (colon == std::string::npos)
+      return Error{
+          fmt::format("GS_ENDPOINT_URL={}: expected http://HOST[:PORT] or https://HOST[:PORT]", endpoint)};
+    place.scheme = endpoint.substr(0, colon);
+    place.host = endpoint.substr(colon + 3);
+    while (place.host.ends_with('/')) place.host.pop_back();
+  }
+  ObjectPlace out;
+  sign_as(out, place, name.value());
+  return out;
+}
+
+Result<ObjectPlace> az_place(const std::string& object, const Environment& environment) {
+  const std::string rest = object.substr(kAz.size());
+  const std::size_t account = rest.find('/');
+  const std::size_t container = account == std::string::npos ? account : rest.find('/', account + 1);
+  if (account == 0 || container == std::string::npos || container + 1 == rest.size())
+    return Error{fmt::format("{}: expected az://ACCOUNT/CONTAINER/BLOB", object)};
+  std::string endpoint = environment("AZURE_STORAGE_ENDPOINT");
+  if (endpoint.empty()) endpoint = fmt::format("https://{}.blob.core.windows.net", rest.substr(0, account));
+  while (endpoint.ends_with('/')) endpoint.pop_back();
+  std::string token = environment("AZURE_STORAGE_SAS_TOKEN");
+  if (token.starts_with('?')) token.erase(0, 1);
+  ObjectPlace out;
+  out.url = endpoint + percent_encoded(rest.substr(account), false) + (token.empty() ? "" : "?" + token);
+  out.who = fmt::format(
+      "{}, {}", token.empty() ? "nobody: AZURE_STORAGE_SAS_TOKEN is not set" : "a SAS token", endpoint);
+  return out;
+}
+
+}  // namespace
+
+bool is_http_object(const std::string& object) {
+  return std::ranges::any_of(kHttpSchemes,
+                             [&](std::string_view scheme) { return object.starts_with(scheme); });
+}
+
+std::string shown_object(const std::string& object) { return object.substr(0, object.find('?')); }
+
+Result<ObjectPlace> object_place(const std::string& object, const Environment& environment,
+                                 const std::string& shared_credentials) {
+  if (object.starts_with(kGs)) return gs_place(object, environment);
+  if (object.starts_with(kAz)) return az_place(object, environment);
+  if (!is_s3(object)) {
+    const bool in_url = object.find('?') != std::string::npos;
+    return ObjectPlace{.url = object, .who = in_url ? "what the URL says" : "nobody: no credentials"};
+  }
+  const auto name = parse_s3(object);
+  if (!name) return name.error();
+  if (name.value().key.empty()) return Error{fmt::format("{}: expected s3://BUCKET/KEY", object)};
+  const auto place = s3_place(environment, shared_credentials);
+  if (!place) return Error{fmt::format("{}: {}", object, place.error().message)};
+  ObjectPlace out;
+  sign_as(out, place.value(), name.value());
+  return out;
+}
+
+world::HttpRequest request_for(const ObjectPlace& place, world::HttpHeaders headers, std::int64_t unix_s) {
+  world::HttpRequest request{.url = place.url, .headers = std::move(headers)};
+  if (place.url.empty() && place.credentials)
+    request = sign(std::move(request), place.target, {place.region, unix_s}, *place.credentials);
+  if (request.url.empty()) request.url = url_of(place.target);
+  // Ranges are of the object, not of its compressed form. Not signed: servers in between change it.
+  request.headers.emplace_back("Accept-Encoding", "identity");
+  return request;
+}
+
+}  // namespace tw::host

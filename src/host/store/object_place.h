@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "host/store/s3_place.h"
+#include "world/http.h"
+
+/// How an object is asked for over HTTP, and in whose name. Pure.
+///   http://, https://            as it stands
+///   s3://BUCKET/KEY              s3_place()
+///   gs://BUCKET/KEY              the XML interface of Google Cloud Storage with HMAC keys: GS_ACCESS_KEY_ID
+///   and
+///                                GS_SECRET_ACCESS_KEY, GS_ENDPOINT_URL for another server
+///   az://ACCOUNT/CONTAINER/BLOB  Azure Blob Storage with a signature in the URL: AZURE_STORAGE_SAS_TOKEN,
+///                                AZURE_STORAGE_ENDPOINT (with the account in it) for another server
+namespace tw::host {
+
+/// It has one of these schemes.
+bool is_http_object(const std::string& object);
+
+struct ObjectPlace {
+  S3Target target{};  ///< s3 and gs
+  std::string region{};
+  std::optional<S3Credentials> credentials{};
+  std::string url{};  ///< the others
+  std::string who{};  ///< for messages; without secrets: "key AKIA..., region us-east-1, HOST"
+};
+
+/// Errors name the object and what was expected.
+Result<ObjectPlace> object_place(const std::string& object, const Environment& environment,
+                                 const std::string& shared_credentials);
+
+/// GET with these headers.
+world::HttpRequest request_for(const ObjectPlace& place, world::HttpHeaders headers, std::int64_t unix_s);
+
+/// Without what follows a question mark, which may be a signature.
+std::string shown_object(const std::string& object);
+
+}  // namespace tw::host

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/store/range_cache.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/number.h"
+
+namespace tw::host {
+namespace {
+
+constexpr std::string_view kRangeSuffix = ".range", kPartSuffix = ".part";
+constexpr double kLeftShare = 0.9;  // of the cap, after files were taken away
+
+/// "DIGEST-OFFSET-LENGTH.range"
+struct KeptName {
+  std::string digest;
+  std::uint64_t offset = 0, length = 0;
+};
+
+std::string text_of(const KeptName& name) {
+  return fmt::format("{}-{}-{}{}", name.digest, name.offset, name.length, kRangeSuffix);
+}
+
+std::optional<KeptName> kept_name(std::string_view text) {
+  if (!text.ends_with(kRangeSuffix)) return std::nullopt;
+  text.remove_suffix(kRangeSuffix.size());
+  const std::size_t first = text.find('-'), second = text.find('-', first + 1);
+  if (first != 32 || second == std::string_view::npos) return std::nullopt;
+  const auto offset = parse_number<std::uint64_t>(text.substr(first + 1, second - first - 1));
+  const auto length = parse_number<std::uint64_t>(text.substr(second + 1));
+  if (!offset || !length) return std::nullopt;
+  return KeptName{std::string(text.substr(0, first)), *offset, *length};
+}
+
+std::string digest_of_version(const world::Extent& extent) {
+  return to_string(tw::digest_of(extent.object + '\n' + extent.version));
+}
+
+struct KeptFile {
+  std::filesystem::path path;
+  std::filesystem::file_time_type used;
+  std::uint64_t bytes = 0;
+};
+
+std::vector<KeptFile> files_in(const std::string& folder) {
+  std::vector<KeptFile> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!name.ends_with(kRangeSuffix) && !name.ends_with(kPartSuffix)) continue;  // somebody else's
+    std::error_code gone;
+    KeptFile file{at->path(), at->last_write_time(gone), at->file_size(gone)};
+    if (!gone) files.push_back(std::move(file));
+  }
+  std::ranges::sort(files, {}, &KeptFile::used);
+  return files;
+}
+
+}  // namespace
+
+RangeCache::RangeCache(world::Store& store, std::string folder, std::uint64_t most_bytes)
+    : store_(store), folder_(std::move(folder)), most_bytes_(most_bytes) {
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  find_files();
+}
+
+std::uint64_t RangeCache::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+void RangeCache::find_files() {
+  files_.clear();
+  bytes_ = 0;
+  for (const KeptFile& file : files_in(folder_)) {
+    const auto name = kept_name(file.path.filename().string());
+    if (!name || name->length != file.bytes) continue;
+    files_[name->digest][name->offset] = name->length;
+    bytes_ += name->length;
+  }
+}
+
+Result<std::string> RangeCache::kept(const world::Extent& extent) {
+  const Error none{"not kept"};
+  KeptName name{digest_of_version(extent)};
+  {
+    const std::lock_guard lock(mutex_);
+    const auto ranges = files_.find(name.digest);
+    if (ranges == files_.end()) return none;
+    auto range = ranges->second.upper_bound(extent.offset);
+    if (range == ranges->second.begin()) return none;
+    --range;
+    if (range->first + range->second < extent.offset + extent.length) return none;
+    name.offset = range->first;
+    name.length = range->second;
+  }
+  const std::string path = folder_ + "/" + text_of(name);
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(extent.offset - name.offset));
+  std::string bytes(extent.length, '\0');
+  if (file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
+    ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // used now; that it cannot be told is no failure
+    return bytes;
+  }
+  const std::lock_guard lock(mutex_);
+  if (files_[name.digest].erase(name.offset) > 0) bytes_ -= std::min(bytes_, name.length);
+  return none;
+}
+
+void RangeCache::keep(const world::Extent& extent, const std::string& bytes) {
+  if (bytes.size() > most_bytes_) return;
+  const KeptName name{digest_of_version(extent), extent.offset, extent.length};
+  const std::lock_guard lock(mutex_);
+  const std::string path = folder_ + "/" + text_of(name);
+  const std::string part = fmt::format("{}/{}-{}{}", folder_, ::getpid(), ++writes_, kPartSuffix);
+  std::ofstream file(part, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  std::error_code error;
+  if (file) std::filesystem::rename(part, path, error);
+  if (!file || error) {
+    std::filesystem::remove(part, error);
+    return;
+  }
+  const auto [at, is_new] = files_[name.digest].try_emplace(name.offset, name.length);
+  if (!is_new) bytes_ -= std::min(bytes_, at->second);
+  at->second = name.length;
+  bytes_ += name.length;
+  if (bytes_ > most_bytes_) make_room();
+}
+
+// By what is there, which may be more than this process knows of.
+void RangeCache::make_room() {
+  const std::vector<KeptFile> files = files_in(folder_);
+  std::uint64_t all = 0;
+  for (const KeptFile& file : files) all += file.bytes;
+  const auto wanted = static_cast<std::uint64_t>(static_cast<double>(most_bytes_) * kLeftShare);
+  std::error_code error;
+  for (const KeptFile& file : files) {
+    if (all <= wanted) break;
+    // Parts of others are being written; those of a process that was killed are the oldest one day.
+    std::filesystem::remove(file.path, error);
+    all -= file.bytes;
+  }
+  find_files();
+}
+
+void RangeCache::read(const world::Extent& extent, Read done) {
+  if (extent.version.empty()) return store_.read(extent, std::move(done));
+  if (auto bytes = kept(extent)) return done(std::move(bytes).value());
+  store_.read(extent, [this, extent, done = std::move(done)](Result<std::string> bytes) {
+    if (bytes) keep(extent, bytes.value());
+    done(std::move(bytes));
+  });
+}
+
+void RangeCache::look(const std::string& object, Looked done) { store_.look(object, std::move(done)); }
+
+}  // namespace tw::host

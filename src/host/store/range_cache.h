@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "world/store.h"
+
+namespace tw::host {
+
+/// A store before another one that keeps what was read in a folder: a file for each range of each version,
+/// put in place whole. A range inside a kept one is served from it. Beyond `most_bytes` those that were used
+/// longest ago go. Several processes may use one folder: what another one took away is read from the store
+/// once more. What cannot be kept is no error. Ranges without a version are not kept. Any thread.
+class RangeCache final : public world::Store {
+ public:
+  /// The store outlives it. Finds what is in the folder.
+  RangeCache(world::Store& store, std::string folder, std::uint64_t most_bytes);
+
+  void read(const world::Extent& extent, Read done) override;
+  void look(const std::string& object, Looked done) override;
+
+  /// Bytes of the files that are known.
+  std::uint64_t bytes() const;
+
+ private:
+  void find_files();
+  Result<std::string> kept(const world::Extent& extent);
+  void keep(const world::Extent& extent, const std::string& bytes);
+  void make_room();
+
+  world::Store& store_;
+  const std::string folder_;
+  const std::uint64_t most_bytes_;
+  mutable std::mutex mutex_;
+  /// Object and version as a digest, then offset: length. Guarded by mutex_.
+  std::map<std::string, std::map<std::uint64_t, std::uint64_t>> files_;
+  std::uint64_t bytes_ = 0;   // guarded by mutex_
+  std::uint64_t writes_ = 0;  // guarded by mutex_
+};
+
+}  // namespace tw::host

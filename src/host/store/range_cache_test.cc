@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/store/range_cache.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "host/store/file_store.h"
+#include "host/temporary_folder.h"
+
+namespace tw::host {
+namespace {
+
+using testing::HasSubstr;
+
+/// Answers with as many letters as are asked for, and counts.
+class CountingStore final : public world::Store {
+ public:
+  int reads = 0;
+
+  void read(const world::Extent& extent, Read done) override {
+    ++reads;
+    std::string bytes;
+    for (std::uint64_t i = 0; i < extent.length; ++i)
+      bytes += static_cast<char>('a' + (extent.offset + i) % 26);
+    done(bytes);
+  }
+
+  void look(const std::string&, Looked done) override { done(world::ObjectFacts{100, "v"}); }
+};
+
+class CachedRanges : public testing::Test {
+ protected:
+  TemporaryFolder folder_;
+  CountingStore store_;
+};
+
+TEST_F(CachedRanges, are_read_once_also_in_parts_and_by_the_next_process) {
+  RangeCache cache(store_, folder_.path(), 1000);
+  EXPECT_EQ(read_now(cache, {"x", 10, 20, "v"}).value(), "klmnopqrstuvwxyzabcd");
+  EXPECT_EQ(read_now(cache, {"x", 12, 3, "v"}).value(), "mno");
+  RangeCache next(store_, folder_.path(), 1000);
+  EXPECT_EQ(read_now(next, {"x", 20, 10, "v"}).value(), "uvwxyzabcd");
+  EXPECT_EQ(store_.reads, 1);
+  EXPECT_EQ(next.bytes(), 20U);
+}
+
+TEST_F(CachedRanges, of_another_version_or_object_are_read) {
+  RangeCache cache(store_, folder_.path(), 1000);
+  for (const auto& [object, version] : {std::pair{"x", "v"}, {"x", "w"}, {"y", "v"}, {"x", ""}, {"x", ""}})
+    ASSERT_TRUE(read_now(cache, {object, 0, 5, version}));
+  EXPECT_EQ(store_.reads, 5);
+}
+
+TEST_F(CachedRanges, stay_below_the_cap) {
+  std::ofstream(folder_.path() + "/thesis.tex") << "of the owner of the folder";
+  RangeCache cache(store_, folder_.path(), 1000);
+  for (std::uint64_t i = 0; i < 30; ++i) ASSERT_TRUE(read_now(cache, {"x", i * 100, 100, "v"}));
+  EXPECT_LE(cache.bytes(), 1000U);
+  std::uint64_t bytes = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder_.path()))
+    bytes += file.path().extension() == ".range" ? file.file_size() : 0;
+  EXPECT_LE(bytes, 1000U);
+  EXPECT_GE(bytes, 700U);
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/thesis.tex"));
+}
+
+TEST_F(CachedRanges, that_were_cut_off_or_taken_away_are_read_again) {
+  {
+    RangeCache cache(store_, folder_.path(), 1000);
+    ASSERT_TRUE(read_now(cache, {"x", 0, 20, "v"}));
+    for (const auto& file : std::filesystem::directory_iterator(folder_.path()))
+      std::filesystem::resize_file(file.path(), 10);
+    EXPECT_EQ(read_now(cache, {"x", 0, 20, "v"}).value().size(), 20U);
+    EXPECT_EQ(store_.reads, 2);
+    for (const auto& file : std::filesystem::directory_iterator(folder_.path()))
+      std::filesystem::resize_file(file.path(), 10);
+  }
+  std::ofstream(folder_.path() + "/123-1.part") << "of a process that was killed";
+  RangeCache next(store_, folder_.path(), 1000);
+  EXPECT_EQ(next.bytes(), 0U);
+  EXPECT_EQ(read_now(next, {"x", 0, 20, "v"}).value().size(), 20U);
+  EXPECT_EQ(store_.reads, 3);
+}
+
+TEST_F(CachedRanges, need_no_folder_that_can_be_written) {
+  RangeCache cache(store_, "/proc/nowhere", 1000);
+  EXPECT_TRUE(read_now(cache, {"x", 0, 5, "v"}));
+}
+
+TEST_F(CachedRanges, come_from_files_by_size_and_time) {
+  const std::string path = folder_.path() + "/x.tar";
+  std::ofstream(path) << "0123456789";
+  FileStore store;
+  const auto facts = look_now(store, path);
+  ASSERT_TRUE(facts) << facts.error().message;
+  EXPECT_EQ(facts.value().bytes, 10U);
+  EXPECT_EQ(read_now(store, {"file://" + path, 3, 4, facts.value().version}).value(), "3456");
+  EXPECT_THAT(read_now(store, {path, 8, 4, facts.value().version}).error().message,
+              HasSubstr("it has 10 bytes"));
+  EXPECT_THAT(read_now(store, {path, 0, 4, "0-0"}).error().message,
+              HasSubstr("it changed since its index was made: expected version 0-0, found "));
+  EXPECT_THAT(look_now(store, path + ".away").error().message, HasSubstr("No such file"));
+  EXPECT_THAT(look_now(store, folder_.path()).error().message, HasSubstr("expected a plain file"));
+}
+
+}  // namespace
+}  // namespace tw::host

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/store/stores.h"
+
+#include <fmt/format.h>
+
+#include "host/calendar.h"
+#include "host/store/store_files.h"
+
+namespace tw::host {
+
+Stores::Stores()
+    : http_({.exchange = [this](world::HttpRequest request, HttpPool::Tell tell,
+                                Duration later) { pool_.add(std::move(request), std::move(tell), later); },
+             .unix_s = now_unix_s,
+             .environment = process_environment,
+             .shared_credentials = shared_credentials(),
+             .seed = static_cast<std::uint64_t>(now_unix_s())}),
+      pool_(HttpStore::kRequestsAtOnce) {}
+
+void Stores::keep_in(const std::string& folder, std::uint64_t most_bytes) {
+  cache_ = std::make_unique<RangeCache>(http_, folder, most_bytes);
+}
+
+void Stores::read(const world::Extent& extent, Read done) {
+  const std::size_t colon = extent.object.find("://");
+  if (!is_http_object(extent.object)) {
+    if (colon == std::string::npos || extent.object.starts_with("file://"))
+      return files_.read(extent, std::move(done));
+    return done(Error{fmt::format(
+        "{}: expected a path, or a URL that begins with file, http, https, s3, gs or az", extent.object)});
+  }
+  if (cache_) return cache_->read(extent, std::move(done));
+  http_.read(extent, std::move(done));
+}
+
+void Stores::look(const std::string& object, Looked done) {
+  if (is_http_object(object)) return http_.look(object, std::move(done));
+  const bool is_file = object.find("://") == std::string::npos || object.starts_with("file://");
+  if (is_file) return files_.look(object, std::move(done));
+  done(Error{
+      fmt::format("{}: expected a path, or a URL that begins with file, http, https, s3, gs or az", object)});
+}
+
+}  // namespace tw::host

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "host/http.h"
+#include "host/store/file_store.h"
+#include "host/store/http_store.h"
+#include "host/store/range_cache.h"
+#include "world/store.h"
+
+namespace tw::host {
+
+/// All objects that this machine can reach, by their scheme, in the name of the environment of this process.
+class Stores final : public world::Store {
+ public:
+  Stores();
+
+  void read(const world::Extent& extent, Read done) override;
+  void look(const std::string& object, Looked done) override;
+
+  /// Objects behind HTTP are kept in a folder (range_cache.h). Before the first read.
+  void keep_in(const std::string& folder, std::uint64_t most_bytes);
+
+ private:
+  FileStore files_;
+  HttpStore http_;
+  std::unique_ptr<RangeCache> cache_;
+  HttpPool pool_;  // last: ends before the others
+};
+
+}  // namespace tw::host

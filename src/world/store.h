@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+
+namespace tw::world {
+
+/// What is known of an object without its content. The version changes whenever the content does (the ETag
+/// of a server, size and time of a file).
+struct ObjectFacts {
+  std::uint64_t bytes = 0;
+  std::string version;
+
+  bool operator==(const ObjectFacts&) const = default;
+};
+
+/// Some bytes of one version of an object.
+struct Extent {
+  std::string object;  ///< a path, or a URL: file, http, https, s3, gs, az
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;  ///< not 0
+  std::string version{};     ///< the object must still be this one; empty: whichever it is
+
+  bool operator==(const Extent&) const = default;
+};
+
+/// "s3://bucket/key, bytes 10-19", for messages.
+std::string text_of(const Extent& extent);
+
+/// Door to objects that are read in parts, wherever they lie. What may pass by itself is tried again before
+/// it is an error; an error names object, bytes and answer. Any thread.
+class Store {
+ public:
+  using Read = std::function<void(Result<std::string> bytes)>;
+  using Looked = std::function<void(Result<ObjectFacts> facts)>;
+
+  /// What is under way is waited for, or dropped without a word.
+  virtual ~Store() = default;
+
+  /// Calls once, with all bytes of the extent or an error: from inside this call or later, on any thread.
+  virtual void read(const Extent& extent, Read done) = 0;
+
+  /// The same.
+  virtual void look(const std::string& object, Looked done) = 0;
+};
+
+/// The same two, which wait. Not on a thread on which the store calls.
+Result<std::string> read_now(Store& store, const Extent& extent);
+Result<ObjectFacts> look_now(Store& store, const std::string& object);
+
+}  // namespace tw::world

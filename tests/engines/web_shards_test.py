@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shards behind plain web servers: nginx, and one that fails now and then (503, bodies that break off)."""
+
+import http.server
+import io
+import re
+import shutil
+import subprocess
+import tarfile
+import threading
+import time
+
+import pytest
+from ceph_bed import free_port
+from machine import PROGRAM
+
+
+def write_shard(path, samples=300):
+    with tarfile.open(path, "w") as tar:
+        for i in range(samples):
+            for field, content in (("txt", b"1 2 3"), ("cls", str(i % 10).encode()), ("bin", b"x" * 20_000)):
+                member = tarfile.TarInfo(f"{i:05}.{field}")
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
+
+
+class Failing(http.server.BaseHTTPRequestHandler):
+    """Serves ranges of one shard. Every fifth answer is 503, every seventh body breaks off."""
+
+    protocol_version = "HTTP/1.1"
+    content, etag, asked, failures = b"", '"one"', 0, True
+
+    def do_GET(self):
+        cls = type(self)
+        cls.asked += 1
+        if cls.failures and cls.asked % 5 == 0:
+            return self.answer(503, b"")
+        if self.headers.get("If-Match", cls.etag) != cls.etag:
+            return self.answer(412, b"")
+        first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"]).groups())
+        body = cls.content[first:last + 1]
+        cut = len(body) // 2 if cls.failures and cls.asked % 7 == 0 else len(body)
+        self.answer(206, body, f"bytes {first}-{first + len(body) - 1}/{len(cls.content)}", cut)
+
+    def answer(self, status, body, content_range="", cut=None):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("ETag", type(self).etag)
+        if content_range:
+            self.send_header("Content-Range", content_range)
+        self.end_headers()
+        self.wfile.write(body[:cut])
+        if cut is not None and cut < len(body):
+            self.close_connection = True
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture
+def failing(tmp_path):
+    write_shard(tmp_path / "a.tar")
+    kind = type("Server", (Failing,), {"content": (tmp_path / "a.tar").read_bytes()})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield kind, f"http://127.0.0.1:{server.server_port}/a.tar"
+    server.shutdown()
+
+
+def tw(folder, *words):
+    words = [PROGRAM, *map(str, words)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=200, cwd=folder)
+
+
+def test_a_server_that_fails_now_and_then_only_takes_longer(failing, tmp_path):
+    kind, url = failing
+    done = tw(tmp_path, "data", "index", url, "-o", "web.twi", "--contents")
+    assert done.returncode == 0, done.stderr
+    assert tw(tmp_path, "data", "index", "a.tar", "-o", "file.twi", "--contents").returncode == 0
+    identity = r"identity (\w+)"
+    of_file = tw(tmp_path, "data", "ls", "file.twi").stdout
+    assert re.search(identity, of_file)[1] == re.search(identity, done.stdout)[1], "the same bytes came"
+    assert kind.asked > 12, "some were asked for again"
+
+
+def test_an_object_that_changes_is_told_with_both_versions(failing, tmp_path):
+    kind, url = failing
+    kind.failures = False
+    assert tw(tmp_path, "data", "index", url, "-o", "web.twi").returncode == 0
+    kind.etag = '"two"'
+    done = tw(tmp_path, "data", "verify", "web.twi")
+    assert done.returncode == 1
+    assert 'expected ETag "one", found "two"' in done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("nginx"), reason="no nginx (packages-engines.txt)")
+def test_nginx_serves_the_ranges(tmp_path):
+    write_shard(tmp_path / "a.tar")
+    port = free_port()
+    (tmp_path / "nginx.conf").write_text(
+        f"pid {tmp_path}/pid; error_log {tmp_path}/error.log; daemon off; user root;\n"
+        "events {}\n"
+        f"http {{ access_log {tmp_path}/access.log; gzip on; gzip_types *;\n"
+        f"server {{ listen 127.0.0.1:{port}; root {tmp_path}; }} }}\n")
+    server = subprocess.Popen(["nginx", "-c", str(tmp_path / "nginx.conf"), "-p", str(tmp_path)])
+    try:
+        end = time.monotonic() + 20
+        url = f"http://127.0.0.1:{port}/a.tar"
+        while (done := tw(tmp_path, "data", "index", url, "-o", "web.twi")).returncode != 0:
+            assert time.monotonic() < end, done.stderr
+        verified = tw(tmp_path, "data", "verify", "web.twi")
+        assert verified.returncode == 0, verified.stderr
+    finally:
+        server.terminate()
+        server.wait()
+    assert '" 206 ' in (tmp_path / "access.log").read_text()
