@@ -43,7 +43,7 @@ function(tw_add_mutation_check)
   target_compile_options(mutation_check PRIVATE -w -g0 -include ${PROJECT_SOURCE_DIR}/tests/mutations/planted.h)
   target_compile_definitions(mutation_check PRIVATE _GLIBCXX_ASSERTIONS TW_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_include_directories(mutation_check BEFORE PRIVATE ${copy} ${PROJECT_SOURCE_DIR}/tests)
-  target_link_libraries(mutation_check PRIVATE fmt::fmt ${XXHASH_LIBRARY} yaml-cpp nlohmann_json::nlohmann_json
+  target_link_libraries(mutation_check PRIVATE LibArchive::LibArchive PNG::PNG ${TURBOJPEG_LIBRARY} fmt::fmt ${XXHASH_LIBRARY} yaml-cpp nlohmann_json::nlohmann_json
     CLI11::CLI11 Threads::Threads)
   set_target_properties(mutation_check PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
     UNITY_BUILD_MODE GROUP)

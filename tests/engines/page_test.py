@@ -131,7 +131,8 @@ def test_four_peers_are_shown_and_a_killed_one_turns_red(look, crew, tmp_path):
     assert seen["shown_ms"] < 1000 * (SHOWN_WITHIN_S + SLACK_S), seen["shown_ms"]
     assert seen["red_ms"] < 1000 * (RED_WITHIN_S + SLACK_S), seen["red_ms"]
     assert re.search("connection|silent", seen["ended"]), seen["ended"]
-    assert re.match(r"Waiting for peers 2, 4: \S", seen["waits"]), seen["waits"]
+    # Both are stopped; in which stage of the round decides whether one of them or both are waited for first.
+    assert re.match(r"Waiting for (peers 2, 4|peer [24]): \S", seen["waits"]), seen["waits"]
     assert re.search(r"Round \d+", seen["lane_words"]), seen["lane_words"]
     assert seen["map"] == 1 and "%" in seen["what_if"] and "Its error" in seen["error_so_far"]
     assert seen["sideways"] <= 0
