@@ -51,7 +51,7 @@ class Shards : public ProgramTest {
     return path("shards.yaml");
   }
 
-  /// Of the parameters after the last round.
+  /// The digest of the parameters after the last round.
   std::string digest_of(std::uint64_t id) const {
     const auto applied = events_of(id, world::Phase::apply);
     return applied.empty() ? "" : applied.back().digest;
