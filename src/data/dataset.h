@@ -66,6 +66,9 @@ class Dataset {
   /// These will be picked soon, in this order, and no others: time to fetch them. Does not wait.
   virtual void expect(std::span<const Pick> /*samples*/) const {}
 
+  /// Whether expect() does anything.
+  virtual bool fetches() const { return false; }
+
   /// What happened since the last call.
   virtual LoadNews take_news() const { return {}; }
 };

@@ -67,6 +67,7 @@ Result<NpyHead> npy_head(std::string_view bytes) {
   const std::string_view type = value_of(header, "descr"), order = value_of(header, "fortran_order");
   if (type.size() < 4 || type.front() != '\'' || order.empty()) return wrong;
   head.type = type.substr(1, type.find('\'', 1) - 1);
+  if (head.type.size() < 2) return wrong;
   if (order.starts_with("True")) return Error{"an npy file in Fortran's order, expected C's order"};
   std::string_view shape = value_of(header, "shape");
   const std::size_t end = shape.find(')');

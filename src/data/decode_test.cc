@@ -112,6 +112,7 @@ TEST(Npy, becomes_floats_and_integers) {
 
 TEST(Npy, that_is_broken_is_an_error) {
   EXPECT_FALSE(decode_npy("", FieldUse::input));
+  EXPECT_FALSE(decode_npy(npy("", "(2,)", "1234"), FieldUse::input));
   EXPECT_THAT(decode_npy(npy("<f4", "(2,)", "1234"), FieldUse::input).error().message, HasSubstr("cut off"));
   EXPECT_THAT(decode_npy(npy("<f4", "(99999999999, 99999999999)", "1234"), FieldUse::input).error().message,
               HasSubstr("cut off"));

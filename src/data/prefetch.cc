@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -61,7 +62,8 @@ struct Prefetch::State {
   std::set<Pick> taken;     ///< those of `expected`: a lease lasts until its samples are computed
   std::deque<Pick> wanted;  ///< not asked for yet; some may be gone
   std::deque<Pick> came;    ///< to be decoded; the same
-  std::uint64_t reads_under_way = 0, reads = 0, bytes_read = 0, held = 0, broken = 0;
+  std::uint64_t reads_under_way = 0, reads = 0, bytes_read = 0, held = 0;
+  std::set<std::uint64_t> broken;  ///< samples, by index
   LoadNews news;
   bool closing = false;
 
@@ -81,6 +83,7 @@ struct Prefetch::State {
   }
 
   void add(const Pick& pick, bool needed);
+  void read_again(const Pick& pick);
   bool has_room() const;
   bool can_read();
   bool can_decode();
@@ -94,7 +97,7 @@ struct Prefetch::State {
 
 std::string Prefetch::State::name_of(const Pick& pick) const {
   const ShardIndex::Sample sample = index.sample(pick.index);
-  return fmt::format("{}: {}", index.shards()[sample.shard].object, sample.key);
+  return fmt::format("{}: {}", world::shown_object(index.shards()[sample.shard].object), sample.key);
 }
 
 void Prefetch::State::add(const Pick& pick, bool needed) {
@@ -103,6 +106,7 @@ void Prefetch::State::add(const Pick& pick, bool needed) {
   if (!is_new) {
     if (needed && at->second.stage == Stage::wanted) wanted.push_front(pick);
     if (needed && at->second.stage == Stage::read) came.push_front(pick);
+    if (needed && at->second.stage == Stage::ready && !at->second.example.unread.empty()) read_again(pick);
     return;
   }
   auto fields = choose(index.sample(pick.index));
@@ -113,6 +117,14 @@ void Prefetch::State::add(const Pick& pick, bool needed) {
   } else {
     wanted.push_back(pick);
   }
+}
+
+/// The store may be back: what could not be had ahead of time is asked for once more.
+void Prefetch::State::read_again(const Pick& pick) {
+  Entry& entry = entries.at(pick);
+  entry.stage = Stage::wanted;
+  entry.example = {};
+  wanted.push_front(pick);
 }
 
 /// Half of the memory is for what decoding adds.
@@ -174,7 +186,7 @@ void Prefetch::State::arrived(const ReadJob& job, Result<std::string> bytes) {
     Entry* const entry = find(pick, Stage::reading);
     if (entry == nullptr) continue;
     if (!content) {
-      finish(pick, {.broken = bytes.error().message});
+      finish(pick, {.unread = bytes.error().message});
       continue;
     }
     entry->stage = Stage::read;
@@ -212,7 +224,12 @@ void Prefetch::State::decode_one(std::unique_lock<std::mutex>& lock) {
   std::vector<std::string_view> fields;
   for (const FieldPlace& place : places)
     fields.push_back(std::string_view(*content).substr(place.offset - begin, place.length));
-  Example example = decode(pick, fields);
+  Example example;
+  try {
+    example = decode(pick, fields);
+  } catch (const std::exception& error) {  // no memory for it, among others
+    example = {.broken = error.what()};
+  }
   if (!example.broken.empty()) example.broken = fmt::format("{}: {}", name_of(pick), example.broken);
   lock.lock();
   if (find(pick, Stage::decoding) != nullptr) finish(pick, std::move(example));
@@ -303,8 +320,10 @@ Result<std::map<Pick, Example>> Prefetch::take(std::span<const Pick> samples) {
     if (found == state.entries.end()) continue;  // it stands there twice
     Example example = std::move(found->second.example);
     state.drop(found);
+    if (!example.unread.empty()) return Error{example.unread};
     if (!example.broken.empty()) {
-      if (++state.broken > state.settings.most_broken) return Error{example.broken};
+      state.broken.insert(pick.index);
+      if (state.broken.size() > state.settings.most_broken) return Error{example.broken};
       state.news.skipped.push_back(example.broken);
     }
     taken.emplace(pick, std::move(example));

@@ -20,6 +20,7 @@ namespace tw::data {
 struct Example {
   Array inputs, targets;
   std::string broken{};  ///< why there is none; the arrays are empty
+  std::string unread{};  ///< why its bytes could not be had: that is no fault of the sample
 };
 
 /// Fetches samples of shards before they are needed, and decodes them on threads of its own. What lies side
@@ -32,7 +33,7 @@ class Prefetch {
   struct Settings {
     int threads = 1;
     std::uint64_t memory_bytes = 256U << 20;
-    std::uint64_t most_broken = 0;    ///< samples that are left out; one more is an error
+    std::uint64_t most_broken = 0;    ///< samples that are left out, each once; one more is an error
     std::function<Duration()> now{};  ///< any thread; empty: waits are not measured
     std::uint64_t reads_at_once = 16;
   };
@@ -50,7 +51,8 @@ class Prefetch {
   /// Dataset::expect. Those that were taken already are not fetched again as long as they stand in each list.
   void expect(std::span<const Pick> samples);
 
-  /// Waits for these. The error: a sample is broken, and one more than are left out.
+  /// Waits for these. The error: a sample is broken, and one more than are left out; or its bytes cannot be
+  /// had, now either.
   Result<std::map<Pick, Example>> take(std::span<const Pick> samples);
 
   LoadNews take_news();

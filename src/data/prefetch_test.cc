@@ -134,11 +134,35 @@ TEST_F(Fetching, holds_no_more_than_its_memory_ahead) {
 TEST_F(Fetching, of_what_cannot_be_read_names_object_and_bytes) {
   store_.broken["1.tar"] = "answered with 503";
   Prefetch prefetch = open({.most_broken = 2});
-  const auto some = prefetch.take(std::vector<Pick>{{0, 0}, {20, 1}, {30, 2}});
-  ASSERT_TRUE(some) << some.error().message;
-  EXPECT_THAT(some.value().at({20, 1}).broken, HasSubstr("1.tar, bytes "));
-  EXPECT_THAT(prefetch.take_news().skipped, testing::SizeIs(2));
-  EXPECT_THAT(prefetch.take(std::vector<Pick>{{20, 3}}).error().message, HasSubstr("answered with 503"));
+  const auto some = prefetch.take(std::vector<Pick>{{0, 0}, {20, 1}});
+  ASSERT_FALSE(some) << "a store that is away breaks no sample";
+  EXPECT_THAT(some.error().message, HasSubstr("1.tar, bytes "));
+  EXPECT_THAT(some.error().message, HasSubstr("answered with 503"));
+  EXPECT_THAT(prefetch.take_news().skipped, IsEmpty());
+}
+
+TEST_F(Fetching, asks_again_for_what_could_not_be_read_ahead) {
+  store_.broken["1.tar"] = "answered with 503";
+  Prefetch prefetch = open();
+  prefetch.expect(picks(20, 4));
+  while (reads().empty()) std::this_thread::yield();
+  prefetch.expect(picks(20, 4));
+  store_.broken.clear();
+  const auto taken = prefetch.take(picks(20, 4));
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_EQ(number_in(taken.value().at({23, 23}).inputs), 23);
+}
+
+TEST_F(Fetching, goes_on_without_a_broken_sample_however_often_it_comes) {
+  store_.objects["1.tar"].replace(512, 2, "xx");
+  Prefetch prefetch = open({.most_broken = 1});
+  for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+    const auto taken = prefetch.take(std::vector<Pick>{{0, 40 * epoch}, {20, 40 * epoch + 1}});
+    ASSERT_TRUE(taken) << taken.error().message;
+    EXPECT_THAT(taken.value().at({20, 40 * epoch + 1}).broken, HasSubstr("1.tar: 020"));
+  }
+  store_.objects["0.tar"].replace(512, 1, "x");
+  EXPECT_THAT(prefetch.take(std::vector<Pick>{{0, 200}}).error().message, HasSubstr("0.tar: 000"));
 }
 
 TEST_F(Fetching, of_any_leases_gives_every_sample_right) {

@@ -115,13 +115,15 @@ class ShardDataset final : public Dataset {
           fmt::format("{}: {} of {} has inputs {} and targets {}, but those before it are of another shape; "
                       "data.image makes pictures equal",
                       options_.index, index_.sample(sample.index).key,
-                      index_.shards()[index_.sample(sample.index).shard].object, shape_text(example.inputs),
-                      shape_text(example.targets)));
+                      world::shown_object(index_.shards()[index_.sample(sample.index).shard].object),
+                      shape_text(example.inputs), shape_text(example.targets)));
     }
     return batch;
   }
 
   void expect(std::span<const Pick> samples) const override { prefetch_.expect(samples); }
+
+  bool fetches() const override { return true; }
 
   LoadNews take_news() const override { return prefetch_.take_news(); }
 
@@ -130,7 +132,8 @@ class ShardDataset final : public Dataset {
     const FieldPlace* inputs = place_of(sample, fields_.inputs);
     const FieldPlace* targets = place_of(sample, fields_.targets);
     if (inputs == nullptr || targets == nullptr)
-      return Error{fmt::format("{}: {} has no field {}", index_.shards()[sample.shard].object, sample.key,
+      return Error{fmt::format("{}: {} has no field {}",
+                               world::shown_object(index_.shards()[sample.shard].object), sample.key,
                                inputs == nullptr ? options_.inputs : options_.targets)};
     return std::vector<FieldPlace>{*inputs, *targets};
   }

@@ -85,7 +85,11 @@ class Decoding {
   bool good_ = true;
 };
 
-std::string file_name(const std::string& object) { return object.substr(object.rfind('/') + 1); }
+/// Without a signature: those of two peers differ.
+std::string file_name(const std::string& object) {
+  const std::string shown = world::shown_object(object);
+  return shown.substr(shown.rfind('/') + 1);
+}
 
 }  // namespace
 
@@ -132,16 +136,17 @@ Status ShardIndex::add(Shard shard, const std::vector<TarMember>& members) {
     const auto twin = std::find_if(fields_.begin() + static_cast<std::ptrdiff_t>(first_field), fields_.end(),
                                    [&](const FieldPlace& other) { return other.name == place.name; });
     if (twin != fields_.end())
-      return Error{fmt::format("{}: {} is there twice in one sample", shard.object, member.name)};
+      return Error{
+          fmt::format("{}: {} is there twice in one sample", world::shown_object(shard.object), member.name)};
     if (field_names_.size() > kMostFieldNames)
       return Error{fmt::format("{}: more than {} different fields (what follows the first dot of a name)",
-                               shard.object, kMostFieldNames)};
+                               world::shown_object(shard.object), kMostFieldNames)};
     fields_.push_back(place);
     samples_.back().field_end = fields_.size();
   }
   if (samples_.size() == before)
-    return Error{
-        fmt::format("{}: no samples (expected members such as 000001.jpg, 000001.cls)", shard.object)};
+    return Error{fmt::format("{}: no samples (expected members such as 000001.jpg, 000001.cls)",
+                             world::shown_object(shard.object))};
   shards_.push_back(std::move(shard));
   return Unit{};
 }

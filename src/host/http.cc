@@ -26,6 +26,7 @@ using world::HttpRequest;
 
 constexpr std::string_view kFile = "file://";
 constexpr std::size_t kMostHeaders = 100;
+constexpr int kWholeStatus = 200, kPartStatus = 206;
 
 /// One exchange with a server. Where it lies in memory, libcurl finds it again: it does not move.
 class Exchange {
@@ -51,6 +52,8 @@ class Exchange {
   static std::size_t take_header(char* data, std::size_t size, std::size_t count, void* user);
   void set_message();
   bool asks_for_metadata() const;
+  bool asks_for_range() const;
+  int status() const;  ///< 0: no answer yet
 
   HttpRequest request_;
   std::unique_ptr<CURL, void (*)(CURL*)> curl_{nullptr, curl_easy_cleanup};
@@ -73,6 +76,12 @@ CURL* Exchange::prepare(bool follows_redirects) {
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);  // a look-up of a name that hangs is left alone
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(patience_ms));
+  if (request_.silence > Duration{}) {
+    const auto silence_s = std::chrono::ceil<std::chrono::seconds>(request_.silence).count();
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, static_cast<long>(silence_s));
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(silence_s));
+  }
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "tradewind");
   curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why_.data());
@@ -133,22 +142,28 @@ std::size_t Exchange::take_header(char* data, std::size_t size, std::size_t coun
 }
 
 Result<HttpAnswer> Exchange::result(CURLcode code) const {
+  if (code == CURLE_WRITE_ERROR && asks_for_range() && status() == kWholeStatus)
+    return HttpAnswer{.status = kWholeStatus, .headers = answer_.headers};  // the caller judges that
   if (code == CURLE_WRITE_ERROR)
     return Error{fmt::format("{}: more than the {} bytes that are taken", request_.url, request_.most_bytes)};
   if (code != CURLE_OK)
     return Error{fmt::format("{}: {}", request_.url, why_[0] != 0 ? why_.data() : curl_easy_strerror(code))};
   HttpAnswer answer = answer_;
-  long status = 0;
-  curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
-  answer.status = static_cast<int>(status);
+  answer.status = status();
   return answer;
 }
 
-std::string Exchange::partial() const {
+int Exchange::status() const {
   long status = 0;
   if (curl_) curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
-  return status == 206 ? answer_.body : std::string();
+  return static_cast<int>(status);
 }
+
+bool Exchange::asks_for_range() const {
+  return std::ranges::any_of(request_.headers, [](const auto& header) { return header.first == "Range"; });
+}
+
+std::string Exchange::partial() const { return status() == kPartStatus ? answer_.body : std::string(); }
 
 Error cannot_start(const HttpRequest& request) {
   return Error{fmt::format("{}: libcurl cannot be started", request.url)};

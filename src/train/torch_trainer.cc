@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::uint64_t kEvaluationBatch = 100;
 /// Samples ahead; their bytes are bounded by data.memory.
-constexpr std::size_t kMostExpected = 16384;
+constexpr std::size_t kMostExpected = 4096;
 
 /// A view of the array, which must outlive it.
 at::Tensor view_of(data::Array& array) {
@@ -130,6 +130,7 @@ class TorchTrainer : public Trainer {
   }
 
   void expect(const RangeSet& samples) override {
+    if (!data_.training->fetches()) return;
     std::vector<data::Pick> picks;
     for (const Range& range : samples.ranges()) {
       for (std::uint64_t s = range.first; s < range.end() && picks.size() < kMostExpected; ++s)
@@ -148,6 +149,7 @@ class TorchTrainer : public Trainer {
     const std::uint64_t all = data_.evaluation->size();
     const std::uint64_t samples = evaluation_samples_ == 0 ? all : std::min(all, evaluation_samples_);
     double loss_sum = 0;
+    double judged = 0;
     double correct = 0;
     std::uint64_t answers = 0;
     meter.begin((samples + kEvaluationBatch - 1) / kEvaluationBatch);
@@ -163,13 +165,15 @@ class TorchTrainer : public Trainer {
       const BatchResult result =
           model_guard(batch, [&] { return model_->judge(view_of(batch.inputs), view_of(batch.targets)); });
       meter.step();
-      loss_sum += result.mean_loss * static_cast<double>(indices.size());
+      const auto came = static_cast<double>(batch.inputs.shape.front());  // without those that are left out
+      loss_sum += result.mean_loss * came;
+      judged += came;
       if (!result.correct) continue;
       correct += *result.correct;
       const auto* integers = std::get_if<std::vector<std::int64_t>>(&batch.targets.values);
-      answers += integers != nullptr ? integers->size() : indices.size();
+      answers += integers != nullptr ? integers->size() : static_cast<std::uint64_t>(came);
     }
-    Evaluation evaluation{.loss = loss_sum / static_cast<double>(samples)};
+    Evaluation evaluation{.loss = judged > 0 ? loss_sum / judged : std::numeric_limits<double>::quiet_NaN()};
     if (answers > 0) evaluation.accuracy = correct / static_cast<double>(answers);
     return evaluation;
   }

@@ -23,6 +23,7 @@ struct HttpRequest {
   HttpHeaders headers{};
   std::string body{};
   Duration patience = std::chrono::seconds(5);     ///< for the whole exchange
+  Duration silence{};                              ///< without a byte, from the connection on; 0: no limit
   std::size_t most_bytes = std::size_t{64} << 10;  ///< of the answer; a longer one is an error
   /// "sha256//BASE64" of the server's public key: it is known by that, and needs no authority. Empty: by an
   /// authority that this machine trusts.

@@ -3,15 +3,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <future>
 #include <memory>
 
 namespace tw::world {
 
+std::string shown_object(const std::string& object) {
+  const std::size_t scheme = object.find("://");
+  if (scheme == std::string::npos) return object;
+  std::string shown = object.substr(0, object.find('?'));
+  const std::size_t begin = scheme + 3, host_end = std::min(shown.find('/', begin), shown.size());
+  const std::size_t at = shown.rfind('@', host_end);
+  if (at != std::string::npos && at >= begin) shown.erase(begin, at + 1 - begin);
+  return shown;
+}
+
 std::string text_of(const Extent& extent) {
-  // What follows a question mark may be a signature.
-  const std::string object = extent.object.substr(0, extent.object.find('?'));
-  return fmt::format("{}, bytes {}-{}", object, extent.offset, extent.offset + extent.length - 1);
+  return fmt::format("{}, bytes {}-{}", shown_object(extent.object), extent.offset,
+                     extent.offset + extent.length - 1);
 }
 
 Result<std::string> read_now(Store& store, const Extent& extent) {

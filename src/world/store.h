@@ -28,6 +28,9 @@ struct Extent {
   bool operator==(const Extent&) const = default;
 };
 
+/// The object's name without what may be secret in a URL: no query, no user and password.
+std::string shown_object(const std::string& object);
+
 /// "s3://bucket/key, bytes 10-19", for messages.
 std::string text_of(const Extent& extent);
 

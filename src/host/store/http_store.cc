@@ -17,8 +17,9 @@ namespace {
 constexpr Duration kFirstRetryPause = std::chrono::milliseconds(200);
 constexpr Duration kLongestRetryPause = std::chrono::seconds(10);
 constexpr Duration kRangePatience = std::chrono::minutes(2);
+constexpr Duration kSilentPatience = std::chrono::seconds(10);
 constexpr std::size_t kErrorRoom = std::size_t{64} << 10;
-constexpr int kWholeStatus = 200, kRangeStatus = 206, kChangedStatus = 412, kBusyStatus = 429,
+constexpr int kFullStatus = 200, kRangeStatus = 206, kChangedStatus = 412, kBusyStatus = 429,
               kBrokenStatus = 500;
 
 /// An ETag that may stand in If-Match: a weak one matches nothing there.
@@ -31,7 +32,8 @@ std::string version_in(const world::HttpAnswer& answer) {
 
 /// The bytes of the object and nothing of the URL, which may hold a signature.
 std::string without_url(std::string message, const std::string& url, const std::string& shown) {
-  for (std::size_t at = message.find(url); at != std::string::npos; at = message.find(url))
+  if (url == shown) return message;
+  for (std::size_t at = message.find(url); at != std::string::npos; at = message.find(url, at + shown.size()))
     message.replace(at, url.size(), shown);
   return message;
 }
@@ -56,6 +58,7 @@ void HttpStore::ask(const SharedJob& job, Duration later) {
   if (is_strong(extent.version)) headers.emplace_back("If-Match", extent.version);
   world::HttpRequest request = request_for(job->place, std::move(headers), doors_.unix_s());
   request.patience = kRangePatience;
+  request.silence = kSilentPatience;
   request.most_bytes = extent.length - job->came.size() + kErrorRoom;
   job->url = request.url;
   doors_.exchange(
@@ -72,7 +75,7 @@ void HttpStore::take(const SharedJob& job, Result<world::HttpAnswer> answer, con
   if (!passes) return judge(job, std::move(answer).value());
   if (job->came.size() + partial.size() < job->extent.length) job->came += partial;
   if (job->attempt == kAttempts) {
-    const std::string shown = shown_object(job->extent.object);
+    const std::string shown = world::shown_object(job->extent.object);
     if (answer) return job->done(refused(*job, answer.value()));
     return job->done(Error{fmt::format("{} (asked {} times): {}", world::text_of(job->extent), kAttempts,
                                        without_url(answer.error().message, job->url, shown))});
@@ -92,7 +95,7 @@ Error HttpStore::refused(const Job& job, const world::HttpAnswer& answer) const 
 void HttpStore::judge(const SharedJob& job, world::HttpAnswer answer) {
   const world::Extent& extent = job->extent;
   if (answer.status == kChangedStatus) return name_both_versions(job);
-  if (answer.status == kWholeStatus)
+  if (answer.status == kFullStatus)
     return job->done(Error{fmt::format("{}: the server serves no ranges (it answered with 200, expected 206)",
                                        world::text_of(extent))});
   if (answer.status != kRangeStatus) return job->done(refused(*job, answer));
@@ -130,7 +133,8 @@ void HttpStore::look(const std::string& object, Looked done) {
   const auto tell = [object, done = std::move(done)](const Result<world::HttpAnswer>& answer) {
     if (!answer) return done(answer.error());
     const auto total = total_in(answer.value().header("content-range").value_or(""));
-    if (!total) return done(Error{fmt::format("{}: an answer without its size", shown_object(object))});
+    if (!total)
+      return done(Error{fmt::format("{}: an answer without its size", world::shown_object(object))});
     done(world::ObjectFacts{*total, version_in(answer.value())});
   };
   // Not HEAD: a URL that is signed for GET serves nothing else.

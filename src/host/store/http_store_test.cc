@@ -92,6 +92,24 @@ TEST(HttpStore, gives_up_with_object_bytes_and_answer) {
   EXPECT_TRUE(server.answers.empty());
 }
 
+TEST(HttpStore, gives_up_when_nobody_answers) {
+  ScriptedServer server;
+  for (int i = 0; i < HttpStore::kAttempts; ++i) server.answers.push_back({Error{"http://host/x: refused"}});
+  HttpStore store = server.store();
+  EXPECT_EQ(read_now(store, {"http://host/x", 0, 4}).error().message,
+            "http://host/x, bytes 0-3 (asked 8 times): http://host/x: refused");
+}
+
+TEST(HttpStore, never_shows_what_signs_a_url) {
+  ScriptedServer server;
+  for (int i = 0; i < HttpStore::kAttempts; ++i)
+    server.answers.push_back({Error{"http://me:secret@host/x?sig=secret: refused"}});
+  HttpStore store = server.store();
+  const std::string told = read_now(store, {"http://me:secret@host/x?sig=secret", 0, 4}).error().message;
+  EXPECT_THAT(told, HasSubstr("http://host/x"));
+  EXPECT_THAT(told, Not(HasSubstr("secret")));
+}
+
 TEST(HttpStore, names_both_versions_of_an_object_that_changed) {
   ScriptedServer server;
   server.answers = {{world::HttpAnswer{412}}, {partial_answer("x", "\"two\"")}};

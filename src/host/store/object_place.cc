@@ -69,8 +69,6 @@ bool is_http_object(const std::string& object) {
                              [&](std::string_view scheme) { return object.starts_with(scheme); });
 }
 
-std::string shown_object(const std::string& object) { return object.substr(0, object.find('?')); }
-
 Result<ObjectPlace> object_place(const std::string& object, const Environment& environment,
                                  const std::string& shared_credentials) {
   if (object.starts_with(kGs)) return gs_place(object, environment);

@@ -36,7 +36,4 @@ Result<ObjectPlace> object_place(const std::string& object, const Environment& e
 /// GET with these headers.
 world::HttpRequest request_for(const ObjectPlace& place, world::HttpHeaders headers, std::int64_t unix_s);
 
-/// Without what follows a question mark, which may be a signature.
-std::string shown_object(const std::string& object);
-
 }  // namespace tw::host

@@ -43,7 +43,7 @@ std::optional<KeptName> kept_name(std::string_view text) {
 }
 
 std::string digest_of_version(const world::Extent& extent) {
-  return to_string(tw::digest_of(extent.object + '\n' + extent.version));
+  return to_string(tw::digest_of(world::shown_object(extent.object) + '\n' + extent.version));
 }
 
 struct KeptFile {
