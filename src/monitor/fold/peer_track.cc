@@ -143,7 +143,8 @@ void PeerTrack::take_start(const Seen& seen) {
   if (std::string hardware = seen.text("hardware"); !hardware.empty()) shown_.hardware = std::move(hardware);
   shown_.anchor = seen.count("anchor") != 0;
   if (const auto price = number_in(seen.event(), "usd_per_h")) shown_.usd_per_h = price;
-  lane.enter(PeerState::starting, shown_.round, seen.at_s);
+  doing_ = PeerState::starting;
+  lane.enter(doing_, shown_.round, seen.at_s);
 }
 
 void PeerTrack::take_usage(const Seen& seen) {
