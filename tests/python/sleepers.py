@@ -39,17 +39,14 @@ class Loop:
         inner = torch.optim.SGD(self.model.parameters(), lr=1e-8)
         self.opt = self.run.optimizer(self.model, inner, batch_size=4)
         self.batch = data(4)
-        self.slowest_s = 0.0  # of its steps
 
     def loss(self) -> torch.Tensor:
         return loss_of(self.model, *self.batch)
 
     def until(self, round_: int) -> None:
         while not self.run.finished and self.run.round < round_:
-            began = time.monotonic()
             self.opt.zero_grad()
             self.loss().backward()
-            self.slowest_s = max(self.slowest_s, time.monotonic() - began)
             if self.opt.step():
                 self.tell()
 
@@ -69,7 +66,7 @@ def away(report: Report, seconds: float, paused: bool) -> Any:
     """Goes away for so long, comes back, takes part in some rounds and leaves."""
     loop = Loop(report)
     loop.until(GONE_IN)
-    before, slowest_s = memory()["VmRSS"], loop.slowest_s
+    before = memory()["VmRSS"]
     forget_peak()
     if paused:
         with loop.run.paused("looking away"):
@@ -81,6 +78,5 @@ def away(report: Report, seconds: float, paused: bool) -> Any:
     back = loop.run.round
     loop.until(back + ROUNDS_AFTER)
     result = {"back": back, "vectors": memory()["VmHWM"] - before, "asleep": asleep}
-    result["slowest_s"] = slowest_s
     loop.run.close()
     return {**result, "loss": loop.loss().item()}

@@ -39,11 +39,10 @@ def test_a_loop_that_is_away_for_long(paused, tmp_path):
         away = crew.start(sleepers.away, wait_for=3, seconds=AWAY_S, paused=paused)
         result = away.result(60 + 2 * AWAY_S)
         lost = lost_seconds(commit_times(tmp_path / "events-1.jsonl"))
-        # Its order goes to others after a second or four usual steps, which are slow on a busy machine.
-        busy_s = 4 * result["slowest_s"]
-        assert lost[0] < 1.5 + busy_s and lost[1] < 0.75 + busy_s, (lost[:5], result)
-        # Nothing piles up; then the state of others comes, and a batch's own memory.
-        assert result["asleep"] < 3 and result["vectors"] < 5, result
+        # The others do not wait for its return: its order goes to others after a second or four usual steps.
+        assert lost[0] < 0.8 * AWAY_S, (lost[:5], result)
+        # Nothing piles up: the rounds it misses would be tens of vectors. The state of others is one to five.
+        assert result["asleep"] < 3 and result["vectors"] < 10, result
         mine, theirs = ({one["round"]: one["sum"] for one in peer.all("model")} for peer in (away, busy[0]))
         common = [round_ for round_ in mine if round_ in theirs and round_ >= result["back"]]
         assert len(common) >= 5 and all(mine[round_] == theirs[round_] for round_ in common)
