@@ -37,11 +37,19 @@ struct Pick {
   auto operator<=>(const Pick&) const = default;
 };
 
+/// A sample that the run goes on without.
+struct Skipped {
+  std::uint64_t sample = 0;  ///< its number in the run
+  std::string why;           ///< names object and key
+
+  bool operator==(const Skipped&) const = default;
+};
+
 /// What is told of samples that have to be fetched.
 struct LoadNews {
-  Duration waited{};                   ///< for samples that were not there when they were needed
-  std::string waited_for{};            ///< the last of them
-  std::vector<std::string> skipped{};  ///< samples that could not be had, and why
+  Duration waited{};         ///< for samples that were not there when they were needed
+  std::string waited_for{};  ///< the last of them
+  std::vector<Skipped> skipped{};
 };
 
 /// Samples by number. Free for any thread.

@@ -324,7 +324,7 @@ Result<std::map<Pick, Example>> Prefetch::take(std::span<const Pick> samples) {
     if (!example.broken.empty()) {
       state.broken.insert(pick.index);
       if (state.broken.size() > state.settings.most_broken) return Error{example.broken};
-      state.news.skipped.push_back(example.broken);
+      state.news.skipped.push_back({pick.number, example.broken});
     }
     taken.emplace(pick, std::move(example));
     if (state.expected.contains(pick)) state.taken.insert(pick);
