@@ -52,6 +52,14 @@ struct LoadNews {
   std::vector<Skipped> skipped{};
 };
 
+/// Samples that somebody waits for now.
+struct LoadWait {
+  std::string what;   ///< the first of them: object and bytes
+  Duration lasted{};  ///< so far
+
+  bool operator==(const LoadWait&) const = default;
+};
+
 /// Samples by number. Free for any thread.
 class Dataset {
  public:
@@ -76,6 +84,9 @@ class Dataset {
 
   /// Whether expect() does anything.
   virtual bool fetches() const { return false; }
+
+  /// Nothing: nobody waits for samples, or it is not measured.
+  virtual std::optional<LoadWait> waiting() const { return std::nullopt; }
 
   /// What happened since the last call.
   virtual LoadNews take_news() const { return {}; }

@@ -65,6 +65,13 @@ struct Prefetch::State {
   std::uint64_t reads_under_way = 0, reads = 0, bytes_read = 0, held = 0;
   std::set<std::uint64_t> broken;  ///< samples, by index
   LoadNews news;
+
+  struct Waiter {
+    std::span<const Pick> samples;  ///< all that it waits for
+    Duration since{};
+  };
+
+  std::optional<Waiter> waiter;  ///< the newest one
   bool closing = false;
 
   Entry* find(const Pick& pick, Stage stage) {
@@ -93,11 +100,28 @@ struct Prefetch::State {
   void decode_one(std::unique_lock<std::mutex>& lock);
   void finish(const Pick& pick, Example example);
   std::string name_of(const Pick& pick) const;
+  std::string step_of(const Pick& pick) const;
+  const Pick* first_missing(std::span<const Pick> samples) const;
 };
 
 std::string Prefetch::State::name_of(const Pick& pick) const {
   const ShardIndex::Sample sample = index.sample(pick.index);
   return fmt::format("{}: {}", world::shown_object(index.shards()[sample.shard].object), sample.key);
+}
+
+/// What is under way for a sample that is not ready.
+std::string Prefetch::State::step_of(const Pick& pick) const {
+  const Entry& entry = entries.at(pick);
+  if (entry.stage != Stage::wanted && entry.stage != Stage::reading) return "decoding " + name_of(pick);
+  const auto [first, last] = std::ranges::minmax(entry.fields, {}, &FieldPlace::offset);
+  const Shard& shard = index.shards()[index.sample(pick.index).shard];
+  return world::text_of({shard.object, first.offset, last.offset + last.length - first.offset});
+}
+
+const Pick* Prefetch::State::first_missing(std::span<const Pick> samples) const {
+  const auto found =
+      std::ranges::find_if(samples, [&](const Pick& pick) { return entries.at(pick).stage != Stage::ready; });
+  return found == samples.end() ? nullptr : &*found;
 }
 
 void Prefetch::State::add(const Pick& pick, bool needed) {
@@ -302,15 +326,12 @@ Result<std::map<Pick, Example>> Prefetch::take(std::span<const Pick> samples) {
   // From the last on, so that the first one comes to stand at the front.
   for (auto pick = samples.rbegin(); pick != samples.rend(); ++pick) state.add(*pick, true);
   state.changed.notify_all();
-  const auto missing = [&]() -> const Pick* {
-    const auto found = std::ranges::find_if(
-        samples, [&](const Pick& pick) { return state.entries.at(pick).stage != Stage::ready; });
-    return found == samples.end() ? nullptr : &*found;
-  };
-  if (const Pick* first = missing()) {
+  if (const Pick* first = state.first_missing(samples)) {
     const Pick late = *first;
     const Duration since = state.settings.now ? state.settings.now() : Duration{};
-    state.ready.wait(lock, [&] { return missing() == nullptr; });
+    state.waiter = {samples, since};
+    state.ready.wait(lock, [&] { return state.first_missing(samples) == nullptr; });
+    state.waiter.reset();
     if (state.settings.now) state.news.waited += state.settings.now() - since;
     state.news.waited_for = state.name_of(late);
   }
@@ -336,6 +357,15 @@ Result<std::map<Pick, Example>> Prefetch::take(std::span<const Pick> samples) {
 LoadNews Prefetch::take_news() {
   const std::lock_guard lock(state_->mutex);
   return std::exchange(state_->news, {});
+}
+
+std::optional<LoadWait> Prefetch::waiting() const {
+  const State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  if (!state.waiter || !state.settings.now) return std::nullopt;
+  const Pick* first = state.first_missing(state.waiter->samples);
+  if (first == nullptr) return std::nullopt;  // all are ready, and it is about to take them
+  return LoadWait{state.step_of(*first), state.settings.now() - state.waiter->since};
 }
 
 std::uint64_t Prefetch::reads() const {
