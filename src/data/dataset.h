@@ -37,19 +37,19 @@ struct Pick {
   auto operator<=>(const Pick&) const = default;
 };
 
-/// A sample that the run goes on without.
-struct Skipped {
+/// A sample that cannot be had.
+struct MissingSample {
   std::uint64_t sample = 0;  ///< its number in the run
-  std::string why;           ///< names object and key
+  std::string why;           ///< names object, key or bytes, and what is wrong
 
-  bool operator==(const Skipped&) const = default;
+  bool operator==(const MissingSample&) const = default;
 };
 
 /// What is told of samples that have to be fetched.
 struct LoadNews {
-  Duration waited{};         ///< for samples that were not there when they were needed
-  std::string waited_for{};  ///< the last of them
-  std::vector<Skipped> skipped{};
+  Duration waited{};                     ///< for samples that were not there when they were needed
+  std::string waited_for{};              ///< the last of them
+  std::vector<MissingSample> skipped{};  ///< the run goes on without them
 };
 
 /// Samples that somebody waits for now.
@@ -78,6 +78,10 @@ class Dataset {
     for (const Pick& sample : samples) indices.push_back(sample.index);
     return gather(indices);
   }
+
+  /// Waits until these can be picked at once. The first one that cannot be had, if any: then none of them
+  /// waits to be picked.
+  virtual std::optional<MissingSample> load(std::span<const Pick> /*samples*/) const { return std::nullopt; }
 
   /// These will be picked soon, in this order, and no others: time to fetch them. Does not wait.
   virtual void expect(std::span<const Pick> /*samples*/) const {}

@@ -33,6 +33,7 @@ struct Prefetch::State {
   struct Entry {
     Stage stage = Stage::wanted;
     bool needed = false;                         ///< somebody waits for it
+    bool read_twice = false;                     ///< it could not be decoded the first time
     std::vector<FieldPlace> fields{};            ///< from `wanted` on
     std::shared_ptr<const std::string> bytes{};  // owners: the samples of one read
     std::uint64_t bytes_at = 0;                  ///< place of the bytes in the shard
@@ -91,6 +92,9 @@ struct Prefetch::State {
 
   void add(const Pick& pick, bool needed);
   void read_again(const Pick& pick);
+  void await(std::unique_lock<std::mutex>& lock, std::span<const Pick> samples);
+  std::optional<MissingSample> missing_of(std::span<const Pick> samples) const;
+  void need_no_more(std::span<const Pick> samples);
   bool has_room() const;
   bool can_read();
   bool can_decode();
@@ -143,12 +147,51 @@ void Prefetch::State::add(const Pick& pick, bool needed) {
   }
 }
 
-/// The store may be back: what could not be had ahead of time is asked for once more.
+/// The store may be back: what could not be had ahead of time is asked for once more. So are bytes that make
+/// no sample.
 void Prefetch::State::read_again(const Pick& pick) {
   Entry& entry = entries.at(pick);
   entry.stage = Stage::wanted;
   entry.example = {};
+  entry.bytes.reset();
   wanted.push_front(pick);
+}
+
+/// From the last on, so that the first one comes to stand at the front.
+void Prefetch::State::await(std::unique_lock<std::mutex>& lock, std::span<const Pick> samples) {
+  for (auto pick = samples.rbegin(); pick != samples.rend(); ++pick) add(*pick, true);
+  changed.notify_all();
+  const Pick* first = first_missing(samples);
+  if (first == nullptr) return;
+  const Pick late = *first;
+  const Duration since = settings.now ? settings.now() : Duration{};
+  waiter = {samples, since};
+  ready.wait(lock, [&] { return first_missing(samples) == nullptr; });
+  waiter.reset();
+  if (settings.now) news.waited += settings.now() - since;
+  news.waited_for = name_of(late);
+}
+
+/// All are ready. Those that are broken may be left out as long as they are few.
+std::optional<MissingSample> Prefetch::State::missing_of(std::span<const Pick> samples) const {
+  std::set<std::uint64_t> left_out = broken;
+  for (const Pick& pick : samples) {
+    const Example& example = entries.at(pick).example;
+    if (!example.unread.empty()) return MissingSample{pick.number, example.unread};
+    if (example.broken.empty()) continue;
+    left_out.insert(pick.index);
+    if (left_out.size() > settings.most_broken) return MissingSample{pick.number, example.broken};
+  }
+  return std::nullopt;
+}
+
+void Prefetch::State::need_no_more(std::span<const Pick> samples) {
+  for (const Pick& pick : samples) {
+    const auto found = entries.find(pick);
+    if (found == entries.end()) continue;
+    found->second.needed = false;
+    if (!expected.contains(pick)) drop(found);
+  }
 }
 
 /// Half of the memory is for what decoding adds.
@@ -256,7 +299,12 @@ void Prefetch::State::decode_one(std::unique_lock<std::mutex>& lock) {
   }
   if (!example.broken.empty()) example.broken = fmt::format("{}: {}", name_of(pick), example.broken);
   lock.lock();
-  if (find(pick, Stage::decoding) != nullptr) finish(pick, std::move(example));
+  Entry* const decoded = find(pick, Stage::decoding);
+  if (decoded == nullptr) return;
+  if (example.broken.empty() || std::exchange(decoded->read_twice, true))
+    return finish(pick, std::move(example));
+  read_again(pick);
+  changed.notify_all();
 }
 
 Prefetch::Prefetch(const ShardIndex& index, world::Store& store, Settings settings, Choose choose,
@@ -320,21 +368,19 @@ void Prefetch::expect(std::span<const Pick> samples) {
   state.changed.notify_all();
 }
 
+std::optional<MissingSample> Prefetch::load(std::span<const Pick> samples) {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  state.await(lock, samples);
+  std::optional<MissingSample> missing = state.missing_of(samples);
+  if (missing) state.need_no_more(samples);
+  return missing;
+}
+
 Result<std::map<Pick, Example>> Prefetch::take(std::span<const Pick> samples) {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
-  // From the last on, so that the first one comes to stand at the front.
-  for (auto pick = samples.rbegin(); pick != samples.rend(); ++pick) state.add(*pick, true);
-  state.changed.notify_all();
-  if (const Pick* first = state.first_missing(samples)) {
-    const Pick late = *first;
-    const Duration since = state.settings.now ? state.settings.now() : Duration{};
-    state.waiter = {samples, since};
-    state.ready.wait(lock, [&] { return state.first_missing(samples) == nullptr; });
-    state.waiter.reset();
-    if (state.settings.now) state.news.waited += state.settings.now() - since;
-    state.news.waited_for = state.name_of(late);
-  }
+  state.await(lock, samples);
   std::map<Pick, Example> taken;
   for (const Pick& pick : samples) {
     const auto found = state.entries.find(pick);

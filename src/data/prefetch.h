@@ -25,7 +25,8 @@ struct Example {
 };
 
 /// Fetches samples of shards before they are needed, and decodes them on threads of its own. What lies side
-/// by side in a shard is one read. It holds at most `memory_bytes` beside what is waited for. Any thread.
+/// by side in a shard is one read. What cannot be decoded is read once more. It holds at most `memory_bytes`
+/// beside what is waited for. Any thread.
 class Prefetch {
  public:
   /// An example of the bytes of the fields; errors go into `broken`. Any thread.
@@ -51,6 +52,9 @@ class Prefetch {
 
   /// Dataset::expect. Those that were taken already are not fetched again as long as they stand in each list.
   void expect(std::span<const Pick> samples);
+
+  /// Dataset::load.
+  std::optional<MissingSample> load(std::span<const Pick> samples);
 
   /// Waits for these. The error: a sample is broken, and one more than are left out; or its bytes cannot be
   /// had, now either.

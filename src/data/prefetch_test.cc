@@ -159,6 +159,46 @@ TEST_F(Fetching, of_what_cannot_be_read_names_object_and_bytes) {
   EXPECT_THAT(prefetch.take_news().skipped, IsEmpty());
 }
 
+TEST_F(Fetching, loads_all_or_names_the_first_that_cannot_be_had) {
+  store_.broken["1.tar"] = "answered with 503";
+  Prefetch prefetch = open();
+  const auto missing = prefetch.load(std::vector<Pick>{{0, 100}, {20, 101}});
+  ASSERT_TRUE(missing);
+  EXPECT_EQ(missing->sample, 101U);
+  EXPECT_THAT(missing->why, HasSubstr("1.tar, bytes "));
+  EXPECT_EQ(prefetch.held_bytes(), 0U) << "nobody will take the first one";
+  store_.broken.clear();
+  EXPECT_EQ(prefetch.load(std::vector<Pick>{{0, 100}, {20, 101}}), std::nullopt);
+  const std::uint64_t reads = prefetch.reads();
+  ASSERT_TRUE(prefetch.take(std::vector<Pick>{{0, 100}, {20, 101}}));
+  EXPECT_EQ(prefetch.reads(), reads) << "all are here";
+}
+
+TEST_F(Fetching, reads_once_more_what_cannot_be_decoded) {
+  std::atomic<int> decoded = 0;
+  std::atomic<int> breaks = 1;
+  const auto open_breaking = [&](std::uint64_t most) {
+    return Prefetch(
+        index_, store_, {.most_broken = most},
+        [](const ShardIndex::Sample& sample) {
+          return std::vector<FieldPlace>(sample.fields.begin(), sample.fields.end());
+        },
+        [&](const Pick&, const std::vector<std::string_view>&) {
+          return ++decoded <= breaks ? Example{.broken = "no picture"} : Example{};
+        });
+  };
+  Prefetch once = open_breaking(0);
+  EXPECT_EQ(once.load(picks(7, 1)), std::nullopt);
+  EXPECT_EQ(once.reads(), 2U);
+  breaks = 100;
+  Prefetch always = open_breaking(0);
+  const auto missing = always.load(picks(7, 1));
+  ASSERT_TRUE(missing);
+  EXPECT_EQ(missing->why, "0.tar: 007: no picture");
+  EXPECT_EQ(always.reads(), 2U);
+  EXPECT_EQ(open_breaking(1).load(picks(7, 1)), std::nullopt) << "the run goes on without it";
+}
+
 TEST_F(Fetching, asks_again_for_what_could_not_be_read_ahead) {
   store_.broken["1.tar"] = "answered with 503";
   Prefetch prefetch = open();

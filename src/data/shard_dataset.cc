@@ -121,6 +121,10 @@ class ShardDataset final : public Dataset {
     return batch;
   }
 
+  std::optional<MissingSample> load(std::span<const Pick> samples) const override {
+    return prefetch_.load(samples);
+  }
+
   void expect(std::span<const Pick> samples) const override { prefetch_.expect(samples); }
 
   bool fetches() const override { return true; }

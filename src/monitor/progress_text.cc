@@ -132,6 +132,8 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
       return round + "the checkpoint is not copied, training goes on" + because(event);
     case Phase::refuse:
       return (event.peer ? "turned away " + about(event) : "no link") + because(event) + repeated(event);
+    case Phase::reissue:  // of the leader it has a count; of this peer, why it cannot compute a sample
+      return event.numbers.empty() ? std::optional(round + event.why) : std::nullopt;
     case Phase::skip:
       return round + "goes on without a sample" + because(event);
     case Phase::notice:

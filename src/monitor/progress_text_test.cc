@@ -59,6 +59,10 @@ TEST_F(Terminal, names_whom_it_waits_for_and_why) {
 TEST_F(Terminal, says_who_was_turned_away_and_what_came_to_nothing) {
   EXPECT_EQ(show({.phase = Phase::refuse, .peer = PeerId{3}, .why = "another run"}),
             "turned away peer 3: another run");
+  EXPECT_EQ(show({.phase = Phase::reissue, .round = 3, .why = "gives a sample to another peer: a.tar: 404"}),
+            "round 3  gives a sample to another peer: a.tar: 404");
+  EXPECT_EQ(show({.phase = Phase::reissue, .round = 3, .why = "1-4", .numbers = {{"microbatches", 4}}}),
+            "(nothing)");
   EXPECT_EQ(show({.phase = Phase::skip, .round = 3, .why = "a.tar: 000001: no JPEG"}),
             "round 3  goes on without a sample: a.tar: 000001: no JPEG");
   EXPECT_EQ(show({.phase = Phase::refuse, .why = "10.0.0.5:7000: connection refused"}),

@@ -173,6 +173,8 @@ void Lead::advance() {
   if (stage() == Stage::open) {
     if (leasing_.advance(now_, status_)) tell_of_reissue(leasing_.free(), {});
     send_leases();
+    give_up_on_hopeless_work();
+    if (resigned()) return;
     if (leasing_.is_complete() && may_decide() && !leasing_.contributions(status_).empty()) call();
   }
   if (stage() == Stage::proposed && !resigned()) commit_when_agreed();

@@ -57,6 +57,7 @@ class Lead {
   void on_promise(PeerId from, const wire::Promise& promise);
   void on_vote(PeerId from, const wire::Vote& vote);
   void on_report(PeerId from, const wire::StallReport& report);
+  void on_failures(PeerId from, const wire::Failures& failures);
 
   /// No leases before these stand at the head of the history (Holdback).
   void hold_back_for(std::vector<PeerId> joiners) { leasing_.hold_back_for(std::move(joiners)); }
@@ -73,6 +74,9 @@ class Lead {
 
   /// The decision, once there is one.
   const std::optional<wire::Record>& committed() const { return proposer_.decision(); }
+
+  /// Why the run has to stop: nobody can compute a part of this round.
+  const std::string& hopeless() const { return hopeless_; }
 
   /// No plan is under way: another peer may take over the lead at no cost.
   bool has_not_called() const { return stage() == Stage::open || stage() == Stage::preparing; }
@@ -145,6 +149,7 @@ class Lead {
   void send_leases();
   void let_leavers_go();
   void give_up_on_hung_peers();
+  void give_up_on_hopeless_work();
   void serve_sealed(wire::Plan plan, const std::set<PeerId>& keepers);
 
   Duration expected_reduce(const wire::Plan& plan) const;
@@ -166,6 +171,7 @@ class Lead {
   bool minority_ = false;
   bool relieved_ = false;  // a share of proposed() was moved: its owner may not have what others have sealed
   bool last_ = false;      // the run ends with this round
+  std::string hopeless_;   // empty: it is not
   wire::Outbox messages_;
   std::vector<world::Event> events_;
 };

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "swarm/lead.h"
@@ -27,6 +29,33 @@ void Lead::follow_work(PeerId peer, const wire::Progress& progress) {
 void Lead::give_up_on_hung_peers() {
   if (stage() != Stage::open) return;
   if (const auto verdict = StragglerPolicy::judge_work(status_, leasing_.awaited(now_))) carry_out(*verdict);
+}
+
+void Lead::on_failures(PeerId from, const wire::Failures& failures) {
+  if (failures.round != head_.round + 1 || !status_.is_reachable(from) || !status_.has_room_for(from)) return;
+  leasing_.on_failures(from, failures);
+  advance();
+}
+
+// Those that are out of the round, or refused, are asked under a new ballot before all is given up. On a side
+// without a majority, those on the other side may have what is missing here.
+void Lead::give_up_on_hopeless_work() {
+  if (!minority_ && !status_.has_quorum()) return;
+  std::set<PeerId> now, later;
+  for (const PeerId peer : status_.workers()) {
+    if (status_.leaves(peer)) continue;
+    later.insert(peer);
+    if (status_.of(peer) != PeerStatus::Status::refused) now.insert(peer);
+  }
+  for (const PeerId peer : status_.uncounted())
+    if (!status_.leaves(peer)) later.insert(peer);
+  const std::optional<LeaseBook::Hopeless> found = leasing_.hopeless(later);
+  if (!found && leasing_.hopeless(now)) return proposer_.resign();
+  if (!found || !hopeless_.empty()) return;
+  std::string peers;
+  for (const PeerId peer : found->failed) peers += (peers.empty() ? "" : ", ") + to_string(peer);
+  hopeless_ = fmt::format("no peer can compute a sample of round {} (peers that tried: {}): {}",
+                          head_.round + 1, peers, found->why);
 }
 
 // ---- peers that leave before the round ends

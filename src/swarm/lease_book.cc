@@ -128,6 +128,36 @@ std::uint64_t LeaseBook::left_of_others(PeerId peer) const {
   return left;
 }
 
+void LeaseBook::note_failures(PeerId peer, const wire::Failures& failures) {
+  wire::Failures& known = failures_[peer];
+  known.microbatches.add(failures.microbatches);
+  known.why = failures.why;
+}
+
+bool LeaseBook::has_failed(PeerId peer, std::uint64_t microbatch) const {
+  const auto found = failures_.find(peer);
+  return found != failures_.end() && found->second.microbatches.contains(microbatch);
+}
+
+std::optional<LeaseBook::Hopeless> LeaseBook::hopeless(const std::set<PeerId>& able) const {
+  for (const auto& [peer, told] : failures_) {
+    RangeSet taken = told.microbatches;
+    taken.remove(free_);
+    RangeSet rest = told.microbatches;
+    rest.remove(taken);
+    while (!rest.empty()) {
+      const std::uint64_t microbatch = rest.take(1).ranges().front().first;
+      Hopeless found{{}, told.why};
+      for (const auto& [other, failures] : failures_)
+        if (has_failed(other, microbatch)) found.failed.push_back(other);
+      const bool somebody_is_left =
+          std::ranges::any_of(able, [&](PeerId other) { return !has_failed(other, microbatch); });
+      if (found.failed.size() >= kMostFailed || !somebody_is_left) return found;
+    }
+  }
+  return std::nullopt;
+}
+
 RangeSet LeaseBook::forget(PeerId peer) {
   RangeSet returned;
   const auto found = accounts_.find(peer);
@@ -174,7 +204,12 @@ std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible, 
     if (free_.empty()) break;
     Account& account = accounts_.at(peer);
     const bool one = rarely(chance, "lead.lease_one");
-    RangeSet given = free_.take(one ? 1 : grant_size(account, speed_of_all, eligible.size()));
+    RangeSet fit = free_;
+    if (const auto failed = failures_.find(peer); failed != failures_.end())
+      fit.remove(failed->second.microbatches);
+    if (fit.empty()) continue;
+    RangeSet given = fit.take(one ? 1 : grant_size(account, speed_of_all, eligible.size()));
+    free_.remove(given);
     wire::SlotProgress& entry = account.slots[account.open];
     entry.slot = account.open;
     entry.held.add(given);
@@ -204,8 +239,14 @@ std::optional<PeerId> LeaseBook::worth_recalling(const std::set<PeerId>& eligibl
 }
 
 bool LeaseBook::nearly_done() const {
-  return std::all_of(accounts_.begin(), accounts_.end(), [](const auto& entry) {
-    return entry.second.held() <= entry.second.grain && !entry.second.recalled;
+  const auto tries_again = [&](const auto& slot) {
+    return std::ranges::any_of(failures_, [&](const auto& failed) {
+      return slot.second.held.intersects(failed.second.microbatches);
+    });
+  };
+  return std::all_of(accounts_.begin(), accounts_.end(), [&](const auto& entry) {
+    return entry.second.held() <= entry.second.grain && !entry.second.recalled &&
+           std::ranges::none_of(entry.second.slots, tries_again);
   });
 }
 

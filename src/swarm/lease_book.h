@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/ids.h"
@@ -51,22 +52,39 @@ class LeaseBook {
   /// The peer does not count in this round any more. Returns what becomes free again.
   RangeSet forget(PeerId peer);
 
+  /// What this peer cannot compute: as soon as it gave that back, others get it, and it does not.
+  void note_failures(PeerId peer, const wire::Failures& failures);
+
+  /// Peers that have failed at anything.
+  std::size_t failed_peers() const { return failures_.size(); }
+
+  /// So many peers have failed at a microbatch before the run stops.
+  static constexpr std::size_t kMostFailed = 3;
+
+  /// A microbatch that is free, and that kMostFailed peers cannot compute, or none of `able` can.
+  struct Hopeless {
+    std::vector<PeerId> failed;
+    std::string why;  ///< as one of them said
+  };
+
+  std::optional<Hopeless> hopeless(const std::set<PeerId>& able) const;
+
   struct Grant {
     PeerId peer;
     std::uint32_t slot = 0;
     RangeSet microbatches;
   };
 
-  /// Leases for the hungry ones among `eligible`, into the open slot of each, in whole grains while there
-  /// are. A peer without an open slot gets none.
+  /// Leases for the hungry ones among `eligible`, of what they have not failed at, into the open slot of
+  /// each, in whole grains while there are. A peer without an open slot gets none.
   std::vector<Grant> feed(const std::set<PeerId>& eligible, const Rarely& chance = {});
 
   /// The peer that should give back what it has not begun, when others stand idle and nothing is free; or
   /// whenever there is one, at_will.
   std::optional<PeerId> worth_recalling(const std::set<PeerId>& eligible, bool at_will = false);
 
-  /// Each holder has at most what it does at once, and nobody is about to give back: with nothing free, it is
-  /// time to call.
+  /// Each holder has at most what it does at once, nothing that others have failed at, and nobody is about to
+  /// give back: with nothing free, it is time to call.
   bool nearly_done() const;
 
   /// Every peer's slots with all that is done or held, in the order of `order`; peers without any are left
@@ -121,8 +139,11 @@ class LeaseBook {
   double speed_of(const std::set<PeerId>& peers) const;  // 0 while that of one is not known
   std::uint64_t grant_size(const Account& account, double speed_of_all, std::size_t peers) const;
 
+  bool has_failed(PeerId peer, std::uint64_t microbatch) const;
+
   swarm::LeaseRules rules_;
   RangeSet free_;
+  std::map<PeerId, wire::Failures> failures_;  // outlast forget()
   std::map<PeerId, Account> accounts_;
 };
 

@@ -339,6 +339,50 @@ TEST(LeaseBook, gives_nothing_to_one_that_leaves) {
   EXPECT_TRUE(shop.book.feed(shop.eligible).empty());
 }
 
+wire::Failures cannot_do(std::uint64_t microbatch, const std::string& why = "a.tar, bytes 0-9: 404") {
+  return {1, range(microbatch, 1), why};
+}
+
+TEST(LeaseBook, gives_what_one_peer_cannot_do_to_another_one) {
+  Shop shop({40, 4});
+  shop.arrives(1, 100);
+  shop.takes_all(1);
+  shop.works_off(1, 3);
+  shop.book.note_failures(PeerId{1}, cannot_do(3));
+  shop.gives_back(1);
+  EXPECT_EQ(range(3, 7), shop.book.free());
+  while (!shop.feed().empty()) shop.works_off(1, 9);
+  EXPECT_EQ(range(3, 1), shop.book.free()) << "the first peer gets all others";
+  EXPECT_TRUE(shop.book.nearly_done());
+  shop.arrives(2, 100);
+  EXPECT_EQ((std::vector<std::uint64_t>{1}), shop.feed());
+  EXPECT_EQ(std::vector<PeerId>{PeerId{2}}, shop.book.holders());
+  EXPECT_FALSE(shop.book.nearly_done()) << "the second may fail, too: no plan may count on it yet";
+  shop.works_off(2, 1);
+  EXPECT_TRUE(shop.book.nearly_done());
+  EXPECT_FALSE(shop.book.hopeless(shop.eligible).has_value());
+  EXPECT_TRUE(partitions(shop.book, 10));
+}
+
+TEST(LeaseBook, gives_up_on_what_three_peers_or_all_that_are_there_cannot_do) {
+  Shop shop({40, 4});
+  const std::set<PeerId> able = {PeerId{1}, PeerId{2}, PeerId{3}, PeerId{4}};
+  shop.book.note_failures(PeerId{1}, cannot_do(5));
+  shop.book.note_failures(PeerId{1}, cannot_do(6, "newer"));
+  shop.book.note_failures(PeerId{2}, cannot_do(5));
+  EXPECT_FALSE(shop.book.hopeless(able).has_value());
+  EXPECT_TRUE(shop.book.hopeless({PeerId{1}, PeerId{2}}).has_value()) << "nobody else is there";
+  EXPECT_FALSE(shop.book.hopeless({PeerId{3}}).has_value());
+  shop.book.forget(PeerId{1});  // what it could not do is not forgotten
+  shop.book.note_failures(PeerId{3}, cannot_do(5));
+  const auto found = shop.book.hopeless(able);
+  ASSERT_TRUE(found);
+  EXPECT_EQ((std::vector<PeerId>{PeerId{1}, PeerId{2}, PeerId{3}}), found->failed);
+  shop.arrives(4, 100);
+  shop.takes_all(4);
+  EXPECT_FALSE(shop.book.hopeless(able).has_value()) << "the fourth tries";
+}
+
 TEST(LeaseBook, frees_all_of_a_lost_peer_done_or_not) {
   Shop shop({40, 4});
   shop.arrives(1, 100);

@@ -49,6 +49,14 @@ class Leasing {
   void on_progress(Instant now, const PeerStatus& peers, PeerId peer, const wire::Progress& progress,
                    bool called);
 
+  /// What a peer cannot compute in this round.
+  void on_failures(PeerId peer, const wire::Failures& failures) { book_.note_failures(peer, failures); }
+
+  /// LeaseBook::hopeless.
+  std::optional<LeaseBook::Hopeless> hopeless(const std::set<PeerId>& able) const {
+    return book_.hopeless(able);
+  }
+
   /// Leases go out. True when from now on the rest is left over, since nobody can compute it.
   bool advance(Instant now, const PeerStatus& peers);
 
@@ -90,11 +98,13 @@ class Leasing {
   /// Microbatches without which nothing goes on.
   std::vector<Awaited> awaited(Instant now) const;
 
-  std::size_t notes() const { return paces_.size(); }
+  std::size_t notes() const { return paces_.size() + kNotesOfFailures * book_.failed_peers(); }
 
   wire::Outbox take_messages() { return std::exchange(messages_, {}); }
 
  private:
+  static constexpr std::size_t kNotesOfFailures = 8;  ///< for their words
+
   /// What is leased to a peer, as far as it moves.
   struct Pace {
     std::uint64_t done = 0;

@@ -20,6 +20,22 @@ using namespace std::chrono_literals;
 /// While it computes, a peer tells so often how far it is: one of which nothing comes is given up.
 constexpr Duration kTellProgress = 1s;
 
+bool lacks_of(const wire::Plan& plan, PeerId peer, const Work& work) {
+  return std::ranges::any_of(plan.draft.contributors, [&](const wire::Contribution& c) {
+    return c.peer == peer && !work.does_all_of(c.slot, c.microbatches);
+  });
+}
+
+/// The one among these of the record's round that holds the sample.
+std::optional<std::uint64_t> microbatch_of(std::uint64_t sample, RangeSet among, const wire::Record& record,
+                                           const LeaseBook::Options& lease) {
+  while (!among.empty()) {
+    const RangeSet one = among.take(1);
+    if (samples_of(record, one, lease).contains(sample)) return one.ranges().front().first;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Swarm::Swarm(Options options, Instant now)
@@ -252,27 +268,30 @@ void Swarm::finish_work(Instant now, const WorkItem& item, std::uint64_t done, d
 }
 
 // Where a plan counts on what was held, the leader has to know that it will not come.
-void Swarm::give_back(Instant now, const WorkItem& item) {
+void Swarm::give_back(Instant now, const WorkItem& item, const std::optional<FailedSample>& failed) {
   wake(now);
   if (!of_this_round(item.round) || work_.idle()) return;
   work_.finish(0);
+  if (failed) {
+    const wire::Record next = record_after(*head(), options_.lease);
+    const auto microbatch = microbatch_of(failed->sample, item.microbatches, next, options_.lease);
+    if (microbatch) work_.fail(*microbatch, failed->why.substr(0, wire::kMostFailureBytes));
+  }
   give_back_queued();
   settle();
+}
+
+void Swarm::tell_failures(PeerId to) {
+  if (!work_.failures().microbatches.empty() && of_this_round(work_.round())) send(to, work_.failures());
 }
 
 void Swarm::give_back_queued() {
   work_.drop_queued();
   send_progress(true);
-  if (acceptor_.averages() && leader() && has_dropped_of(*acceptor_.plan())) {
+  if (acceptor_.averages() && leader() && lacks_of(*acceptor_.plan(), options_.self.peer, work_)) {
     const Round round = head()->round + 1;
     send(*leader(), wire::StallReport{round, options_.self.peer, wire::StallCause::owes_contribution});
   }
-}
-
-bool Swarm::has_dropped_of(const wire::Plan& plan) const {
-  return std::ranges::any_of(plan.draft.contributors, [this](const wire::Contribution& c) {
-    return c.peer == options_.self.peer && !work_.does_all_of(c.slot, c.microbatches);
-  });
 }
 
 void Swarm::fall_behind(Instant now, std::string why) {
@@ -384,9 +403,15 @@ void Swarm::send_progress(bool gave_back, const std::vector<PeerId>& where_unled
   now.gave_back = gave_back;
   times_.told_progress = now_;
   if (part_.is_member()) {
-    if (const std::optional<PeerId> leads = leader()) send(*leads, now);
+    if (const std::optional<PeerId> leads = leader()) {
+      tell_failures(*leads);
+      send(*leads, now);
+    }
   } else if (peer_state() == wire::PeerState::ready || peer_state() == wire::PeerState::fresh) {
-    for (PeerId peer : where_unled) send(peer, now);
+    for (PeerId peer : where_unled) {
+      tell_failures(peer);
+      send(peer, now);
+    }
   }
 }
 

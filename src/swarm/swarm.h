@@ -72,17 +72,15 @@ class Swarm {
   /// What this peer's line was seen to carry.
   void measured(const wire::Bandwidth& line) { own_.bandwidth = line; }
 
-  /// The next microbatches to compute, if any, at most so many: what this peer does at once. At most one item
-  /// is under way at a time.
+  /// The next microbatches to compute, at most so many at once. At most one item is under way at a time.
   std::optional<WorkItem> begin_work(Instant now, std::uint64_t most = 1);
   /// Samples of the run that are leased to this peer and not done. They may go to others yet.
   RangeSet leased_samples() const;
   /// The first `done` of its microbatches are in their slot's sum; the others are still held.
   void finish_work(Instant now, const WorkItem& item, std::uint64_t done, double samples_per_s);
-  /// Nothing of the item under way was done, and nobody knows when it will be: others get what is held.
-  void give_back(Instant now, const WorkItem& item);
-  /// The compute side does something else (an evaluation) until told otherwise: no leases meanwhile, and
-  /// others get what is held and has not begun.
+  /// Nothing of the item under way was done: others get what is held. failed: why it never will be here.
+  void give_back(Instant now, const WorkItem& item, const std::optional<FailedSample>& failed = {});
+  /// The compute side does something else until told otherwise: others get what is held and has not begun.
   void set_busy(Instant now, bool busy);
   /// Hand in what is done, go after the round; with a deadline, as soon as another peer has what was done,
   /// where the round takes longer (HandOver).
@@ -173,6 +171,8 @@ class Swarm {
   void receive(PeerId from, const wire::Commit& commit);
   void receive(PeerId from, const wire::StallReport& report);
   void receive(PeerId from, const wire::HandOver& order);
+  void receive(PeerId from, const wire::Failures& failures);
+  void receive(PeerId from, const wire::Stop& stop);
 
   void wake(Instant now);
   void dispatch(PeerId from, const wire::Message& message);
@@ -203,7 +203,7 @@ class Swarm {
   void report_changes(const wire::Record& record);
   void do_what_counts(PeerId leader, const wire::Contribution& own);
   void give_back_queued();
-  bool has_dropped_of(const wire::Plan& plan) const;
+  void tell_failures(PeerId to);
   void out_of_step(std::string why, bool differs = false);
   void lose(PeerId peer, const std::string& why, Duration silent);
   bool is_overdue() const;

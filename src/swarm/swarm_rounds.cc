@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/printable.h"
 #include "swarm/lineage.h"
 #include "swarm/quorum.h"
 #include "swarm/swarm.h"
@@ -110,6 +111,7 @@ void Swarm::receive(PeerId from, const wire::Prepare& prepare) {
   if (!of_this_round(prepare.round) || !may_follow(from, prepare.ballot)) return;
   acceptor_.promise(prepare.ballot);
   work_.drop_queued();
+  tell_failures(from);
   send(from, acceptor_.word(prepare.ballot, progress()));
 }
 
@@ -128,6 +130,20 @@ void Swarm::receive(PeerId from, const wire::StallReport& report) {
     return;
   }
   if (lead_) lead_->on_report(from, report);
+}
+
+void Swarm::receive(PeerId from, const wire::Failures& failures) {
+  if (lead_ && is_sound(failures, options_.lease)) lead_->on_failures(from, failures);
+}
+
+// From a peer that followed the run longer than this one, or with it; or from this one, which leads.
+void Swarm::receive(PeerId from, const wire::Stop& stop) {
+  const bool counts =
+      from == options_.self.peer || !takes_part() || names(members(), membership_.process(from));
+  if (part_.ended() || !counts || (head() && stop.round <= head()->round)) return;
+  part_.end();
+  lead_.reset();
+  decide(Ended{printable_line(stop.why), true});
 }
 
 void Swarm::receive(PeerId, const wire::Commit& commit) {
@@ -333,6 +349,11 @@ void Swarm::drive_lead() {
   lead_->step(now_);
   for (wire::Envelope& envelope : lead_->take_messages()) send(envelope.to, std::move(envelope.message));
   for (world::Event& event : lead_->take_events()) events_.push_back(std::move(event));
+  if (!lead_->hopeless().empty()) {
+    const wire::Stop stop{head()->round + 1, lead_->hopeless()};
+    broadcast(stop);
+    return receive(options_.self.peer, stop);
+  }
   if (!lead_->committed()) return;
   const wire::Commit commit{*lead_->committed()};
   lead_.reset();

@@ -77,6 +77,63 @@ TEST(Swarm, commits_round_after_round_with_whole_batches_everywhere) {
   EXPECT_TRUE(pool.peer(1).catch_ups.empty() && pool.peer(3).catch_ups.empty());
 }
 
+TEST(Swarm, computes_elsewhere_what_one_peer_cannot_have) {
+  Pool pool;
+  pool.lacks = [](std::uint64_t id, std::uint64_t sample) { return id != 3 && sample % 64 == 10; };
+  pool.start_all(3);
+  ASSERT_TRUE(pool.reaches(1, 5));
+  EXPECT_TRUE(one_history(pool, {1, 2, 3}));
+  for (const Record& record : pool.peer(1).applied) {
+    EXPECT_TRUE(covers_the_batch(record, 16));
+    for (const wire::Contribution& c : record.contributors)
+      EXPECT_EQ(c.peer == PeerId{3}, c.microbatches.contains(2)) << record.round;
+  }
+}
+
+TEST(Swarm, stops_everywhere_with_the_reason_when_three_peers_lack_a_sample) {
+  Pool pool;
+  pool.lacks = [](std::uint64_t id, std::uint64_t sample) { return id != 4 && sample == 3 * 64 + 10; };
+  pool.start_all(4);
+  pool.peer(4).microbatch_takes = 3s;  // it does not come to try
+  ASSERT_TRUE(pool.comes([&] { return !pool.peer(4).ends.empty(); }));
+  pool.run_for(100ms);
+  for (std::uint64_t id = 1; id <= 4; ++id) {
+    ASSERT_EQ(1U, pool.peer(id).ends.size()) << id;
+    EXPECT_EQ(
+        pool.peer(id).ends[0],
+        "no peer can compute a sample of round 4 (peers that tried: 1, 2, 3): a.tar, bytes 0-9: sample 202");
+    EXPECT_EQ(3U, pool.round_of(id));
+  }
+}
+
+TEST(Swarm, side_without_a_majority_gives_up_only_when_it_goes_on_alone) {
+  Pool pool({.patience = 20s});
+  pool.start_all(3);
+  ASSERT_TRUE(pool.reaches(1, 2));
+  pool.lacks = [](std::uint64_t, std::uint64_t) { return true; };
+  pool.kill(2);
+  pool.kill(3);
+  pool.run_for(15s);
+  EXPECT_TRUE(pool.peer(1).ends.empty());
+  EXPECT_TRUE(pool.comes([&] { return !pool.peer(1).ends.empty(); }));
+}
+
+TEST(Swarm, new_leader_hears_what_others_cannot_compute) {
+  Pool pool;
+  std::set<std::uint64_t> tried;
+  pool.lacks = [&](std::uint64_t id, std::uint64_t sample) {
+    return sample == 3 * 64 + 10 && (tried.insert(id), true);
+  };
+  pool.start_all(3);
+  ASSERT_TRUE(pool.comes([&] { return !tried.empty(); }));
+  pool.kill(1);
+  ASSERT_TRUE(pool.comes([&] { return !pool.peer(2).ends.empty() && !pool.peer(3).ends.empty(); }));
+  EXPECT_EQ(pool.peer(2).ends, pool.peer(3).ends);
+  EXPECT_EQ(pool.peer(2).ends,
+            std::vector<std::string>{"no peer can compute a sample of round 4 (peers that tried: 2, 3): "
+                                     "a.tar, bytes 0-9: sample 202"});
+}
+
 TEST(Swarm, joiner_works_for_the_round_that_it_finds_and_is_a_member_from_its_record_on) {
   Pool pool;
   pool.start_all(3);

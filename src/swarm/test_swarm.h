@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "swarm/swarm.h"
+#include "swarm/test_pool_peer.h"
 #include "swarm/test_records.h"
 
 namespace tw::swarm {
@@ -28,22 +28,7 @@ class Pool {
     std::set<std::uint64_t> anchors{};
   };
 
-  struct Peer {
-    std::unique_ptr<Swarm> swarm;
-    Duration microbatch_takes = std::chrono::milliseconds(150);
-    bool alive = true;
-    bool stopped = false;                 ///< as by SIGSTOP: lives, does nothing
-    std::vector<wire::Record> applied{};  ///< in the order in which it applied them
-    std::vector<std::string> catch_ups{};
-    std::vector<std::string> ends{};
-    std::vector<world::Event> events{};
-    std::optional<WorkItem> computing{};
-    Instant computed_at{};
-    std::optional<wire::Plan> plan{};
-    std::vector<PeerId> closed{};  ///< links of which it has not heard yet that they are gone
-    Instant begins_at = kNever;    ///< when the state of others will be here
-    Instant handed_at = kNever;    ///< when its sums will be on their way to a custodian
-  };
+  using Peer = PoolPeer;
 
   explicit Pool(Setup setup) : setup_(setup) {}
 
@@ -105,6 +90,9 @@ class Pool {
   /// The mean does not become complete where this is true.
   std::function<bool(std::uint64_t id)> mean_stays_away = [](auto) { return false; };
 
+  /// The peer cannot have this sample of the run.
+  std::function<bool(std::uint64_t id, std::uint64_t sample)> lacks = [](auto, auto) { return false; };
+
   void run_for(Duration duration) {
     for (const Instant end = now_ + duration; now_ < end;) moment();
   }
@@ -149,7 +137,7 @@ class Pool {
       if (!p.alive || p.stopped) continue;
       for (const PeerId other : std::exchange(p.closed, {})) p.swarm->on_close(now_, other, "the link broke");
       if (now_ >= p.swarm->next_step()) p.swarm->step(now_);
-      work(p);
+      work(id, p);
       average(id, p);
       if (now_ >= p.begins_at) restore(p);
       if (now_ >= p.handed_at) {
@@ -160,8 +148,20 @@ class Pool {
     }
   }
 
-  void work(Peer& p) {
-    if (p.computing && now_ >= p.computed_at) {
+  std::optional<FailedSample> missing_of(std::uint64_t id, const WorkItem& item) const {
+    for (const Range& range : item.samples.ranges()) {
+      for (std::uint64_t s = range.first; s < range.end(); ++s)
+        if (lacks(id, s)) return FailedSample{s, "a.tar, bytes 0-9: sample " + std::to_string(s)};
+    }
+    return std::nullopt;
+  }
+
+  void work(std::uint64_t id, Peer& p) {
+    const bool due = p.computing && now_ >= p.computed_at;
+    const std::optional<FailedSample> missing = due ? missing_of(id, *p.computing) : std::nullopt;
+    if (missing) {
+      p.swarm->give_back(now_, *std::exchange(p.computing, std::nullopt), missing);
+    } else if (due) {
       const double speed = static_cast<double>(setup_.lease.microbatch) / to_seconds(p.microbatch_takes);
       p.swarm->finish_work(now_, *std::exchange(p.computing, std::nullopt), 1, speed);
     }

@@ -66,6 +66,11 @@ bool is_sound(const wire::Progress& progress, const LeaseBook::Options& lease) {
                       [&](const wire::SlotProgress& s) { return too_many(s.done) || too_many(s.held); });
 }
 
+bool is_sound(const wire::Failures& failures, const LeaseBook::Options& lease) {
+  const RangeSet all(Range{0, lease.microbatches()});
+  return failures.why.size() <= wire::kMostFailureBytes && all.contains(failures.microbatches);
+}
+
 bool is_sound(const wire::Entrust& entrust, const LeaseBook::Options& lease) {
   std::set<std::uint32_t> slots;
   const auto is_sum = [&](const wire::SlotProgress& slot) {

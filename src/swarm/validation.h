@@ -17,6 +17,9 @@ std::string fault_of(const wire::Record& draft, const wire::Record& head, const 
 /// Not longer, and of no higher ballot, than anything true could be.
 bool is_sound(const wire::Progress& progress, const LeaseBook::Options& lease);
 
+/// They are microbatches of the batch.
+bool is_sound(const wire::Failures& failures, const LeaseBook::Options& lease);
+
 /// Its sums are of microbatches of the batch, each in another slot.
 bool is_sound(const wire::Entrust& entrust, const LeaseBook::Options& lease);
 

@@ -48,6 +48,11 @@ void Work::start_over() {
   queued_ = 0;
 }
 
+void Work::fail(std::uint64_t microbatch, std::string why) {
+  failures_.microbatches.add(Range{microbatch, 1});
+  failures_.why = std::move(why);
+}
+
 void Work::drop_queued() {
   for (auto& [slot, entry] : slots_) {
     entry.held = under_way_ && under_way_->slot == slot ? under_way_->microbatches : RangeSet();

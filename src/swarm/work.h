@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/range_set.h"
@@ -24,11 +25,17 @@ struct WorkItem {
   RangeSet ahead{};
 };
 
+/// A sample that cannot be computed here.
+struct FailedSample {
+  std::uint64_t sample = 0;  ///< of the run
+  std::string why;           ///< with its object and bytes, and the answer
+};
+
 /// What this peer has been leased in one round: what is queued, what is being computed, what is done.
 /// At most one item is under way at a time.
 class Work {
  public:
-  explicit Work(Round round) : round_(round) {}
+  explicit Work(Round round) : round_(round), failures_{round, {}, {}} {}
 
   Round round() const { return round_; }
 
@@ -48,6 +55,12 @@ class Work {
   /// All sums are lost, while others may have them: nothing of what was done is done any more, and no slot
   /// that was used is used again.
   void start_over();
+
+  /// A microbatch that cannot be computed here, and why.
+  void fail(std::uint64_t microbatch, std::string why);
+
+  /// All of them.
+  const wire::Failures& failures() const { return failures_; }
 
   /// Gives back whatever has not begun.
   void drop_queued();
@@ -92,6 +105,7 @@ class Work {
   std::set<std::uint32_t> closed_;
   std::optional<WorkItem> under_way_;
   std::uint64_t queued_ = 0;
+  wire::Failures failures_;
 };
 
 }  // namespace tw::swarm

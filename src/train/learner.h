@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct WorkDone {
   std::uint64_t samples = 0;
   double loss_sum = 0;  ///< over these samples
   data::LoadNews news{};
+  std::optional<data::MissingSample> missing{};  ///< it cannot be had here, and so nothing was done
 };
 
 /// The door to a model: does the jobs that it is given one after the other, in their order, wherever its

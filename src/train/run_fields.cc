@@ -164,7 +164,7 @@ constexpr RunField kFields[] = {
     {"data", "memory", "shards: samples that a peer fetches ahead",
      [](RunOptions& o) -> Place { return SizePlace{&o.data.shards.memory}; }},
     {"data", "skip_broken",
-     "shards: samples that cannot be decoded and that a peer goes on without; one more ends it",
+     "shards: samples that cannot be decoded and that a peer goes on without; one more goes to another peer",
      [](RunOptions& o) -> Place { return &o.data.shards.skip_broken; }},
 
     {"training", "target_batch_size",

@@ -107,6 +107,7 @@ class Session::Machine final : public world::NetworkEvents {
   void tell_of_data(const wire::Record& record);
   void tell_of_skipped(Round round);
   void start_work();
+  void cannot_work(const swarm::WorkItem& item, const data::MissingSample& missing);
   void give_back(const std::optional<swarm::WorkItem>& item);
   void tell_where_the_worker_is();
   void settle_when_ready();

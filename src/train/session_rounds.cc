@@ -52,7 +52,7 @@ void Session::Machine::tell_of_data(const wire::Record& record) {
 
 // Once more after a hand-over that came to nothing: readers count each sample once.
 void Session::Machine::tell_of_skipped(Round round) {
-  for (const data::Skipped& skipped : worker_.done().news.skipped)
+  for (const data::MissingSample& skipped : worker_.done().news.skipped)
     emit(Phase::skip, round, skipped.why, {{"sample", static_cast<double>(skipped.sample)}});
 }
 
@@ -62,11 +62,20 @@ void Session::Machine::start_work() {
   const std::optional<swarm::WorkItem> item = swarm_->begin_work(doors_.clock.now(), worker_.grain());
   if (!item) return;
   begin_to_probe();
-  worker_.work(*item, [this, item](std::uint64_t done) {
-    if (done == 0) return swarm_->give_back(doors_.clock.now(), *item);
-    swarm_->finish_work(doors_.clock.now(), *item, done, worker_.samples_per_s());
+  worker_.work(*item, [this, item](const WorkDone& did) {
+    if (did.missing) return cannot_work(*item, *did.missing);
+    if (did.microbatches == 0) return swarm_->give_back(doors_.clock.now(), *item);
+    swarm_->finish_work(doors_.clock.now(), *item, did.microbatches, worker_.samples_per_s());
     contribute_what_is_done();
   });
+}
+
+// Another peer may have the sample: its data come another way. Told once in a round: where no sample can be
+// had, there is one in each item.
+void Session::Machine::cannot_work(const swarm::WorkItem& item, const data::MissingSample& missing) {
+  if (worker_.done().missing == 1)
+    emit(Phase::reissue, item.round, "gives a sample to another peer: " + missing.why);
+  swarm_->give_back(doors_.clock.now(), item, swarm::FailedSample{missing.sample, missing.why});
 }
 
 // The thread that computes belongs to somebody else. What it was given goes to others, and nothing more comes

@@ -61,6 +61,9 @@ class TrainState {
   /// losses.
   double accumulate(Round round, GradientSlot& slot, const RangeSet& samples);
 
+  /// Trainer::load.
+  std::optional<data::MissingSample> load(const RangeSet& samples) { return trainer_.load(samples); }
+
   /// Trainer::expect; any thread.
   void expect(const RangeSet& samples) { trainer_.expect(samples); }
 

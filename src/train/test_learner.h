@@ -19,7 +19,8 @@ class CountingLearner final : public Learner {
 
   void work(const swarm::WorkItem& item, Done<WorkDone> done) override {
     const std::uint64_t samples = item.samples.count();
-    add("work " + to_string(item.microbatches), std::move(done), [item, samples] {
+    add("work " + to_string(item.microbatches), std::move(done), [item, samples, lost = missing] {
+      if (lost) return WorkDone{.missing = lost};
       return WorkDone{item.microbatches.count(), samples, 0.5 * static_cast<double>(samples)};
     });
   }
@@ -73,6 +74,7 @@ class CountingLearner final : public Learner {
   std::string trouble;  ///< of updates and restores
   int forgotten = 0;
   std::optional<data::LoadWait> late{};
+  std::optional<data::MissingSample> missing{};
   bool gives_back = false;
   std::vector<std::string> given;  ///< jobs, in their order
 

@@ -129,14 +129,13 @@ class TorchTrainer : public Trainer {
     return loss_sum;
   }
 
+  std::optional<data::MissingSample> load(const RangeSet& samples) override {
+    if (!data_.training->fetches()) return std::nullopt;
+    return data_.training->load(picks_of(samples, samples.count()));
+  }
+
   void expect(const RangeSet& samples) override {
-    if (!data_.training->fetches()) return;
-    std::vector<data::Pick> picks;
-    for (const Range& range : samples.ranges()) {
-      for (std::uint64_t s = range.first; s < range.end() && picks.size() < kMostExpected; ++s)
-        picks.push_back({order_.index_of(s), s});
-    }
-    data_.training->expect(picks);
+    if (data_.training->fetches()) data_.training->expect(picks_of(samples, kMostExpected));
   }
 
   data::LoadNews take_load_news() override { return data_.training->take_news(); }
@@ -258,11 +257,17 @@ class TorchTrainer : public Trainer {
     }
   }
 
-  double accumulate_microbatch(SampleSpan span) {
+  std::vector<data::Pick> picks_of(const RangeSet& samples, std::uint64_t most) const {
     std::vector<data::Pick> picks;
-    for (std::uint64_t s = span.first; s < span.first + span.count; ++s)
-      picks.push_back({order_.index_of(s), s});
-    data::Batch batch = data_.training->pick(picks);
+    for (const Range& range : samples.ranges()) {
+      for (std::uint64_t s = range.first; s < range.end() && picks.size() < most; ++s)
+        picks.push_back({order_.index_of(s), s});
+    }
+    return picks;
+  }
+
+  double accumulate_microbatch(SampleSpan span) {
+    data::Batch batch = data_.training->pick(picks_of(RangeSet(Range{span.first, span.count}), span.count));
     const std::uint64_t got = batch.inputs.shape.empty() ? 0 : batch.inputs.shape[0];
     if (got == 0) return 0;  // the run goes on without any of them
     at::manual_seed(mix(seed_, span.first));

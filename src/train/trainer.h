@@ -55,6 +55,9 @@ class Trainer {
   virtual double accumulate(std::span<const float> parameters, SampleSpan samples,
                             std::span<float> gradient_sum) = 0;
 
+  /// Waits until these samples can be accumulated at once. The first one that cannot be had, if any.
+  virtual std::optional<data::MissingSample> load(const RangeSet& /*samples*/) { return std::nullopt; }
+
   /// These samples will be accumulated soon, and no others: time to fetch them. Any thread, beside other
   /// calls; does not wait.
   virtual void expect(const RangeSet& /*samples*/) {}

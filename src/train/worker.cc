@@ -71,7 +71,7 @@ std::optional<data::LoadWait> Worker::waiting_for_data() const {
   return wait && wait->lasted >= kNameDataAfter ? wait : std::nullopt;
 }
 
-void Worker::work(const swarm::WorkItem& item, std::function<void(std::uint64_t)> done) {
+void Worker::work(const swarm::WorkItem& item, std::function<void(const WorkDone&)> done) {
   TW_CHECK(!is_computing());
   item_ = item;
   const auto finished = [this, round = item.round, done = std::move(done)](const WorkDone& did,
@@ -83,11 +83,12 @@ void Worker::work(const swarm::WorkItem& item, std::function<void(std::uint64_t)
       done_.until = surroundings_.clock.now();
       done_.loss_sum += did.loss_sum;
       done_.samples += did.samples;
+      done_.missing += did.missing ? 1 : 0;
       done_.news.waited += did.news.waited;
       if (did.news.waited != Duration{}) done_.news.waited_for = did.news.waited_for;
       done_.news.skipped.insert(done_.news.skipped.end(), did.news.skipped.begin(), did.news.skipped.end());
     }
-    done(did.microbatches);
+    done(did);
   };
   const Wait what{.kind = Wait::Kind::computing, .round = item.round, .done = done_.samples};
   learner_->work(item, queued<WorkDone>(State::computing, what, finished));

@@ -76,8 +76,8 @@ class Worker {
   /// Microbatches that an item may have.
   std::uint64_t grain() const { return learner_->grain(); }
 
-  /// done: of its microbatches. Not while another item is in the queue.
-  void work(const swarm::WorkItem& item, std::function<void(std::uint64_t done)> done);
+  /// Not while another item is in the queue.
+  void work(const swarm::WorkItem& item, std::function<void(const WorkDone& did)> done);
 
   /// Where the compute thread belongs to somebody else and is long in coming: the item of which nothing was
   /// done, and never will be. The worker is_elsewhere() until the thread comes back.
@@ -126,6 +126,7 @@ class Worker {
     double loss_sum = 0;
     Instant until{};  ///< its last microbatch
     data::LoadNews news{};
+    std::uint64_t missing = 0;  ///< items of which nothing was done, since a sample cannot be had
   };
 
   const Done& done() const { return done_; }

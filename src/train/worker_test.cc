@@ -46,7 +46,7 @@ class WorkerTest : public ::testing::Test {
 TEST_F(WorkerTest, tells_of_data_that_a_job_waits_for_once_that_is_long) {
   learner.late = {"a.tar, bytes 0-9", std::chrono::milliseconds(1900)};
   worker.open(3);
-  worker.work(item_of(3, 8), [](std::uint64_t) {});
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
   EXPECT_FALSE(worker.waiting_for_data());
   learner.late->lasted = std::chrono::seconds(2);
   EXPECT_EQ(worker.waiting_for_data(), learner.late);
@@ -54,10 +54,21 @@ TEST_F(WorkerTest, tells_of_data_that_a_job_waits_for_once_that_is_long) {
   EXPECT_FALSE(worker.waiting_for_data());
 }
 
+TEST_F(WorkerTest, passes_on_which_sample_is_missing) {
+  learner.missing = data::MissingSample{5, "a.tar, bytes 0-9: 404"};
+  worker.open(3);
+  std::optional<data::MissingSample> told;
+  worker.work(item_of(3, 8), [&](const WorkDone& did) { told = did.missing; });
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_EQ(told, learner.missing);
+  EXPECT_EQ(worker.done().missing, 1U);
+  EXPECT_EQ(worker.done().samples, 0U);
+}
+
 TEST_F(WorkerTest, counts_samples_losses_and_speed_of_its_round) {
   worker.open(3);
   int done = 0;
-  worker.work(item_of(3, 8), [&](std::uint64_t microbatches) { done += static_cast<int>(microbatches); });
+  worker.work(item_of(3, 8), [&](const WorkDone& did) { done += static_cast<int>(did.microbatches); });
   EXPECT_EQ(Worker::State::computing, worker.state());
   EXPECT_EQ(swarm::Wait::Kind::computing, waits.compute().current().kind);
   clock.time += std::chrono::seconds(9);
@@ -70,7 +81,7 @@ TEST_F(WorkerTest, counts_samples_losses_and_speed_of_its_round) {
   EXPECT_EQ(clock.time, worker.done().until);
   EXPECT_EQ(8.0, worker.samples_per_s());
 
-  worker.work(item_of(3, 16), [](std::uint64_t) {});
+  worker.work(item_of(3, 16), [](const WorkDone&) {});
   ASSERT_TRUE(learner.run_next());
   EXPECT_EQ(24U, worker.done().samples);
   EXPECT_EQ(10.0, worker.samples_per_s()) << "a quarter of the difference";
@@ -78,7 +89,7 @@ TEST_F(WorkerTest, counts_samples_losses_and_speed_of_its_round) {
 
 TEST_F(WorkerTest, does_not_count_what_is_of_an_earlier_round) {
   worker.open(3);
-  worker.work(item_of(3, 8), [](std::uint64_t) {});
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
   worker.open(4);
   ASSERT_TRUE(learner.run_next());
   EXPECT_EQ(0U, worker.done().samples);
@@ -119,7 +130,7 @@ TEST_F(WorkerTest, passes_on_why_a_state_could_not_be_taken) {
 
 TEST_F(WorkerTest, freezes_for_a_joiner_beside_a_microbatch_but_not_beside_an_update) {
   const auto image = [](const Learner::Image&) {};
-  worker.work(item_of(1, 8), [](std::uint64_t) {});
+  worker.work(item_of(1, 8), [](const WorkDone&) {});
   worker.freeze_soon(record_of(0), image);
   EXPECT_EQ(swarm::Wait::Kind::freezing, waits.disk().current().kind);
   EXPECT_EQ(0U, worker.jobs(Worker::State::freezing));
@@ -143,7 +154,7 @@ TEST(Worker, that_is_gone_tells_nobody) {
   bool told = false;
   {
     Worker worker(std::move(learner), {clock, waits, [&] { told = true; }});
-    worker.work(item_of(1, 8), [&](std::uint64_t) { told = true; });
+    worker.work(item_of(1, 8), [&](const WorkDone&) { told = true; });
     worker.freeze_soon(record_of(0), [&](const Learner::Image&) { told = true; });
   }
   while (CountingLearner::run_next(*jobs)) {
@@ -154,15 +165,15 @@ TEST(Worker, that_is_gone_tells_nobody) {
 TEST_F(WorkerTest, forgets_sums_when_it_computes_nothing) {
   worker.forget_sums();
   EXPECT_EQ(1, learner.forgotten);
-  worker.work(item_of(1, 8), [](std::uint64_t) {});
+  worker.work(item_of(1, 8), [](const WorkDone&) {});
   EXPECT_DEATH(worker.forget_sums(), "is_computing");
 }
 
 using WorkerDeathTest = WorkerTest;
 
 TEST_F(WorkerDeathTest, takes_one_microbatch_at_a_time_and_updates_of_their_kind) {
-  worker.work(item_of(1, 8), [](std::uint64_t) {});
-  EXPECT_DEATH(worker.work(item_of(1, 8), [](std::uint64_t) {}), "is_computing");
+  worker.work(item_of(1, 8), [](const WorkDone&) {});
+  EXPECT_DEATH(worker.work(item_of(1, 8), [](const WorkDone&) {}), "is_computing");
   EXPECT_DEATH(worker.apply({.record = {}, .missed = true}, {}), "missed");
   EXPECT_DEATH(worker.replay({}, {}), "missed");
   EXPECT_DEATH(worker.restore(nullptr, {}), "image");
@@ -172,10 +183,10 @@ TEST_F(WorkerTest, takes_back_what_its_thread_does_not_come_for) {
   using namespace std::chrono_literals;
   learner.gives_back = true;
   worker.open(3);
-  worker.work(item_of(3, 8), [](std::uint64_t) {});
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
   EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + 10s)) << "nobody knows how long it takes";
   ASSERT_TRUE(learner.run_next());  // a second
-  worker.work(item_of(3, 8), [](std::uint64_t) { FAIL() << "nothing of it was done"; });
+  worker.work(item_of(3, 8), [](const WorkDone&) { FAIL() << "nothing of it was done"; });
   EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + 4s));
   EXPECT_FALSE(worker.is_elsewhere());
   EXPECT_TRUE(worker.take_back_when_late(clock.time + 4001ms).has_value());
@@ -193,12 +204,12 @@ TEST_F(WorkerTest, takes_back_what_stands_behind_a_copy_that_nobody_makes) {
   using namespace std::chrono_literals;
   learner.gives_back = true;
   worker.open(3);
-  worker.work(item_of(3, 8), [](std::uint64_t) {});
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
   ASSERT_TRUE(learner.run_next());  // a second
   worker.freeze(record_of(2), [](const Learner::Image&) {});
   ASSERT_TRUE(learner.run_next());  // a second
   worker.freeze(record_of(2), [](const Learner::Image&) {});
-  worker.work(item_of(3, 8), [](std::uint64_t) { FAIL() << "nothing of it was done"; });
+  worker.work(item_of(3, 8), [](const WorkDone&) { FAIL() << "nothing of it was done"; });
   EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + 14s)) << "the thread may make the copy";
   EXPECT_TRUE(worker.take_back_when_late(clock.time + 14001ms).has_value());
   EXPECT_EQ(Worker::State::freezing, worker.state());
@@ -211,9 +222,9 @@ TEST_F(WorkerTest, takes_back_what_stands_behind_a_copy_that_nobody_makes) {
 
 TEST_F(WorkerTest, takes_nothing_back_that_runs_already) {
   worker.open(3);
-  worker.work(item_of(3, 8), [](std::uint64_t) {});
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
   ASSERT_TRUE(learner.run_next());
-  worker.work(item_of(3, 8), [](std::uint64_t) {});
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
   EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + std::chrono::hours(1)));
   EXPECT_EQ(Worker::State::computing, worker.state());
 }
@@ -221,7 +232,7 @@ TEST_F(WorkerTest, takes_nothing_back_that_runs_already) {
 TEST_F(WorkerTest, gives_back_at_once_what_its_owner_will_not_do) {
   learner.gives_back = true;
   worker.open(3);
-  worker.work(item_of(3, 8), [](std::uint64_t) {});
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
   EXPECT_EQ(8U, worker.pause()->samples.count());
   EXPECT_TRUE(worker.is_elsewhere());
   EXPECT_TRUE(worker.stands_ready()) << "updates are applied as ever";

@@ -248,7 +248,7 @@ constexpr std::array<const char*, kTypes> kNames = {
     "Hello",    "Peers",   "Heartbeat",    "Progress",        "Lease",     "Recall",      "Plan",
     "Vote",     "Prepare", "Promise",      "Commit",          "Report",    "HandOver",    "Entrust",
     "Scatter",  "Gather",  "EntrustedSum", "BandwidthReport", "ObjectAsk", "ObjectOffer", "ObjectGone",
-    "ChunkAsk", "Chunk",   "SyncDone",     "Padding",         "Status"};
+    "ChunkAsk", "Chunk",   "SyncDone",     "Padding",         "Status",    "Failures",    "Stop"};
 
 std::uint64_t name_of_set(Round round, const std::vector<Contribution>& contributors) {
   Writer writer;

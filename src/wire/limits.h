@@ -20,11 +20,12 @@ inline constexpr std::size_t kMostSiteBytes = 64;             ///< name of a sit
 inline constexpr std::size_t kMostAddressBytes = 260;  ///< a host name (RFC 1035: 253), a colon, a port
 
 // ---- what a round can have
-inline constexpr std::uint32_t kLeaseSlots = 48;   ///< slots of a peer that leases go to; each costs a vector
-inline constexpr std::uint32_t kMostSlots = 64;    ///< with those for sums that peers which left handed over
-inline constexpr std::size_t kMostSites = 256;     ///< sites of a plan; each costs a table of owners
-inline constexpr double kMostBytesPerS = 1e12;     ///< rate of a line: none carries more
-inline constexpr std::size_t kMostSlowPairs = 64;  ///< pairs of a line that carry less than it
+inline constexpr std::uint32_t kLeaseSlots = 48;  ///< slots of a peer that leases go to; each costs a vector
+inline constexpr std::uint32_t kMostSlots = 64;   ///< with those for sums that peers which left handed over
+inline constexpr std::size_t kMostSites = 256;    ///< sites of a plan; each costs a table of owners
+inline constexpr double kMostBytesPerS = 1e12;    ///< rate of a line: none carries more
+inline constexpr std::size_t kMostFailureBytes = 1024;  ///< why samples cannot be computed
+inline constexpr std::size_t kMostSlowPairs = 64;       ///< pairs of a line that carry less than it
 
 // ---- tokens and announcements
 inline constexpr std::size_t kMostTokenAddresses = 16;

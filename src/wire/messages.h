@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "wire/bulk_messages.h"
+#include "wire/failure_messages.h"
 #include "wire/status.h"
 #include "wire/swarm_messages.h"
 
@@ -15,6 +16,6 @@ namespace tw::wire {
 using Message =
     std::variant<Hello, Peers, Heartbeat, Progress, Lease, Recall, Plan, Vote, Prepare, Promise, Commit,
                  StallReport, HandOver, Entrust, Scatter, Gather, EntrustedSum, BandwidthReport, ObjectAsk,
-                 ObjectOffer, ObjectGone, ChunkAsk, Chunk, SyncDone, Padding, Status>;
+                 ObjectOffer, ObjectGone, ChunkAsk, Chunk, SyncDone, Padding, Status, Failures, Stop>;
 
 }  // namespace tw::wire

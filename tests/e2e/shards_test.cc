@@ -108,6 +108,20 @@ TEST_F(Shards, are_trained_without_a_broken_sample_where_that_is_allowed) {
   EXPECT_THAT(first.output() + second.output(), HasSubstr("train-1.tar: ./011002"));
 }
 
+TEST_F(Shards, with_a_sample_that_nobody_can_decode_stop_the_run_with_one_message) {
+  break_sample(130);
+  const std::string run = write_shard_run(4);
+  Program first = peer(run, 1, {"--listen", "127.0.0.1:0", "--wait-for", "3"});
+  Program second = peer(run, 2, {"--join", address_of(1)});
+  Program third = peer(run, 3, {"--join", address_of(1)});
+  for (Program* one : {&first, &second, &third}) {
+    EXPECT_EQ(one->wait(), 1) << one->output();
+    EXPECT_THAT(one->output(),
+                HasSubstr("no peer can compute a sample of round 2 (peers that tried: 1, 2, 3): "));
+    EXPECT_THAT(one->output(), HasSubstr("train-1.tar: ./011002: no npy file"));
+  }
+}
+
 TEST_F(Shards, that_changed_since_they_were_indexed_are_named) {
   std::ofstream(path("train-2.tar"), std::ios::app) << "more";
   Program peer_of_others = peer(write_shard_run(3), 1, {"--listen", "127.0.0.1:0"});

@@ -152,6 +152,10 @@ class Fitting {
 
   void fit(wire::StallReport& m) { set(m.round, material_.round()); }
 
+  void fit(wire::Failures& m) { set(m.round, material_.round()); }
+
+  void fit(wire::Stop& m) { set(m.round, material_.round()); }
+
   void fit(wire::Scatter& m) {
     set(m.round, material_.round());
     set(m.segment, std::uint64_t{input_.below(material_.segments)});

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/ids.h"
+#include "base/range_set.h"
+
+/// What is said of work that cannot be done.
+namespace tw::wire {
+
+/// To the leader, before the Progress that gives them back: what the sender cannot compute in this round.
+struct Failures {
+  Round round = 0;
+  RangeSet microbatches;
+  std::string why;  ///< of the newest of them: sample, object, bytes and answer
+
+  static void fields(auto& self, auto&& field) { field(self.round, self.microbatches, self.why); }
+
+  bool operator==(const Failures&) const = default;
+};
+
+/// From the leader: peers cannot compute a part of this round, so the run stops.
+struct Stop {
+  Round round = 0;
+  std::string why;
+
+  static void fields(auto& self, auto&& field) { field(self.round, self.why); }
+
+  bool operator==(const Stop&) const = default;
+};
+
+}  // namespace tw::wire
