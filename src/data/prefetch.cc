@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -14,6 +15,10 @@
 
 namespace tw::data {
 namespace {
+
+/// Samples that are read ahead: the first guess, times what is taken at once; and the most.
+constexpr std::uint64_t kFirstAhead = 2, kMostAhead = 1U << 20;
+constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 
 enum class Stage : std::uint8_t { wanted, reading, read, decoding, ready };
 
@@ -33,11 +38,14 @@ struct Prefetch::State {
   struct Entry {
     Stage stage = Stage::wanted;
     bool needed = false;                         ///< somebody waits for it
+    bool held_back = false;                      ///< it could have been read earlier, but for the window
     std::vector<FieldPlace> fields{};            ///< from `wanted` on
     std::shared_ptr<const std::string> bytes{};  // owners: the samples of one read
     std::uint64_t bytes_at = 0;                  ///< place of the bytes in the shard
     std::uint64_t held = 0;                      ///< its part of held_bytes
     Example example{};
+
+    bool is_ahead() const { return stage != Stage::wanted && !needed; }
   };
 
   State(const ShardIndex& all, world::Store& from, Settings given, Choose chosen, Decode decoded)
@@ -63,6 +71,8 @@ struct Prefetch::State {
   std::deque<Pick> wanted;  ///< not asked for yet; some may be gone
   std::deque<Pick> came;    ///< to be decoded; the same
   std::uint64_t reads_under_way = 0, reads = 0, bytes_read = 0, held = 0;
+  std::uint64_t ahead = 0;                                               ///< entries that are
+  std::uint64_t window = kUnlimited;  ///< for `ahead`
   std::set<std::uint64_t> broken;  ///< samples, by index
   LoadNews news;
   bool closing = false;
@@ -72,17 +82,27 @@ struct Prefetch::State {
     return found == entries.end() || found->second.stage != stage ? nullptr : &found->second;
   }
 
+  void change(Entry& entry, Stage stage, bool needed) {
+    ahead -= entry.is_ahead() ? 1 : 0;
+    entry.stage = stage;
+    entry.needed = needed;
+    ahead += entry.is_ahead() ? 1 : 0;
+  }
+
   void hold(Entry& entry, std::uint64_t bytes) {
     held += bytes - entry.held;
     entry.held = bytes;
   }
 
   void drop(std::map<Pick, Entry>::iterator at) {
+    change(at->second, Stage::wanted, at->second.needed);
     hold(at->second, 0);
     entries.erase(at);
   }
 
   void add(const Pick& pick, bool needed);
+  /// Before the first take, all is read that is expected.
+  void adapt_window(std::uint64_t samples, bool late);
   void read_again(const Pick& pick);
   bool has_room() const;
   bool can_read();
@@ -102,7 +122,7 @@ std::string Prefetch::State::name_of(const Pick& pick) const {
 
 void Prefetch::State::add(const Pick& pick, bool needed) {
   const auto [at, is_new] = entries.try_emplace(pick);
-  at->second.needed = at->second.needed || needed;
+  change(at->second, at->second.stage, at->second.needed || needed);
   if (!is_new) {
     if (needed && at->second.stage == Stage::wanted) wanted.push_front(pick);
     if (needed && at->second.stage == Stage::read) came.push_front(pick);
@@ -119,10 +139,18 @@ void Prefetch::State::add(const Pick& pick, bool needed) {
   }
 }
 
+/// After so many were taken. The next ones are always on their way. What is late because it was held back
+/// doubles the window; what is not takes a 64th away. So a lease that moves to another peer costs few bytes.
+void Prefetch::State::adapt_window(std::uint64_t samples, bool late) {
+  if (window == kUnlimited) window = kFirstAhead * samples;
+  window = late ? 2 * window : window - std::min(window, window / 64 + 1);
+  window = std::clamp(window, samples, std::max(samples, kMostAhead));
+}
+
 /// The store may be back: what could not be had ahead of time is asked for once more.
 void Prefetch::State::read_again(const Pick& pick) {
   Entry& entry = entries.at(pick);
-  entry.stage = Stage::wanted;
+  change(entry, Stage::wanted, entry.needed);
   entry.example = {};
   wanted.push_front(pick);
 }
@@ -142,7 +170,10 @@ bool Prefetch::State::can_decode() {
 bool Prefetch::State::can_read() {
   while (!wanted.empty() && find(wanted.front(), Stage::wanted) == nullptr) wanted.pop_front();
   if (wanted.empty() || reads_under_way >= settings.reads_at_once) return false;
-  return has_room() || entries.at(wanted.front()).needed;
+  Entry& first = entries.at(wanted.front());
+  if (first.needed || !has_room()) return first.needed;
+  first.held_back = first.held_back || ahead >= window;
+  return ahead < window;
 }
 
 bool Prefetch::State::joins(const ReadJob& job, const Entry& entry, std::size_t shard) const {
@@ -166,7 +197,7 @@ ReadJob Prefetch::State::next_read() {
         job.extent = {index.shards()[shard].object, first.offset, 0, index.shards()[shard].version};
       job.extent.length = end - job.extent.offset;
       hold(*entry, end - first.offset);
-      entry->stage = Stage::reading;
+      change(*entry, Stage::reading, entry->needed);
       job.samples.push_back(pick);
     }
     wanted.pop_front();
@@ -189,7 +220,7 @@ void Prefetch::State::arrived(const ReadJob& job, Result<std::string> bytes) {
       finish(pick, {.unread = bytes.error().message});
       continue;
     }
-    entry->stage = Stage::read;
+    change(*entry, Stage::read, entry->needed);
     entry->bytes = content;
     entry->bytes_at = job.extent.offset;
     if (entry->needed) {
@@ -207,7 +238,7 @@ void Prefetch::State::finish(const Pick& pick, Example example) {
   Entry& entry = found->second;
   entry.example = std::move(example);
   entry.bytes.reset();
-  entry.stage = Stage::ready;
+  change(entry, Stage::ready, entry.needed);
   hold(entry, bytes_of(entry.example.inputs) + bytes_of(entry.example.targets));
   ready.notify_all();
 }
@@ -216,7 +247,7 @@ void Prefetch::State::decode_one(std::unique_lock<std::mutex>& lock) {
   const Pick pick = came.front();
   came.pop_front();
   Entry* const entry = find(pick, Stage::read);
-  entry->stage = Stage::decoding;
+  change(*entry, Stage::decoding, entry->needed);
   const auto content = entry->bytes;
   const std::uint64_t begin = entry->bytes_at;
   const std::vector<FieldPlace> places = entry->fields;
@@ -307,7 +338,9 @@ Result<std::map<Pick, Example>> Prefetch::take(std::span<const Pick> samples) {
         samples, [&](const Pick& pick) { return state.entries.at(pick).stage != Stage::ready; });
     return found == samples.end() ? nullptr : &*found;
   };
-  if (const Pick* first = missing()) {
+  const Pick* const first = missing();
+  state.adapt_window(samples.size(), first != nullptr && state.entries.at(*first).held_back);
+  if (first != nullptr) {
     const Pick late = *first;
     const Duration since = state.settings.now ? state.settings.now() : Duration{};
     state.ready.wait(lock, [&] { return missing() == nullptr; });
