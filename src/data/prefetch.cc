@@ -17,7 +17,7 @@ namespace tw::data {
 namespace {
 
 /// Samples that are read ahead: the first guess, times what is taken at once; and the most.
-constexpr std::uint64_t kFirstAhead = 2, kMostAhead = 1U << 20;
+constexpr std::uint64_t kFirstAhead = 8, kMostAhead = 1U << 20;
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 
 enum class Stage : std::uint8_t { wanted, reading, read, decoding, ready };
@@ -71,9 +71,9 @@ struct Prefetch::State {
   std::deque<Pick> wanted;  ///< not asked for yet; some may be gone
   std::deque<Pick> came;    ///< to be decoded; the same
   std::uint64_t reads_under_way = 0, reads = 0, bytes_read = 0, held = 0;
-  std::uint64_t ahead = 0;                                               ///< entries that are
+  std::uint64_t ahead = 0;            ///< entries that are
   std::uint64_t window = kUnlimited;  ///< for `ahead`
-  std::set<std::uint64_t> broken;  ///< samples, by index
+  std::set<std::uint64_t> broken;     ///< samples, by index
   LoadNews news;
   bool closing = false;
 
@@ -140,10 +140,10 @@ void Prefetch::State::add(const Pick& pick, bool needed) {
 }
 
 /// After so many were taken. The next ones are always on their way. What is late because it was held back
-/// doubles the window; what is not takes a 64th away. So a lease that moves to another peer costs few bytes.
+/// doubles the window; what is not takes a 32nd away. So a lease that moves to another peer costs few bytes.
 void Prefetch::State::adapt_window(std::uint64_t samples, bool late) {
   if (window == kUnlimited) window = kFirstAhead * samples;
-  window = late ? 2 * window : window - std::min(window, window / 64 + 1);
+  window = late ? 2 * window : window - std::min(window, window / 32 + 1);
   window = std::clamp(window, samples, std::max(samples, kMostAhead));
 }
 

@@ -78,11 +78,11 @@ def tw(bed, *words, folder, **environment):
                           cwd=folder, env=env)
 
 
-def write_run(folder, more=""):
+def write_run(folder, more="", microbatch=64):
     (folder / "run.yaml").write_text(
         "model: mnist-cnn\n"
         f"data: {{index: train.twi, test_index: test.twi, inputs: npy, targets: cls{more}}}\n"
-        f"training: {{target_batch_size: {BATCH}, microbatch: 64, rounds: {ROUNDS}, codec: fp16}}\n"
+        f"training: {{target_batch_size: {BATCH}, microbatch: {microbatch}, rounds: {ROUNDS}, codec: fp16}}\n"
         "optimizer: {beta2: 0.98}\n"
         "schedule: {kind: cosine, learning_rate: 5e-3, warmup_rounds: 10, final_share: 0.05}\n"
         "evaluation: {every: 30}\n")
@@ -112,7 +112,7 @@ def moved_share(bed, shards, before):
 
 def test_peers_that_are_killed_and_join_use_each_sample_once(bed, shards, tmp_path):
     indexed(bed, shards, tmp_path)
-    write_run(tmp_path)
+    write_run(tmp_path, microbatch=16)
     before = sent_bytes(bed)
     done = tw(bed, "local", "run.yaml", "--peers", 4, "--kill", "2@10", "--kill", "3@20", "--join", 25,
               "--threads", 1, "--json", folder=tmp_path)
@@ -121,8 +121,8 @@ def test_peers_that_are_killed_and_join_use_each_sample_once(bed, shards, tmp_pa
     assert summary["identical"] and summary["rounds"] == ROUNDS
     assert summary["samples"] == ROUNDS * BATCH, "exactly the samples of the rounds"
     assert summary["test_accuracy"] > 0.94, "as from IDX files"
-    # A microbatch that is leased to another peer, once one is lost or slow, is read by both.
-    assert 0.5 < moved_share(bed, shards, before) < 1.6
+    # 1.04 to 1.1 on two cores: a microbatch that moves to another peer after it was read is read by both.
+    assert 0.5 < moved_share(bed, shards, before) < 1.25
 
 
 def test_one_peer_reads_each_byte_once(bed, shards, tmp_path):
