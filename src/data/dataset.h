@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "world/store.h"
 
 namespace tw::data {
 
@@ -42,6 +43,7 @@ struct LoadNews {
   Duration waited{};                   ///< for samples that were not there when they were needed
   std::string waited_for{};            ///< the last of them
   std::vector<std::string> skipped{};  ///< samples that could not be had, and why
+  world::StoreUses stores{};           ///< of the process until now
 };
 
 /// Samples by number. Free for any thread.

@@ -367,8 +367,11 @@ Result<std::map<Pick, Example>> Prefetch::take(std::span<const Pick> samples) {
 }
 
 LoadNews Prefetch::take_news() {
+  world::StoreUses stores = state_->store.uses();
   const std::lock_guard lock(state_->mutex);
-  return std::exchange(state_->news, {});
+  LoadNews news = std::exchange(state_->news, {});
+  news.stores = std::move(stores);
+  return news;
 }
 
 std::uint64_t Prefetch::reads() const {
