@@ -132,6 +132,11 @@ def test_one_peer_reads_each_byte_once(bed, shards, tmp_path):
     done = tw(bed, "local", "run.yaml", "--peers", 1, "--threads", 1, "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
     assert 0.9 < moved_share(bed, shards, before) < 1.05
+    log = (tmp_path / "tw-out/events-1.jsonl").read_text().splitlines()
+    told = [event for event in map(json.loads, log) if event["phase"] == "traffic"][-1]
+    name = bed.environment["AWS_ENDPOINT_URL"].split("//")[1]
+    assert told[f"from:{name}"] == pytest.approx(sent_bytes(bed) - before, rel=0.01)
+    assert told[f"asked:{name}"] > ROUNDS
 
 
 def test_a_store_that_is_away_for_a_while_only_delays_the_run(bed, shards, tmp_path):
