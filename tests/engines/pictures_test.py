@@ -53,8 +53,8 @@ class ResNet18(nn.Module):
 def picture(kind, dice):
     """Noise in which bars of a chance width and hue run one of four ways."""
     width, height = dice.randrange(60, 120), dice.randrange(60, 120)
-    image = Image.frombytes("RGB", (width // 4, height // 4), dice.randbytes(3 * (width // 4) * (height // 4)))
-    image = image.resize((width, height))
+    small = (width // 4, height // 4)
+    image = Image.frombytes("RGB", small, dice.randbytes(3 * small[0] * small[1])).resize((width, height))
     period, hue = dice.randrange(10, 18), [dice.randrange(120, 256) for _ in range(3)]
     ways = ((1, 0), (0, 1), (1, 1), (1, -1))
     mask = Image.new("L", image.size)
@@ -73,7 +73,8 @@ def write_pictures(folder, count, seed):
 
 
 def tw(folder, *words):
-    done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=280, cwd=folder)
+    words = [PROGRAM, *map(str, words)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=280, cwd=folder)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
