@@ -69,7 +69,8 @@ def tw(folder, endpoint, token, *words):
 def test_shards_in_azurite(endpoint, tmp_path):
     write_shard(tmp_path / "a b.tar")
     put(f"{endpoint}/data?restype=container", b"")
-    put(f"{endpoint}/data/set/a%20b.tar", (tmp_path / "a b.tar").read_bytes(), {"x-ms-blob-type": "BlockBlob"})
+    content = (tmp_path / "a b.tar").read_bytes()
+    put(f"{endpoint}/data/set/a%20b.tar", content, {"x-ms-blob-type": "BlockBlob"})
     url = f"az://{ACCOUNT}/data/set/a b.tar"
     done = tw(tmp_path, endpoint, shared_access("r"), "data", "index", url, "-o", "az.twi")
     assert done.returncode == 0, done.stderr
