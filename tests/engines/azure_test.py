@@ -62,8 +62,8 @@ def put(url, content, headers=None):
 
 def tw(folder, endpoint, token, *words):
     env = {**os.environ, "AZURE_STORAGE_ENDPOINT": endpoint, "AZURE_STORAGE_SAS_TOKEN": token}
-    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=200, cwd=folder,
-                          env=env)
+    words = [PROGRAM, *map(str, words)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=200, cwd=folder, env=env)
 
 
 def test_shards_in_azurite(endpoint, tmp_path):

@@ -9,12 +9,14 @@ import os
 import re
 import struct
 import subprocess
+import sys
 import tarfile
 import time
+from pathlib import Path
 
 import pytest
-from ceph_bed import BUCKET, KEY, SECRET, CephBed, why_not
-from machine import PROGRAM, ROOT
+from ceph_bed import BUCKET, KEY, SECRET, CephBed, free_port, why_not
+from machine import PROGRAM, ROOT, soon
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
@@ -123,6 +125,30 @@ def test_peers_that_are_killed_and_join_use_each_sample_once(bed, shards, tmp_pa
     assert summary["test_accuracy"] > 0.94, "as from IDX files"
     # 1.04 to 1.1 on two cores: a microbatch that moves to another peer after it was read is read by both.
     assert 0.5 < moved_share(bed, shards, before) < 1.25
+
+
+def test_the_role_of_a_machine_is_a_name(bed, tmp_path):
+    """As an EC2 instance without keys: its metadata service has them."""
+    port = free_port()
+    words = [sys.executable, Path(__file__).with_name("imds.py"), "aws", "--listen", f"127.0.0.1:{port}"]
+    service = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert service.stdout.readline() == "ready\n"
+        keys = {"AccessKeyId": KEY, "SecretAccessKey": SECRET, "Token": "", "Expiration": soon(3600)}
+        for path, said in (("", "reader"), ("reader", json.dumps(keys))):
+            service.stdin.write(f"iam/security-credentials/{path} {said}\n")
+            service.stdin.flush()
+            assert service.stdout.readline() == "done\n"
+        without = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "HOME": str(tmp_path)}
+        words = ("data", "index", URL, "-o", "train.twi")
+        refused = tw(bed, *words, folder=tmp_path, **without)
+        assert refused.returncode == 1 and "nobody: no credentials" in refused.stderr
+        service_at = {"AWS_EC2_METADATA_SERVICE_ENDPOINT": f"http://127.0.0.1:{port}"}
+        done = tw(bed, *words, folder=tmp_path, **without, **service_at)
+        assert done.returncode == 0, done.stderr
+    finally:
+        service.kill()
+        service.wait()
 
 
 def test_one_peer_reads_each_byte_once(bed, shards, tmp_path):

@@ -132,7 +132,7 @@ void HttpStore::name_both_versions(const SharedJob& job) {
 }
 
 void HttpStore::read(const world::Extent& extent, Read done) {
-  auto place = object_place(extent.object, doors_.environment, doors_.shared_credentials);
+  auto place = object_place(extent.object, doors_.environment, doors_.shared_credentials());
   if (!place) return done(place.error());
   const auto tell = [done = std::move(done)](Result<world::HttpAnswer> answer) {
     if (!answer) return done(answer.error());
@@ -142,7 +142,7 @@ void HttpStore::read(const world::Extent& extent, Read done) {
 }
 
 void HttpStore::look(const std::string& object, Looked done) {
-  auto place = object_place(object, doors_.environment, doors_.shared_credentials);
+  auto place = object_place(object, doors_.environment, doors_.shared_credentials());
   if (!place) return done(place.error());
   const auto tell = [object, done = std::move(done)](const Result<world::HttpAnswer>& answer) {
     if (!answer) return done(answer.error());

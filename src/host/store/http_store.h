@@ -24,8 +24,8 @@ class HttpStore final : public world::Store {
     std::function<void(world::HttpRequest, HttpPool::Tell, Duration)> exchange;
     std::function<std::int64_t()> unix_s;
     Environment environment;
-    std::string shared_credentials;  ///< s3_place()
-    std::uint64_t seed = 0;          ///< of the jitter
+    std::function<std::string()> shared_credentials;  ///< s3_place()
+    std::uint64_t seed = 0;                           ///< of the jitter
   };
 
   explicit HttpStore(Doors doors);

@@ -41,7 +41,7 @@ class ScriptedServer {
              },
          .unix_s = [] { return std::int64_t{1'700'000'000}; },
          .environment = [this](const std::string& name) { return environment[name]; },
-         .shared_credentials = "",
+         .shared_credentials = [] { return std::string(); },
          .seed = 7});
   }
 
