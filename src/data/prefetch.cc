@@ -28,8 +28,11 @@ struct ReadJob {
   std::vector<Pick> samples;
 };
 
-std::uint64_t bytes_of(const Array& array) {
-  return std::visit([](const auto& values) { return values.size() * sizeof(values[0]); }, array.values);
+std::uint64_t bytes_of(const FieldValue& field) {
+  if (const auto* array = std::get_if<Array>(&field))
+    return std::visit([](const auto& values) { return values.size() * sizeof(values[0]); }, array->values);
+  const auto* bytes = std::get_if<std::string>(&field);
+  return bytes == nullptr ? 0 : bytes->size();
 }
 
 }  // namespace
@@ -103,6 +106,9 @@ struct Prefetch::State {
   void add(const Pick& pick, bool needed);
   /// Before the first take, all is read that is expected.
   void adapt_window(std::uint64_t samples, bool late);
+  void need(std::span<const Pick> samples);
+  const Pick* first_missing(std::span<const Pick> samples) const;
+  bool was_held_back(std::span<const Pick> samples);
   void read_again(const Pick& pick);
   bool has_room() const;
   bool can_read();
@@ -113,6 +119,7 @@ struct Prefetch::State {
   void decode_one(std::unique_lock<std::mutex>& lock);
   void finish(const Pick& pick, Example example);
   std::string name_of(const Pick& pick) const;
+  std::string failure_of(const Pick& pick, const Example& example);
 };
 
 std::string Prefetch::State::name_of(const Pick& pick) const {
@@ -122,8 +129,10 @@ std::string Prefetch::State::name_of(const Pick& pick) const {
 
 void Prefetch::State::add(const Pick& pick, bool needed) {
   const auto [at, is_new] = entries.try_emplace(pick);
-  change(at->second, at->second.stage, at->second.needed || needed);
+  const bool known = at->second.needed;
+  change(at->second, at->second.stage, known || needed);
   if (!is_new) {
+    if (known) return;
     if (needed && at->second.stage == Stage::wanted) wanted.push_front(pick);
     if (needed && at->second.stage == Stage::read) came.push_front(pick);
     if (needed && at->second.stage == Stage::ready && !at->second.example.unread.empty()) read_again(pick);
@@ -145,6 +154,26 @@ void Prefetch::State::adapt_window(std::uint64_t samples, bool late) {
   if (window == kUnlimited) window = kFirstAhead * samples;
   window = late ? 2 * window : window - std::min(window, window / 32 + 1);
   window = std::clamp(window, samples, std::max(samples, kMostAhead));
+}
+
+/// Somebody waits for these.
+void Prefetch::State::need(std::span<const Pick> samples) {
+  // From the last on, so that the first one comes to stand at the front.
+  for (auto pick = samples.rbegin(); pick != samples.rend(); ++pick) add(*pick, true);
+  changed.notify_all();
+}
+
+/// The first of these that is not there yet; null: all are. They are needed.
+const Pick* Prefetch::State::first_missing(std::span<const Pick> samples) const {
+  const auto found =
+      std::ranges::find_if(samples, [&](const Pick& pick) { return entries.at(pick).stage != Stage::ready; });
+  return found == samples.end() ? nullptr : &*found;
+}
+
+/// The first of these that is missing could have been read earlier. It is told once.
+bool Prefetch::State::was_held_back(std::span<const Pick> samples) {
+  const Pick* const first = first_missing(samples);
+  return first != nullptr && std::exchange(entries.at(*first).held_back, false);
 }
 
 /// The store may be back: what could not be had ahead of time is asked for once more.
@@ -239,7 +268,9 @@ void Prefetch::State::finish(const Pick& pick, Example example) {
   entry.example = std::move(example);
   entry.bytes.reset();
   change(entry, Stage::ready, entry.needed);
-  hold(entry, bytes_of(entry.example.inputs) + bytes_of(entry.example.targets));
+  std::uint64_t bytes = 0;
+  for (const FieldValue& field : entry.example.fields) bytes += bytes_of(field);
+  hold(entry, bytes);
   ready.notify_all();
 }
 
@@ -264,6 +295,15 @@ void Prefetch::State::decode_one(std::unique_lock<std::mutex>& lock) {
   if (!example.broken.empty()) example.broken = fmt::format("{}: {}", name_of(pick), example.broken);
   lock.lock();
   if (find(pick, Stage::decoding) != nullptr) finish(pick, std::move(example));
+}
+
+/// Why one cannot go on with this example; empty: it is there, or is left out.
+std::string Prefetch::State::failure_of(const Pick& pick, const Example& example) {
+  if (!example.unread.empty() || example.broken.empty()) return example.unread;
+  broken.insert(pick.index);
+  if (broken.size() > settings.most_broken) return example.broken;
+  news.skipped.push_back(example.broken);
+  return {};
 }
 
 Prefetch::Prefetch(const ShardIndex& index, world::Store& store, Settings settings, Choose choose,
@@ -327,42 +367,40 @@ void Prefetch::expect(std::span<const Pick> samples) {
   state.changed.notify_all();
 }
 
+bool Prefetch::wait(std::span<const Pick> samples, Duration limit) {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  state.need(samples);
+  if (state.was_held_back(samples)) state.adapt_window(samples.size(), true);
+  return state.ready.wait_for(lock, limit, [&] { return state.first_missing(samples) == nullptr; });
+}
+
 Result<std::map<Pick, Example>> Prefetch::take(std::span<const Pick> samples) {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
-  // From the last on, so that the first one comes to stand at the front.
-  for (auto pick = samples.rbegin(); pick != samples.rend(); ++pick) state.add(*pick, true);
-  state.changed.notify_all();
-  const auto missing = [&]() -> const Pick* {
-    const auto found = std::ranges::find_if(
-        samples, [&](const Pick& pick) { return state.entries.at(pick).stage != Stage::ready; });
-    return found == samples.end() ? nullptr : &*found;
-  };
-  const Pick* const first = missing();
-  state.adapt_window(samples.size(), first != nullptr && state.entries.at(*first).held_back);
-  if (first != nullptr) {
+  state.need(samples);
+  state.adapt_window(samples.size(), state.was_held_back(samples));
+  if (const Pick* first = state.first_missing(samples)) {
     const Pick late = *first;
     const Duration since = state.settings.now ? state.settings.now() : Duration{};
-    state.ready.wait(lock, [&] { return missing() == nullptr; });
+    state.ready.wait(lock, [&] { return state.first_missing(samples) == nullptr; });
     if (state.settings.now) state.news.waited += state.settings.now() - since;
     state.news.waited_for = state.name_of(late);
   }
   std::map<Pick, Example> taken;
+  std::string failure;
   for (const Pick& pick : samples) {
     const auto found = state.entries.find(pick);
     if (found == state.entries.end()) continue;  // it stands there twice
     Example example = std::move(found->second.example);
     state.drop(found);
-    if (!example.unread.empty()) return Error{example.unread};
-    if (!example.broken.empty()) {
-      state.broken.insert(pick.index);
-      if (state.broken.size() > state.settings.most_broken) return Error{example.broken};
-      state.news.skipped.push_back(example.broken);
-    }
+    if (!failure.empty()) continue;  // nobody asks for the others any more
+    failure = state.failure_of(pick, example);
     taken.emplace(pick, std::move(example));
     if (state.expected.contains(pick)) state.taken.insert(pick);
   }
   state.changed.notify_all();
+  if (!failure.empty()) return Error{failure};
   return taken;
 }
 
