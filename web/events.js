@@ -72,7 +72,7 @@ const PARTS = [
     fill: "lost",
     hint: "their peer was lost before it contributed",
   },
-  { key: "skipped", name: "Skipped", fill: "left" },
+  { key: "skipped", name: "Skipped", fill: "left", hint: "no peer could decode them: they add nothing to the gradient" },
 ];
 
 export function ledgerPanel() {

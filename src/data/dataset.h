@@ -38,12 +38,28 @@ struct Pick {
   auto operator<=>(const Pick&) const = default;
 };
 
+/// A sample that the run goes on without.
+struct Skipped {
+  std::uint64_t sample = 0;  ///< its number in the run
+  std::string why;           ///< names object and key
+
+  bool operator==(const Skipped&) const = default;
+};
+
 /// What is told of samples that have to be fetched.
 struct LoadNews {
-  Duration waited{};                   ///< for samples that were not there when they were needed
-  std::string waited_for{};            ///< the last of them
-  std::vector<std::string> skipped{};  ///< samples that could not be had, and why
-  world::StoreUses stores{};           ///< of the process until now
+  Duration waited{};         ///< for samples that were not there when they were needed
+  std::string waited_for{};  ///< the last of them
+  std::vector<Skipped> skipped{};
+  world::StoreUses stores{};  ///< of the process until now
+};
+
+/// Samples that somebody waits for now.
+struct LoadWait {
+  std::string what;   ///< the first of them: object and bytes
+  Duration lasted{};  ///< so far
+
+  bool operator==(const LoadWait&) const = default;
 };
 
 /// Samples by number. Free for any thread.
@@ -70,6 +86,9 @@ class Dataset {
 
   /// Whether expect() does anything.
   virtual bool fetches() const { return false; }
+
+  /// Nothing: nobody waits for samples, or it is not measured.
+  virtual std::optional<LoadWait> waiting() const { return std::nullopt; }
 
   /// What happened since the last call.
   virtual LoadNews take_news() const { return {}; }

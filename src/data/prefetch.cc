@@ -78,6 +78,13 @@ struct Prefetch::State {
   std::uint64_t window = kUnlimited;  ///< for `ahead`
   std::set<std::uint64_t> broken;     ///< samples, by index
   LoadNews news;
+
+  struct Waiter {
+    std::span<const Pick> samples;  ///< all that it waits for
+    Duration since{};
+  };
+
+  std::optional<Waiter> waiter;  ///< the newest one
   bool closing = false;
 
   Entry* find(const Pick& pick, Stage stage) {
@@ -120,11 +127,21 @@ struct Prefetch::State {
   void finish(const Pick& pick, Example example);
   std::string name_of(const Pick& pick) const;
   std::string failure_of(const Pick& pick, const Example& example);
+  std::string step_of(const Pick& pick) const;
 };
 
 std::string Prefetch::State::name_of(const Pick& pick) const {
   const ShardIndex::Sample sample = index.sample(pick.index);
   return fmt::format("{}: {}", world::shown_object(index.shards()[sample.shard].object), sample.key);
+}
+
+/// What is under way for a sample that is not ready.
+std::string Prefetch::State::step_of(const Pick& pick) const {
+  const Entry& entry = entries.at(pick);
+  if (entry.stage != Stage::wanted && entry.stage != Stage::reading) return "decoding " + name_of(pick);
+  const auto [first, last] = std::ranges::minmax(entry.fields, {}, &FieldPlace::offset);
+  const Shard& shard = index.shards()[index.sample(pick.index).shard];
+  return world::text_of({shard.object, first.offset, last.offset + last.length - first.offset});
 }
 
 void Prefetch::State::add(const Pick& pick, bool needed) {
@@ -302,7 +319,7 @@ std::string Prefetch::State::failure_of(const Pick& pick, const Example& example
   if (!example.unread.empty() || example.broken.empty()) return example.unread;
   broken.insert(pick.index);
   if (broken.size() > settings.most_broken) return example.broken;
-  news.skipped.push_back(example.broken);
+  news.skipped.push_back({pick.number, example.broken});
   return {};
 }
 
@@ -383,7 +400,9 @@ Result<std::map<Pick, Example>> Prefetch::take(std::span<const Pick> samples) {
   if (const Pick* first = state.first_missing(samples)) {
     const Pick late = *first;
     const Duration since = state.settings.now ? state.settings.now() : Duration{};
+    state.waiter = {samples, since};
     state.ready.wait(lock, [&] { return state.first_missing(samples) == nullptr; });
+    state.waiter.reset();
     if (state.settings.now) state.news.waited += state.settings.now() - since;
     state.news.waited_for = state.name_of(late);
   }
@@ -410,6 +429,15 @@ LoadNews Prefetch::take_news() {
   LoadNews news = std::exchange(state_->news, {});
   news.stores = std::move(stores);
   return news;
+}
+
+std::optional<LoadWait> Prefetch::waiting() const {
+  const State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  if (!state.waiter || !state.settings.now) return std::nullopt;
+  const Pick* first = state.first_missing(state.waiter->samples);
+  if (first == nullptr) return std::nullopt;  // all are ready, and it is about to take them
+  return LoadWait{state.step_of(*first), state.settings.now() - state.waiter->since};
 }
 
 std::uint64_t Prefetch::reads() const {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -63,6 +64,9 @@ class Prefetch {
   Result<std::map<Pick, Example>> take(std::span<const Pick> samples);
 
   LoadNews take_news();
+
+  /// Dataset::waiting.
+  std::optional<LoadWait> waiting() const;
 
   /// Reads that went out, and their bytes.
   std::uint64_t reads() const;

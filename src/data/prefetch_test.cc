@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <set>
 #include <thread>
@@ -103,6 +104,23 @@ TEST_F(Fetching, asks_for_what_is_expected_before_it_is_needed_and_once) {
   ASSERT_TRUE(prefetch.take(picks(4, 8)));
   EXPECT_EQ(prefetch.reads(), 2U) << "the second one for the last four alone";
   EXPECT_EQ(prefetch.take_news().skipped.size(), 0U);
+}
+
+TEST_F(Fetching, names_what_is_waited_for_and_how_long) {
+  std::atomic<int> seconds = 5;
+  store_.holds_back = true;
+  Prefetch prefetch = open({.now = [&] { return std::chrono::seconds(seconds); }});
+  EXPECT_EQ(prefetch.waiting(), std::nullopt);
+  auto taken = std::async(std::launch::async, [&] { return prefetch.take(picks(20, 2)).ok(); });
+  while (!prefetch.waiting() || reads().empty()) std::this_thread::yield();
+  seconds = 8;
+  const std::optional<LoadWait> wait = prefetch.waiting();
+  store_.answer_all();
+  EXPECT_TRUE(taken.get());
+  ASSERT_TRUE(wait);
+  EXPECT_EQ(wait->what, "1.tar, bytes 512-1539");
+  EXPECT_EQ(wait->lasted, std::chrono::seconds(3));
+  EXPECT_EQ(prefetch.waiting(), std::nullopt);
 }
 
 // Leases name a sample until it is computed.

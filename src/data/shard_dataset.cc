@@ -125,6 +125,8 @@ class ShardDataset final : public Dataset {
 
   bool fetches() const override { return true; }
 
+  std::optional<LoadWait> waiting() const override { return prefetch_.waiting(); }
+
   LoadNews take_news() const override { return prefetch_.take_news(); }
 
  private:

@@ -140,10 +140,10 @@ std::string_view name_of(Interruption::Kind kind);
 
 /// Every sample that was leased is in one of these.
 struct SampleLedger {
-  std::uint64_t committed = 0;    ///< in means
+  std::uint64_t committed = 0;    ///< computed, and in means
   std::uint64_t handed_over = 0;  ///< of these: by peers that left
   std::uint64_t again = 0;        ///< given out again, at most
-  std::uint64_t skipped = 0;
+  std::uint64_t skipped = 0;      ///< the run went on without them: they add nothing to a mean
 
   bool operator==(const SampleLedger&) const = default;
 };

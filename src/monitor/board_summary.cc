@@ -71,6 +71,7 @@ Summary summary_of(const Board& board) {
   Summary summary;
   summary.rounds = board.round;
   summary.samples = board.samples;
+  summary.samples_skipped = board.ledger.skipped;
   summary.samples_per_s = board.speed.samples_per_s;
   if (!board.evaluations.empty()) {
     summary.test_accuracy = board.evaluations.back().accuracy;

@@ -171,6 +171,11 @@ void note_going(RunHistory& history, const LogEntry& entry) {
     history.handovers.push_back({.peer = entry.writer, .told = entry.event});
 }
 
+void note_skip(RunHistory& history, const world::Event& event) {
+  const double sample = number_in(event, "sample").value_or(-1);
+  if (sample >= 0 && sample < 0x1p53) history.skipped.insert(static_cast<std::uint64_t>(sample));
+}
+
 void note_driver(RunHistory& history, const world::Event& event) {
   if (!event.peer) return;
   PeerFacts& peer = history.peers[*event.peer];
@@ -214,6 +219,9 @@ void note(RunHistory& history, const LogEntry& entry) {
       break;
     case Phase::join:
       history.rounds[event.round].disturbed = true;
+      break;
+    case Phase::skip:
+      note_skip(history, event);
       break;
     case Phase::evaluate:
       if (const auto accuracy = number_in(event, "accuracy")) history.accuracy = accuracy;

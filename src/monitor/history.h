@@ -88,6 +88,7 @@ struct RunHistory {
   /// Microbatches of a peer that counted no longer in this round: done, under way or not begun.
   std::map<std::pair<Round, PeerId>, std::uint64_t> given_out_again;
   std::optional<std::uint64_t> microbatch;  ///< samples of one
+  std::set<std::uint64_t> skipped;          ///< samples that the run went on without, by number in the run
   bool insecure = false;                    ///< some peer went without TLS
   std::optional<double> accuracy, loss;
 };

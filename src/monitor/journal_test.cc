@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "monitor/cost.h"
+#include "monitor/report_text.h"
 #include "monitor/test_story.h"
 
 namespace tw::monitor {
@@ -48,6 +49,26 @@ TEST(Journal, tells_rounds_peers_and_speed) {
   EXPECT_NEAR(peer_of(board, 2).samples_per_s, 32, 1e-4);
   EXPECT_EQ(peer_of(board, 1).state, PeerState::applying);
   EXPECT_EQ(peer_of(board, 1).round, 4U);
+}
+
+TEST(Journal, counts_a_sample_that_the_run_goes_on_without_once) {
+  Story story;
+  story.rounds(1, 2, {1, 2});
+  const auto skip = [&](std::uint64_t writer, double t, double sample) {
+    story.add(writer, t, {.phase = Phase::skip, .round = 1, .why = "a", .numbers = {{"sample", sample}}});
+  };
+  skip(1, 2, 7);
+  skip(2, 2.1, 8);
+  skip(2, 2.5, 7);  // its peer handed it over and committed all the same
+  story.add(1, 2.6, {.phase = Phase::skip, .round = 1, .why = "without a number"});
+  const Board board = board_of(story);
+  EXPECT_EQ(board.samples, 128U);
+  EXPECT_EQ(board.ledger.skipped, 2U);
+  EXPECT_EQ(board.ledger.committed, 126U);
+  expect_same(board, story.summary());
+  EXPECT_NE(render(story.summary()).find("skipped        2 samples that could not be had\n"),
+            std::string::npos)
+      << render(story.summary());
 }
 
 TEST(Journal, tells_how_near_averaging_came_to_its_bound) {

@@ -110,7 +110,7 @@ constexpr std::array kMetrics = {
     Metric{"tw_peers", "gauge", "state", "Peers by what they do", peers_by_state},
     Metric{"tw_samples_again_total", "counter", "", "Samples that were given out again, at most",
            [](const Board& b, const Emit& emit) { emit("", number(b.ledger.again)); }},
-    Metric{"tw_samples_skipped_total", "counter", "", "Samples that no round has",
+    Metric{"tw_samples_skipped_total", "counter", "", "Samples that the run went on without",
            [](const Board& b, const Emit& emit) { emit("", number(b.ledger.skipped)); }},
     Metric{"tw_cost_usd_total", "counter", "kind", "Dollars so far: machines, egress or requests", spent},
     Metric{"tw_cost_usd_per_hour", "gauge", "", "Dollars an hour, now",

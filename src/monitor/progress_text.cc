@@ -132,6 +132,8 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
       return round + "the checkpoint is not copied, training goes on" + because(event);
     case Phase::refuse:
       return (event.peer ? "turned away " + about(event) : "no link") + because(event) + repeated(event);
+    case Phase::skip:
+      return round + "goes on without a sample" + because(event);
     case Phase::notice:
       return notice_line(event);
     case Phase::handover:

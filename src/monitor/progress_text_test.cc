@@ -59,6 +59,8 @@ TEST_F(Terminal, names_whom_it_waits_for_and_why) {
 TEST_F(Terminal, says_who_was_turned_away_and_what_came_to_nothing) {
   EXPECT_EQ(show({.phase = Phase::refuse, .peer = PeerId{3}, .why = "another run"}),
             "turned away peer 3: another run");
+  EXPECT_EQ(show({.phase = Phase::skip, .round = 3, .why = "a.tar: 000001: no JPEG"}),
+            "round 3  goes on without a sample: a.tar: 000001: no JPEG");
   EXPECT_EQ(show({.phase = Phase::refuse, .why = "10.0.0.5:7000: connection refused"}),
             "no link: 10.0.0.5:7000: connection refused");
   EXPECT_EQ(show({.phase = Phase::refuse, .why = "10.0.0.5:7000: silent", .numbers = {{"count", 640}}}),

@@ -219,6 +219,7 @@ Summary summarize(const std::vector<std::vector<LogEntry>>& logs) {
   sum_up_samples(history, summary);
   average_phases(history, summary);
   compare_parameters(history, summary);
+  summary.samples_skipped = history.skipped.size();
   summary.insecure = history.insecure;
   summary.test_accuracy = history.accuracy;
   summary.loss = history.loss;

@@ -102,6 +102,8 @@ std::string render(const Summary& summary) {
       summary.unlogged_rounds > 0 ? fmt::format(", and {} that no log holds", summary.unlogged_rounds) : "";
   std::string text = line("rounds", std::to_string(summary.rounds) + unlogged);
   text += line("samples", fmt::format("{} ({:.0f} samples/s)", summary.samples, summary.samples_per_s));
+  if (summary.samples_skipped > 0)
+    text += line("skipped", fmt::format("{} samples that could not be had", summary.samples_skipped));
   if (summary.test_accuracy)
     text += line("test accuracy", fmt::format("{:.2f} %", 100 * *summary.test_accuracy));
   if (summary.loss) text += line("test loss", fmt::format("{:.4f}", *summary.loss));

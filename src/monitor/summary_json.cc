@@ -50,6 +50,7 @@ std::string to_json(const Summary& summary) {
   Json json;
   json["rounds"] = summary.rounds;
   json["samples"] = summary.samples;
+  json["samples_skipped"] = summary.samples_skipped;
   json["samples_per_s"] = summary.samples_per_s;
   if (summary.test_accuracy) json["test_accuracy"] = *summary.test_accuracy;
   json["loss"] = or_null(summary.loss);

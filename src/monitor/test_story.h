@@ -19,6 +19,8 @@ inline constexpr std::int64_t kEpochNanos = 1'767'225'600'000'000'000;
 /// A board and a report of the same logs.
 inline void expect_same(const Board& board, const Summary& summary) {
   EXPECT_EQ(board.samples, summary.samples);
+  EXPECT_EQ(board.ledger.skipped, summary.samples_skipped);
+  EXPECT_EQ(board.ledger.committed + board.ledger.skipped, summary.samples);
   EXPECT_EQ(board.identical.value_or(false), summary.identical) << summary.difference;
   EXPECT_NEAR(board.money.machine_hours, summary.cost.machine_hours, 1e-9);
   EXPECT_EQ(board.ledger.handed_over, summary.leavings.samples_handed_over);

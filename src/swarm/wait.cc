@@ -114,6 +114,8 @@ std::string words_of_own_work(const Wait& wait) {
       return "saving a checkpoint" + size_of_it(wait);
     case Wait::Kind::loading:
       return "loading a checkpoint";
+    case Wait::Kind::data:
+      return "reading data: " + wait.object;
     default:
       return {};
   }

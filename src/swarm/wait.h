@@ -56,9 +56,10 @@ struct Wait {
     freezing,      ///< copies the state for a joiner or a checkpoint; total: bytes
     saving,        ///< a checkpoint; total: bytes
     loading,       ///< a checkpoint
+    data,          ///< waits for samples that are read from a store; object
   };
 
-  static constexpr Kind kLast = Kind::loading;
+  static constexpr Kind kLast = Kind::data;
 
   /// Dials to one address that came to nothing.
   struct Unanswered {
@@ -88,6 +89,8 @@ struct Wait {
   std::optional<Duration> left{};  ///< see the kinds
   std::optional<Unanswered> unanswered{};
   std::optional<Past> past{};
+  std::string object{};  ///< with its bytes
+  Duration lasted{};     ///< data: before it was known
 
   bool operator==(const Wait&) const = default;
 };

@@ -22,6 +22,7 @@ TEST(Wait, of_each_kind_names_its_peers_or_is_own_work) {
     Wait wait{static_cast<Wait::Kind>(i), {PeerId{2}, PeerId{31}}, 7, 3, 12, 64};
     wait.unanswered = {"127.0.0.1:7100", "connection refused", 3};
     wait.past = {"its event log is here"};
+    wait.object = "a.tar, bytes 0-9";
     const std::string text = text_of(wait);
     EXPECT_TRUE(is_named(wait)) << i;
     EXPECT_GT(text.size(), 15U) << i << ": " << text;

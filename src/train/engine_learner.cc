@@ -35,6 +35,8 @@ EngineLearner::EngineLearner(State state, const Options& options, world::Executo
 
 void EngineLearner::expect(const RangeSet& samples) { state_->expect(samples); }
 
+std::optional<data::LoadWait> EngineLearner::waiting_for_data() const { return state_->waiting_for_data(); }
+
 void EngineLearner::work(const swarm::WorkItem& item, Done<WorkDone> done) {
   GradientSlot& slot = state_->slot(item.slot);
   const auto run = [state = state_, mode = mode_, item, &slot] { return mode->work(*state, item, slot); };

@@ -38,6 +38,7 @@ class EngineLearner final : public Learner {
                 world::Executor& beside);
 
   void expect(const RangeSet& samples) override;
+  std::optional<data::LoadWait> waiting_for_data() const override;
   void work(const swarm::WorkItem& item, Done<WorkDone> done) override;
 
   bool take_back() override { return compute_.take_back(); }

@@ -70,6 +70,9 @@ class Learner {
   /// These samples are leased to this peer: time to fetch them. They may go to others yet.
   virtual void expect(const RangeSet& /*samples*/) {}
 
+  /// Samples that the compute thread waits for.
+  virtual std::optional<data::LoadWait> waiting_for_data() const { return std::nullopt; }
+
   /// Adds the gradients of an item to its slot, which begins at zero in each round.
   virtual void work(const swarm::WorkItem& item, Done<WorkDone> done) = 0;
 

@@ -104,7 +104,8 @@ class Session::Machine final : public world::NetworkEvents {
 
   // ---- session_rounds.cc
   void open_round();
-  void tell_of_data(Round round);
+  void tell_of_data(const wire::Record& record);
+  void tell_of_skipped(Round round);
   void start_work();
   void give_back(const std::optional<swarm::WorkItem>& item);
   void tell_where_the_worker_is();

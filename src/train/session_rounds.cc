@@ -39,20 +39,22 @@ void Session::Machine::open_round() {
 // -----------------------------------------------------------------------------------------------------
 
 // Waits that nobody notices are not worth a line.
-void Session::Machine::tell_of_data(Round round) {
+void Session::Machine::tell_of_data(const wire::Record& record) {
   constexpr Duration kNoticed = 50ms;
   const data::LoadNews& news = worker_.done().news;
   meters_.network.fetched(news.stores);
   if (news.waited >= kNoticed)
-    emit(Phase::wait, round,
+    emit(Phase::wait, record.round,
          fmt::format("{:.3g} s in this round for data, such as {}", to_seconds(news.waited), news.waited_for),
          {{"seconds", to_seconds(news.waited)}});
-  for (const std::string& skipped : news.skipped) {
-    world::Event event{doors_.clock.now(), Phase::refuse, round};
-    event.why = "goes on without a sample: " + skipped;
-    event.cause = world::Cause::own;
-    doors_.events.emit(event);
-  }
+  const auto is_own = [&](const wire::Contribution& c) { return c.peer == options_.self; };
+  if (std::ranges::any_of(record.contributors, is_own)) tell_of_skipped(record.round);
+}
+
+// Once more after a hand-over that came to nothing: readers count each sample once.
+void Session::Machine::tell_of_skipped(Round round) {
+  for (const data::Skipped& skipped : worker_.done().news.skipped)
+    emit(Phase::skip, round, skipped.why, {{"sample", static_cast<double>(skipped.sample)}});
 }
 
 void Session::Machine::start_work() {
@@ -121,6 +123,7 @@ void Session::Machine::act(const swarm::HandOver& order) {
   std::vector<average::Custody::Sum> sums;
   for (const std::uint32_t slot : order.slots) sums.push_back({slot, values_of(slot).sum});
   averager_.custody().give(order.to, std::move(sums));
+  tell_of_skipped(round_);  // it may be gone when the round is committed
   doors_.network.pull(order.to);
 }
 
@@ -255,7 +258,7 @@ void Session::Machine::act(const swarm::Committed& committed) {
   }
   doors_.events.emit(event);
   tell_of_traffic(false);
-  tell_of_data(record.round);
+  tell_of_data(record);
   if (observer_ != nullptr) observer_->on_commit(record);
 
   average::Averager::Mean mean = averager_.finish(step(), record.contributors);

@@ -14,6 +14,11 @@ Wait Session::Machine::own_work() const {
     const Duration away = doors_.clock.now() - waits_.compute().since();
     wait = {.kind = Wait::Kind::away, .done = static_cast<std::uint64_t>(to_seconds(away))};
   }
+  if (std::optional<data::LoadWait> data = worker_.waiting_for_data())
+    wait = {.kind = Wait::Kind::data,
+            .round = wait.round,
+            .object = std::move(data->what),
+            .lasted = data->lasted};
   const bool disk_counts = departure_.has_last_jobs() || !swarm_->head();
   if (wait.kind == Wait::Kind::nothing && disk_counts) wait = waits_.disk().current();
   return wait;
@@ -27,7 +32,7 @@ Wait Session::Machine::waiting() const {
   const Wait own = own_work();
   const bool averages = averager_.plan(step()) != nullptr;
   const bool works = own.kind != Wait::Kind::nothing;
-  if (works && (!averages || own.kind == Wait::Kind::computing)) return own;
+  if (works && (!averages || own.kind == Wait::Kind::computing || own.kind == Wait::Kind::data)) return own;
   if (averages && !averager_.complete(step())) {
     if (Wait wait = wait_for_segments(); !wait.peers.empty()) return wait;
   }

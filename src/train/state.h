@@ -64,6 +64,9 @@ class TrainState {
   /// Trainer::expect; any thread.
   void expect(const RangeSet& samples) { trainer_.expect(samples); }
 
+  /// The same.
+  std::optional<data::LoadWait> waiting_for_data() const { return trainer_.waiting_for_data(); }
+
   data::LoadNews take_load_news() { return trainer_.take_load_news(); }
 
   /// One update with a mean gradient as it crosses the wire, a segment each. Returns the digest of the

@@ -24,6 +24,8 @@ class CountingLearner final : public Learner {
     });
   }
 
+  std::optional<data::LoadWait> waiting_for_data() const override { return late; }
+
   bool take_back() override {
     if (!gives_back || jobs->empty()) return false;
     jobs->pop_back();  // tests take back what they gave last
@@ -70,6 +72,7 @@ class CountingLearner final : public Learner {
   std::vector<float> sum = {1, 2, 3, 4};
   std::string trouble;  ///< of updates and restores
   int forgotten = 0;
+  std::optional<data::LoadWait> late{};
   bool gives_back = false;
   std::vector<std::string> given;  ///< jobs, in their order
 

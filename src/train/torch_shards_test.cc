@@ -109,7 +109,9 @@ TEST_F(DigitsInShards, that_are_broken_end_the_peer_or_are_left_out) {
   std::string& tar = store_.objects["s3://bucket/a.tar"];
   for (std::size_t at = 0; (at = tar.find("NUMPY", at)) != std::string::npos;) tar.replace(at, 5, "nothn");
   EXPECT_THAT(gradient(*skipping.value(), {8, 8}), testing::Each(0.0F));
-  EXPECT_EQ(skipping.value()->take_load_news().skipped.size(), 8U);
+  const std::vector<data::Skipped> skipped = skipping.value()->take_load_news().skipped;
+  ASSERT_EQ(skipped.size(), 8U);
+  EXPECT_EQ(skipped.front().sample, 8U) << "by its number in the run";
   EXPECT_THROW(gradient(*skipping.value(), {16, 1}), std::runtime_error);
 }
 

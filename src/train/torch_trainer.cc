@@ -141,6 +141,12 @@ class TorchTrainer : public Trainer {
 
   data::LoadNews take_load_news() override { return data_.training->take_news(); }
 
+  std::optional<data::LoadWait> waiting_for_data() const override {
+    std::optional<data::LoadWait> wait = data_.training->waiting();
+    if (!wait && data_.evaluation) wait = data_.evaluation->waiting();
+    return wait;
+  }
+
   Evaluation evaluate(std::span<const float> parameters, WorkMeter& meter) override {
     if (!data_.evaluation) return {.loss = std::numeric_limits<double>::quiet_NaN()};
     prepare(parameters, false);

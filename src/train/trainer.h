@@ -62,6 +62,9 @@ class Trainer {
   /// What happened to samples that were fetched, since the last call.
   virtual data::LoadNews take_load_news() { return {}; }
 
+  /// Samples that the compute thread waits for. Any thread, beside other calls.
+  virtual std::optional<data::LoadWait> waiting_for_data() const { return std::nullopt; }
+
   /// meter: counts the batches.
   virtual Evaluation evaluate(std::span<const float> parameters, WorkMeter& meter) = 0;
 

@@ -70,6 +70,7 @@ std::optional<swarm::Wait::Unanswered> Waits::unanswered(Instant now, const std:
 }
 
 Duration Waits::told_first_after() const {
+  if (last_.kind == swarm::Wait::Kind::data) return {};
   if (last_.kind != swarm::Wait::Kind::computing) return kNameWaitAfter;
   return std::max(kNameWaitAfter, kUnusualTimes * compute_.usual(last_.kind));
 }
@@ -78,7 +79,7 @@ std::optional<world::Event> Waits::watch(Instant now, Round round, const swarm::
   const bool same = goes_on(last_, wait) && round == round_;
   last_ = wait;
   round_ = round;
-  if (!same) since_ = now;
+  if (!same) since_ = now - wait.lasted;
   if (!same) told_after_ = {};
   if (wait.kind == swarm::Wait::Kind::computing && compute_.since() > since_) {  // another microbatch
     since_ = compute_.since();

@@ -79,7 +79,8 @@ class Waits {
   static constexpr Duration kDialledNoMore = std::chrono::minutes(1);
 
   /// To be called with every tick. An event once `wait` has lasted for 4 s, and again whenever it has lasted
-  /// for half as long again. A microbatch is told of only when it takes three times as long as usual.
+  /// for half as long again. A wait for data is told at once. A microbatch is told of only when it takes
+  /// three times as long as usual.
   std::optional<world::Event> watch(Instant now, Round round, const swarm::Wait& wait);
 
  private:

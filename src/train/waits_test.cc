@@ -56,6 +56,16 @@ TEST_F(Telling, leaves_out_microbatches_that_take_their_usual_time) {
   EXPECT_EQ(told(waits.compute().current(), 60s, 80s), (std::vector<double>{78}));
 }
 
+TEST_F(Telling, tells_at_once_of_data_that_is_long_in_coming) {
+  const Wait data{.kind = Wait::Kind::data, .round = 7, .object = "s3://b/a.tar, bytes 0-9", .lasted = 2s};
+  EXPECT_TRUE(told({.kind = Wait::Kind::computing, .round = 7}, 0s, 2s).empty());
+  const auto event = waits.watch(Instant(2s), 7, data);
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->why, "reading data: s3://b/a.tar, bytes 0-9");
+  EXPECT_EQ(event->numbers, (std::vector<std::pair<std::string, double>>{{"seconds", 2}}));
+  EXPECT_EQ(told(data, 2250ms, 20s), (std::vector<double>{6, 10, 15})) << "2 s more than it is known";
+}
+
 TEST(OwnWork, is_the_job_that_runs_with_what_its_meter_says) {
   OwnWork work;
   EXPECT_EQ(work.current().kind, Wait::Kind::nothing);

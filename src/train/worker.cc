@@ -18,6 +18,9 @@ constexpr Duration kAwayAfter = std::chrono::seconds(1);
 /// The first one compiles and warms up.
 constexpr Duration kFirstStep = std::chrono::seconds(10);
 
+/// A wait for data that lasts longer is named at once: a store that hangs shall be named within 5 s.
+constexpr Duration kNameDataAfter = std::chrono::seconds(2);
+
 /// For those who do not ask how long it took.
 auto untimed(std::function<void(const Result<Digest>&)> done) {
   return [done = std::move(done)](const Result<Digest>& parameters, Duration) { done(parameters); };
@@ -60,6 +63,12 @@ void Worker::initialise(std::function<void(const Digest&)> done) {
                                         TW_CHECK(parameters.ok());
                                         done(parameters.value());
                                       }));
+}
+
+std::optional<data::LoadWait> Worker::waiting_for_data() const {
+  if (queue_.empty()) return std::nullopt;
+  std::optional<data::LoadWait> wait = learner_->waiting_for_data();
+  return wait && wait->lasted >= kNameDataAfter ? wait : std::nullopt;
 }
 
 void Worker::work(const swarm::WorkItem& item, std::function<void(std::uint64_t)> done) {

@@ -70,6 +70,9 @@ class Worker {
     if (samples != expected_) learner_->expect(expected_ = samples);
   }
 
+  /// Samples that the job under way has waited for so long that somebody should know.
+  std::optional<data::LoadWait> waiting_for_data() const;
+
   /// Microbatches that an item may have.
   std::uint64_t grain() const { return learner_->grain(); }
 

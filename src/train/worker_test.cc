@@ -43,6 +43,17 @@ class WorkerTest : public ::testing::Test {
   Worker worker{std::move(made), {clock, waits, [this] { ++pumped; }, [this] { ++backs; }}};
 };
 
+TEST_F(WorkerTest, tells_of_data_that_a_job_waits_for_once_that_is_long) {
+  learner.late = {"a.tar, bytes 0-9", std::chrono::milliseconds(1900)};
+  worker.open(3);
+  worker.work(item_of(3, 8), [](std::uint64_t) {});
+  EXPECT_FALSE(worker.waiting_for_data());
+  learner.late->lasted = std::chrono::seconds(2);
+  EXPECT_EQ(worker.waiting_for_data(), learner.late);
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_FALSE(worker.waiting_for_data());
+}
+
 TEST_F(WorkerTest, counts_samples_losses_and_speed_of_its_round) {
   worker.open(3);
   int done = 0;

@@ -95,6 +95,7 @@ inline constexpr auto kMeasurements = std::to_array<Measurement>({
     {Phase::traffic, "down_mbit_s", "the same, inwards"},
     {Phase::budget, "usd", "what the run has cost so far"},
     {Phase::budget, "budget_usd", "what it may cost"},
+    {Phase::skip, "sample", "its number in the run"},
 });
 
 inline bool is_described(Phase phase, std::string_view name) {

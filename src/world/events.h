@@ -40,15 +40,16 @@ enum class Phase {
   copy,        ///< a finished checkpoint was copied away, or why not
   traffic,     ///< what this process sent so far, by site
   budget,      ///< what the run has cost comes near its budget, or has reached it
+  skip,        ///< the run goes on without a sample, and why
 };
 
 /// In the order of the constants.
-inline constexpr std::array<std::string_view, 26> kPhaseNames = {
+inline constexpr std::array<std::string_view, 27> kPhaseNames = {
     "accumulate", "probe", "call",     "scatter", "gather",  "commit",  "apply",      "wait",     "lead",
     "join",       "leave", "handover", "lost",    "reissue", "restore", "checkpoint", "evaluate", "refuse",
-    "start",      "stop",  "kill",     "log",     "notice",  "copy",    "traffic",    "budget"};
+    "start",      "stop",  "kill",     "log",     "notice",  "copy",    "traffic",    "budget",   "skip"};
 
-static_assert(kPhaseNames.size() == static_cast<std::size_t>(Phase::budget) + 1);
+static_assert(kPhaseNames.size() == static_cast<std::size_t>(Phase::skip) + 1);
 
 inline std::string_view name_of(Phase phase) { return kPhaseNames.at(static_cast<std::size_t>(phase)); }
 

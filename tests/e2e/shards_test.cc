@@ -22,6 +22,10 @@ class Shards : public ProgramTest {
           << npy(pictures.substr(kHeadX + i * kPixels, kPixels));
       std::ofstream(sample(i) + ".cls") << static_cast<int>(labels[kHeadY + i]);
     }
+    pack();
+  }
+
+  void pack() {
     for (const char shard : {'0', '1', '2', '3'}) {
       const std::string pack =
           "cd " + path("samples") + " && tar --sort=name -cf ../train-" + shard + ".tar ./0" + shard + "*";
@@ -34,6 +38,12 @@ class Shards : public ProgramTest {
   /// Four shards of 128 samples each.
   std::string sample(std::size_t i) const {
     return path("samples/0") + std::to_string(i / 128) + std::to_string(1000 + i % 128);
+  }
+
+  /// No decoder reads the picture of this sample from now on.
+  void break_sample(std::size_t i) {
+    std::ofstream(sample(i) + ".npy") << "nothing that is a picture";
+    pack();
   }
 
   static std::string npy(const std::string& picture) {
@@ -82,6 +92,20 @@ TEST_F(Shards, give_each_sample_once_when_a_peer_is_killed) {
   EXPECT_EQ(told.rounds, 20U);
   EXPECT_EQ(told.samples, 20U * 256);
   EXPECT_EQ(told.identical, true);
+}
+
+TEST_F(Shards, are_trained_without_a_broken_sample_where_that_is_allowed) {
+  break_sample(130);
+  const std::string run = write_shard_run(4, "  skip_broken: 1\n");
+  Program first = peer(run, 1, {"--listen", "127.0.0.1:0", "--wait-for", "2"});
+  Program second = peer(run, 2, {"--join", address_of(1)});
+  ASSERT_EQ(first.wait(), 0) << first.output();
+  ASSERT_EQ(second.wait(), 0) << second.output();
+  const monitor::Summary told = summary();
+  EXPECT_EQ(told.samples, 4U * 256);
+  EXPECT_EQ(told.samples_skipped, 2U) << "once in each epoch";
+  EXPECT_THAT(first.output() + second.output(), HasSubstr("goes on without a sample: "));
+  EXPECT_THAT(first.output() + second.output(), HasSubstr("train-1.tar: ./011002"));
 }
 
 TEST_F(Shards, that_changed_since_they_were_indexed_are_named) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "monitor/report.h"
+
 namespace tw::monitor {
 
 void Ledger::take_reissue(const Seen& seen) {
@@ -13,6 +15,14 @@ void Ledger::take_reissue(const Seen& seen) {
   if (again_.size() <= kMostOpen) return;
   again_before_ += again_.begin()->second;
   again_.erase(again_.begin());
+}
+
+void Ledger::take_skip(const Seen& seen) {
+  if (!number_in(seen.event(), "sample")) return;
+  skipped_.insert(seen.count("sample"));
+  if (skipped_.size() <= kMostOpen) return;
+  ++skipped_before_;
+  skipped_.erase(skipped_.begin());
 }
 
 void Ledger::take(const Seen& seen, bool from_lost) {
@@ -26,15 +36,23 @@ void Ledger::take(const Seen& seen, bool from_lost) {
     case world::Phase::reissue:
       if (!from_lost) take_reissue(seen);
       break;
+    case world::Phase::skip:
+      take_skip(seen);
+      break;
     default:
       break;
   }
 }
 
-SampleLedger Ledger::board(std::uint64_t committed) const {
+SampleLedger Ledger::board(std::uint64_t samples) const {
   std::uint64_t again = again_before_;
   for (const auto& [where, microbatches] : again_) again += microbatches;
-  return {.committed = committed, .handed_over = handed_over_, .again = again * microbatch_, .skipped = 0};
+  // Those of a round that is not committed yet may be told already.
+  const std::uint64_t skipped = std::min(samples, skipped_before_ + skipped_.size());
+  return {.committed = samples - skipped,
+          .handed_over = handed_over_,
+          .again = again * microbatch_,
+          .skipped = skipped};
 }
 
 }  // namespace tw::monitor
