@@ -134,7 +134,7 @@ void Prefetch::State::need(std::span<const Pick> samples) {
   changed.notify_all();
 }
 
-/// Of samples that are needed; null: all are there.
+/// The first of these that is not there yet; null: all are. They are needed.
 const Pick* Prefetch::State::first_missing(std::span<const Pick> samples) const {
   const auto found =
       std::ranges::find_if(samples, [&](const Pick& pick) { return entries.at(pick).stage != Stage::ready; });

@@ -264,6 +264,21 @@ def test_fit_takes_them(fake_run, forty):
     assert summary.rounds == 2 and seen == list(range(40))
 
 
+def test_the_snippet_of_the_docs(fake_run, tmp_path, monkeypatch):
+    """That of docs/python.md, on the engine's double."""
+    text = (ROOT / "docs/python.md").read_text()
+    (snippet,) = re.findall(r"```python\n(data = tradewind\.data\.shards.*?)```", text, re.S)
+    members = [(f"{at:03}", {"png": png(PICTURE), "cls": b"%d" % (at % 10)}) for at in range(40)]
+    write_shards(tmp_path, members, 40)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tradewind, "join", fake_run)
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 10))
+    names = {"tradewind": tradewind, "torch": torch, "model": model}
+    exec(snippet, names)
+    assert names["run"].round == 2 and names["pictures"].shape[1:] == (3, 32, 32)
+    assert names["label"] == 7
+
+
 def test_peers_compare_their_data(fake_run, forty, tmp_path):
     """It is in the text that the engine compares, and only what matters is."""
 
