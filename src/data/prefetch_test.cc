@@ -164,12 +164,12 @@ TEST_F(Fetching, reads_no_further_ahead_than_it_takes_to_be_in_time) {
 TEST_F(Fetching, of_what_cannot_be_read_names_object_and_bytes) {
   store_.broken["1.tar"] = "answered with 503";
   Prefetch prefetch = open({.most_broken = 2});
-  const auto some = prefetch.take(std::vector<Pick>{{0, 0}, {20, 1}});
+  const auto some = prefetch.take(std::vector<Pick>{{20, 1}, {0, 0}, {1, 2}});
   ASSERT_FALSE(some) << "a store that is away breaks no sample";
   EXPECT_THAT(some.error().message, HasSubstr("1.tar, bytes "));
   EXPECT_THAT(some.error().message, HasSubstr("answered with 503"));
   EXPECT_THAT(prefetch.take_news().skipped, IsEmpty());
-  EXPECT_EQ(prefetch.held_bytes(), 0U) << "the other one is not kept";
+  EXPECT_EQ(prefetch.held_bytes(), 0U) << "the others are not kept";
 }
 
 TEST_F(Fetching, asks_again_for_what_could_not_be_read_ahead) {
