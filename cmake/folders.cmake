@@ -117,7 +117,7 @@ endfunction()
 
 function(tw_add_folder folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cc)
-  list(FILTER sources EXCLUDE REGEX "/cli/main\\.cc$|/bind/tradewind\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "/cli/main\\.cc$|/bind/tradewind(_data)?\\.cc$")
   tw_select_kernels(sources)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
@@ -163,7 +163,8 @@ function(tw_add_folder folder)
     tw_link(tw_train_torch PRIVATE tw_libtorch)
     tw_add_test(train_torch_test "${torch_tests}" tw_train_torch tw_libtorch)
   elseif(folder STREQUAL "bind")
-    add_library(tradewind SHARED ${PROJECT_SOURCE_DIR}/src/bind/tradewind.cc)
+    add_library(tradewind SHARED ${PROJECT_SOURCE_DIR}/src/bind/tradewind.cc
+      ${PROJECT_SOURCE_DIR}/src/bind/tradewind_data.cc)
     target_compile_definitions(tradewind PRIVATE TW_VERSION="${PROJECT_VERSION}")
     # Nothing of the libraries inside is seen from outside: another copy of them in the process is another one.
     target_link_options(tradewind PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/bind/exports.map)

@@ -10,7 +10,8 @@
 docs/python.md has the whole story.
 """
 
-from ._errors import CondemnedError, EngineError, MisuseError, SettingError, TradewindError, UnsupportedError
+from . import data
+from ._errors import CondemnedError, DataError, EngineError, MisuseError, SettingError, TradewindError, UnsupportedError
 from ._lamb import Lamb
 from ._launch import launch_local
 from ._optimizer import Optimizer
@@ -20,6 +21,7 @@ from ._run import Run
 
 __all__ = [
     "CondemnedError",
+    "DataError",
     "EngineError",
     "Lamb",
     "MisuseError",
@@ -29,6 +31,7 @@ __all__ = [
     "Summary",
     "TradewindError",
     "UnsupportedError",
+    "data",
     "join",
     "launch_local",
 ]

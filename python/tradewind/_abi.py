@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""src/bind/tradewind.h in ctypes: the same structures, constants and prototypes (a test compares them).
+"""src/bind/tradewind.h and tradewind_data.h in ctypes: the same structures, constants and prototypes (a test compares them).
 
 Only this module passes pointers. ctypes lets go of the interpreter lock in every call, and takes it in
 callbacks.
@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ._errors import TradewindError
 
-TW_ABI = 3
+TW_ABI = 4
 
 TW_OK = 0
 TW_GRADIENT = 1
@@ -39,6 +39,11 @@ TW_NESTEROV = 1
 TW_FLOAT32 = 0
 TW_FLOAT16 = 1
 TW_BFLOAT16 = 2
+
+TW_ABSENT = 0
+TW_BYTES = 1
+TW_ARRAY_FLOAT32 = 2
+TW_ARRAY_INT64 = 3
 
 
 class tw_setting(ctypes.Structure):
@@ -139,7 +144,25 @@ class tw_gradient(ctypes.Structure):
     ]
 
 
-# name: (result, arguments). Opaque pointers (tw_peer*, tw_memory*) and texts of the library are c_void_p.
+class tw_value(ctypes.Structure):
+    """A field of a sample, in memory of the library."""
+
+    data: Optional[int]
+    shape: Any
+    dimensions: int
+    size: int
+    content: int
+    _fields_ = [
+        ("data", c_void_p),
+        ("shape", POINTER(c_uint64)),
+        ("dimensions", c_uint64),
+        ("size", c_uint64),
+        ("content", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+# name: (result, arguments). Opaque pointers (tw_peer*, tw_memory*, tw_data*) and texts of the library are c_void_p.
 PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_last_error": (c_char_p, []),
     "tw_abi": (c_uint32, []),
@@ -150,8 +173,8 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     ),
     "tw_start": (c_int, [c_void_p, POINTER(tw_tensor), c_size_t]),
     "tw_next": (c_int, [c_void_p, c_uint32, POINTER(tw_order)]),
-    "tw_samples": (c_int, [c_void_p, c_uint64, POINTER(c_int64), c_size_t]),
-    "tw_ahead": (c_int, [c_void_p, c_uint64, POINTER(c_int64), POINTER(c_size_t)]),
+    "tw_samples": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_int64), c_size_t]),
+    "tw_ahead": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_int64), POINTER(c_size_t)]),
     "tw_done": (c_int, [c_void_p, POINTER(tw_gradient)]),
     "tw_drop": (c_int, [c_void_p]),
     "tw_busy": (c_int, [c_void_p, c_char_p]),
@@ -164,6 +187,12 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_signal": (c_int, [c_void_p, c_int]),
     "tw_close": (None, [c_void_p]),
     "tw_after_fork": (None, []),
+    "tw_data_open": (c_int, [POINTER(tw_setting), c_size_t, POINTER(c_void_p)]),
+    "tw_data_facts": (c_void_p, [c_void_p]),
+    "tw_data_sample": (c_void_p, [c_void_p, c_uint64]),
+    "tw_data_expect": (c_int, [c_void_p, POINTER(c_uint64), c_size_t]),
+    "tw_data_read": (c_int, [c_void_p, POINTER(c_uint64), c_size_t, c_uint32, POINTER(tw_value)]),
+    "tw_data_close": (None, [c_void_p]),
 }
 
 _loaded: List[ctypes.CDLL] = []

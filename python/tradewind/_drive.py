@@ -53,16 +53,18 @@ class Driver:
             self._tick()
         self.waited_s += time.monotonic() - began
 
-    def samples(self, dataset_size: int, count: int) -> List[int]:
+    def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
         """Indices of the first samples of the order in hand."""
-        return self.engine.samples(dataset_size, count)
+        return self.engine.samples(dataset_size, count, block)
 
-    def ahead(self, dataset_size: int, taken: int, most: int) -> List[int]:
+    def ahead(self, dataset_size: int, taken: int, most: int, block: int = 1) -> List[int]:
         """Indices that will come after the first `taken` samples of the order in hand, at most so many."""
         assert self.order is not None
         known = min(self.order.samples, taken + most)
-        rest = self.engine.samples(dataset_size, known)[taken:] if known > taken else []
-        return rest + (self.engine.ahead(dataset_size, most - len(rest)) if len(rest) < most else [])
+        rest = self.engine.samples(dataset_size, known, block)[taken:] if known > taken else []
+        if len(rest) < most:
+            rest += self.engine.ahead(dataset_size, most - len(rest), block)
+        return rest
 
     def done(self, gradients: Callable[[], Handed], had: int, loss: float) -> Verdict:
         """Hands in the mean gradient of `had` samples, as that of what the order wants; loss: their mean."""

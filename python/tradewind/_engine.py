@@ -80,9 +80,9 @@ class Engine(Protocol):
 
     def next(self, limit_ms: int) -> Tuple[int, Optional[Order]]: ...
 
-    def samples(self, dataset_size: int, count: int) -> List[int]: ...
+    def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]: ...
 
-    def ahead(self, dataset_size: int, most: int) -> List[int]: ...
+    def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]: ...
 
     def done(
         self, gradients: Sequence[HostTensor], weight: float, samples: int, had: int, loss_sum: float
@@ -219,16 +219,20 @@ class Peer:
             return status, None
         return status, Order(self._order.round, self._order.samples, self._order.first)
 
-    def samples(self, dataset_size: int, count: int) -> List[int]:
-        """Indices in [0, dataset_size) of the first `count` samples of the order."""
+    def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
+        """Indices in [0, dataset_size) of the first `count` samples of the order; `block` in a row stay
+        together.
+        """
         indices = (ctypes.c_int64 * count)()
-        self._check(self._library.tw_samples(self._handle, dataset_size, indices, count))
+        self._check(self._library.tw_samples(self._handle, dataset_size, block, indices, count))
         return list(indices)
 
-    def ahead(self, dataset_size: int, most: int) -> List[int]:
+    def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]:
         """Indices of samples that will come after those of the order, as far as known, at most so many."""
         indices, count = (ctypes.c_int64 * most)(), ctypes.c_size_t(most)
-        self._check(self._library.tw_ahead(self._handle, dataset_size, indices, ctypes.byref(count)))
+        self._check(
+            self._library.tw_ahead(self._handle, dataset_size, block, indices, ctypes.byref(count))
+        )
         return list(indices[: count.value])
 
     def done(

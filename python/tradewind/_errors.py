@@ -24,5 +24,9 @@ class EngineError(TradewindError):
     """The engine cannot go on; the text is its own."""
 
 
+class DataError(TradewindError):
+    """A sample cannot be had; the text names object and bytes, or sample and field."""
+
+
 class CondemnedError(EngineError):
     """This machine is about to go, so the peer did not join. The run goes on elsewhere: exit with 75."""

@@ -127,11 +127,11 @@ def fit(
     seed = int(run._settings.get("training.seed") or 1)
     try:
         while True:
-            indices = run._next_indices(samples.size, samples.batch_size)
+            indices = run._next_indices(samples, samples.batch_size)
             if not indices:
                 break
             first = run._loop.driver.order.first
-            batch = samples.batch(indices, run._ahead(samples.size, samples.prefetch))
+            batch = samples.batch(indices, run._ahead(samples))
             last = gradients.compute(batch, span_seed(seed, first))
             applied = optimizer.step(loss=last)
             steps += 1

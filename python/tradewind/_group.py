@@ -83,11 +83,11 @@ class NodeVectors:
         """Rank 0 does."""
         raise MisuseError("only rank 0 of the group has an engine.")
 
-    def samples(self, dataset_size: int, count: int) -> List[int]:
+    def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
         """Not in a group."""
         raise UnsupportedError(_NO_SHARD)
 
-    def ahead(self, dataset_size: int, most: int) -> List[int]:
+    def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]:
         """Not in a group."""
         return []
 
@@ -201,7 +201,7 @@ class NodeDriver(Driver):
         }
         self._tick()
 
-    def samples(self, dataset_size: int, count: int) -> List[int]:
+    def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
         """Not in a group."""
         raise UnsupportedError(_NO_SHARD)
 

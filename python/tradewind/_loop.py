@@ -87,7 +87,7 @@ class Loop:
         if self._count.take(samples):
             self._void()
 
-    def next_indices(self, dataset_size: int, batch_size: int) -> List[int]:
+    def next_indices(self, dataset_size: int, batch_size: int, block: int = 1) -> List[int]:
         """Indices of the shard's next batch, at most batch_size; none: the run is over."""
         if self._sharded:
             self._give_back_void()
@@ -96,7 +96,7 @@ class Loop:
         if order is None:
             return []
         samples = min(batch_size, order.samples)
-        indices = self._indices(dataset_size, samples)
+        indices = self._indices(dataset_size, samples, block)
         if not indices:
             return []
         self.driver.expect(batch_size)
@@ -104,20 +104,22 @@ class Loop:
         self._count.take(len(indices))
         return indices
 
-    def ahead(self, dataset_size: int, most: int) -> List[int]:
+    def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]:
         """Indices of the batches after the shard's batch in hand, as far as known, at most so many."""
         if not most or not self._sharded or self.driver.order is None:
             return []
-        return self.driver.ahead(dataset_size, self._sharded, most)
+        return self.driver.ahead(dataset_size, self._sharded, most, block)
 
-    def _indices(self, dataset_size: int, samples: int) -> List[int]:
+    def _indices(self, dataset_size: int, samples: int, block: int) -> List[int]:
         try:
-            return self.driver.samples(dataset_size, samples)
+            return self.driver.samples(dataset_size, samples, block)
         except MisuseError:
             # The order was given to others while the loop was away; the next one is as good.
             self.wait()
             order = self.driver.order
-            return self.driver.samples(dataset_size, min(samples, order.samples)) if order else []
+            if order is None:
+                return []
+            return self.driver.samples(dataset_size, min(samples, order.samples), block)
 
     def _give_back_void(self) -> None:
         """A GradScaler that finds infinities calls no step(): its samples go to others. MisuseError: it was

@@ -23,6 +23,7 @@ from ._options import TrainedOptions
 from ._progress import Progress
 from ._scheduler import RoundScheduler, SchedulerLike
 from ._settings import Settings
+from ._shard import Samples
 from ._styles import Styles
 from ._trained import Trained
 
@@ -49,6 +50,7 @@ class Run(Styles):
         self._trained: Optional[Trained] = None
         super().__init__()
         self._batch_size: Optional[int] = None
+        self._data_facts: List[str] = []
         self._listeners: List[Callable[[Dict[str, Any]], None]] = []
         self._progress = Progress(settings.progress, price_per_hour)
         self._joined_in = os.getpid()
@@ -110,7 +112,7 @@ class Run(Styles):
         if self._loop is not None or self._closed:
             return
         trained = self._model()
-        shape = trained.prepare(self._settings.get("training.codec"))
+        shape = trained.prepare(self._settings.get("training.codec"), self._data_facts)
         _fork.watch()
         self._thread = threading.get_ident()
         driver = self._open(shape, trained, grain)
@@ -256,15 +258,15 @@ class Run(Styles):
             self._guard()
             self._loop.zeroed()
 
-    def _next_indices(self, dataset_size: int, batch_size: int) -> List[int]:
+    def _next_indices(self, samples: Samples, batch_size: int) -> List[int]:
         self._start(batch_size)
         self._guard()
-        return (
-            [] if self.finished or self._loop is None else self._loop.next_indices(dataset_size, batch_size)
-        )
+        loop = None if self.finished else self._loop
+        return [] if loop is None else loop.next_indices(samples.size, batch_size, samples.block)
 
-    def _ahead(self, dataset_size: int, most: int) -> List[int]:
-        return [] if self.finished or self._loop is None else self._loop.ahead(dataset_size, most)
+    def _ahead(self, samples: Samples) -> List[int]:
+        loop = None if self.finished else self._loop
+        return [] if loop is None else loop.ahead(samples.size, samples.prefetch, samples.block)
 
     def _taken(self, batch: Any) -> None:
         self._guard()

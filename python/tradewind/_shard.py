@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from ._errors import MisuseError, UnsupportedError
-from ._workers import WorkerPool
+from ._workers import WorkerPool, samples_of
 
 if TYPE_CHECKING:
     from ._run import Run
@@ -50,10 +50,16 @@ class Samples:
         self._workers = workers or (loader.num_workers if loader is not None else 0)
         self._loader = loader
         self._pool: Optional[WorkerPool] = None
+        # A data set that reads ahead by itself, such as Shards, has expect().
+        self._expect: Optional[Callable[[List[int]], None]] = getattr(dataset, "expect", None)
+        self.block: int = getattr(dataset, "block", 1)
+        self.fact: str = getattr(dataset, "run_fact", "")
 
     @property
     def prefetch(self) -> int:
-        """Samples that workers read ahead: prefetch_factor batches each, as those of a DataLoader."""
+        """Samples that are read ahead. Workers: prefetch_factor batches each, as those of a DataLoader."""
+        if not self._workers:
+            return _MOST_AHEAD if self._expect is not None else 0
         factor = getattr(self._loader, "prefetch_factor", None) or _PREFETCH_FACTOR
         return min(_MOST_AHEAD, self._workers * factor * (self.batch_size or 1))
 
@@ -71,7 +77,9 @@ class Samples:
 
     def _samples(self, indices: List[int], ahead: Sequence[int]) -> List[Any]:
         if not self._workers:
-            return [self.dataset[index] for index in indices]
+            if self._expect is not None:
+                self._expect([*indices, *ahead])
+            return samples_of(self.dataset, indices)
         if self._pool is None:
             self._pool = WorkerPool(self.dataset, self._workers, self._loader)
         return self._pool.samples(indices, ahead)
@@ -95,10 +103,10 @@ class Shard:
         run, samples = self._run, self._samples
         try:
             while True:
-                indices = run._next_indices(samples.size, self._batch_size)
+                indices = run._next_indices(samples, self._batch_size)
                 if not indices:
                     return
-                yield samples.batch(indices, run._ahead(samples.size, samples.prefetch))
+                yield samples.batch(indices, run._ahead(samples))
         finally:
             samples.close()
 

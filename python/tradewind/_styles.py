@@ -23,6 +23,12 @@ class Styles(Status):
     def _whole(self) -> "Run":
         return cast("Run", self)
 
+    def _uses(self, samples: Samples) -> None:
+        """The data is part of what peers compare, as far as it can name itself; before the start."""
+        facts = self._whole()._data_facts
+        if samples.fact and samples.fact not in facts:
+            facts.append(samples.fact)
+
     def fit(
         self,
         model: torch.nn.Module,
@@ -50,6 +56,7 @@ class Styles(Status):
         run = self._whole()
         wrapped = run.optimizer(model, optimizer, batch_size=batch_size, **options)
         samples = Samples(dataset, batch_size, collate, workers)
+        self._uses(samples)
         gradients = Gradients(model, loss, wrapped, autocast)
         return fit(run, gradients, wrapped, samples, evaluate, evaluate_every, model)
 
@@ -74,6 +81,7 @@ class Styles(Status):
             raise MisuseError(
                 "no batch size known: run.shard(dataset, batch_size=...), or a DataLoader that has one."
             )
+        self._uses(samples)
         return Shard(run, samples, samples.batch_size)
 
     def batches(self, loader: Any) -> Batches:

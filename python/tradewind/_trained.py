@@ -59,8 +59,10 @@ class Trained:
         """After prepare(): whether running statistics are part of the vector."""
         return bool(self._layout.buffers)
 
-    def prepare(self, codec: Optional[str] = None) -> ModelShape:
-        """Looks at the model as it is now, for the engine. codec: training.codec, if known."""
+    def prepare(self, codec: Optional[str] = None, data: Sequence[str] = ()) -> ModelShape:
+        """Looks at the model as it is now, for the engine. codec: training.codec, if known. data: what names
+        the data sets.
+        """
         groups = self.optimizer.param_groups
         layout = self._layout = collect(self._model, groups, self._options.mean_buffers)
         if layout.buffers:
@@ -78,7 +80,7 @@ class Trained:
             tensor_sizes=layout.tensor_sizes,
             state_sizes=tuple(state_sizes),
             clip_norm=self._options.clip_norm,
-            layout=describe(layout, self._facts()),
+            layout=describe(layout, [*data, *self._facts()]),
         )
 
     def _groups(self) -> Tuple[Group, ...]:

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
-#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bind/boundary.h"
 #include "bind/peer_thread.h"
 #include "bind/settings.h"
 #include "data/sample_order.h"
@@ -37,45 +36,18 @@ struct tw_peer {
   RangeSet in_hand{};         ///< samples of the order that tw_next told of; empty: none
   RangeSet ahead{};           ///< samples that will follow them, as far as known
   std::optional<data::SampleOrder> samples{};
-  std::uint64_t dataset_size = 0;
+  std::uint64_t dataset_size = 0, block = 0;  ///< of `samples`
 };
 
 namespace {
 
-thread_local std::string last_error;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
-
 /// In a forked child nothing of the engine runs.
 bool forked = false;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
-int misuse(std::string why) {
-  last_error = std::move(why);
-  return TW_MISUSE;
-}
-
-int failed(std::string why) {
-  last_error = std::move(why);
-  return TW_FAILED;
-}
-
-/// No exception crosses the boundary.
 template <class Call>
 int guarded(const Call& call) {
   if (forked) return misuse("this process was forked from one that takes part in a run; only that one may");
-  try {
-    return call();
-  } catch (const std::bad_alloc&) {
-    return failed("out of memory");
-  } catch (const std::exception& thrown) {
-    return failed(thrown.what());
-  } catch (...) {
-    return failed("exception of an unknown type");
-  }
-}
-
-char* copy_of(const std::string& text) {
-  auto* const copy = static_cast<char*>(std::malloc(text.size() + 1));  // NOLINT: tw_free frees it
-  if (copy != nullptr) std::memcpy(copy, text.c_str(), text.size() + 1);
-  return copy;
+  return without_throwing(call);
 }
 
 /// Why a call of the compute thread cannot be served; empty when it can.
@@ -100,31 +72,36 @@ int next(tw_peer& peer, std::uint32_t limit_ms, tw_order& order) {
     return TW_GRADIENT;
   }
   if (const std::string why = peer.thread->executor().failure(); !why.empty()) {
-    last_error = why;
+    failed(why);
     return why == CallbackFailed().what() ? TW_CALLBACK : TW_FAILED;
   }
   const View view = peer.thread->view();
   if (view.failure.empty()) return TW_FINISHED;
-  last_error = view.failure;
-  return TW_FAILED;
+  return failed(view.failure);
 }
 
-/// Which samples of the data set these samples of the run are.
-void write_indices(tw_peer& peer, std::uint64_t dataset_size, const RangeSet& samples,
-                   std::int64_t* indices) {
-  if (!peer.samples || peer.dataset_size != dataset_size) {
-    peer.samples.emplace(peer.settings.run.seed, dataset_size);
-    peer.dataset_size = dataset_size;
-  }
+/// The order in which a data set is gone through.
+void choose_order(tw_peer& peer, std::uint64_t dataset_size, std::uint64_t block) {
+  if (peer.samples && peer.dataset_size == dataset_size && peer.block == block) return;
+  peer.samples.emplace(peer.settings.run.seed, dataset_size, block);
+  peer.dataset_size = dataset_size;
+  peer.block = block;
+}
+
+/// Which samples of the data set these samples of the run are. After choose_order().
+void write_indices(const tw_peer& peer, const RangeSet& samples, std::int64_t* indices) {
   for (const Range& range : samples.ranges()) {
     for (std::uint64_t s = range.first; s < range.first + range.count; ++s)
       *indices++ = static_cast<std::int64_t>(peer.samples->index_of(s));
   }
 }
 
-/// What is wrong with the size of a data set; empty: nothing.
-std::string wrong_size(std::uint64_t dataset_size) {
-  if (dataset_size > 0 && dataset_size <= data::SampleOrder::kLargest) return {};
+/// What is wrong with the size of a data set or its blocks; empty: nothing.
+std::string wrong_size(std::uint64_t dataset_size, std::uint64_t block) {
+  if (dataset_size > 0 && dataset_size <= data::SampleOrder::kLargest) {
+    if (block > 0 && block <= dataset_size) return {};
+    return fmt::format("blocks of {} samples, expected 1 to {}", block, dataset_size);
+  }
   return fmt::format("a data set of {} samples, expected 1 to {}", dataset_size, data::SampleOrder::kLargest);
 }
 
@@ -157,7 +134,7 @@ int start(tw_peer& peer, std::span<const tw_tensor> initial) {
 
 }  // namespace
 
-const char* tw_last_error(void) { return last_error.c_str(); }
+const char* tw_last_error(void) { return last_error().c_str(); }
 
 uint32_t tw_abi(void) { return TW_ABI; }
 
@@ -195,29 +172,31 @@ int tw_next(tw_peer* peer, uint32_t limit_ms, tw_order* order) {
   });
 }
 
-int tw_samples(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t count) {
+int tw_samples(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indices, size_t count) {
   return guarded([&] {
     if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
-    if (const std::string why = wrong_size(dataset_size); !why.empty()) return misuse(why);
+    if (const std::string why = wrong_size(dataset_size, block); !why.empty()) return misuse(why);
     if (indices == nullptr) return misuse("a null pointer");
     RangeSet samples = peer->in_hand;
     const RangeSet first = samples.take(count);
     if (count > first.count())
       return misuse(fmt::format("{} samples, the order in hand has {}", count, first.count()));
-    write_indices(*peer, dataset_size, first, indices);
+    choose_order(*peer, dataset_size, block);
+    write_indices(*peer, first, indices);
     return int{TW_OK};
   });
 }
 
-int tw_ahead(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t* count) {
+int tw_ahead(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indices, size_t* count) {
   return guarded([&] {
     if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
-    if (const std::string why = wrong_size(dataset_size); !why.empty()) return misuse(why);
+    if (const std::string why = wrong_size(dataset_size, block); !why.empty()) return misuse(why);
     if (indices == nullptr || count == nullptr) return misuse("a null pointer");
     RangeSet samples = peer->in_hand.empty() ? RangeSet() : peer->ahead;
     const RangeSet first = samples.take(*count);
     *count = first.count();
-    write_indices(*peer, dataset_size, first, indices);
+    choose_order(*peer, dataset_size, block);
+    write_indices(*peer, first, indices);
     return int{TW_OK};
   });
 }

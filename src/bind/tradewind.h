@@ -32,8 +32,8 @@ extern "C" {
 
 #define TW_API __attribute__((visibility("default")))
 
-/* Changes whenever this file changes in a way that a caller notices. */
-#define TW_ABI 3
+/* Changes whenever this file or tradewind_data.h changes in a way that a caller notices. */
+#define TW_ABI 4
 
 enum tw_status {
   TW_OK = 0,
@@ -156,13 +156,14 @@ typedef struct {
 TW_API int tw_next(tw_peer* peer, uint32_t limit_ms, tw_order* order);
 
 /* Indices in [0, dataset_size) of the order's first `count` samples: each one once an epoch over all peers.
+ * block: so many samples of the data set in a row stay together, 1 to dataset_size; 1: each comes by itself.
  */
-TW_API int tw_samples(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t count);
+TW_API int tw_samples(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indices, size_t count);
 
 /* Indices of samples that this peer has been promised beside those of the order in hand, mostly in the order
  * in which they will come: time to load them. *count: room, then how many were written; 0 where nothing is
  * known ahead. They may go to others yet. */
-TW_API int tw_ahead(tw_peer* peer, uint64_t dataset_size, int64_t* indices, size_t* count);
+TW_API int tw_ahead(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indices, size_t* count);
 
 typedef struct {
   const tw_tensor* gradients; /* as many as the model has tensors */

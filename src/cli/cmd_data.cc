@@ -8,6 +8,7 @@
 
 #include "base/option.h"
 #include "base/size.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/data_arguments.h"
 #include "cli/progress_line.h"
@@ -48,8 +49,8 @@ void print_facts(const std::string& name, const data::ShardIndex& index) {
   std::string fields;
   for (const std::string& field : index.field_names())
     fields += fmt::format("{}{} ({})", fields.empty() ? "" : ", ", field, index.count_of(field));
-  print_out("{}: {} samples in {} shards, {} bytes; fields: {}; identity {}\n", name, index.size(),
-            index.shards().size(), index.bytes(), fields, to_string(index.identity()));
+  print_out("{}: {} in {}, {} bytes; fields: {}; identity {}\n", name, counted(index.size(), "sample"),
+            counted(index.shards().size(), "shard"), index.bytes(), fields, to_string(index.identity()));
 }
 
 int index_data(const DataArguments& arguments) {
@@ -60,7 +61,7 @@ int index_data(const DataArguments& arguments) {
   const std::size_t count = shards.value().size();
   data::Indexing how{.contents = arguments.contents};
   how.progress = [&](std::size_t done) {
-    line.show(fmt::format("{} of {} shards", done, count),
+    line.show(fmt::format("{} of {}", done, counted(count, "shard")),
               static_cast<double>(done) / static_cast<double>(count));
   };
   auto index = data::index_shards(shards.value(), stores, how);
@@ -103,7 +104,7 @@ std::vector<std::string> faults_of(const data::ShardIndex& index, host::Stores& 
   std::uint64_t next = 0;
   for (std::size_t i = 0; i < index.shards().size(); ++i) {
     const data::Shard& shard = index.shards()[i];
-    line.show(fmt::format("{} of {} shards", i, index.shards().size()),
+    line.show(fmt::format("{} of {}", i, counted(index.shards().size(), "shard")),
               static_cast<double>(i) / static_cast<double>(index.shards().size()));
     const auto digest = data::digest_contents(stores, shard);
     if (!digest) faults.push_back(digest.error().message);
@@ -134,7 +135,8 @@ int verify_data(const DataArguments& arguments) {
   host::Stores stores;
   const std::vector<std::string> faults = faults_of(index.value(), stores);
   for (const std::string& fault : faults) complain(fault, kFailed);
-  if (!faults.empty()) return complain(fmt::format("{}: {} faults", arguments.index, faults.size()), kFailed);
+  if (!faults.empty())
+    return complain(fmt::format("{}: {}", arguments.index, counted(faults.size(), "fault")), kFailed);
   print_facts(arguments.index, index.value());
   return kDone;
 }

@@ -12,6 +12,7 @@
 #include "base/number.h"
 #include "base/option.h"
 #include "base/size.h"
+#include "base/text.h"
 #include "base/text_file.h"
 #include "cli/commands.h"
 #include "cli/data_arguments.h"
@@ -153,6 +154,11 @@ int pack_data(const DataArguments& arguments) {
   if (!samples) return complain(samples.error().message, kFailed);
   const std::size_t count = samples.value().size();
   if (count == 0) return complain(fmt::format("{}: no samples", arguments.source), kFailed);
+  const fs::path folder = fs::path(arguments.out).parent_path();
+  if (!folder.empty() && arguments.out.find("://") == std::string::npos) {
+    std::error_code failed;
+    fs::create_directories(folder, failed);  // what fails here fails again as the first shard is written
+  }
   Packing packing(arguments.out, *shard_bytes);
   const data::SampleOrder order(*seed, count);
   ProgressLine line;
@@ -165,8 +171,8 @@ int pack_data(const DataArguments& arguments) {
   if (done) done = packing.finish();
   line.clear();
   if (!done) return complain(done.error().message, kFailed);
-  print_out("{}-000000.tar to {:06}: {} samples in {} shards, {} bytes\n", arguments.out,
-            packing.shards() - 1, count, packing.shards(), packing.bytes());
+  print_out("{}-000000.tar to {:06}: {} in {}, {} bytes\n", arguments.out, packing.shards() - 1,
+            counted(count, "sample"), counted(packing.shards(), "shard"), packing.bytes());
   return kDone;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "world/store.h"
 
 namespace tw::data {
 
@@ -50,6 +51,7 @@ struct LoadNews {
   Duration waited{};                     ///< for samples that were not there when they were needed
   std::string waited_for{};              ///< the last of them
   std::vector<MissingSample> skipped{};  ///< the run goes on without them
+  world::StoreUses stores{};             ///< of the process until now
 };
 
 /// Samples that somebody waits for now.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "base/check.h"
 #include "base/prng.h"
@@ -19,21 +20,56 @@ Rectangle middle_of(std::uint32_t width, std::uint32_t height) {
   return {(width - side) / 2, (height - side) / 2, side, side};
 }
 
-/// Value at a point between pixels; the border goes on outside.
-double value_at(const Picture& picture, double x, double y, std::uint32_t channel) {
-  const auto clamped = [](double at, std::uint32_t end) {
-    return std::clamp(at, 0.0, static_cast<double>(end - 1));
-  };
-  const double px = clamped(x - 0.5, picture.width), py = clamped(y - 0.5, picture.height);
-  const auto left = static_cast<std::uint32_t>(px), top = static_cast<std::uint32_t>(py);
-  const std::uint32_t right = std::min(left + 1, picture.width - 1);
-  const std::uint32_t bottom = std::min(top + 1, picture.height - 1);
-  const auto pixel = [&](std::uint32_t column, std::uint32_t row) -> double {
-    return picture.bytes[(std::size_t{row} * picture.width + column) * picture.channels + channel];
-  };
-  const double dx = px - left, dy = py - top;
-  return (pixel(left, top) * (1 - dx) + pixel(right, top) * dx) * (1 - dy) +
-         (pixel(left, bottom) * (1 - dx) + pixel(right, bottom) * dx) * dy;
+/// What a pixel of the tensor takes of a row or column of pixels: so much of each from `first` on.
+struct Taps {
+  std::uint32_t first = 0;
+  std::vector<float> weights{};
+};
+
+/// One side of the part, as `count` pixels. Each is the mean of as many points as pixels lie in it, and a
+/// point lies between two pixels; the border goes on outside.
+std::vector<Taps> taps_of(double begin, double length, std::uint32_t count, std::uint32_t pixels) {
+  const double step = length / count;
+  const int points = std::max(1, static_cast<int>(std::ceil(step)));
+  std::vector<Taps> all(count);
+  for (std::uint32_t at = 0; at < count; ++at) {
+    Taps& taps = all[at];
+    for (int i = 0; i < points; ++i) {
+      const double place = std::clamp(begin + (at + (i + 0.5) / points) * step - 0.5, 0.0, pixels - 1.0);
+      const auto pixel = static_cast<std::uint32_t>(place);
+      if (i == 0) taps.first = pixel;
+      const double after = place - pixel;
+      taps.weights.resize(pixel - taps.first + (after > 0 ? 2 : 1));
+      taps.weights[pixel - taps.first] += static_cast<float>((1 - after) / points);
+      if (after > 0) taps.weights[pixel - taps.first + 1] += static_cast<float>(after / points);
+    }
+  }
+  return all;
+}
+
+/// One row of pixels as [channels, columns].
+void shrink_row(const Picture& picture, std::uint32_t row, const std::vector<Taps>& columns, float* out) {
+  const std::uint8_t* const bytes = &picture.bytes[std::size_t{row} * picture.width * picture.channels];
+  for (std::uint32_t channel = 0; channel < picture.channels; ++channel) {
+    for (const Taps& taps : columns) {
+      const std::uint8_t* pixel = bytes + std::size_t{taps.first} * picture.channels + channel;
+      float sum = 0;
+      for (const float weight : taps.weights) {
+        sum += weight * *pixel;
+        pixel += picture.channels;
+      }
+      *out++ = sum;
+    }
+  }
+}
+
+/// Rows that lie `stride` apart, by weight, from bytes to [0, 1].
+void add_rows(const float* row, std::size_t stride, const std::vector<float>& weights, std::span<float> out) {
+  for (const float weight : weights) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += weight * row[i];
+    row += stride;
+  }
+  for (float& value : out) value /= 255;
 }
 
 }  // namespace
@@ -60,24 +96,21 @@ Array tensor_of(const Picture& picture, const Rectangle& part, const PictureOpti
   const std::uint32_t width = options.size == 0 ? picture.width : options.size;
   const std::uint32_t height = options.size == 0 ? picture.height : options.size;
   const bool flipped = options.flip && Prng(mix(seed, kOfFlip)).chance(0.5);
-  const double step_x = part.width / width, step_y = part.height / height;
-  // As many points a pixel of the tensor as pixels of the picture lie in it.
-  const int points_x = std::max(1, static_cast<int>(std::ceil(step_x)));
-  const int points_y = std::max(1, static_cast<int>(std::ceil(step_y)));
-  std::vector<float> values;
-  values.reserve(std::size_t{width} * height * picture.channels);
-  for (std::uint32_t channel = 0; channel < picture.channels; ++channel) {
-    for (std::uint32_t row = 0; row < height; ++row) {
-      for (std::uint32_t column = 0; column < width; ++column) {
-        const std::uint32_t from = flipped ? width - 1 - column : column;
-        double sum = 0;
-        for (int j = 0; j < points_y; ++j) {
-          for (int i = 0; i < points_x; ++i)
-            sum += value_at(picture, part.x + (from + (i + 0.5) / points_x) * step_x,
-                            part.y + (row + (j + 0.5) / points_y) * step_y, channel);
-        }
-        values.push_back(static_cast<float>(sum / (points_x * points_y) / 255));
-      }
+  std::vector<Taps> columns = taps_of(part.x, part.width, width, picture.width);
+  if (flipped) std::ranges::reverse(columns);
+  const std::vector<Taps> rows = taps_of(part.y, part.height, height, picture.height);
+  const std::uint32_t first = rows.front().first;
+  const std::size_t end = rows.back().first + rows.back().weights.size();
+  const std::size_t row_values = std::size_t{picture.channels} * width;
+  std::vector<float> narrow((end - first) * row_values);
+  for (std::uint32_t row = first; row < end; ++row)
+    shrink_row(picture, row, columns, &narrow[(row - first) * row_values]);
+  std::vector<float> values(row_values * height);
+  for (std::uint32_t row = 0; row < height; ++row) {
+    const float* const from = &narrow[(rows[row].first - first) * row_values];
+    for (std::uint32_t channel = 0; channel < picture.channels; ++channel) {
+      float* const to = &values[(std::size_t{channel} * height + row) * width];
+      add_rows(from + std::size_t{channel} * width, row_values, rows[row].weights, {to, width});
     }
   }
   return {{picture.channels, height, width}, std::move(values)};

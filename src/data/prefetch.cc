@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -14,6 +15,10 @@
 
 namespace tw::data {
 namespace {
+
+/// Samples that are read ahead: the first guess, times what is taken at once; and the most.
+constexpr std::uint64_t kFirstAhead = 8, kMostAhead = 1U << 20;
+constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 
 enum class Stage : std::uint8_t { wanted, reading, read, decoding, ready };
 
@@ -23,8 +28,11 @@ struct ReadJob {
   std::vector<Pick> samples;
 };
 
-std::uint64_t bytes_of(const Array& array) {
-  return std::visit([](const auto& values) { return values.size() * sizeof(values[0]); }, array.values);
+std::uint64_t bytes_of(const FieldValue& field) {
+  if (const auto* array = std::get_if<Array>(&field))
+    return std::visit([](const auto& values) { return values.size() * sizeof(values[0]); }, array->values);
+  const auto* bytes = std::get_if<std::string>(&field);
+  return bytes == nullptr ? 0 : bytes->size();
 }
 
 }  // namespace
@@ -34,11 +42,14 @@ struct Prefetch::State {
     Stage stage = Stage::wanted;
     bool needed = false;                         ///< somebody waits for it
     bool read_twice = false;                     ///< it could not be decoded the first time
+    bool held_back = false;                      ///< it could have been read earlier, but for the window
     std::vector<FieldPlace> fields{};            ///< from `wanted` on
     std::shared_ptr<const std::string> bytes{};  // owners: the samples of one read
     std::uint64_t bytes_at = 0;                  ///< place of the bytes in the shard
     std::uint64_t held = 0;                      ///< its part of held_bytes
     Example example{};
+
+    bool is_ahead() const { return stage != Stage::wanted && !needed; }
   };
 
   State(const ShardIndex& all, world::Store& from, Settings given, Choose chosen, Decode decoded)
@@ -64,7 +75,9 @@ struct Prefetch::State {
   std::deque<Pick> wanted;  ///< not asked for yet; some may be gone
   std::deque<Pick> came;    ///< to be decoded; the same
   std::uint64_t reads_under_way = 0, reads = 0, bytes_read = 0, held = 0;
-  std::set<std::uint64_t> broken;  ///< samples, by index
+  std::uint64_t ahead = 0;            ///< entries that are
+  std::uint64_t window = kUnlimited;  ///< for `ahead`
+  std::set<std::uint64_t> broken;     ///< samples, by index
   LoadNews news;
 
   struct Waiter {
@@ -80,17 +93,30 @@ struct Prefetch::State {
     return found == entries.end() || found->second.stage != stage ? nullptr : &found->second;
   }
 
+  void change(Entry& entry, Stage stage, bool needed) {
+    ahead -= entry.is_ahead() ? 1 : 0;
+    entry.stage = stage;
+    entry.needed = needed;
+    ahead += entry.is_ahead() ? 1 : 0;
+  }
+
   void hold(Entry& entry, std::uint64_t bytes) {
     held += bytes - entry.held;
     entry.held = bytes;
   }
 
   void drop(std::map<Pick, Entry>::iterator at) {
+    change(at->second, Stage::wanted, at->second.needed);
     hold(at->second, 0);
     entries.erase(at);
   }
 
   void add(const Pick& pick, bool needed);
+  /// Before the first take, all is read that is expected.
+  void adapt_window(std::uint64_t samples, bool late);
+  void need(std::span<const Pick> samples);
+  const Pick* first_missing(std::span<const Pick> samples) const;
+  bool was_held_back(std::span<const Pick> samples);
   void read_again(const Pick& pick);
   void await(std::unique_lock<std::mutex>& lock, std::span<const Pick> samples);
   std::optional<MissingSample> missing_of(std::span<const Pick> samples) const;
@@ -104,8 +130,8 @@ struct Prefetch::State {
   void decode_one(std::unique_lock<std::mutex>& lock);
   void finish(const Pick& pick, Example example);
   std::string name_of(const Pick& pick) const;
+  std::string failure_of(const Pick& pick, const Example& example);
   std::string step_of(const Pick& pick) const;
-  const Pick* first_missing(std::span<const Pick> samples) const;
 };
 
 std::string Prefetch::State::name_of(const Pick& pick) const {
@@ -122,16 +148,12 @@ std::string Prefetch::State::step_of(const Pick& pick) const {
   return world::text_of({shard.object, first.offset, last.offset + last.length - first.offset});
 }
 
-const Pick* Prefetch::State::first_missing(std::span<const Pick> samples) const {
-  const auto found =
-      std::ranges::find_if(samples, [&](const Pick& pick) { return entries.at(pick).stage != Stage::ready; });
-  return found == samples.end() ? nullptr : &*found;
-}
-
 void Prefetch::State::add(const Pick& pick, bool needed) {
   const auto [at, is_new] = entries.try_emplace(pick);
-  at->second.needed = at->second.needed || needed;
+  const bool known = at->second.needed;
+  change(at->second, at->second.stage, known || needed);
   if (!is_new) {
+    if (known) return;
     if (needed && at->second.stage == Stage::wanted) wanted.push_front(pick);
     if (needed && at->second.stage == Stage::read) came.push_front(pick);
     if (needed && at->second.stage == Stage::ready && !at->second.example.unread.empty()) read_again(pick);
@@ -147,11 +169,39 @@ void Prefetch::State::add(const Pick& pick, bool needed) {
   }
 }
 
+/// After so many were taken. The next ones are always on their way. What is late because it was held back
+/// doubles the window; what is not takes a 32nd away. So a lease that moves to another peer costs few bytes.
+void Prefetch::State::adapt_window(std::uint64_t samples, bool late) {
+  if (window == kUnlimited) window = kFirstAhead * samples;
+  window = late ? 2 * window : window - std::min(window, window / 32 + 1);
+  window = std::clamp(window, samples, std::max(samples, kMostAhead));
+}
+
+/// Somebody waits for these.
+void Prefetch::State::need(std::span<const Pick> samples) {
+  // From the last on, so that the first one comes to stand at the front.
+  for (auto pick = samples.rbegin(); pick != samples.rend(); ++pick) add(*pick, true);
+  changed.notify_all();
+}
+
+/// The first of these that is not there yet; null: all are. They are needed.
+const Pick* Prefetch::State::first_missing(std::span<const Pick> samples) const {
+  const auto found =
+      std::ranges::find_if(samples, [&](const Pick& pick) { return entries.at(pick).stage != Stage::ready; });
+  return found == samples.end() ? nullptr : &*found;
+}
+
+/// The first of these that is missing could have been read earlier. It is told once.
+bool Prefetch::State::was_held_back(std::span<const Pick> samples) {
+  const Pick* const first = first_missing(samples);
+  return first != nullptr && std::exchange(entries.at(*first).held_back, false);
+}
+
 /// The store may be back: what could not be had ahead of time is asked for once more. So are bytes that make
 /// no sample.
 void Prefetch::State::read_again(const Pick& pick) {
   Entry& entry = entries.at(pick);
-  entry.stage = Stage::wanted;
+  change(entry, Stage::wanted, entry.needed);
   entry.example = {};
   entry.bytes.reset();
   wanted.push_front(pick);
@@ -159,8 +209,8 @@ void Prefetch::State::read_again(const Pick& pick) {
 
 /// From the last on, so that the first one comes to stand at the front.
 void Prefetch::State::await(std::unique_lock<std::mutex>& lock, std::span<const Pick> samples) {
-  for (auto pick = samples.rbegin(); pick != samples.rend(); ++pick) add(*pick, true);
-  changed.notify_all();
+  need(samples);
+  if (was_held_back(samples)) adapt_window(samples.size(), true);
   const Pick* first = first_missing(samples);
   if (first == nullptr) return;
   const Pick late = *first;
@@ -189,7 +239,7 @@ void Prefetch::State::need_no_more(std::span<const Pick> samples) {
   for (const Pick& pick : samples) {
     const auto found = entries.find(pick);
     if (found == entries.end()) continue;
-    found->second.needed = false;
+    change(found->second, found->second.stage, false);
     if (!expected.contains(pick)) drop(found);
   }
 }
@@ -209,7 +259,10 @@ bool Prefetch::State::can_decode() {
 bool Prefetch::State::can_read() {
   while (!wanted.empty() && find(wanted.front(), Stage::wanted) == nullptr) wanted.pop_front();
   if (wanted.empty() || reads_under_way >= settings.reads_at_once) return false;
-  return has_room() || entries.at(wanted.front()).needed;
+  Entry& first = entries.at(wanted.front());
+  if (first.needed || !has_room()) return first.needed;
+  first.held_back = first.held_back || ahead >= window;
+  return ahead < window;
 }
 
 bool Prefetch::State::joins(const ReadJob& job, const Entry& entry, std::size_t shard) const {
@@ -233,7 +286,7 @@ ReadJob Prefetch::State::next_read() {
         job.extent = {index.shards()[shard].object, first.offset, 0, index.shards()[shard].version};
       job.extent.length = end - job.extent.offset;
       hold(*entry, end - first.offset);
-      entry->stage = Stage::reading;
+      change(*entry, Stage::reading, entry->needed);
       job.samples.push_back(pick);
     }
     wanted.pop_front();
@@ -256,7 +309,7 @@ void Prefetch::State::arrived(const ReadJob& job, Result<std::string> bytes) {
       finish(pick, {.unread = bytes.error().message});
       continue;
     }
-    entry->stage = Stage::read;
+    change(*entry, Stage::read, entry->needed);
     entry->bytes = content;
     entry->bytes_at = job.extent.offset;
     if (entry->needed) {
@@ -274,8 +327,10 @@ void Prefetch::State::finish(const Pick& pick, Example example) {
   Entry& entry = found->second;
   entry.example = std::move(example);
   entry.bytes.reset();
-  entry.stage = Stage::ready;
-  hold(entry, bytes_of(entry.example.inputs) + bytes_of(entry.example.targets));
+  change(entry, Stage::ready, entry.needed);
+  std::uint64_t bytes = 0;
+  for (const FieldValue& field : entry.example.fields) bytes += bytes_of(field);
+  hold(entry, bytes);
   ready.notify_all();
 }
 
@@ -283,7 +338,7 @@ void Prefetch::State::decode_one(std::unique_lock<std::mutex>& lock) {
   const Pick pick = came.front();
   came.pop_front();
   Entry* const entry = find(pick, Stage::read);
-  entry->stage = Stage::decoding;
+  change(*entry, Stage::decoding, entry->needed);
   const auto content = entry->bytes;
   const std::uint64_t begin = entry->bytes_at;
   const std::vector<FieldPlace> places = entry->fields;
@@ -305,6 +360,15 @@ void Prefetch::State::decode_one(std::unique_lock<std::mutex>& lock) {
     return finish(pick, std::move(example));
   read_again(pick);
   changed.notify_all();
+}
+
+/// Why one cannot go on with this example; empty: it is there, or is left out.
+std::string Prefetch::State::failure_of(const Pick& pick, const Example& example) {
+  if (!example.unread.empty() || example.broken.empty()) return example.unread;
+  broken.insert(pick.index);
+  if (broken.size() > settings.most_broken) return example.broken;
+  news.skipped.push_back({pick.number, example.broken});
+  return {};
 }
 
 Prefetch::Prefetch(const ShardIndex& index, world::Store& store, Settings settings, Choose choose,
@@ -377,32 +441,42 @@ std::optional<MissingSample> Prefetch::load(std::span<const Pick> samples) {
   return missing;
 }
 
+bool Prefetch::wait(std::span<const Pick> samples, Duration limit) {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  state.need(samples);
+  if (state.was_held_back(samples)) state.adapt_window(samples.size(), true);
+  return state.ready.wait_for(lock, limit, [&] { return state.first_missing(samples) == nullptr; });
+}
+
 Result<std::map<Pick, Example>> Prefetch::take(std::span<const Pick> samples) {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   state.await(lock, samples);
+  state.adapt_window(samples.size(), false);
   std::map<Pick, Example> taken;
+  std::string failure;
   for (const Pick& pick : samples) {
     const auto found = state.entries.find(pick);
     if (found == state.entries.end()) continue;  // it stands there twice
     Example example = std::move(found->second.example);
     state.drop(found);
-    if (!example.unread.empty()) return Error{example.unread};
-    if (!example.broken.empty()) {
-      state.broken.insert(pick.index);
-      if (state.broken.size() > state.settings.most_broken) return Error{example.broken};
-      state.news.skipped.push_back({pick.number, example.broken});
-    }
+    if (!failure.empty()) continue;  // nobody asks for the others any more
+    failure = state.failure_of(pick, example);
     taken.emplace(pick, std::move(example));
     if (state.expected.contains(pick)) state.taken.insert(pick);
   }
   state.changed.notify_all();
+  if (!failure.empty()) return Error{failure};
   return taken;
 }
 
 LoadNews Prefetch::take_news() {
+  world::StoreUses stores = state_->store.uses();
   const std::lock_guard lock(state_->mutex);
-  return std::exchange(state_->news, {});
+  LoadNews news = std::exchange(state_->news, {});
+  news.stores = std::move(stores);
+  return news;
 }
 
 std::optional<LoadWait> Prefetch::waiting() const {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "data/dataset.h"
@@ -17,10 +18,13 @@
 
 namespace tw::data {
 
+/// Decoded values, or the bytes as they are in the shard; nothing: the sample has no such field.
+using FieldValue = std::variant<std::monostate, Array, std::string>;
+
 /// A sample as a model takes it.
 struct Example {
-  Array inputs, targets;
-  std::string broken{};  ///< why there is none; the arrays are empty
+  std::vector<FieldValue> fields{};
+  std::string broken{};  ///< why there is none; there are no fields then
   std::string unread{};  ///< why its bytes could not be had: that is no fault of the sample
 };
 
@@ -55,6 +59,9 @@ class Prefetch {
 
   /// Dataset::load.
   std::optional<MissingSample> load(std::span<const Pick> samples);
+
+  /// Whether all of these are there; waits for them, so long. They are kept until they are taken.
+  bool wait(std::span<const Pick> samples, Duration limit);
 
   /// Waits for these. The error: a sample is broken, and one more than are left out; or its bytes cannot be
   /// had, now either.

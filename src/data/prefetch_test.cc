@@ -47,7 +47,7 @@ class Fetching : public testing::Test {
               const auto number = [](std::string_view text) {
                 return Array{{}, std::vector<std::int64_t>{std::stoll(std::string(text))}};
               };
-              return Example{number(fields[0]), number(fields[1])};
+              return Example{{number(fields[0]), number(fields[1])}};
             }};
   }
 
@@ -69,15 +69,15 @@ class Fetching : public testing::Test {
   std::size_t looked_ = 0;
 };
 
-std::int64_t number_in(const Array& array) { return std::get<1>(array.values).at(0); }
+std::int64_t number_in(const FieldValue& field) { return std::get<1>(std::get<Array>(field).values).at(0); }
 
 TEST_F(Fetching, gives_the_samples_that_were_asked_for) {
   Prefetch prefetch = open({.threads = 3});
   const auto taken = prefetch.take(std::vector<Pick>{{21, 0}, {3, 1}, {3, 1}, {3, 9}});
   ASSERT_TRUE(taken) << taken.error().message;
   ASSERT_EQ(taken.value().size(), 3U);
-  EXPECT_EQ(number_in(taken.value().at({21, 0}).inputs), 21);
-  EXPECT_EQ(number_in(taken.value().at({3, 9}).targets), 1003);
+  EXPECT_EQ(number_in(taken.value().at({21, 0}).fields[0]), 21);
+  EXPECT_EQ(number_in(taken.value().at({3, 9}).fields[1]), 1003);
   EXPECT_EQ(prefetch.held_bytes(), 0U);
 }
 
@@ -149,14 +149,27 @@ TEST_F(Fetching, holds_no_more_than_its_memory_ahead) {
   EXPECT_EQ(prefetch.reads(), 4U);
 }
 
+// What is leased to another peer meanwhile was then not read in vain.
+TEST_F(Fetching, reads_no_further_ahead_than_it_takes_to_be_in_time) {
+  Prefetch prefetch = open({.reads_at_once = 1});
+  constexpr std::uint64_t kBefore = 20;  // nothing is late but what nobody expected
+  for (std::uint64_t i = 0; i < kBefore; ++i) ASSERT_TRUE(prefetch.take(picks(i, 1)));
+  std::vector<Pick> apart;  // each is a read of its own
+  for (std::uint64_t i = 0; i < 20; ++i) apart.push_back({(13 * i + 5) % 40, 100 + i});
+  prefetch.expect(apart);
+  for (std::size_t at = 0; at < 3; ++at) ASSERT_TRUE(prefetch.take(std::span(apart).subspan(at, 1)));
+  EXPECT_LE(prefetch.reads() - kBefore, 3U + 8U) << "what is late doubles the one, three times at most";
+}
+
 TEST_F(Fetching, of_what_cannot_be_read_names_object_and_bytes) {
   store_.broken["1.tar"] = "answered with 503";
   Prefetch prefetch = open({.most_broken = 2});
-  const auto some = prefetch.take(std::vector<Pick>{{0, 0}, {20, 1}});
+  const auto some = prefetch.take(std::vector<Pick>{{20, 1}, {0, 0}, {1, 2}});
   ASSERT_FALSE(some) << "a store that is away breaks no sample";
   EXPECT_THAT(some.error().message, HasSubstr("1.tar, bytes "));
   EXPECT_THAT(some.error().message, HasSubstr("answered with 503"));
   EXPECT_THAT(prefetch.take_news().skipped, IsEmpty());
+  EXPECT_EQ(prefetch.held_bytes(), 0U) << "the others are not kept";
 }
 
 TEST_F(Fetching, loads_all_or_names_the_first_that_cannot_be_had) {
@@ -208,7 +221,29 @@ TEST_F(Fetching, asks_again_for_what_could_not_be_read_ahead) {
   store_.broken.clear();
   const auto taken = prefetch.take(picks(20, 4));
   ASSERT_TRUE(taken) << taken.error().message;
-  EXPECT_EQ(number_in(taken.value().at({23, 23}).inputs), 23);
+  EXPECT_EQ(number_in(taken.value().at({23, 23}).fields[0]), 23);
+}
+
+TEST_F(Fetching, waits_for_samples_no_longer_than_it_is_told) {
+  store_.holds_back = true;
+  Prefetch prefetch = open();
+  const std::vector<Pick> some = picks(0, 4);
+  EXPECT_FALSE(prefetch.wait(some, Duration::zero()));
+  while (reads().empty()) std::this_thread::yield();
+  EXPECT_FALSE(prefetch.wait(some, std::chrono::milliseconds(1)));
+  store_.holds_back = false;
+  store_.answer_all();
+  EXPECT_TRUE(prefetch.wait(some, std::chrono::hours(1)));
+  EXPECT_EQ(number_in(prefetch.take(some).value().at({3, 3}).fields[0]), 3);
+  EXPECT_EQ(prefetch.reads(), 1U);
+}
+
+TEST_F(Fetching, asks_once_for_what_was_waited_for_and_could_not_be_read) {
+  store_.broken["0.tar"] = "answered with 503";
+  Prefetch prefetch = open();
+  EXPECT_TRUE(prefetch.wait(picks(0, 1), std::chrono::hours(1)));
+  EXPECT_THAT(prefetch.take(picks(0, 1)).error().message, HasSubstr("answered with 503"));
+  EXPECT_EQ(prefetch.reads(), 1U);
 }
 
 TEST_F(Fetching, goes_on_without_a_broken_sample_however_often_it_comes) {
@@ -240,7 +275,7 @@ TEST_F(Fetching, of_any_leases_gives_every_sample_right) {
       const auto taken = prefetch.take(now);
       ASSERT_TRUE(taken) << taken.error().message;
       for (const Pick& pick : now)
-        ASSERT_EQ(number_in(taken.value().at(pick).inputs), static_cast<std::int64_t>(pick.index)) << seed;
+        ASSERT_EQ(number_in(taken.value().at(pick).fields[0]), static_cast<std::int64_t>(pick.index)) << seed;
     }
   }
 }

@@ -109,14 +109,14 @@ class ShardDataset final : public Dataset {
     for (const Pick& sample : samples) {
       const Example& example = taken.value().at(sample);
       if (!example.broken.empty()) continue;
-      if (append_sample(example.inputs, batch.inputs) && append_sample(example.targets, batch.targets))
-        continue;
+      const Array &inputs = std::get<Array>(example.fields[0]), &targets = std::get<Array>(example.fields[1]);
+      if (append_sample(inputs, batch.inputs) && append_sample(targets, batch.targets)) continue;
       throw std::runtime_error(
           fmt::format("{}: {} of {} has inputs {} and targets {}, but those before it are of another shape; "
                       "data.image makes pictures equal",
                       options_.index, index_.sample(sample.index).key,
                       world::shown_object(index_.shards()[index_.sample(sample.index).shard].object),
-                      shape_text(example.inputs), shape_text(example.targets)));
+                      shape_text(inputs), shape_text(targets)));
     }
     return batch;
   }
@@ -155,7 +155,7 @@ class ShardDataset final : public Dataset {
     auto targets =
         decode_field(name(fields_.targets), bytes[1], FieldUse::target, options_.picture, pick.number);
     if (!targets) return {.broken = targets.error().message};
-    return {std::move(inputs).value(), std::move(targets).value()};
+    return {.fields = {std::move(inputs).value(), std::move(targets).value()}};
   }
 
   ShardIndex index_;

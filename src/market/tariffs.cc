@@ -131,8 +131,9 @@ Status Tariffs::add_regions(const std::string& file, std::string_view text) {
 }
 
 Status Tariffs::add_stores(const std::string& file, std::string_view text) {
-  const auto table = CsvTable::parse(
-      file, text, {"name", "site", "read_usd_per_gb", "stored_usd_per_gb_month", "source", "as_of"});
+  const auto table = CsvTable::parse(file, text,
+                                     {"name", "site", "read_usd_per_gb", "stored_usd_per_gb_month",
+                                      "usd_per_million_reads", "source", "as_of"});
   if (!table) return table.error();
   for (std::size_t i = 0; i < table.value().size(); ++i) {
     CsvRow row = table.value().row(i);
@@ -141,6 +142,8 @@ Status Tariffs::add_stores(const std::string& file, std::string_view text) {
                     .read_usd_per_gb = row.number_or("read_usd_per_gb", 0, {.least = 0}),
                     .stored_usd_per_gb_month = row.number("stored_usd_per_gb_month", {.least = 0}),
                     .source = source_of(row)};
+    if (!row.empty("usd_per_million_reads"))
+      store.usd_per_million_reads = row.number("usd_per_million_reads", {.least = 0});
     if (store.site.empty() && row.empty("read_usd_per_gb"))
       row.complain("read_usd_per_gb", "a price, or a site");
     if (!row.status()) return row.status();
@@ -211,7 +214,8 @@ Result<DataStore> Tariffs::store(const std::string& name) const {
 
 double Tariffs::read_usd_per_gb(const DataStore& store, const Site& reader) const {
   const auto site = parse_site(store.site);
-  return site ? usd_per_gb(site.value(), reader) : store.read_usd_per_gb;
+  if (!site) return store.read_usd_per_gb;
+  return region_of(site.value()) == region_of(reader) ? 0 : usd_per_gb(site.value(), reader);
 }
 
 }  // namespace tw::market

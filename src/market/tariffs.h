@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,6 +52,7 @@ struct DataStore {
   std::string site;  ///< provider[:region]: reading it is traffic from there; empty: it has one price for all
   double read_usd_per_gb = 0;
   double stored_usd_per_gb_month = 0;
+  std::optional<double> usd_per_million_reads{};  ///< requests; nothing: not known
   std::string source;
 
   bool operator==(const DataStore&) const = default;
@@ -71,7 +73,8 @@ class Tariffs {
   /// (*:aus), or * for any other provider. The narrowest row counts.
   Status add_regions(const std::string& file, std::string_view text);
 
-  /// CSV with the columns name,site,read_usd_per_gb,stored_usd_per_gb_month,source,as_of.
+  /// CSV with the columns
+  /// name,site,read_usd_per_gb,stored_usd_per_gb_month,usd_per_million_reads,source,as_of.
   Status add_stores(const std::string& file, std::string_view text);
 
   /// USD per GB sent from one site to the other, after `sent_gb` of this kind in the month; 0 inside a zone
@@ -87,7 +90,7 @@ class Tariffs {
   /// "b2" (the paper's object store), "s3:us-east-1"; an error names those there are.
   Result<DataStore> store(const std::string& name) const;
 
-  /// Per GB that a peer at a site reads from a store.
+  /// Per GB that a peer at a site reads from a store; nothing in the store's region, whatever the zone.
   double read_usd_per_gb(const DataStore& store, const Site& reader) const;
 
  private:

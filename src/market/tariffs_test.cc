@@ -91,6 +91,7 @@ TEST(Stores, are_read_at_their_price_or_as_traffic_from_their_region) {
   EXPECT_EQ(b2.stored_usd_per_gb_month, 0.005);
   const DataStore s3 = tariffs.store("s3:us-east-1").value();
   EXPECT_EQ(tariffs.read_usd_per_gb(s3, at("aws:us-east-1")), 0);
+  EXPECT_EQ(tariffs.read_usd_per_gb(s3, at("aws:us-east-1:us-east-1a")), 0);
   EXPECT_EQ(tariffs.read_usd_per_gb(s3, at("gcp:us-central1")), 0.09);
   for (const char* name : {"s4", "s3", "b2:us"})
     EXPECT_EQ(tariffs.store(name).error().message,

@@ -76,7 +76,7 @@ struct BoardPeer {
   bool operator==(const BoardPeer&) const = default;
 };
 
-/// Traffic from one site to another, of all peers.
+/// Traffic from one site to another, of all peers; or from a store of data to a site.
 struct BoardLink {
   std::string from, to;
   std::uint64_t bytes = 0;
@@ -84,7 +84,9 @@ struct BoardLink {
   std::optional<double>
       bound_mbit_s;  ///< what the peers of `from` can send and those of `to` take, as measured
   std::optional<double> usd_per_gb;  ///< nothing: not known
-  double usd = 0;
+  double usd = 0;                    ///< of the bytes
+  std::uint64_t requests = 0;        ///< of a store
+  double requests_usd = 0;           ///< where their price is known
 
   bool operator==(const BoardLink&) const = default;
 };

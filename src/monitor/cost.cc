@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/cost.h"
 
-#include "monitor/fold/links.h"
-
 namespace tw::monitor {
 namespace {
 
@@ -38,12 +36,15 @@ std::map<PeerId, double> machine_hours(const std::vector<std::vector<LogEntry>>&
   return hours;
 }
 
-double egress_usd(const std::vector<LogEntry>& entries) {
+Links::Usd traffic_usd(const std::vector<LogEntry>& entries) {
   Links links(usual_egress_price);
   for (const LogEntry& entry : entries) links.take({entry, to_seconds(entry.event.at.time_since_epoch())});
-  double usd = 0;
+  Links::Usd usd;
   const auto nobody_runs = [](PeerId) { return false; };
-  for (const BoardLink& link : links.board(0, nobody_runs)) usd += link.usd;
+  for (const BoardLink& link : links.board(0, nobody_runs)) {
+    usd.bytes += link.usd;
+    usd.requests += link.requests_usd;
+  }
   return usd;
 }
 
@@ -58,7 +59,7 @@ void tell_cost(Summary& summary, const std::map<PeerId, double>& usd_per_h) {
     peer.usd = *peer.hours * *peer.usd_per_h;
     usd += *peer.usd;
     cost.priced_hours += *peer.hours;
-    cost.usd = usd + cost.egress_usd;
+    cost.usd = usd + cost.egress_usd + cost.requests_usd;
   }
   const std::optional<std::uint64_t>& again = summary.leavings.samples_again;
   if (!cost.usd || !again || summary.samples == 0) return;

@@ -6,6 +6,7 @@
 
 #include "base/ids.h"
 #include "monitor/event_log_json.h"
+#include "monitor/fold/links.h"
 #include "monitor/report.h"
 
 /// What the machines of a run cost, from their hours and the prices that the caller knows. Pure.
@@ -15,8 +16,9 @@ namespace tw::monitor {
 /// where it has none. What a machine took to start and to end is in no log.
 std::map<PeerId, double> machine_hours(const std::vector<std::vector<LogEntry>>& logs);
 
-/// What the traffic of the run cost between the sites that the events name. Entries in the order of time.
-double egress_usd(const std::vector<LogEntry>& entries);
+/// What the traffic of the run cost: between the sites that the events name, and from stores of data with the
+/// requests to them. Entries in the order of time.
+Links::Usd traffic_usd(const std::vector<LogEntry>& entries);
 
 /// Fills in Summary::cost, but for hours and traffic. usd_per_h: at least 0, finite; of a machine with this
 /// peer alone, whose events tell no price. Other peers that are not in it have none.

@@ -98,7 +98,9 @@ wire::GoneWord Journal::gone() const {
     if (!track.is_gone()) continue;
     const BoardPeer peer = priced(track.board(newest_s_));
     sum.hours += peer.usage.hours;
-    sum.egress_usd += links_.usd_of(id);
+    const Links::Usd usd = links_.usd_of(id);
+    sum.egress_usd += usd.bytes;
+    sum.requests_usd += usd.requests;
     if (!peer.usd_per_h) continue;
     sum.priced_hours += peer.usage.hours;
     sum.machines_usd += peer.usage.hours * *peer.usd_per_h;
@@ -116,6 +118,7 @@ wire::Status Journal::status(PeerId self, double now_s) const {
   status.sent = links_.sent_by(self);
   std::ranges::sort(status.sent, std::greater{}, &wire::SiteBytes::bytes);
   status.sent = first_of(std::move(status.sent), wire::Status::kMostSentSites);
+  status.stores = first_of(links_.read_by(self), wire::Status::kMostStores);
   status.gone = gone();
   return status;
 }

@@ -103,6 +103,7 @@ struct Cost {
   double priced_hours = 0;    ///< of those whose price is known
   std::optional<double> usd;  ///< machines and traffic
   double egress_usd = 0;      ///< the traffic alone, by the built-in tariffs
+  double requests_usd = 0;    ///< those to stores of data alone
   /// The part of usd for samples that were given out again, at most: their share of all that were leased.
   std::optional<double> usd_again;
 

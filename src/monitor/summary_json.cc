@@ -40,6 +40,7 @@ void add_what_left(Json& json, const Summary& summary) {
   json["priced_hours"] = summary.cost.priced_hours;
   json["usd"] = or_null(summary.cost.usd);
   json["egress_usd"] = summary.cost.egress_usd;
+  json["requests_usd"] = summary.cost.requests_usd;
   json["usd_again"] = or_null(summary.cost.usd_again);
 }
 

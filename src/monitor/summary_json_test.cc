@@ -108,6 +108,7 @@ constexpr const char* kAllKeys = R"({
   "priced_hours": 2.5,
   "usd": 1.25,
   "egress_usd": 0.0,
+  "requests_usd": 0.0,
   "usd_again": null
 }
 )";

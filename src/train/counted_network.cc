@@ -30,6 +30,12 @@ void CountedNetwork::close(PeerId peer) {
   network_.close(peer);
 }
 
+void CountedNetwork::fetched(const world::StoreUses& uses) {
+  if (uses.empty() || uses == fetched_) return;
+  fetched_ = uses;
+  is_told_ = false;
+}
+
 std::optional<world::Event> CountedNetwork::due(Instant now, Round round) {
   if (told_at_ && now < *told_at_ + kTellTrafficEvery) return std::nullopt;
   return rest(now, round);
@@ -42,6 +48,10 @@ std::optional<world::Event> CountedNetwork::rest(Instant now, Round round) {
   world::Event event{now, world::Phase::traffic, round};
   for (const auto& [site, bytes] : bytes_)
     event.numbers.emplace_back(std::string(world::kSentTo) + site, static_cast<double>(bytes));
+  for (const auto& [store, use] : fetched_) {
+    event.numbers.emplace_back(std::string(world::kReadFrom) + store, static_cast<double>(use.bytes));
+    event.numbers.emplace_back(std::string(world::kAskedOf) + store, static_cast<double>(use.requests));
+  }
   return event;
 }
 

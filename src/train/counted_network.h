@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "world/events.h"
 #include "world/network.h"
+#include "world/store.h"
 
 namespace tw::train {
 
@@ -37,6 +38,9 @@ class CountedNetwork final : public world::Network {
 
   void closed(PeerId peer) { sites_.erase(peer); }
 
+  /// What was read from stores, by other connections, so far.
+  void fetched(const world::StoreUses& uses);
+
   /// A bulk message for it is on its way.
   void handed(PeerId to, const Frame& message);
 
@@ -53,6 +57,7 @@ class CountedNetwork final : public world::Network {
   world::Network& network_;
   std::map<PeerId, std::string> sites_;
   std::map<std::string, std::uint64_t> bytes_;
+  world::StoreUses fetched_;
   bool is_told_ = true;
   std::optional<Instant> told_at_;
 };

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "world/event_table.h"
+
 namespace tw::train {
 namespace {
 
@@ -89,6 +91,20 @@ TEST(CountedNetwork, knows_so_many_sites) {
   ASSERT_TRUE(event);
   EXPECT_EQ(event->numbers.size(), CountedNetwork::kMostSites + 1);
   EXPECT_EQ(event->numbers.front(), (std::pair<std::string, double>{"to:", 10}));
+}
+
+TEST(CountedNetwork, tells_what_was_read_from_stores) {
+  NoNetwork door;
+  CountedNetwork network(door);
+  network.fetched({});
+  EXPECT_FALSE(network.due(Instant(1s), 1));
+  network.fetched({{"b2", {.requests = 2, .bytes = 100}}});
+  const auto event = network.due(Instant(1s), 1);
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->numbers, (Numbers{{"from:b2", 100}, {"asked:b2", 2}}));
+  EXPECT_TRUE(is_described(*event));
+  network.fetched({{"b2", {.requests = 2, .bytes = 100}}});
+  EXPECT_FALSE(network.due(Instant(20s), 1)) << "nothing more was read";
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ void Session::Machine::open_round() {
 void Session::Machine::tell_of_data(const wire::Record& record) {
   constexpr Duration kNoticed = 50ms;
   const data::LoadNews& news = worker_.done().news;
+  meters_.network.fetched(news.stores);
   if (news.waited >= kNoticed)
     emit(Phase::wait, record.round,
          fmt::format("{:.3g} s in this round for data, such as {}", to_seconds(news.waited), news.waited_for),

@@ -87,6 +87,7 @@ void Worker::work(const swarm::WorkItem& item, std::function<void(const WorkDone
       done_.news.waited += did.news.waited;
       if (did.news.waited != Duration{}) done_.news.waited_for = did.news.waited_for;
       done_.news.skipped.insert(done_.news.skipped.end(), did.news.skipped.begin(), did.news.skipped.end());
+      if (!did.news.stores.empty()) done_.news.stores = did.news.stores;
     }
     done(did);
   };

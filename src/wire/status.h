@@ -59,6 +59,16 @@ struct SiteBytes {
   bool operator==(const SiteBytes&) const = default;
 };
 
+/// What it read from a store, by the name under which its prices are listed.
+struct StoreWord {
+  std::string store;
+  std::uint64_t requests = 0, bytes = 0;
+
+  static void fields(auto& self, auto&& field) { field(self.store, self.requests, self.bytes); }
+
+  bool operator==(const StoreWord&) const = default;
+};
+
 struct NoticeWord {
   std::string source, kind;
   double told_ago_s = 0;
@@ -83,10 +93,10 @@ struct WaitWord {
 
 /// What peers cost that are gone, as far as the sender knows: one that came later learns it from it.
 struct GoneWord {
-  double hours = 0, priced_hours = 0, machines_usd = 0, egress_usd = 0;
+  double hours = 0, priced_hours = 0, machines_usd = 0, egress_usd = 0, requests_usd = 0;
 
   static void fields(auto& self, auto&& field) {
-    field(self.hours, self.priced_hours, self.machines_usd, self.egress_usd);
+    field(self.hours, self.priced_hours, self.machines_usd, self.egress_usd, self.requests_usd);
   }
 
   bool operator==(const GoneWord&) const = default;
@@ -123,6 +133,7 @@ struct Status {
   double samples_per_s = 0;
   UsageWord usage;
   std::vector<SiteBytes> sent;
+  std::vector<StoreWord> stores;
   LineWord line;
   std::optional<ParametersWord> parameters;
   std::optional<NoticeWord> notice;
@@ -134,12 +145,13 @@ struct Status {
   static constexpr std::size_t kMostWaitBytes = 200;
   static constexpr std::size_t kMostWaitPeers = 8;
   static constexpr std::size_t kMostSentSites = 16;
+  static constexpr std::size_t kMostStores = 4;
   static constexpr std::size_t kMostNoticeBytes = 16;
 
   static void fields(auto& self, auto&& field) {
     field(self.site, self.hardware, self.anchor, self.doing, self.round, self.since_ago_s, self.last,
-          self.rounds, self.samples, self.samples_per_s, self.usage, self.sent, self.line, self.parameters,
-          self.notice, self.wait, self.usd_per_h, self.gone);
+          self.rounds, self.samples, self.samples_per_s, self.usage, self.sent, self.stores, self.line,
+          self.parameters, self.notice, self.wait, self.usd_per_h, self.gone);
   }
 
   bool operator==(const Status&) const = default;
@@ -155,11 +167,13 @@ inline bool is_sound(const Status& s) {
   const bool plain = amounts(s.since_ago_s, s.samples_per_s, s.usd_per_h.value_or(0), r.begun_ago_s,
                              r.called_ago_s, r.committed_ago_s, r.calc_s, r.comm_s, s.usage.hours,
                              s.usage.cpu_s, s.gone.hours, s.gone.priced_hours, s.gone.machines_usd,
-                             s.gone.egress_usd, s.line.up_mbit_s, s.line.down_mbit_s);
+                             s.gone.egress_usd, s.gone.requests_usd, s.line.up_mbit_s, s.line.down_mbit_s);
   const bool short_enough =
       s.site.size() <= kMostSiteBytes && s.hardware.size() <= Status::kMostHardwareBytes &&
       s.sent.size() <= Status::kMostSentSites &&
-      std::ranges::all_of(s.sent, [](const SiteBytes& to) { return to.site.size() <= kMostSiteBytes; });
+      std::ranges::all_of(s.sent, [](const SiteBytes& to) { return to.site.size() <= kMostSiteBytes; }) &&
+      s.stores.size() <= Status::kMostStores &&
+      std::ranges::all_of(s.stores, [](const StoreWord& of) { return of.store.size() <= kMostSiteBytes; });
   const bool notice =
       !s.notice || (s.notice->source.size() <= Status::kMostNoticeBytes &&
                     s.notice->kind.size() <= Status::kMostNoticeBytes && amounts(s.notice->told_ago_s) &&

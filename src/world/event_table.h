@@ -18,6 +18,9 @@ struct Measurement {
 
 /// Before the name of a site, in traffic: what was sent there.
 inline constexpr std::string_view kSentTo = "to:";
+/// Before the name of a store (world::StoreUses), in traffic: what was read from it, and in how many
+/// requests.
+inline constexpr std::string_view kReadFrom = "from:", kAskedOf = "asked:";
 
 inline constexpr auto kMeasurements = std::to_array<Measurement>({
     {Phase::probe, "up_mbit_s", "the line of this peer, outwards; 0: not long enough to tell"},
@@ -86,6 +89,8 @@ inline constexpr auto kMeasurements = std::to_array<Measurement>({
     {Phase::log, "seconds", "from the first of them on"},
     {Phase::notice, "deadline_s", "from now on"},
     {Phase::traffic, kSentTo, "bytes of messages to peers at this site, by the process until now"},
+    {Phase::traffic, kReadFrom, "bytes of data from this store, by the process until now"},
+    {Phase::traffic, kAskedOf, "requests for them"},
     {Phase::traffic, "up_mbit_s", "the line of this peer, outwards, where it is known"},
     {Phase::traffic, "down_mbit_s", "the same, inwards"},
     {Phase::budget, "usd", "what the run has cost so far"},
@@ -95,8 +100,8 @@ inline constexpr auto kMeasurements = std::to_array<Measurement>({
 
 inline bool is_described(Phase phase, std::string_view name) {
   return std::ranges::any_of(kMeasurements, [&](const Measurement& known) {
-    const bool by_site = known.name == kSentTo && name.starts_with(kSentTo);
-    return known.phase == phase && (known.name == name || by_site);
+    const bool is_prefix = known.name.ends_with(':') && name.starts_with(known.name);
+    return known.phase == phase && (known.name == name || is_prefix);
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "base/result.h"
@@ -34,6 +35,16 @@ std::string shown_object(const std::string& object);
 /// "s3://bucket/key, bytes 10-19", for messages.
 std::string text_of(const Extent& extent);
 
+/// What a store was asked for: requests, with those that failed, and bytes that came.
+struct StoreUse {
+  std::uint64_t requests = 0, bytes = 0;
+
+  bool operator==(const StoreUse&) const = default;
+};
+
+/// By the name under which the store's prices are listed ("s3:us-east-1", "b2"), or its host.
+using StoreUses = std::map<std::string, StoreUse>;
+
 /// Door to objects that are read in parts, wherever they lie. What may pass by itself is tried again before
 /// it is an error; an error names object, bytes and answer. Any thread.
 class Store {
@@ -49,6 +60,9 @@ class Store {
 
   /// The same.
   virtual void look(const std::string& object, Looked done) = 0;
+
+  /// Until now; of stores that nobody pays for, nothing.
+  virtual StoreUses uses() const { return {}; }
 };
 
 /// The same two, which wait. Not on a thread on which the store calls.

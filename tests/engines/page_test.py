@@ -8,12 +8,12 @@ Screenshots are kept in TW_PICTURES (build/pictures).
 import json
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from launched import TW, missing
+from npm import npm_package
 from watch_bed import Crew
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,22 +28,11 @@ ABSENT = missing("node")
 pytestmark = pytest.mark.skipif(bool(ABSENT), reason=ABSENT)
 
 
-def playwright():
-    """The folder of the library, installed once; None where it cannot be. It brings no browser."""
-    cache = Path(os.environ.get("TW_ENGINES_CACHE", Path.home() / ".cache/tradewind-engines")) / "npm"
-    folder = cache / "node_modules/playwright-core"
-    if not folder.exists() and shutil.which("npm"):
-        cache.mkdir(parents=True, exist_ok=True)
-        words = ["npm", "install", "--silent", "--prefix", str(cache), PLAYWRIGHT]
-        subprocess.run(words, timeout=300, check=False)
-    return folder if folder.exists() else None
-
-
 @pytest.fixture(scope="session")
 def look():
     if missing("chromium"):
         pytest.skip(missing("chromium"))
-    library = playwright()
+    library = npm_package(PLAYWRIGHT)  # it brings no browser
     if library is None:
         pytest.skip(f"npm is missing, or {PLAYWRIGHT} cannot be installed")
     PICTURES.mkdir(parents=True, exist_ok=True)

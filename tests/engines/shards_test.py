@@ -9,12 +9,14 @@ import os
 import re
 import struct
 import subprocess
+import sys
 import tarfile
 import time
+from pathlib import Path
 
 import pytest
-from ceph_bed import BUCKET, KEY, SECRET, CephBed, why_not
-from machine import PROGRAM, ROOT
+from ceph_bed import BUCKET, KEY, SECRET, CephBed, free_port, why_not
+from machine import PROGRAM, ROOT, soon
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
@@ -78,11 +80,11 @@ def tw(bed, *words, folder, **environment):
                           cwd=folder, env=env)
 
 
-def write_run(folder, more=""):
+def write_run(folder, more="", microbatch=64):
     (folder / "run.yaml").write_text(
         "model: mnist-cnn\n"
         f"data: {{index: train.twi, test_index: test.twi, inputs: npy, targets: cls{more}}}\n"
-        f"training: {{target_batch_size: {BATCH}, microbatch: 64, rounds: {ROUNDS}, codec: fp16}}\n"
+        f"training: {{target_batch_size: {BATCH}, microbatch: {microbatch}, rounds: {ROUNDS}, codec: fp16}}\n"
         "optimizer: {beta2: 0.98}\n"
         "schedule: {kind: cosine, learning_rate: 5e-3, warmup_rounds: 10, final_share: 0.05}\n"
         "evaluation: {every: 30}\n")
@@ -112,7 +114,7 @@ def moved_share(bed, shards, before):
 
 def test_peers_that_are_killed_and_join_use_each_sample_once(bed, shards, tmp_path):
     indexed(bed, shards, tmp_path)
-    write_run(tmp_path)
+    write_run(tmp_path, microbatch=16)
     before = sent_bytes(bed)
     done = tw(bed, "local", "run.yaml", "--peers", 4, "--kill", "2@10", "--kill", "3@20", "--join", 25,
               "--threads", 1, "--json", folder=tmp_path)
@@ -121,8 +123,32 @@ def test_peers_that_are_killed_and_join_use_each_sample_once(bed, shards, tmp_pa
     assert summary["identical"] and summary["rounds"] == ROUNDS
     assert summary["samples"] == ROUNDS * BATCH, "exactly the samples of the rounds"
     assert summary["test_accuracy"] > 0.94, "as from IDX files"
-    # A microbatch that is leased to another peer, once one is lost or slow, is read by both.
-    assert 0.5 < moved_share(bed, shards, before) < 1.6
+    # 1.04 to 1.1 on two cores: a microbatch that moves to another peer after it was read is read by both.
+    assert 0.5 < moved_share(bed, shards, before) < 1.25
+
+
+def test_the_role_of_a_machine_is_a_name(bed, tmp_path):
+    """As an EC2 instance without keys: its metadata service has them."""
+    port = free_port()
+    words = [sys.executable, Path(__file__).with_name("imds.py"), "aws", "--listen", f"127.0.0.1:{port}"]
+    service = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert service.stdout.readline() == "ready\n"
+        keys = {"AccessKeyId": KEY, "SecretAccessKey": SECRET, "Token": "", "Expiration": soon(3600)}
+        for path, said in (("", "reader"), ("reader", json.dumps(keys))):
+            service.stdin.write(f"iam/security-credentials/{path} {said}\n")
+            service.stdin.flush()
+            assert service.stdout.readline() == "done\n"
+        without = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "HOME": str(tmp_path)}
+        words = ("data", "index", URL, "-o", "train.twi")
+        refused = tw(bed, *words, folder=tmp_path, **without)
+        assert refused.returncode == 1 and "nobody: no credentials" in refused.stderr
+        service_at = {"AWS_EC2_METADATA_SERVICE_ENDPOINT": f"http://127.0.0.1:{port}"}
+        done = tw(bed, *words, folder=tmp_path, **without, **service_at)
+        assert done.returncode == 0, done.stderr
+    finally:
+        service.kill()
+        service.wait()
 
 
 def test_one_peer_reads_each_byte_once(bed, shards, tmp_path):
@@ -132,6 +158,11 @@ def test_one_peer_reads_each_byte_once(bed, shards, tmp_path):
     done = tw(bed, "local", "run.yaml", "--peers", 1, "--threads", 1, "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
     assert 0.9 < moved_share(bed, shards, before) < 1.05
+    log = (tmp_path / "tw-out/events-1.jsonl").read_text().splitlines()
+    told = [event for event in map(json.loads, log) if event["phase"] == "traffic"][-1]
+    name = bed.environment["AWS_ENDPOINT_URL"].split("//")[1]
+    assert told[f"from:{name}"] == pytest.approx(sent_bytes(bed) - before, rel=0.01)
+    assert told[f"asked:{name}"] > ROUNDS
 
 
 def test_a_store_that_is_away_for_a_while_only_delays_the_run(bed, shards, tmp_path):

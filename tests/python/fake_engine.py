@@ -195,11 +195,11 @@ class FakeEngine:
             update_group(group, self.round, self.vectors[0][span], buffers, mean[span])
             begin, at = end, at + group.tensors
 
-    def samples(self, dataset_size: int, count: int) -> List[int]:
+    def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
         assert self.order is not None and count <= self.order.samples
         return [(self.order.first + at) % dataset_size for at in range(count)]
 
-    def ahead(self, dataset_size: int, most: int) -> List[int]:
+    def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]:
         assert self.order is not None
         first = self.order.first + self.order.samples
         left = self.target - self.counted - self.order.samples

@@ -179,6 +179,24 @@ def shard(
     return result
 
 
+def in_shards(
+    report: Report, index: str, batch: int, workers: int = 0, pause_s: float = 0.0, block: int = 1
+) -> Any:
+    """Reports which samples of an index were handed in, in which round."""
+    run, model, opt = begun(report)
+    data = tradewind.data.shards(index, fields=("in.npy", "out.npy", "cls"), decode=True, block=block)
+    for inputs, targets, numbers in run.shard(data, batch_size=batch, num_workers=workers):
+        if pause_s:
+            time.sleep(pause_s)
+        opt.zero_grad()
+        loss_of(model, inputs, targets).backward()
+        report(what="batch", round=run._loop.driver.order.round, indices=numbers.tolist())
+        opt.step()
+    result = {"state": state_of(model), "round": run.round}
+    run.close()
+    return result
+
+
 def fit(report: Report, size: int = 64, batch: int = 8, **options: Any) -> Any:
     """Function style."""
     run = tradewind.join()

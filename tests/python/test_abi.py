@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""src/bind/tradewind.h against tradewind/_abi.py: every structure, constant and prototype."""
+"""src/bind/tradewind*.h against tradewind/_abi.py: every structure, constant and prototype."""
 
 import ctypes
 import re
@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT, needs_engine
 from tradewind import _abi
 
-HEADER = ROOT / "src/bind/tradewind.h"
+HEADERS = [ROOT / "src/bind" / name for name in ("tradewind.h", "tradewind_data.h")]
 
 SCALARS = {
     "int": ctypes.c_int,
@@ -22,12 +22,12 @@ SCALARS = {
     "void": None,
 }
 # Pointers to what Python only passes on.
-OPAQUE = ("void", "tw_peer", "tw_memory", "float")
+OPAQUE = ("void", "tw_peer", "tw_memory", "tw_data", "float")
 
 
 def header() -> str:
-    """The header without comments and preprocessor."""
-    text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S)
+    """The headers without comments and preprocessor."""
+    text = re.sub(r"/\*.*?\*/", "", "".join(path.read_text() for path in HEADERS), flags=re.S)
     return re.sub(r"^\s*#.*$", "", text, flags=re.M)
 
 
@@ -86,7 +86,7 @@ def test_constants_are_those_of_the_header():
     theirs = {}
     for body in re.findall(r"enum \w+ \{(.*?)\}", header(), re.S):
         theirs.update((name, int(value)) for name, value in re.findall(r"(TW_\w+) = (-?\d+)", body))
-    theirs["TW_ABI"] = int(re.search(r"#define TW_ABI (\d+)", HEADER.read_text()).group(1))
+    theirs["TW_ABI"] = int(re.search(r"#define TW_ABI (\d+)", HEADERS[0].read_text()).group(1))
     assert theirs == {name: value for name, value in vars(_abi).items() if name.startswith("TW_")}
 
 

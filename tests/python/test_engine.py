@@ -55,13 +55,13 @@ class Library:
         order._obj.round, order._obj.samples, order._obj.first = 8, 5, 30
         return self.next_status
 
-    def tw_samples(self, handle, size, indices, count):
-        indices[:] = [size - 1 - at for at in range(count)]
+    def tw_samples(self, handle, size, block, indices, count):
+        indices[:] = [size - block - at for at in range(count)]
         return _abi.TW_OK
 
-    def tw_ahead(self, handle, size, indices, count):
+    def tw_ahead(self, handle, size, block, indices, count):
         room, count._obj.value = count._obj.value, 2
-        indices[:2] = [size, room]
+        indices[:2] = [size * block, room]
         return _abi.TW_OK
 
     def tw_done(self, handle, gradient):
@@ -196,6 +196,7 @@ def test_done_and_samples(library):
     peer = _engine.Peer([], SHAPE, Recorder())
     assert peer.samples(10, 3) == [9, 8, 7]
     assert peer.ahead(10, 4) == [10, 4]
+    assert peer.samples(10, 3, 5) == [5, 4, 3] and peer.ahead(10, 4, 2) == [20, 4]
     library.next_status = _abi.TW_OK
     assert peer.done([HostTensor(0, 3, 0), HostTensor(0, 1, 0)], 5.0, 5, 8, 2.5)
     assert library.seen["done"] == ([3, 1], 5.0, 5, 8, 2.5)

@@ -61,6 +61,7 @@ void HttpStore::ask(const SharedJob& job, Duration later) {
   request.silence = kSilentPatience;
   request.most_bytes = extent.length - job->came.size() + kErrorRoom;
   job->url = request.url;
+  count(*job, 1, 0);
   doors_.exchange(
       std::move(request),
       [this, job](Result<world::HttpAnswer> answer, const std::string& partial) {
@@ -69,7 +70,20 @@ void HttpStore::ask(const SharedJob& job, Duration later) {
       later);
 }
 
+void HttpStore::count(const Job& job, std::uint64_t requests, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  world::StoreUse& use = uses_[job.place.store];
+  use.requests += requests;
+  use.bytes += bytes;
+}
+
+world::StoreUses HttpStore::uses() const {
+  const std::lock_guard lock(mutex_);
+  return uses_;
+}
+
 void HttpStore::take(const SharedJob& job, Result<world::HttpAnswer> answer, const std::string& partial) {
+  count(*job, 0, answer ? answer.value().body.size() : partial.size());
   const bool passes =
       !answer || answer.value().status >= kBrokenStatus || answer.value().status == kBusyStatus;
   if (!passes) return judge(job, std::move(answer).value());
@@ -118,7 +132,7 @@ void HttpStore::name_both_versions(const SharedJob& job) {
 }
 
 void HttpStore::read(const world::Extent& extent, Read done) {
-  auto place = object_place(extent.object, doors_.environment, doors_.shared_credentials);
+  auto place = object_place(extent.object, doors_.environment, doors_.shared_credentials());
   if (!place) return done(place.error());
   const auto tell = [done = std::move(done)](Result<world::HttpAnswer> answer) {
     if (!answer) return done(answer.error());
@@ -128,7 +142,7 @@ void HttpStore::read(const world::Extent& extent, Read done) {
 }
 
 void HttpStore::look(const std::string& object, Looked done) {
-  auto place = object_place(object, doors_.environment, doors_.shared_credentials);
+  auto place = object_place(object, doors_.environment, doors_.shared_credentials());
   if (!place) return done(place.error());
   const auto tell = [object, done = std::move(done)](const Result<world::HttpAnswer>& answer) {
     if (!answer) return done(answer.error());

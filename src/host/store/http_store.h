@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "host/http.h"
@@ -23,14 +24,15 @@ class HttpStore final : public world::Store {
     std::function<void(world::HttpRequest, HttpPool::Tell, Duration)> exchange;
     std::function<std::int64_t()> unix_s;
     Environment environment;
-    std::string shared_credentials;  ///< s3_place()
-    std::uint64_t seed = 0;          ///< of the jitter
+    std::function<std::string()> shared_credentials;  ///< s3_place()
+    std::uint64_t seed = 0;                           ///< of the jitter
   };
 
   explicit HttpStore(Doors doors);
 
   void read(const world::Extent& extent, Read done) override;
   void look(const std::string& object, Looked done) override;
+  world::StoreUses uses() const override;
 
   static constexpr int kAttempts = 8;
   static constexpr std::size_t kRequestsAtOnce = 16;
@@ -40,6 +42,7 @@ class HttpStore final : public world::Store {
   using SharedJob = std::shared_ptr<Job>;  // owners: exchanges under way
 
   void ask(const SharedJob& job, Duration later);
+  void count(const Job& job, std::uint64_t requests, std::uint64_t bytes);
   void take(const SharedJob& job, Result<world::HttpAnswer> answer, const std::string& partial);
   void judge(const SharedJob& job, world::HttpAnswer answer);
   void name_both_versions(const SharedJob& job);
@@ -47,6 +50,8 @@ class HttpStore final : public world::Store {
 
   Doors doors_;
   std::atomic<std::uint64_t> asked_ = 0;
+  mutable std::mutex mutex_;
+  world::StoreUses uses_;  // guarded by mutex_
 };
 
 }  // namespace tw::host

@@ -41,7 +41,7 @@ class ScriptedServer {
              },
          .unix_s = [] { return std::int64_t{1'700'000'000}; },
          .environment = [this](const std::string& name) { return environment[name]; },
-         .shared_credentials = "",
+         .shared_credentials = [] { return std::string(); },
          .seed = 7});
   }
 
@@ -78,6 +78,7 @@ TEST(HttpStore, goes_on_where_a_body_broke_off) {
   server.answers = {{Error{"http://host/x: broken"}, "ab"}, {world::HttpAnswer{503}}, {partial_answer("cd")}};
   HttpStore store = server.store();
   EXPECT_EQ(read_now(store, {"http://host/x", 0, 4, "\"one\""}).value(), "abcd");
+  EXPECT_EQ(store.uses(), (world::StoreUses{{"host", {.requests = 3, .bytes = 4}}}));
   EXPECT_EQ(server.header(2, "range"), "bytes=2-3");
   EXPECT_GT(server.asked[2].later, server.asked[1].later / 4);
   EXPECT_GE(server.asked[1].later, std::chrono::milliseconds(200));
@@ -157,6 +158,24 @@ TEST(HttpStore, asks_google_and_azure_in_their_ways) {
   const std::string told = read_now(store, {"az://acc/c/x y.tar", 0, 1}).error().message;
   EXPECT_EQ(server.asked[1].request.url, "https://acc.blob.core.windows.net/c/x%20y.tar?sv=1&sig=hidden");
   EXPECT_THAT(told, Not(HasSubstr("hidden")));
+}
+
+TEST(HttpStore, knows_by_which_name_a_store_is_priced) {
+  using Variables = std::map<std::string, std::string>;
+  const auto name = [](const std::string& object, Variables variables) {
+    return object_place(
+               object, [&](const std::string& key) { return variables[key]; }, "")
+        .value()
+        .store;
+  };
+  EXPECT_EQ(name("s3://bucket/k", {{"AWS_REGION", "eu-west-1"}}), "s3:eu-west-1");
+  EXPECT_EQ(name("s3://bucket/k", {{"AWS_ENDPOINT_URL", "https://s3.us-west-004.backblazeb2.com"}}), "b2");
+  EXPECT_EQ(name("s3://bucket/k", {{"AWS_ENDPOINT_URL", "https://x.r2.cloudflarestorage.com"}}), "r2");
+  EXPECT_EQ(name("s3://bucket/k", {{"AWS_ENDPOINT_URL", "http://127.0.0.1:9000"}}), "127.0.0.1:9000");
+  EXPECT_EQ(name("gs://bucket/k", {{"GS_REGION", "us-west1"}}), "gcs:us-west1");
+  EXPECT_EQ(name("gs://bucket/k", {}), "gcs");
+  EXPECT_EQ(name("az://a/c/b", {}), "az");
+  EXPECT_EQ(name("https://me:secret@host:80/x?sig=1", {}), "host:80");
 }
 
 TEST(HttpStore, refuses_names_that_are_none) {

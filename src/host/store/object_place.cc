@@ -9,13 +9,33 @@
 namespace tw::host {
 namespace {
 
-constexpr std::string_view kGs = "gs://", kAz = "az://";
+constexpr std::string_view kGs = "gs://", kAz = "az://", kGsHost = "storage.googleapis.com";
 constexpr std::array<std::string_view, 5> kHttpSchemes = {"http://", "https://", "s3://", kGs, kAz};
+
+/// A store that speaks the language of S3, by its host.
+std::string store_at(const std::string& host, const std::string& region) {
+  if (host.ends_with(".amazonaws.com")) return "s3:" + region;
+  if (host.ends_with(".backblazeb2.com")) return "b2";
+  if (host.ends_with(".r2.cloudflarestorage.com")) return "r2";
+  return host;
+}
+
+std::string with_region(const std::string& store, const std::string& region) {
+  return region.empty() ? store : store + ":" + region;
+}
+
+/// The host of a URL, without user and password.
+std::string host_in(const std::string& url) {
+  const std::size_t begin = url.find("://") + 3;
+  const std::string host = url.substr(begin, url.find_first_of("/?#", begin) - begin);
+  return host.substr(host.find('@') + 1);
+}
 
 void sign_as(ObjectPlace& out, const S3Place& place, const S3Name& name) {
   out.target = target_of(place, name);
   out.region = place.region;
   out.credentials = place.credentials;
+  out.store = store_at(place.host, place.region);
   out.who = fmt::format("{}, region {}, {}",
                         place.credentials ? "key " + place.credentials->key_id : "nobody: no credentials",
                         place.region, place.host);
@@ -24,7 +44,7 @@ void sign_as(ObjectPlace& out, const S3Place& place, const S3Name& name) {
 Result<ObjectPlace> gs_place(const std::string& object, const Environment& environment) {
   auto name = parse_s3("s3://" + object.substr(kGs.size()));
   if (!name || name.value().key.empty()) return Error{fmt::format("{}: expected gs://BUCKET/KEY", object)};
-  S3Place place{.host = "storage.googleapis.com", .path_style = true, .region = "auto"};
+  S3Place place{.host = std::string(kGsHost), .path_style = true, .region = "auto"};
   const S3Credentials keys{environment("GS_ACCESS_KEY_ID"), environment("GS_SECRET_ACCESS_KEY"), ""};
   if (keys.key_id.empty() != keys.secret.empty())
     return Error{
@@ -41,6 +61,7 @@ Result<ObjectPlace> gs_place(const std::string& object, const Environment& envir
   }
   ObjectPlace out;
   sign_as(out, place, name.value());
+  if (place.host == kGsHost) out.store = with_region("gcs", environment("GS_REGION"));
   return out;
 }
 
@@ -51,12 +72,14 @@ Result<ObjectPlace> az_place(const std::string& object, const Environment& envir
   if (account == 0 || container == std::string::npos || container + 1 == rest.size())
     return Error{fmt::format("{}: expected az://ACCOUNT/CONTAINER/BLOB", object)};
   std::string endpoint = environment("AZURE_STORAGE_ENDPOINT");
+  const bool is_azure = endpoint.empty();
   if (endpoint.empty()) endpoint = fmt::format("https://{}.blob.core.windows.net", rest.substr(0, account));
   while (endpoint.ends_with('/')) endpoint.pop_back();
   std::string token = environment("AZURE_STORAGE_SAS_TOKEN");
   if (token.starts_with('?')) token.erase(0, 1);
   ObjectPlace out;
   out.url = endpoint + percent_encoded(rest.substr(account), false) + (token.empty() ? "" : "?" + token);
+  out.store = is_azure ? with_region("az", environment("AZURE_REGION")) : host_in(endpoint);
   out.who = fmt::format(
       "{}, {}", token.empty() ? "nobody: AZURE_STORAGE_SAS_TOKEN is not set" : "a SAS token", endpoint);
   return out;
@@ -75,7 +98,9 @@ Result<ObjectPlace> object_place(const std::string& object, const Environment& e
   if (object.starts_with(kAz)) return az_place(object, environment);
   if (!is_s3(object)) {
     const bool in_url = object.find('?') != std::string::npos;
-    return ObjectPlace{.url = object, .who = in_url ? "what the URL says" : "nobody: no credentials"};
+    return ObjectPlace{.url = object,
+                       .store = host_in(object),
+                       .who = in_url ? "what the URL says" : "nobody: no credentials"};
   }
   const auto name = parse_s3(object);
   if (!name) return name.error();

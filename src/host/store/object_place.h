@@ -9,6 +9,7 @@
 #include "world/http.h"
 
 /// How an object is asked for over HTTP, and in whose name. Pure.
+/// GS_REGION and AZURE_REGION say where the data lie: prices depend on it, nothing else does.
 ///   http://, https://            as it stands
 ///   s3://BUCKET/KEY              s3_place()
 ///   gs://BUCKET/KEY              the XML interface of Google Cloud Storage with HMAC keys: GS_ACCESS_KEY_ID
@@ -25,8 +26,9 @@ struct ObjectPlace {
   S3Target target{};  ///< s3 and gs
   std::string region{};
   std::optional<S3Credentials> credentials{};
-  std::string url{};  ///< the others
-  std::string who{};  ///< for messages; without secrets: "key AKIA..., region us-east-1, HOST"
+  std::string url{};    ///< the others
+  std::string store{};  ///< world::StoreUses
+  std::string who{};    ///< for messages; without secrets: "key AKIA..., region us-east-1, HOST"
 };
 
 /// Errors name the object and what was expected.

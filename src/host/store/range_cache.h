@@ -22,6 +22,8 @@ class RangeCache final : public world::Store {
   void read(const world::Extent& extent, Read done) override;
   void look(const std::string& object, Looked done) override;
 
+  world::StoreUses uses() const override { return store_.uses(); }
+
   /// Bytes of the files that are known.
   std::uint64_t bytes() const;
 

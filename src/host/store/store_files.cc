@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text_file.h"
+#include "host/store/role_credentials.h"
 
 namespace tw::host {
 namespace {
@@ -21,12 +22,14 @@ std::string shared_credentials() {
 
 Result<world::Files*> StoreFiles::files_for(const std::string& path) {
   if (!is_s3(path)) return static_cast<world::Files*>(&disk_);
-  std::call_once(asked_, [this] {
-    place_ = s3_place(process_environment, shared_credentials());
-    if (place_) s3_.emplace(place_.value(), s3_doors());
-  });
-  if (!place_) return Error{fmt::format("{}: {}", path, place_.error().message)};
-  return static_cast<world::Files*>(&*s3_);
+  // The credentials of a role are others every few hours.
+  const std::string credentials = role_credentials().shared_file();
+  const std::lock_guard lock(mutex_);
+  if (const auto known = s3_.find(credentials); known != s3_.end())
+    return static_cast<world::Files*>(&known->second);
+  const auto place = s3_place(process_environment, credentials);
+  if (!place) return Error{fmt::format("{}: {}", path, place.error().message)};
+  return static_cast<world::Files*>(&s3_.try_emplace(credentials, place.value(), s3_doors()).first->second);
 }
 
 Result<std::vector<std::byte>> StoreFiles::read(const std::string& path) {

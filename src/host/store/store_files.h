@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
+#include <map>
 #include <mutex>
-#include <optional>
+#include <string>
 
 #include "host/files_disk.h"
 #include "host/store/files_s3.h"
@@ -30,9 +30,8 @@ class StoreFiles final : public world::Files {
   Result<world::Files*> files_for(const std::string& path);
 
   DiskFiles disk_;
-  std::once_flag asked_;
-  Result<S3Place> place_ = Error{"not asked for"};
-  std::optional<S3Files> s3_;
+  std::mutex mutex_;
+  std::map<std::string, S3Files> s3_;  ///< by what stands for ~/.aws/credentials; guarded by mutex_
 };
 
 }  // namespace tw::host

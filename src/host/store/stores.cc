@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "host/calendar.h"
-#include "host/store/store_files.h"
+#include "host/store/role_credentials.h"
 
 namespace tw::host {
 
@@ -13,7 +13,7 @@ Stores::Stores()
                                 Duration later) { pool_.add(std::move(request), std::move(tell), later); },
              .unix_s = now_unix_s,
              .environment = process_environment,
-             .shared_credentials = shared_credentials(),
+             .shared_credentials = [] { return role_credentials().shared_file(); },
              .seed = static_cast<std::uint64_t>(now_unix_s())}),
       pool_(HttpStore::kRequestsAtOnce) {}
 

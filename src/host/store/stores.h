@@ -21,6 +21,8 @@ class Stores final : public world::Store {
   void read(const world::Extent& extent, Read done) override;
   void look(const std::string& object, Looked done) override;
 
+  world::StoreUses uses() const override { return http_.uses(); }
+
   /// Objects behind HTTP are kept in a folder (range_cache.h). Before the first read.
   void keep_in(const std::string& folder, std::uint64_t most_bytes);
 

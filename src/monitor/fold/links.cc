@@ -14,16 +14,27 @@ constexpr double kBytesOfGb = 1e9;
 /// Rates are measured over so long or longer, and forgotten when nothing was told for three times as long.
 constexpr double kRateOverS = 10;
 
+double requests_usd(const std::string& store, std::uint64_t requests) {
+  return requests == 0 ? 0 : usual_request_price(store).value_or(0) * static_cast<double>(requests) / 1e6;
+}
+
 }  // namespace
 
 std::optional<double> usual_egress_price(const std::string& from, const std::string& to) {
+  const market::Tariffs& tariffs = market::Tariffs::built_in();
   const auto first = market::parse_site(from), second = market::parse_site(to);
+  if (const auto store = tariffs.store(from); store && second)
+    return tariffs.read_usd_per_gb(store.value(), second.value());
   if (!first || !second) return std::nullopt;
-  return market::Tariffs::built_in().usd_per_gb(first.value(), second.value());
+  return tariffs.usd_per_gb(first.value(), second.value());
 }
 
-void Links::tell(Sender& sender, const std::string& to, std::uint64_t bytes, double at_s) {
-  Way& way = sender.ways[to];
+std::optional<double> usual_request_price(const std::string& store) {
+  const auto known = market::Tariffs::built_in().store(store);
+  return known ? known.value().usd_per_million_reads : std::nullopt;
+}
+
+void Links::tell(const Sender& sender, Way& way, std::uint64_t bytes, double at_s) {
   if (way.rated_s == 0) way.rated_s = sender.began_s;
   if (bytes < way.now) way.ended += way.now;  // another process, whose start nobody told
   if (bytes < way.now) way.rated_bytes = 0;
@@ -42,18 +53,33 @@ void Links::take(const Seen& seen) {
     Sender& sender = senders_[seen.writer()];
     if (const std::string site = seen.text("site"); !site.empty()) sender.site = site;
     sender.began_s = seen.at_s;
-    for (auto& [to, way] : sender.ways) way = {.ended = way.bytes(), .rated_s = seen.at_s};
+    const auto end = [&](Way& way) { way = {.ended = way.total(), .rated_s = seen.at_s}; };
+    for (auto& [to, way] : sender.ways) end(way);
+    for (auto& [store, reads] : sender.stores) {
+      end(reads.bytes);
+      end(reads.requests);
+    }
   }
   const auto up = number_in(event, "up_mbit_s"), down = number_in(event, "down_mbit_s");
   if (up || down) {
     wire::LineWord& line = senders_[seen.writer()].line;
     line = {.up_mbit_s = up.value_or(line.up_mbit_s), .down_mbit_s = down.value_or(line.down_mbit_s)};
   }
-  if (event.phase != world::Phase::traffic) return;
-  Sender& sender = senders_[seen.writer()];
-  for (const auto& [name, bytes] : event.numbers) {
-    if (!name.starts_with(world::kSentTo) || !(bytes >= 0 && bytes < 0x1p53)) continue;
-    tell(sender, name.substr(world::kSentTo.size()), static_cast<std::uint64_t>(bytes), seen.at_s);
+  if (event.phase == world::Phase::traffic) tell_of_traffic(senders_[seen.writer()], seen);
+}
+
+void Links::tell_of_traffic(Sender& sender, const Seen& seen) {
+  for (const auto& [name, number] : seen.event().numbers) {
+    if (!(number >= 0 && number < 0x1p53)) continue;
+    const auto count = static_cast<std::uint64_t>(number);
+    const auto after = [&](std::string_view prefix) -> std::optional<std::string> {
+      return name.starts_with(prefix) ? std::optional(name.substr(prefix.size())) : std::nullopt;
+    };
+    if (const auto site = after(world::kSentTo)) tell(sender, sender.ways[*site], count, seen.at_s);
+    if (const auto store = after(world::kReadFrom))
+      tell(sender, sender.stores[*store].bytes, count, seen.at_s);
+    if (const auto store = after(world::kAskedOf))
+      tell(sender, sender.stores[*store].requests, count, seen.at_s);
   }
 }
 
@@ -63,7 +89,11 @@ void Links::take(PeerId from, const wire::Status& status, double at_s) {
   if (is_new) sender.began_s = at_s;
   if (!status.site.empty()) sender.site = status.site;
   sender.line = status.line;
-  for (const wire::SiteBytes& sent : status.sent) tell(sender, sent.site, sent.bytes, at_s);
+  for (const wire::SiteBytes& sent : status.sent) tell(sender, sender.ways[sent.site], sent.bytes, at_s);
+  for (const wire::StoreWord& read : status.stores) {
+    tell(sender, sender.stores[read.store].bytes, read.bytes, at_s);
+    tell(sender, sender.stores[read.store].requests, read.requests, at_s);
+  }
 }
 
 double Links::usd(const std::string& from, const std::string& to, std::uint64_t bytes) const {
@@ -90,13 +120,17 @@ std::map<std::string, std::optional<wire::LineWord>> Links::lines_by_site(
 std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerId)>& runs) const {
   std::map<std::pair<std::string, std::string>, BoardLink> links;
   for (const auto& [peer, sender] : senders_) {
-    for (const auto& [to, way] : sender.ways) {
-      BoardLink& link = links[{sender.site, to}];
-      link.from = sender.site;
+    const auto add = [&](const std::string& from, const std::string& to, const Way& way) -> BoardLink& {
+      BoardLink& link = links[{from, to}];
+      link.from = from;
       link.to = to;
-      link.bytes += way.bytes();
+      link.bytes += way.total();
       if (now_s - way.told_s < 3 * kRateOverS) link.mbit_s += way.bytes_per_s * 8e-6;
-    }
+      return link;
+    };
+    for (const auto& [to, way] : sender.ways) add(sender.site, to, way);
+    for (const auto& [store, reads] : sender.stores)
+      add(store, sender.site, reads.bytes).requests += reads.requests.total();
   }
   std::vector<BoardLink> board;
   const auto lines = lines_by_site(runs);
@@ -106,6 +140,7 @@ std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerI
       link.bound_mbit_s = std::min(from->second->up_mbit_s, to->second->down_mbit_s);
     link.usd_per_gb = price_(link.from, link.to);
     link.usd = usd(link.from, link.to, link.bytes);
+    link.requests_usd = requests_usd(link.from, link.requests);
     board.push_back(std::move(link));
   }
   return board;
@@ -120,15 +155,29 @@ std::vector<wire::SiteBytes> Links::sent_by(PeerId peer) const {
   std::vector<wire::SiteBytes> sent;
   const auto found = senders_.find(peer);
   if (found == senders_.end()) return sent;
-  for (const auto& [to, way] : found->second.ways) sent.push_back({to, way.bytes()});
+  for (const auto& [to, way] : found->second.ways) sent.push_back({to, way.total()});
   return sent;
 }
 
-double Links::usd_of(PeerId peer) const {
-  double sum = 0;
+std::vector<wire::StoreWord> Links::read_by(PeerId peer) const {
+  std::vector<wire::StoreWord> read;
+  const auto found = senders_.find(peer);
+  if (found == senders_.end()) return read;
+  for (const auto& [store, reads] : found->second.stores)
+    read.push_back({store, reads.requests.total(), reads.bytes.total()});
+  return read;
+}
+
+Links::Usd Links::usd_of(PeerId peer) const {
+  Usd sum;
   const auto found = senders_.find(peer);
   if (found == senders_.end()) return sum;
-  for (const auto& [to, way] : found->second.ways) sum += usd(found->second.site, to, way.bytes());
+  const Sender& sender = found->second;
+  for (const auto& [to, way] : sender.ways) sum.bytes += usd(sender.site, to, way.total());
+  for (const auto& [store, reads] : sender.stores) {
+    sum.bytes += usd(store, sender.site, reads.bytes.total());
+    sum.requests += requests_usd(store, reads.requests.total());
+  }
   return sum;
 }
 

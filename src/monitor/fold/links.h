@@ -18,10 +18,13 @@ namespace tw::monitor {
 /// USD a GB (1e9 bytes) from one site to another, both provider:region:zone; nothing: not known.
 using EgressPrice = std::function<std::optional<double>(const std::string& from, const std::string& to)>;
 
-/// As the first step of the built-in tariffs says.
+/// As the first step of the built-in tariffs says. `from` may be a store of the catalog, too.
 std::optional<double> usual_egress_price(const std::string& from, const std::string& to);
 
-/// What went from site to site, by the senders' counts, and what it costs.
+/// USD for a million requests to read from a store; nothing: not known.
+std::optional<double> usual_request_price(const std::string& store);
+
+/// What went from site to site, by the senders' counts, and from stores, by the readers'; and what it costs.
 class Links {
  public:
   explicit Links(EgressPrice price) : price_(std::move(price)) {}
@@ -37,11 +40,18 @@ class Links {
   /// What this peer sent, by the site of the receivers.
   std::vector<wire::SiteBytes> sent_by(PeerId peer) const;
 
-  /// Costs of what this peer sent.
-  double usd_of(PeerId peer) const;
+  /// What this peer read.
+  std::vector<wire::StoreWord> read_by(PeerId peer) const;
+
+  struct Usd {
+    double bytes = 0, requests = 0;
+  };
+
+  /// Costs of what this peer sent and read.
+  Usd usd_of(PeerId peer) const;
 
  private:
-  /// What one peer sent to one site.
+  /// What one peer sent to one site, or read.
   struct Way {
     std::uint64_t ended = 0;  ///< by its earlier processes
     std::uint64_t now = 0;    ///< by this one
@@ -50,17 +60,23 @@ class Links {
     double rated_s = 0;
     std::uint64_t rated_bytes = 0;
 
-    std::uint64_t bytes() const { return ended + now; }
+    std::uint64_t total() const { return ended + now; }
+  };
+
+  struct Reads {
+    Way bytes, requests;
   };
 
   struct Sender {
     std::string site;
     wire::LineWord line;              ///< of all its links together
     std::map<std::string, Way> ways;  ///< by site of the receivers
-    double began_s = 0;               ///< its process
+    std::map<std::string, Reads> stores;
+    double began_s = 0;  ///< its process
   };
 
-  void tell(Sender& sender, const std::string& to, std::uint64_t bytes, double at_s);
+  static void tell(const Sender& sender, Way& way, std::uint64_t bytes, double at_s);
+  static void tell_of_traffic(Sender& sender, const Seen& seen);
   /// What the lines of the peers at each site carry together; nothing where one of them is not known.
   std::map<std::string, std::optional<wire::LineWord>> lines_by_site(
       const std::function<bool(PeerId)>& runs) const;

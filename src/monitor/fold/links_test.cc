@@ -23,6 +23,11 @@ class LinkStory {
     take(peer, t, {.phase = Phase::traffic, .numbers = {{std::string("to:") + to, bytes}}});
   }
 
+  void read(std::uint64_t peer, double t, const std::string& store, double bytes, double requests) {
+    take(peer, t,
+         {.phase = Phase::traffic, .numbers = {{"from:" + store, bytes}, {"asked:" + store, requests}}});
+  }
+
   std::vector<BoardLink> board(double now_s) const {
     return links.board(now_s, [this](PeerId peer) { return !gone.contains(peer); });
   }
@@ -61,7 +66,7 @@ TEST(Links, add_up_what_peers_of_a_site_sent) {
   EXPECT_DOUBLE_EQ(board[1].usd, 0.4);
   EXPECT_DOUBLE_EQ(board[1].mbit_s, 4e9 * 8e-6 / 20);
   EXPECT_EQ(story.board(60)[1].mbit_s, 0) << "nothing was told for long";
-  EXPECT_DOUBLE_EQ(story.links.usd_of(PeerId{2}), 0.3);
+  EXPECT_DOUBLE_EQ(story.links.usd_of(PeerId{2}).bytes, 0.3);
 }
 
 TEST(Links, measure_rates_over_ten_seconds_and_more) {
@@ -85,6 +90,36 @@ TEST(Links, go_on_counting_after_a_restart) {
   EXPECT_EQ(story.links.sent_by(PeerId{1}), (std::vector<wire::SiteBytes>{{kWest, 107}}));
 }
 
+TEST(Links, come_from_stores_with_their_requests) {
+  LinkStory story;
+  story.start(1, 0, kEast);
+  story.start(2, 0, kEast);
+  story.read(1, 10, "b2", 1e9, 500'000);
+  story.read(2, 10, "b2", 2e9, 1'000'000);
+  story.start(2, 11, kEast);
+  story.read(2, 20, "b2", 1e9, 1'000'000);
+  const std::vector<BoardLink> board = story.board(20);
+  ASSERT_EQ(board.size(), 1U);
+  EXPECT_EQ(board[0].from, "b2");
+  EXPECT_EQ(board[0].to, kEast);
+  EXPECT_EQ(board[0].bytes, 4'000'000'000U);
+  EXPECT_EQ(board[0].requests, 2'500'000U);
+  EXPECT_DOUBLE_EQ(board[0].usd, 0.4);
+  EXPECT_DOUBLE_EQ(board[0].requests_usd, 2.5 * usual_request_price("b2").value());
+  EXPECT_DOUBLE_EQ(story.links.usd_of(PeerId{1}).requests, 0.5 * usual_request_price("b2").value());
+  EXPECT_EQ(story.links.read_by(PeerId{2}), (std::vector<wire::StoreWord>{{"b2", 2'000'000, 3'000'000'000}}));
+}
+
+TEST(Links, take_what_others_tell_of_their_stores) {
+  LinkStory story;
+  wire::Status status{.site = kEast, .stores = {{"my.host", 7, 100}}};
+  story.links.take(PeerId{1}, status, 10);
+  const std::vector<BoardLink> board = story.board(10);
+  ASSERT_EQ(board.size(), 1U);
+  EXPECT_EQ(board[0].requests, 7U);
+  EXPECT_EQ(board[0].requests_usd, 0) << "no price is known";
+}
+
 TEST(Links, of_unknown_sites_have_no_price) {
   LinkStory story;
   story.start(1, 0, "");
@@ -96,6 +131,8 @@ TEST(Links, of_unknown_sites_have_no_price) {
 TEST(Links, cost_by_the_catalog) {
   EXPECT_EQ(usual_egress_price(kEast, kEast), 0.0);
   EXPECT_GT(usual_egress_price(kEast, kWest).value(), 0.01);
+  EXPECT_EQ(usual_egress_price("s3:us-east-1", kWest), usual_egress_price("aws:us-east-1", kWest));
+  EXPECT_EQ(usual_egress_price("s3:us-east-1", kEast), 0.0);
   EXPECT_FALSE(usual_egress_price("here", kWest).has_value() && usual_egress_price("", kWest).has_value());
 }
 

@@ -81,7 +81,11 @@ Money money_of(const Board& board, const wire::GoneWord& gone, std::optional<dou
   money.budget_usd = budget_usd;
   add_machines(board, gone, money);
   money.egress_usd = gone.egress_usd;
-  for (const BoardLink& link : board.links) money.egress_usd += link.usd;
+  money.requests_usd = gone.requests_usd;
+  for (const BoardLink& link : board.links) {
+    money.egress_usd += link.usd;
+    money.requests_usd += link.requests_usd;
+  }
   money.usd_per_h = rate_of(board);
   if (const auto usd = money.usd(); usd && board.samples > 0)
     money.usd_per_million = *usd / static_cast<double>(board.samples) * 1e6;

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets in shards (docs/data.md): samples in tar files, in folders or object stores, by an index.
+
+    data = tradewind.data.shards("train.twi", fields=("jpg", "cls"), decode=True, image=224)
+    for pictures, classes in run.shard(data, batch_size=32): ...      # each sample once an epoch, over all peers
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from torch.utils.data import Dataset
+
+from ._errors import DataError, SettingError
+from ._shard_reader import ShardReader
+
+__all__ = ["DataError", "Shards", "shards"]
+
+KEY = "__key__"
+
+# What iteration in order reads at once, and how far ahead.
+_AT_ONCE = 16
+_AHEAD = 128
+_MOST_THREADS = 4
+
+
+class Options(NamedTuple):
+    """The arguments of shards()."""
+
+    path: str
+    fields: Optional[Tuple[str, ...]]
+    decode: bool
+    image: int
+    channels: int
+    block: int
+    threads: Optional[int]
+    memory: str
+    cache: Optional[str]
+    cache_limit: str
+
+    def pairs(self, threads: int) -> List[Tuple[str, str]]:
+        """Settings of the library."""
+        pairs = [("index", self.path), ("decode", "true" if self.decode else "false")]
+        pairs += [("field", name) for name in self.fields or () if name != KEY]
+        pairs += [("image", str(self.image)), ("channels", str(self.channels)), ("threads", str(threads))]
+        pairs += [("memory", self.memory), ("cache_limit", self.cache_limit)]
+        return pairs + ([("cache", self.cache)] if self.cache else [])
+
+
+class Shards(Dataset):
+    """Samples of an index, by number: len(), [number], and in order by iteration.
+
+    A sample is a tuple in the order of `fields`; where no fields were named, a dict of all that it has and
+    "__key__". A field is bytes; decoded, a tensor (float32 or int64), or an int or a float where it is one
+    number. Any thread. It can be pickled; a forked or started process opens the index for itself. Raises
+    IndexError, and DataError where a sample cannot be had.
+    """
+
+    def __init__(self, options: Options) -> None:
+        """SettingError: wrong, or an index or a field that is not there."""
+        self._options = options
+        self._opened_first_by = os.getpid()
+        self._reader: Optional[ShardReader] = None
+        facts = self._open().facts
+        self._size: int = facts["samples"]
+        self._identity: str = facts["identity"]
+        if not 1 <= options.block <= self._size:
+            raise SettingError(f"block={options.block}: expected 1 to {self._size}, the samples of the data.")
+
+    def _open(self) -> ShardReader:
+        """The reader of this process."""
+        if self._reader is None or self._reader.process != os.getpid():
+            threads = self._options.threads
+            if threads is None:
+                # Workers of a loader are many, and each has a process.
+                here = os.getpid() == self._opened_first_by
+                threads = min(_MOST_THREADS, os.cpu_count() or 1) if here else 1
+            reader = ShardReader(self._options.pairs(threads))
+            if self._reader is not None or hasattr(self, "_identity"):
+                self._refuse_other(reader.facts["identity"])
+            self._reader = reader
+        return self._reader
+
+    def _refuse_other(self, identity: str) -> None:
+        if identity != self._identity:
+            raise DataError(
+                f"{self._options.path} was {self._identity} when it was opened first, and is {identity} now:"
+                " leave it as it is while it is in use."
+            )
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**self.__dict__, "_reader": None}
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __repr__(self) -> str:
+        return f"Shards({self._options.path!r}, {self._size} samples, fields {', '.join(self.fields)})"
+
+    @property
+    def fields(self) -> Tuple[str, ...]:
+        """Those that were named; else all that samples have."""
+        return self._options.fields or tuple(self._open().facts["fields"])
+
+    @property
+    def identity(self) -> str:
+        """What names the data in a run (docs/data.md): 32 hexadecimal digits."""
+        return self._identity
+
+    @property
+    def block(self) -> int:
+        """So many samples in a row stay together in the order of a run."""
+        return self._options.block
+
+    @property
+    def run_fact(self) -> str:
+        """What peers of a run compare: data, fields, and what they become."""
+        names = "all" if self._options.fields is None else ",".join(self._options.fields)
+        decoded = f"image {self._options.image} channels {self._options.channels}"
+        return (
+            f"data: {self._identity} fields {names} {decoded if self._options.decode else 'bytes'} block"
+            f" {self._options.block}"
+        )
+
+    def describe(self, number: int) -> Dict[str, Any]:
+        """key, object (the shard), fields: {name: [offset, bytes]} of a sample; reads nothing."""
+        return self._open().describe(self._number(number))
+
+    def expect(self, numbers: Sequence[int]) -> None:
+        """These samples will be read next, in this order, and no others: fetches and decodes them ahead, as
+        far as the memory goes. Does not wait.
+        """
+        self._open().expect([self._number(number) for number in numbers])
+
+    def __getitem__(self, number: int) -> Any:
+        return self.__getitems__([number])[0]
+
+    def __getitems__(self, numbers: Sequence[int]) -> List[Any]:
+        """The samples of these numbers, read and decoded at once; PyTorch's loaders ask so from 2.0 on."""
+        read = self._open().read([self._number(number) for number in numbers])
+        return [self._sample(key, values) for key, values in read]
+
+    def __iter__(self) -> Iterator[Any]:
+        """All samples once, in the order of the index, read ahead."""
+        for first in range(0, self._size, _AT_ONCE):
+            self.expect(range(first, min(self._size, first + _AHEAD)))
+            yield from self.__getitems__(range(first, min(self._size, first + _AT_ONCE)))
+
+    def _number(self, number: int) -> int:
+        whole = operator.index(number)
+        if not -self._size <= whole < self._size:
+            raise IndexError(f"sample {whole}: expected {-self._size} to {self._size - 1}")
+        return whole % self._size
+
+    def _sample(self, key: str, values: List[Any]) -> Any:
+        names = self._options.fields
+        if names is None:
+            has = {name: value for name, value in zip(self.fields, values) if value is not None}
+            return {KEY: key, **has}
+        read = iter(values)
+        return tuple(key if name == KEY else next(read) for name in names)
+
+    def close(self) -> None:
+        """Ends its threads; the next read opens the index again."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+
+def _names(fields: Union[str, Sequence[str], None]) -> Optional[Tuple[str, ...]]:
+    if fields is None:
+        return None
+    if isinstance(fields, (str, bytes)):
+        raise SettingError(f'fields={fields!r}: expected several names, as ("jpg", "cls") or ["{fields!s}"].')
+    names = tuple(fields)
+    if all(name == KEY for name in names):
+        raise SettingError(f"fields={names!r}: expected the name of one field at least, beside {KEY}.")
+    return names
+
+
+def shards(
+    index: Union[str, "os.PathLike[str]"],
+    *,
+    fields: Optional[Sequence[str]] = None,
+    decode: bool = False,
+    image: int = 0,
+    channels: int = 0,
+    block: int = 1,
+    threads: Optional[int] = None,
+    memory: Union[str, int] = "256MiB",
+    cache: Union[str, "os.PathLike[str]", None] = None,
+    cache_limit: Union[str, int] = "10GiB",
+) -> Shards:
+    """The samples of an index that `tw data index` made, for run.shard(), run.fit(), a DataLoader, or as they
+    are.
+
+    fields: what a sample's tuple has; "jpg;png" is the first of both that a sample has, "__key__" its key.
+    None: samples are dicts of all fields. decode: by the kind of the field, as docs/data.md says; other
+    kinds stay bytes. image: pictures become squares of so many pixels a side, their middle; 0: they stay as
+    they are. channels: 1 grey, 3 colours, 0 as they are. block: so many samples in a row stay together in
+    the order of a run, and are one read. threads: that decode and read files; None: 4 or as many as there
+    are cores, in workers of a loader 1. memory: samples that are read ahead (bytes, or "256MiB"), in each
+    process. cache: folder that keeps what came over the network, up to cache_limit. SettingError: a wrong
+    argument, or an index or a field that is not there; the text names it.
+    """
+    return Shards(
+        Options(
+            os.fspath(index),
+            _names(fields),
+            bool(decode),
+            image,
+            channels,
+            operator.index(block),
+            threads,
+            str(memory),
+            None if cache is None else os.fspath(cache),
+            str(cache_limit),
+        )
+    )

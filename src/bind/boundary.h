@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string>
+
+#include "bind/tradewind.h"
+
+/// What every function of the C interface does with its errors and texts.
+namespace tw::bind {
+
+/// The calling thread's last error, until its next one.
+const std::string& last_error();
+
+/// TW_MISUSE and TW_FAILED, with a sentence.
+int misuse(std::string why);
+int failed(std::string why);
+
+/// For tw_free.
+char* copy_of(const std::string& text);
+
+/// No exception crosses the boundary.
+template <class Call>
+int without_throwing(const Call& call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return failed("out of memory");
+  } catch (const std::exception& thrown) {
+    return failed(thrown.what());
+  } catch (...) {
+    return failed("exception of an unknown type");
+  }
+}
+
+}  // namespace tw::bind

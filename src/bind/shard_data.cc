@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind/shard_data.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+#include "base/nearest_name.h"
+#include "base/option.h"
+#include "base/size.h"
+
+namespace tw::bind {
+namespace {
+
+const std::vector<std::string>& data_keys() {
+  static const std::vector<std::string> keys = {"index",   "field",  "decode", "image",      "channels",
+                                                "threads", "memory", "cache",  "cache_limit"};
+  return keys;
+}
+
+Status take_count(const tw_setting& setting, Bounds bounds, std::uint32_t& target) {
+  const auto count = parse_count(OptionName(setting.key, '='), setting.value, bounds);
+  if (!count) return count.error();
+  target = static_cast<std::uint32_t>(count.value());
+  return Unit{};
+}
+
+Status take_size(const tw_setting& setting, std::uint64_t& target) {
+  const auto size = parse_size(setting.value);
+  if (!size)
+    return Error{
+        fmt::format("{}={}: expected a size such as 256MiB, at most 1TiB", setting.key, setting.value)};
+  target = *size;
+  return Unit{};
+}
+
+Status take_decode(const std::string& value, bool& target) {
+  if (value != "true" && value != "false")
+    return Error{fmt::format("decode={}: expected true or false", value)};
+  target = value == "true";
+  return Unit{};
+}
+
+Status take_picture(const tw_setting& setting, data::PictureOptions& picture) {
+  if (std::string_view(setting.key) == "image") return take_count(setting, {0, 4096}, picture.size);
+  const Status taken = take_count(setting, {0, 3}, picture.channels);
+  if (taken && picture.channels == 2)
+    return Error{"channels=2: expected 1 for grey, 3 for colours or 0 for pictures as they are"};
+  return taken;
+}
+
+Status take_setting(const tw_setting& setting, DataSettings& settings) {
+  const std::string key = setting.key, value = setting.value;
+  data::ReaderOptions& reader = settings.reader;
+  if (key == "index") {
+    reader.index = value;
+  } else if (key == "field") {
+    if (value.find_first_not_of(';') == std::string::npos) return Error{"field: expected a name, found none"};
+    reader.fields.push_back(value);
+  } else if (key == "decode") {
+    return take_decode(value, reader.decodes);
+  } else if (key == "image" || key == "channels") {
+    return take_picture(setting, reader.picture);
+  } else if (key == "threads") {
+    std::uint32_t threads = 1;
+    const Status taken = take_count(setting, {1, 256}, threads);
+    reader.threads = static_cast<int>(threads);
+    return taken;
+  } else if (key == "memory") {
+    return take_size(setting, reader.memory_bytes);
+  } else if (key == "cache") {
+    settings.cache = value;
+  } else if (key == "cache_limit") {
+    return take_size(setting, settings.cache_bytes);
+  } else {
+    const std::string meant = nearest_name(key, data_keys());
+    return Error{fmt::format("there is no setting {}{}", key,
+                             meant.empty() ? "" : fmt::format(": did you mean {}?", meant))};
+  }
+  return Unit{};
+}
+
+tw_value shown_bytes(std::string_view bytes) { return {bytes.data(), nullptr, 0, bytes.size(), TW_BYTES, 0}; }
+
+tw_value shown_array(const data::Array& array) {
+  return std::visit(
+      [&](const auto& values) {
+        const bool real = array.values.index() == 0;
+        return tw_value{values.data(),
+                        array.shape.data(),
+                        array.shape.size(),
+                        values.size() * sizeof(values[0]),
+                        static_cast<std::uint32_t>(real ? TW_ARRAY_FLOAT32 : TW_ARRAY_INT64),
+                        0};
+      },
+      array.values);
+}
+
+tw_value shown_field(const data::FieldValue& field) {
+  if (const auto* bytes = std::get_if<std::string>(&field)) return shown_bytes(*bytes);
+  if (const auto* array = std::get_if<data::Array>(&field)) return shown_array(*array);
+  return {nullptr, nullptr, 0, 0, TW_ABSENT, 0};
+}
+
+}  // namespace
+
+Result<DataSettings> read_data_settings(std::span<const tw_setting> given) {
+  DataSettings settings;
+  for (const tw_setting& setting : given) {
+    if (setting.key == nullptr || setting.value == nullptr) return Error{"a setting without key or value"};
+    if (const Status taken = take_setting(setting, settings); !taken) return taken.error();
+  }
+  if (settings.reader.index.empty()) return Error{"index: expected a file of tw data index, found none"};
+  return settings;
+}
+
+ShardData::ShardData(const DataSettings& settings) : process_(::getpid()) {
+  if (!settings.cache.empty()) stores_.keep_in(settings.cache, settings.cache_bytes);
+}
+
+Result<std::unique_ptr<ShardData>> ShardData::open(const DataSettings& settings) {
+  auto data = std::make_unique<ShardData>(settings);
+  auto reader = data::ShardReader::open(settings.reader, data->stores_);
+  if (!reader) return reader.error();
+  data->reader_ = std::move(reader).value();
+  return data;
+}
+
+std::string ShardData::foreign() const {
+  if (process_ == ::getpid()) return {};
+  return fmt::format("the data was opened by process {}, this is its fork {}: it has to open it for itself",
+                     process_, ::getpid());
+}
+
+Result<bool> ShardData::read(std::span<const std::uint64_t> samples, Duration limit,
+                             std::span<tw_value> values) {
+  auto read = reader_->read(samples, limit);
+  if (!read) return read.error();
+  if (!read.value()) return false;
+  shown_ = std::move(*read.value());
+  auto value = values.begin();
+  for (const data::ShardReader::Sample& sample : shown_) {
+    *value++ = shown_bytes(sample.key);
+    for (const data::FieldValue& field : sample.fields) *value++ = shown_field(field);
+  }
+  return true;
+}
+
+}  // namespace tw::bind

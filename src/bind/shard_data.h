@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "bind/tradewind.h"
+#include "bind/tradewind_data.h"
+#include "data/shard_reader.h"
+#include "host/store/stores.h"
+
+namespace tw::bind {
+
+/// What a program says of its data.
+struct DataSettings {
+  data::ReaderOptions reader;
+  std::string cache{};  ///< folder; empty: none
+  std::uint64_t cache_bytes = 10ULL << 30;
+};
+
+/// The error names the setting and what was expected.
+Result<DataSettings> read_data_settings(std::span<const tw_setting> given);
+
+/// An index that a program has opened, and the samples that it looks at. One thread at a time.
+class ShardData {
+ public:
+  static Result<std::unique_ptr<ShardData>> open(const DataSettings& settings);
+
+  explicit ShardData(const DataSettings& settings);
+
+  data::ShardReader& reader() { return *reader_; }
+
+  /// Empty, or why this process cannot use it: it was forked from the one that opened it.
+  std::string foreign() const;
+
+  /// Whether they came in time. values: as tw_data_read has them; they lie in this object.
+  Result<bool> read(std::span<const std::uint64_t> samples, Duration limit, std::span<tw_value> values);
+
+ private:
+  host::Stores stores_;
+  std::unique_ptr<data::ShardReader> reader_;  // uses stores_
+  std::vector<data::ShardReader::Sample> shown_;
+  int process_;  ///< that opened it
+};
+
+/// JSON (tw_data_facts, tw_data_sample). sample: less than the size of the index.
+std::string facts_json(const data::ShardReader& reader);
+std::string sample_json(const data::ShardIndex& index, std::uint64_t sample);
+
+}  // namespace tw::bind

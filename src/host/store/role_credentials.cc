@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/store/role_credentials.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "host/calendar.h"
+#include "host/http.h"
+#include "host/machine_signs.h"
+#include "host/store/store_files.h"
+
+namespace tw::host {
+namespace {
+
+constexpr std::int64_t kRenewBeforeS = 300, kAskAgainS = 60;
+constexpr Duration kPatience = std::chrono::seconds(1);
+constexpr std::string_view kRoles = "/latest/meta-data/iam/security-credentials/";
+
+std::string profile_of(const S3Credentials& credentials) {
+  return fmt::format("[default]\naws_access_key_id={}\naws_secret_access_key={}\naws_session_token={}\n",
+                     credentials.key_id, credentials.secret, credentials.session_token);
+}
+
+}  // namespace
+
+bool RoleCredentials::are_given() const {
+  return !doors_.shared_file.empty() || !doors_.environment("AWS_ACCESS_KEY_ID").empty() ||
+         !doors_.environment("AWS_PROFILE").empty();
+}
+
+std::string RoleCredentials::endpoint() const {
+  if (doors_.environment("AWS_EC2_METADATA_DISABLED") == "true") return "";
+  std::string named = doors_.environment("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+  while (named.ends_with('/')) named.pop_back();
+  if (!named.empty()) return named;
+  return doors_.sys_vendor == "Amazon EC2" ? "http://169.254.169.254" : "";
+}
+
+Result<RoleAnswer> RoleCredentials::ask() const {
+  const std::string service = endpoint();
+  const auto exchange = [&](world::HttpRequest request) -> Result<std::string> {
+    request.patience = kPatience;
+    auto answer = doors_.exchange(request);
+    if (!answer) return answer.error();
+    if (answer.value().status != 200)
+      return Error{fmt::format("{}: answered with {}", request.url, answer.value().status)};
+    return std::move(answer.value().body);
+  };
+  const auto token = exchange({.method = "PUT",
+                               .url = service + "/latest/api/token",
+                               .headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "60"}}});
+  if (!token) return token.error();
+  const world::HttpHeaders headers{{"X-aws-ec2-metadata-token", token.value()}};
+  const auto roles = exchange({.url = service + std::string(kRoles), .headers = headers});
+  if (!roles) return roles.error();
+  const std::string role = roles.value().substr(0, roles.value().find_first_of("\r\n"));
+  const auto answer = exchange({.url = service + std::string(kRoles) + role, .headers = headers});
+  if (!answer) return answer.error();
+  return read_role_answer(answer.value());
+}
+
+std::string RoleCredentials::shared_file() {
+  if (are_given() || endpoint().empty()) return doors_.shared_file;
+  const std::lock_guard lock(mutex_);
+  const std::int64_t now = doors_.unix_s();
+  if (now + kRenewBeforeS >= last_.ends_unix_s && now >= not_before_s_) {
+    if (auto answer = ask()) {
+      last_ = std::move(answer).value();
+    } else {
+      not_before_s_ = now + kAskAgainS;
+    }
+  }
+  return now < last_.ends_unix_s ? profile_of(last_.credentials) : "";
+}
+
+RoleCredentials& role_credentials() {
+  static RoleCredentials ours({.exchange = http_exchange,
+                               .unix_s = now_unix_s,
+                               .environment = process_environment,
+                               .sys_vendor = read_machine_signs().sys_vendor,
+                               .shared_file = shared_credentials()});
+  return ours;
+}
+
+}  // namespace tw::host

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "base/result.h"
+#include "host/store/s3_place.h"
+#include "world/http.h"
+
+namespace tw::host {
+
+/// What the metadata service of EC2 answers about a role. Dates as in base/date.h. The error says what lacks.
+struct RoleAnswer {
+  S3Credentials credentials;
+  std::int64_t ends_unix_s = 0;
+};
+
+Result<RoleAnswer> read_role_answer(const std::string& json);
+
+/// Credentials for S3 where neither environment nor ~/.aws/credentials has any: those of the role that EC2
+/// gives this machine, by its metadata service (IMDSv2). Only a machine of EC2 is asked, or what
+/// AWS_EC2_METADATA_SERVICE_ENDPOINT names; nobody with AWS_EC2_METADATA_DISABLED=true. They are asked for
+/// anew five minutes before they end. Any thread; blocks for two seconds at most.
+class RoleCredentials {
+ public:
+  struct Doors {
+    std::function<Result<world::HttpAnswer>(const world::HttpRequest&)> exchange;
+    std::function<std::int64_t()> unix_s;
+    Environment environment;
+    std::string sys_vendor;   ///< world::MachineSigns
+    std::string shared_file;  ///< text of ~/.aws/credentials
+  };
+
+  explicit RoleCredentials(Doors doors) : doors_(std::move(doors)) {}
+
+  /// What stands in for the text of ~/.aws/credentials (s3_place).
+  std::string shared_file();
+
+ private:
+  bool are_given() const;
+  std::string endpoint() const;
+  Result<RoleAnswer> ask() const;
+
+  Doors doors_;
+  std::mutex mutex_;
+  RoleAnswer last_;                // guarded by mutex_
+  std::int64_t not_before_s_ = 0;  // when nobody answered: asked again then; guarded by mutex_
+};
+
+/// Those of this process.
+RoleCredentials& role_credentials();
+
+}  // namespace tw::host
