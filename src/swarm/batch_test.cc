@@ -81,5 +81,13 @@ TEST(Batch, may_lack_half_but_not_in_the_last_round) {
   EXPECT_TRUE(may_leave_over(round_without({0, 0}), kLease));
 }
 
+TEST(Failures, are_of_microbatches_of_the_batch_with_a_reason_that_is_not_long) {
+  wire::Failures failures{7, RangeSet(Range{12, 4}), std::string(wire::kMostFailureBytes, 'x')};
+  EXPECT_TRUE(is_sound(failures, kLease));
+  failures.why += 'x';
+  EXPECT_FALSE(is_sound(failures, kLease));
+  EXPECT_FALSE(is_sound(wire::Failures{7, RangeSet(Range{12, 5}), "404"}, kLease));
+}
+
 }  // namespace
 }  // namespace tw::swarm

@@ -270,6 +270,38 @@ TEST(Follower, commits_the_record_that_leaves_it_out_before_it_ends) {
   EXPECT_TRUE(std::holds_alternative<Ended>(follower.decisions[1]));
 }
 
+TEST(Follower, stops_when_a_member_says_that_nobody_can_compute_its_round) {
+  Follower follower;
+  follower.swarm.on_open(follower.now, member(9));
+  follower.tell(9, wire::Stop{7, "from no member"});
+  follower.tell(1, wire::Stop{6, "of a round that is over"});
+  EXPECT_FALSE(follower.took<Ended>());
+  follower.tell(1, wire::Stop{7, "a.tar: 404"});
+  ASSERT_TRUE(follower.took<Ended>());
+  const Ended end = std::get<Ended>(follower.decisions.back());
+  EXPECT_EQ("a.tar: 404", end.why);
+  EXPECT_TRUE(end.failed);
+}
+
+TEST(Follower, says_what_it_cannot_compute_before_it_gives_it_back_and_to_each_new_leader) {
+  Follower follower;
+  follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
+  const std::optional<WorkItem> item = follower.swarm.begin_work(follower.now, 4);
+  ASSERT_TRUE(item.has_value());
+  follower.sent.clear();
+  follower.swarm.give_back(follower.now, *item, FailedSample{384 + 4 * 9, "a.tar: 404"});
+  follower.listen();
+  ASSERT_LE(2U, follower.sent.size());
+  const wire::Failures failures{7, RangeSet(Range{9, 1}), "a.tar: 404"};
+  EXPECT_EQ(failures, std::get<wire::Failures>(follower.sent[0].message)) << "the microbatch of that sample alone";
+  ASSERT_TRUE(std::holds_alternative<wire::Progress>(follower.sent[1].message));
+  EXPECT_TRUE(std::get<wire::Progress>(follower.sent[1].message).gave_back);
+  follower.sent.clear();
+  follower.tell(3, wire::Prepare{7, 2});
+  ASSERT_EQ(1U, follower.count<wire::Failures>(3));
+  EXPECT_EQ(failures, std::get<wire::Failures>(follower.sent[0].message)) << "before the promise";
+}
+
 TEST(Follower, does_what_a_plan_counts_on_though_it_dropped_it_on_leaving) {
   Follower follower;
   follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
