@@ -170,7 +170,7 @@ void Swarm::tick() {
   say_vote();  // once more: the leader may have lost the first one with all it knew
   if (run_is_over_ && !part_.ended() && !(head() && head()->last) && roster().following().empty()) {
     part_.end();
-    decide(Ended{"the run ended before this peer had joined"});
+    decide(Ended{"the run ended before this peer had its last state"});
   }
 }
 

@@ -20,7 +20,8 @@ class Departure {
     ended,       ///< for a reason; final
   };
 
-  /// How long a peer that lacks the last record is waited for, from when it fetched something here on.
+  /// How long a peer that lacks the last record is waited for, from when it last fetched something here or
+  /// said that it will.
   static constexpr Duration kLinger = std::chrono::seconds(3);
   static constexpr Duration kMostLinger = std::chrono::seconds(30);
 
@@ -54,7 +55,8 @@ class Departure {
 
   bool has_last_jobs() const { return last_jobs_ > 0; }
 
-  /// Own work is done; missing: others lack the last record; asked: when one last fetched something here.
+  /// Own work is done; missing: others lack the last record; asked: when one last fetched something here, or
+  /// said that it will.
   /// True once nobody is waited for any more. Only at_the_end(), without last jobs.
   bool linger(Instant now, bool missing, Instant asked = {});
 

@@ -562,6 +562,7 @@ SessionView Session::Machine::view() const {
   if (swarm_ && !finished()) view.waiting = waiting();
   if (swarm_ && !finished()) view.held_bytes = held_bytes();
   view.waiting_updates = worker_.updates_under_way();
+  if (swarm_ && swarm_->head() && swarm_->head()->last && view.waiting_updates > 0) --view.waiting_updates;
   view.finished = finished();
   view.ended = departure_.reason();
   view.complete = departure_.complete();

@@ -74,7 +74,7 @@ struct SessionView {
   bool complete = false;  ///< finished with the run, which needs nobody any more
   /// The failure is that nobody was there of a run that had begun before: another start may find somebody.
   bool may_try_again = false;
-  /// Means that wait for the compute thread.
+  /// Means that wait for the compute thread; that of the run's last round is kept beside them.
   std::size_t waiting_updates = 0;
   static constexpr std::size_t kMostWaitingUpdates = 2;
   /// Because of what others sent or asked for; held_bytes_limit() of train/held_bytes.h is its bound.

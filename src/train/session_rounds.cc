@@ -272,7 +272,8 @@ void Session::Machine::act(const swarm::Committed& committed) {
 
   average::Averager::Mean mean = averager_.finish(step(), record.contributors);
   swarm_->measured(averager_.bandwidth());
-  if (worker_.updates_under_way() >= SessionView::kMostWaitingUpdates)
+  // Of the last round there is nobody left to fetch it from.
+  if (worker_.updates_under_way() >= SessionView::kMostWaitingUpdates && !record.last)
     return swarm_->fall_behind(now, "its updates wait for its own work");
   replica_.commit(record, mean.segments);
   std::map<std::uint32_t, average::GradientSum> kept;
@@ -334,8 +335,13 @@ void Session::Machine::finish_when_done() {
   if (!departure_.at_the_end() || departure_.has_last_jobs() || worker_.updates_under_way() > 0 ||
       replica_.is_catching_up())
     return;
-  // A peer that missed the last decision can get it from nobody once all have gone.
-  if (departure_.linger(doors_.clock.now(), !swarm_->not_at_the_end().empty(), replica_.asked_at()))
+  // A peer that missed the last decision can get it from nobody once all have gone. One that says so may
+  // have a busy thread before it asks.
+  const Instant now = doors_.clock.now();
+  const std::vector<PeerId> missing = swarm_->not_at_the_end();
+  const bool needed =
+      std::ranges::any_of(missing, [this](PeerId peer) { return swarm_->fetches_state(peer); });
+  if (departure_.linger(now, !missing.empty(), needed ? now : replica_.asked_at()))
     end("the run is complete", false);
 }
 

@@ -16,7 +16,7 @@ std::vector<Trace> traces(std::string_view text, const std::string& id = "") {
   return std::move(read).value();
 }
 
-std::string complaint(std::string_view text, const std::string& id = "") {
+std::string trace_complaint(std::string_view text, const std::string& id = "") {
   const Result<std::vector<Trace>> read = read_traces("spot.csv", text, id);
   return read.ok() ? "" : read.error().message;
 }
@@ -46,8 +46,8 @@ TEST(Trace, of_several_traces_one_is_chosen_or_all_with_a_prefix) {
       "trace_id,t_seconds,available\na-1,0,1\nb-1,0,1\na-2,0,1\na-1,5,1\nb-1,9,0\na-2,7,0\n";
   EXPECT_EQ(traces(text, "b-1").front().length, 9s);
   EXPECT_EQ(traces(text, "a-*").size(), 2U);
-  EXPECT_EQ(complaint(text), "spot.csv: holds 3 traces; expected the id of one, such as a-1");
-  EXPECT_EQ(complaint(text, "c"), "spot.csv: no trace c; there are a-1, a-2, b-1, ...");
+  EXPECT_EQ(trace_complaint(text), "spot.csv: holds 3 traces; expected the id of one, such as a-1");
+  EXPECT_EQ(trace_complaint(text, "c"), "spot.csv: no trace c; there are a-1, a-2, b-1, ...");
 }
 
 TEST(Trace, events_keep_the_time_of_each_node) {
@@ -62,25 +62,25 @@ TEST(Trace, events_keep_the_time_of_each_node) {
 }
 
 TEST(Trace, errors_name_file_line_value_and_what_was_expected) {
-  EXPECT_EQ(complaint("time,n\n"),
+  EXPECT_EQ(trace_complaint("time,n\n"),
             "spot.csv:1: header \"time,n\": expected [trace_id,]t_seconds,available or "
             "[trace_id,]t_seconds,event,node");
-  EXPECT_EQ(complaint("t_seconds,available\n0,1\n5,-1\n"),
+  EXPECT_EQ(trace_complaint("t_seconds,available\n0,1\n5,-1\n"),
             "spot.csv:3: available -1: expected a whole number from 0 to 10000");
-  EXPECT_EQ(complaint("t_seconds,available\n0,1\n\nfive,1\n"),
+  EXPECT_EQ(trace_complaint("t_seconds,available\n0,1\n\nfive,1\n"),
             "spot.csv:4: t_seconds five: expected a number");
   for (const std::string time : {"nan", "inf", "1e300", "-1"})
-    EXPECT_EQ(complaint("t_seconds,available\n0,1\n" + time + ",1\n"),
+    EXPECT_EQ(trace_complaint("t_seconds,available\n0,1\n" + time + ",1\n"),
               "spot.csv:3: t_seconds " + time + ": expected seconds from 0 to 100000000");
   for (const std::string machines : {"nan", "inf", "1e300", "1.5"})
-    EXPECT_EQ(complaint("t_seconds,available\n0,1\n5," + machines + "\n"),
+    EXPECT_EQ(trace_complaint("t_seconds,available\n0,1\n5," + machines + "\n"),
               "spot.csv:3: available " + machines + ": expected a whole number from 0 to 10000");
-  EXPECT_EQ(complaint("t_seconds,available\n9,1\n5,1\n"),
+  EXPECT_EQ(trace_complaint("t_seconds,available\n9,1\n5,1\n"),
             "spot.csv:3: t_seconds 5: expected 9 or later, the time of the row before");
-  EXPECT_EQ(complaint("t_seconds,available\n9,1,3\n"), "spot.csv:2: \"9,1,3\": expected 2 columns");
-  EXPECT_EQ(complaint("t_seconds,event,node\n0,remove,x\n"),
+  EXPECT_EQ(trace_complaint("t_seconds,available\n9,1,3\n"), "spot.csv:2: \"9,1,3\": expected 2 columns");
+  EXPECT_EQ(trace_complaint("t_seconds,event,node\n0,remove,x\n"),
             "spot.csv:2: remove x: expected a node that is there");
-  EXPECT_EQ(complaint("t_seconds,available\n"), "spot.csv: expected rows after the header");
+  EXPECT_EQ(trace_complaint("t_seconds,available\n"), "spot.csv: expected rows after the header");
 }
 
 TEST(Trace, a_fleet_is_mapped_in_proportion) {

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+#include "sim/scenarios/test_world.h"
+
+/// The last rounds of a run, where nobody is left to ask afterwards.
+namespace tw::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Round kRounds = 12;
+
+/// The compute thread of the second of two peers is away from the commit of this round on.
+class EndingStory {
+ public:
+  EndingStory(Round away_from, Duration lasts)
+      : lasts_(lasts), world_(small_world({{"here", 2, 60, 100 * kMbit, 100 * kMbit}}, kRounds)) {
+    for (int i = 0; i < 2; ++i) peers_.push_back(world_.add_peer({0, 60, {100 * kMbit, 100 * kMbit}}));
+    world_.watch([this, away_from](PeerId peer, const world::Event& event) {
+      if (!event.digest.empty() && event.phase != world::Phase::commit && event.round == kRounds)
+        arrived_.insert(peer);  // applied, or restored from the other one
+      if (peer != slow() || event.phase != world::Phase::commit || event.round != away_from) return;
+      world_.scheduler().after({}, [this] { world_.send_away(slow(), lasts_, true); });
+    });
+  }
+
+  World& world() { return world_; }
+
+  PeerId slow() const { return peers_.back(); }
+
+  /// These hold the parameters of the last round.
+  std::size_t arrived() const { return arrived_.size(); }
+
+ private:
+  Duration lasts_;
+  World world_;
+  std::vector<PeerId> peers_;
+  std::set<PeerId> arrived_;
+};
+
+TEST(EndingStory, brings_the_last_parameters_to_a_peer_whose_thread_is_away) {
+  for (const Duration lasts : {3s, 10s, 20s}) {
+    for (Round away_from = kRounds - 6; away_from <= kRounds; ++away_from) {
+      EndingStory story(away_from, lasts);
+      World& world = story.world();
+      world.run_until(world.now() + 300s);
+      EXPECT_TRUE(world.alive().empty()) << "away from round " << away_from;
+      EXPECT_EQ(story.arrived(), 2U) << "away from round " << away_from << " for " << to_seconds(lasts)
+                                     << " s";
+      for (const Violation& violation : world.violations())
+        ADD_FAILURE() << violation.checker << ": " << violation.message;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tw::sim
