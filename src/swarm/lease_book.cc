@@ -130,30 +130,43 @@ std::uint64_t LeaseBook::left_of_others(PeerId peer) const {
 
 void LeaseBook::note_failures(PeerId peer, const wire::Failures& failures) {
   wire::Failures& known = failures_[peer];
+  if (!known.microbatches.contains(failures.microbatches)) last_failed_ = peer;
   known.microbatches.add(failures.microbatches);
   known.why = failures.why;
 }
 
-bool LeaseBook::has_failed(PeerId peer, std::uint64_t microbatch) const {
-  const auto found = failures_.find(peer);
-  return found != failures_.end() && found->second.microbatches.contains(microbatch);
+std::vector<PeerId> LeaseBook::failed_at(std::uint64_t microbatch) const {
+  std::vector<PeerId> peers;
+  for (const auto& [peer, told] : failures_)
+    if (told.microbatches.contains(microbatch)) peers.push_back(peer);
+  return peers;
+}
+
+RangeSet LeaseBook::free_for(PeerId peer) const {
+  RangeSet fit = free_;
+  if (const auto told = failures_.find(peer); told != failures_.end()) fit.remove(told->second.microbatches);
+  if (failures_.size() < kMostFailed) return fit;
+  RangeSet tried;
+  for (const auto& [other, told] : failures_) tried.add(told.microbatches);
+  while (!tried.empty()) {
+    const RangeSet one = tried.take(1);
+    if (failed_at(one.ranges().front().first).size() >= kMostFailed) fit.remove(one);
+  }
+  return fit;
 }
 
 std::optional<LeaseBook::Hopeless> LeaseBook::hopeless(const std::set<PeerId>& able) const {
-  for (const auto& [peer, told] : failures_) {
-    RangeSet taken = told.microbatches;
-    taken.remove(free_);
-    RangeSet rest = told.microbatches;
-    rest.remove(taken);
-    while (!rest.empty()) {
-      const std::uint64_t microbatch = rest.take(1).ranges().front().first;
-      Hopeless found{{}, told.why};
-      for (const auto& [other, failures] : failures_)
-        if (has_failed(other, microbatch)) found.failed.push_back(other);
-      const bool somebody_is_left =
-          std::ranges::any_of(able, [&](PeerId other) { return !has_failed(other, microbatch); });
-      if (found.failed.size() >= kMostFailed || !somebody_is_left) return found;
-    }
+  RangeSet tried;
+  for (const auto& [peer, told] : failures_) tried.add(told.microbatches);
+  while (!tried.empty()) {
+    const std::uint64_t microbatch = tried.take(1).ranges().front().first;
+    if (!free_.contains(microbatch)) continue;
+    const std::vector<PeerId> failed = failed_at(microbatch);
+    const auto has_failed = [&](PeerId peer) { return std::ranges::count(failed, peer) > 0; };
+    if (failed.size() < kMostFailed && !std::ranges::all_of(able, has_failed)) continue;
+    // The last one that failed at anything told of this, as a rule; others may have failed elsewhere since.
+    const PeerId tells = has_failed(last_failed_) ? last_failed_ : failed.front();
+    return Hopeless{failed, failures_.at(tells).why};
   }
   return std::nullopt;
 }
@@ -204,9 +217,7 @@ std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible, 
     if (free_.empty()) break;
     Account& account = accounts_.at(peer);
     const bool one = rarely(chance, "lead.lease_one");
-    RangeSet fit = free_;
-    if (const auto failed = failures_.find(peer); failed != failures_.end())
-      fit.remove(failed->second.microbatches);
+    RangeSet fit = free_for(peer);
     if (fit.empty()) continue;
     RangeSet given = fit.take(one ? 1 : grant_size(account, speed_of_all, eligible.size()));
     free_.remove(given);

@@ -64,7 +64,7 @@ class LeaseBook {
   /// A microbatch that is free, and that kMostFailed peers cannot compute, or none of `able` can.
   struct Hopeless {
     std::vector<PeerId> failed;
-    std::string why;  ///< as one of them said
+    std::string why;  ///< as the last of them said
   };
 
   std::optional<Hopeless> hopeless(const std::set<PeerId>& able) const;
@@ -75,8 +75,8 @@ class LeaseBook {
     RangeSet microbatches;
   };
 
-  /// Leases for the hungry ones among `eligible`, of what they have not failed at, into the open slot of
-  /// each, in whole grains while there are. A peer without an open slot gets none.
+  /// Leases for the hungry ones among `eligible`, of what neither they nor kMostFailed peers have failed at,
+  /// into the open slot of each, in whole grains while there are. A peer without an open slot gets none.
   std::vector<Grant> feed(const std::set<PeerId>& eligible, const Rarely& chance = {});
 
   /// The peer that should give back what it has not begun, when others stand idle and nothing is free; or
@@ -139,11 +139,13 @@ class LeaseBook {
   double speed_of(const std::set<PeerId>& peers) const;  // 0 while that of one is not known
   std::uint64_t grant_size(const Account& account, double speed_of_all, std::size_t peers) const;
 
-  bool has_failed(PeerId peer, std::uint64_t microbatch) const;
+  std::vector<PeerId> failed_at(std::uint64_t microbatch) const;
+  RangeSet free_for(PeerId peer) const;  // what it has not failed at, nor kMostFailed peers
 
   swarm::LeaseRules rules_;
   RangeSet free_;
   std::map<PeerId, wire::Failures> failures_;  // outlast forget()
+  PeerId last_failed_;                         // that told of something new
   std::map<PeerId, Account> accounts_;
 };
 

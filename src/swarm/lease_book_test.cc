@@ -374,13 +374,16 @@ TEST(LeaseBook, gives_up_on_what_three_peers_or_all_that_are_there_cannot_do) {
   EXPECT_TRUE(shop.book.hopeless({PeerId{1}, PeerId{2}}).has_value()) << "nobody else is there";
   EXPECT_FALSE(shop.book.hopeless({PeerId{3}}).has_value());
   shop.book.forget(PeerId{1});  // what it could not do is not forgotten
-  shop.book.note_failures(PeerId{3}, cannot_do(5));
+  shop.book.note_failures(PeerId{3}, cannot_do(5, "a.tar, bytes 50-59: 404"));
+  shop.book.note_failures(PeerId{1}, cannot_do(6, "newer"));  // which is known
   const auto found = shop.book.hopeless(able);
   ASSERT_TRUE(found);
   EXPECT_EQ((std::vector<PeerId>{PeerId{1}, PeerId{2}, PeerId{3}}), found->failed);
+  EXPECT_EQ("a.tar, bytes 50-59: 404", found->why);
   shop.arrives(4, 100);
-  shop.takes_all(4);
-  EXPECT_FALSE(shop.book.hopeless(able).has_value()) << "the fourth tries";
+  while (!shop.feed().empty()) shop.works_off(4, 9);
+  EXPECT_EQ(range(5, 1), shop.book.free()) << "the fourth does not try";
+  EXPECT_TRUE(shop.book.hopeless(able).has_value());
 }
 
 TEST(LeaseBook, frees_all_of_a_lost_peer_done_or_not) {

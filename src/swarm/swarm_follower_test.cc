@@ -293,7 +293,8 @@ TEST(Follower, says_what_it_cannot_compute_before_it_gives_it_back_and_to_each_n
   follower.listen();
   ASSERT_LE(2U, follower.sent.size());
   const wire::Failures failures{7, RangeSet(Range{9, 1}), "a.tar: 404"};
-  EXPECT_EQ(failures, std::get<wire::Failures>(follower.sent[0].message)) << "the microbatch of that sample alone";
+  EXPECT_EQ(failures, std::get<wire::Failures>(follower.sent[0].message))
+      << "the microbatch of that sample alone";
   ASSERT_TRUE(std::holds_alternative<wire::Progress>(follower.sent[1].message));
   EXPECT_TRUE(std::get<wire::Progress>(follower.sent[1].message).gave_back);
   follower.sent.clear();
