@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/world/trainer.h"
 
+#include <fmt/format.h>
+
 #include "base/prng.h"
 
 namespace tw::sim {
@@ -48,6 +50,15 @@ double SyntheticTrainer::accumulate(std::span<const float> parameters, train::Sa
     }
   }
   return static_cast<double>(samples.count);
+}
+
+std::optional<data::MissingSample> SyntheticTrainer::load(const RangeSet& samples) {
+  if (!model_.lacks) return std::nullopt;
+  for (const Range& range : samples.ranges()) {
+    for (std::uint64_t s = range.first; s < range.end(); ++s)
+      if (model_.lacks(s)) return data::MissingSample{s, fmt::format("a.tar: {}: 404 Not Found", s)};
+  }
+  return std::nullopt;
 }
 
 train::Evaluation SyntheticTrainer::evaluate(std::span<const float> parameters, train::WorkMeter&) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace tw::sim {
 struct SyntheticModel {
   std::uint64_t parameters = 100;
   std::uint64_t seed = 1;
+  std::function<bool(std::uint64_t sample)> lacks{};  ///< it cannot be had here; none: all can
 };
 
 /// Value j of the gradient of one sample: an integer in [-128, 127], so that sums over up to 2^16 samples are
@@ -31,6 +34,7 @@ class SyntheticTrainer final : public train::Trainer {
   void initial_parameters(std::span<float> out) override;
   double accumulate(std::span<const float> parameters, train::SampleSpan samples,
                     std::span<float> gradient_sum) override;
+  std::optional<data::MissingSample> load(const RangeSet& samples) override;
   train::Evaluation evaluate(std::span<const float> parameters, train::WorkMeter&) override;
 
   /// Samples whose gradients were computed here, ever.

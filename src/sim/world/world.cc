@@ -167,6 +167,8 @@ void World::lay_paths(const Node& added) {
 SyntheticModel World::model_of(PeerId self) const {
   SyntheticModel model = options_.model;
   if (options_.run.has_own_model()) model.seed = mix(model.seed, self.value);
+  if (options_.lacks)
+    model.lacks = [this, self](std::uint64_t sample) { return options_.lacks(self, sample); };
   return model;
 }
 
@@ -395,7 +397,11 @@ bool World::lives(const wire::Member& process) const {
   return lives(process.peer) && node(process.peer).incarnation == process.incarnation;
 }
 
-train::SessionView World::view(PeerId peer) const { return node(peer).session->view(); }
+train::SessionView World::view(PeerId peer) const {
+  const Node& seen = node(peer);
+  TW_CHECK(seen.session || seen.farewell);
+  return seen.session ? seen.session->view() : *seen.farewell;
+}
 
 std::optional<world::Phase> World::phase(PeerId peer) const { return node(peer).phase; }
 

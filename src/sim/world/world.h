@@ -43,6 +43,8 @@ struct WorldOptions {
   bool rare_branches = false;               ///< sim/faults/rare_sites.h
   bool keep_lines = false;                  ///< of the history
   std::vector<std::string> checkers;        ///< of checker_names(); empty: all
+  /// This peer cannot have the sample: its store fails. None: all have all.
+  std::function<bool(PeerId, std::uint64_t sample)> lacks{};
 };
 
 /// Peers (a session, its doors and a synthetic trainer each) on one virtual network, watched by all checkers.
@@ -133,6 +135,8 @@ class World {
 
   /// This very process: not one that came back under its id.
   bool lives(const wire::Member& process) const;
+
+  /// Of a process that lives, or whose session came to its end.
   train::SessionView view(PeerId peer) const;
 
   /// Phase of its present round, by its last event; nothing before its first round.
