@@ -285,6 +285,10 @@ void Swarm::tell_failures(PeerId to) {
   if (!work_.failures().microbatches.empty() && of_this_round(work_.round())) send(to, work_.failures());
 }
 
+bool Swarm::has_done_just(std::uint32_t slot, const RangeSet& microbatches) const {
+  return work_.has_done_just(slot, microbatches);
+}
+
 void Swarm::give_back_queued() {
   work_.drop_queued();
   send_progress(true);

@@ -82,8 +82,7 @@ class Swarm {
   void give_back(Instant now, const WorkItem& item, const std::optional<FailedSample>& failed = {});
   /// The compute side does something else until told otherwise: others get what is held and has not begun.
   void set_busy(Instant now, bool busy);
-  /// Hand in what is done, go after the round; with a deadline, as soon as another peer has what was done,
-  /// where the round takes longer (HandOver).
+  /// Hand in what is done, go after the round, or where that is later than a deadline, by HandOver.
   void leave(Instant now, std::optional<Instant> deadline = {});
   /// All sums of a HandOver are on their way.
   void handed_over(Instant now);
@@ -114,9 +113,7 @@ class Swarm {
   double least_reduce_s(const wire::Plan& plan) const { return lead_ ? lead_->least_reduce_s(plan) : 0; }
 
   /// The sum in this slot is that of these microbatches.
-  bool has_done_just(std::uint32_t slot, const RangeSet& microbatches) const {
-    return work_.has_done_just(slot, microbatches);
-  }
+  bool has_done_just(std::uint32_t slot, const RangeSet& microbatches) const;
 
   /// That sum is handed out: it must not change any more.
   void close_slot(std::uint32_t slot) { work_.close(slot); }

@@ -136,7 +136,7 @@ class World {
   /// This very process: not one that came back under its id.
   bool lives(const wire::Member& process) const;
 
-  /// Of a process that lives, or whose session came to its end.
+  /// Its process lives, or its session came to its end.
   train::SessionView view(PeerId peer) const;
 
   /// Phase of its present round, by its last event; nothing before its first round.
