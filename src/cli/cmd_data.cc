@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/data_arguments.h"
+#include "cli/data_doors.h"
 #include "cli/progress_line.h"
 #include "cli/terminal.h"
 #include "data/decode.h"
@@ -56,7 +57,7 @@ void print_facts(const std::string& name, const data::ShardIndex& index) {
 int index_data(const DataArguments& arguments) {
   const auto shards = shards_in(arguments.shards);
   if (!shards) return complain(shards.error().message, kUsage);
-  host::Stores stores;
+  host::Stores stores(warn_of_stores());
   ProgressLine line;
   const std::size_t count = shards.value().size();
   data::Indexing how{.contents = arguments.contents};
@@ -132,7 +133,7 @@ std::vector<std::string> faults_of(const data::ShardIndex& index, host::Stores& 
 int verify_data(const DataArguments& arguments) {
   const auto index = data::read_shard_index(arguments.index);
   if (!index) return complain(index.error().message, kFailed);
-  host::Stores stores;
+  host::Stores stores(warn_of_stores());
   const std::vector<std::string> faults = faults_of(index.value(), stores);
   for (const std::string& fault : faults) complain(fault, kFailed);
   if (!faults.empty())

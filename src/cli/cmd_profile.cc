@@ -77,7 +77,7 @@ int profile(const ProfileArguments& arguments) {
     return complain(fmt::format("--name {}: expected a word without @ and ;", arguments.name), kUsage);
   const auto options = train::read_run_file(arguments.run_file);
   if (!options) return complain(options.error().message, kUsage);
-  host::Stores stores;
+  host::Stores stores(warn_of_stores());
   auto trainer = make_torch_trainer(options.value(), arguments.threads,
                                     data_doors(stores, options.value(), arguments.threads));
   if (!trainer) return complain(fmt::format("{}: {}", arguments.run_file, trainer.error().message), kUsage);

@@ -110,7 +110,7 @@ int train(const TrainArguments& arguments) {
   const auto run = run_of(arguments);
   if (!run) return complain(run.error().message, kUsage);
   options.value().session.run = run.value();
-  host::Stores stores;
+  host::Stores stores(warn_of_stores());
   auto trainer =
       make_torch_trainer(run.value(), threads.value(), data_doors(stores, run.value(), threads.value()));
   if (!trainer) return complain(trainer.error().message, kFailed);

@@ -101,7 +101,7 @@ Result<DoctorModel> open_doctor_model(const DoctorArguments& arguments, const st
   if (folder.empty()) folder = run.value().checkpoint.folder;
   if (folder.empty()) folder = ".";
   if (run.value().has_own_model()) return DoctorModel(folder, std::move(run).value(), nullptr, nullptr);
-  auto stores = std::make_unique<host::Stores>();
+  auto stores = std::make_unique<host::Stores>(warn_of_stores());
   auto trainer = make_torch_trainer(run.value(), 1, data_doors(*stores, run.value(), 1));
   if (!trainer) return Error{fmt::format("{}: {}", run_file, trainer.error().message)};
   return DoctorModel(folder, std::move(run).value(), std::move(stores), std::move(trainer).value());

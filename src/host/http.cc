@@ -146,6 +146,8 @@ Result<HttpAnswer> Exchange::result(CURLcode code) const {
     return HttpAnswer{.status = kWholeStatus, .headers = answer_.headers};  // the caller judges that
   if (code == CURLE_WRITE_ERROR)
     return Error{fmt::format("{}: more than the {} bytes that are taken", request_.url, request_.most_bytes)};
+  if (code == CURLE_OPERATION_TIMEDOUT && std::string_view(why_.data()).starts_with("Operation too slow"))
+    return Error{fmt::format("{}: no byte came for {:g} s", request_.url, to_seconds(request_.silence))};
   if (code != CURLE_OK)
     return Error{fmt::format("{}: {}", request_.url, why_[0] != 0 ? why_.data() : curl_easy_strerror(code))};
   HttpAnswer answer = answer_;

@@ -234,14 +234,9 @@ std::vector<PeerId> Membership::lacking(const Digest& record, const Members& mem
     if (lacks(m.peer)) missing.push_back(m.peer);
   }
   for (const PeerId peer : roster_.open_peers()) {
-    if (fetches(peer) && lacks(peer) && !is_member(members, peer)) missing.push_back(peer);
+    if (roster_.fetches(peer) && lacks(peer) && !is_member(members, peer)) missing.push_back(peer);
   }
   return missing;
-}
-
-bool Membership::fetches(PeerId peer) const {
-  const std::optional<wire::Heartbeat> last = roster_.last_heartbeat(peer);
-  return roster_.is_open(peer) && last && last->peer_state == wire::PeerState::syncing;
 }
 
 wire::Rank Membership::best_told(Instant now) const {

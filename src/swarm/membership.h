@@ -137,9 +137,6 @@ class Membership {
   /// the state.
   std::vector<PeerId> lacking(const Digest& record, const Members& members) const;
 
-  /// It is linked, and its last word is that it needs the state.
-  bool fetches(PeerId peer) const;
-
   /// They wait for the history to begin, and can take part from its first round on.
   const std::set<PeerId>& fresh() const { return fresh_; }
 

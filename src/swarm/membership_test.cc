@@ -155,8 +155,8 @@ TEST(Membership, waits_at_the_end_for_peers_that_fetch_the_state) {
   view.hears(4, PeerState::fresh);
   const Digest last = view.history.digest();
   EXPECT_THAT(view.membership.lacking(last, view.members()), ElementsAre(PeerId{2}, PeerId{3}));
-  EXPECT_TRUE(view.membership.fetches(PeerId{3}));
-  EXPECT_FALSE(view.membership.fetches(PeerId{4})) << "it is new";
+  EXPECT_TRUE(view.membership.roster().fetches(PeerId{3}));
+  EXPECT_FALSE(view.membership.roster().fetches(PeerId{4})) << "it is new";
   view.hears(3, wire::Heartbeat{.peer_state = PeerState::syncing, .head_record = last});
   EXPECT_THAT(view.membership.lacking(last, view.members()), ElementsAre(PeerId{2}));
 }

@@ -141,6 +141,12 @@ void Roster::update(PeerId peer, const Entry& entry) {
   }
 }
 
+bool Roster::fetches(PeerId peer) const {
+  const auto found = entries_.find(peer);
+  return found != entries_.end() && found->second.open && found->second.heartbeat &&
+         found->second.heartbeat->peer_state == wire::PeerState::syncing;
+}
+
 Duration Roster::heartbeat_age(Instant now, PeerId peer) const {
   const auto found = entries_.find(peer);
   return found == entries_.end() ? Duration{0} : now - found->second.heard_at;

@@ -96,6 +96,8 @@ class Roster {
   std::uint64_t held_bytes() const;
 
   std::optional<wire::Heartbeat> last_heartbeat(PeerId peer) const;
+  /// It is linked, and its last word is that it needs the state.
+  bool fetches(PeerId peer) const;
   /// How long ago the last heartbeat came.
   Duration heartbeat_age(Instant now, PeerId peer) const;
 

@@ -125,9 +125,6 @@ class Swarm {
   /// After the last record: members that have not said yet that they have it, and peers that fetch the state.
   std::vector<PeerId> not_at_the_end() const;
 
-  /// It is linked, and its last word is that it needs the state.
-  bool fetches_state(PeerId peer) const { return membership_.fetches(peer); }
-
   Duration round_trip(PeerId peer) const { return membership_.round_trip(peer); }
 
   const Roster& roster() const { return membership_.roster(); }

@@ -272,7 +272,7 @@ void Session::Machine::act(const swarm::Committed& committed) {
 
   average::Averager::Mean mean = averager_.finish(step(), record.contributors);
   swarm_->measured(averager_.bandwidth());
-  // Of the last round there is nobody left to fetch it from.
+  // After the last round nobody is left to fetch its state from.
   if (worker_.updates_under_way() >= SessionView::kMostWaitingUpdates && !record.last)
     return swarm_->fall_behind(now, "its updates wait for its own work");
   replica_.commit(record, mean.segments);
@@ -340,7 +340,7 @@ void Session::Machine::finish_when_done() {
   const Instant now = doors_.clock.now();
   const std::vector<PeerId> missing = swarm_->not_at_the_end();
   const bool needed =
-      std::ranges::any_of(missing, [this](PeerId peer) { return swarm_->fetches_state(peer); });
+      std::ranges::any_of(missing, [this](PeerId peer) { return swarm_->roster().fetches(peer); });
   if (departure_.linger(now, !missing.empty(), needed ? now : replica_.asked_at()))
     end("the run is complete", false);
 }

@@ -30,8 +30,9 @@ std::string version_in(const world::HttpAnswer& answer) {
   return answer.header("last-modified").value_or("");
 }
 
-/// The bytes of the object and nothing of the URL, which may hold a signature.
+/// What went wrong, for a message that has named the object; nothing of the URL, which may hold a signature.
 std::string without_url(std::string message, const std::string& url, const std::string& shown) {
+  if (message.starts_with(url + ": ")) message.erase(0, url.size() + 2);
   if (url == shown) return message;
   for (std::size_t at = message.find(url); at != std::string::npos; at = message.find(url, at + shown.size()))
     message.replace(at, url.size(), shown);
@@ -87,7 +88,9 @@ void HttpStore::take(const SharedJob& job, Result<world::HttpAnswer> answer, con
   const bool passes =
       !answer || answer.value().status >= kBrokenStatus || answer.value().status == kBusyStatus;
   if (!passes) return judge(job, std::move(answer).value());
-  if (job->came.size() + partial.size() < job->extent.length) job->came += partial;
+  // Without If-Match nobody knows of which version the next answer will be.
+  const bool goes_on = is_strong(job->extent.version);
+  if (goes_on && job->came.size() + partial.size() < job->extent.length) job->came += partial;
   if (job->attempt == kAttempts) {
     const std::string shown = world::shown_object(job->extent.object);
     if (answer) return job->done(refused(*job, answer.value()));
@@ -97,7 +100,18 @@ void HttpStore::take(const SharedJob& job, Result<world::HttpAnswer> answer, con
   const double jitter = 0.5 + Prng(mix(doors_.seed, ++asked_)).uniform();
   const Duration pause = std::min(kLongestRetryPause, kFirstRetryPause * (1 << job->attempt));
   ++job->attempt;
+  tell_trouble(*job, answer);
   ask(job, std::chrono::duration_cast<Duration>(pause * jitter));
+}
+
+// A server that is busy once or twice is no news.
+void HttpStore::tell_trouble(const Job& job, const Result<world::HttpAnswer>& answer) const {
+  if (!doors_.troubled || (answer && job.attempt < kAttempts / 2)) return;
+  const std::string shown = world::shown_object(job.extent.object);
+  const std::string what = answer ? fmt::format("answered with {}", answer.value().status)
+                                  : without_url(answer.error().message, job.url, shown);
+  doors_.troubled(fmt::format("{}: {}; asked again ({} of {})", world::text_of(job.extent), what, job.attempt,
+                              kAttempts));
 }
 
 Error HttpStore::refused(const Job& job, const world::HttpAnswer& answer) const {

@@ -26,6 +26,8 @@ class HttpStore final : public world::Store {
     Environment environment;
     std::function<std::string()> shared_credentials;  ///< s3_place()
     std::uint64_t seed = 0;                           ///< of the jitter
+    /// What went wrong where it is asked again, in words; empty: nobody is told. Any thread.
+    std::function<void(const std::string&)> troubled{};
   };
 
   explicit HttpStore(Doors doors);
@@ -46,6 +48,7 @@ class HttpStore final : public world::Store {
   void take(const SharedJob& job, Result<world::HttpAnswer> answer, const std::string& partial);
   void judge(const SharedJob& job, world::HttpAnswer answer);
   void name_both_versions(const SharedJob& job);
+  void tell_trouble(const Job& job, const Result<world::HttpAnswer>& answer) const;
   Error refused(const Job& job, const world::HttpAnswer& answer) const;
 
   Doors doors_;

@@ -10,6 +10,7 @@
 namespace tw::host {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -29,6 +30,7 @@ class ScriptedServer {
   std::deque<Answer> answers;
   std::vector<Asked> asked;
   std::map<std::string, std::string> environment;
+  std::vector<std::string> troubles;
 
   HttpStore store() {
     return HttpStore(
@@ -42,7 +44,8 @@ class ScriptedServer {
          .unix_s = [] { return std::int64_t{1'700'000'000}; },
          .environment = [this](const std::string& name) { return environment[name]; },
          .shared_credentials = [] { return std::string(); },
-         .seed = 7});
+         .seed = 7,
+         .troubled = [this](const std::string& trouble) { troubles.push_back(trouble); }});
   }
 
   std::string header(std::size_t number, const std::string& name) const {
@@ -98,7 +101,34 @@ TEST(HttpStore, gives_up_when_nobody_answers) {
   for (int i = 0; i < HttpStore::kAttempts; ++i) server.answers.push_back({Error{"http://host/x: refused"}});
   HttpStore store = server.store();
   EXPECT_EQ(read_now(store, {"http://host/x", 0, 4}).error().message,
-            "http://host/x, bytes 0-3 (asked 8 times): http://host/x: refused");
+            "http://host/x, bytes 0-3 (asked 8 times): refused");
+}
+
+TEST(HttpStore, tells_of_silence_at_once_and_of_a_busy_server_after_some_time) {
+  ScriptedServer server;
+  server.answers = {{Error{"http://host/x: no byte for 10 s"}},
+                    {world::HttpAnswer{503}},
+                    {world::HttpAnswer{503}},
+                    {world::HttpAnswer{503}},
+                    {partial_answer("abcd")}};
+  HttpStore store = server.store();
+  ASSERT_TRUE(read_now(store, {"http://host/x", 0, 4}));
+  EXPECT_THAT(server.troubles,
+              ElementsAre("http://host/x, bytes 0-3: no byte for 10 s; asked again (2 of 8)",
+                          "http://host/x, bytes 0-3: answered with 503; asked again (4 of 8)",
+                          "http://host/x, bytes 0-3: answered with 503; asked again (5 of 8)"));
+}
+
+TEST(HttpStore, puts_no_two_answers_together_that_may_be_of_two_versions) {
+  for (const std::string version : {"", "W/\"weak\"", "Mon, 01 Jan 2026 00:00:00 GMT"}) {
+    ScriptedServer server;
+    server.answers = {{Error{"http://host/x: broken"}, "ab"}, {partial_answer("abcd", version)}};
+    HttpStore store = server.store();
+    const auto bytes = read_now(store, {"http://host/x", 0, 4, version});
+    ASSERT_TRUE(bytes) << bytes.error().message;
+    EXPECT_EQ(bytes.value(), "abcd");
+    EXPECT_EQ(server.header(1, "range"), "bytes=0-3") << "all of it once more";
+  }
 }
 
 TEST(HttpStore, never_shows_what_signs_a_url) {

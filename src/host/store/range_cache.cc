@@ -19,7 +19,8 @@ namespace tw::host {
 namespace {
 
 constexpr std::string_view kRangeSuffix = ".range", kPartSuffix = ".part";
-constexpr double kLeftShare = 0.9;  // of the cap, after files were taken away
+constexpr double kLeftShare = 0.9;    // of the cap, after files were taken away
+constexpr std::uint64_t kLooks = 16;  // at the whole folder, while a process fills it
 
 /// "DIGEST-OFFSET-LENGTH.range"
 struct KeptName {
@@ -121,7 +122,6 @@ Result<std::string> RangeCache::kept(const world::Extent& extent) {
 void RangeCache::keep(const world::Extent& extent, const std::string& bytes) {
   if (bytes.size() > most_bytes_) return;
   const KeptName name{digest_of_version(extent), extent.offset, extent.length};
-  const std::lock_guard lock(mutex_);
   const std::string path = folder_ + "/" + text_of(name);
   const std::string part = fmt::format("{}/{}-{}{}", folder_, ::getpid(), ++writes_, kPartSuffix);
   std::ofstream file(part, std::ios::binary);
@@ -133,18 +133,22 @@ void RangeCache::keep(const world::Extent& extent, const std::string& bytes) {
     std::filesystem::remove(part, error);
     return;
   }
+  const std::lock_guard lock(mutex_);
   const auto [at, is_new] = files_[name.digest].try_emplace(name.offset, name.length);
   if (!is_new) bytes_ -= std::min(bytes_, at->second);
   at->second = name.length;
   bytes_ += name.length;
-  if (bytes_ > most_bytes_) make_room();
+  unseen_ += name.length;
+  if (bytes_ > most_bytes_ || unseen_ > most_bytes_ / kLooks) make_room();
 }
 
 // By what is there, which may be more than this process knows of.
 void RangeCache::make_room() {
+  unseen_ = 0;
   const std::vector<KeptFile> files = files_in(folder_);
   std::uint64_t all = 0;
   for (const KeptFile& file : files) all += file.bytes;
+  if (all <= most_bytes_) return find_files();
   const auto wanted = static_cast<std::uint64_t>(static_cast<double>(most_bytes_) * kLeftShare);
   std::error_code error;
   for (const KeptFile& file : files) {

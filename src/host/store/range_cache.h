@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -13,7 +14,8 @@ namespace tw::host {
 /// A store before another one that keeps what was read in a folder: a file for each range of each version,
 /// put in place whole. A range inside a kept one is served from it. Beyond `most_bytes` those that were used
 /// longest ago go. Several processes may use one folder: what another one took away is read from the store
-/// once more. What cannot be kept is no error. Ranges without a version are not kept. Any thread.
+/// once more, and each may fill it by a sixteenth beyond the cap before it sees what the others keep. What
+/// cannot be kept is no error. Ranges without a version are not kept. Any thread.
 class RangeCache final : public world::Store {
  public:
   /// The store outlives it. Finds what is in the folder.
@@ -39,8 +41,9 @@ class RangeCache final : public world::Store {
   mutable std::mutex mutex_;
   /// Object and version as a digest, then offset: length. Guarded by mutex_.
   std::map<std::string, std::map<std::uint64_t, std::uint64_t>> files_;
-  std::uint64_t bytes_ = 0;   // guarded by mutex_
-  std::uint64_t writes_ = 0;  // guarded by mutex_
+  std::uint64_t bytes_ = 0;                // guarded by mutex_
+  std::uint64_t unseen_ = 0;               // written since it looked at the folder; guarded by mutex_
+  std::atomic<std::uint64_t> writes_ = 0;  // names of parts
 };
 
 }  // namespace tw::host

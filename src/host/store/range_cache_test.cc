@@ -32,6 +32,13 @@ class CountingStore final : public world::Store {
 
 class CachedRanges : public testing::Test {
  protected:
+  std::uint64_t kept_bytes() const {
+    std::uint64_t bytes = 0;
+    for (const auto& file : std::filesystem::directory_iterator(folder_.path()))
+      bytes += file.path().extension() == ".range" ? file.file_size() : 0;
+    return bytes;
+  }
+
   TemporaryFolder folder_;
   CountingStore store_;
 };
@@ -58,12 +65,20 @@ TEST_F(CachedRanges, stay_below_the_cap) {
   RangeCache cache(store_, folder_.path(), 1000);
   for (std::uint64_t i = 0; i < 30; ++i) ASSERT_TRUE(read_now(cache, {"x", i * 100, 100, "v"}));
   EXPECT_LE(cache.bytes(), 1000U);
-  std::uint64_t bytes = 0;
-  for (const auto& file : std::filesystem::directory_iterator(folder_.path()))
-    bytes += file.path().extension() == ".range" ? file.file_size() : 0;
-  EXPECT_LE(bytes, 1000U);
-  EXPECT_GE(bytes, 700U);
+  EXPECT_LE(kept_bytes(), 1000U);
+  EXPECT_GE(kept_bytes(), 700U);
   EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/thesis.tex"));
+}
+
+TEST_F(CachedRanges, of_several_processes_stay_near_one_cap) {
+  constexpr std::uint64_t kCap = 16'000;
+  RangeCache first(store_, folder_.path(), kCap), second(store_, folder_.path(), kCap);
+  for (std::uint64_t i = 0; i < 130; ++i) {
+    ASSERT_TRUE(read_now(first, {"x", i * 100, 100, "v"}));
+    ASSERT_TRUE(read_now(second, {"y", i * 100, 100, "v"}));
+    EXPECT_LE(kept_bytes(), kCap + kCap / 8) << i;
+  }
+  EXPECT_GE(kept_bytes(), kCap * 8 / 10);
 }
 
 TEST_F(CachedRanges, that_were_cut_off_or_taken_away_are_read_again) {

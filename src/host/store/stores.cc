@@ -3,18 +3,21 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "host/calendar.h"
 #include "host/store/role_credentials.h"
 
 namespace tw::host {
 
-Stores::Stores()
+Stores::Stores(std::function<void(const std::string&)> troubled)
     : http_({.exchange = [this](world::HttpRequest request, HttpPool::Tell tell,
                                 Duration later) { pool_.add(std::move(request), std::move(tell), later); },
              .unix_s = now_unix_s,
              .environment = process_environment,
              .shared_credentials = [] { return role_credentials().shared_file(); },
-             .seed = static_cast<std::uint64_t>(now_unix_s())}),
+             .seed = static_cast<std::uint64_t>(now_unix_s()),
+             .troubled = std::move(troubled)}),
       pool_(HttpStore::kRequestsAtOnce) {}
 
 void Stores::keep_in(const std::string& folder, std::uint64_t most_bytes) {

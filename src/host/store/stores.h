@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -16,7 +17,8 @@ namespace tw::host {
 /// All objects that this machine can reach, by their scheme, in the name of the environment of this process.
 class Stores final : public world::Store {
  public:
-  Stores();
+  /// troubled: HttpStore::Doors
+  explicit Stores(std::function<void(const std::string&)> troubled = {});
 
   void read(const world::Extent& extent, Read done) override;
   void look(const std::string& object, Looked done) override;
