@@ -163,7 +163,8 @@ std::optional<LeaseBook::Hopeless> LeaseBook::hopeless(const std::set<PeerId>& a
     if (!free_.contains(microbatch)) continue;
     const std::vector<PeerId> failed = failed_at(microbatch);
     const auto has_failed = [&](PeerId peer) { return std::ranges::count(failed, peer) > 0; };
-    if (failed.size() < kMostFailed && !std::ranges::all_of(able, has_failed)) continue;
+    const bool nobody_else = !able.empty() && std::ranges::all_of(able, has_failed);
+    if (failed.size() < kMostFailed && !nobody_else) continue;
     // The last one that failed at anything told of this, as a rule; others may have failed elsewhere since.
     const PeerId tells = has_failed(last_failed_) ? last_failed_ : failed.front();
     return Hopeless{failed, failures_.at(tells).why};

@@ -61,7 +61,8 @@ class LeaseBook {
   /// So many peers have failed at a microbatch before the run stops.
   static constexpr std::size_t kMostFailed = 3;
 
-  /// A microbatch that is free, and that kMostFailed peers cannot compute, or none of `able` can.
+  /// A microbatch that is free, and that kMostFailed peers cannot compute, or none of `able` can. Where none
+  /// is able because all leave, others may come.
   struct Hopeless {
     std::vector<PeerId> failed;
     std::string why;  ///< as the last of them said

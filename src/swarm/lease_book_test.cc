@@ -373,6 +373,7 @@ TEST(LeaseBook, gives_up_on_what_three_peers_or_all_that_are_there_cannot_do) {
   EXPECT_FALSE(shop.book.hopeless(able).has_value());
   EXPECT_TRUE(shop.book.hopeless({PeerId{1}, PeerId{2}}).has_value()) << "nobody else is there";
   EXPECT_FALSE(shop.book.hopeless({PeerId{3}}).has_value());
+  EXPECT_FALSE(shop.book.hopeless({}).has_value()) << "all leave, and others may come";
   shop.book.forget(PeerId{1});  // what it could not do is not forgotten
   shop.book.note_failures(PeerId{3}, cannot_do(5, "a.tar, bytes 50-59: 404"));
   shop.book.note_failures(PeerId{1}, cannot_do(6, "newer"));  // which is known

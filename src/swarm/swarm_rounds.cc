@@ -143,7 +143,7 @@ void Swarm::receive(PeerId from, const wire::Stop& stop) {
   if (part_.ended() || !counts || (head() && stop.round <= head()->round)) return;
   part_.end();
   lead_.reset();
-  decide(Ended{printable_line(stop.why), true});
+  decide(Ended{printable_line(stop.why.substr(0, 2 * wire::kMostFailureBytes)), true});
 }
 
 void Swarm::receive(PeerId, const wire::Commit& commit) {
