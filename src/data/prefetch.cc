@@ -230,7 +230,9 @@ std::optional<MissingSample> Prefetch::State::missing_of(std::span<const Pick> s
     if (!example.unread.empty()) return MissingSample{pick.number, example.unread};
     if (example.broken.empty()) continue;
     left_out.insert(pick.index);
-    if (left_out.size() > settings.most_broken) return MissingSample{pick.number, example.broken};
+    if (left_out.size() > settings.most_broken)
+      return MissingSample{pick.number, fmt::format("{} (data.skip_broken: {} would go on without it)",
+                                                    example.broken, left_out.size())};
   }
   return std::nullopt;
 }

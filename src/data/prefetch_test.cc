@@ -207,7 +207,7 @@ TEST_F(Fetching, reads_once_more_what_cannot_be_decoded) {
   Prefetch always = open_breaking(0);
   const auto missing = always.load(picks(7, 1));
   ASSERT_TRUE(missing);
-  EXPECT_EQ(missing->why, "0.tar: 007: no picture");
+  EXPECT_EQ(missing->why, "0.tar: 007: no picture (data.skip_broken: 1 would go on without it)");
   EXPECT_EQ(always.reads(), 2U);
   EXPECT_EQ(open_breaking(1).load(picks(7, 1)), std::nullopt) << "the run goes on without it";
 }
