@@ -24,7 +24,9 @@ find_library(HTTP_PARSER_LIBRARY http_parser REQUIRED)  # of RESTinio
 # With what asio calls deprecated: RESTinio uses some of it, and all files must see the same asio.
 add_library(tw_asio INTERFACE)
 target_include_directories(tw_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
-target_compile_definitions(tw_asio INTERFACE ASIO_STANDALONE)
+# asio finds aligned allocation only where a header of the standard library came first, and memory that one file
+# allocates another one frees.
+target_compile_definitions(tw_asio INTERFACE ASIO_STANDALONE ASIO_HAS_STD_ALIGNED_ALLOC=1)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_definitions(tw_asio INTERFACE ASIO_HAS_CO_AWAIT=1 ASIO_HAS_STD_COROUTINE=1)
 endif()
