@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "measure.h"
-#include "measure/board.h"
+#include "measure/bench/board.h"
 
 /// What the collectives that `tw bench reduce --vs` starts have in common: every rank holds a vector,
 /// afterwards each has the sum of all. Rounds begin when they are released on the board, where the stamps go.

@@ -11,9 +11,9 @@
 #include <iterator>
 #include <string>
 
-#include "base/csv.h"
+#include "base/text/csv.h"
 #include "market/built_in.h"
-#include "plan/model/calibration.h"
+#include "plan/fit/calibration.h"
 
 namespace tw::bench {
 namespace {

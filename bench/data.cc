@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "data/sample_order.h"
-#include "data/shard_dataset.h"
+#include "data/shards/shard_dataset.h"
 #include "host/store/stores.h"
 #include "measure.h"
 

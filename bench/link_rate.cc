@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "host/loop.h"
-#include "host/random_os.h"
+#include "host/system/random_os.h"
 #include "host/tcp/network_tcp.h"
 #include "measure.h"
 

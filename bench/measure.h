@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "host/cpu_time.h"
+#include "host/system/cpu_time.h"
 
 /// What the benchmarks measure with.
 namespace tw::bench {

@@ -15,10 +15,10 @@
 #include "crew.h"
 #include "host/executor_thread.h"
 #include "host/files_disk.h"
-#include "host/random_os.h"
+#include "host/system/random_os.h"
 #include "host/tcp/network_tcp.h"
 #include "measure.h"
-#include "train/session.h"
+#include "train/session/session.h"
 
 namespace tw::bench {
 namespace {

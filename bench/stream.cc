@@ -18,8 +18,8 @@
 #include "host/identity/authority.h"
 #include "host/identity/tls.h"
 #include "host/loop.h"
-#include "host/tcp/dial.h"
-#include "host/tcp/doorway.h"
+#include "host/tcp/admission/dial.h"
+#include "host/tcp/admission/doorway.h"
 #include "measure.h"
 
 namespace {

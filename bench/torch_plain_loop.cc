@@ -10,9 +10,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "train/optimizer.h"
-#include "train/run_file_yaml.h"
-#include "train/schedule.h"
+#include "train/learn/optimizer.h"
+#include "train/learn/schedule.h"
+#include "train/run/run_file_yaml.h"
 #include "train/torch_trainer.h"
 
 namespace {

@@ -62,7 +62,7 @@ function(tw_add_web_module name)
     "const page_${name} = (() => {${text}return { ${exports} };\n})();\n")
 endfunction()
 
-# Sets VARIABLE to a generated source with the page, for src/monitor/web_page.cc.
+# Sets VARIABLE to a generated source with the page, for src/monitor/web/web_page.cc.
 function(tw_embed_page variable)
   set(web ${PROJECT_SOURCE_DIR}/web)
   file(GLOB parts CONFIGURE_DEPENDS ${web}/*.js ${web}/*.css ${web}/*.html ${web}/vendor/*/*)
@@ -98,7 +98,7 @@ function(tw_embed_page variable)
   string(REPLACE "@data@" ")page\",\nR\"page(" page "${page}")
   set(output ${PROJECT_BINARY_DIR}/web_page_text.cc)
   file(CONFIGURE OUTPUT ${output} CONTENT "// Made by cmake/web.cmake from web/.
-#include \"monitor/web_page_text.h\"
+#include \"monitor/web/web_page_text.h\"
 
 namespace tw::monitor {
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "base/csv.h"
 #include "base/median.h"
-#include "base/text_file.h"
+#include "base/text/csv.h"
+#include "base/text/text_file.h"
 
 namespace tw::studies {
 namespace {

@@ -71,6 +71,15 @@ class Layers(Tree):
         self.refuses("base/ids.h", '#include "world/clock.h"')
         self.refuses("world/clock_test.cc", '#include "host/tcp.h"')
 
+    def test_folders_begin_with_a_page(self):
+        self.write("src/base/text/csv.h", "")
+        self.assertEqual(1, len(list(layers_tool.check_pages(self.root))))
+        self.write("src/base/README.md", "# base\n" * 9 + "`text/`\n")
+        self.assertEqual([], list(layers_tool.check_pages(self.root)))
+        for text in ["`text/`\n" * 9, "`text/`\n" * 26, "# base\n" * 12]:
+            self.write("src/base/README.md", text)
+            self.assertEqual(1, len(list(layers_tool.check_pages(self.root))), text)
+
     def test_includes_name_a_folder_of_the_table(self):
         self.refuses("base/ids.cc", '#include "ids.h"')
         self.refuses("base/ids.cc", '#include "nowhere/ids.h"')
@@ -83,7 +92,7 @@ class Layers(Tree):
             ("world/clock.h", "tw::world"),
             ("train/mode_test.cc", "tw::train"),
             ("host/tcp/link.cc", "tw::host"),
-            ("train/mode.h", "tw::train::sample"),
+            ("train/learn/mode.h", "tw::train::sample"),
         ]:
             self.accepts(path, f"namespace {name} {{\nnamespace {{\nstruct Probe {{}};\n}}\n}}")
         for path, name in [
@@ -101,7 +110,7 @@ class Layers(Tree):
     def test_each_library_has_one_place(self):
         for good, bad, header in [
             ("train/torch_trainer.cc", "train/torch_trainer.h", "torch/torch.h"),
-            ("train/torch_trainer_test.cc", "train/session.cc", "ATen/ATen.h"),
+            ("train/torch_trainer_test.cc", "train/session/session.cc", "ATen/ATen.h"),
             ("host/tcp.cc", "world/network.cc", "asio.hpp"),
             ("host/tcp.h", "cli/train.cc", "asio/ip/tcp.hpp"),
             ("host/identity/tls.cc", "base/digest.cc", "openssl/ssl.h"),
@@ -114,7 +123,7 @@ class Layers(Tree):
             self.accepts(good, f"#include <{header}>")
             self.refuses(bad, f"#include <{header}>")
         self.accepts("cli/train.cc", '#include "train/torch_trainer.h"')
-        self.refuses("train/session.cc", '#include "train/torch_trainer.h"')
+        self.refuses("train/session/session.cc", '#include "train/torch_trainer.h"')
 
 
 class Style(Tree):
@@ -165,7 +174,7 @@ class Style(Tree):
         door = "class Door {\n public:\n  virtual ~Door() = default;\n" + method * 6
         self.quiet(door + "};\n", "src/world/door.h")
         self.fires("door-methods", door + method + "};\n", "src/world/door.h")
-        self.quiet(door + method + "};\n", "src/train/session.h")
+        self.quiet(door + method + "};\n", "src/train/session/session.h")
 
     def test_members_and_booleans_of_a_class(self):
         function = "  int f() const {\n    if (a0_ > 0) { a1_ = 1; }\n    return a0_;\n  }\n"
@@ -205,6 +214,15 @@ class Style(Tree):
             for folder in ["src/host", "src/cli", "bench", "tests/e2e"]:
                 self.quiet(text + "\n", folder + "/sample.cc")
         self.quiet("// the steady_clock\nauto a = torch::rand({2});\nint operand(int);\n")
+
+    def test_room_files(self):
+        for number in range(30):
+            self.write(f"src/base/text/a{number}.h", SPDX)
+        for path in ["src/base/text/a_test.cc", "src/base/text/test_a.h", "src/base/a.h"]:
+            self.write(path, SPDX)
+        self.assertEqual([], list(style_tool.check(self.root)))
+        self.write("src/base/text/a30.h", SPDX)
+        self.assertEqual(["room-files"], [p.rule for p in style_tool.check(self.root)])
 
     def test_spdx(self):
         cpp, scripts = ["src/a.cc", "src/a.h"], ["tools/a.py", "tools/a.sh"]

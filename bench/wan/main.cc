@@ -13,7 +13,7 @@
 #include <cstring>
 #include <optional>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "wan/box.h"
 #include "wan/control.h"
 #include "wan/status_json.h"

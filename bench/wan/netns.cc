@@ -19,7 +19,7 @@
 #include <set>
 #include <thread>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace tw::wan {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "wan/units.h"
 
 namespace tw::wan {

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <set>
 
-#include "base/fields.h"
-#include "base/text_file.h"
+#include "base/text/fields.h"
+#include "base/text/text_file.h"
 #include "wan/topology_fields.h"
 
 namespace tw::wan {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <span>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace tw::wan {
 namespace {

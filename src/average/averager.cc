@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "swarm/shared_plan.h"
+#include "swarm/ballots/shared_plan.h"
 #include "swarm/straggler_policy.h"
 
 namespace tw::average {

@@ -8,8 +8,8 @@
 #include <span>
 
 #include "bind/caller_model.h"
-#include "train/engine_learner.h"
-#include "train/mode.h"
+#include "train/learn/engine_learner.h"
+#include "train/learn/mode.h"
 
 namespace tw::bind {
 

@@ -13,7 +13,7 @@
 
 #include "base/check.h"
 #include "codec/codec.h"
-#include "train/optimizer_kernels.h"
+#include "train/learn/optimizer_kernels.h"
 
 namespace tw::bind {
 namespace {

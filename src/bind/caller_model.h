@@ -10,9 +10,9 @@
 
 #include "base/result.h"
 #include "bind/tradewind.h"
-#include "train/optimizer.h"
-#include "train/state.h"
-#include "train/trainer.h"
+#include "train/learn/optimizer.h"
+#include "train/learn/state.h"
+#include "train/learn/trainer.h"
 
 namespace tw::bind {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "average/reduction/geometry.h"
-#include "monitor/event_log_json.h"
-#include "swarm/quorum.h"
+#include "monitor/logs/event_log_json.h"
+#include "swarm/ballots/quorum.h"
 
 namespace tw::bind {
 namespace {

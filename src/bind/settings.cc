@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/option.h"
+#include "base/text/option.h"
 #include "peer/spelling.h"
-#include "train/run_fields.h"
-#include "train/run_file_yaml.h"
+#include "train/run/run_fields.h"
+#include "train/run/run_file_yaml.h"
 
 namespace tw::bind {
 namespace {

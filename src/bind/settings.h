@@ -8,7 +8,7 @@
 #include "bind/caller_model.h"
 #include "bind/tradewind.h"
 #include "peer/link_options.h"
-#include "train/run.h"
+#include "train/run/run.h"
 
 namespace tw::bind {
 

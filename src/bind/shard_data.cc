@@ -7,9 +7,9 @@
 #include <array>
 #include <utility>
 
-#include "base/nearest_name.h"
-#include "base/option.h"
-#include "base/size.h"
+#include "base/text/nearest_name.h"
+#include "base/text/option.h"
+#include "base/text/size.h"
 
 namespace tw::bind {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "bind/tradewind.h"
 #include "bind/tradewind_data.h"
-#include "data/shard_reader.h"
+#include "data/shards/shard_reader.h"
 #include "host/store/stores.h"
 
 namespace tw::bind {

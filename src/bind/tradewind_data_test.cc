@@ -11,8 +11,8 @@
 #include <fstream>
 
 #include "bind/tradewind.h"
-#include "data/index_shards.h"
-#include "data/test_tar.h"
+#include "data/shards/index_shards.h"
+#include "data/shards/test_tar.h"
 #include "host/store/stores.h"
 
 namespace tw::bind {

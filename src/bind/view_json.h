@@ -7,7 +7,7 @@
 
 #include "base/ids.h"
 #include "peer/peer.h"
-#include "train/session.h"
+#include "train/session/session.h"
 
 namespace tw::bind {
 

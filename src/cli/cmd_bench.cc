@@ -3,15 +3,15 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/option.h"
+#include "base/text/option.h"
 #include "cli/commands.h"
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 #include "host/tcp/stream_count.h"
-#include "launch/child.h"
-#include "measure/arguments.h"
-#include "measure/reduce.h"
-#include "measure/result.h"
-#include "measure/watch.h"
+#include "launch/local/child.h"
+#include "measure/bench/arguments.h"
+#include "measure/bench/reduce.h"
+#include "measure/bench/result.h"
+#include "measure/bench/watch.h"
 
 namespace tw::cli {
 

@@ -3,12 +3,12 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/option.h"
+#include "base/text/option.h"
 #include "cli/commands.h"
-#include "launch/child.h"
-#include "measure/arguments.h"
-#include "measure/join.h"
-#include "measure/watch.h"
+#include "launch/local/child.h"
+#include "measure/bench/arguments.h"
+#include "measure/bench/join.h"
+#include "measure/bench/watch.h"
 
 namespace tw::cli {
 namespace {

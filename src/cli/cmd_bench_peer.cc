@@ -2,11 +2,11 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
-#include "cli/peer_process.h"
-#include "host/calendar.h"
-#include "host/random_os.h"
-#include "measure/arguments.h"
-#include "measure/trainer.h"
+#include "cli/run/peer_process.h"
+#include "host/system/calendar.h"
+#include "host/system/random_os.h"
+#include "measure/bench/arguments.h"
+#include "measure/bench/trainer.h"
 #include "peer/token_file.h"
 
 namespace tw::cli {

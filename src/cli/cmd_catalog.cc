@@ -5,14 +5,14 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/csv.h"
-#include "base/option.h"
+#include "base/text/csv.h"
+#include "base/text/option.h"
 #include "cli/commands.h"
-#include "cli/own_lives.h"
-#include "cli/terminal.h"
-#include "host/calendar.h"
+#include "cli/plan/own_lives.h"
+#include "cli/terminal/terminal.h"
 #include "host/files_disk.h"
 #include "host/http.h"
+#include "host/system/calendar.h"
 #include "market/catalog.h"
 #include "market/spot_advisor.h"
 

@@ -6,17 +6,17 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/option.h"
-#include "base/size.h"
-#include "base/text.h"
+#include "base/text/option.h"
+#include "base/text/size.h"
+#include "base/text/text.h"
+#include "cli/arguments/data_arguments.h"
 #include "cli/commands.h"
-#include "cli/data_arguments.h"
-#include "cli/data_doors.h"
-#include "cli/progress_line.h"
-#include "cli/terminal.h"
-#include "data/decode.h"
-#include "data/index_shards.h"
-#include "data/shard_index.h"
+#include "cli/run/data_doors.h"
+#include "cli/terminal/progress_line.h"
+#include "cli/terminal/terminal.h"
+#include "data/shards/decode.h"
+#include "data/shards/index_shards.h"
+#include "data/shards/shard_index.h"
 #include "host/store/store_files.h"
 #include "host/store/stores.h"
 

@@ -9,18 +9,18 @@
 #include <set>
 #include <sstream>
 
-#include "base/number.h"
-#include "base/option.h"
-#include "base/size.h"
-#include "base/text.h"
-#include "base/text_file.h"
+#include "base/text/number.h"
+#include "base/text/option.h"
+#include "base/text/size.h"
+#include "base/text/text.h"
+#include "base/text/text_file.h"
+#include "cli/arguments/data_arguments.h"
 #include "cli/commands.h"
-#include "cli/data_arguments.h"
-#include "cli/progress_line.h"
-#include "cli/terminal.h"
+#include "cli/terminal/progress_line.h"
+#include "cli/terminal/terminal.h"
 #include "data/sample_order.h"
-#include "data/tar_members.h"
-#include "data/tar_writer.h"
+#include "data/shards/tar_members.h"
+#include "data/shards/tar_writer.h"
 #include "host/store/store_files.h"
 
 namespace tw::cli {

@@ -6,10 +6,10 @@
 #include <cstdio>
 
 #include "cli/commands.h"
-#include "cli/doctor_model.h"
-#include "cli/doctor_network.h"
-#include "cli/terminal.h"
-#include "measure/findings_json.h"
+#include "cli/terminal/terminal.h"
+#include "cli/watch/doctor_model.h"
+#include "cli/watch/doctor_network.h"
+#include "measure/doctor/findings_json.h"
 #include "peer/values.h"
 
 namespace tw::cli {

@@ -7,14 +7,14 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/number.h"
-#include "base/option.h"
+#include "base/text/number.h"
+#include "base/text/option.h"
+#include "cli/arguments/launch_arguments.h"
 #include "cli/commands.h"
-#include "cli/launch_arguments.h"
-#include "cli/run_place.h"
-#include "cli/run_progress.h"
-#include "cli/terminal.h"
-#include "host/calendar.h"
+#include "cli/run/run_place.h"
+#include "cli/run/run_progress.h"
+#include "cli/terminal/terminal.h"
+#include "host/system/calendar.h"
 #include "launch/fleet.h"
 
 namespace tw::cli {

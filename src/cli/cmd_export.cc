@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "cli/arguments/export_arguments.h"
 #include "cli/commands.h"
-#include "cli/export_arguments.h"
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 #include "data/safetensors.h"
 #include "host/store/store_files.h"
 #include "sync/checkpoint.h"

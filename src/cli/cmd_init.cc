@@ -4,11 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
-#include "base/printable.h"
+#include "base/text/printable.h"
 #include "cli/commands.h"
-#include "cli/terminal.h"
-#include "host/calendar.h"
+#include "cli/terminal/terminal.h"
 #include "host/identity/authority.h"
+#include "host/system/calendar.h"
 #include "peer/token_file.h"
 
 namespace tw::cli {

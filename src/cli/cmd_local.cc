@@ -5,24 +5,24 @@
 #include <algorithm>
 #include <thread>
 
-#include "base/option.h"
-#include "cli/arguments.h"
+#include "base/text/option.h"
+#include "cli/arguments/arguments.h"
 #include "cli/commands.h"
-#include "cli/out_folder.h"
-#include "cli/terminal.h"
-#include "cli/watched.h"
+#include "cli/run/out_folder.h"
+#include "cli/terminal/terminal.h"
+#include "cli/watch/watched.h"
 #include "host/identity/authority.h"
 #include "host/loop.h"
-#include "launch/child.h"
-#include "launch/local_run.h"
-#include "launch/script.h"
-#include "monitor/event_log_json.h"
-#include "monitor/report.h"
-#include "monitor/report_text.h"
-#include "monitor/summary_json.h"
+#include "launch/local/child.h"
+#include "launch/local/local_run.h"
+#include "launch/local/script.h"
+#include "monitor/logs/event_log_json.h"
+#include "monitor/report/report.h"
+#include "monitor/report/report_text.h"
+#include "monitor/report/summary_json.h"
 #include "peer/token_file.h"
 #include "peer/values.h"
-#include "train/run_file_yaml.h"
+#include "train/run/run_file_yaml.h"
 
 namespace tw::cli {
 

@@ -4,12 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <fstream>
 
-#include "base/date.h"
-#include "base/option.h"
+#include "base/text/date.h"
+#include "base/text/option.h"
 #include "cli/commands.h"
-#include "cli/price_sources.h"
-#include "cli/terminal.h"
-#include "host/calendar.h"
+#include "cli/plan/price_sources.h"
+#include "cli/terminal/terminal.h"
+#include "host/system/calendar.h"
 #include "measure/net_probe.h"
 #include "peer/token_file.h"
 #include "peer/values.h"

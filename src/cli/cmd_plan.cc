@@ -7,18 +7,18 @@
 #include <fstream>
 
 #include "cli/commands.h"
-#include "cli/frozen_file.h"
-#include "cli/own_lives.h"
-#include "cli/plan_replay.h"
-#include "cli/price_age.h"
-#include "cli/replan_now.h"
-#include "cli/run_progress.h"
-#include "cli/terminal.h"
-#include "host/calendar.h"
+#include "cli/plan/own_lives.h"
+#include "cli/plan/plan_replay.h"
+#include "cli/plan/price_age.h"
+#include "cli/plan/replan_now.h"
+#include "cli/run/run_progress.h"
+#include "cli/terminal/terminal.h"
+#include "cli/watch/frozen_file.h"
+#include "host/system/calendar.h"
 #include "plan/advise/comparison.h"
-#include "plan/advise/plan_picture.h"
-#include "plan/advise/recommendation_text.h"
 #include "plan/advise/replan.h"
+#include "plan/output/plan_picture.h"
+#include "plan/output/recommendation_text.h"
 
 namespace tw::cli {
 namespace {

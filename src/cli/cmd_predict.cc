@@ -3,14 +3,14 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/text_file.h"
+#include "base/text/text_file.h"
 #include "cli/commands.h"
-#include "cli/frozen_file.h"
-#include "cli/terminal.h"
-#include "plan/advise/prediction_csv.h"
-#include "plan/advise/prediction_json.h"
-#include "plan/advise/prediction_text.h"
-#include "plan/model/cluster_yaml.h"
+#include "cli/terminal/terminal.h"
+#include "cli/watch/frozen_file.h"
+#include "plan/input/cluster_yaml.h"
+#include "plan/output/prediction_csv.h"
+#include "plan/output/prediction_json.h"
+#include "plan/output/prediction_text.h"
 
 namespace tw::cli {
 namespace {

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "base/median.h"
+#include "cli/arguments/number_option.h"
 #include "cli/commands.h"
-#include "cli/data_doors.h"
-#include "cli/number_option.h"
-#include "cli/terminal.h"
+#include "cli/run/data_doors.h"
+#include "cli/terminal/terminal.h"
+#include "plan/input/model_profile_yaml.h"
 #include "plan/model/cluster.h"
-#include "plan/model/model_profile_yaml.h"
-#include "train/run_file_yaml.h"
+#include "train/run/run_file_yaml.h"
 #include "train/torch_trainer.h"
 
 namespace tw::cli {

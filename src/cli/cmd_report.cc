@@ -4,13 +4,13 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
-#include "cli/run_prices.h"
-#include "cli/terminal.h"
-#include "monitor/cost.h"
-#include "monitor/event_log_json.h"
-#include "monitor/report.h"
-#include "monitor/report_text.h"
-#include "monitor/summary_json.h"
+#include "cli/plan/run_prices.h"
+#include "cli/terminal/terminal.h"
+#include "monitor/logs/event_log_json.h"
+#include "monitor/report/cost.h"
+#include "monitor/report/report.h"
+#include "monitor/report/report_text.h"
+#include "monitor/report/summary_json.h"
 
 namespace tw::cli {
 

@@ -6,14 +6,14 @@
 #include <filesystem>
 #include <optional>
 
-#include "base/option.h"
+#include "base/text/option.h"
 #include "cli/commands.h"
-#include "cli/terminal.h"
-#include "host/free_port.h"
+#include "cli/terminal/terminal.h"
 #include "host/identity/authority.h"
-#include "host/temporary_folder.h"
-#include "launch/child.h"
-#include "launch/program_crew.h"
+#include "host/system/free_port.h"
+#include "host/system/temporary_folder.h"
+#include "launch/local/child.h"
+#include "launch/local/program_crew.h"
 #include "peer/token_file.h"
 
 namespace tw::cli {

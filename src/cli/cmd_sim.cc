@@ -7,14 +7,14 @@
 #include <csignal>
 #include <thread>
 
-#include "base/option.h"
-#include "cli/arguments.h"
+#include "base/text/option.h"
+#include "cli/arguments/arguments.h"
 #include "cli/commands.h"
-#include "cli/out_folder.h"
-#include "cli/progress_line.h"
-#include "cli/sim_sweep.h"
-#include "cli/sim_trace.h"
-#include "cli/terminal.h"
+#include "cli/run/out_folder.h"
+#include "cli/sim/sim_sweep.h"
+#include "cli/sim/sim_trace.h"
+#include "cli/terminal/progress_line.h"
+#include "cli/terminal/terminal.h"
 #include "sim/scenarios/scenario_yaml.h"
 
 namespace tw::cli {

@@ -5,12 +5,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/arguments/credentials.h"
 #include "cli/commands.h"
-#include "cli/credentials.h"
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 #include "host/address.h"
-#include "host/calendar.h"
 #include "host/identity/authority.h"
+#include "host/system/calendar.h"
 #include "peer/values.h"
 
 namespace tw::cli {

@@ -9,15 +9,15 @@
 #include <memory>
 #include <optional>
 
-#include "base/duration.h"
-#include "base/number.h"
-#include "cli/board_feed.h"
+#include "base/text/duration.h"
+#include "base/text/number.h"
 #include "cli/commands.h"
-#include "cli/screen.h"
-#include "cli/terminal.h"
-#include "host/keys.h"
-#include "monitor/terminal_line.h"
-#include "monitor/terminal_view.h"
+#include "cli/terminal/screen.h"
+#include "cli/terminal/terminal.h"
+#include "cli/watch/board_feed.h"
+#include "host/system/keys.h"
+#include "monitor/terminal/terminal_line.h"
+#include "monitor/terminal/terminal_view.h"
 
 namespace tw::cli {
 namespace {

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <thread>
 
-#include "base/option.h"
-#include "cli/arguments.h"
-#include "cli/catalog_price.h"
+#include "base/text/option.h"
+#include "cli/arguments/arguments.h"
 #include "cli/commands.h"
-#include "cli/data_doors.h"
-#include "cli/peer_process.h"
+#include "cli/plan/catalog_price.h"
+#include "cli/run/data_doors.h"
+#include "cli/run/peer_process.h"
 #include "peer/links.h"
-#include "train/run_file_yaml.h"
+#include "train/run/run_file_yaml.h"
 #include "train/torch_trainer.h"
 
 namespace tw::cli {

@@ -4,12 +4,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/arguments/launch_arguments.h"
 #include "cli/commands.h"
-#include "cli/keep.h"
-#include "cli/launch_arguments.h"
-#include "cli/launching.h"
-#include "cli/run_place.h"
-#include "cli/terminal.h"
+#include "cli/run/keep.h"
+#include "cli/run/launching.h"
+#include "cli/run/run_place.h"
+#include "cli/terminal/terminal.h"
 
 namespace tw::cli {
 namespace {

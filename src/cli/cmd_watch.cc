@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <optional>
 
+#include "cli/arguments/watch_arguments.h"
 #include "cli/commands.h"
-#include "cli/terminal.h"
-#include "cli/watch_arguments.h"
-#include "cli/watched.h"
-#include "launch/child.h"
+#include "cli/terminal/terminal.h"
+#include "cli/watch/watched.h"
+#include "launch/local/child.h"
 #include "peer/token_file.h"
 #include "peer/values.h"
 

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/look_arguments.h"
-#include "cli/plan_replay.h"
-#include "cli/price_sources.h"
-#include "cli/run_arguments.h"
-#include "cli/sim_what_if.h"
-#include "launch/child.h"
+#include "cli/arguments/look_arguments.h"
+#include "cli/arguments/run_arguments.h"
+#include "cli/plan/plan_replay.h"
+#include "cli/plan/price_sources.h"
+#include "cli/sim/sim_what_if.h"
+#include "launch/local/child.h"
 #include "peer/link_options.h"
 
 namespace CLI {
@@ -127,8 +127,8 @@ struct BenchPeerArguments {
   std::uint64_t bytes = 0;
   std::string codec;
   std::uint64_t rounds = 0;
-  std::string
-      board;  ///< file of measure/board.h, which releases the rounds; empty: they follow each other at once
+  std::string board;  ///< file of measure/bench/board.h, which releases the rounds; empty: they follow each
+                      ///< other at once
   std::uint64_t streams = 64;  ///< at most, of data, to each other peer
   std::uint64_t work_ms = 0;   ///< of a microbatch
   bool adamw = false;          ///< a state of three vectors; means are not checked

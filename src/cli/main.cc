@@ -8,16 +8,16 @@
 #include <sstream>
 #include <string_view>
 
-#include "base/nearest_name.h"
+#include "base/text/nearest_name.h"
+#include "cli/arguments/completion.h"
+#include "cli/arguments/data_arguments.h"
+#include "cli/arguments/export_arguments.h"
+#include "cli/arguments/launch_arguments.h"
+#include "cli/arguments/watch_arguments.h"
 #include "cli/commands.h"
-#include "cli/completion.h"
-#include "cli/data_arguments.h"
-#include "cli/export_arguments.h"
-#include "cli/launch_arguments.h"
-#include "cli/terminal.h"
-#include "cli/watch_arguments.h"
-#include "host/allocation.h"
-#include "host/early_signals.h"
+#include "cli/terminal/terminal.h"
+#include "host/system/allocation.h"
+#include "host/system/early_signals.h"
 
 namespace tw::cli {
 namespace {

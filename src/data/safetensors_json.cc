@@ -11,8 +11,8 @@
 #include <sstream>
 #include <utility>
 
-#include "base/number.h"
-#include "base/printable.h"
+#include "base/text/number.h"
+#include "base/text/printable.h"
 #include "data/safetensors.h"
 
 namespace tw::data {

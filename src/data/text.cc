@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text_file.h"
+#include "base/text/text_file.h"
 
 namespace tw::data {
 namespace {

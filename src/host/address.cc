@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace tw::host {
 

@@ -7,8 +7,8 @@
 #include <csignal>
 #include <set>
 
-#include "host/random_os.h"
-#include "host/temporary_folder.h"
+#include "host/system/random_os.h"
+#include "host/system/temporary_folder.h"
 
 namespace tw::host {
 namespace {

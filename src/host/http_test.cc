@@ -15,7 +15,7 @@
 #include <optional>
 
 #include "host/loop.h"
-#include "host/temporary_folder.h"
+#include "host/system/temporary_folder.h"
 
 namespace tw::host {
 namespace {

@@ -10,7 +10,7 @@
 #include <csignal>
 #include <utility>
 
-#include "host/early_signals.h"
+#include "host/system/early_signals.h"
 
 namespace tw::host {
 

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "launch/kubernetes.h"
-#include "launch/skypilot.h"
-#include "launch/test_clouds.h"
+#include "launch/engines/skypilot.h"
+#include "launch/engines/test_clouds.h"
+#include "launch/kubernetes/kubernetes.h"
 
 namespace tw::launch {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "base/fields.h"
+#include "base/text/fields.h"
 
 namespace tw::launch {
 namespace {

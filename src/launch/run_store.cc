@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/text_file.h"
+#include "base/text/text_file.h"
 
 namespace tw::launch {
 namespace {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "host/temporary_folder.h"
+#include "host/system/temporary_folder.h"
 #include "launch/command_run.h"
 #include "launch/test_deployment.h"
 

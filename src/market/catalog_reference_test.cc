@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/csv.h"
+#include "base/text/csv.h"
 #include "market/catalog.h"
 #include "market/tariffs.h"
 

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/date.h"
+#include "base/text/date.h"
 
 namespace tw::market {
 namespace {

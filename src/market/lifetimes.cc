@@ -9,7 +9,7 @@
 #include <limits>
 #include <string_view>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace tw::market {
 namespace {

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "base/check.h"
-#include "base/csv.h"
-#include "base/date.h"
+#include "base/text/csv.h"
+#include "base/text/date.h"
 #include "market/built_in.h"
 
 namespace tw::market {

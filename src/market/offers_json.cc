@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
-#include "base/date.h"
+#include "base/text/date.h"
 #include "market/catalog.h"
 
 namespace tw::market {

@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "base/csv.h"
-#include "base/number.h"
+#include "base/text/csv.h"
+#include "base/text/number.h"
 #include "market/catalog.h"
 
 namespace tw::market {

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/check.h"
-#include "base/csv.h"
+#include "base/text/csv.h"
 #include "market/built_in.h"
 
 namespace tw::market {

@@ -8,8 +8,8 @@
 #include <sstream>
 #include <utility>
 
-#include "base/number.h"
-#include "host/calendar.h"
+#include "base/text/number.h"
+#include "host/system/calendar.h"
 #include "wire/rejection.h"
 
 namespace tw::measure {

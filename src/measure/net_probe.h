@@ -10,10 +10,10 @@
 
 #include "host/identity/tls.h"
 #include "host/loop.h"
-#include "host/random_os.h"
+#include "host/system/random_os.h"
 #include "host/tcp/network_tcp.h"
 #include "market/network.h"
-#include "measure/findings.h"
+#include "measure/doctor/findings.h"
 
 /// Measures what the run's own links carry between hosts: round trip, and bytes in both directions at once.
 namespace tw::measure {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "measure/net_probe.h"
 
 namespace tw::measure {

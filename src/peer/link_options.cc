@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "base/fields.h"
-#include "base/nearest_name.h"
+#include "base/text/fields.h"
+#include "base/text/nearest_name.h"
 
 namespace tw::peer {
 namespace {

@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "host/address.h"
-#include "host/calendar.h"
 #include "host/identity/authority.h"
-#include "host/random_os.h"
-#include "monitor/past_run.h"
+#include "host/system/calendar.h"
+#include "host/system/random_os.h"
+#include "monitor/logs/past_run.h"
 #include "peer/values.h"
-#include "train/run_facts.h"
+#include "train/run/run_facts.h"
 
 namespace tw::peer {
 namespace {

@@ -11,11 +11,11 @@
 #include "host/identity/tls.h"
 #include "host/tcp/stream_count.h"
 #include "host/web/server.h"
-#include "monitor/event_log_json.h"
+#include "monitor/logs/event_log_json.h"
 #include "peer/link_options.h"
 #include "peer/token_file.h"
 #include "spot/sources.h"
-#include "train/session.h"
+#include "train/session/session.h"
 
 namespace tw::peer {
 

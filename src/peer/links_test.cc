@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "host/calendar.h"
 #include "host/identity/authority.h"
-#include "train/run_facts.h"
+#include "host/system/calendar.h"
+#include "train/run/run_facts.h"
 
 namespace tw::peer {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "monitor/budget.h"
-#include "monitor/journal.h"
-#include "train/session.h"
+#include "monitor/fold/budget.h"
+#include "monitor/fold/journal.h"
+#include "train/session/session.h"
 #include "world/clock.h"
 
 namespace tw::peer {

@@ -10,7 +10,7 @@
 
 #include "host/lifeline.h"
 #include "spot/notice_source.h"
-#include "train/alarm.h"
+#include "train/session/alarm.h"
 #include "world/clock.h"
 #include "world/http.h"
 

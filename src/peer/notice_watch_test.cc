@@ -9,7 +9,7 @@
 #include "spot/aws.h"
 #include "spot/azure.h"
 #include "spot/gcp.h"
-#include "train/test_clock.h"
+#include "train/session/test_clock.h"
 
 namespace tw::peer {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "base/check.h"
 #include "host/address.h"
-#include "host/allocation.h"
-#include "host/cpu_time.h"
-#include "host/hardware.h"
 #include "host/http.h"
-#include "host/machine_signs.h"
+#include "host/system/allocation.h"
+#include "host/system/cpu_time.h"
+#include "host/system/hardware.h"
+#include "host/system/machine_signs.h"
 #include "spot/sources.h"
 #include "world/event_table.h"
 

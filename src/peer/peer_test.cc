@@ -11,7 +11,7 @@
 
 #include "host/executor_thread.h"
 #include "host/identity/authority.h"
-#include "train/test_learner.h"
+#include "train/learn/test_learner.h"
 
 namespace tw::peer {
 namespace {

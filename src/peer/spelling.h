@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/option.h"
+#include "base/text/option.h"
 
 namespace tw::peer {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/text_file.h"
+#include "base/text/text_file.h"
 
 namespace tw::peer {
 namespace {

@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "base/option.h"
 #include "base/result.h"
+#include "base/text/option.h"
 #include "wire/token.h"
 
 /// Tokens as a user gives them. Every error names the option or file and the next command.

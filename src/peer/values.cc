@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/duration.h"
-#include "base/nearest_name.h"
-#include "base/number.h"
-#include "base/size.h"
+#include "base/text/duration.h"
+#include "base/text/nearest_name.h"
+#include "base/text/number.h"
+#include "base/text/size.h"
 #include "host/address.h"
 #include "wire/record.h"
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "base/option.h"
 #include "base/result.h"
-#include "monitor/event_log_json.h"
+#include "base/text/option.h"
+#include "monitor/logs/event_log_json.h"
 #include "spot/sources.h"
 
 /// Values of options of a peer, from text. Every error names the option, the value and what was expected.

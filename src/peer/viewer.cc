@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "host/calendar.h"
+#include "host/system/calendar.h"
 
 namespace tw::peer {
 namespace {

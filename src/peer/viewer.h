@@ -10,7 +10,7 @@
 #include "host/lifeline.h"
 #include "host/loop.h"
 #include "host/web/server.h"
-#include "monitor/web_routes.h"
+#include "monitor/web/web_routes.h"
 
 namespace tw::peer {
 

@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 
-#include "host/calendar.h"
 #include "host/http.h"
 #include "host/identity/authority.h"
-#include "monitor/board_json.h"
+#include "host/system/calendar.h"
+#include "monitor/board/board_json.h"
 
 namespace tw::peer {
 namespace {

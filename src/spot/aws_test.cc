@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "base/date.h"
+#include "base/text/date.h"
 #include "spot/test_source.h"
 
 namespace tw::spot {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "base/date.h"
+#include "base/text/date.h"
 #include "spot/test_source.h"
 
 namespace tw::spot {

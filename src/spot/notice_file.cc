@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/fields.h"
-#include "base/printable.h"
+#include "base/text/fields.h"
+#include "base/text/printable.h"
 #include "spot/documents_json.h"
 
 namespace tw::spot {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/date.h"
-#include "base/number.h"
+#include "base/text/date.h"
+#include "base/text/number.h"
 
 namespace tw::spot {
 namespace {

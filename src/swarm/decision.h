@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "swarm/shared_plan.h"
+#include "swarm/ballots/shared_plan.h"
 #include "wire/messages.h"
 
 // What the swarm wants done by its owner.

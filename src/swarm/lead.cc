@@ -5,10 +5,10 @@
 #include <iterator>
 
 #include "base/check.h"
-#include "swarm/batch.h"
-#include "swarm/lineage.h"
-#include "swarm/quorum.h"
-#include "swarm/validation.h"
+#include "swarm/ballots/lineage.h"
+#include "swarm/ballots/quorum.h"
+#include "swarm/ballots/validation.h"
+#include "swarm/leases/batch.h"
 #include "wire/frame.h"
 
 namespace tw::swarm {

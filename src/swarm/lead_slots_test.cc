@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "swarm/ballots/validation.h"
 #include "swarm/test_council.h"
-#include "swarm/validation.h"
 
 namespace tw::swarm {
 namespace {

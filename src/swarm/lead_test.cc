@@ -2,11 +2,11 @@
 #include "swarm/lead.h"
 
 #include "base/prng.h"
-#include "swarm/quorum.h"
+#include "swarm/ballots/quorum.h"
+#include "swarm/ballots/test_records.h"
+#include "swarm/ballots/validation.h"
+#include "swarm/leases/work.h"
 #include "swarm/test_council.h"
-#include "swarm/test_records.h"
-#include "swarm/validation.h"
-#include "swarm/work.h"
 #include "wire/frame.h"
 
 namespace tw::swarm {

@@ -12,8 +12,8 @@
 #include "base/ids.h"
 #include "base/range_set.h"
 #include "base/time.h"
-#include "swarm/peer_status.h"
-#include "swarm/proposer.h"
+#include "swarm/ballots/proposer.h"
+#include "swarm/members/peer_status.h"
 #include "wire/messages.h"
 
 namespace tw::swarm {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "swarm/test_records.h"
+#include "swarm/ballots/test_records.h"
 
 namespace tw::swarm {
 namespace {

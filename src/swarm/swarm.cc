@@ -6,8 +6,8 @@
 
 #include "base/check.h"
 #include "base/prng.h"
-#include "swarm/batch.h"
-#include "swarm/quorum.h"
+#include "swarm/ballots/quorum.h"
+#include "swarm/leases/batch.h"
 #include "swarm/straggler_policy.h"
 #include "wire/frame.h"
 

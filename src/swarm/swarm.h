@@ -8,17 +8,17 @@
 #include <utility>
 #include <vector>
 
-#include "swarm/acceptor.h"
+#include "swarm/ballots/acceptor.h"
+#include "swarm/ballots/history.h"
+#include "swarm/ballots/last_round.h"
 #include "swarm/decision.h"
-#include "swarm/farewell.h"
-#include "swarm/history.h"
-#include "swarm/last_round.h"
 #include "swarm/lead.h"
-#include "swarm/membership.h"
-#include "swarm/own_word.h"
-#include "swarm/part.h"
+#include "swarm/leases/work.h"
+#include "swarm/members/farewell.h"
+#include "swarm/members/membership.h"
+#include "swarm/members/own_word.h"
+#include "swarm/members/part.h"
 #include "swarm/swarm_options.h"
-#include "swarm/work.h"
 
 namespace tw::swarm {
 

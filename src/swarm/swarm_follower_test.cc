@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "swarm/quorum.h"
+#include "swarm/ballots/quorum.h"
+#include "swarm/ballots/test_records.h"
+#include "swarm/ballots/validation.h"
 #include "swarm/swarm.h"
-#include "swarm/test_records.h"
-#include "swarm/validation.h"
 #include "wire/frame.h"
 
 namespace tw::swarm {

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "swarm/quorum.h"
+#include "swarm/ballots/quorum.h"
+#include "swarm/ballots/validation.h"
 #include "swarm/swarm.h"
-#include "swarm/validation.h"
 
 // How this peer goes, and what it takes over from others that go: docs/protocol.md, "Leaving".
 namespace tw::swarm {

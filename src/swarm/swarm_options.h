@@ -8,8 +8,8 @@
 #include "base/digest.h"
 #include "base/rarely.h"
 #include "base/time.h"
-#include "swarm/lease_book.h"
-#include "swarm/share_rules.h"
+#include "swarm/ballots/share_rules.h"
+#include "swarm/leases/lease_book.h"
 #include "wire/record.h"
 
 namespace tw::swarm {

@@ -2,7 +2,7 @@
 //
 // A founder that is started again with its old command line: it has nobody to dial.
 
-#include "swarm/quorum.h"
+#include "swarm/ballots/quorum.h"
 #include "swarm/test_swarm.h"
 
 namespace tw::swarm {

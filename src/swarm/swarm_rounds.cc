@@ -2,11 +2,11 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/printable.h"
-#include "swarm/lineage.h"
-#include "swarm/quorum.h"
+#include "base/text/printable.h"
+#include "swarm/ballots/lineage.h"
+#include "swarm/ballots/quorum.h"
+#include "swarm/ballots/validation.h"
 #include "swarm/swarm.h"
-#include "swarm/validation.h"
 #include "wire/frame.h"
 
 namespace tw::swarm {

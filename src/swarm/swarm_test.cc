@@ -2,9 +2,9 @@
 #include "swarm/swarm.h"
 
 #include "base/prng.h"
-#include "swarm/quorum.h"
+#include "swarm/ballots/quorum.h"
+#include "swarm/ballots/validation.h"
 #include "swarm/test_swarm.h"
-#include "swarm/validation.h"
 
 namespace tw::swarm {
 namespace {

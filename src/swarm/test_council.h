@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "swarm/ballots/quorum.h"
+#include "swarm/ballots/test_records.h"
 #include "swarm/lead.h"
-#include "swarm/quorum.h"
-#include "swarm/test_records.h"
-#include "swarm/work.h"
+#include "swarm/leases/work.h"
 #include "wire/frame.h"
 
 /// For tests of the leader's side of a round.

@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include "swarm/ballots/test_records.h"
 #include "swarm/test_pool_peer.h"
-#include "swarm/test_records.h"
 
 namespace tw::swarm {
 

@@ -11,7 +11,7 @@
 
 #include "base/digest.h"
 #include "base/result.h"
-#include "train/run.h"
+#include "train/run/run.h"
 
 // Only named here: a libtorch header costs 10 to 20 seconds in each file that includes it.
 namespace at {

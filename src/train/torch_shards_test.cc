@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "base/prng.h"
-#include "data/index_shards.h"
-#include "data/test_tar.h"
+#include "data/shards/index_shards.h"
+#include "data/shards/test_tar.h"
 #include "train/torch_trainer.h"
 
 namespace tw::train {

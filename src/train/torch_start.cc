@@ -8,8 +8,8 @@
 #include <optional>
 #include <span>
 
-#include "base/fields.h"
-#include "base/printable.h"
+#include "base/text/fields.h"
+#include "base/text/printable.h"
 #include "data/mapped_file.h"
 #include "data/safetensors.h"
 #include "train/torch_layout.h"

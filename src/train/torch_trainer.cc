@@ -14,7 +14,7 @@
 
 #include "base/prng.h"
 #include "data/sample_order.h"
-#include "train/run_data.h"
+#include "train/run/run_data.h"
 #include "train/torch_buffers.h"
 #include "train/torch_layout.h"
 #include "train/torch_model.h"

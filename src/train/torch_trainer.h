@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "base/result.h"
-#include "train/run.h"
-#include "train/run_data.h"
-#include "train/trainer.h"
+#include "train/learn/trainer.h"
+#include "train/run/run.h"
+#include "train/run/run_data.h"
 
 namespace tw::train {
 

@@ -14,7 +14,7 @@
 
 #include "base/prng.h"
 #include "data/safetensors.h"
-#include "train/optimizer.h"
+#include "train/learn/optimizer.h"
 
 namespace tw::train {
 namespace {

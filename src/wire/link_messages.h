@@ -76,7 +76,7 @@ struct CatchingUp {
   bool operator==(const CatchingUp&) const = default;
 };
 
-/// Sent to every peer, the more often the fewer there are (swarm/heartbeat_schedule.h). Times are the
+/// Sent to every peer, the more often the fewer there are (swarm/members/heartbeat_schedule.h). Times are the
 /// sender's and opaque to others.
 struct Heartbeat {
   PeerState peer_state = PeerState::fresh;

@@ -57,7 +57,7 @@ struct Record {
   std::uint64_t samples = 0;       ///< in the mean; 0 for round 0
   Digest parameters;               ///< before this round's update
   Digest mean;                     ///< of the mean gradient, decoded (average/reduction/mean_digest.h)
-  /// Samples of its history that a majority decided; swarm/lineage.h.
+  /// Samples of its history that a majority decided; swarm/ballots/lineage.h.
   std::uint64_t majority_samples = 0;
   /// Since a decision without a majority: members of the last record before that one, until most of them take
   /// part again. Otherwise empty.

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace tw::wire {
 namespace {

@@ -8,7 +8,7 @@
 #include "host/identity/authority.h"
 #include "host/identity/tls.h"
 #include "host/loop.h"
-#include "host/random_os.h"
+#include "host/system/random_os.h"
 #include "host/tcp/network_tcp.h"
 
 namespace tw::conformance {

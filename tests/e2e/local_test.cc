@@ -7,8 +7,8 @@
 #include "e2e/program.h"
 #include "host/files_disk.h"
 #include "sync/checkpoint.h"
-#include "train/run_facts.h"
-#include "train/run_file_yaml.h"
+#include "train/run/run_facts.h"
+#include "train/run/run_file_yaml.h"
 
 namespace tw {
 namespace {

@@ -3,7 +3,7 @@
 #include <sys/mount.h>
 
 #include "e2e/program.h"
-#include "monitor/report_text.h"
+#include "monitor/report/report_text.h"
 
 namespace tw {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "e2e/program.h"
-#include "plan/model/model_profile_yaml.h"
+#include "plan/input/model_profile_yaml.h"
 
 namespace tw {
 namespace {

@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "monitor/event_log_json.h"
-#include "monitor/report.h"
+#include "monitor/logs/event_log_json.h"
+#include "monitor/report/report.h"
 
 /// The vocabulary of these tests: a folder with a small run in it, processes of `tw`, and what they left
 /// behind.

@@ -5,7 +5,7 @@
 
 #include "e2e/program.h"
 #include "host/http.h"
-#include "monitor/board_json.h"
+#include "monitor/board/board_json.h"
 
 namespace tw {
 namespace {

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "base/check.h"
-#include "swarm/lineage.h"
-#include "swarm/quorum.h"
+#include "swarm/ballots/lineage.h"
+#include "swarm/ballots/quorum.h"
 #include "wire/frame.h"
 
 namespace tw::explorer {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "explorer/explorer.h"
-#include "swarm/acceptor.h"
-#include "swarm/history.h"
-#include "swarm/proposer.h"
+#include "swarm/ballots/acceptor.h"
+#include "swarm/ballots/history.h"
+#include "swarm/ballots/proposer.h"
 
 /// What one process can do: the real objects, each distinct state of which is kept once and has a number.
 namespace tw::explorer {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "explorer/cast.h"
-#include "swarm/quorum.h"
+#include "swarm/ballots/quorum.h"
 
 namespace tw::explorer {
 namespace {

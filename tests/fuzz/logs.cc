@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "fuzz/target.h"
-#include "monitor/event_log_json.h"
+#include "monitor/logs/event_log_json.h"
 
 namespace tw::fuzz {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/session.h"
+#include "train/session/session.h"
 
 #include <deque>
 #include <map>
@@ -10,9 +10,9 @@
 #include "fuzz/material.h"
 #include "fuzz/memory_files.h"
 #include "fuzz/target.h"
-#include "train/run_facts.h"
-#include "train/test_clock.h"
-#include "train/trainer.h"
+#include "train/learn/trainer.h"
+#include "train/run/run_facts.h"
+#include "train/session/test_clock.h"
 #include "wire/frame.h"
 
 namespace tw::fuzz {

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "fuzz/material.h"
 #include "fuzz/target.h"
-#include "swarm/quorum.h"
+#include "swarm/ballots/quorum.h"
 #include "wire/frame.h"
 
 namespace tw::fuzz {

@@ -2,8 +2,8 @@
 #include <string>
 
 #include "base/check.h"
-#include "data/decode.h"
-#include "data/tar_members.h"
+#include "data/shards/decode.h"
+#include "data/shards/tar_members.h"
 #include "fuzz/target.h"
 
 namespace tw::fuzz {

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/digest.h"
-#include "data/shard_index.h"
+#include "data/shards/shard_index.h"
 #include "fuzz/target.h"
 
 namespace tw::fuzz {

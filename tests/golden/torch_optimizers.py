@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes torch_optimizers.csv beside itself: parameters under PyTorch's optimizers, in double precision.
 
-src/train/optimizer_torch_test.cc holds the engine's optimizers against it and knows the same cases.
+src/train/learn/optimizer_torch_test.cc holds the engine's optimizers against it and knows the same cases.
 Parameters keep away from zero, so that a relative tolerance makes sense. Rows of the case "gradient" are the
 gradients of all cases; their values are multiples of 1/512, which every format holds exactly.
 """

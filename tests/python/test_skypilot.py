@@ -85,7 +85,7 @@ def test_the_failure_policy_is_one_of_newer_kubernetes_alone():
 
 
 def test_a_record_of_the_queue_has_the_fields_that_tw_status_reads():
-    """src/launch/skypilot_test.cc reads records of this form."""
+    """src/launch/engines/skypilot_test.cc reads records of this form."""
     record = json.loads(
         run_code(
             "from sky.schemas.api.responses import ManagedJobRecord as R; import json; "

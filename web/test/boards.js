@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boards as a program tells them (src/monitor/board.h), made up by a seed: for tests of the page without a run.
+// Boards as a program tells them (src/monitor/board/board.h), made up by a seed: for tests of the page without a run.
 //
 //     node web/test/boards.js KIND > board.json     KIND: a key of BOARDS
 

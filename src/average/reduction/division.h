@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "swarm/share_rules.h"
+#include "swarm/ballots/share_rules.h"
 
 namespace tw::average {
 

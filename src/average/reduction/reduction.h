@@ -21,7 +21,7 @@
 #include "base/rarely.h"
 #include "base/result.h"
 #include "codec/codec.h"
-#include "swarm/shared_plan.h"
+#include "swarm/ballots/shared_plan.h"
 #include "wire/limits.h"
 #include "wire/messages.h"
 

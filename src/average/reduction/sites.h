@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "swarm/share_rules.h"
+#include "swarm/ballots/share_rules.h"
 #include "wire/messages.h"
 
 namespace tw::average {

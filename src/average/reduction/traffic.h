@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "swarm/share_rules.h"
+#include "swarm/ballots/share_rules.h"
 #include "wire/messages.h"
 
 namespace tw::average {

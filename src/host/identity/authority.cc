@@ -14,8 +14,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/text_file.h"
-#include "host/calendar.h"
+#include "base/text/text_file.h"
+#include "host/system/calendar.h"
 
 namespace tw::host {
 namespace {

@@ -13,7 +13,7 @@
 #include <memory>
 #include <string_view>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "host/identity/holder.h"
 
 namespace tw::host {

@@ -9,9 +9,9 @@
 
 #include "base/check.h"
 #include "base/prng.h"
-#include "host/calendar.h"
 #include "host/http.h"
 #include "host/store/s3_answer.h"
+#include "host/system/calendar.h"
 
 namespace tw::host {
 namespace {

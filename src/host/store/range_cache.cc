@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/digest.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace tw::host {
 namespace {

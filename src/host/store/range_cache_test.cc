@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "host/store/file_store.h"
-#include "host/temporary_folder.h"
+#include "host/system/temporary_folder.h"
 
 namespace tw::host {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
-#include "base/date.h"
+#include "base/text/date.h"
 #include "host/store/role_credentials.h"
 
 namespace tw::host {

@@ -5,10 +5,10 @@
 
 #include <utility>
 
-#include "host/calendar.h"
 #include "host/http.h"
-#include "host/machine_signs.h"
 #include "host/store/store_files.h"
+#include "host/system/calendar.h"
+#include "host/system/machine_signs.h"
 
 namespace tw::host {
 namespace {

@@ -12,7 +12,8 @@
 
 namespace tw::host {
 
-/// What the metadata service of EC2 answers about a role. Dates as in base/date.h. The error says what lacks.
+/// What the metadata service of EC2 answers about a role. Dates as in base/text/date.h. The error says what
+/// lacks.
 struct RoleAnswer {
   S3Credentials credentials;
   std::int64_t ends_unix_s = 0;

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/date.h"
+#include "base/text/date.h"
 
 namespace tw::host {
 namespace {

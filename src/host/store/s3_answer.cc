@@ -7,7 +7,7 @@
 #include <charconv>
 #include <utility>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace tw::host {
 namespace {

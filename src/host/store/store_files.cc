@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/text_file.h"
+#include "base/text/text_file.h"
 #include "host/store/role_credentials.h"
 
 namespace tw::host {

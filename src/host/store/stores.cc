@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "host/calendar.h"
 #include "host/store/role_credentials.h"
+#include "host/system/calendar.h"
 
 namespace tw::host {
 

@@ -8,7 +8,7 @@
 
 #include "base/prng.h"
 #include "host/address.h"
-#include "host/tcp/greeting.h"
+#include "host/tcp/admission/greeting.h"
 
 namespace tw::host {
 namespace {

@@ -9,11 +9,11 @@
 #include <memory>
 
 #include "host/address.h"
-#include "host/cpu_time.h"
+#include "host/system/cpu_time.h"
+#include "host/tcp/admission/greeting.h"
+#include "host/tcp/admission/stranger.h"
 #include "host/tcp/framing.h"
-#include "host/tcp/greeting.h"
 #include "host/tcp/party.h"
-#include "host/tcp/stranger.h"
 
 namespace tw::host {
 namespace {

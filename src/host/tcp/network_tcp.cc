@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "host/loop.h"
-#include "host/tcp/dial.h"
+#include "host/tcp/admission/dial.h"
 #include "host/tcp/stream.h"
 #include "wire/frame.h"
 

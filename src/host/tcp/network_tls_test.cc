@@ -8,9 +8,9 @@
 
 #include "host/identity/authority.h"
 #include "host/identity/tls.h"
-#include "host/tcp/greeting.h"
+#include "host/tcp/admission/greeting.h"
+#include "host/tcp/admission/stranger.h"
 #include "host/tcp/party.h"
-#include "host/tcp/stranger.h"
 
 namespace tw::host {
 namespace {

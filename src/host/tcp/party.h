@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "host/loop.h"
-#include "host/random_os.h"
+#include "host/system/random_os.h"
 #include "host/tcp/network_tcp.h"
 
 // For tests: peers in one process on one loop, each with all that it was told.

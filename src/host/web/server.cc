@@ -14,10 +14,10 @@
 #include <utility>
 
 #include "host/address.h"
-#include "host/calendar.h"
 #include "host/lifeline.h"
 #include "host/loop.h"
-#include "host/tcp/listener.h"
+#include "host/system/calendar.h"
+#include "host/tcp/admission/listener.h"
 #include "host/web/certificate.h"
 #include "host/web/guard.h"
 #include "host/web/line.h"

@@ -8,9 +8,9 @@
 #include <fstream>
 #include <list>
 
-#include "host/calendar.h"
 #include "host/identity/authority.h"
 #include "host/loop.h"
+#include "host/system/calendar.h"
 #include "host/web/test_client.h"
 
 namespace tw::host {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "monitor/board.h"
+#include "monitor/board/board.h"
 
 namespace tw::monitor {
 

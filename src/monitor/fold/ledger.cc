@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "monitor/report.h"
+#include "monitor/report/report.h"
 
 namespace tw::monitor {
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "monitor/board.h"
+#include "monitor/board/board.h"
 #include "monitor/fold/seen.h"
 
 namespace tw::monitor {

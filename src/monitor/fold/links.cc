@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "market/tariffs.h"
-#include "monitor/report.h"
+#include "monitor/report/report.h"
 #include "world/event_table.h"
 
 namespace tw::monitor {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "monitor/board.h"
+#include "monitor/board/board.h"
 #include "monitor/fold/seen.h"
 #include "wire/status.h"
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "monitor/board.h"
+#include "monitor/board/board.h"
 #include "wire/status.h"
 
 namespace tw::monitor {

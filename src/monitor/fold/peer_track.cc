@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "monitor/report.h"
+#include "monitor/report/report.h"
 
 namespace tw::monitor {
 
@@ -174,7 +174,7 @@ void PeerTrack::take_notice(const Seen& seen) {
 }
 
 void PeerTrack::take_wait(const Seen& seen) {
-  constexpr double kTellAgainS = 4;  // train/waits.h: after that, or half of what it lasted
+  constexpr double kTellAgainS = 4;  // train/session/waits.h: after that, or half of what it lasted
   constexpr double kLateS = 2;
   const world::Event& event = seen.event();
   const double lasted_s = number_in(event, "seconds").value_or(0);

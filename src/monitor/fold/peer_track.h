@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "monitor/board.h"
+#include "monitor/board/board.h"
 #include "monitor/fold/lane.h"
 #include "monitor/fold/seen.h"
 #include "wire/status.h"

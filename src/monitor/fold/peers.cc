@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "monitor/report.h"
+#include "monitor/report/report.h"
 
 namespace tw::monitor {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "monitor/board.h"
+#include "monitor/board/board.h"
 #include "monitor/fold/seen.h"
 #include "wire/status.h"
 

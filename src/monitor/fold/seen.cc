@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/fold/seen.h"
 
-#include "monitor/report.h"
+#include "monitor/report/report.h"
 
 namespace tw::monitor {
 

@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "base/ids.h"
-#include "monitor/event_log_json.h"
+#include "monitor/logs/event_log_json.h"
 
-/// The parts that a journal (monitor/journal.h) is made of: each makes one part of the board from the events
-/// of all peers, an event at a time, in the order of time. Pure, bounded by the members of the run and by
-/// Board::kMost...
+/// The parts that a journal (monitor/fold/journal.h) is made of: each makes one part of the board from the
+/// events of all peers, an event at a time, in the order of time. Pure, bounded by the members of the run and
+/// by Board::kMost...
 namespace tw::monitor {
 
 /// An event, and when it happened: seconds since 1970.

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "plan/model/job.h"
+#include "plan/input/job.h"
 #include "plan/search/market_space.h"
 
 namespace tw::plan {

@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "market/catalog.h"
-#include "plan/advise/recommendation_text.h"
 #include "plan/advise/replan.h"
+#include "plan/output/recommendation_text.h"
 
 namespace tw::plan {
 namespace {

@@ -20,7 +20,7 @@ namespace {
 constexpr double kNotAllowed = std::numeric_limits<double>::infinity();
 constexpr int kTries = 4;  ///< to keep the limits in as many scenarios as the risk asks for
 constexpr int kFrontPoints = 10;
-constexpr int kMostPeers = 256;  ///< of a job (plan/model/job_yaml.cc)
+constexpr int kMostPeers = 256;  ///< of a job (plan/input/job_yaml.cc)
 constexpr std::size_t kRunnersUp = 3;
 constexpr Effort kQuick{.steps = 60'000, .exact = false};  ///< for what is only compared with
 constexpr double kAveragingFactor = 1.25;  ///< of the 80 % range of derived rounds (plan/model/round_time.cc)

@@ -6,8 +6,8 @@
 
 #include "market/catalog.h"
 #include "plan/advise/alternatives.h"
-#include "plan/advise/recommendation_text.h"
 #include "plan/advise/replan.h"
+#include "plan/output/recommendation_text.h"
 
 namespace tw::plan {
 namespace {

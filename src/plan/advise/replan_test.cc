@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "market/catalog.h"
-#include "plan/advise/recommendation_text.h"
+#include "plan/output/recommendation_text.h"
 
 namespace tw::plan {
 namespace {

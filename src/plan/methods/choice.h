@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "plan/model/job.h"
+#include "plan/input/job.h"
 #include "plan/search/market_space.h"
 
 /// What a published planner would choose for a job: its rule on the offers of today, not its tables.

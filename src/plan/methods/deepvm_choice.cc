@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/csv.h"
+#include "base/text/csv.h"
 #include "market/built_in.h"
 #include "plan/methods/choice.h"
 #include "plan/methods/deepvm.h"

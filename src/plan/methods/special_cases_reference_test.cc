@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <map>
 
+#include "plan/fit/fit.h"
 #include "plan/methods/parameter_server.h"
 #include "plan/methods/test_studies.h"
 #include "plan/model/checkpoint_interval.h"
 #include "plan/model/cost.h"
-#include "plan/model/fit.h"
 #include "plan/model/round_time.h"
 
 /// Each row of special_cases.csv, a number that a publication gives, against the planner's own.

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "plan/methods/choice.h"
 #include "plan/methods/spotdnn.h"
 

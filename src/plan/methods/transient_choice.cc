@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "plan/methods/choice.h"
 #include "plan/methods/parameter_server.h"
 #include "plan/methods/transient.h"

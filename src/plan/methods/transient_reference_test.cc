@@ -7,10 +7,10 @@
 #include <tuple>
 #include <utility>
 
+#include "plan/fit/fit.h"
 #include "plan/methods/parameter_server.h"
 #include "plan/methods/test_studies.h"
 #include "plan/model/checkpoint_interval.h"
-#include "plan/model/fit.h"
 
 namespace tw::plan {
 namespace {

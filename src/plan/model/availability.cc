@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/csv.h"
+#include "base/text/csv.h"
 
 namespace tw::plan {
 

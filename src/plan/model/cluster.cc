@@ -6,8 +6,8 @@
 #include <numeric>
 #include <string_view>
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 #include "plan/model/gpu.h"
 
 namespace tw::plan {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/date.h"
+#include "base/text/date.h"
 #include "plan/search/market_space.h"
 
 namespace tw::plan {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "plan/fit/measured_run.h"
 #include "plan/model/cost.h"
-#include "plan/model/measured_run.h"
 #include "plan/model/test_tables.h"
 
 /// What a million samples of ConvNextLarge cost by Erben et al. 2024, as printed and as it is.

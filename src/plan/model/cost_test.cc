@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "base/csv.h"
-#include "plan/advise/prediction_csv.h"
+#include "base/text/csv.h"
 #include "plan/model/round_time.h"
+#include "plan/output/prediction_csv.h"
 
 namespace tw::plan {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "base/csv.h"
-#include "base/text.h"
+#include "base/text/csv.h"
+#include "base/text/text.h"
 #include "market/built_in.h"
 
 namespace tw::plan {

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <map>
 
-#include "plan/model/calibration.h"
+#include "plan/fit/calibration.h"
 #include "plan/model/throughput.h"
 
 namespace tw::plan {

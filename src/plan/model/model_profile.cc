@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/csv.h"
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/csv.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 #include "market/built_in.h"
 
 namespace tw::plan {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace tw::plan {
 namespace {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "base/csv.h"
+#include "base/text/csv.h"
 
 /// Tables of published measurements, for tests.
 namespace tw::plan::testing_tables {

@@ -6,7 +6,7 @@
 
 #include "market/lifetimes.h"
 #include "market/tariffs.h"
-#include "plan/model/job.h"
+#include "plan/input/job.h"
 #include "plan/search/search.h"
 
 /// The job's search space: which offers fit it, how fast their machines are on average, what averaging takes.

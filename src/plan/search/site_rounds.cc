@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace tw::plan {
 namespace {}  // namespace

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "monitor/journal.h"
+#include "monitor/fold/journal.h"
 #include "sim/checkers/checker.h"
 
 namespace tw::sim {

@@ -14,7 +14,7 @@
 #include "base/time.h"
 #include "codec/codec.h"
 #include "sim/faults/faults.h"
-#include "train/session.h"
+#include "train/session/session.h"
 #include "wire/record.h"
 #include "world/files.h"
 

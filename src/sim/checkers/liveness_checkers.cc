@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "swarm/quorum.h"
+#include "swarm/ballots/quorum.h"
 
 namespace tw::sim {
 namespace {
@@ -15,8 +15,8 @@ using namespace std::chrono_literals;
 
 constexpr Duration kUnnamedWait = 5s;
 
-// What the protocol takes beside the work itself (swarm/detector.cc, swarm/roster.cc, swarm/swarm.cc,
-// swarm/lead.cc).
+// What the protocol takes beside the work itself (swarm/members/detector.cc, swarm/members/roster.cc,
+// swarm/swarm.cc, swarm/lead.cc).
 constexpr Duration kSilence = 2s;  // before a silent peer is out: max(2 s, 6 round trips)
 constexpr int kSilenceRoundTrips = 6;
 constexpr Duration kSteps = 1s;    // ticks of the detector and the swarm, grace before complaints are judged

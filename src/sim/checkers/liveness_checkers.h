@@ -38,7 +38,7 @@ class Conditions {
 /// L1: once faults are over and a majority is connected, a round commits within three rounds' time and what
 /// the protocol takes to notice and to meet again; and the run comes to its end (the world ends after the
 /// time it may take). A peer that was no member any more when the others came to the end may be left
-/// behind: they wait a while for one that fetches the state (train/departure.h), and for no other.
+/// behind: they wait a while for one that fetches the state (train/session/departure.h), and for no other.
 class GoesOn final : public Checker {
  public:
   GoesOn(const Rules& rules, const Ledger& ledger)

@@ -13,7 +13,7 @@ namespace {
 
 using wire::Contribution;
 
-/// The slot whose contribution carries the residual (train/state.h).
+/// The slot whose contribution carries the residual (train/learn/state.h).
 constexpr std::uint32_t kCarrier = 0;
 
 std::vector<float> sum_of(std::vector<float> values, const std::vector<float>& more) {

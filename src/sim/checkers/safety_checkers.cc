@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "swarm/lineage.h"
-#include "swarm/quorum.h"
-#include "train/counted_time.h"
+#include "swarm/ballots/lineage.h"
+#include "swarm/ballots/quorum.h"
+#include "train/session/counted_time.h"
 
 namespace tw::sim {
 namespace {

@@ -11,7 +11,7 @@
 #include "sim/checkers/checker.h"
 #include "sim/checkers/ledger.h"
 #include "sim/world/trainer.h"
-#include "swarm/lineage.h"
+#include "swarm/ballots/lineage.h"
 #include "wire/frame.h"
 
 /// For tests of the checkers.

@@ -15,8 +15,8 @@
 #include "sim/faults/faults.h"
 #include "sim/scenarios/between.h"
 #include "sim/world/topology.h"
-#include "train/optimizer.h"
-#include "train/run.h"
+#include "train/learn/optimizer.h"
+#include "train/run/run.h"
 
 namespace tw::sim {
 

@@ -10,9 +10,9 @@
 #include <variant>
 
 #include "base/check.h"
-#include "base/fields.h"
+#include "base/text/fields.h"
 #include "sim/checkers/checkers.h"
-#include "train/run_names.h"
+#include "train/run/run_names.h"
 
 namespace tw::sim {
 namespace {

@@ -8,7 +8,7 @@
 #include "sim/faults/fault_injector.h"
 #include "sim/scenarios/scenario.h"
 #include "sim/world/world.h"
-#include "train/run_names.h"
+#include "train/run/run_names.h"
 
 namespace tw::sim {
 namespace {

@@ -11,8 +11,8 @@
 #include <set>
 #include <vector>
 
-#include "base/fields.h"
-#include "base/text_file.h"
+#include "base/text/fields.h"
+#include "base/text/text_file.h"
 #include "sim/scenarios/scenario_fields.h"
 
 namespace tw::sim {

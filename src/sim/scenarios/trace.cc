@@ -9,8 +9,8 @@
 #include <set>
 
 #include "base/digest.h"
-#include "base/number.h"
 #include "base/prng.h"
+#include "base/text/number.h"
 
 namespace tw::sim {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/time.h"
 #include "codec/codec.h"
 #include "sim/scenarios/trace.h"
-#include "train/optimizer.h"
+#include "train/learn/optimizer.h"
 
 /// What happens to a run on machines that come and go: the session code in a World, with machines by a list
 /// of lifetimes (sim/scenarios/trace.h, sim/scenarios/machine_lifetimes.h). What each number means:

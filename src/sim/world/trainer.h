@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/digest.h"
-#include "train/trainer.h"
+#include "train/learn/trainer.h"
 
 namespace tw::sim {
 

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "sim/world/world_rules.h"
-#include "swarm/lease_book.h"
+#include "swarm/leases/lease_book.h"
 #include "wire/frame.h"
 
 namespace tw::sim {

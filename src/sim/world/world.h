@@ -25,8 +25,8 @@
 #include "sim/world/scheduler.h"
 #include "sim/world/topology.h"
 #include "sim/world/trainer.h"
-#include "train/held_bytes.h"
-#include "train/session.h"
+#include "train/session/held_bytes.h"
+#include "train/session/session.h"
 
 namespace tw::sim {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "train/run_facts.h"
+#include "train/run/run_facts.h"
 #include "wire/limits.h"
 
 namespace tw::sim {

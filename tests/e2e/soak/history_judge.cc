@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "monitor/report.h"
+#include "monitor/report/report.h"
 
 namespace tw::soak {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "monitor/event_log_json.h"
+#include "monitor/logs/event_log_json.h"
 
 namespace tw::soak {
 

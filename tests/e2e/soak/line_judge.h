@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "monitor/event_log_json.h"
+#include "monitor/logs/event_log_json.h"
 
 namespace tw::soak {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "measure/bench_peer.h"
+#include "measure/bench/bench_peer.h"
 
 namespace tw::soak {
 namespace {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text/number.h"
+
+/// What tables of the fields of files have in common: bounds, and the words of complaints and references.
+/// Pure functions.
+namespace tw {
+
+/// Bounds of a number, in the unit of the file.
+struct NumberBounds {
+  double low = 0;
+  double high = kInfinity;
+  bool above_low = false;   ///< low itself is excluded
+  bool below_high = false;  ///< high itself is excluded
+
+  bool hold(double x) const {
+    return (above_low ? x > low : x >= low) && (below_high ? x < high : x <= high);
+  }
+};
+
+/// "a number from 0 to 1", "a number above 0", "a number".
+std::string number_text(const NumberBounds& bounds);
+
+/// "a whole number from 1"; "a whole number" where any from 0 fits.
+std::string whole_number_text(const NumberBounds& bounds);
+
+/// The number that is the whole text, where the bounds hold; a floating-point one is finite.
+template <class Number>
+std::optional<Number> number_in(std::string_view text, const NumberBounds& bounds) {
+  const auto number = parse_number<Number>(text);
+  if (!number || !std::isfinite(static_cast<double>(*number))) return std::nullopt;
+  return bounds.hold(static_cast<double>(*number)) ? number : std::nullopt;
+}
+
+/// "true" or "false".
+std::optional<bool> truth_in(std::string_view text);
+
+/// "expected a name, found "x""; "found nothing" where the text is empty.
+std::string unexpected(const std::string& expected, const std::string& found);
+
+/// "; did you mean "kill"?" when one of the known names is near; else empty.
+std::string did_you_mean(std::string_view written, std::span<const std::string> known);
+std::string did_you_mean(std::string_view written, std::span<const std::string_view> known);
+
+/// A key of a table of fields, as it may stand in a file.
+struct KnownKey {
+  std::string name;  ///< in its section
+  std::string key;   ///< as it is shown to somebody who wrote it here: the name, or section and name
+  bool here = true;  ///< it belongs where it was written
+};
+
+/// "unknown key; did you mean "optimizer"?": the nearest name, those that belong here first; else all names
+/// that belong here.
+std::string unknown_key(std::string_view written, const std::vector<KnownKey>& known);
+
+/// A row of a reference of fields, as Markdown.
+struct FieldRow {
+  std::string key, expected;
+  std::string written;  ///< the default as it would be written; empty: none
+  std::string_view meaning;
+};
+
+std::string reference_of(const std::vector<FieldRow>& rows);
+
+}  // namespace tw

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan/launch_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/digest.h"
+#include "base/text/duration.h"
+#include "base/text/option.h"
+#include "base/text/text_file.h"
+#include "cli/arguments/arguments.h"
+#include "cli/plan/price_sources.h"
+#include "host/system/free_port.h"
+#include "launch/command_run.h"
+#include "launch/local/child.h"
+#include "train/run/run_file_yaml.h"
+
+namespace tw::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string absolute_of(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
+
+/// Relative paths in PLAN.yaml are relative to it.
+std::string beside(const std::string& plan_file, const std::string& path) {
+  if (path.empty()) return "";
+  return (fs::path(plan_file).parent_path() / path).lexically_normal().string();
+}
+
+/// The name of the file, made to fit.
+std::string name_from(const std::string& run_file) {
+  std::string name;
+  for (const char c : fs::path(run_file).stem().string()) {
+    const char low = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const bool fits = (low >= 'a' && low <= 'z') || (low >= '0' && low <= '9');
+    if (fits || (!name.empty() && name.back() != '-')) name += fits ? low : '-';
+  }
+  while (!name.empty() && name.back() == '-') name.pop_back();
+  return name;
+}
+
+Result<std::string> name_of_run(const UpArguments& arguments, const std::string& run_file) {
+  std::string name = arguments.name.empty() ? name_from(run_file) : arguments.name;
+  if (launch::is_run_name(name)) return name;
+  return Error{
+      fmt::format("--name {}: expected 1 to 40 of a-z, 0-9 and -, a letter first, for example --name "
+                  "words-eu",
+                  name)};
+}
+
+Result<std::map<std::string, std::string>> engine_settings(const UpArguments& arguments) {
+  std::map<std::string, std::string> on;
+  for (const std::string& text : arguments.with) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return Error{fmt::format("--with {}: expected KEY=VALUE, for example --with partition=spot", text)};
+    on[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  if (!arguments.ssh_config.empty()) {
+    if (!fs::exists(arguments.ssh_config))
+      return Error{fmt::format("--ssh-config {}: no such file", arguments.ssh_config)};
+    on["ssh-config"] = absolute_of(arguments.ssh_config);
+  }
+  return on;
+}
+
+/// A short path: the name of a socket has at most 108 bytes.
+Result<std::string> control_folder() {
+  const std::string folder = fmt::format("/tmp/tradewind-{}", getuid());
+  std::error_code error;
+  fs::create_directory(folder, error);
+  fs::permissions(folder, fs::perms::owner_all, error);
+  if (error)
+    return Error{fmt::format("{}: cannot be made a folder of yours alone: {}", folder, error.message())};
+  return folder;
+}
+
+/// The run file's paths as settings, then those of the user, which win.
+Result<std::vector<std::string>> settings_of(const UpArguments& arguments, const std::string& run_file) {
+  const auto paths = train::absolute_paths(run_file);
+  if (!paths) return paths.error();
+  std::vector<std::string> settings;
+  for (const auto& [key, path] : paths.value()) settings.push_back(key + "=" + path);
+  for (const std::string& text : arguments.set) {
+    if (const auto setting = parse_setting(text); !setting) return setting.error();
+    settings.push_back(text);
+  }
+  return settings;
+}
+
+/// What every peer would refuse, files that are missing too.
+Result<train::RunOptions> checked_run(const UpArguments& arguments, const std::string& run_file) {
+  std::vector<std::pair<std::string, std::string>> overrides;
+  for (const std::string& text : arguments.set) {
+    auto setting = parse_setting(text);
+    if (!setting) return setting.error();
+    overrides.push_back(std::move(setting).value());
+  }
+  return train::read_run_file(run_file, overrides);
+}
+
+/// Without debugging symbols, which are most of its bytes; and its digest.
+Status pack_program(launch::Deployment& deployment) {
+  const std::string packed = deployment.folder + "/tw";
+  const auto stripped = launch::run_command({.words = {"strip", "-o", packed, deployment.program}});
+  std::error_code error;
+  if (!stripped || stripped.value().exit_code != 0)
+    fs::copy_file(deployment.program, packed, fs::copy_options::overwrite_existing, error);
+  if (error) return Error{fmt::format("{}: cannot be copied to {}", deployment.program, packed)};
+  const auto bytes = read_text_file(packed);
+  if (!bytes) return bytes.error();
+  deployment.program = packed;
+  deployment.program_bytes = bytes.value().size();
+  deployment.program_digest = to_string(digest_of(bytes.value())).substr(0, 16);
+  return Unit{};
+}
+
+}  // namespace
+
+Result<LaunchRequest> read_request(const UpArguments& arguments) {
+  LaunchRequest request{.plan_file = absolute_of(arguments.plan)};
+  const auto text = read_text("PLAN.yaml", arguments.plan);
+  if (!text) return text.error();
+  auto plan = plan::read_plan(arguments.plan, text.value());
+  if (!plan) return plan.error();
+  request.plan = std::move(plan).value();
+  request.job_file = beside(request.plan_file, request.plan.job);
+  request.run_file = arguments.run_file.empty() ? beside(request.plan_file, request.plan.run)
+                                                : absolute_of(arguments.run_file);
+  if (request.run_file.empty())
+    return Error{
+        fmt::format("{}: does not say what is trained: give --run-file RUN.yaml, or run: RUN.yaml in "
+                    "JOB.yaml before tw plan",
+                    arguments.plan)};
+  if (arguments.on == "local") {  // elsewhere the machines have the files that it names
+    const auto run = checked_run(arguments, request.run_file);
+    if (!run) return run.error();
+    request.has_checkpoints = !run.value().checkpoint.folder.empty();
+  }
+  auto name = name_of_run(arguments, request.run_file);
+  if (!name) return name.error();
+  request.name = std::move(name).value();
+  if ((arguments.on == "ssh") == arguments.hosts.empty())
+    return Error{arguments.on == "ssh"
+                     ? "--on ssh: give --hosts FILE, a line for each machine"
+                     : fmt::format("--hosts {}: goes with --on ssh alone", arguments.hosts)};
+  if (arguments.hosts.empty()) return request;
+  const auto lines = read_text("--hosts", arguments.hosts);
+  if (!lines) return lines.error();
+  auto hosts = launch::read_hosts(arguments.hosts, lines.value());
+  if (!hosts) return hosts.error();
+  request.hosts = std::move(hosts).value();
+  return request;
+}
+
+Result<std::vector<launch::PeerJob>> with_addresses(const UpArguments& arguments,
+                                                    std::vector<launch::PeerJob> peers) {
+  for (launch::PeerJob& peer : peers) {
+    if (arguments.on != "local" || !peer.address.empty()) continue;
+    const auto port = host::free_port();
+    if (!port) return port.error();
+    peer.address = "127.0.0.1";
+    peer.port = port.value();
+  }
+  return peers;
+}
+
+Result<launch::RunState> wanted_state(const UpArguments& arguments, const LaunchRequest& request,
+                                      const launch::RunStore& store) {
+  const launch::RunState& before = store.state();
+  launch::RunState state{.engine = arguments.on,
+                         .plan_file = request.plan_file,
+                         .job_file = request.job_file,
+                         .next_number = before.next_number};
+  launch::Deployment& deployment = state.deployment;
+  deployment.run = request.name;
+  deployment.folder = store.folder();
+  deployment.image = arguments.image;
+  deployment.program = arguments.program.empty() ? launch::own_path() : arguments.program;
+  const auto text = read_text("--run-file", request.run_file);
+  if (!text) return text.error();
+  deployment.run_file = text.value();
+  auto settings = settings_of(arguments, request.run_file);
+  if (!settings) return settings.error();
+  deployment.settings = std::move(settings).value();
+  auto on = engine_settings(arguments);
+  if (!on) return on.error();
+  deployment.on = std::move(on).value();
+  const auto grace = parse_duration(arguments.grace);
+  if (!grace || *grace < std::chrono::seconds(1))
+    return Error{fmt::format("--grace {}: expected {}, from 1s", arguments.grace, kDurationWords)};
+  deployment.grace = *grace;
+  auto peers = launch::place({.plan = request.plan.peers,
+                              .before = before.deployment.peers,
+                              .hosts = request.hosts,
+                              .next_number = before.next_number});
+  if (peers) peers = with_addresses(arguments, std::move(peers).value());
+  if (!peers) return peers.error();
+  deployment.peers = std::move(peers).value();
+  for (const launch::PeerJob& peer : deployment.peers)
+    state.next_number = std::max(state.next_number, peer.number + 1);
+  if (arguments.on == "ssh") {
+    auto control = control_folder();
+    if (!control) return control.error();
+    deployment.on["control"] = control.value();
+    deployment.program_digest = "DIGEST";
+    if (!arguments.dry_run)
+      if (const Status packed = pack_program(deployment); !packed) return packed.error();
+  }
+  return state;
+}
+
+}  // namespace tw::cli

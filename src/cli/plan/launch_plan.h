@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/arguments/launch_arguments.h"
+#include "launch/engine.h"
+#include "launch/placement.h"
+#include "launch/run_store.h"
+
+/// From what the user wrote after `tw up` to the state that the run is to have. Every error names the option
+/// or the file.
+namespace tw::cli {
+
+/// What is launched: the files that the command line names, read.
+struct LaunchRequest {
+  plan::PlanFile plan;
+  std::string plan_file;  ///< absolute
+  std::string job_file;   ///< absolute; empty: not known
+  std::string run_file;   ///< absolute
+  std::string name;
+  bool has_checkpoints = true;  ///< as far as it is known: on this machine
+  std::vector<launch::Host> hosts;
+};
+
+Result<LaunchRequest> read_request(const UpArguments& arguments);
+
+/// With a port of this machine for each new one, where the engine is this machine.
+Result<std::vector<launch::PeerJob>> with_addresses(const UpArguments& arguments,
+                                                    std::vector<launch::PeerJob> peers);
+
+/// The state with the peers of this plan. before: what there is of the run; the peers that fit stay. Ports
+/// and the program are settled; tokens are not.
+Result<launch::RunState> wanted_state(const UpArguments& arguments, const LaunchRequest& request,
+                                      const launch::RunStore& store);
+
+}  // namespace tw::cli

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan/plan_replay.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/text/number.h"
+#include "base/text/option.h"
+#include "cli/commands.h"
+#include "cli/terminal/terminal.h"
+#include "plan/output/replay_table.h"
+
+namespace tw::cli {
+namespace {
+
+Result<double> number(const std::string& option, const std::string& text, double least) {
+  const auto value = parse_number<double>(text);
+  constexpr double kMost = 1e6;
+  if (value && *value >= least && *value <= kMost) return *value;
+  return Error{fmt::format("{} {}: expected a number from {:g} to {:.15g}", option, text, least, kMost)};
+}
+
+Result<plan::ReplayTask> task_of(const ReplayArguments& arguments) {
+  plan::ReplayTask task{.only = arguments.only};
+
+  const struct {
+    const char* option;
+    const std::string& text;
+    double least;
+    double unit;
+    double& value;
+  } kNumbers[] = {{"--work-h", arguments.work_h, 0.01, 3600, task.job.work_s},
+                  {"--deadline-h", arguments.deadline_h, 0.01, 3600, task.job.deadline_s},
+                  {"--change-over-s", arguments.change_over_s, 0, 1, task.job.change_over_s},
+                  {"--spot-usd-h", arguments.spot_usd_h, 0, 1, task.job.spot_usd_h},
+                  {"--on-demand-usd-h", arguments.on_demand_usd_h, 0, 1, task.job.on_demand_usd_h},
+                  {"--every-h", arguments.every_h, 0.1, 3600, task.every_s}};
+
+  for (const auto& [option, text, least, unit, value] : kNumbers) {
+    const auto read = number(option, text, least);
+    if (!read) return read.error();
+    value = read.value() * unit;
+  }
+  task.job.machines = 0;
+  if (!arguments.machines.empty()) {
+    const auto machines = parse_count("--machines", arguments.machines, {.least = 1, .most = 256});
+    if (!machines) return machines.error();
+    task.job.machines = static_cast<int>(machines.value());
+  }
+  return task;
+}
+
+}  // namespace
+
+void describe_replay(CLI::App& command, ReplayArguments& arguments) {
+  command.add_option("--replay", arguments.trace,
+                     "instead of JOB: CSV trace_id,t_seconds,available; what policies would have paid");
+  command.add_option("--trace", arguments.only, "only this trace_id");
+  command.add_option("--work-h", arguments.work_h, "hours that all machines work (48)");
+  command.add_option("--deadline-h", arguments.deadline_h, "(64)");
+  command.add_option("--change-over-s", arguments.change_over_s,
+                     "from a decision to work, lost work included (720)");
+  command.add_option("--machines", arguments.machines, "(as many as the trace has at most)");
+  command.add_option("--spot-usd-h", arguments.spot_usd_h, "of a machine (0.3)");
+  command.add_option("--on-demand-usd-h", arguments.on_demand_usd_h, "of a machine (1)");
+  command.add_option("--every-h", arguments.every_h, "the job begins so often along the trace (24)");
+}
+
+int replay_traces(const ReplayArguments& arguments, bool json) {
+  const auto task = task_of(arguments);
+  if (!task) return complain(task.error().message, kUsage);
+  const auto text = read_text("--replay", arguments.trace);
+  if (!text) return complain(text.error().message, kUsage);
+  const auto traces = plan::read_availability(arguments.trace, text.value());
+  if (!traces) return complain(traces.error().message, kUsage);
+  const auto table = replay_table(task.value(), traces.value());
+  if (!table) return complain(table.error().message, kUsage);
+  print_out("{}", json ? to_json(table.value()) : to_text(table.value()));
+  return kDone;
+}
+
+}  // namespace tw::cli

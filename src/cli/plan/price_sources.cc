@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan/price_sources.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "base/text/text_file.h"
+#include "host/system/calendar.h"
+#include "market/catalog.h"
+#include "market/spot_advisor.h"
+
+namespace tw::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSkyPilotVersions[] = {"v8", "v7", "v6", "v5"};
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+struct FoundFile {
+  std::string path;
+  std::int64_t as_of_unix_s = 0;
+};
+
+std::int64_t written_unix_s(const fs::path& path) {
+  std::error_code error;
+  const auto time = fs::last_write_time(path, error);
+  if (error) return 0;
+  const auto system = std::chrono::file_clock::to_sys(time);
+  return std::chrono::duration_cast<std::chrono::seconds>(system.time_since_epoch()).count();
+}
+
+/// CLOUD/vms.csv of a folder, where newer than what was found before.
+void look_into(const fs::path& folder, std::map<std::string, FoundFile>& found) {
+  std::error_code error;
+  for (const auto& cloud : fs::directory_iterator(folder, error)) {
+    const fs::path file = cloud.path() / "vms.csv";
+    if (!fs::is_regular_file(file, error)) continue;
+    const FoundFile here{file.string(), written_unix_s(file)};
+    FoundFile& best = found[cloud.path().filename().string()];
+    if (best.path.empty() || here.as_of_unix_s > best.as_of_unix_s) best = here;
+  }
+}
+
+Result<std::map<std::string, FoundFile>> find_catalogs(const std::string& catalog) {
+  std::map<std::string, FoundFile> found;
+  if (catalog == "built-in") return found;
+  if (!catalog.empty()) {
+    look_into(catalog, found);
+    if (found.empty())
+      return Error{
+          fmt::format("--catalog {}: no CLOUD/vms.csv in it; give a folder such as ~/.sky/catalogs/v8, "
+                      "or built-in",
+                      catalog)};
+    return found;
+  }
+  look_into(catalog_folder(), found);
+  for (const char* version : kSkyPilotVersions)
+    look_into(fs::path(environment("HOME")) / ".sky" / "catalogs" / version, found);
+  return found;
+}
+
+/// What AWS tells of its spot machines, where it was fetched beside their prices.
+Status add_interruptions(const fs::path& folder, std::vector<market::Offer>& offers) {
+  const fs::path file = folder / market::kSpotAdvisorFile;
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return Unit{};
+  const auto text = read_text("--catalog", file.string());
+  if (!text) return text.error();
+  const auto advisor = market::SpotAdvisor::read(file.string(), text.value());
+  if (!advisor) return advisor.error();
+  advisor.value().fill_in(offers);
+  return Unit{};
+}
+
+Status add_catalog(const std::string& cloud, const FoundFile& file, PriceSources& market) {
+  const auto text = read_text("--catalog", file.path);
+  if (!text) return text.error();
+  auto read = market::read_skypilot(cloud, {{file.path, text.value(), file.as_of_unix_s}});
+  if (!read)
+    return Error{
+        fmt::format("{}; fetch it anew with tw catalog update {}, or leave it out with --catalog built-in",
+                    read.error().message, cloud)};
+  market::CatalogOffers& got = read.value();
+  if (Status told = add_interruptions(fs::path(file.path).parent_path(), got.offers); !told)
+    return told.error();
+  market.sources.push_back(fmt::format("{}: {} offers of {} ago", file.path, got.offers.size(),
+                                       market::age_text(host::now_unix_s() - file.as_of_unix_s)));
+  std::move(got.offers.begin(), got.offers.end(), std::back_inserter(market.offers));
+  std::move(got.left_out.begin(), got.left_out.end(), std::back_inserter(market.left_out));
+  return Unit{};
+}
+
+Status add_own(const std::string& file, PriceSources& market) {
+  const auto text = read_text("--offers", file);
+  if (!text) return text.error();
+  const auto offers = market::read_offers({file, text.value(), written_unix_s(file)});
+  if (!offers) return offers.error();
+  market.sources.push_back(fmt::format("{}: {} offers", file, offers.value().size()));
+  market.offers.insert(market.offers.end(), offers.value().begin(), offers.value().end());
+  return Unit{};
+}
+
+void add_built_in(PriceSources& market, const std::set<std::string>& clouds) {
+  int added = 0;
+  for (const market::Offer& offer : market::built_in_offers()) {
+    if (clouds.contains(offer.provider)) continue;
+    market.offers.push_back(offer);
+    ++added;
+  }
+  if (added > 0) market.sources.push_back(fmt::format("built in: {} offers of publications", added));
+}
+
+}  // namespace
+
+void describe_market(CLI::App& command, MarketArguments& arguments) {
+  command
+      .add_option("--offers", arguments.offers, "FILE.csv with offers and hosts of your own; may be repeated")
+      ->allow_extra_args(false);
+  command.add_option("--catalog", arguments.catalog,
+                     "folder with CLOUD/vms.csv, or built-in; default: SkyPilot's and what tw catalog update "
+                     "fetched");
+}
+
+std::string catalog_folder() {
+  const std::string cache = environment("XDG_CACHE_HOME");
+  const fs::path root = cache.empty() ? fs::path(environment("HOME")) / ".cache" : fs::path(cache);
+  return (root / "tradewind" / "catalogs").string();
+}
+
+Result<std::string> read_text(const std::string& option, const std::string& file) {
+  auto text = read_text_file(file);
+  if (!text) return Error{option + " " + text.error().message};
+  return text;
+}
+
+Result<PriceSources> price_sources(const MarketArguments& arguments) {
+  PriceSources market;
+  for (const std::string& file : arguments.offers)
+    if (Status added = add_own(file, market); !added) return added.error();
+  const auto found = find_catalogs(arguments.catalog);
+  if (!found) return found.error();
+  std::set<std::string> clouds;
+  for (const auto& [cloud, file] : found.value()) {
+    clouds.insert(market::site_at(cloud, "").provider);
+    if (Status added = add_catalog(cloud, file, market); !added) return added.error();
+  }
+  add_built_in(market, clouds);
+  return market;
+}
+
+Result<market::NetworkProfile> network_at_hand(const std::string& file) {
+  market::NetworkProfile network = market::NetworkProfile::built_in();
+  if (file.empty()) return network;
+  const auto text = read_text("--profile", file);
+  if (!text) return text.error();
+  const auto own = market::read_network(file, text.value());
+  if (!own) return own.error();
+  network.merge(own.value());
+  return network;
+}
+
+}  // namespace tw::cli

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/keep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+
+#include "base/text/duration.h"
+#include "base/text/text_file.h"
+#include "cli/commands.h"
+#include "cli/plan/launch_plan.h"
+#include "cli/plan/replan_now.h"
+#include "cli/run/keep_steps.h"
+#include "cli/run/launching.h"
+#include "cli/run/leavers.h"
+#include "cli/run/run_place.h"
+#include "cli/terminal/terminal.h"
+#include "host/loop.h"
+#include "launch/fleet.h"
+#include "launch/restarts.h"
+#include "plan/advise/plan_change.h"
+
+namespace tw::cli {
+namespace {
+
+constexpr Duration kCollectEvery = std::chrono::seconds(60);
+constexpr Duration kReplanEvery = std::chrono::minutes(5);
+
+bool is_yes(const std::string& answer) { return answer == "y" || answer == "yes"; }
+
+class Keeper {
+ public:
+  Keeper(UpArguments arguments, std::string run, Duration every)
+      : arguments_(std::move(arguments)), run_(std::move(run)), every_(every) {}
+
+  int run() {
+    loop_.on_signal([this](int) {
+      show_news("no longer watching; the peers go on: tw status " + run_);
+      loop_.stop();
+    });
+    show_news(
+        fmt::format("watching every {:g} s; Ctrl-C ends this, and the peers go on", to_seconds(every_)));
+    collect_at_ = loop_.now() + kCollectEvery;
+    replan_at_ = loop_.now() + kReplanEvery;
+    look();
+    loop_.run();
+    return code_;
+  }
+
+ private:
+  /// The state is read anew each time: other commands may have changed the run.
+  void look() {
+    bool over = false;
+    {
+      auto store = launch::RunStore::open(runs_folder(arguments_.state), run_);
+      if (launch::is_stopped(runs_folder(arguments_.state), run_)) return end_as_stopped();
+      auto engine = store ? launch::make_engine(store.value().state().engine)
+                          : Result<std::unique_ptr<launch::Engine>>(store.error());
+      if (!engine) return give_up(engine.error());
+      over = look_at(*engine.value(), store.value());
+    }
+    if (over) return loop_.stop();
+    loop_.at(loop_.now() + every_, [this] { look(); });
+  }
+
+  /// True: the run is over.
+  bool look_at(const launch::Engine& engine, launch::RunStore& store) {
+    const launch::Deployment& deployment = store.state().deployment;
+    const auto reports = launch::ask(engine, deployment);
+    if (!reports) {
+      warn(reports.error().message);
+      return false;
+    }
+    if (is_over(reports.value())) return finish(engine, deployment);
+    if (const auto condemned = launch::last_anchor_that_goes(deployment, reports.value()); condemned != 0)
+      replace_anchor(engine, store, condemned);
+    leavers_.look(engine, deployment, loop_.now());
+    collect_changed(engine, deployment, reports.value());
+    if (engine.restarts_peers()) hurry(engine, deployment, reports.value());
+    restart(engine, store, reports.value());
+    if (loop_.now() >= collect_at_) collect(engine, deployment);
+    if (loop_.now() >= replan_at_) replan(engine, store);
+    return false;
+  }
+
+  bool finish(const launch::Engine& engine, const launch::Deployment& deployment) {
+    collect(engine, deployment);
+    show_news(fmt::format("run {} is complete; tw report {}/logs", run_, deployment.folder));
+    return true;
+  }
+
+  void end_as_stopped() {
+    show_news(fmt::format("run {} was stopped by tw down", run_));
+    loop_.stop();
+  }
+
+  void give_up(const Error& error) {
+    code_ = complain(error.message, kFailed);
+    loop_.stop();
+  }
+
+  /// Peers that this program has to start again. A run of which a peer is done begins nobody anew.
+  void restart(const launch::Engine& engine, launch::RunStore& store,
+               const std::vector<launch::PeerReport>& reports) {
+    launch::RunState state = store.state();
+    const auto is_done = [](const launch::PeerReport& one) { return one.state == launch::PeerState::done; };
+    if (std::ranges::any_of(reports, is_done)) return;
+    std::vector<launch::PeerJob> due;
+    for (const std::uint32_t number : restarts_.step(loop_.now(), seen_by_the_rules(engine, reports))) {
+      const launch::PeerReport report = launch::report_of(reports, number);
+      const auto peer = std::ranges::find(state.deployment.peers, number, &launch::PeerJob::number);
+      ++peer->restart;
+      due.push_back(*peer);
+      show_news(fmt::format("p{} {}{}: started again", number, launch::to_string(report.state),
+                            report.exit_code ? fmt::format(" ({})", *report.exit_code) : ""));
+    }
+    if (due.empty()) return;
+    state.deployment.begun = std::ranges::any_of(
+        reports, [](const launch::PeerReport& one) { return launch::may_live(one.state); });
+    if (const Status saved = store.save(state); !saved) return warn(saved.error().message);
+    if (const Status started = start_again(engine, store, state.deployment, due); !started)
+      warn(started.error().message);
+  }
+
+  Status start_again(const launch::Engine& engine, const launch::RunStore& store,
+                     launch::Deployment& deployment, const std::vector<launch::PeerJob>& due) {
+    const std::string keys = arguments_.run_folder.empty() ? deployment.folder : arguments_.run_folder;
+    const auto tokens = make_tokens(keys, deployment.run, false);
+    if (!tokens) return tokens.error();
+    deployment.token = tokens.value().peer;
+    deployment.anchor_token = tokens.value().anchor;
+    if (const Status written = store.write(engine.files(deployment)); !written) return written;
+    return launch::start(engine, deployment, due);
+  }
+
+  /// Peers that came back to the queue of the engine, which would let them wait; once for each return.
+  void hurry(const launch::Engine& engine, const launch::Deployment& deployment,
+             const std::vector<launch::PeerReport>& reports) {
+    std::vector<launch::PeerJob> waiting;
+    for (const launch::PeerJob& peer : deployment.peers) {
+      const launch::PeerReport report = launch::report_of(reports, peer.number);
+      if (report.state != launch::PeerState::waiting || report.restarts == 0) continue;
+      std::uint32_t& hurried = hurried_[peer.number];
+      if (hurried < report.restarts) waiting.push_back(peer);
+      hurried = report.restarts;
+    }
+    if (waiting.empty()) return;
+    collect(engine, deployment, waiting);  // what ended may go with its output
+    if (const Status done = launch::perform(engine, launch::Action::hurry, deployment, waiting); !done)
+      warn(done.error().message);
+  }
+
+  void collect(const launch::Engine& engine, const launch::Deployment& deployment) {
+    collect_at_ = loop_.now() + kCollectEvery;
+    collect(engine, deployment, deployment.peers);
+  }
+
+  static void collect(const launch::Engine& engine, const launch::Deployment& deployment,
+                      const std::vector<launch::PeerJob>& peers) {
+    const Status done = launch::perform(engine, launch::Action::collect, deployment, peers);
+    if (!done) warn(done.error().message);
+  }
+
+  /// The machine of a peer that is leaving or has ended may be gone a minute later.
+  void collect_changed(const launch::Engine& engine, const launch::Deployment& deployment,
+                       const std::vector<launch::PeerReport>& reports) {
+    std::vector<launch::PeerJob> changed;
+    for (const launch::PeerJob& peer : deployment.peers) {
+      const launch::PeerState state = launch::report_of(reports, peer.number).state;
+      launch::PeerState& seen = seen_[peer.number];
+      const bool goes = state == launch::PeerState::leaving || !launch::may_live(state);
+      if (goes && state != seen) changed.push_back(peer);
+      seen = state;
+    }
+    collect(engine, deployment, changed);
+  }
+
+  /// The same plan without this peer: whoever takes its place has another number and another host. It leaves
+  /// by itself.
+  void replace_anchor(const launch::Engine& engine, launch::RunStore& store, std::uint32_t number) {
+    launch::RunState state = store.state();
+    launch::Deployment& deployment = state.deployment;
+    const launch::PeerJob gone = *find_peer(deployment, number);
+    std::erase(deployment.peers, gone);
+    const std::string told = fmt::format("p{}, the last anchor, is told to go", number);
+    const auto added = in_place_of(arguments_, gone, state);
+    if (!added) return warn_once(told + ", and nobody takes its place: " + added.error().message);
+    show_news(fmt::format("{}: {} takes its place", told, names_of(added.value())));
+    for (const launch::PeerJob& peer : added.value()) {
+      deployment.peers.push_back(peer);
+      state.next_number = std::max(state.next_number, peer.number + 1);
+    }
+    deployment.begun = true;
+    if (const Status saved = store.save(state); !saved) return warn(saved.error().message);
+    if (const Status started = start_again(engine, store, deployment, added.value()); !started)
+      warn(started.error().message);
+    leavers_.add(engine, deployment, gone, loop_.now());
+  }
+
+  /// What stays wrong is looked at again and again.
+  void warn_once(const std::string& message) {
+    if (message != last_warning_) warn(message);
+    last_warning_ = message;
+  }
+
+  void replan(const launch::Engine& engine, launch::RunStore& store) {
+    replan_at_ = loop_.now() + kReplanEvery;
+    const launch::RunState& state = store.state();
+    if (state.job_file.empty()) return;
+    const auto next = replan_now(PlanArguments{.job = state.job_file,
+                                               .now = state.deployment.folder + "/logs",
+                                               .plan = state.plan_file,
+                                               .market = arguments_.market})
+                          .replan;
+    if (!next) return warn(next.error().message);
+    show_news(fmt::format("plan: {}: {}", plan::to_string(next.value().advice), next.value().reason));
+    if (next.value().add.empty() && next.value().drop.empty()) return;
+    if (const Status done = change_plan(engine, store, next.value()); !done) warn(done.error().message);
+  }
+
+  Status change_plan(const launch::Engine& engine, launch::RunStore& store, const plan::Replan& next) {
+    const launch::RunState& state = store.state();
+    const auto text = read_text_file(state.plan_file);
+    if (!text) return text.error();
+    auto old = plan::read_plan(state.plan_file, text.value());
+    if (!old) return old.error();
+    show_news(plan::to_text(next));
+    if (arguments_.ask && !may_change()) return Unit{};
+    const auto request = read_request(arguments_);
+    if (!request) return request.error();
+    plan::PlanFile plan = plan::changed(std::move(old).value(), next);
+    plan.run = request.value().run_file;
+    plan.job = state.job_file;
+    UpArguments arguments = arguments_;
+    arguments.plan = next_plan_file(state.deployment.folder);
+    if (const Status written = launch::write_file(arguments.plan, to_text(plan), 0644); !written)
+      return written;
+    auto changed = read_request(arguments);
+    if (!changed) return changed.error();
+    const Launched launched = launch_run(arguments, changed.value(), engine, store);
+    if (!launched.trouble.empty()) return Error{launched.trouble};
+    arguments_.plan = arguments.plan;
+    show_news(fmt::format("started {}; stopped {}", names_of(launched.started), names_of(launched.stopped)));
+    return Unit{};
+  }
+
+  static bool may_change() {
+    show_news("change the plan? yes or no:");
+    std::string answer;
+    std::getline(std::cin, answer);
+    return is_yes(answer);
+  }
+
+  UpArguments arguments_;
+  std::string run_;
+  Duration every_;
+  host::Loop loop_;
+  launch::Restarts restarts_;
+  Leavers leavers_;
+  std::string last_warning_;
+  std::map<std::uint32_t, std::uint32_t> hurried_;   ///< restarts by the engine, by peer
+  std::map<std::uint32_t, launch::PeerState> seen_;  ///< at the last look
+  Instant collect_at_{};
+  Instant replan_at_{};
+  int code_ = kDone;
+};
+
+}  // namespace
+
+Result<Duration> interval_of(const UpArguments& arguments) {
+  const auto every = parse_duration(arguments.every);
+  if (!every || *every < std::chrono::seconds(1))
+    return Error{fmt::format("--every {}: expected {}, from 1s", arguments.every, kDurationWords)};
+  return *every;
+}
+
+int keep_run(const UpArguments& arguments, const std::string& run, Duration every) {
+  UpArguments same = arguments;
+  same.name = run;
+  return Keeper(same, run, every).run();
+}
+
+}  // namespace tw::cli

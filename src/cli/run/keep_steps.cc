@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/keep_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/plan/launch_plan.h"
+#include "launch/fleet.h"
+
+namespace tw::cli {
+
+bool is_over(const std::vector<launch::PeerReport>& reports) {
+  const auto is_done = [](const launch::PeerReport& one) { return one.state == launch::PeerState::done; };
+  const auto lives = [](const launch::PeerReport& one) { return launch::may_live(one.state); };
+  return std::ranges::any_of(reports, is_done) && std::ranges::none_of(reports, lives);
+}
+
+std::vector<launch::PeerReport> seen_by_the_rules(const launch::Engine& engine,
+                                                  std::vector<launch::PeerReport> reports) {
+  if (!engine.restarts_peers()) return reports;
+  for (launch::PeerReport& report : reports)
+    if (report.state == launch::PeerState::left) report.state = launch::PeerState::failed;
+  return reports;
+}
+
+Result<std::vector<launch::PeerJob>> in_place_of(const UpArguments& given, const launch::PeerJob& gone,
+                                                 const launch::RunState& state) {
+  UpArguments arguments = given;
+  arguments.plan = state.plan_file;
+  const auto request = read_request(arguments);
+  if (!request) return request.error();
+  auto peers = launch::place({.plan = request.value().plan.peers,
+                              .before = state.deployment.peers,
+                              .hosts = request.value().hosts,
+                              .next_number = state.next_number,
+                              .barred = gone.host});
+  if (peers) peers = with_addresses(arguments, std::move(peers).value());
+  if (!peers) return peers.error();
+  auto added = launch::difference(state.deployment.peers, peers.value()).add;
+  if (added.empty()) return Error{fmt::format("{} asks for no other anchor", state.plan_file)};
+  return added;
+}
+
+std::string next_plan_file(const std::string& folder) {
+  int number = 2;
+  while (std::filesystem::exists(fmt::format("{}/PLAN-{}.yaml", folder, number))) ++number;
+  return fmt::format("{}/PLAN-{}.yaml", folder, number);
+}
+
+}  // namespace tw::cli

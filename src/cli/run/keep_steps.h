@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/arguments/launch_arguments.h"
+#include "launch/engine.h"
+#include "launch/run_store.h"
+
+/// What `tw up --keep` finds out before it acts.
+namespace tw::cli {
+
+/// A peer is done, and none may live.
+bool is_over(const std::vector<launch::PeerReport>& reports);
+
+/// What launch::Restarts is told: an engine that starts peers again gets a moment to do so.
+std::vector<launch::PeerReport> seen_by_the_rules(const launch::Engine& engine,
+                                                  std::vector<launch::PeerReport> reports);
+
+/// New peers in place of one that goes, by the plan that is followed now, on other hosts. state: without that
+/// peer. An error: no host is free, or the plan has no use for another one.
+Result<std::vector<launch::PeerJob>> in_place_of(const UpArguments& given, const launch::PeerJob& gone,
+                                                 const launch::RunState& state);
+
+/// PLAN-2.yaml, or the first one after it that is not there.
+std::string next_plan_file(const std::string& folder);
+
+}  // namespace tw::cli

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/launching.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "cli/run/run_place.h"
+#include "cli/terminal/terminal.h"
+#include "launch/fleet.h"
+
+namespace tw::cli {
+namespace {
+
+/// What `tw up` does to the run.
+struct Steps {
+  std::vector<launch::PeerJob> start, stop;
+  bool complete = false;  ///< a peer ended with 0: the run is over
+};
+
+/// The difference between what runs and what is to run. Sets `begun`.
+Result<Steps> steps_for(const launch::Engine& engine, const launch::RunStore& store,
+                        launch::Deployment& wanted) {
+  const auto difference = launch::difference(store.state().deployment.peers, wanted.peers);
+  Steps steps{.start = difference.add, .stop = difference.drop};
+  if (!store.has_state()) return steps;
+  const auto reports = launch::ask(engine, store.state().deployment);
+  if (!reports) return reports.error();
+  for (const launch::PeerReport& report : reports.value()) {
+    wanted.begun = wanted.begun || launch::may_live(report.state);
+    steps.complete = steps.complete || report.state == launch::PeerState::done;
+  }
+  for (const launch::PeerJob& peer : difference.keep)
+    if (!launch::may_live(launch::report_of(reports.value(), peer.number).state)) steps.start.push_back(peer);
+  std::ranges::sort(steps.start, {}, &launch::PeerJob::number);
+  return steps;
+}
+
+void show(const launch::Command& command) {
+  print_out("{}\n", to_line(command));
+  if (command.input.empty()) return;
+  print_out("{}\n", command.input_is_secret ? "  (a secret on its stdin)" : command.input);
+}
+
+void show_plan(const launch::Engine& engine, const launch::Deployment& wanted, const Steps& steps) {
+  for (const launch::File& file : engine.files(wanted)) {
+    print_out("# {}/{} (mode {:o})\n", wanted.folder, file.path, file.mode);
+    print_out("{}\n", (file.mode & 0077) == 0 ? "(a secret)\n" : file.text);
+  }
+  using launch::Action;
+  for (const auto& [action, peers] :
+       {std::pair{Action::prepare, &steps.start}, {Action::start, &steps.start}, {Action::stop, &steps.stop}})
+    if (!peers->empty())
+      for (const launch::Command& command : engine.commands(action, wanted, *peers)) show(command);
+}
+
+Status check_engine(const UpArguments& arguments, const launch::RunStore& store) {
+  if (!store.has_state() || store.state().engine == arguments.on) return Unit{};
+  return Error{fmt::format("--on {}: this run is on {}; --name makes another run, tw down {} ends this one",
+                           arguments.on, store.state().engine, store.state().deployment.run)};
+}
+
+/// A run that goes on turns away peers with another run file.
+Status check_run_file(const launch::Deployment& runs, const launch::Deployment& wanted) {
+  if (!wanted.begun) return Unit{};
+  const std::string remedy = fmt::format("tw down {} first, or leave it as it was", wanted.run);
+  if (runs.run_file != wanted.run_file)
+    return Error{fmt::format("run {} goes on with another run file ({}/run.yaml); {}", wanted.run,
+                             runs.folder, remedy)};
+  for (const std::string& setting : wanted.settings)
+    if (std::ranges::find(runs.settings, setting) == runs.settings.end())
+      return Error{fmt::format("--set {}: run {} goes on without it; {}", setting, wanted.run, remedy)};
+  for (const std::string& setting : runs.settings)
+    if (std::ranges::find(wanted.settings, setting) == wanted.settings.end())
+      return Error{
+          fmt::format("run {} goes on with --set {}, which is missing; {}", wanted.run, setting, remedy)};
+  return Unit{};
+}
+
+Status give_tokens(const UpArguments& arguments, launch::Deployment& wanted) {
+  const std::string keys = arguments.run_folder.empty() ? wanted.folder : arguments.run_folder;
+  const auto tokens = make_tokens(keys, wanted.run, arguments.run_folder.empty());
+  if (!tokens) return tokens.error();
+  wanted.token = tokens.value().peer;
+  wanted.anchor_token = tokens.value().anchor;
+  return Unit{};
+}
+
+launch::RunState without_tokens(launch::RunState state) {
+  state.deployment.token.clear();
+  state.deployment.anchor_token.clear();
+  return state;
+}
+
+/// What is written down of it before any peer starts: what was started is never forgotten. Peers that are to
+/// stop stay in the run until they have, and the plan that has them stays the one that is followed.
+Status write_down(const UpArguments& arguments, const launch::Engine& engine, launch::RunState& state,
+                  const Steps& steps, launch::RunStore& store) {
+  if (!steps.start.empty()) {
+    if (const Status given = give_tokens(arguments, state.deployment); !given) return given;
+    if (const Status written = store.write(engine.files(state.deployment)); !written) return written;
+  }
+  launch::RunState kept = without_tokens(state);
+  if (!steps.stop.empty()) {
+    auto& peers = kept.deployment.peers;
+    peers.insert(peers.end(), steps.stop.begin(), steps.stop.end());
+    std::ranges::sort(peers, {}, &launch::PeerJob::number);
+    kept.plan_file = store.state().plan_file;
+    kept.job_file = store.state().job_file;
+  }
+  return store.save(std::move(kept));
+}
+
+/// Those that are new first: a run never has fewer peers than it needs to. Those that stop are forgotten once
+/// they have.
+Launched take(const launch::Engine& engine, const launch::RunState& state, const Steps& steps,
+              launch::RunStore& store) {
+  Launched launched;
+  const launch::Deployment& wanted = state.deployment;
+  const auto is_done = [&](const Status& done) {
+    if (!done) launched.trouble += (launched.trouble.empty() ? "" : "\n") + done.error().message;
+    return done.ok();
+  };
+  if (!is_done(launch::start(engine, wanted, steps.start))) return launched;
+  launched.started = steps.start;
+  if (steps.stop.empty() || !is_done(launch::perform(engine, launch::Action::stop, wanted, steps.stop)))
+    return launched;
+  launched.stopped = steps.stop;
+  is_done(store.save(without_tokens(state)));
+  for (const launch::Action action : {launch::Action::collect, launch::Action::remove})
+    is_done(launch::perform(engine, action, wanted, steps.stop));
+  return launched;
+}
+
+}  // namespace
+
+Launched launch_run(const UpArguments& arguments, const LaunchRequest& request, const launch::Engine& engine,
+                    launch::RunStore& store) {
+  const auto refuse = [](const Error& error) { return Launched{.trouble = error.message, .refused = true}; };
+  const auto fail = [](const Error& error) { return Launched{.trouble = error.message}; };
+  if (const Status fits = check_engine(arguments, store); !fits) return refuse(fits.error());
+  auto state = wanted_state(arguments, request, store);
+  if (!state) return refuse(state.error());
+  launch::Deployment& wanted = state.value().deployment;
+  if (const Status fits = engine.check(wanted); !fits) return refuse(fits.error());
+  const auto steps = steps_for(engine, store, wanted);
+  if (!steps) return fail(steps.error());
+  if (steps.value().complete) return {.complete = true};
+  if (const Status same = check_run_file(store.state().deployment, wanted); !same)
+    return refuse(same.error());
+  if (arguments.dry_run) {
+    show_plan(engine, wanted, steps.value());
+    return {};
+  }
+  if (const Status written = write_down(arguments, engine, state.value(), steps.value(), store); !written)
+    return fail(written.error());
+  return take(engine, state.value(), steps.value(), store);
+}
+
+std::string names_of(const std::vector<launch::PeerJob>& peers) {
+  std::vector<std::string> names;
+  for (const launch::PeerJob& peer : peers) names.push_back(launch::short_name(peer));
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+}  // namespace tw::cli

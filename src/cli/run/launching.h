@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/arguments/launch_arguments.h"
+#include "cli/plan/launch_plan.h"
+#include "launch/engine.h"
+#include "launch/run_store.h"
+
+namespace tw::cli {
+
+struct Launched {
+  std::vector<launch::PeerJob> started, stopped;  ///< empty unless all of them were
+  std::string trouble;                            ///< what failed, a line each. Empty: nothing
+  bool refused = false;   ///< the trouble is with what was asked for: nothing was done
+  bool complete = false;  ///< the run had ended: nothing was done
+};
+
+/// Brings the run to what is asked for: starts peers that are new or ended, new ones first, and stops those
+/// that no plan has any more. With dry_run it prints what it would do.
+Launched launch_run(const UpArguments& arguments, const LaunchRequest& request, const launch::Engine& engine,
+                    launch::RunStore& store);
+
+/// "p1 p3".
+std::string names_of(const std::vector<launch::PeerJob>& peers);
+
+}  // namespace tw::cli

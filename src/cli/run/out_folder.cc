@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/out_folder.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <vector>
+
+namespace tw::cli {
+
+namespace {
+
+/// What may be deleted: files that `tw` wrote.
+bool is_ours(const std::string& name) {
+  return name == "summary.json" || name == "token" ||
+         (name.starts_with("events-") && name.ends_with(".jsonl")) ||
+         (name.starts_with("peer-") && name.ends_with(".log"));
+}
+
+}  // namespace
+
+Status empty_out_folder(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return Error{fmt::format("--out {}: cannot make this folder: {}", folder, error.message())};
+  std::vector<fs::path> old;
+  for (const auto& file : fs::directory_iterator(folder, error)) {
+    if (!is_ours(file.path().filename().string()) || !file.is_regular_file())
+      return Error{
+          fmt::format("--out {}: expected an empty folder or one with a run of before, but {} is in it; "
+                      "give a new folder such as --out {}/run1",
+                      folder, file.path().filename().string(), folder)};
+    old.push_back(file.path());
+  }
+  for (const fs::path& path : old) fs::remove(path, error);
+  if (error) return Error{fmt::format("--out {}: cannot empty this folder: {}", folder, error.message())};
+  return Unit{};
+}
+
+}  // namespace tw::cli

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/peer_process.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "base/text/printable.h"
+#include "cli/commands.h"
+#include "cli/terminal/terminal.h"
+
+namespace tw::cli {
+
+PeerProcess::PeerProcess(peer::Options options, Words words, std::unique_ptr<train::Trainer> trainer,
+                         train::SessionObserver* observer)
+    : words_(std::move(words)),
+      trainer_(std::move(trainer)),
+      compute_(loop_, [this](const std::string& what) { peer_.fail("training failed: " + what); }),
+      peer_(loop_, compute_, std::move(options),
+            {.shown = this, .decisions = observer, .warn = warn, .over = [this] { loop_.stop(); }},
+            *trainer_) {}
+
+int PeerProcess::run() {
+  loop_.on_signal([this](int signal) { on_signal(signal); }, {SIGINT, SIGTERM});
+  // With --notices none they keep what they do to any process.
+  if (peer_.options().notices.ask != spot::NoticeOptions::Ask::none)
+    loop_.on_signal([this](int signal) { on_signal(signal); }, {SIGUSR1, SIGUSR2});
+  const Result<std::string> address = peer_.start();
+  if (!address) return complain(address.error().message, exit_code());
+  show_how_to_join(address.value());
+  if (const std::string how = peer_.how_to_watch(); !how.empty()) show_news("watch: " + how);
+  loop_.run();
+
+  const std::string failure = peer_.failure(), ended = peer_.view().ended;
+  peer_.farewell();
+  if (!peer_.finished_work()) std::_Exit(exit_code());  // waits for no work under way
+  if (!failure.empty()) return complain(failure, exit_code());
+  const std::string after =
+      told_at_ ? fmt::format(", {:.2f} s after {}", to_seconds(loop_.now() - *told_at_), told_by_) : "";
+  say(ended + after);
+  return exit_code();
+}
+
+int PeerProcess::exit_code() const {
+  switch (peer_.ending()) {
+    case peer::Ending::complete:
+      return kDone;
+    case peer::Ending::notice:
+    case peer::Ending::left:
+      return kGoesOn;
+    case peer::Ending::interrupted:
+      return kInterrupted;
+    case peer::Ending::none:
+    case peer::Ending::failed:
+      break;
+  }
+  return kFailed;
+}
+
+void PeerProcess::show_how_to_join(const std::string& address) const {
+  const peer::Options& options = peer_.options();
+  if (!options.tls) say("without TLS (--insecure): anybody on the network can read and change this run");
+  if (address.empty()) return say("dials others, and listens nowhere");
+  if (options.directory) say("others find this run with: --bootstrap " + peer_.meeting_point());
+  if (!options.session.join.empty()) return say("listening on " + address);
+  if (options.admission.empty())
+    return say("trains alone; for company: tw init FOLDER, tw train --run FOLDER");
+  say(fmt::format("others join with: tw train {} --join {} {}", words_.run_file, address, options.admission));
+}
+
+void PeerProcess::emit(const world::Event& event) {
+  const bool goes = event.cause == world::Cause::preempt || event.cause == world::Cause::maintenance;
+  if (event.phase == world::Phase::notice && goes && !told_at_) {
+    told_at_ = event.at;
+    told_by_ = "the notice";
+  }
+  if (words_.quiet) return;
+  if (const auto line = progress_.line_for(event)) say(*line);
+}
+
+void PeerProcess::say(const std::string& line) const {
+  if (words_.quiet) return;
+  show_news(printable_line(line));
+}
+
+void PeerProcess::on_signal(int signal) {
+  if (signal == SIGINT && !told_at_) {
+    told_at_ = loop_.now();
+    told_by_ = "the signal";
+    say("leaving after this round; once more to leave at once");
+  }
+  peer_.take(signal == SIGINT    ? spot::Signal::interrupt
+             : signal == SIGTERM ? spot::Signal::terminate
+                                 : spot::Signal::user);
+}
+
+}  // namespace tw::cli

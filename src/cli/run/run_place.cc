@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/run_place.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "host/identity/authority.h"
+#include "host/system/calendar.h"
+#include "launch/fleet.h"
+
+namespace tw::cli {
+namespace {
+
+constexpr std::int64_t kLaunchTokenLasts_s = 30LL * 86400;
+
+std::string folder_in_environment(const char* name, const char* below) {
+  const char* value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? "" : std::string(value) + below;
+}
+
+std::string text_of_role(const host::Authority& authority, wire::Role role) {
+  const std::int64_t now = host::now_unix_s();
+  return to_text(
+      authority.issue({.role = role, .from_unix_s = now, .expires_unix_s = now + kLaunchTokenLasts_s}));
+}
+
+std::string what_of(const launch::PeerReport& report) {
+  std::string text(launch::to_string(report.state));
+  if (report.exit_code) text += fmt::format(" (exit {})", *report.exit_code);
+  return text;
+}
+
+}  // namespace
+
+std::string runs_folder(const std::string& given) {
+  std::string folder = given;
+  if (folder.empty()) folder = folder_in_environment("XDG_STATE_HOME", "/tradewind");
+  if (folder.empty()) folder = folder_in_environment("HOME", "/.local/state/tradewind");
+  if (folder.empty()) folder = ".tradewind";
+  return std::filesystem::absolute(folder).lexically_normal().string();
+}
+
+Result<RunTokens> make_tokens(const std::string& key_folder, const std::string& run, bool make) {
+  if (make && !std::filesystem::exists(key_folder + "/ca.key")) {
+    const host::Authority authority = host::Authority::create(run);
+    if (const Status saved = authority.save(key_folder); !saved) return saved.error();
+  }
+  const auto authority = host::Authority::open(key_folder);
+  if (!authority) return authority.error();
+  return RunTokens{text_of_role(authority.value(), wire::Role::peer),
+                   text_of_role(authority.value(), wire::Role::anchor)};
+}
+
+std::string table_of(const launch::RunState& state, const std::vector<launch::PeerReport>& reports) {
+  std::string text = fmt::format("{:<6} {:<18} {:<24} {:<22} {:>8} {:>8}  {}\n", "peer", "state", "machine",
+                                 "where", "restarts", "$/h", "");
+  for (const launch::PeerJob& peer : state.deployment.peers) {
+    const launch::PeerReport report = launch::report_of(reports, peer.number);
+    const std::string machine =
+        fmt::format("{}@{} {}", peer.machine.gpu, market::to_string(peer.machine.site),
+                    peer.anchor ? "anchor" : std::string(market::to_string(peer.machine.purchase)));
+    text += fmt::format("{:<6} {:<18} {:<24} {:<22} {:>8} {:>8.4g}  {}\n", launch::short_name(peer),
+                        what_of(report), machine, report.where, report.restarts, peer.machine.usd_per_h,
+                        report.detail);
+  }
+  return text;
+}
+
+}  // namespace tw::cli

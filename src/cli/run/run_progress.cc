@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/run_progress.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/plan/own_lives.h"
+#include "monitor/report/history.h"
+
+namespace tw::cli {
+namespace {
+
+constexpr int kRecentRounds = 20;
+
+/// Rounds that were committed and say how many samples the run has.
+std::vector<const monitor::RoundFacts*> committed(const monitor::RunHistory& history) {
+  std::vector<const monitor::RoundFacts*> rounds;
+  for (const auto& [number, round] : history.rounds)
+    if (round.committed && round.samples_total > 0) rounds.push_back(&round);
+  return rounds;
+}
+
+void take_rounds(const monitor::RunHistory& history, plan::RunProgress& progress) {
+  const auto rounds = committed(history);
+  if (rounds.empty()) return;
+  const monitor::RoundFacts& last = *rounds.back();
+  progress.samples = static_cast<double>(last.samples_total);
+  const std::size_t back = std::min<std::size_t>(rounds.size() - 1, kRecentRounds);
+  const monitor::RoundFacts& before = *rounds[rounds.size() - 1 - back];
+  const double seconds = to_seconds(*last.committed - *before.committed);
+  if (seconds > 0)
+    progress.samples_per_s = static_cast<double>(last.samples_total - before.samples_total) / seconds;
+}
+
+void take_peers(const monitor::RunHistory& history, plan::RunProgress& progress) {
+  int at_the_end = 0;
+  for (const auto& [id, peer] : history.peers) {
+    if (!peer.stayed()) continue;
+    ++at_the_end;
+    progress.peers += peer.stopped ? 0 : 1;
+  }
+  if (progress.peers == 0) progress.peers = at_the_end;
+  progress.losses = static_cast<int>(history.losses.size());
+}
+
+}  // namespace
+
+plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>& logs,
+                              std::int64_t now_unix_s) {
+  plan::RunProgress progress;
+  std::vector<monitor::LogEntry> entries = merge(logs);
+  if (entries.empty()) return progress;
+  std::int64_t begun = entries.front().unix_nanos;
+  for (const monitor::LogEntry& entry : entries) begun = std::min(begun, entry.unix_nanos);
+  progress.elapsed_h =
+      std::max(0.0, static_cast<double>(now_unix_s) - static_cast<double>(begun) / 1e9) / 3600;
+  const monitor::RunHistory history = gather_history(entries);
+  take_rounds(history, progress);
+  take_peers(history, progress);
+  for (const market::Lived& life : lives_of(std::move(entries))) progress.peer_hours += life.hours;
+  return progress;
+}
+
+Result<plan::RunProgress> progress_in(const std::string& path, std::int64_t now_unix_s) {
+  if (std::filesystem::is_regular_file(path)) {
+    auto log = monitor::read_event_log(path);
+    if (!log) return log.error();
+    return progress_of({std::move(log).value()}, now_unix_s);
+  }
+  const auto logs = monitor::read_event_logs(path);
+  if (!logs) return logs.error();
+  return progress_of(logs.value(), now_unix_s);
+}
+
+}  // namespace tw::cli

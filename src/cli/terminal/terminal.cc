@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/terminal/terminal.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+#include "base/text/printable.h"
+#include "cli/commands.h"
+
+namespace tw::cli {
+namespace {
+
+/// What a pipe takes at once or not at all (PIPE_BUF of Linux).
+constexpr std::size_t kAtOnce = 4096;
+/// How long a message about a failure waits for its reader.
+constexpr int kPatience_ms = 200;
+
+int first_cause = 0;  ///< errno of the first result that could not be written
+
+void note_cause() {
+  if (first_cause == 0) first_cause = errno == 0 ? EIO : errno;
+}
+
+bool is_ready(int file, int wait_ms) {
+  pollfd ready{.fd = file, .events = POLLOUT, .revents = 0};
+  return ::poll(&ready, 1, wait_ms) == 1;
+}
+
+/// Gives up where it would wait longer, and where nothing can be written; false then.
+bool write_some(int file, std::string_view text, int wait_ms) {
+  while (!text.empty() && is_ready(file, wait_ms)) {
+    const ssize_t written = ::write(file, text.data(), std::min(text.size(), kAtOnce));
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return text.empty();
+}
+
+}  // namespace
+
+void print_out_text(std::string_view text) {
+  const std::string shown = printable(text);
+  errno = 0;
+  if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size()) note_cause();
+}
+
+void show_news(std::string_view line) {
+  std::fflush(stdout);  // results of before come before it
+  write_some(STDOUT_FILENO, printable(line) + '\n', 0);
+}
+
+void show_aside(std::string_view line) { write_some(STDERR_FILENO, printable(line) + '\n', kPatience_ms); }
+
+void show_raw(std::string_view text) { write_some(STDERR_FILENO, text, 0); }
+
+bool show_frame(std::string_view text) {
+  std::fflush(stdout);
+  return write_some(STDOUT_FILENO, text, kPatience_ms);
+}
+
+int finish_output(int code) {
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) note_cause();
+  if (first_cause == 0) return code;
+  if (first_cause == EPIPE && code == kDone) {
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
+  }
+  if (code != kDone) return code;
+  return complain("cannot write the output: " + std::generic_category().message(first_cause), kFailed);
+}
+
+void hold_standard_streams() {
+  // Opened for the wrong direction, so that using them fails as it does when they are closed.
+  for (const auto& [stream, flags] : {std::pair{STDIN_FILENO, O_WRONLY}, std::pair{STDOUT_FILENO, O_RDONLY},
+                                      std::pair{STDERR_FILENO, O_RDONLY}})
+    if (::fcntl(stream, F_GETFD) < 0) (void)::open("/dev/null", flags);  // takes the lowest free number
+}
+
+}  // namespace tw::cli

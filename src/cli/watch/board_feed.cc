@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/watch/board_feed.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/text/printable.h"
+#include "base/text/text.h"
+#include "cli/commands.h"
+#include "cli/plan/run_prices.h"
+#include "host/address.h"
+#include "host/http.h"
+#include "monitor/board/board_json.h"
+#include "monitor/logs/followed_logs.h"
+#include "peer/token_file.h"
+
+namespace tw::cli {
+namespace {
+
+constexpr Duration kFeedPatience = std::chrono::seconds(5);
+constexpr std::size_t kMostWords = 200;  ///< of an answer that is no board
+constexpr std::size_t kMostFeedBytes = std::size_t{64} << 20;
+/// Logs whose newest line is older are those of a run that is over: its time stands still.
+constexpr double kOver_s = 60;
+
+class LogFeed final : public BoardFeed {
+ public:
+  static Result<std::unique_ptr<BoardFeed>> open(const FeedArguments& arguments, host::Loop& loop) {
+    std::unique_ptr<LogFeed> feed(new LogFeed(arguments, loop));
+    auto logs = monitor::FollowedLogs::open(
+        arguments.where,
+        [self = feed.get()](const std::vector<PeerId>& peers) { return self->facts_of(peers); });
+    if (!logs) return logs.error();
+    feed->logs_.emplace(std::move(logs).value());
+    return std::unique_ptr<BoardFeed>(std::move(feed));
+  }
+
+  void ask(Done done) override { done(read()); }
+
+  std::string name() const override { return "logs in " + arguments_.where; }
+
+ private:
+  LogFeed(FeedArguments arguments, host::Loop& loop) : arguments_(std::move(arguments)), loop_(loop) {}
+
+  monitor::JournalOptions facts_of(const std::vector<PeerId>& peers) {
+    auto prices = prices_for(arguments_.where, arguments_.plan, peers);
+    trouble_ = prices ? "" : prices.error().message;
+    return {.usd_per_h = prices ? std::move(prices).value() : PeerPrices{}};
+  }
+
+  Result<monitor::Board> read() {
+    const Status polled = logs_->poll();
+    if (!polled) return polled.error();
+    if (!trouble_.empty()) return Error{trouble_};
+    if (logs_->logs() == 0)
+      return Error{fmt::format("no event log (events-*.jsonl) in {}", arguments_.where)};
+    const double now_s = static_cast<double>(loop_.unix_nanos()) * 1e-9;
+    monitor::Board board = logs_->board(0);
+    goes_on_ = goes_on_ || now_s - board.now_s < kOver_s;
+    return goes_on_ ? logs_->board(now_s) : board;
+  }
+
+  FeedArguments arguments_;
+  host::Loop& loop_;
+  std::optional<monitor::FollowedLogs> logs_;
+  std::string trouble_;  ///< with the prices
+  bool goes_on_ = false;
+};
+
+class PeerFeed final : public BoardFeed {
+ public:
+  struct Place {
+    std::string root;   ///< "http://127.0.0.1:8080"
+    std::string token;  ///< as text; empty: none is shown
+    std::string pin;
+    bool all_rounds = false;
+  };
+
+  PeerFeed(Place place, host::Loop& loop) : place_(std::move(place)), http_(loop) {}
+
+  void ask(Done done) override {
+    world::HttpRequest request{.url = place_.root + (place_.all_rounds ? "/board.json?all" : "/board.json"),
+                               .patience = kFeedPatience,
+                               .most_bytes = kMostFeedBytes};
+    request.pin = place_.pin;
+    if (!place_.token.empty()) request.headers.emplace_back("Authorization", "Bearer " + place_.token);
+    http_.request(std::move(request), [this, done = std::move(done)](Result<world::HttpAnswer> answer) {
+      done(board_in(std::move(answer)));
+    });
+  }
+
+  std::string name() const override { return "peer at " + place_.root; }
+
+ private:
+  Result<monitor::Board> board_in(Result<world::HttpAnswer> answer) const {
+    if (!answer) return answer.error();
+    if (answer.value().status != 200)
+      return Error{fmt::format("{}/board.json: answers {}: {}", place_.root, answer.value().status,
+                               printable_line(trimmed(answer.value().body.substr(0, kMostWords))))};
+    auto board = monitor::board_from_json(answer.value().body);
+    if (!board) return Error{fmt::format("{}/board.json: {}", place_.root, board.error().message)};
+    return board;
+  }
+
+  Place place_;
+  host::CurlHttp http_;
+};
+
+bool is_url(const std::string& text) { return text.starts_with("http://") || is_https(text); }
+
+}  // namespace
+
+Result<std::unique_ptr<BoardFeed>> open_feed(const FeedArguments& arguments, host::Loop& loop) {
+  std::error_code error;
+  if (std::filesystem::exists(arguments.where, error)) return LogFeed::open(arguments, loop);
+  PeerFeed::Place place{
+      .root = arguments.where, .token = {}, .pin = arguments.pin, .all_rounds = arguments.all_rounds};
+  if (!is_url(place.root)) {
+    const auto address = host::parse_address(place.root);
+    if (!address)
+      return Error{fmt::format(
+          "{}: expected a folder of event logs, one log, or HOST:PORT of a peer that runs with --watch",
+          arguments.where)};
+    place.root = "http://" + to_string(address.value());
+  }
+  while (place.root.ends_with('/')) place.root.pop_back();
+  if (!arguments.token.empty()) {
+    if (!is_https(place.root))
+      return Error{
+          fmt::format("--token: is shown to https:// alone, and {} is not; leave it out", place.root)};
+    const auto token = peer::read_token("--token", arguments.token, warn);
+    if (!token) return token.error();
+    place.token = to_text(token.value());
+  }
+  return std::unique_ptr<BoardFeed>(std::make_unique<PeerFeed>(std::move(place), loop));
+}
+
+}  // namespace tw::cli

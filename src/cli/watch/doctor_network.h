@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/commands.h"
+#include "host/identity/tls.h"
+#include "market/site.h"
+#include "measure/doctor/findings.h"
+#include "wire/token.h"
+
+namespace tw::cli {
+
+/// What `tw doctor` asks of the other machines of the run.
+class DoctorNetwork {
+ public:
+  struct Places {
+    market::Site own;                  ///< provider empty: not known
+    std::vector<market::Site> others;  ///< of the plan
+    std::optional<std::uint64_t> peers;
+  };
+
+  DoctorNetwork(const DoctorArguments& arguments, std::optional<wire::Token> token, Places places);
+
+  std::optional<std::uint64_t> peers() const { return places_.peers; }
+
+  /// Token, clock, each address, bandwidth, door. Dials; takes seconds.
+  std::vector<measure::Finding> look();
+
+ private:
+  measure::Finding look_at_token();
+  std::vector<std::string> addresses() const;
+  std::optional<double> assumed_mbit_s(const market::Site& there) const;
+
+  const DoctorArguments& arguments_;
+  std::optional<wire::Token> token_;
+  Places places_;
+  std::unique_ptr<host::Tls> tls_;
+};
+
+/// token: a token, @FILE, or empty. The arguments outlive it. Errors name the option.
+Result<DoctorNetwork> open_doctor_network(const DoctorArguments& arguments, const std::string& token);
+
+/// Asks the cloud that lends this machine, if one does, for notices: 5 s at most.
+measure::Finding look_at_notices();
+
+}  // namespace tw::cli

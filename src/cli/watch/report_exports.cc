@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/watch/report_exports.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "cli/watch/frozen_file.h"
+#include "monitor/board/board_json.h"
+#include "monitor/export/board_csv.h"
+#include "monitor/export/chrome_trace_json.h"
+#include "monitor/export/tensorboard.h"
+#include "monitor/report/history.h"
+
+namespace tw::cli {
+namespace {
+
+/// Boards are made of a run's logs at so many rounds at most: money is told at these.
+constexpr std::size_t kMostBoards = 500;
+
+Status write_file(const std::string& option, const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) return Error{fmt::format("{} {}: cannot be written", option, path)};
+  return Unit{};
+}
+
+Status make_folder(const std::string& option, const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return Error{fmt::format("{} {}: cannot be made: {}", option, folder, error.message())};
+  return Unit{};
+}
+
+/// The board after every few commits, so that each round is told with the money of its time.
+std::string tensorboard_of(const std::vector<monitor::LogEntry>& entries, monitor::Journal journal) {
+  Round rounds = 0;
+  for (const monitor::LogEntry& entry : entries) rounds = std::max(rounds, entry.event.round);
+  const Round step = 1 + rounds / kMostBoards;
+  monitor::TensorBoardEvents events;
+  std::string text;
+  Round told = 0;
+  for (const monitor::LogEntry& entry : entries) {
+    journal.take(entry);
+    const bool is_new = entry.event.phase == world::Phase::commit && entry.event.round >= told + step;
+    if (!is_new) continue;
+    told = entry.event.round;
+    text += events.take_settled(journal.board());
+  }
+  const monitor::Board last = journal.board();
+  const double begun_s = last.rounds.empty() ? last.now_s : last.rounds.front().begun_s;
+  return monitor::TensorBoardEvents::begin(begun_s) + text + events.take_all(last);
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> write_exports(const Exports& exports,
+                                               const std::vector<std::vector<monitor::LogEntry>>& logs,
+                                               const monitor::JournalOptions& options) {
+  const std::vector<monitor::LogEntry> entries = monitor::merge(logs);
+  monitor::Journal journal(options);
+  for (const monitor::LogEntry& entry : entries) journal.take(entry);
+  const monitor::Board board = journal.board();
+  std::vector<std::string> written;
+  const auto write = [&](const char* option, const std::string& path, const std::string& text) -> Status {
+    if (const Status done = write_file(option, path, text); !done) return done;
+    written.push_back(path);
+    return Unit{};
+  };
+  if (!exports.trace.empty())
+    if (const Status done = write("--trace", exports.trace, chrome_trace(board)); !done) return done.error();
+  if (!exports.html.empty()) {
+    const Status done = write_page(exports.html, monitor::PageKind::run,
+                                   fmt::format("tradewind: {} rounds", board.round), to_json(board));
+    if (!done) return Error{"--html " + done.error().message};
+    written.push_back(exports.html);
+  }
+  if (!exports.csv.empty()) {
+    if (const Status made = make_folder("--csv", exports.csv); !made) return made.error();
+    for (const auto& [name, text] :
+         {std::pair{"rounds", rounds_csv(board)}, std::pair{"peers", peers_csv(board)},
+          std::pair{"interruptions", interruptions_csv(board)}, std::pair{"links", links_csv(board)}})
+      if (const Status done = write("--csv", fmt::format("{}/{}.csv", exports.csv, name), text); !done)
+        return done.error();
+  }
+  if (exports.tensorboard.empty()) return written;
+  if (const Status made = make_folder("--tensorboard", exports.tensorboard); !made) return made.error();
+  const double begun_s = entries.empty() ? 0 : static_cast<double>(entries.front().unix_nanos) * 1e-9;
+  const std::string file = exports.tensorboard + "/" + monitor::tensorboard_file_name(begun_s);
+  const std::string text = tensorboard_of(entries, monitor::Journal(options));
+  if (const Status done = write("--tensorboard", file, text); !done) return done.error();
+  return written;
+}
+
+}  // namespace tw::cli

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "monitor/board/board.h"
+#include "monitor/export/tensorboard.h"
+
+namespace tw::cli {
+
+/// The event file of a run that goes on: a round is appended once its facts are settled. A file of the same
+/// run that is there already is written anew.
+class TensorBoardFile {
+ public:
+  explicit TensorBoardFile(std::string folder) : folder_(std::move(folder)) {}
+
+  /// Appends what is new in this board. Error: names the folder or file.
+  Status take(const monitor::Board& board);
+
+ private:
+  std::string folder_;
+  std::string file_;  ///< empty: no round yet
+  monitor::TensorBoardEvents events_;
+};
+
+}  // namespace tw::cli

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/watch/watched.h"
+
+#include <chrono>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/terminal/terminal.h"
+#include "peer/token_file.h"
+#include "peer/values.h"
+
+namespace tw::cli {
+namespace {
+
+constexpr Duration kBetweenBoardsShown = std::chrono::seconds(1);
+/// Peers that were just started have no logs yet: that is no trouble.
+constexpr int kPatientLooks = 5;
+
+}  // namespace
+
+Result<std::unique_ptr<Watched>> Watched::open(host::Loop& loop, std::unique_ptr<BoardFeed> feed,
+                                               host::WebOptions web,
+                                               std::optional<TensorBoardFile> tensorboard) {
+  std::unique_ptr<Watched> watched(new Watched(loop, std::move(feed), std::move(tensorboard)));
+  auto viewer = peer::Viewer::open(loop, std::move(web), [self = watched.get()] { return self->board_; });
+  if (!viewer) return viewer.error();
+  watched->viewer_ = std::move(viewer).value();
+  watched->look();
+  return watched;
+}
+
+void Watched::look() {
+  feed_->ask([this](Result<monitor::Board> board) {
+    take(std::move(board));
+    loop_.at(loop_.now() + kBetweenBoardsShown, life_.tie([this] { look(); }));
+  });
+}
+
+void Watched::take(Result<monitor::Board> board) {
+  if (!board) {
+    if (++failed_looks_ == kPatientLooks) tell(board.error().message + "; trying again every second");
+    return;
+  }
+  failed_looks_ = 0;
+  board_ = std::move(board).value();
+  if (!tensorboard_) return told_.clear();
+  const Status written = tensorboard_->take(board_);
+  if (!written) return tell(written.error().message);
+  told_.clear();
+}
+
+void Watched::tell(const std::string& trouble) {
+  if (trouble != told_) warn(trouble);
+  told_ = trouble;
+}
+
+Result<std::unique_ptr<Watched>> watch_folder(host::Loop& loop, const std::string& folder,
+                                              const std::string& address) {
+  if (address.empty()) return std::unique_ptr<Watched>();
+  const auto checked = peer::parse_address_option("--watch", address);
+  if (!checked) return checked.error();
+  auto feed = open_feed({.where = folder}, loop);
+  if (!feed) return feed.error();
+  host::WebOptions web{.address = address};
+  if (const auto token = peer::read_token("--token", "@" + peer::token_file(folder), warn))
+    web.token = token.value();
+  auto watched = Watched::open(loop, std::move(feed).value(), std::move(web));
+  if (watched) show_aside("watch: " + watched.value()->viewer().how_to_watch());
+  return watched;
+}
+
+}  // namespace tw::cli

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "cli/watch/board_feed.h"
+#include "cli/watch/tensorboard_file.h"
+#include "host/lifeline.h"
+#include "host/loop.h"
+#include "host/web/server.h"
+#include "peer/viewer.h"
+
+namespace tw::cli {
+
+/// A run that is looked at once a second, for however many viewers: browsers, Prometheus, TensorBoard. Loop
+/// thread; the loop outlives it.
+class Watched {
+ public:
+  /// tensorboard: where a run's event file goes; nothing: none is written. Errors of Viewer::open.
+  static Result<std::unique_ptr<Watched>> open(host::Loop& loop, std::unique_ptr<BoardFeed> feed,
+                                               host::WebOptions web,
+                                               std::optional<TensorBoardFile> tensorboard = {});
+
+  const peer::Viewer& viewer() const { return *viewer_; }
+
+ private:
+  Watched(host::Loop& loop, std::unique_ptr<BoardFeed> feed, std::optional<TensorBoardFile> tensorboard)
+      : loop_(loop), feed_(std::move(feed)), tensorboard_(std::move(tensorboard)) {}
+
+  void look();
+  void take(Result<monitor::Board> board);
+  void tell(const std::string& trouble);
+
+  host::Loop& loop_;
+  std::unique_ptr<BoardFeed> feed_;
+  std::optional<TensorBoardFile> tensorboard_;
+  monitor::Board board_;
+  int failed_looks_ = 0;  ///< since the last board
+  std::string told_;      ///< the last trouble, in words
+  std::unique_ptr<peer::Viewer> viewer_;
+  host::Lifeline life_;
+};
+
+/// For `--watch` of a command that writes logs into the folder: says where it is shown. Nothing where the
+/// address is empty.
+Result<std::unique_ptr<Watched>> watch_folder(host::Loop& loop, const std::string& folder,
+                                              const std::string& address);
+
+}  // namespace tw::cli

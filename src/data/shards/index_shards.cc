@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/shards/index_shards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/digest.h"
+#include "base/text/number.h"
+
+namespace tw::data {
+namespace {
+
+constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 20;
+constexpr std::size_t kMostNames = 1'000'000;
+
+/// What stands between the outermost braces: "0..9", or texts with ',' between.
+Result<std::vector<std::string>> alternatives(const std::string& inside, const std::string& text) {
+  const std::size_t dots = inside.find("..");
+  std::vector<std::string> all;
+  if (dots == std::string::npos) {
+    for (std::size_t begin = 0; begin <= inside.size();) {
+      const std::size_t end = std::min(inside.find(',', begin), inside.size());
+      all.push_back(inside.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return all;
+  }
+  const std::string first = inside.substr(0, dots);
+  const auto from = parse_number<std::uint64_t>(first);
+  const auto to = parse_number<std::uint64_t>(inside.substr(dots + 2));
+  if (!from || !to || *from > *to || *to - *from >= kMostNames)
+    return Error{fmt::format("{}: expected {{FIRST..LAST}} with at most {} whole numbers, found {{{}}}", text,
+                             kMostNames, inside)};
+  for (std::uint64_t number = *from; number <= *to; ++number)
+    all.push_back(fmt::format("{:0{}}", number, first.size()));
+  return all;
+}
+
+/// Parts of an object, the last one kept; each is read once where they are asked for in order.
+class Parts {
+ public:
+  Parts(world::Store& store, const Shard& shard) : store_(store), shard_(shard) {}
+
+  Result<std::string_view> from(std::uint64_t offset) {
+    const std::uint64_t begin = offset / kPartBytes * kPartBytes;
+    if (!part_ || begin_ != begin) {
+      part_.reset();
+      auto got = world::read_now(
+          store_, {shard_.object, begin, std::min(kPartBytes, shard_.bytes - begin), shard_.version});
+      if (!got) return got.error();
+      part_ = std::move(got).value();
+      begin_ = begin;
+    }
+    return std::string_view(*part_).substr(offset - begin);
+  }
+
+ private:
+  world::Store& store_;
+  const Shard& shard_;
+  std::uint64_t begin_ = 0;
+  std::optional<std::string> part_;
+};
+
+struct Indexed {
+  Shard shard;
+  std::vector<TarMember> members;
+};
+
+Result<Indexed> index_one(const std::string& object, world::Store& store, bool contents) {
+  const auto facts = world::look_now(store, object);
+  if (!facts) return facts.error();
+  Indexed one{{object, facts.value().bytes, facts.value().version}, {}};
+  Parts parts(store, one.shard);
+  auto members =
+      tar_members(object, one.shard.bytes, [&](std::uint64_t offset) { return parts.from(offset); });
+  if (!members) return members.error();
+  one.members = std::move(members).value();
+  if (!contents) return one;
+  auto digest = digest_contents(store, one.shard);
+  if (!digest) return digest.error();
+  one.shard.contents = std::move(digest).value();
+  return one;
+}
+
+/// Shards that several threads look at, and what they found.
+class Indexes {
+ public:
+  Indexes(const std::vector<std::string>& objects, world::Store& store, const Indexing& how)
+      : objects_(objects), store_(store), how_(how), found_(objects.size()) {
+    const auto threads = std::min<std::size_t>(static_cast<std::size_t>(how.shards_at_once), objects.size());
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  }
+
+  ~Indexes() {
+    const std::lock_guard lock(mutex_);
+    next_ = objects_.size();
+  }
+
+  Indexes(const Indexes&) = delete;
+  Indexes& operator=(const Indexes&) = delete;
+
+  /// Waits for this one.
+  Result<Indexed> take(std::size_t number) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return found_[number].has_value(); });
+    Result<Indexed> one = std::move(*found_[number]);
+    found_[number] = Error{"taken"};
+    return one;
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (next_ < objects_.size()) {
+      const std::size_t number = next_++;
+      lock.unlock();
+      auto one = index_one(objects_[number], store_, how_.contents);
+      lock.lock();
+      found_[number] = std::move(one);
+      changed_.notify_all();
+    }
+  }
+
+  const std::vector<std::string>& objects_;
+  world::Store& store_;
+  const Indexing& how_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t next_ = 0;                               // guarded by mutex_
+  std::vector<std::optional<Result<Indexed>>> found_;  // guarded by mutex_
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> expand_braces(const std::string& text) {
+  const std::size_t open = text.find('{'), close = text.find('}');
+  if (open == std::string::npos && close == std::string::npos) return std::vector{text};
+  if (open == std::string::npos || close == std::string::npos || close < open)
+    return Error{fmt::format("{}: braces that do not match", text)};
+  const auto here = alternatives(text.substr(open + 1, close - open - 1), text);
+  if (!here) return here.error();
+  const auto rest = expand_braces(text.substr(close + 1));
+  if (!rest) return rest.error();
+  if (here.value().size() * rest.value().size() > kMostNames)
+    return Error{fmt::format("{}: more than {} names", text, kMostNames)};
+  std::vector<std::string> all;
+  for (const std::string& one : here.value())
+    for (const std::string& end : rest.value()) all.push_back(text.substr(0, open) + one + end);
+  return all;
+}
+
+Result<ShardIndex> index_shards(const std::vector<std::string>& objects, world::Store& store,
+                                const Indexing& how) {
+  Indexes indexes(objects, store, how);
+  ShardIndex index;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    auto one = indexes.take(i);
+    if (!one) return one.error();
+    const Status added = index.add(std::move(one.value().shard), one.value().members);
+    if (!added) return added.error();
+    if (how.progress) how.progress(i + 1);
+  }
+  return index;
+}
+
+Result<std::string> digest_contents(world::Store& store, const Shard& shard) {
+  std::string digests;
+  for (std::uint64_t at = 0; at < shard.bytes; at += kPartBytes) {
+    const auto part =
+        world::read_now(store, {shard.object, at, std::min(kPartBytes, shard.bytes - at), shard.version});
+    if (!part) return part.error();
+    digests += to_string(digest_of(part.value()));
+  }
+  return to_string(digest_of(digests));
+}
+
+}  // namespace tw::data

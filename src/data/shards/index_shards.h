@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "data/shards/shard_index.h"
+#include "world/store.h"
+
+namespace tw::data {
+
+/// "a-{000..002}.tar" and "{x,y}.tar" as shells write them: all names, in order, numbers as wide as the first
+/// one. The error names the text: braces that do not match, or more than a million names.
+Result<std::vector<std::string>> expand_braces(const std::string& text);
+
+struct Indexing {
+  bool contents = false;  ///< digests of all bytes, too
+  int shards_at_once = 8;
+  /// After each shard, on this thread: how many are done.
+  std::function<void(std::size_t done)> progress{};
+};
+
+/// Looks at all shards, in their order. The error is that of the first one that has any.
+Result<ShardIndex> index_shards(const std::vector<std::string>& objects, world::Store& store,
+                                const Indexing& how);
+
+/// Digest of the bytes of an object, as Shard::contents has it: of the digests of its parts of 1 MiB.
+Result<std::string> digest_contents(world::Store& store, const Shard& shard);
+
+}  // namespace tw::data

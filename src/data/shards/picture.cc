@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/shards/picture.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "base/check.h"
+#include "base/prng.h"
+
+namespace tw::data {
+namespace {
+
+constexpr double kLeastArea = 0.08, kWidestRatio = 4.0 / 3.0;
+constexpr int kCropAttempts = 10;
+constexpr std::uint64_t kOfCrop = 1, kOfFlip = 2;
+
+Rectangle middle_of(std::uint32_t width, std::uint32_t height) {
+  const double side = std::min(width, height);
+  return {(width - side) / 2, (height - side) / 2, side, side};
+}
+
+/// What a pixel of the tensor takes of a row or column of pixels: so much of each from `first` on.
+struct Taps {
+  std::uint32_t first = 0;
+  std::vector<float> weights{};
+};
+
+/// One side of the part, as `count` pixels. Each is the mean of as many points as pixels lie in it, and a
+/// point lies between two pixels; the border goes on outside.
+std::vector<Taps> taps_of(double begin, double length, std::uint32_t count, std::uint32_t pixels) {
+  const double step = length / count;
+  const int points = std::max(1, static_cast<int>(std::ceil(step)));
+  std::vector<Taps> all(count);
+  for (std::uint32_t at = 0; at < count; ++at) {
+    Taps& taps = all[at];
+    for (int i = 0; i < points; ++i) {
+      const double place = std::clamp(begin + (at + (i + 0.5) / points) * step - 0.5, 0.0, pixels - 1.0);
+      const auto pixel = static_cast<std::uint32_t>(place);
+      if (i == 0) taps.first = pixel;
+      const double after = place - pixel;
+      taps.weights.resize(pixel - taps.first + (after > 0 ? 2 : 1));
+      taps.weights[pixel - taps.first] += static_cast<float>((1 - after) / points);
+      if (after > 0) taps.weights[pixel - taps.first + 1] += static_cast<float>(after / points);
+    }
+  }
+  return all;
+}
+
+/// One row of pixels as [channels, columns].
+void shrink_row(const Picture& picture, std::uint32_t row, const std::vector<Taps>& columns, float* out) {
+  const std::uint8_t* const bytes = &picture.bytes[std::size_t{row} * picture.width * picture.channels];
+  for (std::uint32_t channel = 0; channel < picture.channels; ++channel) {
+    for (const Taps& taps : columns) {
+      const std::uint8_t* pixel = bytes + std::size_t{taps.first} * picture.channels + channel;
+      float sum = 0;
+      for (const float weight : taps.weights) {
+        sum += weight * *pixel;
+        pixel += picture.channels;
+      }
+      *out++ = sum;
+    }
+  }
+}
+
+/// Rows that lie `stride` apart, by weight, from bytes to [0, 1].
+void add_rows(const float* row, std::size_t stride, const std::vector<float>& weights, std::span<float> out) {
+  for (const float weight : weights) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += weight * row[i];
+    row += stride;
+  }
+  for (float& value : out) value /= 255;
+}
+
+}  // namespace
+
+Rectangle part_of(std::uint32_t width, std::uint32_t height, const PictureOptions& options,
+                  std::uint64_t seed) {
+  if (options.size == 0) return {0, 0, static_cast<double>(width), static_cast<double>(height)};
+  if (!options.random_crop) return middle_of(width, height);
+  Prng prng(mix(seed, kOfCrop));
+  for (int attempt = 0; attempt < kCropAttempts; ++attempt) {
+    const double area = (kLeastArea + (1 - kLeastArea) * prng.uniform()) * width * height;
+    const double ratio = std::exp((2 * prng.uniform() - 1) * std::log(kWidestRatio));
+    const double w = std::round(std::sqrt(area * ratio)), h = std::round(std::sqrt(area / ratio));
+    if (w < 1 || h < 1 || w > width || h > height) continue;
+    const double x = std::floor(prng.uniform() * (width - w + 1));
+    return {x, std::floor(prng.uniform() * (height - h + 1)), w, h};
+  }
+  return middle_of(width, height);
+}
+
+Array tensor_of(const Picture& picture, const Rectangle& part, const PictureOptions& options,
+                std::uint64_t seed) {
+  TW_CHECK(picture.bytes.size() == std::size_t{picture.width} * picture.height * picture.channels);
+  const std::uint32_t width = options.size == 0 ? picture.width : options.size;
+  const std::uint32_t height = options.size == 0 ? picture.height : options.size;
+  const bool flipped = options.flip && Prng(mix(seed, kOfFlip)).chance(0.5);
+  std::vector<Taps> columns = taps_of(part.x, part.width, width, picture.width);
+  if (flipped) std::ranges::reverse(columns);
+  const std::vector<Taps> rows = taps_of(part.y, part.height, height, picture.height);
+  const std::uint32_t first = rows.front().first;
+  const std::size_t end = rows.back().first + rows.back().weights.size();
+  const std::size_t row_values = std::size_t{picture.channels} * width;
+  std::vector<float> narrow((end - first) * row_values);
+  for (std::uint32_t row = first; row < end; ++row)
+    shrink_row(picture, row, columns, &narrow[(row - first) * row_values]);
+  std::vector<float> values(row_values * height);
+  for (std::uint32_t row = 0; row < height; ++row) {
+    const float* const from = &narrow[(rows[row].first - first) * row_values];
+    for (std::uint32_t channel = 0; channel < picture.channels; ++channel) {
+      float* const to = &values[(std::size_t{channel} * height + row) * width];
+      add_rows(from + std::size_t{channel} * width, row_values, rows[row].weights, {to, width});
+    }
+  }
+  return {{picture.channels, height, width}, std::move(values)};
+}
+
+}  // namespace tw::data

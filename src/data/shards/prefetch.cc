@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/shards/prefetch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace tw::data {
+namespace {
+
+/// Samples that are read ahead: the first guess, times what is taken at once; and the most.
+constexpr std::uint64_t kFirstAhead = 8, kMostAhead = 1U << 20;
+constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+
+enum class Stage : std::uint8_t { wanted, reading, read, decoding, ready };
+
+/// Bytes of a shard, and the samples in them.
+struct ReadJob {
+  world::Extent extent;
+  std::vector<Pick> samples;
+};
+
+std::uint64_t bytes_of(const FieldValue& field) {
+  if (const auto* array = std::get_if<Array>(&field))
+    return std::visit([](const auto& values) { return values.size() * sizeof(values[0]); }, array->values);
+  const auto* bytes = std::get_if<std::string>(&field);
+  return bytes == nullptr ? 0 : bytes->size();
+}
+
+}  // namespace
+
+struct Prefetch::State {
+  struct Entry {
+    Stage stage = Stage::wanted;
+    bool needed = false;                         ///< somebody waits for it
+    bool read_twice = false;                     ///< it could not be decoded the first time
+    bool held_back = false;                      ///< it could have been read earlier, but for the window
+    std::vector<FieldPlace> fields{};            ///< from `wanted` on
+    std::shared_ptr<const std::string> bytes{};  // owners: the samples of one read
+    std::uint64_t bytes_at = 0;                  ///< place of the bytes in the shard
+    std::uint64_t held = 0;                      ///< its part of held_bytes
+    Example example{};
+
+    bool is_ahead() const { return stage != Stage::wanted && !needed; }
+  };
+
+  State(const ShardIndex& all, world::Store& from, Settings given, Choose chosen, Decode decoded)
+      : index(all),
+        store(from),
+        settings(std::move(given)),
+        choose(std::move(chosen)),
+        decode(std::move(decoded)) {}
+
+  const ShardIndex& index;
+  world::Store& store;
+  const Settings settings;
+  const Choose choose;
+  const Decode decode;
+
+  // All that follows is guarded by the mutex.
+  mutable std::mutex mutex;
+  std::condition_variable changed;  ///< work for a thread
+  std::condition_variable ready;    ///< an example more
+  std::map<Pick, Entry> entries;
+  std::set<Pick> expected;
+  std::set<Pick> taken;     ///< those of `expected`: a lease lasts until its samples are computed
+  std::deque<Pick> wanted;  ///< not asked for yet; some may be gone
+  std::deque<Pick> came;    ///< to be decoded; the same
+  std::uint64_t reads_under_way = 0, reads = 0, bytes_read = 0, held = 0;
+  std::uint64_t ahead = 0;            ///< entries that are
+  std::uint64_t window = kUnlimited;  ///< for `ahead`
+  std::set<std::uint64_t> broken;     ///< samples, by index
+  LoadNews news;
+
+  struct Waiter {
+    std::span<const Pick> samples;  ///< all that it waits for
+    Duration since{};
+  };
+
+  std::optional<Waiter> waiter;  ///< the newest one
+  bool closing = false;
+
+  Entry* find(const Pick& pick, Stage stage) {
+    const auto found = entries.find(pick);
+    return found == entries.end() || found->second.stage != stage ? nullptr : &found->second;
+  }
+
+  void change(Entry& entry, Stage stage, bool needed) {
+    ahead -= entry.is_ahead() ? 1 : 0;
+    entry.stage = stage;
+    entry.needed = needed;
+    ahead += entry.is_ahead() ? 1 : 0;
+  }
+
+  void hold(Entry& entry, std::uint64_t bytes) {
+    held += bytes - entry.held;
+    entry.held = bytes;
+  }
+
+  void drop(std::map<Pick, Entry>::iterator at) {
+    change(at->second, Stage::wanted, at->second.needed);
+    hold(at->second, 0);
+    entries.erase(at);
+  }
+
+  void add(const Pick& pick, bool needed);
+  /// Before the first take, all is read that is expected.
+  void adapt_window(std::uint64_t samples, bool late);
+  void need(std::span<const Pick> samples);
+  const Pick* first_missing(std::span<const Pick> samples) const;
+  bool was_held_back(std::span<const Pick> samples);
+  void read_again(const Pick& pick);
+  void await(std::unique_lock<std::mutex>& lock, std::span<const Pick> samples);
+  std::optional<MissingSample> missing_of(std::span<const Pick> samples) const;
+  void need_no_more(std::span<const Pick> samples);
+  bool has_room() const;
+  bool can_read();
+  bool can_decode();
+  ReadJob next_read();
+  bool joins(const ReadJob& job, const Entry& entry, std::size_t shard) const;
+  void arrived(const ReadJob& job, Result<std::string> bytes);
+  void decode_one(std::unique_lock<std::mutex>& lock);
+  void finish(const Pick& pick, Example example);
+  std::string name_of(const Pick& pick) const;
+  std::string failure_of(const Pick& pick, const Example& example);
+  std::string step_of(const Pick& pick) const;
+};
+
+std::string Prefetch::State::name_of(const Pick& pick) const {
+  const ShardIndex::Sample sample = index.sample(pick.index);
+  return fmt::format("{}: {}", world::shown_object(index.shards()[sample.shard].object), sample.key);
+}
+
+/// What is under way for a sample that is not ready.
+std::string Prefetch::State::step_of(const Pick& pick) const {
+  const Entry& entry = entries.at(pick);
+  if (entry.stage != Stage::wanted && entry.stage != Stage::reading) return "decoding " + name_of(pick);
+  const auto [first, last] = std::ranges::minmax(entry.fields, {}, &FieldPlace::offset);
+  const Shard& shard = index.shards()[index.sample(pick.index).shard];
+  return world::text_of({shard.object, first.offset, last.offset + last.length - first.offset});
+}
+
+void Prefetch::State::add(const Pick& pick, bool needed) {
+  const auto [at, is_new] = entries.try_emplace(pick);
+  const bool known = at->second.needed;
+  change(at->second, at->second.stage, known || needed);
+  if (!is_new) {
+    if (known) return;
+    if (needed && at->second.stage == Stage::wanted) wanted.push_front(pick);
+    if (needed && at->second.stage == Stage::read) came.push_front(pick);
+    if (needed && at->second.stage == Stage::ready && !at->second.example.unread.empty()) read_again(pick);
+    return;
+  }
+  auto fields = choose(index.sample(pick.index));
+  if (!fields) return finish(pick, {.broken = fields.error().message});
+  at->second.fields = std::move(fields).value();
+  if (needed) {
+    wanted.push_front(pick);
+  } else {
+    wanted.push_back(pick);
+  }
+}
+
+/// After so many were taken. The next ones are always on their way. What is late because it was held back
+/// doubles the window; what is not takes a 32nd away. So a lease that moves to another peer costs few bytes.
+void Prefetch::State::adapt_window(std::uint64_t samples, bool late) {
+  if (window == kUnlimited) window = kFirstAhead * samples;
+  window = late ? 2 * window : window - std::min(window, window / 32 + 1);
+  window = std::clamp(window, samples, std::max(samples, kMostAhead));
+}
+
+/// Somebody waits for these.
+void Prefetch::State::need(std::span<const Pick> samples) {
+  // From the last on, so that the first one comes to stand at the front.
+  for (auto pick = samples.rbegin(); pick != samples.rend(); ++pick) add(*pick, true);
+  changed.notify_all();
+}
+
+/// The first of these that is not there yet; null: all are. They are needed.
+const Pick* Prefetch::State::first_missing(std::span<const Pick> samples) const {
+  const auto found =
+      std::ranges::find_if(samples, [&](const Pick& pick) { return entries.at(pick).stage != Stage::ready; });
+  return found == samples.end() ? nullptr : &*found;
+}
+
+/// The first of these that is missing could have been read earlier. It is told once.
+bool Prefetch::State::was_held_back(std::span<const Pick> samples) {
+  const Pick* const first = first_missing(samples);
+  return first != nullptr && std::exchange(entries.at(*first).held_back, false);
+}
+
+/// The store may be back: what could not be had ahead of time is asked for once more. So are bytes that make
+/// no sample.
+void Prefetch::State::read_again(const Pick& pick) {
+  Entry& entry = entries.at(pick);
+  change(entry, Stage::wanted, entry.needed);
+  entry.example = {};
+  entry.bytes.reset();
+  wanted.push_front(pick);
+}
+
+/// From the last on, so that the first one comes to stand at the front.
+void Prefetch::State::await(std::unique_lock<std::mutex>& lock, std::span<const Pick> samples) {
+  need(samples);
+  if (was_held_back(samples)) adapt_window(samples.size(), true);
+  const Pick* first = first_missing(samples);
+  if (first == nullptr) return;
+  const Pick late = *first;
+  const Duration since = settings.now ? settings.now() : Duration{};
+  waiter = {samples, since};
+  ready.wait(lock, [&] { return first_missing(samples) == nullptr; });
+  waiter.reset();
+  if (settings.now) news.waited += settings.now() - since;
+  news.waited_for = name_of(late);
+}
+
+/// All are ready. Those that are broken may be left out as long as they are few.
+std::optional<MissingSample> Prefetch::State::missing_of(std::span<const Pick> samples) const {
+  std::set<std::uint64_t> left_out = broken;
+  for (const Pick& pick : samples) {
+    const Example& example = entries.at(pick).example;
+    if (!example.unread.empty()) return MissingSample{pick.number, example.unread};
+    if (example.broken.empty()) continue;
+    left_out.insert(pick.index);
+    if (left_out.size() > settings.most_broken)
+      return MissingSample{pick.number, fmt::format("{} (data.skip_broken: {} would go on without it)",
+                                                    example.broken, left_out.size())};
+  }
+  return std::nullopt;
+}
+
+void Prefetch::State::need_no_more(std::span<const Pick> samples) {
+  for (const Pick& pick : samples) {
+    const auto found = entries.find(pick);
+    if (found == entries.end()) continue;
+    change(found->second, found->second.stage, false);
+    if (!expected.contains(pick)) drop(found);
+  }
+}
+
+/// Half of the memory is for what decoding adds.
+bool Prefetch::State::has_room() const {
+  return held < std::max<std::uint64_t>(1, settings.memory_bytes / 2);
+}
+
+/// Leaves the first of `came` in place that may be decoded now.
+bool Prefetch::State::can_decode() {
+  while (!came.empty() && find(came.front(), Stage::read) == nullptr) came.pop_front();
+  return !came.empty() && (held < settings.memory_bytes || entries.at(came.front()).needed);
+}
+
+/// Leaves the first of `wanted` in place that may be read now.
+bool Prefetch::State::can_read() {
+  while (!wanted.empty() && find(wanted.front(), Stage::wanted) == nullptr) wanted.pop_front();
+  if (wanted.empty() || reads_under_way >= settings.reads_at_once) return false;
+  Entry& first = entries.at(wanted.front());
+  if (first.needed || !has_room()) return first.needed;
+  first.held_back = first.held_back || ahead >= window;
+  return ahead < window;
+}
+
+bool Prefetch::State::joins(const ReadJob& job, const Entry& entry, std::size_t shard) const {
+  const auto [first, last] = std::ranges::minmax(entry.fields, {}, &FieldPlace::offset);
+  const std::uint64_t end = job.extent.offset + job.extent.length;
+  return index.shards()[shard].object == job.extent.object && first.offset >= end &&
+         first.offset - end <= kMostGap && last.offset + last.length - job.extent.offset <= kMostReadBytes;
+}
+
+ReadJob Prefetch::State::next_read() {
+  ReadJob job;
+  while (!wanted.empty()) {
+    const Pick pick = wanted.front();
+    Entry* const entry = find(pick, Stage::wanted);
+    if (entry != nullptr) {
+      const std::size_t shard = index.sample(pick.index).shard;
+      if (!job.samples.empty() && !joins(job, *entry, shard)) break;
+      const auto [first, last] = std::ranges::minmax(entry->fields, {}, &FieldPlace::offset);
+      const std::uint64_t end = last.offset + last.length;
+      if (job.samples.empty())
+        job.extent = {index.shards()[shard].object, first.offset, 0, index.shards()[shard].version};
+      job.extent.length = end - job.extent.offset;
+      hold(*entry, end - first.offset);
+      change(*entry, Stage::reading, entry->needed);
+      job.samples.push_back(pick);
+    }
+    wanted.pop_front();
+  }
+  ++reads_under_way;
+  ++reads;
+  bytes_read += job.extent.length;
+  return job;
+}
+
+void Prefetch::State::arrived(const ReadJob& job, Result<std::string> bytes) {
+  const std::lock_guard lock(mutex);
+  --reads_under_way;
+  std::shared_ptr<const std::string> content;  // owners: the samples of this read
+  if (bytes) content = std::make_shared<const std::string>(std::move(bytes).value());  // owners: the same
+  for (const Pick& pick : job.samples) {
+    Entry* const entry = find(pick, Stage::reading);
+    if (entry == nullptr) continue;
+    if (!content) {
+      finish(pick, {.unread = bytes.error().message});
+      continue;
+    }
+    change(*entry, Stage::read, entry->needed);
+    entry->bytes = content;
+    entry->bytes_at = job.extent.offset;
+    if (entry->needed) {
+      came.push_front(pick);
+    } else {
+      came.push_back(pick);
+    }
+  }
+  changed.notify_all();
+}
+
+void Prefetch::State::finish(const Pick& pick, Example example) {
+  const auto found = entries.find(pick);
+  if (found == entries.end()) return;
+  Entry& entry = found->second;
+  entry.example = std::move(example);
+  entry.bytes.reset();
+  change(entry, Stage::ready, entry.needed);
+  std::uint64_t bytes = 0;
+  for (const FieldValue& field : entry.example.fields) bytes += bytes_of(field);
+  hold(entry, bytes);
+  ready.notify_all();
+}
+
+void Prefetch::State::decode_one(std::unique_lock<std::mutex>& lock) {
+  const Pick pick = came.front();
+  came.pop_front();
+  Entry* const entry = find(pick, Stage::read);
+  change(*entry, Stage::decoding, entry->needed);
+  const auto content = entry->bytes;
+  const std::uint64_t begin = entry->bytes_at;
+  const std::vector<FieldPlace> places = entry->fields;
+  lock.unlock();
+  std::vector<std::string_view> fields;
+  for (const FieldPlace& place : places)
+    fields.push_back(std::string_view(*content).substr(place.offset - begin, place.length));
+  Example example;
+  try {
+    example = decode(pick, fields);
+  } catch (const std::exception& error) {  // no memory for it, among others
+    example = {.broken = error.what()};
+  }
+  if (!example.broken.empty()) example.broken = fmt::format("{}: {}", name_of(pick), example.broken);
+  lock.lock();
+  Entry* const decoded = find(pick, Stage::decoding);
+  if (decoded == nullptr) return;
+  if (example.broken.empty() || std::exchange(decoded->read_twice, true))
+    return finish(pick, std::move(example));
+  read_again(pick);
+  changed.notify_all();
+}
+
+/// Why one cannot go on with this example; empty: it is there, or is left out.
+std::string Prefetch::State::failure_of(const Pick& pick, const Example& example) {
+  if (!example.unread.empty() || example.broken.empty()) return example.unread;
+  broken.insert(pick.index);
+  if (broken.size() > settings.most_broken) return example.broken;
+  news.skipped.push_back({pick.number, example.broken});
+  return {};
+}
+
+Prefetch::Prefetch(const ShardIndex& index, world::Store& store, Settings settings, Choose choose,
+                   Decode decode)
+    : state_(std::make_shared<State>(index, store, std::move(settings), std::move(choose),  // owners: above
+                                     std::move(decode))) {
+  for (int i = 0; i < std::max(1, state_->settings.threads); ++i) threads_.emplace_back([this] { work(); });
+}
+
+Prefetch::~Prefetch() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->closing = true;
+  }
+  state_->changed.notify_all();
+}
+
+void Prefetch::work() {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  while (true) {
+    state.changed.wait(lock, [&] { return state.closing || state.can_read() || state.can_decode(); });
+    if (state.closing) return;
+    if (!state.can_read()) {
+      state.decode_one(lock);
+      continue;
+    }
+    const ReadJob job = state.next_read();
+    lock.unlock();
+    if (job.extent.length == 0) {
+      state.arrived(job, std::string());
+    } else {
+      state.store.read(job.extent, [shared = state_, job](Result<std::string> bytes) {
+        shared->arrived(job, std::move(bytes));
+      });
+    }
+    lock.lock();
+  }
+}
+
+void Prefetch::expect(std::span<const Pick> samples) {
+  State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  state.expected = {samples.begin(), samples.end()};
+  for (auto at = state.entries.begin(); at != state.entries.end();) {
+    const auto next = std::next(at);
+    if (!at->second.needed && !state.expected.contains(at->first)) state.drop(at);
+    at = next;
+  }
+  std::erase_if(state.taken, [&](const Pick& pick) { return !state.expected.contains(pick); });
+  state.wanted.clear();
+  for (const auto& [pick, entry] : state.entries)
+    if (entry.needed && entry.stage == Stage::wanted) state.wanted.push_back(pick);
+  for (const Pick& pick : samples) {
+    if (state.find(pick, Stage::wanted) != nullptr) {
+      state.wanted.push_back(pick);
+    } else if (!state.taken.contains(pick)) {
+      state.add(pick, false);
+    }
+  }
+  state.changed.notify_all();
+}
+
+std::optional<MissingSample> Prefetch::load(std::span<const Pick> samples) {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  state.await(lock, samples);
+  std::optional<MissingSample> missing = state.missing_of(samples);
+  if (missing) state.need_no_more(samples);
+  return missing;
+}
+
+bool Prefetch::wait(std::span<const Pick> samples, Duration limit) {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  state.need(samples);
+  if (state.was_held_back(samples)) state.adapt_window(samples.size(), true);
+  return state.ready.wait_for(lock, limit, [&] { return state.first_missing(samples) == nullptr; });
+}
+
+Result<std::map<Pick, Example>> Prefetch::take(std::span<const Pick> samples) {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  state.await(lock, samples);
+  state.adapt_window(samples.size(), false);
+  std::map<Pick, Example> taken;
+  std::string failure;
+  for (const Pick& pick : samples) {
+    const auto found = state.entries.find(pick);
+    if (found == state.entries.end()) continue;  // it stands there twice
+    Example example = std::move(found->second.example);
+    state.drop(found);
+    if (!failure.empty()) continue;  // nobody asks for the others any more
+    failure = state.failure_of(pick, example);
+    taken.emplace(pick, std::move(example));
+    if (state.expected.contains(pick)) state.taken.insert(pick);
+  }
+  state.changed.notify_all();
+  if (!failure.empty()) return Error{failure};
+  return taken;
+}
+
+LoadNews Prefetch::take_news() {
+  world::StoreUses stores = state_->store.uses();
+  const std::lock_guard lock(state_->mutex);
+  LoadNews news = std::exchange(state_->news, {});
+  news.stores = std::move(stores);
+  return news;
+}
+
+std::optional<LoadWait> Prefetch::waiting() const {
+  const State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  if (!state.waiter || !state.settings.now) return std::nullopt;
+  const Pick* first = state.first_missing(state.waiter->samples);
+  if (first == nullptr) return std::nullopt;  // all are ready, and it is about to take them
+  return LoadWait{state.step_of(*first), state.settings.now() - state.waiter->since};
+}
+
+std::uint64_t Prefetch::reads() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->reads;
+}
+
+std::uint64_t Prefetch::bytes_read() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->bytes_read;
+}
+
+std::uint64_t Prefetch::held_bytes() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->held;
+}
+
+}  // namespace tw::data

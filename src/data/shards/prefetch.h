@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/shards/shard_index.h"
+#include "world/store.h"
+
+namespace tw::data {
+
+/// Decoded values, or the bytes as they are in the shard; nothing: the sample has no such field.
+using FieldValue = std::variant<std::monostate, Array, std::string>;
+
+/// A sample as a model takes it.
+struct Example {
+  std::vector<FieldValue> fields{};
+  std::string broken{};  ///< why there is none; there are no fields then
+  std::string unread{};  ///< why its bytes could not be had: that is no fault of the sample
+};
+
+/// Fetches samples of shards before they are needed, and decodes them on threads of its own. What lies side
+/// by side in a shard is one read. What cannot be decoded is read once more. It holds at most `memory_bytes`
+/// beside what is waited for. Any thread.
+class Prefetch {
+ public:
+  /// An example of the bytes of the fields; errors go into `broken`. Any thread.
+  using Decode = std::function<Example(const Pick&, const std::vector<std::string_view>& fields)>;
+
+  struct Settings {
+    int threads = 1;
+    std::uint64_t memory_bytes = 256U << 20;
+    std::uint64_t most_broken = 0;    ///< samples that are left out, each once; one more is an error
+    std::function<Duration()> now{};  ///< any thread; empty: waits are not measured
+    std::uint64_t reads_at_once = 16;
+  };
+
+  /// Which fields of a sample Decode gets: for each the place in ShardIndex::Sample::fields. The error says
+  /// what the sample lacks.
+  using Choose = std::function<Result<std::vector<FieldPlace>>(const ShardIndex::Sample&)>;
+
+  /// Index and store outlive it.
+  Prefetch(const ShardIndex& index, world::Store& store, Settings settings, Choose choose, Decode decode);
+  Prefetch(const Prefetch&) = delete;
+  Prefetch& operator=(const Prefetch&) = delete;
+  ~Prefetch();
+
+  /// Dataset::expect. Those that were taken already are not fetched again as long as they stand in each list.
+  void expect(std::span<const Pick> samples);
+
+  /// Dataset::load.
+  std::optional<MissingSample> load(std::span<const Pick> samples);
+
+  /// Whether all of these are there; waits for them, so long. They are kept until they are taken.
+  bool wait(std::span<const Pick> samples, Duration limit);
+
+  /// Waits for these. The error: a sample is broken, and one more than are left out; or its bytes cannot be
+  /// had, now either.
+  Result<std::map<Pick, Example>> take(std::span<const Pick> samples);
+
+  LoadNews take_news();
+
+  /// Dataset::waiting.
+  std::optional<LoadWait> waiting() const;
+
+  /// Reads that went out, and their bytes.
+  std::uint64_t reads() const;
+  std::uint64_t bytes_read() const;
+  /// Bytes of samples in memory and under way.
+  std::uint64_t held_bytes() const;
+
+  /// Gaps between samples that are read with them, rather than by two reads; and what one read takes.
+  static constexpr std::uint64_t kMostGap = 16U << 10;
+  static constexpr std::uint64_t kMostReadBytes = 8U << 20;
+
+ private:
+  struct State;
+
+  void work();
+
+  std::shared_ptr<State> state_;  // owners: this, and reads under way
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace tw::data

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "data/dataset.h"
+#include "data/shards/picture.h"
+#include "world/store.h"
+
+namespace tw::data {
+
+struct ShardOptions {
+  std::string index;    ///< file of tw data index
+  std::string inputs;   ///< field, or several with ';' between: the first that a sample has
+  std::string targets;  ///< the same
+  PictureOptions picture{};
+  int threads = 1;  ///< decoders
+  std::uint64_t memory_bytes = 256U << 20;
+  std::uint64_t most_broken = 0;
+  std::function<Duration()> now{};  ///< any thread; empty: waits are not measured
+};
+
+/// Samples of shards, fetched from the store. The store outlives it. Errors name index and field.
+Result<std::unique_ptr<Dataset>> open_shard_dataset(const ShardOptions& options, world::Store& store);
+
+}  // namespace tw::data

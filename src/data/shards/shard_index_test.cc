@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/shards/shard_index.h"
+
+#include <gmock/gmock.h>
+
+#include "data/shards/index_shards.h"
+#include "data/shards/test_tar.h"
+
+namespace tw::data {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// The members of a tar that is read in pieces of so many bytes.
+Result<std::vector<TarMember>> members_of(const std::string& tar, std::size_t piece = 100) {
+  return tar_members("x.tar", tar.size(), [&](std::uint64_t offset) -> Result<std::string_view> {
+    return std::string_view(tar).substr(offset, piece);
+  });
+}
+
+void put_two_shards(MemoryStore& store) {
+  store.objects["a.tar"] =
+      test_tar({{"s/1.jpg", "one"}, {"s/1.cls", "1"}, {"README", "no sample"}, {"s/2.jpg", ""}});
+  store.objects["b.tar"] = test_tar({{"3.seg.PNG", "three"}, {"3.cls", "3"}});
+}
+
+TEST(TarMembers, are_where_their_contents_lie) {
+  const std::string tar = test_tar({{"a.txt", "hello"}, {"b/c.cls", ""}, {"d.bin", std::string(600, 'd')}});
+  const auto members = members_of(tar);
+  ASSERT_TRUE(members) << members.error().message;
+  EXPECT_THAT(members.value(), ElementsAre(TarMember{"a.txt", 512, 5}, TarMember{"b/c.cls", 1536, 0},
+                                           TarMember{"d.bin", 2048, 600}));
+}
+
+TEST(TarMembers, of_what_is_no_whole_tar_are_an_error) {
+  const std::string tar = test_tar({{"a.txt", "hello"}, {"d.bin", std::string(600, 'd')}});
+  EXPECT_THAT(members_of(tar.substr(0, 2000)).error().message,
+              HasSubstr("x.tar: d.bin ends at byte 2136, the file has 2000 (cut off?)"));
+  EXPECT_THAT(members_of("\x1f\x8b" + std::string(2000, 'z')).error().message,
+              HasSubstr("x.tar: expected a tar file that is not compressed"));
+}
+
+TEST(TarMembers, have_the_keys_and_fields_of_WebDataset) {
+  EXPECT_EQ(split_member("a/b.c/000.seg.PNG"), (MemberName{"a/b.c/000", "seg.png"}));
+  EXPECT_EQ(split_member("000.jpg"), (MemberName{"000", "jpg"}));
+  EXPECT_EQ(split_member("a.b/README"), (MemberName{}));
+  EXPECT_EQ(split_member(".hidden"), (MemberName{}));
+}
+
+TEST(ShardIndex, knows_samples_and_fields_of_all_shards) {
+  MemoryStore store;
+  put_two_shards(store);
+  const auto index = index_shards({"a.tar", "b.tar"}, store, {});
+  ASSERT_TRUE(index) << index.error().message;
+  ASSERT_EQ(index.value().size(), 3U);
+  EXPECT_THAT(index.value().field_names(), ElementsAre("jpg", "cls", "seg.png"));
+  EXPECT_EQ(index.value().sample(0).key, "s/1");
+  EXPECT_EQ(index.value().sample(1).key, "s/2");
+  EXPECT_THAT(index.value().sample(1).fields, ElementsAre(FieldPlace{3584, 0, 0}));
+  EXPECT_EQ(index.value().sample(2).shard, 1U);
+  EXPECT_THAT(index.value().sample(2).fields, ElementsAre(FieldPlace{512, 5, 2}, FieldPlace{1536, 1, 1}));
+  EXPECT_EQ(index.value().count_of("cls"), 2U);
+}
+
+TEST(ShardIndex, comes_back_from_its_file_and_nothing_else_does) {
+  MemoryStore store;
+  put_two_shards(store);
+  const ShardIndex index = index_shards({"a.tar", "b.tar"}, store, {.contents = true}).value();
+  const std::string bytes = index.encode();
+  EXPECT_EQ(ShardIndex::decode(bytes).value(), index);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::string other = bytes;
+    other[i] = static_cast<char>(other[i] ^ 1);
+    ASSERT_FALSE(ShardIndex::decode(other)) << i;
+    ASSERT_FALSE(ShardIndex::decode(bytes.substr(0, i))) << i;
+  }
+}
+
+TEST(ShardIndex, identity_is_of_the_data_not_of_the_place) {
+  MemoryStore store;
+  put_two_shards(store);
+  const ShardIndex index = index_shards({"a.tar", "b.tar"}, store, {}).value();
+  store.objects["s3://bucket/a.tar"] = store.objects["a.tar"];
+  EXPECT_EQ(index_shards({"s3://bucket/a.tar", "b.tar"}, store, {}).value().identity(), index.identity());
+  EXPECT_NE(index_shards({"b.tar", "a.tar"}, store, {}).value().identity(), index.identity());
+  EXPECT_NE(index_shards({"a.tar"}, store, {}).value().identity(), index.identity());
+  const Digest contents = index_shards({"a.tar"}, store, {.contents = true}).value().identity();
+  store.objects["a.tar"][512] = 'x';  // of the same size, and so of the same version here
+  EXPECT_NE(index_shards({"a.tar"}, store, {.contents = true}).value().identity(), contents);
+}
+
+TEST(ShardIndex, refuses_what_makes_no_samples) {
+  MemoryStore store;
+  store.objects["twice.tar"] = test_tar({{"1.jpg", "a"}, {"1.JPG", "b"}});
+  store.objects["none.tar"] = test_tar({{"README", "a"}});
+  EXPECT_EQ(index_shards({"twice.tar"}, store, {}).error().message,
+            "twice.tar: 1.JPG is there twice in one sample");
+  EXPECT_THAT(index_shards({"none.tar"}, store, {}).error().message, HasSubstr("none.tar: no samples"));
+  EXPECT_EQ(index_shards({"away.tar"}, store, {}).error().message, "away.tar: not there");
+}
+
+TEST(Braces, stand_for_all_names) {
+  EXPECT_THAT(expand_braces("a-{08..11}.tar").value(),
+              ElementsAre("a-08.tar", "a-09.tar", "a-10.tar", "a-11.tar"));
+  EXPECT_THAT(expand_braces("{x,y}{1..2}").value(), ElementsAre("x1", "x2", "y1", "y2"));
+  EXPECT_THAT(expand_braces("plain").value(), ElementsAre("plain"));
+  EXPECT_EQ(expand_braces("a{1..2").error().message, "a{1..2: braces that do not match");
+  EXPECT_THAT(expand_braces("a{2..1}").error().message, HasSubstr("found {2..1}"));
+  EXPECT_THAT(expand_braces("{1..1000}{1..1001}").error().message, HasSubstr("more than 1000000 names"));
+}
+
+}  // namespace
+}  // namespace tw::data

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "data/shards/picture.h"
+#include "data/shards/prefetch.h"
+#include "data/shards/shard_index.h"
+#include "world/store.h"
+
+namespace tw::data {
+
+struct ReaderOptions {
+  std::string index;                  ///< file of tw data index
+  std::vector<std::string> fields{};  ///< "jpg", or "jpg;png": the first that a sample has; none: all
+  bool decodes = false;               ///< decode_field(), where the field is of a kind that it knows
+  PictureOptions picture{};
+  int threads = 1;  ///< decoders, which also read files
+  std::uint64_t memory_bytes = 256U << 20;
+};
+
+/// Fields of samples for a program that has a use of its own for them: bytes, or decoded. One thread at a
+/// time.
+class ShardReader {
+ public:
+  struct Sample {
+    std::string_view key;              ///< valid as long as the reader
+    std::vector<FieldValue> fields{};  ///< as many as fields(); where all were asked for, some may be nothing
+  };
+
+  /// The store outlives it. Errors name index and field.
+  static Result<std::unique_ptr<ShardReader>> open(const ReaderOptions& options, world::Store& store);
+
+  ShardReader(ShardIndex index, ReaderOptions options, world::Store& store);
+  ShardReader(const ShardReader&) = delete;
+  ShardReader& operator=(const ShardReader&) = delete;
+
+  /// With at least one sample.
+  const ShardIndex& index() const { return index_; }
+
+  const std::vector<std::string>& fields() const { return fields_; }
+
+  /// These will be read soon, in this order, and no others: time to fetch them. Each is below index().size().
+  void expect(std::span<const std::uint64_t> samples);
+
+  /// The samples, in the order of their numbers, of which each may come twice; nothing: they are not there
+  /// after so long. The error names object and bytes, or sample and field.
+  Result<std::optional<std::vector<Sample>>> read(std::span<const std::uint64_t> samples, Duration limit);
+
+ private:
+  Result<std::vector<FieldPlace>> choose(const ShardIndex::Sample& sample) const;
+  Example decode(const Pick& pick, const std::vector<std::string_view>& bytes) const;
+
+  ShardIndex index_;
+  ReaderOptions options_;
+  std::vector<std::string> fields_;
+  std::vector<std::vector<std::uint32_t>> names_;  ///< of each field, in the index
+  Prefetch prefetch_;                              // last: its threads use the others
+};
+
+}  // namespace tw::data

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/system/allocation.h"
+
+#include <malloc.h>
+
+#include <climits>
+
+namespace tw::host {
+
+void keep_freed_memory() {
+#ifdef M_MMAP_THRESHOLD
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes
+  mallopt(M_TRIM_THRESHOLD, INT_MAX);
+  mallopt(M_ARENA_MAX, 1);  // those of other threads than the first give memory back whatever the threshold
+#endif
+}
+
+void return_freed_memory() {
+#ifdef M_MMAP_THRESHOLD
+  malloc_trim(0);
+#endif
+}
+
+}  // namespace tw::host

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/system/early_signals.h"
+
+#include <array>
+#include <atomic>
+#include <csignal>
+
+namespace tw::host {
+namespace {
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a signal handler reaches nothing else
+constinit std::array<std::atomic<bool>, NSIG> came{};
+
+/// A person who says so twice does not wait until all is loaded.
+void note(int signal) {
+  const bool again = came[static_cast<std::size_t>(signal)].exchange(true);
+  if (signal != SIGINT || !again) return;
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+}  // namespace
+
+void catch_early_signals(std::span<const int> signals) {
+  struct sigaction action {};
+
+  action.sa_handler = note;
+  for (const int signal : signals) sigaction(signal, &action, nullptr);
+}
+
+std::vector<int> take_early_signals() {
+  std::vector<int> signals;
+  for (std::size_t signal = 0; signal < came.size(); ++signal)
+    if (came[signal].exchange(false)) signals.push_back(static_cast<int>(signal));
+  return signals;
+}
+
+}  // namespace tw::host

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "host/lifeline.h"
+#include "host/tcp/admission/door_queue.h"
+
+namespace tw::host {
+
+class Listener;
+class Loop;
+class Stream;
+class Tls;
+
+/// Takes connections in and lets them through by the rules of DoorQueue. One that waits costs a descriptor
+/// and no more: nothing is said, read or computed for it before its turn. Loop thread only.
+class Doorway {
+ public:
+  using Visitor = DoorQueue::Serial;
+  using Reason = DoorQueue::Reason;
+
+  /// Called from the loop, none from inside a call of Doorway.
+  struct Calls {
+    // owners of the stream: whoever takes it from the call, see stream.h
+    std::function<void(Visitor visitor, std::shared_ptr<Stream> stream)> enter;
+    /// A visitor that entered has to go.
+    std::function<void(Visitor visitor, Reason reason)> dismiss;
+    /// One that did not enter is gone; without a reason it ended by itself.
+    std::function<void(const std::string& remote, std::optional<Reason> reason)> gone;
+  };
+
+  /// "host:port"; port 0 picks a free one. Resolves a host name, blocking. Strangers are to be admitted
+  /// within this patience.
+  static Result<std::unique_ptr<Doorway>> open(Loop& loop, const Tls* tls, const std::string& address,
+                                               Duration patience, Calls calls);
+
+  ~Doorway();
+  Doorway(const Doorway&) = delete;
+  Doorway& operator=(const Doorway&) = delete;
+
+  /// Where others reach this peer, see Listener::address.
+  const std::string& address() const;
+
+  /// A peer of the run is at this "host:port", or was. Names of hosts say nothing.
+  void know(const std::string& address);
+
+  /// The visitor, once it entered: it is turned away and may still hear why, or it is admitted or gone.
+  void failed(Visitor visitor);
+  void leave(Visitor visitor);
+
+ private:
+  struct Waiting;
+
+  Doorway(Loop& loop, const Tls* tls, Duration patience, Calls calls);
+
+  void arrive(std::unique_ptr<Waiting> stranger);
+  void listen_to(Visitor visitor);
+  void hear(Visitor visitor);
+  bool make_room();
+  void step();
+  void arm();
+  void dismiss(const DoorQueue::Dismissal& dismissal);
+
+  Loop& loop_;
+  const Tls* tls_;
+  Calls calls_;
+  DoorQueue queue_;
+  std::unique_ptr<Listener> listener_;
+  std::map<Visitor, std::unique_ptr<Waiting>> waiting_;
+  Visitor last_ = 0;
+  Instant armed_ = kNever;
+  Lifeline life_;
+};
+
+}  // namespace tw::host

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/tcp/admission/reception.h"
+
+#include <fmt/format.h>
+
+namespace tw::host {
+
+std::optional<Refusal> Reception::admit(PeerId peer, const Frame& hello) {
+  const auto admitted = events_.admit(hello);
+  if (!admitted) return Refusal{Verdict::refuse, admitted.error().message};
+  if (admitted.value() != peer) {
+    return Refusal{Verdict::refuse, fmt::format("the hello is from peer {}, the connection from peer {}",
+                                                to_string(admitted.value()), to_string(peer))};
+  }
+  if (peer == self_) return Refusal{Verdict::refuse, "that is this peer itself"};
+  if (linked_.contains(peer) || claimed_.contains(peer))
+    return Refusal{Verdict::duplicate, "already connected"};
+  if (self_ < peer) claimed_.insert(peer);
+  return std::nullopt;
+}
+
+bool Reception::open(PeerId peer) {
+  claimed_.erase(peer);
+  return linked_.insert(peer).second;
+}
+
+}  // namespace tw::host

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/engines/engines.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "launch/engines/host_script.h"
+#include "launch/engines/slurm_engine.h"
+#include "launch/test_deployment.h"
+
+namespace tw::launch {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+std::vector<PeerJob> only(const Deployment& deployment, std::uint32_t number) {
+  return {*find_peer(deployment, number)};
+}
+
+Output printed(std::string text, std::uint32_t peer = 0, int exit_code = 0) {
+  return {.command = {.peer = peer}, .exit_code = exit_code, .text = std::move(text)};
+}
+
+// ---- ssh
+
+TEST(SshEngine, leaves_out_the_users_settings_and_asks_nothing) {
+  const Deployment deployment = three_peers();
+  const auto commands = ssh_engine()->commands(Action::start, deployment, only(deployment, 1));
+  ASSERT_EQ(commands.size(), 1U);
+  EXPECT_THAT(commands[0].words,
+              ElementsAre("ssh", "-F", "none", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-o",
+                          "ServerAliveInterval=5", "--", "ada@gpu1", "sh -s"));
+}
+
+TEST(SshEngine, one_connection_serves_a_host_and_settings_are_the_users_on_demand) {
+  Deployment deployment = three_peers();
+  deployment.on = {{"control", "/tmp/c"}, {"ssh-config", "/home/ada/.ssh/config"}};
+  const auto commands = ssh_engine()->commands(Action::stop, deployment, only(deployment, 2));
+  EXPECT_THAT(shell_line(commands[0].words),
+              HasSubstr("ssh -F /home/ada/.ssh/config -o BatchMode=yes -o ConnectTimeout=5 -o "
+                        "ServerAliveInterval=5 -o ControlMaster=auto -o ControlPath=/tmp/c/%C -o "
+                        "ControlPersist=60 -- gpu2 'sh -s'"));
+}
+
+TEST(SshEngine, the_program_goes_once_to_each_host_and_the_token_to_each_peer) {
+  const Deployment deployment = three_peers();
+  int programs = 0, tokens = 0;
+  for (const Command& command : ssh_engine()->commands(Action::prepare, deployment, deployment.peers)) {
+    programs += command.input_file == "/opt/tw" ? 1 : 0;
+    tokens += command.input_is_secret ? 1 : 0;
+    if (command.input_is_secret) {
+      EXPECT_THAT(command.words.back(), AllOf(HasSubstr("umask 077"), HasSubstr("chmod 600")));
+      EXPECT_EQ(command.input, std::string(command.peer == 1 ? kTestAnchorToken : kTestToken) + "\n");
+    }
+  }
+  EXPECT_EQ(programs, 2);
+  EXPECT_EQ(tokens, 3);
+}
+
+TEST(SshEngine, hosts_with_a_common_home_do_not_write_into_each_others_run_file) {
+  const Deployment deployment = three_peers();
+  std::set<std::string> beside;
+  for (const Command& command : ssh_engine()->commands(Action::prepare, deployment, deployment.peers)) {
+    const std::size_t at = command.words.back().find("/run.yaml.p");
+    if (at == std::string::npos) continue;
+    EXPECT_EQ(command.input, deployment.run_file);
+    beside.insert(command.words.back().substr(at, 12));
+  }
+  EXPECT_THAT(beside, ElementsAre("/run.yaml.p1", "/run.yaml.p2"));
+}
+
+TEST(SshEngine, peers_start_apart_from_the_connection_and_leave_a_pid) {
+  const Deployment deployment = three_peers();
+  const std::string script =
+      ssh_engine()->commands(Action::start, deployment, only(deployment, 3)).front().input;
+  EXPECT_THAT(script, HasSubstr("setsid -f sh run.sh \"$id\" </dev/null >>log 2>&1"));
+  EXPECT_THAT(script, HasSubstr("cd '/data/tw home'/runs/words/p3\n"));
+  EXPECT_THAT(script, HasSubstr("id=$((3000 + starts))"));
+  EXPECT_THAT(script, HasSubstr("threads=$(($(nproc) / 2))")) << "two peers of three are on this host";
+  EXPECT_THAT(script, HasSubstr("'/data/tw home'/bin/tw-0123abcd train ../run.yaml --token @token --out "
+                                "'/data/tw home'/runs/words/out --listen 10.0.0.2:7001 --join 10.0.0.1:7000 "
+                                "--join 10.0.0.2:7000 --site gcp:us-west1 --usd-per-h 0.1 --grace 25s --set "
+                                "training.rounds=20 --set "
+                                "'data.text=/data/it'\\''s.txt' --threads \"$threads\" --id \"$id\" &\n"));
+}
+
+TEST(SshEngine, a_host_that_does_not_answer_may_still_run_its_peer) {
+  const Deployment deployment = three_peers();
+  Output gone = printed("", 2, 255);
+  gone.errors = "ssh: connect to host gpu2 port 22: Connection timed out\n";
+  const auto reports = ssh_engine()->states(
+      deployment, {printed(R"({"peer":1,"alive":true,"pid":7,"exit":null,"starts":3,"host":"g1"})", 1), gone,
+                   printed(R"({"peer":3,"alive":false,"pid":7,"exit":75,"starts":1,"host":"g2"})", 3)});
+  ASSERT_TRUE(reports.ok()) << reports.error().message;
+  EXPECT_EQ(reports.value()[0],
+            (PeerReport{
+                .number = 1, .state = PeerState::running, .where = "g1", .restarts = 2, .detail = "pid 7"}));
+  EXPECT_EQ(reports.value()[1].state, PeerState::unknown);
+  EXPECT_EQ(reports.value()[1].detail, "ssh: connect to host gpu2 port 22: Connection timed out");
+  EXPECT_EQ(reports.value()[2].state, PeerState::left);
+}
+
+TEST(SshEngine, a_peer_needs_a_host) {
+  Deployment deployment = three_peers();
+  deployment.peers[1].host.clear();
+  const Status checked = ssh_engine()->check(deployment);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().message, "peer 2: no host; give --hosts FILE with a line for each machine");
+}
+
+TEST(HostState, tells_how_a_process_ended) {
+  const auto state = [](const char* text) { return state_in(text).value().state; };
+  EXPECT_EQ(state(R"({"peer":1})"), PeerState::absent);
+  EXPECT_EQ(state(R"({"peer":1,"alive":false,"pid":7,"exit":0,"starts":1,"host":"a"})"), PeerState::done);
+  EXPECT_EQ(state(R"({"peer":1,"alive":false,"pid":7,"exit":137,"starts":1,"host":"a"})"), PeerState::failed);
+  EXPECT_EQ(state(R"({"peer":1,"alive":false,"pid":7,"exit":null,"starts":1,"host":"a"})"),
+            PeerState::failed);
+  for (const char* bad : {"", "Last login: yesterday", R"({"peer":1,"starts":1})", R"({"peer":-1})"})
+    EXPECT_FALSE(state_in(bad).ok()) << bad;
+}
+
+// ---- Slurm
+
+std::string text_of(const std::vector<File>& files, const std::string& path) {
+  for (const File& file : files)
+    if (file.path == path) return file.text;
+  return "no such file";
+}
+
+TEST(SlurmEngine, submits_an_array_for_each_kind_of_machine) {
+  Deployment deployment = three_peers();
+  deployment.on = {{"account", "lab"}, {"spot.partition", "preemptible"}, {"owned.partition", "main"}};
+  const auto commands = slurm_engine()->commands(Action::start, deployment, deployment.peers);
+  ASSERT_EQ(commands.size(), 1U);
+  const std::string& script = commands[0].input;
+  EXPECT_THAT(script,
+              HasSubstr("sbatch --parsable --requeue --open-mode=append --job-name=tw-words --array=1 "
+                        "--chdir=/state/words --output=/state/words/p%a/log --account=lab "
+                        "--partition=main peer.sh"));
+  EXPECT_THAT(script,
+              HasSubstr("--array=2,3 --chdir=/state/words --output=/state/words/p%a/log --account=lab "
+                        "--partition=preemptible peer.sh"));
+}
+
+TEST(SlurmEngine, a_peer_hears_of_preemption_at_once_and_comes_back) {
+  const std::string script = text_of(slurm_engine()->files(three_peers()), "peer.sh");
+  EXPECT_THAT(script, HasSubstr("\nsrun --ntasks=1 --cpus-per-task=\"$cpus\" /opt/tw train ../run.yaml "));
+  EXPECT_THAT(script, Not(HasSubstr("--signal")));
+  EXPECT_THAT(script, HasSubstr("if [ $code = 75 ] && [ ! -e stop ]; then scontrol requeue"));
+  EXPECT_THAT(script, HasSubstr("set -- --rejoin"));
+  EXPECT_THAT(script, HasSubstr(" ${price:+--usd-per-h \"$price\"} --id "));
+  EXPECT_THAT(script, HasSubstr("  1) site=onprem:eu price=0.1 ;;\n"));
+  EXPECT_THAT(script, HasSubstr("  2 | 3) site=gcp:us-west1 price=0.1 ;;\n"));
+}
+
+TEST(SlurmEngine, a_peer_that_retires_is_told_nothing_and_does_not_come_back) {
+  const Deployment deployment = three_peers();
+  const auto commands = slurm_engine()->commands(Action::retire, deployment, only(deployment, 1));
+  ASSERT_EQ(commands.size(), 1U);
+  EXPECT_EQ(commands[0].input, "cd /state/words/p1 2>/dev/null || exit 0\ntouch stop\n");
+  EXPECT_THAT(ssh_engine()->commands(Action::retire, deployment, only(deployment, 1)), IsEmpty());
+}
+
+TEST(SlurmEngine, leaves_the_options_alone_that_its_scripts_rely_on) {
+  Deployment deployment = three_peers();
+  deployment.on = {{"signal", "USR1@25"}};
+  EXPECT_EQ(slurm_engine()->check(deployment).error().message,
+            "--with signal=USR1@25: tw up sets --signal of sbatch itself");
+  deployment.on = {{"cheap.partition", "a"}};
+  EXPECT_FALSE(slurm_engine()->check(deployment).ok());
+  deployment.on = {{"spot.partition", "a"}, {"gres", "gpu:1"}, {"address", "10.0.0.1"}};
+  EXPECT_TRUE(slurm_engine()->check(deployment).ok());
+}
+
+constexpr const char* kSqueue = R"({"jobs": [
+  {"job_id": 12, "array_job_id": 11, "array_task_id": 1, "array_task_string": "", "name": "tw-words",
+   "current_working_directory": "/state/words", "job_state": "RUNNING", "state_reason": "None",
+   "nodes": "n1", "restart_cnt": 2, "preempt_time": 0},
+  {"job_id": 11, "array_job_id": 11, "array_task_string": "2-3", "name": "tw-words",
+   "current_working_directory": "/state/words", "job_state": "PENDING", "state_reason": "Resources",
+   "nodes": "", "restart_cnt": 0},
+  {"job_id": 4, "array_job_id": 4, "array_task_id": 1, "array_task_string": "", "name": "tw-words",
+   "current_working_directory": "/state/words", "job_state": "FAILED", "nodes": "n1", "restart_cnt": 0},
+  {"job_id": 99, "array_job_id": 99, "array_task_id": 2, "array_task_string": "", "name": "tw-words",
+   "current_working_directory": "/home/bob/words", "job_state": "RUNNING", "nodes": "n4"}]})";
+
+TEST(SlurmStates, the_newest_array_counts_and_other_peoples_runs_do_not) {
+  const auto reports = slurm_states(three_peers(), kSqueue, "");
+  ASSERT_TRUE(reports.ok()) << reports.error().message;
+  EXPECT_EQ(
+      reports.value()[0],
+      (PeerReport{
+          .number = 1, .state = PeerState::running, .where = "n1", .restarts = 2, .detail = "RUNNING"}));
+  EXPECT_EQ(reports.value()[1].state, PeerState::waiting);
+  EXPECT_EQ(reports.value()[2].detail, "PENDING (Resources)");
+}
+
+TEST(SlurmStates, what_slurm_has_forgotten_the_files_of_the_peer_know) {
+  const auto reports =
+      slurm_states(three_peers(), R"({"jobs": []})",
+                   "{\"peer\":1,\"exit\":0,\"starts\":2}\n{\"peer\":2,\"exit\":1,\"starts\":1}\n");
+  ASSERT_TRUE(reports.ok()) << reports.error().message;
+  EXPECT_EQ(reports.value()[0].state, PeerState::done);
+  EXPECT_EQ(reports.value()[0].restarts, 1U);
+  EXPECT_EQ(reports.value()[1].state, PeerState::failed);
+  EXPECT_EQ(reports.value()[2].state, PeerState::absent);
+}
+
+TEST(SlurmStates, a_preempted_peer_is_leaving_and_newer_versions_write_numbers_as_objects) {
+  const auto reports = slurm_states(three_peers(), R"({"jobs": [
+    {"array_job_id": {"set": true, "number": 5}, "array_task_id": {"set": true, "number": 1},
+     "array_task_string": "", "name": "tw-words", "current_working_directory": "/state/words",
+     "job_state": ["RUNNING"], "nodes": "n1", "restart_cnt": 0,
+     "preempt_time": {"set": true, "number": 1700000000}}]})",
+                                    "");
+  ASSERT_TRUE(reports.ok()) << reports.error().message;
+  EXPECT_EQ(reports.value()[0].state, PeerState::leaving);
+}
+
+TEST(SlurmStates, an_answer_of_another_kind_is_one_error) {
+  for (const char* bad : {"", "squeue: error", "[]", R"({"nodes": []})"})
+    EXPECT_FALSE(slurm_states(three_peers(), bad, "").ok()) << bad;
+}
+
+}  // namespace
+}  // namespace tw::launch

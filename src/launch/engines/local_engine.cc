@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "launch/engines/engines.h"
+#include "launch/engines/host_script.h"
+
+namespace tw::launch {
+namespace {
+
+HostPlaces places_here(const Deployment& deployment) {
+  return {shell_word(deployment.program), shell_word(deployment.folder),
+          shell_word(deployment.folder + "/logs")};
+}
+
+/// Where it stays when the plan has this peer no more.
+std::string keep_output(const PeerJob& peer, const HostPlaces& places) {
+  const std::string log = fmt::format("{}/{}/log", places.folder, short_name(peer));
+  return fmt::format("if test -f {0}; then cp {0} {1}/{2}.log; fi\n", log, places.out, short_name(peer));
+}
+
+/// Processes of this machine, which outlive the command that starts them.
+class LocalEngine final : public Engine {
+ public:
+  std::string_view name() const override { return "local"; }
+
+  bool restarts_peers() const override { return false; }
+
+  Status check(const Deployment& deployment) const override {
+    if (deployment.on.empty()) return Unit{};
+    return Error{fmt::format("--with {}: the engine local has no settings", deployment.on.begin()->first)};
+  }
+
+  std::vector<File> files(const Deployment& deployment) const override {
+    std::vector<File> files = {{"run.yaml", deployment.run_file, 0644}};
+    for (const PeerJob& peer : deployment.peers)
+      files.push_back({short_name(peer) + "/token", token_of(deployment, peer) + "\n", 0600});
+    return files;
+  }
+
+  std::vector<Command> commands(Action action, const Deployment& deployment,
+                                const std::vector<PeerJob>& peers) const override {
+    std::vector<Command> commands;
+    const HostPlaces places = places_here(deployment);
+    const auto add = [&](const PeerJob& peer, std::string script) {
+      commands.push_back({.words = {"sh", "-s"}, .input = std::move(script), .peer = peer.number});
+    };
+    for (const PeerJob& peer : action == Action::status ? deployment.peers : peers) {
+      if (action == Action::start) add(peer, start_script(deployment, peer, places));
+      if (action == Action::stop) add(peer, stop_script(peer, places, deployment.grace));
+      if (action == Action::status) add(peer, state_script(peer, places));
+      if (action == Action::collect) add(peer, keep_output(peer, places));
+      if (action == Action::logs)
+        commands.push_back(
+            {.words = {"cat", deployment.folder + "/" + short_name(peer) + "/log"}, .peer = peer.number});
+    }
+    return commands;
+  }
+
+  Result<std::vector<PeerReport>> states(const Deployment& /*deployment*/,
+                                         const std::vector<Output>& outputs) const override {
+    std::vector<PeerReport> reports;
+    for (const Output& output : outputs) {
+      auto report = state_in(output.text);
+      if (!report) return report.error();
+      reports.push_back(std::move(report).value());
+    }
+    return reports;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> local_engine() { return std::make_unique<LocalEngine>(); }
+
+}  // namespace tw::launch

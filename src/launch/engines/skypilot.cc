@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/engines/skypilot.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/text/number.h"
+#include "launch/engines/cloud_names.h"
+#include "launch/engines/engines.h"
+
+namespace tw::launch {
+namespace {
+
+const std::vector<std::string> kSkySettings = {"join", "mount", "setup", "disk", "max-hourly-cost"};
+
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (const char c : text)
+    if (c == ',')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  return parts;
+}
+
+Error wrong_setting(const std::string& key, const std::string& value, const std::string& expected) {
+  return {fmt::format("skypilot: {}={}: expected {}", key, value, expected)};
+}
+
+Status read_setting(SkySettings& settings, const std::string& key, const std::string& value) {
+  if (key == "join") {
+    for (const std::string& address : parts_of(value)) {
+      const auto at = address.rfind(':');
+      if (at == std::string::npos || at == 0 || !parse_number<std::uint16_t>(address.substr(at + 1)))
+        return wrong_setting(key, address, "HOST:PORT of a peer");
+      settings.join.push_back(address);
+    }
+  } else if (key == "mount") {
+    for (const std::string& mount : parts_of(value)) {
+      const auto at = mount.find('=');
+      if (at == std::string::npos || !mount.starts_with('/') || at + 1 == mount.size())
+        return wrong_setting(key, mount, "/PATH=SOURCE, such as /data=s3://bucket/mnist");
+      settings.mounts.emplace_back(mount.substr(0, at), mount.substr(at + 1));
+    }
+  } else if (key == "setup") {
+    settings.setup = value;
+  } else if (key == "disk") {
+    settings.disk_gb = parse_number<int>(value);
+    if (settings.disk_gb.value_or(0) < 1) return wrong_setting(key, value, "GB, a whole number from 1");
+  } else {
+    settings.most_usd_per_h = parse_number<double>(value);
+    if (!(settings.most_usd_per_h.value_or(0) > 0)) return wrong_setting(key, value, "USD, more than 0");
+  }
+  return Unit{};
+}
+
+}  // namespace
+
+Result<SkySettings> sky_settings(const Deployment& deployment) {
+  SkySettings settings;
+  for (const auto& [key, value] : deployment.on) {
+    if (std::ranges::find(kSkySettings, key) == kSkySettings.end())
+      return Error{fmt::format("skypilot: {}={}: unknown setting; expected one of {}", key, value,
+                               fmt::join(kSkySettings, ", "))};
+    if (const Status read = read_setting(settings, key, value); !read) return read.error();
+  }
+  return settings;
+}
+
+namespace {
+
+/// What `sky jobs logs` ends with, by the state of the job (JobExitCode in sky/exceptions.py): done, failed,
+/// not finished, not found, cancelled.
+const std::vector<int> kLogsExits = {0, 100, 101, 102, 103};
+
+SkySettings checked_sky_settings(const Deployment& deployment) {
+  auto settings = sky_settings(deployment);
+  TW_CHECK(settings.ok());
+  return std::move(settings).value();
+}
+
+std::string task_path(const Deployment& deployment, const PeerJob& peer) {
+  return fmt::format("skypilot/{}.yaml", job_name(deployment, peer));
+}
+
+/// The variable TW_TOKEN, for --secret-file.
+std::string secret_path(const PeerJob& peer) { return fmt::format("skypilot/{}.env", short_name(peer)); }
+
+class SkyPilot final : public Engine {
+ public:
+  std::string_view name() const override { return "skypilot"; }
+
+  bool restarts_peers() const override { return true; }
+
+  Status check(const Deployment& deployment) const override;
+  std::vector<File> files(const Deployment& deployment) const override;
+  std::vector<Command> commands(Action action, const Deployment& deployment,
+                                const std::vector<PeerJob>& peers) const override;
+  Result<std::vector<PeerReport>> states(const Deployment& deployment,
+                                         const std::vector<Output>& outputs) const override;
+};
+
+Status SkyPilot::check(const Deployment& deployment) const {
+  const auto settings = sky_settings(deployment);
+  if (!settings) return settings.error();
+  if (deployment.image.empty() && settings.value().setup.empty())
+    return Error{
+        "skypilot: machines of clouds have no tw; expected --image NAME (docs/launch.md says how to build "
+        "one), or a "
+        "setting setup=COMMAND that installs it"};
+  if (sky_meeting_places(deployment, settings.value()).empty())
+    return Error{
+        "skypilot: clouds give addresses only to machines that run; expected a setting join=HOST:PORT of a "
+        "peer that "
+        "stays, which begins the run (docs/launch.md shows one)"};
+  for (const PeerJob& peer : deployment.peers)
+    for (const Machine& machine : choices_of(peer))
+      if (machine.purchase == market::Purchase::owned)
+        return Error{fmt::format(
+            "skypilot: peer {} is planned on a machine of your own ({}); start it there, or by --on ssh",
+            peer.number, market::to_string(machine.site))};
+  return Unit{};
+}
+
+std::vector<File> SkyPilot::files(const Deployment& deployment) const {
+  constexpr unsigned kSecretMode = 0600;
+  const SkySettings settings = checked_sky_settings(deployment);
+  std::vector<File> files;
+  for (const PeerJob& peer : deployment.peers) {
+    files.push_back({task_path(deployment, peer), sky_task(deployment, peer, settings)});
+    files.push_back(
+        {secret_path(peer), fmt::format("TW_TOKEN={}\n", token_of(deployment, peer)), kSecretMode});
+  }
+  return files;
+}
+
+std::vector<std::string> sky_words(Action action, const Deployment& deployment, const PeerJob& peer) {
+  const std::string name = job_name(deployment, peer);
+  const std::string folder = deployment.folder + "/";
+  switch (action) {
+    case Action::start:
+      return {"sky",
+              "jobs",
+              "launch",
+              "--name",
+              name,
+              "--yes",
+              "--async",
+              "--secret-file",
+              folder + secret_path(peer),
+              folder + task_path(deployment, peer)};
+    case Action::stop:
+    case Action::retire:  // nothing gentler keeps the job from its recovery
+      return {"sky", "jobs", "cancel", "--name", name, "--yes"};
+    case Action::collect:
+      return {"sky", "jobs", "logs", "--name", name, "--no-follow", "--tail", "10000"};
+    case Action::logs:
+      return {"sky", "jobs", "logs", "--name", name, "--no-follow", "--tail", "0"};
+    default:
+      return {};
+  }
+}
+
+std::vector<Command> SkyPilot::commands(Action action, const Deployment& deployment,
+                                        const std::vector<PeerJob>& peers) const {
+  if (action == Action::status) return {{.words = {"sky", "jobs", "queue", "--all", "--output", "json"}}};
+  std::vector<Command> commands;
+  for (const PeerJob& peer : peers) {
+    Command command{.words = sky_words(action, deployment, peer), .peer = peer.number};
+    if (command.words.empty())
+      return {};  // nothing is made beside the jobs, and none waits in a queue of its own
+    if (action == Action::collect || action == Action::logs) command.fine = kLogsExits;
+    if (action == Action::collect)
+      command.output_file = fmt::format("{}/logs/{}.log", deployment.folder, short_name(peer));
+    commands.push_back(std::move(command));
+  }
+  return commands;
+}
+
+Result<std::vector<PeerReport>> SkyPilot::states(const Deployment& deployment,
+                                                 const std::vector<Output>& outputs) const {
+  TW_CHECK(outputs.size() == 1);
+  const Output& output = outputs.front();
+  if (output.exit_code != 0)
+    return Error{fmt::format("skypilot: {} ended with {}: {}", shell_line(output.command.words),
+                             output.exit_code, output.errors)};
+  return read_sky_queue(deployment, output.text);
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> skypilot_engine() { return std::make_unique<SkyPilot>(); }
+
+}  // namespace tw::launch

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/engines/slurm_engine.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "launch/engines/engines.h"
+#include "launch/engines/host_script.h"
+
+namespace tw::launch {
+namespace {
+
+/// Settings of ours, and options of sbatch that the scripts rely on.
+constexpr const char* kAddressSetting = "address";
+constexpr const char* kTaken[] = {"array",      "job-name", "output",   "error", "open-mode", "requeue",
+                                  "no-requeue", "signal",   "parsable", "wrap",  "chdir",     "exclusive"};
+
+/// The option of sbatch in "partition" or "spot.partition", if it is about these machines.
+std::string option_in(const std::string& key, const Machine& machine) {
+  const std::size_t dot = key.find('.');
+  if (dot == std::string::npos) return key;
+  return key.substr(0, dot) == market::to_string(machine.purchase) ? key.substr(dot + 1) : "";
+}
+
+std::vector<std::string> sbatch_options(const Deployment& deployment, const Machine& machine) {
+  std::vector<std::string> options;
+  for (const auto& [key, value] : deployment.on) {
+    const std::string option = option_in(key, machine);
+    if (!option.empty() && option != kAddressSetting)
+      options.push_back(value.empty() ? "--" + option : fmt::format("--{}={}", option, value));
+  }
+  return options;
+}
+
+/// `tw train` for task $n; what differs between peers and starts are variables of the shell.
+std::string peer_train_line(const Deployment& deployment, const PeerJob& like) {
+  const TrainPaths paths{
+      .run_file = "../run.yaml", .token_file = "token", .out = "../logs", .listen = "LISTEN"};
+  std::string line = shell_word(deployment.program);
+  for (const std::string& word : train_words(deployment, like, Start::join, paths))
+    line += " " + (word == "LISTEN" ? std::string("\"$here\"") : shell_word(word));
+  return line;
+}
+
+/// Words of a case: sites and prices of peers, which differ between the groups.
+std::string site_cases(const Deployment& deployment) {
+  std::map<std::string, std::vector<std::string>> tasks;
+  for (const PeerJob& peer : deployment.peers) {
+    const std::optional<double> price = price_of(peer);
+    const std::string words = fmt::format("site={}{}", shell_word(market::to_string(peer.machine.site)),
+                                          price ? fmt::format(" price={}", *price) : "");
+    tasks[words].push_back(std::to_string(peer.number));
+  }
+  std::string text = "price=\ncase $n in\n";
+  for (const auto& [words, numbers] : tasks)
+    text += fmt::format("  {}) {} ;;\n", fmt::join(numbers, " | "), words);
+  return text + "esac\n";
+}
+
+/// The batch script of every peer. Always srun: its step gets SIGTERM when preemption is decided, a script
+/// without it hears nothing for the whole grace time.
+std::string batch_script(const Deployment& deployment) {
+  const auto found = deployment.on.find(kAddressSetting);
+  const std::string host = found == deployment.on.end() ? "$(hostname -f)" : shell_word(found->second);
+  PeerJob like{};
+  std::string script = "#!/bin/sh\n# One peer of a run of tradewind, by tw up.\nn=$SLURM_ARRAY_TASK_ID\n";
+  script += fmt::format("cd {}/p$n || exit 1\n", shell_word(deployment.folder));
+  script += "if [ -e stop ]; then exit 0; fi\numask 077\n";
+  script += fmt::format("here={}:$((7000 + n % 1000))\n", host);
+  script += "starts=$(cat starts 2>/dev/null || echo 0)\necho $((starts + 1)) >starts\nrm -f exit\n";
+  script += site_cases(deployment);
+  script +=
+      "# Each says where it is before anybody looks who begins: then whoever does not begin finds somebody.\n"
+      "echo \"$here\" >address.new && mv address.new address\n"
+      "set --\n"
+      "if mkdir ../begun 2>/dev/null; then\n"
+      "  set -- --no-rejoin\n"
+      "else\n"
+      "  if [ \"$starts\" -gt 0 ] || [ -e ../lived ]; then set -- --rejoin; fi\n"
+      "  for other in ../p*/address; do\n"
+      "    if [ \"$other\" != \"../p$n/address\" ]; then set -- \"$@\" --join \"$(cat \"$other\")\"; fi\n"
+      "  done\n"
+      "fi\n";
+  script += fmt::format(
+      "cpus=${{SLURM_CPUS_PER_TASK:-1}}\nsrun --ntasks=1 --cpus-per-task=\"$cpus\" {} --threads \"$cpus\" "
+      "--site \"$site\" ${{price:+--usd-per-h \"$price\"}} --id $(({} * n + starts)) \"$@\"\n",
+      peer_train_line(deployment, like), kIdsOfPeer);
+  script += fmt::format(
+      "code=$?\necho $code >exit.new && mv exit.new exit\n"
+      "# It left on a notice, and Slurm would take it for done (aws-parallelcluster#3809).\n"
+      "if [ $code = {} ] && [ ! -e stop ]; then scontrol requeue \"$SLURM_JOB_ID\"; fi\nexit $code\n",
+      kLeftExit);
+  return script;
+}
+
+/// A job array for each kind of machine.
+std::string submit_script(const Deployment& deployment, const std::vector<PeerJob>& peers) {
+  std::map<std::vector<std::string>, std::vector<std::uint32_t>> arrays;
+  for (const PeerJob& peer : peers) arrays[sbatch_options(deployment, peer.machine)].push_back(peer.number);
+  std::string script = fmt::format("set -eu\ncd {}\nmkdir -p logs\n", shell_word(deployment.folder));
+  // With no peer alive the first one begins, or goes on from its checkpoint, at once.
+  script += deployment.begun ? "touch lived\n" : "rm -rf begun lived p*/address\n";
+  for (const auto& [options, numbers] : arrays) {
+    std::vector<std::string> words = {"sbatch", "--parsable", "--requeue", "--open-mode=append"};
+    words.push_back("--job-name=" + slurm_job_name(deployment));
+    words.push_back(fmt::format("--array={}", fmt::join(numbers, ",")));
+    words.push_back("--chdir=" + deployment.folder);
+    words.push_back("--output=" + deployment.folder + "/p%a/log");
+    words.insert(words.end(), options.begin(), options.end());
+    words.emplace_back("peer.sh");
+    script +=
+        fmt::format("for n in {}; do mkdir -p p$n; rm -f p$n/stop p$n/exit; done\n", fmt::join(numbers, " "));
+    script += "job=$(" + shell_line(words) + ")\n";
+    script +=
+        fmt::format("for n in {}; do echo \"${{job%%;*}}_$n\" >p$n/job; done\n", fmt::join(numbers, " "));
+  }
+  return script;
+}
+
+std::string peer_folder(const Deployment& deployment, const PeerJob& peer) {
+  return shell_word(deployment.folder + "/" + short_name(peer));
+}
+
+/// A job that waits goes at once; one that runs gets SIGTERM in its step, and the grace to leave in.
+std::string cancel_script(const Deployment& deployment, const PeerJob& peer) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(deployment.grace).count() + 1;
+  return fmt::format(
+      "cd {} 2>/dev/null || exit 0\n[ -s job ] || exit 0\njob=$(cat job)\ntouch stop\n"
+      "scancel --quiet --state=PENDING \"$job\" || :\n"
+      "scancel --quiet --signal=TERM \"$job\" || :\nn=0\n"
+      "while [ -n \"$(squeue --noheader --states=RUNNING,COMPLETING --jobs=\"$job\" 2>/dev/null)\" ] && "
+      "[ $n -lt {} ]; do sleep 0.5; n=$((n + 1)); done\nscancel --quiet \"$job\" || :\nrm -f address\n",
+      peer_folder(deployment, peer), 2 * seconds);
+}
+
+std::string files_line(const Deployment& deployment, const PeerJob& peer) {
+  return fmt::format(
+      "if cd {} 2>/dev/null && [ -s job ]; then "
+      "echo \"{{\\\"peer\\\":{},\\\"exit\\\":$(cat exit 2>/dev/null || echo null),"
+      "\\\"starts\\\":$(cat starts 2>/dev/null || echo 0)}}\"; fi\n",
+      peer_folder(deployment, peer), peer.number);
+}
+
+/// Peers as tasks of job arrays. The state folder of the run lies on a file system that all nodes share.
+class SlurmEngine final : public Engine {
+ public:
+  std::string_view name() const override { return "slurm"; }
+
+  bool restarts_peers() const override { return true; }
+
+  Status check(const Deployment& deployment) const override {
+    for (const auto& [key, value] : deployment.on) {
+      const std::size_t dot = key.find('.');
+      const std::string option = dot == std::string::npos ? key : key.substr(dot + 1);
+      const bool of_purchase = dot == std::string::npos || market::parse_purchase(key.substr(0, dot));
+      if (std::ranges::find(kTaken, option) != std::end(kTaken))
+        return Error{fmt::format("--with {}={}: tw up sets --{} of sbatch itself", key, value, option)};
+      const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; };
+      if (option.empty() || option.front() == '-' || !std::ranges::all_of(option, fits) || !of_purchase)
+        return Error{
+            fmt::format("--with {}={}: expected a long option of sbatch without its dashes, such as "
+                        "partition=gpu, for some machines spot.partition=preemptible (spot, "
+                        "on-demand or owned), or address=HOST",
+                        key, value)};
+    }
+    return Unit{};
+  }
+
+  std::vector<File> files(const Deployment& deployment) const override {
+    std::vector<File> files = {{"run.yaml", deployment.run_file, 0644},
+                               {"peer.sh", batch_script(deployment), 0755}};
+    for (const PeerJob& peer : deployment.peers)
+      files.push_back({short_name(peer) + "/token", token_of(deployment, peer) + "\n", 0600});
+    return files;
+  }
+
+  std::vector<Command> commands(Action action, const Deployment& deployment,
+                                const std::vector<PeerJob>& peers) const override {
+    std::vector<Command> commands;
+    if (action == Action::start)
+      commands.push_back({.words = {"sh", "-s"}, .input = submit_script(deployment, peers)});
+    if (action == Action::status) {
+      std::string files;
+      for (const PeerJob& peer : deployment.peers) files += files_line(deployment, peer);
+      commands.push_back({.words = {"squeue", "--me", "--json"}});
+      commands.push_back({.words = {"sh", "-s"}, .input = files});
+    }
+    for (const PeerJob& peer : peers) add(action, deployment, peer, commands);
+    return commands;
+  }
+
+  Result<std::vector<PeerReport>> states(const Deployment& deployment,
+                                         const std::vector<Output>& outputs) const override {
+    if (outputs.size() != 2) return Error{"squeue did not answer"};
+    return slurm_states(deployment, outputs[0].text, outputs[1].text);
+  }
+
+ private:
+  static void add(Action action, const Deployment& deployment, const PeerJob& peer,
+                  std::vector<Command>& commands) {
+    const std::string folder = peer_folder(deployment, peer);
+    const auto run = [&](std::string script) {
+      commands.push_back({.words = {"sh", "-s"}, .input = std::move(script), .peer = peer.number});
+    };
+    if (action == Action::stop) run(cancel_script(deployment, peer));
+    // The script of the job looks for it before it asks for its own return, and when Slurm brings it back.
+    if (action == Action::retire) run(fmt::format("cd {} 2>/dev/null || exit 0\ntouch stop\n", folder));
+    if (action == Action::logs) run(fmt::format("cat {}/log\n", folder));
+    if (action == Action::remove) run(fmt::format("rm -f {}/token\n", folder));
+    // A requeued job waits two minutes (BeginTime) unless it is told otherwise. On the node that it left a
+    // second ago it would fail: "Job credential revoked".
+    if (action == Action::hurry)
+      run(fmt::format("scontrol update jobid=\"$(cat {}/job)\" StartTime=now+3\n", folder));
+  }
+};
+
+}  // namespace
+
+std::string slurm_job_name(const Deployment& deployment) { return "tw-" + deployment.run; }
+
+std::unique_ptr<Engine> slurm_engine() { return std::make_unique<SlurmEngine>(); }
+
+}  // namespace tw::launch

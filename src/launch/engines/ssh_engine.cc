@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/text/fields.h"
+#include "launch/engines/engines.h"
+#include "launch/engines/host_script.h"
+
+namespace tw::launch {
+namespace {
+
+constexpr int kSshFailed = 255;  // the connection, not the command
+constexpr const char* kNoSettings = "none";
+
+std::string setting(const Deployment& deployment, const std::string& key, const std::string& otherwise) {
+  const auto found = deployment.on.find(key);
+  return found == deployment.on.end() ? otherwise : found->second;
+}
+
+/// ssh to the peer's host, then the words for its shell. The user's own settings can change what a command
+/// line means (aliases, forwardings, prompts), so they are left out unless a file is named.
+std::vector<std::string> ssh_words(const Deployment& deployment, const PeerJob& peer, std::string remote) {
+  std::vector<std::string> words = {"ssh", "-F", setting(deployment, "ssh-config", kNoSettings)};
+  for (const char* option : {"BatchMode=yes", "ConnectTimeout=5", "ServerAliveInterval=5"})
+    words.insert(words.end(), {"-o", option});
+  const std::string control = setting(deployment, "control", "");
+  if (!control.empty())
+    words.insert(words.end(), {"-o", "ControlMaster=auto", "-o", "ControlPath=" + control + "/%C", "-o",
+                               "ControlPersist=60"});
+  words.insert(words.end(), {"--", peer.host});
+  if (!remote.empty()) words.push_back(std::move(remote));
+  return words;
+}
+
+std::string home_of(const PeerJob& peer) {
+  if (peer.home.empty()) return "\"$HOME\"/.tradewind";
+  if (peer.home.starts_with("~/")) return "\"$HOME\"/" + shell_word(peer.home.substr(2));
+  return shell_word(peer.home);
+}
+
+HostPlaces places_of(const Deployment& deployment, const PeerJob& peer) {
+  const std::string folder = home_of(peer) + "/runs/" + deployment.run;
+  return {fmt::format("{}/bin/tw-{}", home_of(peer), deployment.program_digest), folder, folder + "/out"};
+}
+
+/// Makes a file of what comes on stdin, whole or not at all. Peers of hosts with a common home write the same
+/// file at once, so each has its own file beside it.
+std::string receive(const PeerJob& peer, const std::string& path, const char* mode) {
+  return fmt::format(
+      "umask 077; mkdir -p \"$(dirname {0})\" && cat >{0}.{2} && chmod {1} {0}.{2} && mv {0}.{2} {0}", path,
+      mode, short_name(peer));
+}
+
+/// Takes the program from stdin where it is not there yet. Its digest is in its name, and it gets this name
+/// only when all bytes are there.
+std::string receive_program(const Deployment& deployment, const HostPlaces& places) {
+  return fmt::format(
+      "umask 022; f={0}; [ -x \"$f\" ] && exit 0; mkdir -p \"${{f%/*}}\" && cat >\"$f.$$\" && "
+      "[ \"$(wc -c <\"$f.$$\")\" -eq {1} ] && chmod 755 \"$f.$$\" && mv \"$f.$$\" \"$f\" || "
+      "{{ rm -f \"$f.$$\"; echo \"the program did not arrive whole\" >&2; exit 1; }}",
+      places.program, deployment.program_bytes);
+}
+
+/// Appends to the files of `logs` what came since the last time; runs here. The names come from the host, so
+/// only names that `tw` writes are taken.
+std::string collect_script(const std::string& ssh, const std::string& logs, const HostPlaces& places) {
+  std::string script = fmt::format("set -eu\nlogs={}\nmkdir -p \"$logs\"\nfolder={}\n", shell_word(logs),
+                                   shell_word(places.folder));
+  script += fmt::format("there() {{ {} \"$1\" </dev/null; }}\n", ssh);
+  script += "sizes=$(there \"cd $folder 2>/dev/null && wc -c out/events-*.jsonl p*/log 2>/dev/null; :\")\n";
+  script +=
+      "printf '%s\\n' \"$sizes\" | while read -r size file; do\n"
+      "  case $file in\n"
+      "    *[!a-z0-9./-]* | *..* | '') continue ;;\n"
+      "    out/events-*.jsonl) mine=$logs/${file#out/} ;;\n"
+      "    p*/log) mine=$logs/${file%/log}.log ;;\n"
+      "    *) continue ;;\n"
+      "  esac\n"
+      "  have=$(stat -c %s \"$mine\" 2>/dev/null || echo 0)\n"
+      "  if [ \"$size\" -lt \"$have\" ]; then\n"
+      "    there \"cat $folder/$file\" >\"$mine.new\" && mv \"$mine.new\" \"$mine\"\n"
+      "  elif [ \"$size\" -gt \"$have\" ]; then\n"
+      "    there \"tail -c +$((have + 1)) $folder/$file\" >>\"$mine\"\n"
+      "  fi\n"
+      "done\n";
+  return script;
+}
+
+/// Peers started on hosts that ssh reaches, apart from the connection.
+class SshEngine final : public Engine {
+ public:
+  std::string_view name() const override { return "ssh"; }
+
+  bool restarts_peers() const override { return false; }
+
+  Status check(const Deployment& deployment) const override {
+    static const std::vector<std::string> kKeys = {"ssh-config", "control"};
+    for (const auto& [key, value] : deployment.on)
+      if (std::ranges::find(kKeys, key) == kKeys.end())
+        return Error{
+            fmt::format("--with {}={}: unknown setting of ssh{}; expected ssh-config=FILE or control=FOLDER",
+                        key, value, did_you_mean(key, kKeys))};
+    for (const PeerJob& peer : deployment.peers)
+      if (peer.host.empty())
+        return Error{
+            fmt::format("peer {}: no host; give --hosts FILE with a line for each machine", peer.number)};
+    return Unit{};
+  }
+
+  std::vector<File> files(const Deployment& deployment) const override {
+    return {{"run.yaml", deployment.run_file, 0644}};
+  }
+
+  std::vector<Command> commands(Action action, const Deployment& deployment,
+                                const std::vector<PeerJob>& peers) const override {
+    std::vector<Command> commands;
+    if (action == Action::prepare) add_files_of_hosts(deployment, peers, commands);
+    if (action == Action::collect) add_collections(deployment, peers, commands);
+    for (const PeerJob& peer : action == Action::status ? deployment.peers : peers)
+      add(action, deployment, peer, commands);
+    return commands;
+  }
+
+  Result<std::vector<PeerReport>> states(const Deployment& deployment,
+                                         const std::vector<Output>& outputs) const override {
+    std::vector<PeerReport> reports;
+    for (const Output& output : outputs) {
+      const PeerJob* peer = find_peer(deployment, output.command.peer);
+      if (peer == nullptr) continue;
+      auto report = output.exit_code == kSshFailed ? unreachable(*peer, output) : state_in(output.text);
+      if (!report) return Error{fmt::format("{}: {}", peer->host, report.error().message)};
+      if (report.value().where.empty()) report.value().where = peer->host;
+      reports.push_back(std::move(report).value());
+    }
+    return reports;
+  }
+
+ private:
+  static Result<PeerReport> unreachable(const PeerJob& peer, const Output& output) {
+    return PeerReport{.number = peer.number,
+                      .state = PeerState::unknown,
+                      .where = peer.host,
+                      .detail = output.errors.substr(0, output.errors.find('\n'))};
+  }
+
+  /// What all peers of a host use, once. The program goes to one host after the other, so that those with a
+  /// common home get it once too.
+  static void add_files_of_hosts(const Deployment& deployment, const std::vector<PeerJob>& peers,
+                                 std::vector<Command>& commands) {
+    std::vector<Command> at_once;
+    std::set<std::pair<std::string, std::string>> seen;
+    for (const PeerJob& peer : peers) {
+      if (!seen.emplace(peer.host, peer.home).second) continue;
+      const HostPlaces places = places_of(deployment, peer);
+      const auto on_host = [&](const std::string& script) {
+        return ssh_words(deployment, peer, "sh -c " + shell_word(script));
+      };
+      commands.push_back(
+          {.words = on_host(receive_program(deployment, places)), .input_file = deployment.program});
+      at_once.push_back({.words = on_host(receive(peer, places.folder + "/run.yaml", "644")),
+                         .input = deployment.run_file,
+                         .peer = peer.number});
+      // A library that the host lacks is named now, not in the log of a peer that did not start.
+      at_once.push_back({.words = on_host(places.program + " --version"), .peer = peer.number});
+    }
+    commands.insert(commands.end(), at_once.begin(), at_once.end());
+  }
+
+  /// One host after the other: they may have the same files.
+  static void add_collections(const Deployment& deployment, const std::vector<PeerJob>& peers,
+                              std::vector<Command>& commands) {
+    std::set<std::pair<std::string, std::string>> seen;
+    for (const PeerJob& peer : peers)
+      if (seen.emplace(peer.host, peer.home).second)
+        commands.push_back(
+            {.words = {"sh", "-s"},
+             .input = collect_script(shell_line(ssh_words(deployment, peer, "")), deployment.folder + "/logs",
+                                     places_of(deployment, peer))});
+  }
+
+  static void add(Action action, const Deployment& deployment, const PeerJob& peer,
+                  std::vector<Command>& commands) {
+    const HostPlaces places = places_of(deployment, peer);
+    const std::string folder = places.folder + "/" + short_name(peer);
+    const auto run = [&](std::string script, std::vector<int> fine = {0}) {
+      commands.push_back({.words = ssh_words(deployment, peer, "sh -s"),
+                          .input = std::move(script),
+                          .fine = std::move(fine),
+                          .peer = peer.number});
+    };
+    switch (action) {
+      case Action::prepare:
+        commands.push_back(
+            {.words =
+                 ssh_words(deployment, peer, "sh -c " + shell_word(receive(peer, folder + "/token", "600"))),
+             .input = token_of(deployment, peer) + "\n",
+             .input_is_secret = true,
+             .peer = peer.number});
+        break;
+      case Action::start:
+        run(start_script(deployment, peer, places));
+        break;
+      case Action::stop:
+        run(stop_script(peer, places, deployment.grace));
+        break;
+      case Action::status:
+        run(state_script(peer, places), {0, kSshFailed});
+        break;
+      case Action::logs:
+        run("cat " + folder + "/log\n");
+        break;
+      case Action::remove:
+        run("rm -f " + folder + "/token\n");
+        break;
+      case Action::retire:
+      case Action::collect:
+      case Action::hurry:
+        break;
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> ssh_engine() { return std::make_unique<SshEngine>(); }
+
+}  // namespace tw::launch

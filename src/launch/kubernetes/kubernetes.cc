@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/kubernetes/kubernetes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/check.h"
+#include "launch/engines/cloud_names.h"
+#include "launch/engines/engines.h"
+#include "launch/kubernetes/kubernetes_script.h"
+
+namespace tw::launch {
+namespace {
+
+/// The most that a ConfigMap or a Secret holds (kubernetes.io/docs/concepts/configuration/configmap).
+constexpr std::size_t kMostConfigBytes = 1 << 20;
+/// Below it, hardly anything is out before SIGKILL.
+constexpr Duration kLeastPodGrace = std::chrono::seconds(5);
+
+/// Checked before anything else is asked of the engine.
+PodSettings checked_settings(const Deployment& deployment) {
+  auto settings = pod_settings(deployment);
+  TW_CHECK(settings.ok());
+  return std::move(settings).value();
+}
+
+/// Server-side: kubectl keeps no copy of the Secret in an annotation.
+std::vector<std::string> kubectl_apply(const PodSettings& settings, const std::string& file) {
+  return kubectl_words(
+      settings, {"apply", "--server-side", "--force-conflicts", "--field-manager=tradewind", "-f", file});
+}
+
+std::string k8s_base_path() { return "k8s/run.json"; }
+
+std::string k8s_job_path(const Deployment& deployment, const PeerJob& peer) {
+  return fmt::format("k8s/{}.json", job_name(deployment, peer));
+}
+
+std::string k8s_file(const Deployment& deployment, const std::string& path) {
+  return deployment.folder + "/" + path;
+}
+
+class Kubernetes final : public Engine {
+ public:
+  std::string_view name() const override { return "k8s"; }
+
+  bool restarts_peers() const override { return true; }
+
+  Status check(const Deployment& deployment) const override;
+  std::vector<File> files(const Deployment& deployment) const override;
+  std::vector<Command> commands(Action action, const Deployment& deployment,
+                                const std::vector<PeerJob>& peers) const override;
+  Result<std::vector<PeerReport>> states(const Deployment& deployment,
+                                         const std::vector<Output>& outputs) const override;
+};
+
+/// A cluster is one provider's: its pods reach each other by the names of its own DNS.
+Status check_one_provider(const Deployment& deployment) {
+  std::set<std::string> providers;
+  for (const PeerJob& peer : deployment.peers)
+    for (const Machine& machine : pod_choices(peer))
+      if (machine.purchase != market::Purchase::owned && !machine.site.provider.empty())
+        providers.insert(machine.site.provider);
+  if (providers.size() <= 1) return Unit{};
+  return Error{fmt::format(
+      "k8s: machines of {} are planned, and a cluster has those of one provider; plan with one of "
+      "them, or use --on skypilot",
+      fmt::join(providers, " and "))};
+}
+
+Status Kubernetes::check(const Deployment& deployment) const {
+  if (const auto settings = pod_settings(deployment); !settings) return settings.error();
+  if (deployment.image.empty())
+    return Error{
+        "k8s: no image; expected --image NAME, of a registry that the cluster reaches (docs/launch.md says "
+        "how to "
+        "build one)"};
+  if (deployment.run_file.size() > kMostConfigBytes)
+    return Error{fmt::format("k8s: the run file has {} bytes; expected at most {}, what a ConfigMap holds",
+                             deployment.run_file.size(), kMostConfigBytes)};
+  if (deployment.grace < kLeastPodGrace)
+    return Error{fmt::format("k8s: a grace of {:.0f} s; expected {:.0f} s or more",
+                             to_seconds(deployment.grace), to_seconds(kLeastPodGrace))};
+  return check_one_provider(deployment);
+}
+
+std::vector<File> Kubernetes::files(const Deployment& deployment) const {
+  std::vector<File> files = {{k8s_base_path(), run_manifest(deployment)}};
+  const PodSettings settings = checked_settings(deployment);
+  for (const PeerJob& peer : deployment.peers)
+    files.push_back({k8s_job_path(deployment, peer), job_manifest(deployment, peer, settings)});
+  return files;
+}
+
+/// A peer that ended has a Job yet, which would not start again.
+std::vector<Command> prepare_pods(const Deployment& deployment, const std::vector<PeerJob>& peers,
+                                  const PodSettings& settings) {
+  std::vector<Command> commands = {
+      {.words = kubectl_apply(settings, "-"), .input = secret_manifest(deployment), .input_is_secret = true},
+      {.words = kubectl_apply(settings, k8s_file(deployment, k8s_base_path()))}};
+  for (const PeerJob& peer : peers)
+    commands.push_back(
+        {.words = kubectl_words(settings, {"delete", "jobs", "--selector", peer_selector(deployment, peer),
+                                           "--ignore-not-found"}),
+         .peer = peer.number});
+  return commands;
+}
+
+/// The Secret and the rest of the run go with its last peers.
+std::vector<Command> remove_run(const Deployment& deployment, const std::vector<PeerJob>& peers,
+                                const PodSettings& settings) {
+  for (const PeerJob& peer : deployment.peers)
+    if (std::ranges::find(peers, peer.number, &PeerJob::number) == peers.end()) return {};
+  return {{.words = kubectl_words(settings, {"delete", "jobs,services,configmaps,secrets", "--selector",
+                                             run_selector(deployment), "--ignore-not-found"})}};
+}
+
+std::vector<Command> Kubernetes::commands(Action action, const Deployment& deployment,
+                                          const std::vector<PeerJob>& peers) const {
+  const PodSettings settings = checked_settings(deployment);
+  const auto each = [&](const auto& command_of) {
+    std::vector<Command> commands;
+    for (const PeerJob& peer : peers) {
+      commands.push_back(command_of(peer));
+      commands.back().peer = peer.number;
+    }
+    return commands;
+  };
+  const auto script = [](std::string text) {
+    return Command{.words = {"sh", "-s"}, .input = std::move(text)};
+  };
+  const auto selected = [&](std::vector<std::string> words, const PeerJob& peer) {
+    words.insert(words.end(), {"--selector", peer_selector(deployment, peer)});
+    return Command{.words = kubectl_words(settings, words)};
+  };
+  switch (action) {
+    case Action::prepare:
+      return prepare_pods(deployment, peers, settings);
+    case Action::start:
+      return each([&](const PeerJob& peer) {
+        return Command{.words =
+                           kubectl_apply(settings, k8s_file(deployment, k8s_job_path(deployment, peer)))};
+      });
+    case Action::stop:
+    case Action::retire:  // a pod that is told to go already is told nothing more; its Job makes no other one
+      return each([&](const PeerJob& peer) { return script(stop_pods_script(deployment, peer, settings)); });
+    case Action::status:
+      return {{.words = kubectl_words(
+                   settings, {"get", "jobs,pods", "--selector", run_selector(deployment), "-o", "json"})}};
+    case Action::collect:
+      return each(
+          [&](const PeerJob& peer) { return script(collect_pods_script(deployment, peer, settings)); });
+    case Action::hurry:
+      // The Job makes the next pod at once when the ended one is deleted, instead of after its back-off.
+      return each([&](const PeerJob& peer) {
+        return selected({"delete", "pods", "--field-selector", "status.phase=Failed", "--ignore-not-found"},
+                        peer);
+      });
+    case Action::logs:
+      return each([&](const PeerJob& peer) { return selected({"logs", "--tail", "-1"}, peer); });
+    case Action::remove:
+      return remove_run(deployment, peers, settings);
+  }
+  return {};
+}
+
+Result<std::vector<PeerReport>> Kubernetes::states(const Deployment& deployment,
+                                                   const std::vector<Output>& outputs) const {
+  TW_CHECK(outputs.size() == 1);
+  const Output& output = outputs.front();
+  if (output.exit_code != 0)
+    return Error{fmt::format("k8s: {} ended with {}: {}", shell_line(output.command.words), output.exit_code,
+                             output.errors)};
+  return read_pods(deployment, output.text);
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> kubernetes_engine() { return std::make_unique<Kubernetes>(); }
+
+}  // namespace tw::launch

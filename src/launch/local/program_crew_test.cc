@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/local/program_crew.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "host/system/temporary_folder.h"
+#include "launch/local/child.h"
+
+namespace tw::launch {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+struct Shown {
+  std::vector<std::string> out, said;
+
+  int run(const std::string& script, std::vector<std::vector<Variable>> environments,
+          std::uint64_t restarts = 0) {
+    ProgramCrew crew({.words = {"sh", "-c", script},
+                      .environments = std::move(environments),
+                      .restarts = restarts,
+                      .out = [this](const std::string& line) { out.push_back(line); },
+                      .say = [this](const std::string& line) { said.push_back(line); }});
+    return crew.run();
+  }
+};
+
+std::vector<std::vector<Variable>> two() { return {{{"TRADEWIND_ID", "1"}}, {{"TRADEWIND_ID", "2"}}}; }
+
+TEST(ProgramCrew, runs_each_process_with_its_variables_and_says_which_one_printed) {
+  Shown shown;
+  EXPECT_EQ(0, shown.run("echo peer $TRADEWIND_ID; printf rest >&2", two()));
+  EXPECT_THAT(shown.out, UnorderedElementsAre("[1] peer 1", "[1] rest", "[2] peer 2", "[2] rest"));
+  EXPECT_TRUE(shown.said.empty());
+}
+
+TEST(ProgramCrew, ends_with_the_code_of_the_first_that_failed) {
+  Shown shown;
+  EXPECT_EQ(3, shown.run("exit $((TRADEWIND_ID * 3 - 3))", two()));
+  EXPECT_THAT(shown.said, ElementsAre("process 2 ended with exit code 3"));
+}
+
+TEST(ProgramCrew, ends_well_when_a_process_was_lost_and_another_one_was_not) {
+  Shown shown;
+  EXPECT_EQ(0, shown.run("test $TRADEWIND_ID = 1 || kill -9 $$", two()));
+  EXPECT_THAT(shown.said, ElementsAre("process 2 ended with signal 9"));
+  EXPECT_EQ(137, Shown().run("kill -9 $$", two())) << "nobody was left";
+}
+
+TEST(ProgramCrew, starts_a_process_again_that_a_signal_ended) {
+  Shown shown;
+  EXPECT_EQ(137, shown.run("echo here; kill -9 $$", {{}}, 2));
+  EXPECT_THAT(shown.out, ElementsAre("[1] here", "[1] here", "[1] here"));
+  EXPECT_EQ(1, Shown().run("exit 1", {{}}, 2)) << "a program that fails by itself would fail again";
+}
+
+TEST(ProgramCrew, that_left_on_a_notice_says_that_the_run_goes_on) {
+  Shown shown;
+  EXPECT_EQ(kGoesOn, shown.run("exit 75", two()));
+  EXPECT_TRUE(shown.said.empty()) << "it is no failure";
+  EXPECT_EQ(0, Shown().run("exit $(((TRADEWIND_ID - 1) * 75))", two())) << "one saw the run to its end";
+  EXPECT_EQ(3, Shown().run("test $TRADEWIND_ID = 1 && exit 3; exit 75", two()));
+}
+
+TEST(ProgramCrew, believes_what_a_program_says_of_its_peer) {
+  const host::TemporaryFolder folder;
+  const auto code = [&folder](const std::string& script) {
+    ProgramCrew crew({.words = {"sh", "-c", script},
+                      .environments = {{}},
+                      .out = [](const std::string&) {},
+                      .say = [](const std::string&) {},
+                      .folder = folder.path()});
+    return crew.run();
+  };
+  EXPECT_EQ(0, code("true"));
+  EXPECT_EQ(kGoesOn, code("echo notice > $TRADEWIND_VERDICT"));
+  EXPECT_EQ(1, code("echo notice > $TRADEWIND_VERDICT; exit 1")) << "it failed after it had left";
+  EXPECT_EQ(kGoesOn, code("echo condemned > $TRADEWIND_VERDICT; exit 1"));
+  EXPECT_EQ(0, code("echo complete > $TRADEWIND_VERDICT"));
+}
+
+TEST(ProgramCrew, passes_each_signal_on_as_it_came) {
+  Shown shown;
+  EXPECT_EQ(kGoesOn, shown.run("trap 'echo got USR1; exit 75' USR1; kill -USR1 $PPID; sleep 5 & wait", {{}}));
+  EXPECT_THAT(shown.out, ElementsAre("[1] got USR1"));
+  EXPECT_EQ(kGoesOn, Shown().run("kill -TERM $PPID; sleep 5", {{}})) << "it had no handler yet";
+  EXPECT_EQ(130, Shown().run("kill -INT $PPID; sleep 5", {{}}));
+}
+
+TEST(ProgramCrew, says_when_there_is_no_such_program) {
+  std::vector<std::string> out;
+  ProgramCrew crew({.words = {"no-such-program-here"},
+                    .environments = {{}},
+                    .out = [&](const std::string& line) { out.push_back(line); },
+                    .say = [](const std::string&) {}});
+  EXPECT_EQ(127, crew.run());
+  EXPECT_THAT(out, ElementsAre(HasSubstr("no-such-program-here: cannot be started: No such file")));
+}
+
+}  // namespace
+}  // namespace tw::launch

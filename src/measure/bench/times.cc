@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/bench/times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "monitor/report/report.h"
+
+namespace tw::measure {
+namespace {
+
+const world::Event* first_of(const std::vector<monitor::LogEntry>& log, world::Phase phase, Round round) {
+  const auto found = std::find_if(log.begin(), log.end(), [&](const monitor::LogEntry& entry) {
+    return entry.event.phase == phase && entry.event.round == round;
+  });
+  return found == log.end() ? nullptr : &found->event;
+}
+
+double grown(const world::Event& from, const world::Event& to, std::string_view name) {
+  return monitor::number_in(to, name).value_or(0) - monitor::number_in(from, name).value_or(0);
+}
+
+}  // namespace
+
+Result<RoundTimes> times_of(const PeerLogs& logs, Round round, Instant begun) {
+  RoundTimes times;
+  for (const auto& [peer, log] : logs) {
+    const world::Event* call = first_of(log, world::Phase::call, round);
+    const world::Event* gather = first_of(log, world::Phase::gather, round);
+    const world::Event* commit = first_of(log, world::Phase::commit, round);
+    if (call == nullptr || gather == nullptr || commit == nullptr)
+      return Error{fmt::format("peer {} took no part in round {}", to_string(peer), round)};
+    const world::Event* scatter = first_of(log, world::Phase::scatter, round);
+    times.call_s = std::max(times.call_s, to_seconds(call->at - begun));
+    times.sums_s = std::max(times.sums_s, to_seconds((scatter == nullptr ? gather : scatter)->at - begun));
+    times.mean_s = std::max(times.mean_s, to_seconds(gather->at - begun));
+    times.commit_s = std::max(times.commit_s, to_seconds(commit->at - begun));
+    times.cpu_s += grown(*call, *commit, "cpu_s");
+    times.kernel_s += grown(*call, *commit, "kernel_s");
+    times.peak_memory = std::max(times.peak_memory, monitor::number_in(*commit, "peak_memory").value_or(0));
+    times.bytes_sent[peer] = grown(*call, *commit, "bytes_sent");
+  }
+  return times;
+}
+
+std::optional<Instant> first_call(const PeerLogs& logs, Round round) {
+  std::optional<Instant> first;
+  for (const auto& [peer, log] : logs) {
+    const world::Event* call = first_of(log, world::Phase::call, round);
+    if (call != nullptr && (!first || call->at < *first)) first = call->at;
+  }
+  return first;
+}
+
+PeerId leader_in(const PeerLogs& logs) {
+  TW_CHECK(!logs.empty());
+  PeerId leader = logs.begin()->first;
+  Instant since{};
+  for (const auto& [peer, log] : logs) {
+    for (const monitor::LogEntry& entry : log) {
+      if (entry.event.phase != world::Phase::lead || entry.event.at < since) continue;
+      since = entry.event.at;
+      leader = peer;
+    }
+  }
+  return leader;
+}
+
+}  // namespace tw::measure

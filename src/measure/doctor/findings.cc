@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/doctor/findings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/text/columns.h"
+#include "base/text/duration.h"
+#include "base/text/printable.h"
+
+namespace tw::measure {
+namespace {
+
+constexpr double kMiB = 1 << 20, kGiB = 1 << 30;
+
+/// Share of the CPU time that busy threads should get.
+constexpr double kMostLost = 0.05, kMuchLost = 0.25;
+/// A checkpoint that takes longer than the shortest notice of a cloud (GCP, Azure: 30 s) may never end.
+constexpr double kShortNotice_s = 30;
+/// The longest notice (AWS).
+constexpr double kLongNotice_s = 120;
+/// A tenth of the shortest round that pays over a wide-area network; certificates are dated in seconds.
+constexpr double kSkewed_s = 2, kVerySkewed_s = 60;
+/// Files besides links: logs, data, checkpoints, libraries.
+constexpr std::uint64_t kOtherFiles = 256;
+/// 64 data streams and the control connection of a link.
+constexpr std::uint64_t kFilesOfLink = 65;
+/// Vectors of the model's size in a peer besides the parameters and the optimizer's: two gradient slots, the
+/// mean, a frozen copy for a checkpoint or a joiner, segments that others have not taken yet.
+constexpr double kWorkVectors = 5;
+
+std::string size_of(double bytes) {
+  if (bytes >= kGiB) return fmt::format("{:.1f} GiB", bytes / kGiB);
+  return fmt::format("{:.0f} MiB", bytes / kMiB);
+}
+
+std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+Verdict by_limits(double value, double note, double hurts) {
+  return value >= hurts ? Verdict::hurts : value >= note ? Verdict::note : Verdict::ok;
+}
+
+std::string cpu_remedy(const CpuFacts& cpu) {
+  if (cpu.quota && *cpu.quota < cpu.threads)
+    return fmt::format("raise the CPU limit of the container (cpu.max), or train with --threads {:.0f}",
+                       std::max(1.0, *cpu.quota));
+  if (cpu.steal > kMostLost)
+    return "take a machine type whose cores are not shared (no t3, e2-micro, B series)";
+  return "end what else runs here, or take a machine of its own";
+}
+
+}  // namespace
+
+std::string_view name_of(Verdict verdict) {
+  constexpr std::array<std::string_view, 3> kNames = {"ok", "note", "will hurt"};
+  return kNames.at(static_cast<std::size_t>(verdict));
+}
+
+std::optional<std::uint64_t> Needs::state_bytes() const {
+  if (!parameters) return std::nullopt;
+  return static_cast<std::uint64_t>(static_cast<double>(*parameters) * 4 *
+                                    (1 + optimizer_vectors.value_or(2)));
+}
+
+Finding judge_cpu(const CpuFacts& cpu) {
+  const double lost = cpu.threads > 0 ? std::max(0.0, 1 - cpu.got / cpu.threads) : 0;
+  Finding finding{.check = "cpu", .verdict = by_limits(lost, kMostLost, kMuchLost)};
+  finding.text = fmt::format("{:.1f} of {:.0f} cores when all are busy", cpu.got, cpu.threads);
+  if (cpu.quota) finding.text += fmt::format(", limit of the cgroup {:.1f}", *cpu.quota);
+  if (cpu.throttled > 0)
+    finding.text += fmt::format(", stopped in {} of its periods", percent(cpu.throttled));
+  if (cpu.steal > 0.005) finding.text += fmt::format(", {} stolen by the hypervisor", percent(cpu.steal));
+  if (cpu.frequency) finding.text += fmt::format(", at {} of the highest frequency", percent(*cpu.frequency));
+  const bool slow_clock = cpu.frequency && *cpu.frequency < 0.7;
+  if (finding.verdict == Verdict::ok && slow_clock) {
+    finding.verdict = Verdict::note;
+    finding.remedy = "look at cooling and at the governor: cpupower frequency-set -g performance";
+  } else if (finding.verdict != Verdict::ok) {
+    finding.remedy = cpu_remedy(cpu);
+  }
+  return finding;
+}
+
+Finding judge_memory(const MemoryFacts& memory, const Needs& needs) {
+  const double of_limit = memory.limit ? static_cast<double>(*memory.limit) - static_cast<double>(memory.used)
+                                       : static_cast<double>(memory.total);
+  const double free = std::min(of_limit, static_cast<double>(memory.available));
+  Finding finding{.check = "memory"};
+  finding.text =
+      fmt::format("{} free{}", size_of(free),
+                  memory.limit ? ", limit of the cgroup " + size_of(static_cast<double>(*memory.limit)) : "");
+  if (!needs.parameters) return finding;
+  const double vectors = 1 + needs.optimizer_vectors.value_or(2) + kWorkVectors;
+  const double need = static_cast<double>(*needs.parameters) * 4 * vectors;
+  finding.text += fmt::format("; {:.0f} vectors of the model take {}", vectors, size_of(need));
+  finding.verdict = by_limits(need / std::max(free, 1.0), 0.7, 1);
+  if (finding.verdict != Verdict::ok)
+    finding.remedy =
+        memory.limit ? "raise the memory limit of the container" : "take a machine with more memory";
+  return finding;
+}
+
+Finding judge_files(const FileLimit& limit, const Needs& needs) {
+  const std::uint64_t need = kOtherFiles + kFilesOfLink * (needs.peers.value_or(9) - 1);
+  Finding finding{.check = "open files"};
+  finding.text =
+      fmt::format("{} may be open; {} {} peers", limit.soft, need,
+                  needs.peers ? fmt::format("are enough for {}", *needs.peers) : "are enough for 9");
+  if (limit.soft >= need) return finding;
+  finding.verdict = limit.soft >= kOtherFiles ? Verdict::note : Verdict::hurts;
+  finding.remedy = fmt::format("ulimit -n {}{}", need,
+                               limit.hard < need ? ", after raising it in /etc/security/limits.conf" : "");
+  return finding;
+}
+
+Finding judge_clock(const ClockFacts& clock, std::optional<double> skew_s) {
+  Finding finding{.check = "clock"};
+  if (skew_s) {
+    finding.verdict = by_limits(std::abs(*skew_s), kSkewed_s, kVerySkewed_s);
+    finding.text = fmt::format("{:+.2f} s against the other machine", *skew_s);
+  } else {
+    finding.verdict = clock.synchronised ? Verdict::ok : Verdict::note;
+    finding.text = "no other machine to compare with; the kernel ";
+    finding.text += clock.synchronised ? fmt::format("has it right within {:.3f} s", clock.error_s)
+                                       : std::string("does not know whether it is right");
+  }
+  if (finding.verdict != Verdict::ok) finding.remedy = "timedatectl set-ntp true, or start chronyd";
+  return finding;
+}
+
+Finding judge_disk(const std::string& folder, const DiskFacts& disk, const Needs& needs) {
+  Finding finding{.check = "disk"};
+  finding.text = fmt::format("{}: {:.0f} MB/s with fsync, {} free", folder, disk.bytes_per_s / 1e6,
+                             size_of(static_cast<double>(disk.free)));
+  const auto state = needs.state_bytes();
+  if (!state) {
+    finding.verdict = disk.bytes_per_s < 20e6 ? Verdict::note : Verdict::ok;
+    if (finding.verdict == Verdict::note)
+      finding.remedy = "give RUN.yaml, to know how long its checkpoints take";
+    return finding;
+  }
+  const double bytes = static_cast<double>(*state), takes_s = bytes / std::max(disk.bytes_per_s, 1.0);
+  finding.text += fmt::format("; a checkpoint of {} takes {}", size_of(bytes),
+                              takes_s < 10 ? fmt::format("{:.1f} s", takes_s) : duration_text(takes_s));
+  finding.verdict = by_limits(takes_s, kShortNotice_s, kLongNotice_s);
+  if (finding.verdict != Verdict::ok)
+    finding.remedy = "put checkpoint.folder on a faster disk: a preempted machine has 30 to 120 s";
+  // The old one stays until the new one is durable.
+  if (static_cast<double>(disk.free) < 2 * bytes) {
+    finding.verdict = Verdict::hurts;
+    finding.remedy = fmt::format("free {} there, or set checkpoint.folder: two checkpoints must have room",
+                                 size_of(2 * bytes - static_cast<double>(disk.free)));
+  }
+  return finding;
+}
+
+Finding judge_loader(const LoaderFacts& loader) {
+  const double share = loader.data_per_s > 0 ? loader.model_per_s / loader.data_per_s : 1;
+  Finding finding{.check = "data", .verdict = by_limits(share, 0.2, 0.5)};
+  finding.text = fmt::format("{:.0f} samples/s are read, the model takes {:.0f}: {} of its time",
+                             loader.data_per_s, loader.model_per_s, percent(std::min(share, 1.0)));
+  if (finding.verdict != Verdict::ok)
+    finding.remedy = "copy the data to a local disk, or keep it in memory (data.kind)";
+  return finding;
+}
+
+Finding judge_token(const std::optional<TokenFacts>& token) {
+  Finding finding{.check = "token"};
+  if (!token) {
+    finding.verdict = Verdict::note;
+    finding.text = "none was given: TLS is not tried";
+    finding.remedy = "tw doctor @FILE, with the token of the run (tw token FOLDER --address HOST:PORT)";
+    return finding;
+  }
+  finding.text = fmt::format("run {}, role {}", token->run, token->role);
+  if (token->left_s <= 0 || token->bad) {
+    finding.verdict = Verdict::hurts;
+    finding.text +=
+        token->left_s <= 0 ? ", expired " + duration_text(-token->left_s) + " ago" : ": " + *token->bad;
+    finding.remedy = "a new one: tw token FOLDER --address HOST:PORT --expires 30d";
+    return finding;
+  }
+  finding.text += ", expires in " + duration_text(token->left_s);
+  if (!token->trains) {
+    finding.verdict = Verdict::hurts;
+    finding.text += "; it may watch, not train";
+    finding.remedy = "tw token FOLDER --role peer";
+  } else if (token->left_s < 86400) {
+    finding.verdict = Verdict::note;
+    finding.remedy =
+        "a machine that is started again after that needs a new one: tw token FOLDER --expires 30d";
+  }
+  return finding;
+}
+
+Finding judge_notices(const NoticeFacts& notices) {
+  Finding finding{.check = "notices"};
+  if (notices.provider.empty()) {
+    finding.verdict = Verdict::note;
+    finding.text = "no cloud that this machine's firmware names; a preemption is told by SIGTERM alone";
+    finding.remedy =
+        "on a spot machine name its cloud: --notices aws, gcp or azure; else nothing is to be done";
+    return finding;
+  }
+  finding.text = fmt::format("{}: asks {}", notices.provider, fmt::join(notices.sources, ", "));
+  if (notices.warnings.empty()) return finding;
+  finding.verdict = Verdict::hurts;
+  finding.text = fmt::format("{}: {}", notices.provider, fmt::join(notices.warnings, "; "));
+  finding.remedy = "let the process reach 169.254.169.254: no proxy, and a hop limit of 2 for containers";
+  return finding;
+}
+
+std::string render(const std::vector<Finding>& findings) {
+  std::string text;
+  for (const Finding& finding : findings) {
+    text += fmt::format("{} {} {}", fitted(finding.check, 12), fitted(name_of(finding.verdict), 9),
+                        printable_line(finding.text));
+    text += (finding.remedy.empty() ? "" : ". Remedy: " + printable_line(finding.remedy)) + "\n";
+  }
+  return text;
+}
+
+bool any_hurts(const std::vector<Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const Finding& finding) { return finding.verdict == Verdict::hurts; });
+}
+
+}  // namespace tw::measure

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/doctor/findings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tw::measure {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr std::uint64_t kGB = 1'000'000'000;
+
+/// A model of 100 million parameters with Adam: a state of 1.2 GB.
+const Needs kLarge{.parameters = 100'000'000, .optimizer_vectors = 2};
+
+TEST(Findings, of_a_cpu_compare_what_was_got_with_the_cores) {
+  EXPECT_EQ(judge_cpu({.threads = 4, .got = 3.95}).verdict, Verdict::ok);
+  EXPECT_EQ(judge_cpu({.threads = 4, .got = 3.5}).verdict, Verdict::note);
+  const Finding limited = judge_cpu({.threads = 8, .got = 2, .quota = 2, .throttled = 0.9});
+  EXPECT_EQ(limited.verdict, Verdict::hurts);
+  EXPECT_THAT(limited.text, HasSubstr("2.0 of 8 cores"));
+  EXPECT_THAT(limited.text, HasSubstr("stopped in 90 %"));
+  EXPECT_THAT(limited.remedy, HasSubstr("--threads 2"));
+  EXPECT_THAT(judge_cpu({.threads = 2, .got = 1.4, .steal = 0.3}).remedy, HasSubstr("machine type"));
+  EXPECT_EQ(judge_cpu({.threads = 2, .got = 2, .frequency = 0.5}).verdict, Verdict::note);
+}
+
+TEST(Findings, of_memory_compare_with_what_the_model_takes) {
+  const MemoryFacts large{.total = 64 * kGB, .available = 60 * kGB};
+  EXPECT_EQ(judge_memory(large, kLarge).verdict, Verdict::ok);
+  EXPECT_EQ(judge_memory(large, {}).verdict, Verdict::ok);
+  const MemoryFacts limited{.total = 64 * kGB, .available = 60 * kGB, .limit = 4 * kGB, .used = kGB};
+  const Finding finding = judge_memory(limited, kLarge);  // 8 vectors of 0.4 GB
+  EXPECT_EQ(finding.verdict, Verdict::hurts);
+  EXPECT_THAT(finding.text, HasSubstr("2.8 GiB free, limit of the cgroup 3.7 GiB"));
+  EXPECT_THAT(finding.remedy, HasSubstr("container"));
+  EXPECT_EQ(judge_memory({.total = 4 * kGB, .available = 4 * kGB}, kLarge).verdict, Verdict::note);
+}
+
+TEST(Findings, of_open_files_ask_for_the_links_of_the_plan) {
+  EXPECT_EQ(judge_files({.soft = 1024, .hard = 4096}, {.peers = 9}).verdict, Verdict::ok);
+  const Finding few = judge_files({.soft = 1024, .hard = 4096}, {.peers = 33});
+  EXPECT_EQ(few.verdict, Verdict::note);
+  EXPECT_EQ(few.remedy, "ulimit -n 2336");
+  EXPECT_THAT(judge_files({.soft = 64, .hard = 64}, {.peers = 2}).remedy, HasSubstr("limits.conf"));
+  EXPECT_EQ(judge_files({.soft = 64, .hard = 64}, {.peers = 2}).verdict, Verdict::hurts);
+}
+
+TEST(Findings, of_a_clock_trust_another_machine_before_the_kernel) {
+  EXPECT_EQ(judge_clock({.synchronised = true, .error_s = 0.01}, std::nullopt).verdict, Verdict::ok);
+  EXPECT_EQ(judge_clock({}, std::nullopt).verdict, Verdict::note);
+  EXPECT_EQ(judge_clock({}, 0.5).verdict, Verdict::ok);
+  EXPECT_EQ(judge_clock({.synchronised = true}, -3).verdict, Verdict::note);
+  const Finding finding = judge_clock({.synchronised = true}, -400);
+  EXPECT_EQ(finding.verdict, Verdict::hurts);
+  EXPECT_THAT(finding.text, HasSubstr("-400.00 s"));
+  EXPECT_THAT(finding.remedy, HasSubstr("timedatectl"));
+}
+
+TEST(Findings, of_a_disk_are_about_checkpoints) {
+  const DiskFacts fast{.bytes_per_s = 400e6, .bytes = 1 << 28, .free = 100 * kGB};
+  EXPECT_EQ(judge_disk("out", fast, kLarge).verdict, Verdict::ok);
+  EXPECT_THAT(judge_disk("out", fast, kLarge).text, HasSubstr("takes 3.0 s"));
+  EXPECT_EQ(judge_disk("out", {.bytes_per_s = 20e6, .free = 100 * kGB}, kLarge).verdict, Verdict::note);
+  EXPECT_EQ(judge_disk("out", {.bytes_per_s = 9e6, .free = 100 * kGB}, kLarge).verdict, Verdict::hurts);
+  EXPECT_EQ(judge_disk("out", {.bytes_per_s = 9e6, .free = 100 * kGB}, {}).verdict, Verdict::note);
+  const Finding full = judge_disk("out", {.bytes_per_s = 400e6, .free = 2 * kGB}, kLarge);
+  EXPECT_EQ(full.verdict, Verdict::hurts);
+  EXPECT_THAT(full.remedy, HasSubstr("free 381 MiB there"));
+}
+
+TEST(Findings, of_data_compare_with_the_model) {
+  EXPECT_EQ(judge_loader({.data_per_s = 10'000, .model_per_s = 100}).verdict, Verdict::ok);
+  EXPECT_EQ(judge_loader({.data_per_s = 300, .model_per_s = 100}).verdict, Verdict::note);
+  const Finding slow = judge_loader({.data_per_s = 150, .model_per_s = 100});
+  EXPECT_EQ(slow.verdict, Verdict::hurts);
+  EXPECT_THAT(slow.text, HasSubstr("67 % of its time"));
+}
+
+TEST(Findings, of_a_token_tell_when_it_ends) {
+  const TokenFacts good{.run = "mnist", .role = "peer", .left_s = 30 * 86400};
+  EXPECT_EQ(judge_token(good).verdict, Verdict::ok);
+  EXPECT_THAT(judge_token(good).text, HasSubstr("expires in 30 d 0 h"));
+  TokenFacts other = good;
+  other.left_s = 3600;
+  EXPECT_EQ(judge_token(other).verdict, Verdict::note);
+  other.left_s = -60;
+  EXPECT_EQ(judge_token(other).verdict, Verdict::hurts);
+  EXPECT_THAT(judge_token(other).text, HasSubstr("expired 1 min 0 s ago"));
+  other = good;
+  other.trains = false;
+  EXPECT_EQ(judge_token(other).verdict, Verdict::hurts);
+  other = good;
+  other.bad = "its parts do not fit together";
+  EXPECT_THAT(judge_token(other).text, HasSubstr("do not fit"));
+  EXPECT_EQ(judge_token(std::nullopt).verdict, Verdict::note);
+}
+
+TEST(Findings, of_an_address_tell_who_answers) {
+  using Answer = PeerFacts::Answer;
+  EXPECT_EQ(judge_reach({.address = "a:1", .answer = Answer::peer}).verdict, Verdict::ok);
+  EXPECT_EQ(judge_reach({.address = "a:1", .answer = Answer::probe, .rtt_s = 0.1}).verdict, Verdict::ok);
+  const Finding nobody =
+      judge_reach({.address = "a:1", .answer = Answer::nobody, .why = "connection refused"});
+  EXPECT_EQ(nobody.verdict, Verdict::hurts);
+  EXPECT_THAT(nobody.text, HasSubstr("a:1: connection refused"));
+}
+
+TEST(Findings, of_bandwidth_compare_the_slower_way_with_the_plan) {
+  PeerFacts peer{.address = "a:1", .answer = PeerFacts::Answer::probe, .out_mbit_s = 400, .in_mbit_s = 90};
+  EXPECT_EQ(judge_bandwidth(peer).verdict, Verdict::note);
+  peer.assumed_mbit_s = 95;
+  EXPECT_EQ(judge_bandwidth(peer).verdict, Verdict::ok);
+  peer.assumed_mbit_s = 130;
+  EXPECT_EQ(judge_bandwidth(peer).verdict, Verdict::note);
+  peer.assumed_mbit_s = 400;
+  EXPECT_EQ(judge_bandwidth(peer).verdict, Verdict::hurts);
+  EXPECT_THAT(judge_bandwidth(peer).remedy, HasSubstr("--profile network.csv"));
+}
+
+TEST(Findings, of_the_door_need_another_machine) {
+  DoorFacts door{.own_addresses = {"10.0.0.5"}};
+  EXPECT_EQ(judge_door(door).verdict, Verdict::note);
+  EXPECT_THAT(judge_door(door).text, HasSubstr("private"));
+  EXPECT_THAT(judge_door(door).remedy,
+              HasSubstr("tw net probe --site SITE --token @FILE --listen HOST:7100"));
+  door.probe = "b:7100";
+  door.listen = "10.0.0.5:7000";
+  EXPECT_EQ(judge_door(door).verdict, Verdict::ok);
+  door.failed = "connection timed out";
+  EXPECT_EQ(judge_door(door).verdict, Verdict::hurts);
+  EXPECT_THAT(judge_door(door).remedy, HasSubstr("--listen none"));
+  door.own_addresses = {"10.0.0.5", "34.1.2.3"};
+  EXPECT_THAT(judge_door(door).remedy, HasSubstr("security group"));
+}
+
+TEST(Findings, know_addresses_that_others_cannot_dial) {
+  for (const char* address : {"10.1.2.3", "192.168.1.1", "172.16.0.1", "172.31.9.9", "100.64.0.1",
+                              "127.0.0.1", "169.254.1.1", "fd00::1", "fe80::1", "::1"})
+    EXPECT_TRUE(is_private(address)) << address;
+  for (const char* address : {"34.1.2.3", "172.32.0.1", "172.15.0.1", "100.128.0.1", "11.0.0.1", "2a00::1"})
+    EXPECT_FALSE(is_private(address)) << address;
+}
+
+TEST(Findings, of_notices_tell_who_is_asked) {
+  EXPECT_EQ(judge_notices({}).verdict, Verdict::note);
+  EXPECT_EQ(judge_notices({.provider = "aws", .sources = {"169.254.169.254"}}).text,
+            "aws: asks 169.254.169.254");
+  const Finding silent =
+      judge_notices({.provider = "aws", .sources = {"169.254.169.254"}, .warnings = {"no answer"}});
+  EXPECT_EQ(silent.verdict, Verdict::hurts);
+  EXPECT_THAT(silent.remedy, HasSubstr("hop limit"));
+}
+
+TEST(Findings, are_printed_a_line_each) {
+  const std::vector<Finding> findings{{"disk", Verdict::ok, "fast", ""},
+                                      {"open files", Verdict::hurts, "64\nmay be open", "ulimit -n 1024"}};
+  EXPECT_EQ(render(findings),
+            "disk         ok        fast\n"
+            "open files   will hurt 64\\nmay be open. Remedy: ulimit -n 1024\n");
+  EXPECT_TRUE(any_hurts(findings));
+  EXPECT_FALSE(any_hurts({findings[0]}));
+}
+
+}  // namespace
+}  // namespace tw::measure

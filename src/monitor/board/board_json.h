@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "monitor/board/board.h"
+
+namespace tw::monitor {
+
+/// One line. Keys are the names of the members, in their order; an empty optional is null, and so is a number
+/// that is not finite; states and kinds by name_of. `money` has the computed key "usd" too.
+std::string to_json(const Board& board);
+
+/// What to_json wrote. Every key must be there and none besides; a number that is null is not a number (NaN).
+/// The error names the first place that is wrong: "board.peers[2].state: ...".
+Result<Board> board_from_json(const std::string& text);
+
+}  // namespace tw::monitor

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "monitor/board/board.h"
+
+namespace tw::monitor {
+
+/// CRC-32C (Castagnoli, RFC 3720 appendix B.4), masked as TFRecord wants it
+/// (tensorflow/core/lib/hash/crc32c.h).
+std::uint32_t masked_crc32c(std::string_view bytes);
+
+/// A record of the TFRecord format: length, its checksum, the bytes, their checksum.
+std::string tfrecord(std::string_view bytes);
+
+/// What a TensorBoard event file of a run holds: each committed round and each evaluation once, with its
+/// round as step and its end as wall time. The tags: loss/batch, loss/test, accuracy/test,
+/// speed/samples_per_s, speed/granularity, speed/calc_s, speed/comm_s, run/contributors, money/usd,
+/// money/usd_per_million_samples. Money is that of the first board that has the round settled.
+/// Pure; one file, one thread.
+class TensorBoardEvents {
+ public:
+  /// The first record of each file.
+  static std::string begin(double at_s);
+
+  /// Records of what this board has and none before had; empty where nothing is new. Rounds and evaluations
+  /// of the last seconds wait for the next board: not every peer has told of them.
+  std::string take_settled(const Board& board);
+
+  /// The same with the newest ones: no board follows.
+  std::string take_all(const Board& board);
+
+  static constexpr double kSettledAfterS = 3;
+
+ private:
+  std::string take_until(const Board& board, double until_s);
+  std::string take_rounds(const Board& board, double until_s);
+  std::string take_evaluations(const Board& board, double until_s);
+
+  Round round_ = 0;         ///< the newest one written
+  Round evaluated_ = 0;     ///< the same of evaluations
+  double committed_s_ = 0;  ///< end of round_; 0: none yet
+};
+
+/// "events.out.tfevents.1767225600.tradewind": the same for a run whenever it is written.
+std::string tensorboard_file_name(double begun_s);
+
+}  // namespace tw::monitor

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "monitor/board/board.h"
+
+namespace tw::monitor {
+
+/// What is to be said of a budget.
+struct BudgetWord {
+  double usd = 0;         ///< spent
+  double budget_usd = 0;  ///< of so much
+  bool reached = false;   ///< false: 80 % of it are spent
+  std::string text;       ///< for people, one line
+};
+
+/// Speaks up once when a run has cost 80 % of its budget, and once when it has cost all of it.
+class Budget {
+ public:
+  explicit Budget(std::optional<double> usd) : usd_(usd) {}
+
+  bool is_set() const { return usd_.has_value(); }
+
+  std::optional<BudgetWord> watch(const Money& money);
+
+  static constexpr double kWarnShare = 0.8;
+
+ private:
+  enum class Told { nothing, near, reached };
+
+  std::optional<double> usd_;
+  Told told_ = Told::nothing;
+};
+
+}  // namespace tw::monitor

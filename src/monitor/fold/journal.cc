@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/fold/journal.h"
+
+#include <algorithm>
+
+#include "monitor/fold/money.h"
+#include "monitor/report/history.h"
+#include "monitor/report/report.h"
+
+namespace tw::monitor {
+namespace {
+
+/// Share of the peers' time over the spans that they computed for samples that count.
+std::optional<double> goodput_of(const std::vector<BoardSpan>& spans, const std::vector<BoardRound>& rounds) {
+  double useful_s = 0, all_s = 0;
+  for (const BoardSpan& span : spans) {
+    if (span.state == PeerState::left || span.state == PeerState::lost) continue;
+    const auto round = std::ranges::lower_bound(rounds, span.round, {}, &BoardRound::round);
+    if (round == rounds.end() || round->round != span.round || !round->committed_s) continue;
+    const double seconds = span.to_s - span.from_s;
+    all_s += seconds;
+    const bool counts = std::ranges::binary_search(round->contributors, span.peer);
+    if (span.state == PeerState::computing && counts) useful_s += seconds;
+  }
+  return all_s > 0 ? std::optional(useful_s / all_s) : std::nullopt;
+}
+
+}  // namespace
+
+Journal::Journal(JournalOptions options) : options_(std::move(options)), links_(options_.egress) {}
+
+void Journal::take_news(const Peers::News& news) {
+  if (news.interruption) interruptions_.push_back(*news.interruption);
+  if (interruptions_.size() > Board::kMostInterruptions) interruptions_.pop_front();
+  if (news.rewound) rounds_.rewind(*news.rewound);
+}
+
+void Journal::take_facts(const Seen& seen) {
+  const world::Event& event = seen.event();
+  if (event.phase == world::Phase::start && !event.digest.empty()) run_ = event.digest;
+  if (const std::uint64_t rounds = seen.count("last_round"); event.phase == world::Phase::start && rounds > 0)
+    last_round_ = rounds;
+  if (event.phase != world::Phase::evaluate) return;
+  evaluations_.push_back({.round = event.round,
+                          .at_s = seen.at_s,
+                          .loss = number_in(event, "loss"),
+                          .accuracy = number_in(event, "accuracy")});
+  if (evaluations_.size() > Board::kMostRounds) evaluations_.pop_front();
+}
+
+void Journal::take(const LogEntry& entry) {
+  const Seen seen{entry, clocks_.seconds(entry)};
+  newest_s_ = std::max(newest_s_, seen.at_s);
+  const bool from_lost = peers_.is_lost(entry.writer);
+  take_news(peers_.take(seen));
+  if (entry.writer == PeerId{}) return;
+  take_facts(seen);
+  rounds_.take(seen, from_lost);
+  ledger_.take(seen, from_lost);
+  links_.take(seen);
+}
+
+void Journal::take(PeerId from, const wire::Status& status, double at_s) {
+  newest_s_ = std::max(newest_s_, at_s);
+  if (!gone_before_) gone_before_ = status.gone;
+  take_news(peers_.take(from, status, at_s));
+  rounds_.take(from, status, at_s);
+  links_.take(from, status, at_s);
+}
+
+std::vector<Interruption> Journal::interruptions() const {
+  std::vector<Interruption> told;
+  for (const Interruption& one : interruptions_)
+    if (!peers_.ended_itself(one, rounds_.last())) told.push_back(one);
+  return told;
+}
+
+BoardPeer Journal::priced(BoardPeer peer) const {
+  if (peer.usd_per_h) return peer;
+  const auto price = options_.usd_per_h.find(peer.peer);
+  if (price != options_.usd_per_h.end()) peer.usd_per_h = price->second;
+  return peer;
+}
+
+void Journal::add_peers(Board& board) const {
+  const Round newest = rounds_.last() + 1;
+  const Round first = newest > Board::kMostLaneRounds ? newest - Board::kMostLaneRounds + 1 : 0;
+  for (const auto& [id, track] : peers_.all()) {
+    board.peers.push_back(priced(track.board(board.now_s)));
+    track.lane.append_to(board.spans, first, board.now_s);
+  }
+}
+
+Board Journal::board(double now_s) const {
+  Board board;
+  board.run = run_;
+  board.now_s = std::max(now_s, newest_s_);
+  board.round = rounds_.last();
+  board.last_round = last_round_;
+  board.samples = rounds_.samples();
+  board.loss = rounds_.loss();
+  board.identical = rounds_.identical();
+  board.complete = rounds_.complete();
+  board.rounds = rounds_.board();
+  add_peers(board);
+  board.speed = rounds_.speed();
+  board.speed.goodput = goodput_of(board.spans, board.rounds);
+  board.interruptions = interruptions();
+  board.evaluations = {evaluations_.begin(), evaluations_.end()};
+  board.ledger = ledger_.board(board.samples);
+  board.links = links_.board(board.now_s, [this](PeerId peer) {
+    const auto found = peers_.all().find(peer);
+    return found != peers_.all().end() && !found->second.is_gone();
+  });
+  board.money = money_of(board, gone_before_.value_or(wire::GoneWord{}), options_.budget_usd);
+  return board;
+}
+
+Journal journal_of(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options) {
+  Journal journal(std::move(options));
+  for (const LogEntry& entry : merge(logs)) journal.take(entry);
+  return journal;
+}
+
+}  // namespace tw::monitor

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "monitor/board/board.h"
+#include "monitor/fold/ledger.h"
+#include "monitor/fold/links.h"
+#include "monitor/fold/peers.h"
+#include "monitor/fold/rounds.h"
+#include "monitor/fold/seen.h"
+#include "monitor/logs/event_log_json.h"
+
+/// From events to the board. What `tw report` computes from whole logs (monitor/report/report.h), a journal
+/// knows at any time: the same samples, contributions, losses, hours, and whether parameters are identical.
+namespace tw::monitor {
+
+struct JournalOptions {
+  /// The price of the machine of a peer whose events tell none.
+  std::map<PeerId, double> usd_per_h;
+  EgressPrice egress = usual_egress_price;
+  std::optional<double> budget_usd;
+};
+
+/// Takes the events of a run in the order of time: those of all logs, once monitor::merge has put them on one
+/// time line, or those of the peer that it belongs to, as they happen. Pure; loop thread only; bounded by the
+/// peers of the run and by Board::kMost... Taking an event is cheap, a board costs as much as it holds.
+class Journal {
+ public:
+  explicit Journal(JournalOptions options = {});
+
+  void take(const LogEntry& entry);
+
+  /// What another peer told at this moment (seconds since 1970, by the own clock).
+  void take(PeerId from, const wire::Status& status, double at_s);
+
+  /// What a peer tells of itself, from its own events.
+  wire::Status status(PeerId self, double now_s) const;
+
+  /// now_s: seconds since 1970; stretches of time that go on reach to it. Where the events are newer, to the
+  /// newest.
+  Board board(double now_s = 0) const;
+
+ private:
+  void take_facts(const Seen& seen);
+  void take_news(const Peers::News& news);
+  wire::GoneWord gone() const;
+  BoardPeer priced(BoardPeer peer) const;
+  void add_peers(Board& board) const;
+  std::vector<Interruption> interruptions() const;
+
+  JournalOptions options_;
+  WallClocks clocks_;
+  Peers peers_;
+  Rounds rounds_;
+  Ledger ledger_;
+  Links links_;
+  std::optional<wire::GoneWord> gone_before_;  ///< as the first one who told of itself said
+  std::deque<Interruption> interruptions_;
+  std::deque<Evaluation> evaluations_;
+  std::string run_;
+  std::optional<Round> last_round_;
+  double newest_s_ = 0;
+};
+
+/// A journal of whole logs (a log for each writer, as read_event_logs gives them).
+Journal journal_of(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options = {});
+
+}  // namespace tw::monitor

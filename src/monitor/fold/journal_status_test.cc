@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "monitor/fold/journal.h"
+#include "monitor/report/test_story.h"
+
+namespace tw::monitor {
+namespace {
+
+using world::Phase;
+
+constexpr double kEpochS = static_cast<double>(kEpochNanos) * 1e-9;
+
+const BoardPeer& shown(const Board& board, std::uint64_t id) {
+  return *std::ranges::find(board.peers, PeerId{id}, &BoardPeer::peer);
+}
+
+/// Journals of peers that see their own events and hear each other.
+class Company {
+ public:
+  explicit Company(const Story& story) {
+    for (const std::vector<LogEntry>& log : story.logs())
+      for (const LogEntry& entry : log) journals_[entry.writer].take(entry);
+  }
+
+  Journal& of(std::uint64_t id) { return journals_[PeerId{id}]; }
+
+  void hear(std::uint64_t listener, std::uint64_t speaker, double t) {
+    of(listener).take(PeerId{speaker}, of(speaker).status(PeerId{speaker}, kEpochS + t), kEpochS + t);
+  }
+
+ private:
+  std::map<PeerId, Journal> journals_;
+};
+
+Story two_peers() {
+  Story story;
+  story.add(1, 0.5,
+            {.phase = Phase::start,
+             .numbers = {{"usd_per_h", 2}},
+             .texts = {{"site", "aws:us-east-1:a"}, {"hardware", "8 cores"}}});
+  story.add(2, 0.5,
+            {.phase = Phase::start, .numbers = {{"usd_per_h", 1}}, .texts = {{"site", "gcp:us-west1:b"}}});
+  story.rounds(1, 4, {1, 2});
+  for (const std::uint64_t peer : {1, 2})
+    story.add(peer, 5.5,
+              {.phase = Phase::traffic,
+               .round = 4,
+               .numbers = {{"to:aws:us-east-1:a", 1e9 * static_cast<double>(peer)}}});
+  return story;
+}
+
+TEST(JournalStatus, of_another_peer_shows_it_as_its_own_log_does) {
+  Story story = two_peers();
+  for (const std::uint64_t peer : {1, 2}) story.apply(peer, 5.1, 5, to_string(Digest{5, 7}));
+  story.add(2, 5.2, {.phase = Phase::accumulate, .round = 5});
+  story.add(2, 5.6,
+            {.phase = Phase::notice,
+             .round = 5,
+             .numbers = {{"deadline_s", 30}},
+             .cause = world::Cause::at_risk,
+             .source = "aws"});
+  story.add(2, 9.6,
+            {.phase = Phase::wait,
+             .round = 5,
+             .why = "waiting for peer 1: its votes",
+             .numbers = {{"seconds", 4}},
+             .peers = {PeerId{1}}});
+  const Board logs = journal_of(story.logs()).board(kEpochS + 10);
+  Company company(story);
+  company.hear(1, 2, 10);
+  const Board live = company.of(1).board(kEpochS + 10);
+
+  BoardPeer expected = shown(logs, 2);
+  BoardPeer told = shown(live, 2);
+  EXPECT_NEAR(told.since_s, expected.since_s, 1e-5);
+  EXPECT_NEAR(told.usage.hours, expected.usage.hours, 1e-9);
+  EXPECT_NEAR(told.notice.value().deadline_s.value(), expected.notice.value().deadline_s.value(), 1e-5);
+  EXPECT_NEAR(told.wait.value().since_s, expected.wait.value().since_s, 1e-5);
+  told.since_s = expected.since_s;
+  told.heard_s = expected.heard_s;
+  told.usage.hours = expected.usage.hours;
+  told.notice = expected.notice;
+  told.wait.value().since_s = expected.wait.value().since_s;
+  EXPECT_EQ(told, expected);
+
+  EXPECT_EQ(live.round, logs.round);
+  EXPECT_EQ(live.samples, logs.samples);
+  EXPECT_EQ(live.identical, true);
+  const auto fourth = [](const Board& board) {
+    return *std::ranges::find(board.rounds, Round{4}, &BoardRound::round);
+  };
+  EXPECT_EQ(fourth(live).contributors, fourth(logs).contributors);
+  EXPECT_EQ(fourth(live).samples, fourth(logs).samples);
+  ASSERT_EQ(live.links.size(), 2U);
+  EXPECT_EQ(live.links[1].bytes, logs.links[1].bytes);
+  EXPECT_EQ(live.links[1].from, "gcp:us-west1:b");
+  EXPECT_NEAR(live.money.usd().value(), logs.money.usd().value(), 1e-6);
+}
+
+TEST(JournalStatus, gives_lanes_to_peers_without_a_log) {
+  Company company(two_peers());
+  company.hear(1, 2, 5.9);
+  double computing_s = 0, averaging_s = 0;
+  for (const BoardSpan& span : company.of(1).board(kEpochS + 6).spans) {
+    if (span.peer != PeerId{2}) continue;
+    if (span.state == PeerState::computing) computing_s += span.to_s - span.from_s;
+    if (span.state == PeerState::averaging) averaging_s += span.to_s - span.from_s;
+  }
+  EXPECT_NEAR(computing_s, 0.8, 1e-4) << "of the last round";
+  EXPECT_NEAR(averaging_s, 0.2, 1e-4);
+}
+
+TEST(JournalStatus, shows_other_parameters_at_once) {
+  Story story;
+  story.rounds(1, 2, {1, 2});
+  story.apply(1, 3.5, 2, to_string(Digest{1, 1}));
+  story.apply(2, 3.5, 2, to_string(Digest{1, 2}));
+  Company company(story);
+  EXPECT_EQ(company.of(1).board().identical, false) << "two digests in its own log";
+  Story good = two_peers();
+  Story other = two_peers();
+  good.apply(1, 5.2, 5, to_string(Digest{1, 1}));
+  other.apply(2, 5.2, 5, to_string(Digest{1, 2}));
+  Company first(good), second(other);
+  EXPECT_EQ(first.of(1).board().identical, true);
+  first.of(1).take(PeerId{2}, second.of(2).status(PeerId{2}, kEpochS + 6), kEpochS + 6);
+  EXPECT_EQ(first.of(1).board().identical, false);
+}
+
+TEST(JournalStatus, brings_back_a_peer_that_was_counted_out) {
+  Story story = two_peers();
+  story.add(1, 5.6, {.phase = Phase::lost, .round = 5, .peer = PeerId{2}, .why = "silent"});
+  story.add(2, 9, {.phase = Phase::accumulate, .round = 7});
+  Company company(story);
+  EXPECT_EQ(shown(company.of(1).board(), 2).state, PeerState::lost);
+  company.hear(1, 2, 9.5);
+  const Board board = company.of(1).board();
+  EXPECT_EQ(shown(board, 2).state, PeerState::computing);
+  EXPECT_EQ(board.interruptions.back().kind, Interruption::Kind::joined);
+}
+
+TEST(JournalStatus, passes_on_what_those_cost_that_are_gone) {
+  Story story = two_peers();
+  story.add(2, 5.6, {.phase = Phase::stop, .round = 4, .why = "left the run"});
+  // Peer 1 has the log of both; peer 3 comes later and hears of it.
+  Journal first = journal_of(story.logs());
+  Journal late;
+  late.take(PeerId{1}, first.status(PeerId{1}, kEpochS + 6), kEpochS + 6);
+  const Money expected = first.board(kEpochS + 6).money, told = late.board(kEpochS + 6).money;
+  EXPECT_NEAR(told.machine_hours, expected.machine_hours, 1e-9);
+  EXPECT_NEAR(told.machines_usd.value(), expected.machines_usd.value(), 1e-9);
+  EXPECT_NEAR(told.egress_usd, expected.egress_usd, 1e-9);
+  late.take(PeerId{1}, first.status(PeerId{1}, kEpochS + 7), kEpochS + 7);
+  EXPECT_NEAR(late.board(kEpochS + 7).money.machine_hours, expected.machine_hours, 1e-9) << "counted once";
+}
+
+TEST(JournalStatus, of_a_peer_without_events_is_empty_but_sound) {
+  EXPECT_TRUE(is_sound(Journal().status(PeerId{1}, kEpochS)));
+}
+
+TEST(JournalStatus, cuts_long_texts_between_characters) {
+  Story story;
+  std::string why(199, 'x');
+  why += "\xc3\xa4\xc3\xa4";
+  story.add(1, 1, {.phase = Phase::wait, .round = 1, .why = why, .numbers = {{"seconds", 1}}});
+  const wire::Status status = journal_of(story.logs()).status(PeerId{1}, kEpochS + 1);
+  ASSERT_TRUE(status.wait);
+  EXPECT_EQ(status.wait->text, std::string(199, 'x'));
+  EXPECT_TRUE(is_sound(status));
+}
+
+}  // namespace
+}  // namespace tw::monitor

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/fold/journal.h"
+
+#include <gtest/gtest.h>
+
+#include "monitor/report/cost.h"
+#include "monitor/report/report_text.h"
+#include "monitor/report/test_story.h"
+
+namespace tw::monitor {
+namespace {
+
+using world::Phase;
+
+constexpr double kEpoch = static_cast<double>(kEpochNanos) * 1e-9;
+
+const BoardPeer& peer_of(const Board& board, std::uint64_t id) {
+  return *std::ranges::find(board.peers, PeerId{id}, &BoardPeer::peer);
+}
+
+Board board_of(const Story& story, double now = 0) { return journal_of(story.logs()).board(kEpoch + now); }
+
+TEST(Journal, of_nothing_knows_nothing) {
+  const Board board = Journal().board();
+  EXPECT_EQ(board, Board{});
+}
+
+TEST(Journal, tells_rounds_peers_and_speed) {
+  Story story;
+  story.add(1, 0, {.phase = Phase::start, .numbers = {{"last_round", 9}}, .digest = "the-run"});
+  story.rounds(1, 4, {1, 2});
+  const Board board = board_of(story);
+  EXPECT_EQ(board.run, "the-run");
+  EXPECT_EQ(board.last_round, 9U);
+  EXPECT_EQ(board.round, 4U);
+  EXPECT_EQ(board.samples, 256U);
+  EXPECT_EQ(board.identical, true);
+  ASSERT_EQ(board.rounds.size(), 4U);
+  const BoardRound& last = board.rounds.back();
+  EXPECT_EQ(last.samples, 64U);
+  EXPECT_EQ(last.contributors, (std::vector{PeerId{1}, PeerId{2}}));
+  EXPECT_NEAR(last.begun_s, kEpoch + 4, 1e-5);
+  EXPECT_NEAR(last.called_s.value_or(0), kEpoch + 4.8, 1e-5);
+  EXPECT_NEAR(last.committed_s.value_or(0), kEpoch + 5, 1e-5);
+  EXPECT_NEAR(last.calc_s.value_or(0), 0.8, 1e-9);
+  EXPECT_NEAR(last.comm_s.value_or(0), 0.2, 1e-9);
+  EXPECT_NEAR(board.speed.granularity.value_or(0), 4, 1e-9);
+  EXPECT_NEAR(board.speed.samples_per_s, 64, 1e-4);
+  EXPECT_NEAR(peer_of(board, 2).samples_per_s, 32, 1e-4);
+  EXPECT_EQ(peer_of(board, 1).state, PeerState::applying);
+  EXPECT_EQ(peer_of(board, 1).round, 4U);
+}
+
+TEST(Journal, counts_a_sample_that_the_run_goes_on_without_once) {
+  Story story;
+  story.rounds(1, 2, {1, 2});
+  const auto skip = [&](std::uint64_t writer, double t, double sample) {
+    story.add(writer, t, {.phase = Phase::skip, .round = 1, .why = "a", .numbers = {{"sample", sample}}});
+  };
+  skip(1, 2, 7);
+  skip(2, 2.1, 8);
+  skip(2, 2.5, 7);  // its peer handed it over and committed all the same
+  story.add(1, 2.6, {.phase = Phase::skip, .round = 1, .why = "without a number"});
+  const Board board = board_of(story);
+  EXPECT_EQ(board.samples, 128U);
+  EXPECT_EQ(board.ledger.skipped, 2U);
+  EXPECT_EQ(board.ledger.committed, 126U);
+  expect_same(board, story.summary());
+  EXPECT_NE(render(story.summary()).find("skipped        2 samples that could not be had\n"),
+            std::string::npos)
+      << render(story.summary());
+}
+
+TEST(Journal, tells_how_near_averaging_came_to_its_bound) {
+  Story story;
+  story.add(1, 1, {.phase = Phase::lead, .round = 1});
+  story.add(1, 2, {.phase = Phase::call, .round = 1, .numbers = {{"calc_s", 1}, {"bound_s", 0.9}}});
+  story.add(2, 2.9, {.phase = Phase::commit, .round = 1, .numbers = {{"comm_s", 0.9}}});
+  story.add(1, 3, {.phase = Phase::commit, .round = 1, .numbers = {{"comm_s", 1}}});
+  EXPECT_NEAR(board_of(story).rounds.at(0).bound_share.value_or(0), 0.9, 1e-9) << "by the leader's time";
+}
+
+TEST(Journal, has_lanes_without_overlap_that_show_who_computes_until_when) {
+  Story story;
+  story.rounds(1, 30, {1, 2});
+  const Board board = board_of(story, 31.5);
+  std::map<PeerId, double> until_s;
+  double computing_s = 0;
+  for (const BoardSpan& span : board.spans) {
+    EXPECT_GT(span.round, 30 - Board::kMostLaneRounds);
+    EXPECT_GE(span.from_s, until_s[span.peer]);
+    EXPECT_GT(span.to_s, span.from_s);
+    until_s[span.peer] = span.to_s;
+    if (span.state == PeerState::computing && span.peer == PeerId{1}) computing_s += span.to_s - span.from_s;
+  }
+  EXPECT_NEAR(until_s[PeerId{2}], kEpoch + 31.5, 1e-5);
+  EXPECT_NEAR(computing_s, 0.8 * (Board::kMostLaneRounds - 1), 1e-4);
+  EXPECT_NEAR(board.speed.goodput.value_or(0), 0.77, 0.03) << "the last half second is idle";
+}
+
+TEST(Journal, shows_a_lost_peer_with_the_reason_and_who_waits_for_it) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.add(1, 4, {.phase = Phase::accumulate, .round = 4});
+  story.add(1, 9,
+            {.phase = Phase::wait,
+             .round = 4,
+             .peer = PeerId{2},
+             .why = "waiting for peer 2: its votes",
+             .numbers = {{"seconds", 4}}});
+  Board board = board_of(story);
+  EXPECT_EQ(peer_of(board, 2).state, PeerState::applying);
+  ASSERT_TRUE(peer_of(board, 1).wait);
+  EXPECT_EQ(peer_of(board, 1).wait->peers, std::vector{PeerId{2}});
+  EXPECT_NEAR(peer_of(board, 1).wait->since_s, kEpoch + 5, 1e-5);
+  EXPECT_FALSE(peer_of(board_of(story, 16), 1).wait) << "it would have been told once more";
+
+  story.add(
+      1, 10,
+      {.phase = Phase::lost, .round = 4, .peer = PeerId{2}, .why = "cut off", .numbers = {{"silent_s", 2}}});
+  story.add(1, 10.5, {.phase = Phase::call, .round = 4});
+  story.add(1, 11,
+            {.phase = Phase::commit, .round = 4, .numbers = {{"samples", 32}, {"samples_total", 224}}});
+  board = board_of(story);
+  EXPECT_EQ(peer_of(board, 2).state, PeerState::lost);
+  EXPECT_EQ(peer_of(board, 2).ended, "cut off");
+  EXPECT_FALSE(peer_of(board, 1).wait);
+  EXPECT_EQ(board.rounds.back().left_out, (std::vector<LeftOut>{{PeerId{2}, "cut off"}}));
+  ASSERT_EQ(board.interruptions.size(), 1U);
+  EXPECT_EQ(board.interruptions[0].kind, Interruption::Kind::lost);
+  const bool waited = std::ranges::any_of(board.spans, [](const BoardSpan& span) {
+    return span.peer == PeerId{1} && span.why == "waiting for peer 2: its votes";
+  });
+  EXPECT_TRUE(waited) << "the lane says whom it waited for";
+}
+
+TEST(Journal, shows_a_notice_and_that_its_peer_leaves) {
+  Story story;
+  story.rounds(1, 2, {1, 2});
+  story.add(2, 3,
+            {.phase = Phase::notice,
+             .round = 2,
+             .numbers = {{"deadline_s", 30}},
+             .cause = world::Cause::preempt,
+             .source = "aws"});
+  Board board = board_of(story);
+  ASSERT_TRUE(peer_of(board, 2).notice);
+  EXPECT_NEAR(peer_of(board, 2).notice->deadline_s.value_or(0), kEpoch + 33, 1e-5);
+  EXPECT_EQ(peer_of(board, 2).state, PeerState::leaving);
+  story.rounds(3, 3, {1, 2});
+  EXPECT_EQ(peer_of(board_of(story), 2).state, PeerState::leaving) << "while it works";
+  story.add(1, 4.5, {.phase = Phase::leave, .round = 3, .peer = PeerId{2}});
+  story.add(2, 5, {.phase = Phase::stop, .round = 3, .why = "left the run"});
+  board = board_of(story);
+  EXPECT_EQ(peer_of(board, 2).state, PeerState::left);
+  EXPECT_EQ(peer_of(board, 2).ended, "left the run");
+}
+
+TEST(Journal, adds_up_what_the_processes_of_a_peer_used) {
+  Story story;
+  story.add(1, 0, {.phase = Phase::start, .texts = {{"site", "aws:us-east-1:a"}, {"hardware", "8 cores"}}});
+  story.add(1, 3600, {.phase = Phase::commit, .round = 1, .numbers = {{"cpu_s", 5}, {"bytes_sent", 100}}});
+  story.add(1, 7200, {.phase = Phase::start, .numbers = {{"usd_per_h", 2}}});
+  story.add(1, 9000,
+            {.phase = Phase::stop, .round = 1, .numbers = {{"bytes_sent", 10}, {"bytes_received", 7}}});
+  const BoardPeer peer = peer_of(board_of(story), 1);
+  EXPECT_EQ(peer.site, "aws:us-east-1:a");
+  EXPECT_EQ(peer.hardware, "8 cores");
+  EXPECT_EQ(peer.usd_per_h, 2.0);
+  EXPECT_NEAR(peer.usage.hours, 1.5, 1e-9);
+  EXPECT_NEAR(peer.usage.cpu_s, 5, 1e-9);
+  EXPECT_EQ(peer.usage.bytes_sent, 110U);
+  EXPECT_EQ(peer.usage.bytes_received, 7U);
+}
+
+TEST(Journal, tells_the_same_dollars_as_the_report) {
+  Story story;
+  for (const std::uint64_t peer : {1, 2, 3})
+    story.add(peer, 0,
+              {.phase = Phase::start,
+               .numbers =
+                   peer == 3 ? std::vector<std::pair<std::string, double>>{}
+                             : std::vector<std::pair<std::string, double>>{{"usd_per_h",
+                                                                            0.5 * static_cast<double>(peer)}},
+               .texts = {{"site", peer == 1 ? "aws:us-east-1:a" : "gcp:us-west1:b"}}});
+  story.rounds(1, 4, {1, 2, 3});
+  story.add(1, 3600, {.phase = Phase::traffic, .round = 4, .numbers = {{"to:gcp:us-west1:b", 8e9}}});
+  story.add(2, 7200, {.phase = Phase::stop, .round = 4});
+  Summary summary = summarize(story.logs());
+  tell_cost(summary, {{PeerId{1}, 77}, {PeerId{3}, 10}});
+  const Money money =
+      journal_of(story.logs(), {.usd_per_h = {{PeerId{1}, 77}, {PeerId{3}, 10}}}).board().money;
+  ASSERT_TRUE(money.usd());
+  EXPECT_NEAR(*money.usd(), summary.cost.usd.value(), 1e-9);
+  EXPECT_NEAR(*money.machines_usd, 0.5 * 1 + 1 * 2 + 10 * 5.001 / 3600, 1e-6)
+      << "what events say goes before what the caller knows";
+  EXPECT_GT(money.egress_usd, 0.1);
+  EXPECT_NEAR(money.egress_usd, summary.cost.egress_usd, 1e-12);
+}
+
+TEST(Journal, is_bounded) {
+  Story story;
+  for (Round round = 1; round <= Board::kMostRounds + 100; ++round)
+    story.add(1, static_cast<double>(round),
+              {.phase = Phase::commit,
+               .round = round,
+               .numbers = {{"samples", 1}, {"samples_total", static_cast<double>(round)}}});
+  for (std::size_t i = 0; i < Board::kMostInterruptions + 100; ++i)
+    story.add(1, 1e5 + static_cast<double>(i),
+              {.phase = Phase::notice, .round = 1, .cause = world::Cause::at_risk, .source = "aws"});
+  const Board board = board_of(story);
+  EXPECT_EQ(board.rounds.size(), Board::kMostRounds);
+  EXPECT_EQ(board.rounds.back().round, Board::kMostRounds + 100);
+  EXPECT_EQ(board.interruptions.size(), Board::kMostInterruptions);
+  EXPECT_LE(board.spans.size(), 16 * Board::kMostLaneRounds + 1);
+}
+
+TEST(Journal, names_states_and_kinds) {
+  EXPECT_EQ(name_of(PeerState::lost), "lost");
+  EXPECT_EQ(name_of(PeerState::starting), "starting");
+  EXPECT_EQ(name_of(Interruption::Kind::handed_over), "handed_over");
+}
+
+}  // namespace
+}  // namespace tw::monitor

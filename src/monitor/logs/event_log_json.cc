@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/logs/event_log_json.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/text/text_file.h"
+
+namespace tw::monitor {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A disk that is full is asked once a second whether it still is.
+constexpr Duration kTryAgain = std::chrono::seconds(1);
+/// Limit for one file; a larger one is no event log.
+constexpr std::uint64_t kMostLogBytes = 4ULL << 30;
+
+constexpr std::array<std::string_view, 11> kOwnKeys{"t",   "time",   "peer",  "round",  "phase", "about",
+                                                    "why", "digest", "cause", "source", "peers"};
+
+bool is_own_key(const std::string& key) { return std::ranges::find(kOwnKeys, key) != kOwnKeys.end(); }
+
+std::optional<world::Phase> phase_named(const std::string& name) {
+  const auto* const found = std::ranges::find(world::kPhaseNames, name);
+  if (found == world::kPhaseNames.end()) return std::nullopt;
+  return static_cast<world::Phase>(found - world::kPhaseNames.begin());
+}
+
+/// None for one of a later version.
+world::Cause cause_named(const std::string& name) {
+  const auto* const found = std::ranges::find(world::kCauseNames, name);
+  return found != world::kCauseNames.end() ? static_cast<world::Cause>(found - world::kCauseNames.begin())
+                                           : world::Cause::none;
+}
+
+std::optional<std::int64_t> parse_calendar_time(const std::string& text) {
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, millis = 0, length = 0;
+  // NOLINTNEXTLINE(cert-err34-c): the count of fields and the length are checked
+  const int fields = std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ%n", &year, &month, &day, &hour,
+                                 &minute, &second, &millis, &length);
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (fields != 7 || length != static_cast<int>(text.size()) || !date.ok()) return std::nullopt;
+  if (hour > 23 || minute > 59 || second > 60) return std::nullopt;
+  const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
+  return ((days * 24 + hour) * 60 + minute) * 60'000'000'000 + second * 1'000'000'000LL +
+         millis * 1'000'000LL;
+}
+
+/// Times in the log have microseconds: enough to order events of one machine, short enough to read.
+double log_seconds(Instant at) { return std::round(to_seconds(at.time_since_epoch()) * 1e6) / 1e6; }
+
+Result<Json> number_at(const Json& line, const char* key) {
+  const auto found = line.find(key);
+  if (found == line.end() || !found->is_number())
+    return Error{fmt::format("\"{}\" is missing or not a number", key)};
+  return *found;
+}
+
+Result<std::uint64_t> count_at(const Json& line, const char* key) {
+  const auto found = line.find(key);
+  if (found == line.end() || !found->is_number_unsigned())
+    return Error{fmt::format("\"{}\" is missing or not a whole number", key)};
+  return found->get<std::uint64_t>();
+}
+
+Result<std::string> text_at(const Json& line, const char* key) {
+  const auto found = line.find(key);
+  if (found == line.end() || !found->is_string())
+    return Error{fmt::format("\"{}\" is missing or not a text", key)};
+  return found->get<std::string>();
+}
+
+Status parse_optional_parts(const Json& line, world::Event& event) {
+  if (line.contains("about")) {
+    auto about = count_at(line, "about");
+    if (!about) return about.error();
+    event.peer = PeerId{about.value()};
+  }
+  for (const auto& [key, target] : {std::pair{"why", &event.why}, std::pair{"digest", &event.digest},
+                                    std::pair{"source", &event.source}}) {
+    if (!line.contains(key)) continue;
+    auto text = text_at(line, key);
+    if (!text) return text.error();
+    *target = std::move(text).value();
+  }
+  if (line.contains("cause")) {
+    auto cause = text_at(line, "cause");
+    if (!cause) return cause.error();
+    event.cause = cause_named(cause.value());
+  }
+  if (line.contains("peers")) {
+    const Json& peers = line["peers"];
+    const auto is_id = [](const Json& id) { return id.is_number_unsigned(); };
+    if (!peers.is_array() || !std::ranges::all_of(peers, is_id))
+      return Error{"\"peers\" is not a list of whole numbers"};
+    for (const Json& peer : peers) event.peers.push_back(PeerId{peer.get<std::uint64_t>()});
+  }
+  for (const auto& [key, value] : line.items()) {
+    if (is_own_key(key)) continue;
+    if (value.is_null()) {
+      event.numbers.emplace_back(key, std::numeric_limits<double>::quiet_NaN());
+    } else if (value.is_number()) {
+      event.numbers.emplace_back(key, value.get<double>());
+    } else if (value.is_string()) {
+      event.texts.emplace_back(key, value.get<std::string>());
+    } else {
+      return Error{fmt::format("\"{}\" is neither a number nor a text", key)};
+    }
+  }
+  return Unit{};
+}
+
+/// The cause is a disk that is full or fails, which may pass, rather than a wrong path.
+bool may_pass(std::error_code cause) {
+  return cause == std::errc::no_space_on_device || cause == std::errc::io_error ||
+         cause == std::errc::read_only_file_system || cause == std::errc::file_too_large ||
+         cause.value() == EDQUOT;
+}
+
+/// The lines of the parts before this one, as its first line says.
+std::uint64_t lines_before(const std::string& content) {
+  const auto first = parse_json_line(content.substr(0, content.find('\n')));
+  if (!first || first.value().event.phase != world::Phase::log) return 0;
+  for (const auto& [name, value] : first.value().event.numbers)
+    if (name == "logged" && value >= 0 && value < 0x1p53) return static_cast<std::uint64_t>(value);
+  return 0;
+}
+
+Status parse_lines(const std::string& path, std::string& text, std::uint64_t& lines,
+                   std::vector<LogEntry>& entries) {
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    ++lines;
+    auto entry = parse_json_line(text.substr(begin, end - begin));
+    if (!entry) return Error{fmt::format("{}:{}: {}", path, lines, entry.error().message)};
+    entries.push_back(std::move(entry).value());
+    begin = end + 1;
+  }
+  text.erase(0, begin);
+  return Unit{};
+}
+
+}  // namespace
+
+std::string calendar_time(std::int64_t unix_nanos) {
+  const std::int64_t millis = unix_nanos / 1'000'000;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(millis / 1000)),
+                     millis % 1000);
+}
+
+std::string to_json_line(const LogEntry& entry) {
+  const world::Event& event = entry.event;
+  Json line;
+  line["t"] = log_seconds(event.at);
+  line["time"] = calendar_time(entry.unix_nanos);
+  line["peer"] = entry.writer.value;
+  line["round"] = event.round;
+  line["phase"] = name_of(event.phase);
+  if (event.peer) line["about"] = event.peer->value;
+  if (!event.why.empty()) line["why"] = event.why;
+  if (!event.digest.empty()) line["digest"] = event.digest;
+  if (event.cause != world::Cause::none) line["cause"] = name_of(event.cause);
+  if (!event.source.empty()) line["source"] = event.source;
+  for (const PeerId peer : event.peers) line["peers"].push_back(peer.value);
+  for (const auto& [name, text] : event.texts) {
+    TW_CHECK(!is_own_key(name));
+    line[name] = text;
+  }
+  for (const auto& [name, value] : event.numbers) {
+    TW_CHECK(!is_own_key(name));
+    const bool whole = std::abs(value) < 0x1p53 && value == std::trunc(value);
+    if (whole) {
+      line[name] = static_cast<std::int64_t>(value);
+    } else {
+      line[name] = value;
+    }
+  }
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<LogEntry> parse_json_line(const std::string& text) {
+  const Json line = Json::parse(text, nullptr, false);
+  if (!line.is_object()) return Error{"not a JSON object"};
+  auto at = number_at(line, "t");
+  if (!at) return at.error();
+  auto time = text_at(line, "time");
+  if (!time) return time.error();
+  auto writer = count_at(line, "peer");
+  if (!writer) return writer.error();
+  auto round = count_at(line, "round");
+  if (!round) return round.error();
+  auto phase_name = text_at(line, "phase");
+  if (!phase_name) return phase_name.error();
+
+  const auto unix_nanos = parse_calendar_time(time.value());
+  if (!unix_nanos)
+    return Error{fmt::format("\"time\" is {}, not like 2026-01-31T12:00:00.000Z", time.value())};
+  const auto phase = phase_named(phase_name.value());
+  if (!phase) return Error{fmt::format("unknown phase {}", phase_name.value())};
+
+  LogEntry entry{.writer = PeerId{writer.value()}, .unix_nanos = *unix_nanos, .event = {}};
+  entry.event.at = Instant(from_seconds(at.value().get<double>()));
+  entry.event.phase = *phase;
+  entry.event.round = round.value();
+  if (auto parts = parse_optional_parts(line, entry.event); !parts) return parts.error();
+  return entry;
+}
+
+std::string event_log_name(PeerId writer) {
+  return writer == PeerId{} ? "events-local.jsonl" : fmt::format("events-{}.jsonl", writer.value);
+}
+
+JsonEventLog::JsonEventLog(std::string path, PeerId writer, world::Clock& clock, LogLimits limits)
+    : path_(std::move(path)), writer_(writer), clock_(&clock), limits_(limits) {}
+
+Result<JsonEventLog> JsonEventLog::open(const std::string& path, PeerId writer, world::Clock& clock,
+                                        LogLimits limits) {
+  TW_CHECK(limits.part_bytes > 0 && limits.parts >= 2);
+  JsonEventLog log(path, writer, clock, limits);
+  const std::vector<std::uint64_t> parts = log_parts(path);
+  if (!parts.empty()) log.part_ = parts.back();
+  const std::error_code failed = log.take_up();
+  if (!failed) return log;
+  if (!may_pass(failed))
+    return Error{fmt::format("cannot write the event log {}: {}", path, failed.message())};
+  log.note_trouble(failed, clock.now());
+  log.trouble_->missing = 0;
+  return log;
+}
+
+/// Opens the newest part, without a line that a killed process left torn.
+std::error_code JsonEventLog::take_up() {
+  const std::string path = log_part_path(path_, part_);
+  if (const std::error_code failed = file_.open(path)) return failed;
+  if (file_.size() == 0) return {};
+  const auto content = read_text_file(path, kMostLogBytes);
+  if (!content) return std::make_error_code(std::errc::io_error);
+  const std::string& text = content.value();
+  logged_ = lines_before(text) + static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
+  return file_.cut(text.rfind('\n') + 1);  // npos + 1 is 0
+}
+
+std::error_code JsonEventLog::next_part() {
+  if (const std::error_code failed = file_.open(log_part_path(path_, part_ + 1))) return failed;
+  ++part_;
+  for (const std::uint64_t part : log_parts(path_)) {
+    const bool old = part > 1 && part + limits_.parts <= part_ + 1;
+    std::error_code stays;  // then it is one too many until the next part begins
+    if (old) std::filesystem::remove(log_part_path(path_, part), stays);
+  }
+  return {};
+}
+
+std::string JsonEventLog::line_of(const world::Event& event) const {
+  return to_json_line({.writer = writer_, .unix_nanos = clock_->unix_nanos(), .event = event}) + '\n';
+}
+
+/// The event's line, and before it what has to be said about the log.
+std::string JsonEventLog::text_of(const world::Event& event, std::uint64_t& lines) const {
+  std::string text;
+  lines = 1;
+  world::Event about{.at = event.at, .phase = world::Phase::log, .round = event.round};
+  if (part_ > 1 && file_.size() == 0) {
+    about.numbers = {{"part", static_cast<double>(part_)}, {"logged", static_cast<double>(logged_)}};
+    text += line_of(about);
+    ++lines;
+  }
+  if (trouble_ && trouble_->missing > 0) {
+    about.why = cause_.message();
+    about.numbers = {{"missing", static_cast<double>(trouble_->missing)},
+                     {"seconds", std::max(0.0, to_seconds(event.at - trouble_->since))}};
+    text += line_of(about);
+    ++lines;
+  }
+  return text + line_of(event);
+}
+
+void JsonEventLog::emit(const world::Event& event) {
+  const Instant now = clock_->now();
+  const bool is_last = event.phase == world::Phase::stop;  // nothing comes later that could try again
+  if (trouble_ && now < tried_ + kTryAgain && !is_last) {
+    ++trouble_->missing;
+    return;
+  }
+  tried_ = now;
+  std::error_code failed;
+  if (!file_.is_open()) failed = take_up();
+  if (!failed && file_.size() >= limits_.part_bytes) failed = next_part();
+  std::uint64_t lines = 0;
+  if (!failed) failed = file_.append(text_of(event, lines));
+  if (failed) return note_trouble(failed, event.at);
+  logged_ += lines;
+  trouble_.reset();
+}
+
+void JsonEventLog::note_trouble(std::error_code cause, Instant at) {
+  if (!trouble_ || trouble_->missing == 0) trouble_ = LogTrouble{.message = {}, .missing = 0, .since = at};
+  ++trouble_->missing;
+  cause_ = cause;
+  trouble_->message =
+      fmt::format("cannot write the event log {}: {}", log_part_path(path_, part_), cause.message());
+}
+
+Result<std::vector<LogEntry>> EventLogTail::poll() {
+  std::vector<LogEntry> entries;
+  while (true) {
+    // Asked first: once there is a further part, nothing is added to this one.
+    const std::optional<std::uint64_t> next = next_part();
+    if (const Status taken = take_lines(entries); !taken) return taken.error();
+    if (!next) return entries;
+    part_ = *next;
+    file_ = std::ifstream();
+    rest_.clear();
+    lines_ = 0;
+  }
+}
+
+/// The writer may have removed parts in between.
+std::optional<std::uint64_t> EventLogTail::next_part() const {
+  std::error_code error;
+  if (std::filesystem::exists(log_part_path(path_, part_ + 1), error)) return part_ + 1;
+  for (const std::uint64_t part : log_parts(path_))
+    if (part > part_) return part;
+  return std::nullopt;
+}
+
+Status EventLogTail::take_lines(std::vector<LogEntry>& entries) {
+  const std::string path = log_part_path(path_, part_);
+  if (!file_.is_open()) file_.open(path, std::ios::binary);
+  if (!file_.is_open()) return Unit{};
+  file_.clear();  // of the end of the file, where the last call stopped
+  rest_.append(std::istreambuf_iterator<char>(file_), std::istreambuf_iterator<char>());
+  return parse_lines(path, rest_, lines_, entries);
+}
+
+Result<std::vector<LogEntry>> read_event_log(const std::string& path) {
+  std::vector<std::uint64_t> parts = log_parts(path);
+  if (parts.empty()) parts.push_back(1);
+  std::vector<LogEntry> entries;
+  for (const std::uint64_t part : parts) {
+    const std::string part_path = log_part_path(path, part);
+    auto text = read_text_file(part_path, kMostLogBytes);
+    if (!text) return text.error();
+    std::uint64_t lines = 0;
+    if (const Status taken = parse_lines(part_path, text.value(), lines, entries); !taken)
+      return taken.error();
+  }
+  return entries;
+}
+
+Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder) {
+  std::error_code error;
+  const std::vector<std::string> paths = logs_in_folder(folder, error);
+  if (error) return Error{fmt::format("cannot read the folder {}: {}", folder, error.message())};
+  if (paths.empty()) return Error{fmt::format("no event log (events-*.jsonl) in {}", folder)};
+  std::vector<std::vector<LogEntry>> logs;
+  for (const std::string& path : paths) {
+    auto log = read_event_log(path);
+    if (!log) return log.error();
+    logs.push_back(std::move(log).value());
+  }
+  return logs;
+}
+
+}  // namespace tw::monitor

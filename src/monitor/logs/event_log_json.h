@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "monitor/logs/log_file.h"
+#include "world/clock.h"
+#include "world/events.h"
+
+namespace tw::monitor {
+
+/// One line of an event log as it stands in the file: what happened, who wrote it, and when by the calendar.
+/// Writer 0 is whoever drives an experiment from outside (`tw local`).
+struct LogEntry {
+  PeerId writer;
+  std::int64_t unix_nanos = 0;
+  world::Event event;
+};
+
+/// The line without its end: {"t": seconds, "time": RFC 3339, "peer", "round", "phase", and where present
+/// "about", "why", "digest", "cause", "source", "peers", then texts and numbers by their names}. Not-a-number
+/// and infinity are written as null.
+std::string to_json_line(const LogEntry& entry);
+
+/// The inverse. Errors say what is missing or of the wrong kind.
+Result<LogEntry> parse_json_line(const std::string& line);
+
+/// "2026-01-31T12:00:00.000Z"
+std::string calendar_time(std::int64_t unix_nanos);
+
+/// "events-7.jsonl"; "events-local.jsonl" for writer 0.
+std::string event_log_name(PeerId writer);
+
+/// When a log goes on in a further file (monitor/logs/log_file.h), and how many of them stay: the first one,
+/// which says how the peer began, and the newest.
+struct LogLimits {
+  std::uint64_t part_bytes = 32ULL << 20;
+  std::uint64_t parts = 8;  ///< at least 2
+};
+
+/// Why events are not in the log (disk full, for example). The peer goes on without them.
+struct LogTrouble {
+  std::string message;        ///< "cannot write out/events-7.jsonl: No space left on device"
+  std::uint64_t missing = 0;  ///< events, so far
+  Instant since{};            ///< when the first of them happened
+};
+
+/// Appends events to files, a line each, handed to the system at once: a killed process loses nothing but, at
+/// worst, the end of its last line. Where lines cannot be written, it tries again once a second, and writes
+/// how many are missing (a log event with `missing`, `seconds` and why) before the next one. A further file
+/// begins with a log event, too: `part`, and `logged`, the lines of all files before it. Loop thread only.
+class JsonEventLog : public world::EventSink {
+ public:
+  /// Continues an existing log after its last whole line. The clock outlives the log. A disk that is full,
+  /// failing or read-only is trouble, which may pass; any other failure (no such folder, no permission) is an
+  /// error.
+  static Result<JsonEventLog> open(const std::string& path, PeerId writer, world::Clock& clock,
+                                   LogLimits limits = {});
+
+  void emit(const world::Event& event) override;
+
+  const std::optional<LogTrouble>& trouble() const { return trouble_; }
+
+ private:
+  JsonEventLog(std::string path, PeerId writer, world::Clock& clock, LogLimits limits);
+
+  std::error_code take_up();
+  std::error_code next_part();
+  std::string text_of(const world::Event& event, std::uint64_t& lines) const;
+  std::string line_of(const world::Event& event) const;
+  void note_trouble(std::error_code cause, Instant at);
+
+  std::string path_;
+  PeerId writer_;
+  world::Clock* clock_;
+  LogLimits limits_;
+  LogFile file_;
+  std::uint64_t part_ = 1;
+  std::uint64_t logged_ = 0;  ///< lines of all parts
+  std::error_code cause_;     ///< of the trouble
+  std::optional<LogTrouble> trouble_;
+  Instant tried_{};
+};
+
+/// Follows a log that another process writes, from part to part.
+class EventLogTail {
+ public:
+  explicit EventLogTail(std::string path) : path_(std::move(path)) {}
+
+  /// The lines that were completed since the last call; none while there is no such file. Errors: path:line
+  /// and why.
+  Result<std::vector<LogEntry>> poll();
+
+  /// What stands after the last line end: a line under way, or torn when its writer was killed.
+  const std::string& rest() const { return rest_; }
+
+ private:
+  Status take_lines(std::vector<LogEntry>& entries);
+  std::optional<std::uint64_t> next_part() const;
+
+  std::string path_;
+  std::uint64_t part_ = 1;
+  std::ifstream file_;
+  std::string rest_;
+  std::uint64_t lines_ = 0;
+};
+
+/// A whole log, all parts of it that are there. A torn last line of a part is left out; any other broken line
+/// is an error that names path:line.
+Result<std::vector<LogEntry>> read_event_log(const std::string& path);
+
+/// All logs of a folder, a log each. Errors: no such folder, no log in it, a broken line.
+Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder);
+
+}  // namespace tw::monitor

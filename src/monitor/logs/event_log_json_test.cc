@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/logs/event_log_json.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <limits>
+#include <system_error>
+
+#include "monitor/report/missing.h"
+
+namespace tw::monitor {
+namespace {
+
+using world::Phase;
+using namespace std::chrono_literals;
+
+class StillClock : public world::Clock {
+ public:
+  Instant now() override { return time; }
+
+  std::int64_t unix_nanos() override { return 1'767'225'600'123'000'000; }  // 2026-01-01T00:00:00.123Z
+
+  void at(Instant, std::function<void()>) override { TW_CHECK(false); }
+
+  Instant time{12s};
+};
+
+/// While it lives, no file of this process grows beyond so many bytes, as if its disk were full.
+class SmallDisk {
+ public:
+  explicit SmallDisk(rlim_t bytes) : ignored_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+
+  ~SmallDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, ignored_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*ignored_)(int);
+};
+
+class EventLogFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = testing::TempDir() + "tw-event-log-" + test->name();
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name = "events-7.jsonl") const { return folder_ + "/" + name; }
+
+  void append(const std::string& text) const { std::ofstream(path(), std::ios::app) << text; }
+
+  JsonEventLog open(LogLimits limits = {}) {
+    auto log = JsonEventLog::open(path(), PeerId{7}, clock_, limits);
+    EXPECT_TRUE(log);
+    return std::move(log).value();
+  }
+
+  /// An event a second, of a round each.
+  void emit_rounds(JsonEventLog& log, Round first, Round last) {
+    for (Round round = first; round <= last; ++round) {
+      clock_.time = Instant(std::chrono::seconds(round));
+      log.emit({.at = clock_.time, .phase = Phase::commit, .round = round});
+    }
+  }
+
+  std::vector<LogEntry> entries() const {
+    auto entries = read_event_log(path());
+    EXPECT_TRUE(entries) << (entries ? "" : entries.error().message);
+    return entries ? std::move(entries).value() : std::vector<LogEntry>{};
+  }
+
+  StillClock clock_;
+  std::string folder_;
+};
+
+LogEntry full_entry() {
+  LogEntry entry{.writer = PeerId{7}, .unix_nanos = 1'767'225'600'123'000'000, .event = {}};
+  entry.event = {.at = Instant(1500ms),
+                 .phase = Phase::lost,
+                 .round = 3,
+                 .peer = PeerId{1ULL << 63},
+                 .why = "no \"beat\"",
+                 .numbers = {{"silent_s", 2.25}, {"samples", 96}},
+                 .digest = "00ff",
+                 .cause = world::Cause::taken,
+                 .source = "aws",
+                 .peers = {PeerId{1}, PeerId{1ULL << 63}},
+                 .texts = {{"site", "aws:us-east-1:a"}}};
+  return entry;
+}
+
+TEST(EventLine, has_the_promised_keys_in_reading_order) {
+  EXPECT_EQ(
+      to_json_line(full_entry()),
+      R"({"t":1.5,"time":"2026-01-01T00:00:00.123Z","peer":7,"round":3,"phase":"lost",)"
+      R"("about":9223372036854775808,"why":"no \"beat\"","digest":"00ff","cause":"taken","source":"aws",)"
+      R"("peers":[1,9223372036854775808],"site":"aws:us-east-1:a","silent_s":2.25,"samples":96})");
+}
+
+TEST(EventLine, leaves_out_what_is_absent) {
+  LogEntry entry{.writer = PeerId{7}, .unix_nanos = 0, .event = {}};
+  entry.event.phase = Phase::scatter;
+  EXPECT_EQ(to_json_line(entry),
+            R"({"t":0.0,"time":"1970-01-01T00:00:00.000Z","peer":7,"round":0,"phase":"scatter"})");
+}
+
+TEST(EventLine, survives_the_way_to_text_and_back) {
+  const LogEntry before = full_entry();
+  const auto after = parse_json_line(to_json_line(before));
+  ASSERT_TRUE(after) << after.error().message;
+  EXPECT_EQ(after.value().writer, before.writer);
+  EXPECT_EQ(after.value().unix_nanos, before.unix_nanos);
+  const world::Event& event = after.value().event;
+  EXPECT_EQ(event.at, before.event.at);
+  EXPECT_EQ(event.phase, before.event.phase);
+  EXPECT_EQ(event.round, before.event.round);
+  EXPECT_EQ(event.peer, before.event.peer);
+  EXPECT_EQ(event.why, before.event.why);
+  EXPECT_EQ(event.digest, before.event.digest);
+  EXPECT_EQ(event.cause, before.event.cause);
+  EXPECT_EQ(event.source, before.event.source);
+  EXPECT_EQ(event.peers, before.event.peers);
+  EXPECT_EQ(event.texts, before.event.texts);
+  EXPECT_EQ(event.numbers, before.event.numbers);
+}
+
+TEST(EventLine, names_every_phase_and_knows_the_name_again) {
+  for (int phase = 0; phase <= static_cast<int>(Phase::notice); ++phase) {
+    LogEntry entry = full_entry();
+    entry.event.phase = static_cast<Phase>(phase);
+    const auto again = parse_json_line(to_json_line(entry));
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again.value().event.phase, entry.event.phase);
+  }
+}
+
+TEST(EventLine, carries_numbers_that_json_lacks_and_texts_that_are_not_utf8) {
+  LogEntry entry = full_entry();
+  entry.event.why = "bytes \xff\xfe";
+  entry.event.numbers = {{"loss", std::numeric_limits<double>::quiet_NaN()}};
+  const auto again = parse_json_line(to_json_line(entry));
+  ASSERT_TRUE(again) << again.error().message;
+  ASSERT_EQ(again.value().event.numbers.size(), 1U);
+  EXPECT_TRUE(std::isnan(again.value().event.numbers[0].second));
+}
+
+TEST(EventLine, says_what_is_wrong_with_a_broken_one) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"not json", "not a JSON object"},
+      {"[1,2]", "not a JSON object"},
+      {R"({"time":"x"})", "\"t\" is missing"},
+      {R"({"t":1,"time":"yesterday","peer":1,"round":1,"phase":"call"})", "\"time\" is yesterday"},
+      {R"({"t":1,"time":"2026-02-30T00:00:00.000Z","peer":1,"round":1,"phase":"call"})",
+       "\"time\" is 2026-02-30"},
+      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":-1,"round":1,"phase":"call"})", "\"peer\""},
+      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1.5,"phase":"call"})", "\"round\""},
+      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"dance"})",
+       "unknown phase dance"},
+      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"call","x":[1]})",
+       "\"x\" is neither a number nor a text"},
+      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"call","why":3})", "\"why\""},
+      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"call","peers":[-1]})",
+       "\"peers\" is not a list"},
+  };
+  for (const auto& [text, expected] : cases) {
+    const auto entry = parse_json_line(text);
+    ASSERT_FALSE(entry) << text;
+    EXPECT_NE(entry.error().message.find(expected), std::string::npos)
+        << text << ": " << entry.error().message;
+  }
+}
+
+TEST_F(EventLogFile, holds_what_was_emitted) {
+  open().emit({.at = Instant(2s), .phase = Phase::commit, .round = 4});
+  const auto entries = read_event_log(path());
+  ASSERT_TRUE(entries) << entries.error().message;
+  ASSERT_EQ(entries.value().size(), 1U);
+  EXPECT_EQ(entries.value()[0].writer, PeerId{7});
+  EXPECT_EQ(entries.value()[0].event.round, 4U);
+  EXPECT_EQ(entries.value()[0].unix_nanos, clock_.unix_nanos());
+}
+
+TEST_F(EventLogFile, is_read_up_to_a_line_that_a_killed_writer_left_torn) {
+  open().emit({.at = Instant(2s), .phase = Phase::commit, .round = 4});
+  append(R"({"t":3.0,"time":"2026-01-)");
+  const auto entries = read_event_log(path());
+  ASSERT_TRUE(entries) << entries.error().message;
+  EXPECT_EQ(entries.value().size(), 1U);
+}
+
+TEST_F(EventLogFile, is_continued_after_its_last_whole_line) {
+  open().emit({.at = Instant(2s), .phase = Phase::commit, .round = 4});
+  append(R"({"t":3.0,"time":"2026-01-)");
+  open().emit({.at = Instant(5s), .phase = Phase::commit, .round = 5});
+  const auto entries = read_event_log(path());
+  ASSERT_TRUE(entries) << entries.error().message;
+  ASSERT_EQ(entries.value().size(), 2U);
+  EXPECT_EQ(entries.value()[1].event.round, 5U);
+}
+
+TEST_F(EventLogFile, names_file_and_line_of_a_broken_line_that_is_not_the_last) {
+  open().emit({.at = Instant(2s), .phase = Phase::commit, .round = 4});
+  append("{\"t\":3.0\n");
+  open().emit({.at = Instant(5s), .phase = Phase::commit, .round = 5});
+  const auto entries = read_event_log(path());
+  ASSERT_FALSE(entries);
+  EXPECT_EQ(entries.error().message, path() + ":2: not a JSON object");
+}
+
+TEST_F(EventLogFile, is_followed_line_by_line_while_it_grows) {
+  EventLogTail tail(path());
+  EXPECT_TRUE(tail.poll().value().empty()) << "no such file yet";
+  JsonEventLog log = open();
+  log.emit({.at = Instant(1s), .phase = Phase::accumulate, .round = 1});
+  EXPECT_EQ(tail.poll().value().size(), 1U);
+  EXPECT_TRUE(tail.poll().value().empty());
+
+  const std::string line = to_json_line(full_entry());
+  append(line.substr(0, 20));
+  EXPECT_TRUE(tail.poll().value().empty());
+  EXPECT_EQ(tail.rest(), line.substr(0, 20));
+  append(line.substr(20) + "\n");
+  EXPECT_EQ(tail.poll().value().size(), 1U);
+}
+
+TEST_F(EventLogFile, that_cannot_be_written_is_said_once_and_stops_nobody) {
+  auto log = JsonEventLog::open("/dev/full", PeerId{7}, clock_);
+  ASSERT_TRUE(log);
+  log.value().emit({.at = Instant(1s), .phase = Phase::accumulate, .round = 1});
+  ASSERT_TRUE(log.value().trouble());
+  EXPECT_NE(log.value().trouble()->message.find("/dev/full"), std::string::npos);
+  log.value().emit({.at = Instant(1s), .phase = Phase::accumulate, .round = 2});
+}
+
+TEST_F(EventLogFile, of_a_disk_that_was_full_says_how_many_events_are_missing_and_holds_no_torn_line) {
+  JsonEventLog log = open();
+  emit_rounds(log, 1, 3);
+  const std::uintmax_t room = std::filesystem::file_size(path()) + 20;  // the next line is torn
+  {
+    const SmallDisk full(room);
+    emit_rounds(log, 4, 9);
+    ASSERT_TRUE(log.trouble());
+    EXPECT_EQ(log.trouble()->missing, 6U);
+    EXPECT_NE(log.trouble()->message.find(path()), std::string::npos) << log.trouble()->message;
+    EXPECT_LT(std::filesystem::file_size(path()), room) << "what was written of a line is cut off";
+  }
+  emit_rounds(log, 10, 11);
+  EXPECT_FALSE(log.trouble());
+
+  const auto all = entries();
+  ASSERT_EQ(all.size(), 3U + 1 + 2);
+  const world::Event& gap = all[3].event;
+  EXPECT_EQ(gap.phase, Phase::log);
+  EXPECT_EQ(gap.why, std::generic_category().message(EFBIG));
+  EXPECT_EQ(gap.numbers, (std::vector<std::pair<std::string, double>>{{"missing", 6}, {"seconds", 6}}));
+  EXPECT_EQ(all[4].event.round, 10U);
+}
+
+TEST_F(EventLogFile, that_cannot_be_written_is_tried_once_a_second_and_for_the_last_event) {
+  JsonEventLog log = open();
+  emit_rounds(log, 1, 1);
+  {
+    const SmallDisk full(0);
+    emit_rounds(log, 2, 2);
+  }
+  log.emit({.at = clock_.time, .phase = Phase::commit, .round = 2});
+  EXPECT_TRUE(log.trouble()) << "within the same second";
+  log.emit({.at = clock_.time, .phase = Phase::stop, .round = 2});
+  EXPECT_FALSE(log.trouble());
+  const auto all = entries();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[1].event.numbers.front(), std::pair(std::string("missing"), 2.0));
+  EXPECT_EQ(all[2].event.phase, Phase::stop);
+}
+
+TEST_F(EventLogFile, with_a_wrong_path_is_an_error_at_once) {
+  const auto log = JsonEventLog::open(path("none/events-7.jsonl"), PeerId{7}, clock_);
+  ASSERT_FALSE(log);
+  EXPECT_NE(log.error().message.find("No such file"), std::string::npos) << log.error().message;
+}
+
+TEST_F(EventLogFile, goes_on_in_further_files_and_keeps_the_first_and_the_newest) {
+  constexpr LogLimits kSmall{.part_bytes = 1000, .parts = 3};
+  {
+    JsonEventLog log = open(kSmall);
+    emit_rounds(log, 1, 100);
+  }
+  const std::vector<std::uint64_t> parts = log_parts(path());
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[0], 1U);
+  EXPECT_GT(parts[1], 2U);
+  EXPECT_EQ(parts[2], parts[1] + 1);
+  std::uintmax_t bytes = 0;
+  for (const std::uint64_t part : parts) bytes += std::filesystem::file_size(log_part_path(path(), part));
+  EXPECT_LT(bytes, 3U * 1300) << "a part ends with the line that fills it";
+
+  const auto all = entries();
+  EXPECT_EQ(all.front().event.round, 1U);
+  EXPECT_EQ(all.back().event.round, 100U);
+  const auto gaps = missing_events(all);
+  ASSERT_EQ(gaps.size(), 1U);
+  const auto commits =
+      std::ranges::count(all, Phase::commit, [](const LogEntry& e) { return e.event.phase; });
+  const auto removed_heads = parts[1] - 2;  // each removed part began with a line about the log
+  EXPECT_EQ(gaps[0].events, 100U - static_cast<std::uint64_t>(commits) + removed_heads);
+}
+
+TEST_F(EventLogFile, is_continued_in_its_newest_part) {
+  constexpr LogLimits kSmall{.part_bytes = 1000, .parts = 8};
+  for (Round round = 1; round <= 40; round += 4) {
+    JsonEventLog log = open(kSmall);
+    emit_rounds(log, round, round + 3);
+  }
+  EXPECT_GT(log_parts(path()).size(), 3U);
+  const auto all = entries();
+  EXPECT_EQ(std::ranges::count(all, Phase::commit, [](const LogEntry& e) { return e.event.phase; }), 40);
+  EXPECT_TRUE(missing_events(all).empty());
+  EXPECT_EQ(read_event_logs(folder_).value().size(), 1U) << "all parts are one log";
+}
+
+TEST_F(EventLogFile, is_followed_from_part_to_part) {
+  JsonEventLog log = open({.part_bytes = 500, .parts = 8});
+  EventLogTail tail(path());
+  Round next = 1;
+  for (Round round = 1; round <= 20; ++round) {
+    emit_rounds(log, round, round);
+    const auto seen = tail.poll();
+    ASSERT_TRUE(seen) << seen.error().message;
+    for (const LogEntry& entry : seen.value()) {
+      if (entry.event.phase != Phase::commit) continue;
+      EXPECT_EQ(entry.event.round, next++);
+    }
+  }
+  EXPECT_EQ(next, 21U);
+  EXPECT_GT(log_parts(path()).size(), 2U);
+}
+
+TEST_F(EventLogFile, is_a_regular_file) {
+  ASSERT_EQ(mkfifo(path().c_str(), 0600), 0);
+  const auto entries = read_event_log(path());
+  ASSERT_FALSE(entries);
+  EXPECT_NE(entries.error().message.find("a pipe"), std::string::npos) << entries.error().message;
+}
+
+TEST_F(EventLogFile, of_every_writer_is_found_in_the_folder) {
+  for (const PeerId writer : {PeerId{}, PeerId{1}, PeerId{12}}) {
+    auto log = JsonEventLog::open(path(event_log_name(writer)), writer, clock_);
+    ASSERT_TRUE(log);
+    log.value().emit({.at = Instant(1s), .phase = Phase::start});
+  }
+  std::ofstream(path("notes.txt")) << "not ours";
+  const auto logs = read_event_logs(folder_);
+  ASSERT_TRUE(logs) << logs.error().message;
+  EXPECT_EQ(logs.value().size(), 3U);
+
+  EXPECT_NE(read_event_logs(folder_ + "/none").error().message.find(folder_ + "/none"), std::string::npos);
+  std::filesystem::create_directories(folder_ + "/empty");
+  EXPECT_NE(read_event_logs(folder_ + "/empty").error().message.find("no event log"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tw::monitor

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "monitor/fold/journal.h"
+#include "monitor/logs/event_log_json.h"
+#include "monitor/logs/log_follower.h"
+
+namespace tw::monitor {
+
+/// The board of the event logs in a folder, while they grow and new ones come. Calls block for as long as it
+/// takes to read what is new.
+class FollowedLogs {
+ public:
+  /// What is known of the peers besides their logs; asked again when there are more of them.
+  using Facts = std::function<JournalOptions(const std::vector<PeerId>& peers)>;
+
+  /// The folder, or the one named logs in it, where only that one holds logs; or a single log. Error: there
+  /// is no such folder.
+  static Result<FollowedLogs> open(const std::string& folder, Facts facts);
+
+  /// Takes what was written since. Errors: a folder that cannot be read, a broken line (path:line and why).
+  Status poll();
+
+  Board board(double now_s) const { return journal_.board(now_s); }
+
+  /// Logs that are followed.
+  std::size_t logs() const { return follower_.logs(); }
+
+ private:
+  FollowedLogs(const std::string& folder, Facts facts)
+      : folder_(folder), facts_(std::move(facts)), follower_(folder) {}
+
+  bool take_writers(const std::vector<LogEntry>& entries);
+
+  std::string folder_;
+  Facts facts_;
+  LogFollower follower_;
+  std::vector<PeerId> peers_;
+  Journal journal_;
+};
+
+}  // namespace tw::monitor

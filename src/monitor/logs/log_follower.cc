@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/logs/log_follower.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+namespace tw::monitor {
+
+namespace {
+
+/// As in monitor::merge.
+constexpr Duration kSameClock = std::chrono::seconds(1);
+
+Duration offset_of(const LogEntry& entry) {
+  return Duration(entry.unix_nanos) - entry.event.at.time_since_epoch();
+}
+
+}  // namespace
+
+Status LogFollower::find_logs() {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path_, error)) {
+    logs_.try_emplace(path_, Log{EventLogTail(path_), {}});
+    return Unit{};
+  }
+  const std::vector<std::string> paths = logs_in_folder(path_, error);
+  if (error) return Error{fmt::format("cannot read the folder {}: {}", path_, error.message())};
+  for (const std::string& path : paths) logs_.try_emplace(path, Log{EventLogTail(path), {}});
+  return Unit{};
+}
+
+void LogFollower::place(Log& log, std::vector<LogEntry>& entries) {
+  if (!log.shift) {
+    const Duration offset = offset_of(entries[entries.size() / 2]);
+    if (!first_offset_) first_offset_ = offset;
+    const Duration apart = offset - *first_offset_;
+    log.shift = std::chrono::abs(apart) < kSameClock ? Duration{} : apart;
+  }
+  for (LogEntry& entry : entries) entry.event.at += *log.shift;
+}
+
+Result<std::vector<LogEntry>> LogFollower::poll() {
+  if (const Status found = find_logs(); !found) return found.error();
+  std::vector<LogEntry> all;
+  for (auto& [path, log] : logs_) {
+    auto polled = log.tail.poll();
+    if (!polled) return polled.error();
+    std::vector<LogEntry> entries = std::move(polled).value();
+    if (entries.empty()) continue;
+    place(log, entries);
+    std::move(entries.begin(), entries.end(), std::back_inserter(all));
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const LogEntry& a, const LogEntry& b) { return a.event.at < b.event.at; });
+  return all;
+}
+
+}  // namespace tw::monitor

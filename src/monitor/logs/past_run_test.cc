@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/logs/past_run.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "monitor/logs/event_log_json.h"
+#include "monitor/logs/log_file.h"
+
+namespace tw::monitor {
+namespace {
+
+class PastRun : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "tw-past-" + std::to_string(getpid());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void log(std::uint64_t peer, const world::Event& event) {
+    std::ofstream file(path(peer), std::ios::app);
+    file << to_json_line({PeerId{peer}, 1'700'000'000'000'000'000, event}) << '\n';
+  }
+
+  void starts(std::uint64_t peer, const std::string& run) {
+    world::Event event{.at = {}, .phase = world::Phase::start};
+    event.digest = run;
+    log(peer, event);
+  }
+
+  void commits(std::uint64_t peer, Round round, bool last = false) {
+    world::Event event{.at = {}, .phase = world::Phase::commit, .round = round};
+    if (last) event.numbers = {{"last", 1}};
+    log(peer, event);
+  }
+
+  std::string path(std::uint64_t peer) const { return folder_ + "/" + event_log_name(PeerId{peer}); }
+
+  std::string folder_;
+};
+
+TEST_F(PastRun, begun_when_a_log_of_it_holds_a_round) {
+  EXPECT_FALSE(log_of_unfinished_run(folder_ + "/none", "aa"));
+  EXPECT_FALSE(log_of_unfinished_run(folder_, "aa"));
+  starts(2, "aa");
+  EXPECT_FALSE(log_of_unfinished_run(folder_, "aa")) << "it waits for the history to begin";
+  commits(2, 1);
+  EXPECT_EQ(path(2), log_of_unfinished_run(folder_, "aa"));
+}
+
+TEST_F(PastRun, is_over_when_a_later_part_of_its_log_holds_the_last_round) {
+  starts(2, "aa");
+  commits(2, 1);
+  const world::Event last{.at = {}, .phase = world::Phase::commit, .round = 9, .numbers = {{"last", 1}}};
+  std::ofstream(log_part_path(path(2), 2))
+      << to_json_line({PeerId{2}, 1'700'000'000'000'000'000, last}) << '\n';
+  EXPECT_FALSE(log_of_unfinished_run(folder_, "aa"));
+}
+
+TEST_F(PastRun, of_another_run_says_nothing) {
+  starts(2, "bb");
+  commits(2, 1);
+  starts(3, "");
+  commits(3, 1);
+  EXPECT_FALSE(log_of_unfinished_run(folder_, "aa"));
+}
+
+TEST_F(PastRun, of_a_run_that_came_to_its_end_says_nothing) {
+  starts(2, "aa");
+  commits(2, 1);
+  starts(3, "aa");
+  commits(3, 2, true);
+  EXPECT_FALSE(log_of_unfinished_run(folder_, "aa"));
+  starts(3, "aa");
+  commits(3, 1);
+  EXPECT_EQ(path(2), log_of_unfinished_run(folder_, "aa")) << "it was begun once more";
+}
+
+TEST_F(PastRun, survives_lines_that_nobody_can_read) {
+  starts(2, "aa");
+  std::ofstream(path(2), std::ios::app) << "{\"phase\":\"start\n\"commit\"\n";
+  commits(2, 1);
+  std::ofstream(path(2), std::ios::app) << "{\"phase\":\"comm";
+  EXPECT_EQ(path(2), log_of_unfinished_run(folder_, "aa"));
+}
+
+}  // namespace
+}  // namespace tw::monitor

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "base/ids.h"
+#include "monitor/fold/links.h"
+#include "monitor/logs/event_log_json.h"
+#include "monitor/report/report.h"
+
+/// What the machines of a run cost, from their hours and the prices that the caller knows. Pure.
+namespace tw::monitor {
+
+/// Hours of each peer that has a log: from the first line of a process to its `stop`, or to its last line
+/// where it has none. What a machine took to start and to end is in no log.
+std::map<PeerId, double> machine_hours(const std::vector<std::vector<LogEntry>>& logs);
+
+/// What the traffic of the run cost: between the sites that the events name, and from stores of data with the
+/// requests to them. Entries in the order of time.
+Links::Usd traffic_usd(const std::vector<LogEntry>& entries);
+
+/// Fills in Summary::cost, but for hours and traffic. usd_per_h: at least 0, finite; of a machine with this
+/// peer alone, whose events tell no price. Other peers that are not in it have none.
+void tell_cost(Summary& summary, const std::map<PeerId, double>& usd_per_h);
+
+}  // namespace tw::monitor

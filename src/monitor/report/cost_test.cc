@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/report/cost.h"
+
+#include <gtest/gtest.h>
+
+#include "monitor/report/report_text.h"
+
+namespace tw::monitor {
+namespace {
+
+using world::Phase;
+using Log = std::vector<LogEntry>;
+
+LogEntry at_hour(double hour, std::uint64_t writer, Phase phase) {
+  return {.writer = PeerId{writer},
+          .unix_nanos = 0,
+          .event = {.at = Instant(from_seconds(hour * 3600)), .phase = phase}};
+}
+
+TEST(Cost, hours_last_from_the_start_of_each_process_to_its_stop_or_last_line) {
+  const Log local = {at_hour(0, 0, Phase::start), at_hour(9, 0, Phase::stop)};
+  const Log stopped = {at_hour(1, 1, Phase::start), at_hour(3, 1, Phase::stop)};
+  const Log killed_and_back = {at_hour(1, 2, Phase::start), at_hour(1.5, 2, Phase::apply),
+                               at_hour(4, 2, Phase::start), at_hour(5, 2, Phase::stop)};
+  // The machine was started anew meanwhile: its clock begins at 0.
+  const Log rebooted = {at_hour(6, 3, Phase::start), at_hour(7, 3, Phase::apply),
+                        at_hour(0.5, 3, Phase::start), at_hour(0.75, 3, Phase::apply)};
+  const std::map<PeerId, double> expected = {{PeerId{1}, 2}, {PeerId{2}, 1.5}, {PeerId{3}, 1.25}};
+  EXPECT_EQ(machine_hours({local, stopped, killed_and_back, rebooted, {}}), expected);
+}
+
+/// Peers 1 to 4 had 10, 2, 4 hours and a log that is not here; 900 samples count, 100 were given out again.
+Summary summary() {
+  Summary made;
+  made.samples = 900;
+  made.leavings.microbatches_again = 10;
+  made.leavings.samples_again = 100;
+  for (const auto& [id, hours] : {std::pair{1, 10}, {2, 2}, {3, 4}})
+    made.peers.push_back({.id = PeerId{static_cast<std::uint64_t>(id)}, .hours = hours});
+  made.peers.push_back({.id = PeerId{4}});
+  made.cost.machine_hours = 16;
+  return made;
+}
+
+TEST(Cost, is_that_of_the_hours_whose_price_is_known) {
+  Summary told = summary();
+  tell_cost(told, {{PeerId{1}, 0.5}, {PeerId{2}, 0}, {PeerId{4}, 7}});
+  EXPECT_EQ(told.peers[0].usd, 5);
+  EXPECT_EQ(told.peers[1].usd, 0) << "owned";
+  EXPECT_EQ(told.peers[2].usd, std::nullopt);
+  EXPECT_EQ(told.peers[3].usd, std::nullopt) << "nobody knows its hours";
+  EXPECT_EQ(told.cost.usd, 5);
+  EXPECT_EQ(told.cost.priced_hours, 12);
+  EXPECT_EQ(told.cost.usd_again, 0.5) << "a tenth of all samples that were leased";
+  const std::string text = render(told);
+  for (const char* part : {"machine hours  16.000\n",
+                           "cost           5.00 USD for 12.000 hours; of the other 4.000 no price is known\n",
+                           "only leased to them, at most 100 samples (0.50 USD)\n"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+TEST(Cost, says_nothing_of_money_where_no_price_is_known) {
+  Summary told = summary();
+  tell_cost(told, {{PeerId{9}, 1}});
+  EXPECT_EQ(told.cost.usd, std::nullopt);
+  EXPECT_EQ(told.cost.usd_again, std::nullopt);
+  EXPECT_EQ(render(told).find("USD"), std::string::npos) << render(told);
+}
+
+TEST(Cost, of_what_was_given_out_again_is_unknown_where_its_samples_are) {
+  Summary told = summary();
+  told.leavings.samples_again = {};
+  tell_cost(told, {{PeerId{1}, 0.5}, {PeerId{2}, 0.5}, {PeerId{3}, 0.5}});
+  EXPECT_EQ(told.cost.usd, 8);
+  EXPECT_EQ(told.cost.usd_again, std::nullopt);
+  EXPECT_NE(render(told).find("cost           8.00 USD\n"), std::string::npos) << render(told);
+}
+
+}  // namespace
+}  // namespace tw::monitor

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "monitor/logs/event_log_json.h"
+
+namespace tw::monitor {
+
+/// Events of a peer that stand in none of the logs, which a report cannot count.
+struct MissingEvents {
+  PeerId peer;
+  std::optional<std::uint64_t> events;  ///< nothing: nobody can tell how many
+  std::int64_t from_unix_nanos = 0;
+  std::int64_t to_unix_nanos = 0;
+  std::string why;
+
+  bool operator==(const MissingEvents&) const = default;
+};
+
+/// What one log says of its own gaps: lines that could not be written, and files that are not there (removed
+/// when newer ones began, or not copied).
+std::vector<MissingEvents> missing_events(const std::vector<LogEntry>& log);
+
+/// "peer 3: 214 events between 2026-01-31T12:00:00.000Z and 2026-01-31T12:01:10.000Z (No space left on
+/// device)"
+std::string to_string(const MissingEvents& missing);
+
+}  // namespace tw::monitor

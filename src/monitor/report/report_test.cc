@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/report/report.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "monitor/report/report_text.h"
+#include "monitor/report/test_story.h"
+
+namespace tw::monitor {
+namespace {
+
+using world::Phase;
+
+TEST(Report, counts_notices_with_the_time_that_was_used) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.add(2, 2.5,
+            {.phase = Phase::notice,
+             .round = 2,
+             .numbers = {{"deadline_s", 30}},
+             .cause = world::Cause::preempt,
+             .source = "gcp"});
+  story.add(1, 2.75, {.phase = Phase::notice, .round = 2, .cause = world::Cause::at_risk, .source = "aws"});
+  story.add(2, 4, {.phase = Phase::stop, .round = 3});
+  story.add(1, 5, {.phase = Phase::stop, .round = 3});
+  const Summary summary = story.summary();
+  const std::vector<GivenNotice> expected = {{PeerId{2}, 2, "gcp", "preempt", 30.0, 1.5},
+                                             {PeerId{1}, 2, "aws", "at_risk", {}, {}}};
+  EXPECT_EQ(summary.notices, expected);
+  EXPECT_NE(
+      render(summary).find("notice         peer 2 in round 2: preempt by gcp in 30 s, out after 1.50 s\n"),
+      std::string::npos);
+  EXPECT_NE(render(summary).find("notice         peer 1 in round 2: at_risk by aws\n"), std::string::npos);
+}
+
+TEST(Report, counts_what_leaving_peers_handed_over) {
+  Story story;
+  story.rounds(1, 3, {1, 2, 3});
+  story.add(3, 4.5,
+            {.phase = Phase::handover,
+             .round = 4,
+             .peer = PeerId{1},
+             .numbers = {{"bytes", 2.5e6}, {"took_s", 0.25}, {"samples", 48}, {"round_left_s", 41}}});
+  story.add(2, 4.75,
+            {.phase = Phase::handover,
+             .round = 4,
+             .peer = PeerId{1},
+             .numbers = {{"bytes", 2.5e6}, {"samples", 16}}});
+  const Summary summary = story.summary();
+  const std::vector<HandOver> expected = {{PeerId{3}, 4, PeerId{1}, 48, 2'500'000, 0.25, 41.0},
+                                          {PeerId{2}, 4, PeerId{1}, 16, 2'500'000, {}, {}}};
+  EXPECT_EQ(summary.handovers, expected);
+  EXPECT_EQ(summary.leavings, (Leavings{64, 0, 0}));
+  for (const char* part : {"handover       peer 3 in round 4 to peer 1: 48 samples, 2.5 MB in 0.25 s; the "
+                           "round had 41.0 s to go\n",
+                           "handover       peer 2 in round 4 to peer 1: 16 samples, 2.5 MB\n",
+                           "saved          64 samples, handed over\n"})
+    EXPECT_NE(render(summary).find(part), std::string::npos) << part << "\n" << render(summary);
+  EXPECT_EQ(render(summary).find("again"), std::string::npos) << render(summary);
+}
+
+/// A run in which peer 3 is lost in round 4, with five microbatches.
+Story story_of_a_loss() {
+  Story story;
+  story.rounds(1, 3, {1, 2, 3});
+  story.add(1, 4.5, {.phase = Phase::lost, .round = 4, .peer = PeerId{3}, .why = "silent"});
+  story.add(1, 4.5,
+            {.phase = Phase::reissue, .round = 4, .peer = PeerId{3}, .numbers = {{"microbatches", 5}}});
+  return story;
+}
+
+TEST(Report, counts_what_was_given_out_again_once_in_samples_where_the_logs_say_how_many) {
+  Story story = story_of_a_loss();
+  EXPECT_EQ(story.summary().leavings, (Leavings{0, 5, {}}));
+  EXPECT_NE(render(story.summary())
+                .find("again          5 microbatches of lost peers, done or only leased to them\n"),
+            std::string::npos)
+      << render(story.summary());
+
+  story.add(2, 0.5, {.phase = Phase::start, .numbers = {{"microbatch", 16}}});
+  // The next leader says the same, and that nobody does the rest of this round.
+  story.add(2, 4.6,
+            {.phase = Phase::reissue, .round = 4, .peer = PeerId{3}, .numbers = {{"microbatches", 4}}});
+  story.add(2, 4.7, {.phase = Phase::reissue, .round = 4, .numbers = {{"microbatches", 40}}});
+  const Summary summary = story.summary();
+  EXPECT_EQ(summary.leavings, (Leavings{0, 5, 80}));
+  ASSERT_EQ(summary.lost.size(), 1U);
+  EXPECT_EQ(summary.lost[0].microbatches_again, 5U);
+  EXPECT_NE(render(summary).find("only leased to them, at most 80 samples\n"), std::string::npos);
+  EXPECT_NE(render(summary).find("microbatches again: 5 (silent)\n"), std::string::npos) << render(summary);
+}
+
+TEST(Report, does_not_believe_the_lost_about_the_work_of_others) {
+  Story story = story_of_a_loss();
+  story.add(3, 4.6,
+            {.phase = Phase::reissue, .round = 4, .peer = PeerId{1}, .numbers = {{"microbatches", 99}}});
+  EXPECT_EQ(story.summary().leavings.microbatches_again, 5U);
+}
+
+TEST(Report, of_an_undisturbed_run_counts_rounds_samples_and_time) {
+  Story story;
+  story.rounds(1, 4, {1, 2, 3});
+  story.add(1, 5.5, {.phase = Phase::evaluate, .round = 4, .numbers = {{"accuracy", 0.5}, {"loss", 1.25}}});
+  story.add(1, 6,
+            {.phase = Phase::stop, .round = 4, .numbers = {{"bytes_sent", 1000}, {"bytes_received", 2000}}});
+
+  const Summary summary = story.summary();
+  EXPECT_EQ(summary.rounds, 4U);
+  EXPECT_EQ(summary.samples, 4U * 96);
+  EXPECT_NEAR(summary.samples_per_s, 96, 1e-6);
+  EXPECT_NEAR(summary.calc_s.value(), 0.8, 1e-9);
+  EXPECT_NEAR(summary.comm_s.value(), 0.2, 1e-9);
+  EXPECT_NEAR(summary.granularity.value(), 4, 1e-9);
+  EXPECT_EQ(summary.test_accuracy, 0.5);
+  EXPECT_EQ(summary.loss, 1.25);
+  EXPECT_TRUE(summary.identical);
+  EXPECT_TRUE(summary.lost.empty());
+  EXPECT_TRUE(summary.joined.empty());
+  ASSERT_EQ(summary.peers.size(), 3U);
+  EXPECT_EQ(summary.peers[0], (PeerSummary{.id = PeerId{1},
+                                           .rounds = 4,
+                                           .samples = 128,
+                                           .digest = "digest-4",
+                                           .bytes_sent = 1000,
+                                           .bytes_received = 2000,
+                                           .hours = 5.0 / 3600,
+                                           .usd = {}}));
+  EXPECT_NEAR(summary.cost.machine_hours, (5 + 4 + 4) / 3600.0, 1e-6);
+  EXPECT_EQ(summary.peers[2].bytes_sent, std::nullopt) << "unknown while there is no stop line";
+}
+
+TEST(Report, says_when_a_peer_went_without_tls) {
+  Story story;
+  story.add(1, 0, {.phase = Phase::start});
+  EXPECT_FALSE(story.summary().insecure);
+  EXPECT_EQ(render(story.summary()).find("--insecure"), std::string::npos);
+  story.add(2, 0, {.phase = Phase::start, .numbers = {{"insecure", 1}}});
+  EXPECT_TRUE(story.summary().insecure);
+  EXPECT_NE(render(story.summary()).find("--insecure"), std::string::npos);
+}
+
+TEST(Report, of_nothing_claims_nothing) {
+  const Summary summary = summarize({});
+  EXPECT_EQ(summary.rounds, 0U);
+  EXPECT_FALSE(summary.identical);
+  EXPECT_NE(render(summary).find("none were logged"), std::string::npos);
+}
+
+TEST(Report, measures_detection_from_the_kill_and_extra_time_against_the_rounds_around) {
+  Story story;
+  story.rounds(1, 5, {1, 2, 3});
+  story.add(3, 6.001, {.phase = Phase::accumulate, .round = 6});
+  story.add(0, 6.5, {.phase = Phase::kill, .round = 6, .peer = PeerId{3}});
+  story.add(2, 6.75,
+            {.phase = Phase::lost,
+             .round = 6,
+             .peer = PeerId{3},
+             .why = "link closed",
+             .numbers = {{"silent_s", 0.6}}});
+  story.add(1, 6.8,
+            {.phase = Phase::lost,
+             .round = 6,
+             .peer = PeerId{3},
+             .why = "link closed",
+             .numbers = {{"silent_s", 0.7}}});
+  story.round(6, 6, 1.4, {1, 2});
+  for (Round number = 7; number <= 10; ++number)
+    story.round(number, static_cast<double>(number) + 0.4, 1, {1, 2});
+
+  const Summary summary = story.summary();
+  ASSERT_EQ(summary.lost.size(), 1U) << "said by two, lost once";
+  EXPECT_EQ(summary.lost[0].peer, PeerId{3});
+  EXPECT_EQ(summary.lost[0].round, 6U);
+  EXPECT_NEAR(summary.lost[0].detected_s.value(), 0.25, 1e-6);
+  EXPECT_NEAR(summary.lost[0].extra_s.value(), 0.4, 1e-6);
+  EXPECT_EQ(summary.lost[0].why, "link closed");
+  EXPECT_TRUE(summary.identical) << "the dead peer is no witness after its death";
+  EXPECT_EQ(summary.samples, 5U * 96 + 5 * 64);
+}
+
+TEST(Report, takes_silence_for_detection_when_nobody_logged_the_kill) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.add(
+      1, 4.5,
+      {.phase = Phase::lost, .round = 4, .peer = PeerId{2}, .why = "silent", .numbers = {{"silent_s", 2.0}}});
+  story.round(4, 4, 2, {1});
+  ASSERT_EQ(story.summary().lost.size(), 1U);
+  EXPECT_NEAR(story.summary().lost[0].detected_s.value(), 2.0, 1e-9);
+}
+
+TEST(Report, lists_a_kill_that_nobody_noticed) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.add(0, 3.9, {.phase = Phase::kill, .round = 3, .peer = PeerId{2}});
+  const Summary summary = story.summary();
+  ASSERT_EQ(summary.lost.size(), 1U);
+  EXPECT_EQ(summary.lost[0].round, 3U);
+  EXPECT_EQ(summary.lost[0].detected_s, std::nullopt);
+}
+
+TEST(Report, does_not_believe_the_lost_about_the_others) {
+  Story story;
+  story.rounds(1, 2, {1, 2, 3});
+  story.add(1, 3.5, {.phase = Phase::lost, .round = 3, .peer = PeerId{3}, .why = "silent"});
+  story.add(3, 3.6, {.phase = Phase::lost, .round = 3, .peer = PeerId{1}, .why = "silent"});
+  story.add(3, 3.6, {.phase = Phase::lost, .round = 3, .peer = PeerId{2}, .why = "silent"});
+  story.round(3, 3, 1, {1, 2});
+  ASSERT_EQ(story.summary().lost.size(), 1U);
+  EXPECT_EQ(story.summary().lost[0].peer, PeerId{3});
+}
+
+TEST(Report, takes_no_closing_link_at_the_end_for_a_loss) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.add(2, 4.1, {.phase = Phase::stop, .round = 3});
+  story.add(1, 4.2, {.phase = Phase::lost, .round = 4, .peer = PeerId{2}, .why = "link closed"});
+  EXPECT_TRUE(story.summary().lost.empty());
+  EXPECT_TRUE(story.summary().identical);
+}
+
+TEST(Report, tells_what_a_join_took_from_launch_to_first_contribution) {
+  Story story;
+  story.add(0, 3.5, {.phase = Phase::start, .round = 3, .peer = PeerId{4}});
+  story.rounds(1, 4, {1, 2});
+  story.add(4, 4.2, {.phase = Phase::start});
+  story.add(4, 4.9, {.phase = Phase::restore, .round = 4, .digest = "digest-4"});
+  story.rounds(5, 7, {1, 2, 4});
+  const Summary summary = story.summary();
+  ASSERT_EQ(summary.joined.size(), 1U);
+  EXPECT_EQ(summary.joined[0].peer, PeerId{4});
+  EXPECT_EQ(summary.joined[0].round, 5U);
+  EXPECT_NEAR(summary.joined[0].seconds.value(), 2.501, 1e-6);
+  EXPECT_TRUE(summary.identical);
+}
+
+TEST(Report, lists_a_peer_that_came_back_as_lost_and_as_joined) {
+  Story story;
+  story.rounds(1, 3, {1, 2, 3});
+  story.add(1, 4.5, {.phase = Phase::lost, .round = 4, .peer = PeerId{3}, .why = "silent"});
+  story.rounds(4, 6, {1, 2});
+  story.add(3, 6.5, {.phase = Phase::restore, .round = 6, .digest = "digest-6"});
+  story.rounds(7, 9, {1, 2, 3});
+  const Summary summary = story.summary();
+  EXPECT_EQ(summary.lost.size(), 1U);
+  ASSERT_EQ(summary.joined.size(), 1U);
+  EXPECT_EQ(summary.joined[0].round, 7U);
+  EXPECT_NEAR(summary.joined[0].seconds.value(), 1.501, 1e-6);
+  EXPECT_TRUE(summary.identical);
+}
+
+TEST(Report, says_which_parameters_differ) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.apply(1, 5, 4, "aa");
+  story.apply(2, 5, 4, "bb");
+  const Summary summary = story.summary();
+  EXPECT_FALSE(summary.identical);
+  EXPECT_EQ(summary.difference, "after round 4, peer 1 has aa and peer 2 has bb");
+  EXPECT_NE(render(summary).find("DIFFER"), std::string::npos);
+}
+
+TEST(Report, counts_a_difference_even_when_the_later_rounds_agree) {
+  Story story;
+  story.apply(1, 0.5, 1, "aa");
+  story.apply(2, 0.5, 1, "bb");
+  story.rounds(2, 3, {1, 2});
+  EXPECT_FALSE(story.summary().identical);
+}
+
+TEST(Report, does_not_expect_the_last_round_of_one_who_left) {
+  Story story;
+  story.rounds(1, 3, {1, 2, 3});
+  story.add(3, 4, {.phase = Phase::leave, .round = 3});
+  story.add(1, 4, {.phase = Phase::leave, .round = 3, .peer = PeerId{3}});
+  story.rounds(4, 6, {1, 2});
+  const Summary summary = story.summary();
+  EXPECT_TRUE(summary.identical);
+  EXPECT_TRUE(summary.lost.empty());
+  EXPECT_EQ(summary.left, (std::vector<LeftPeer>{{.peer = PeerId{3}, .round = 3}}));
+}
+
+TEST(Report, finds_the_parameters_identical_even_when_everybody_left) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  for (const std::uint64_t peer : {1, 2})
+    story.add(peer, 4, {.phase = Phase::leave, .round = 3, .peer = PeerId{peer}});
+  EXPECT_TRUE(story.summary().identical);
+  story.apply(2, 4, 3, "other");
+  EXPECT_FALSE(story.summary().identical) << "although it said the right thing before";
+}
+
+TEST(Report, takes_the_silence_from_whoever_knows_it) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.add(1, 4.5, {.phase = Phase::lost, .round = 4, .peer = PeerId{2}, .why = "stalled"});
+  story.add(
+      1, 4.5,
+      {.phase = Phase::lost, .round = 4, .peer = PeerId{2}, .why = "silent", .numbers = {{"silent_s", 0.4}}});
+  story.round(4, 4, 2, {1});
+  ASSERT_EQ(story.summary().lost.size(), 1U);
+  EXPECT_NEAR(story.summary().lost[0].detected_s.value(), 0.4, 1e-9);
+}
+
+TEST(Report, counts_rounds_once_that_were_done_again_after_a_checkpoint) {
+  Story before;
+  before.rounds(1, 5, {1, 2});
+  Story after;
+  after.add(3, 20,
+            {.phase = Phase::restore,
+             .round = 3,
+             .why = "from checkpoint",
+             .digest = "digest-3",
+             .cause = world::Cause::checkpoint});
+  for (Round number = 4; number <= 6; ++number) {
+    const double t = 20 + static_cast<double>(number);
+    after.add(3, t, {.phase = Phase::accumulate, .round = number});
+    after.add(3, t + 1,
+              {.phase = Phase::commit,
+               .round = number,
+               .numbers = {{"samples", 64}, {"samples_total", 64.0 * static_cast<double>(number)}}});
+    after.apply(3, t + 1, number, "other-" + std::to_string(number));
+  }
+  auto logs = before.logs();
+  for (auto& log : after.logs()) logs.push_back(std::move(log));
+  const Summary summary = summarize(logs);
+  EXPECT_EQ(summary.rounds, 6U);
+  EXPECT_EQ(summary.samples, 6U * 64);
+  EXPECT_TRUE(summary.identical) << summary.difference;
+  EXPECT_TRUE(summary.joined.empty());
+  EXPECT_EQ(summary.peers[0].samples, 3U * 32) << "two of its rounds were lost with it";
+}
+
+TEST(Report, puts_logs_of_several_machines_on_one_time_line) {
+  Story story;
+  story.rounds(1, 2, {1, 2});
+  story.rounds(3, 4, {2});
+  auto logs = story.logs();
+  for (LogEntry& entry : logs[1])
+    entry.event.at += std::chrono::hours(100);  // booted earlier; same wall clock
+  EXPECT_NEAR(summarize(logs).samples_per_s, story.summary().samples_per_s, 1e-6);
+}
+
+TEST(Report, says_which_events_are_missing_and_takes_no_gap_for_a_difference) {
+  Story story;
+  story.rounds(1, 4, {1, 2});
+  story.rounds(5, 7, {1});
+  story.add(1, 8, {.phase = Phase::stop, .round = 7});
+  story.add(2, 6.5,
+            {.phase = Phase::log,
+             .round = 7,
+             .why = "No space left on device",
+             .numbers = {{"missing", 5}, {"seconds", 1.5}}});
+  story.apply(2, 9, 8, "digest-8");
+  story.add(2, 9, {.phase = Phase::stop, .round = 8});
+  const Summary summary = story.summary();
+  EXPECT_TRUE(summary.identical) << summary.difference;
+  ASSERT_EQ(summary.missing.size(), 1U);
+  EXPECT_EQ(
+      to_string(summary.missing[0]),
+      "peer 2: 5 events between 2026-01-01T00:00:05.000Z and 2026-01-01T00:00:06.500Z (No space left on "
+      "device)");
+  EXPECT_NE(render(summary).find("missing        peer 2: 5 events"), std::string::npos) << render(summary);
+}
+
+TEST(Report, counts_the_events_of_files_that_are_not_there) {
+  Story story;
+  story.rounds(1, 2, {1});
+  story.add(1, 50, {.phase = Phase::log, .round = 50, .numbers = {{"part", 4}, {"logged", 1000}}});
+  story.rounds(50, 51, {1});
+  const Summary summary = story.summary();
+  ASSERT_EQ(summary.missing.size(), 1U);
+  EXPECT_EQ(summary.missing[0].events, 1000U - 10) << "five events of each of two rounds are there";
+  EXPECT_EQ(summary.rounds, 4U);
+  EXPECT_EQ(summary.unlogged_rounds, 47U);
+  EXPECT_NE(render(summary).find("4, and 47 that no log holds"), std::string::npos) << render(summary);
+}
+
+TEST(Report, says_that_a_log_ends_before_the_others_though_nobody_lost_its_peer) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.rounds(4, 8, {1});
+  story.add(1, 9, {.phase = Phase::stop, .round = 8});
+  const Summary summary = story.summary();
+  ASSERT_EQ(summary.missing.size(), 1U);
+  EXPECT_EQ(summary.missing[0].peer, PeerId{2});
+  EXPECT_EQ(summary.missing[0].events, std::nullopt);
+  EXPECT_NE(render(summary).find("its log ends in round 3 without a stop, other logs go on to round 8"),
+            std::string::npos)
+      << render(summary);
+}
+
+TEST(Report, shows_no_control_characters_of_a_reason) {
+  Summary summary;
+  summary.lost = {{.peer = PeerId{2}, .round = 6, .detected_s = {}, .extra_s = {}, .why = "\x1b[2J\nforged"}};
+  EXPECT_NE(render(summary).find("(\\x1b[2J\\nforged)"), std::string::npos) << render(summary);
+}
+
+TEST(ReportText, tells_losses_joins_and_parameters) {
+  Summary summary;
+  summary.rounds = 12;
+  summary.samples = 6144;
+  summary.samples_per_s = 1024;
+  summary.test_accuracy = 0.975;
+  summary.calc_s = 0.4;
+  summary.comm_s = 0.1;
+  summary.granularity = 4;
+  summary.identical = true;
+  summary.lost = {
+      {.peer = PeerId{2}, .round = 6, .detected_s = 0.012, .extra_s = 0.25, .why = "link closed"}};
+  summary.joined = {{.peer = PeerId{4}, .round = 8, .seconds = 1.5}};
+  const std::string text = render(summary);
+  for (const char* part :
+       {"6144 (1024 samples/s)", "97.50 %", "4.00 (calculation 0.400 s, communication 0.100 s a round)",
+        "peer 2 in round 6, detected after 0.012 s, cost +0.250 s (link closed)",
+        "peer 4 in round 8, contributed after 1.500 s", "identical on all peers"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+}  // namespace
+}  // namespace tw::monitor

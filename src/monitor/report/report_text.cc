@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/report/report_text.h"
+
+#include <fmt/format.h>
+
+#include "base/text/printable.h"
+
+namespace tw::monitor {
+
+namespace {
+
+std::string line(const char* name, const std::string& text) { return fmt::format("{:<15}{}\n", name, text); }
+
+std::string quantity(double bytes) {
+  if (bytes >= 1e9) return fmt::format("{:.2f} GB", bytes / 1e9);
+  if (bytes >= 1e6) return fmt::format("{:.1f} MB", bytes / 1e6);
+  return fmt::format("{:.0f} kB", bytes / 1e3);
+}
+
+std::string traffic(const PeerSummary& peer) {
+  if (!peer.bytes_sent || !peer.bytes_received) return "";
+  return fmt::format("{:>12}{:>12}", quantity(static_cast<double>(*peer.bytes_sent)),
+                     quantity(static_cast<double>(*peer.bytes_received)));
+}
+
+std::string render_phases(const Summary& summary) {
+  if (!summary.calc_s || !summary.comm_s) return "";
+  const std::string share =
+      summary.granularity ? fmt::format("{:.2f}", *summary.granularity) : "no communication";
+  return line("granularity", fmt::format("{} (calculation {:.3f} s, communication {:.3f} s a round)", share,
+                                         *summary.calc_s, *summary.comm_s));
+}
+
+std::string render_loss(const LostPeer& lost) {
+  std::string text = fmt::format("peer {} in round {}", to_string(lost.peer), lost.round);
+  text += lost.detected_s ? fmt::format(", detected after {:.3f} s", *lost.detected_s) : ", nobody noticed";
+  if (lost.extra_s) text += fmt::format(", cost {:+.3f} s", *lost.extra_s);
+  if (lost.microbatches_again) text += fmt::format(", microbatches again: {}", *lost.microbatches_again);
+  if (!lost.why.empty()) text += fmt::format(" ({})", printable_line(lost.why));
+  return line("lost", text);
+}
+
+std::string render_arrival(const JoinedPeer& joined) {
+  const std::string seconds = joined.seconds ? fmt::format("contributed after {:.3f} s", *joined.seconds)
+                                             : std::string("contributed nothing");
+  return line("joined",
+              fmt::format("peer {} in round {}, {}", to_string(joined.peer), joined.round, seconds));
+}
+
+std::string render_notice(const GivenNotice& notice) {
+  std::string text = fmt::format("peer {} in round {}: {} by {}", to_string(notice.peer), notice.round,
+                                 printable_line(notice.kind), printable_line(notice.source));
+  if (notice.deadline_s) text += fmt::format(" in {:.0f} s", *notice.deadline_s);
+  if (notice.used_s) text += fmt::format(", out after {:.2f} s", *notice.used_s);
+  return line("notice", text);
+}
+
+std::string render_handover(const HandOver& handover) {
+  std::string text =
+      fmt::format("peer {} in round {} to peer {}: {} samples, {}", to_string(handover.peer), handover.round,
+                  to_string(handover.to), handover.samples, quantity(static_cast<double>(handover.bytes)));
+  if (handover.took_s) text += fmt::format(" in {:.2f} s", *handover.took_s);
+  if (handover.round_left_s) text += fmt::format("; the round had {:.1f} s to go", *handover.round_left_s);
+  return line("handover", text);
+}
+
+std::string render_leavings(const Leavings& leavings, const Cost& cost) {
+  std::string text;
+  if (leavings.samples_handed_over > 0)
+    text += line("saved", fmt::format("{} samples, handed over", leavings.samples_handed_over));
+  if (leavings.microbatches_again == 0) return text;
+  const std::string samples =
+      leavings.samples_again ? fmt::format(", at most {} samples", *leavings.samples_again) : "";
+  const std::string usd = cost.usd_again ? fmt::format(" ({:.2f} USD)", *cost.usd_again) : "";
+  return text + line("again", fmt::format("{} microbatches of lost peers, done or only leased to them{}{}",
+                                          leavings.microbatches_again, samples, usd));
+}
+
+std::string render_cost(const Cost& cost) {
+  const std::string text = line("machine hours", fmt::format("{:.3f}", cost.machine_hours));
+  if (!cost.usd) return text;
+  const double unpriced_hours = cost.machine_hours - cost.priced_hours;
+  const std::string rest = unpriced_hours > 1e-6
+                               ? fmt::format(" for {:.3f} hours; of the other {:.3f} no price is known",
+                                             cost.priced_hours, unpriced_hours)
+                               : "";
+  const std::string traffic =
+      cost.egress_usd > 0 ? fmt::format(" ({:.2f} for traffic)", cost.egress_usd) : "";
+  return text + line("cost", fmt::format("{:.2f} USD{}{}", *cost.usd, traffic, rest));
+}
+
+std::string render_identity(const Summary& summary) {
+  if (!summary.difference.empty()) return line("parameters", "DIFFER: " + summary.difference);
+  if (!summary.identical) return line("parameters", "none were logged");
+  return line("parameters", "identical on all peers in every round");
+}
+
+}  // namespace
+
+std::string render(const Summary& summary) {
+  const std::string unlogged =
+      summary.unlogged_rounds > 0 ? fmt::format(", and {} that no log holds", summary.unlogged_rounds) : "";
+  std::string text = line("rounds", std::to_string(summary.rounds) + unlogged);
+  text += line("samples", fmt::format("{} ({:.0f} samples/s)", summary.samples, summary.samples_per_s));
+  if (summary.samples_skipped > 0)
+    text += line("skipped", fmt::format("{} samples that could not be had", summary.samples_skipped));
+  if (summary.test_accuracy)
+    text += line("test accuracy", fmt::format("{:.2f} %", 100 * *summary.test_accuracy));
+  if (summary.loss) text += line("test loss", fmt::format("{:.4f}", *summary.loss));
+  text += render_phases(summary);
+  if (summary.insecure)
+    text +=
+        line("insecure", "without TLS (--insecure): anybody on the network could read and change this run");
+  for (const LostPeer& lost : summary.lost) text += render_loss(lost);
+  for (const JoinedPeer& joined : summary.joined) text += render_arrival(joined);
+  for (const GivenNotice& notice : summary.notices) text += render_notice(notice);
+  for (const HandOver& handover : summary.handovers) text += render_handover(handover);
+  for (const LeftPeer& left : summary.left)
+    text += line("left", fmt::format("peer {} in round {}", to_string(left.peer), left.round));
+  text += render_leavings(summary.leavings, summary.cost);
+  text += render_cost(summary.cost);
+  for (const MissingEvents& gap : summary.missing) text += line("missing", to_string(gap));
+  text += render_identity(summary);
+
+  text += fmt::format("\n{:<22}{:>8}{:>12}{:>12}{:>12}  {}\n", "peer", "rounds", "samples", "sent",
+                      "received", "final parameters");
+  for (const PeerSummary& peer : summary.peers)
+    text += fmt::format("{:<22}{:>8}{:>12}{:>24}  {}\n", to_string(peer.id), peer.rounds, peer.samples,
+                        traffic(peer), peer.digest);
+  return text;
+}
+
+}  // namespace tw::monitor

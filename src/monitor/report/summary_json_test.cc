@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/report/summary_json.h"
+
+#include <gtest/gtest.h>
+
+namespace tw::monitor {
+namespace {
+
+Summary some_summary() {
+  Summary summary;
+  summary.rounds = 12;
+  summary.samples = 6144;
+  summary.samples_skipped = 3;
+  summary.samples_per_s = 1024.5;
+  summary.calc_s = 0.5;
+  summary.identical = true;
+  summary.peers = {{.id = PeerId{1ULL << 63},
+                    .rounds = 12,
+                    .samples = 3072,
+                    .digest = "00ff",
+                    .bytes_sent = 17,
+                    .bytes_received = {},
+                    .hours = 2.5,
+                    .usd = 1.25}};
+  summary.cost = {.machine_hours = 4.5, .priced_hours = 2.5, .usd = 1.25, .usd_again = {}};
+  summary.lost = {
+      {.peer = PeerId{2}, .round = 6, .detected_s = 0.25, .why = "killed", .microbatches_again = 5}};
+  summary.joined = {{.peer = PeerId{4}, .round = 8, .seconds = 1.5}};
+  summary.notices = {
+      {.peer = PeerId{4}, .round = 9, .source = "aws", .kind = "preempt", .deadline_s = 120, .used_s = {}}};
+  summary.handovers = {{.peer = PeerId{5},
+                        .round = 7,
+                        .to = PeerId{1},
+                        .samples = 512,
+                        .bytes = 1000000,
+                        .took_s = 1.5,
+                        .round_left_s = {}}};
+  summary.leavings = {.samples_handed_over = 512, .microbatches_again = 5, .samples_again = {}};
+  return summary;
+}
+
+constexpr const char* kAllKeys = R"({
+  "rounds": 12,
+  "samples": 6144,
+  "samples_skipped": 3,
+  "samples_per_s": 1024.5,
+  "loss": null,
+  "granularity": null,
+  "calc_s": 0.5,
+  "comm_s": null,
+  "peers": [
+    {
+      "id": 9223372036854775808,
+      "rounds": 12,
+      "samples": 3072,
+      "digest": "00ff",
+      "bytes_sent": 17,
+      "bytes_received": null,
+      "hours": 2.5,
+      "usd": 1.25
+    }
+  ],
+  "identical": true,
+  "insecure": false,
+  "lost": [
+    {
+      "peer": 2,
+      "round": 6,
+      "detected_s": 0.25,
+      "extra_s": null,
+      "why": "killed",
+      "microbatches_again": 5
+    }
+  ],
+  "joined": [
+    {
+      "peer": 4,
+      "round": 8,
+      "seconds": 1.5
+    }
+  ],
+  "left": [],
+  "notices": [
+    {
+      "peer": 4,
+      "round": 9,
+      "source": "aws",
+      "kind": "preempt",
+      "deadline_s": 120.0,
+      "used_s": null
+    }
+  ],
+  "handovers": [
+    {
+      "peer": 5,
+      "round": 7,
+      "to": 1,
+      "samples": 512,
+      "bytes": 1000000,
+      "took_s": 1.5,
+      "round_left_s": null
+    }
+  ],
+  "samples_handed_over": 512,
+  "microbatches_again": 5,
+  "samples_again": null,
+  "machine_hours": 4.5,
+  "priced_hours": 2.5,
+  "usd": 1.25,
+  "egress_usd": 0.0,
+  "requests_usd": 0.0,
+  "usd_again": null
+}
+)";
+
+TEST(SummaryJson, has_every_promised_key_and_null_for_what_is_unknown) {
+  EXPECT_EQ(to_json(some_summary()), kAllKeys);
+}
+
+TEST(SummaryJson, has_the_accuracy_where_the_model_has_one_and_the_difference_where_there_is_one) {
+  Summary summary = some_summary();
+  summary.test_accuracy = 0.975;
+  summary.difference = "after round 4, peer 1 has aa and peer 2 has bb";
+  const std::string json = to_json(summary);
+  EXPECT_NE(json.find("\"test_accuracy\": 0.975"), std::string::npos) << json;
+  EXPECT_NE(json.find("\"difference\": \"after round 4"), std::string::npos) << json;
+}
+
+TEST(SummaryJson, says_what_the_logs_lack) {
+  Summary summary = some_summary();
+  summary.unlogged_rounds = 5;
+  summary.missing = {{.peer = PeerId{3},
+                      .events = 214,
+                      .from_unix_nanos = 1'767'225'600'000'000'000,
+                      .to_unix_nanos = 1'767'225'660'000'000'000,
+                      .why = "No space left on device"}};
+  const std::string json = to_json(summary);
+  for (const char* part :
+       {"\"unlogged_rounds\": 5", "\"events\": 214", "\"to\": \"2026-01-01T00:01:00.000Z\""})
+    EXPECT_NE(json.find(part), std::string::npos) << part << "\n" << json;
+}
+
+TEST(SummaryJson, that_cannot_be_written_names_the_path) {
+  const Status status = write_summary("/proc/no-such-folder", some_summary());
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "cannot write /proc/no-such-folder/summary.json");
+}
+
+}  // namespace
+}  // namespace tw::monitor

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/terminal/progress_text.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "monitor/report/report.h"
+
+namespace tw::monitor {
+
+using world::Event;
+using world::Phase;
+
+namespace {
+
+constexpr Duration kBetweenLines = std::chrono::seconds(2);
+constexpr Duration kBetweenComplaints = std::chrono::minutes(1);
+
+std::string about(const Event& event) { return event.peer ? "peer " + to_string(*event.peer) : "this peer"; }
+
+std::string because(const Event& event) { return event.why.empty() ? "" : ": " + event.why; }
+
+std::string measured(const Event& event, const char* number, const char* format) {
+  const auto value = number_in(event, number);
+  return value ? fmt::format(fmt::runtime(format), *value) : "";
+}
+
+/// Refusals of one cause are told together (monitor/logs/refusal_count.h).
+std::string repeated(const Event& event) {
+  const double count = number_in(event, "count").value_or(1);
+  return count > 1 ? fmt::format(" ({:.0f} of this kind)", count) : "";
+}
+
+std::string evaluation_line(const Event& event) {
+  std::string line = fmt::format("round {}", event.round);
+  line += measured(event, "loss", "  test loss {:.4f}");
+  if (const auto accuracy = number_in(event, "accuracy"))
+    line += fmt::format("  test accuracy {:.2f} %", 100 * *accuracy);
+  return line;
+}
+
+std::string restore_line(const Event& event) {
+  if (event.digest.empty()) return "takes the state of others" + because(event);
+  if (event.cause == world::Cause::checkpoint) return fmt::format("resumed from round {}", event.round);
+  return fmt::format("took the state of round {} from other peers{}", event.round,
+                     measured(event, "took_s", " in {:.2f} s"));
+}
+
+std::string notice_line(const Event& event) {
+  return fmt::format("notice from {}: {}{}{}", event.source, name_of(event.cause),
+                     measured(event, "deadline_s", " in {:.0f} s"),
+                     event.why.empty() ? "" : " (" + event.why + ")");
+}
+
+std::string handover_line(const Event& event) {
+  return fmt::format("round {}  leaves its work to {}{}{}{}", event.round, about(event),
+                     measured(event, "samples", ": {:.0f} samples"),
+                     measured(event, "took_s", " in {:.2f} s"),
+                     measured(event, "round_left_s", "; the round has {:.1f} s to go"));
+}
+
+}  // namespace
+
+std::optional<std::string> ProgressText::round_line(const Event& commit) {
+  const auto total = static_cast<std::uint64_t>(number_in(commit, "samples_total").value_or(0));
+  if (shown_at_ != Instant{} && commit.at - shown_at_ < kBetweenLines) return std::nullopt;
+  std::string line = fmt::format("round {}", commit.round);
+  line += measured(commit, "members", "  {:.0f} peers");
+  if (shown_at_ != Instant{} && total >= shown_samples_)
+    line += fmt::format("  {:.0f} samples/s",
+                        static_cast<double>(total - shown_samples_) / to_seconds(commit.at - shown_at_));
+  line += measured(commit, "loss", "  loss {:.3f}");
+  line += measured(commit, "calc_s", "  calc {:.2f} s");
+  line += measured(commit, "comm_s", "  comm {:.2f} s");
+  shown_at_ = commit.at;
+  shown_samples_ = total;
+  return line;
+}
+
+std::optional<std::string> ProgressText::loss_line(const Event& lost) {
+  const std::pair now(lost.peer.value_or(PeerId{}), lost.round);
+  if (lost_ == now) return std::nullopt;
+  lost_ = now;
+  return fmt::format("round {}  lost {}{}{}", lost.round, about(lost),
+                     measured(lost, "silent_s", ", silent for {:.2f} s"), because(lost));
+}
+
+std::optional<std::string> ProgressText::checkpoint_line(const Event& checkpoint) {
+  if (!begun_)
+    return checkpoint.why.empty() ? std::nullopt
+                                  : std::optional("skipped a checkpoint" + because(checkpoint));
+  if (checkpoint.why.empty()) {
+    const std::uint64_t failed = std::exchange(failed_checkpoints_, 0);
+    if (failed < 2) return std::nullopt;
+    return fmt::format("round {}  checkpoints are written again; {} could not be", checkpoint.round, failed);
+  }
+  ++failed_checkpoints_;
+  if (failed_checkpoints_ > 1 && checkpoint.at - told_of_checkpoint_ < kBetweenComplaints)
+    return std::nullopt;
+  told_of_checkpoint_ = checkpoint.at;
+  const std::string which =
+      failed_checkpoints_ == 1 ? "no checkpoint" : fmt::format("no checkpoint {} times", failed_checkpoints_);
+  return fmt::format("round {}  {}, training goes on{}", checkpoint.round, which, because(checkpoint));
+}
+
+std::optional<std::string> ProgressText::line_for(const Event& event) {
+  const std::string round = fmt::format("round {}  ", event.round);
+  switch (event.phase) {
+    case Phase::accumulate:
+      begun_ = true;
+      return std::nullopt;
+    case Phase::commit:
+      return round_line(event);
+    case Phase::evaluate:
+      return evaluation_line(event);
+    case Phase::wait:
+      return fmt::format("{}{}", event.why, measured(event, "seconds", " ({:.0f} s)"));
+    case Phase::join:
+      if (!begun_ || !event.peer) return std::nullopt;
+      return round + about(event) + " joined";
+    case Phase::leave:
+      return round + about(event) + " leaves";
+    case Phase::lost:
+      return loss_line(event);
+    case Phase::restore:
+      return restore_line(event);
+    case Phase::checkpoint:
+      return checkpoint_line(event);
+    case Phase::copy:
+      if (event.why.empty()) return std::nullopt;
+      return round + "the checkpoint is not copied, training goes on" + because(event);
+    case Phase::refuse:
+      return (event.peer ? "turned away " + about(event) : "no link") + because(event) + repeated(event);
+    case Phase::reissue:  // of the leader it has a count; of this peer, why it cannot compute a sample
+      return event.numbers.empty() ? std::optional(round + event.why) : std::nullopt;
+    case Phase::skip:
+      return round + "goes on without a sample" + because(event);
+    case Phase::notice:
+      return notice_line(event);
+    case Phase::handover:
+      return handover_line(event);
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace tw::monitor

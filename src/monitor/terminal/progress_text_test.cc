@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/terminal/progress_text.h"
+
+#include <gtest/gtest.h>
+
+namespace tw::monitor {
+namespace {
+
+using world::Phase;
+using namespace std::chrono_literals;
+
+world::Event commit(Round round, Duration at, double samples_total) {
+  return {.at = Instant(at),
+          .phase = Phase::commit,
+          .round = round,
+          .numbers = {{"samples", 128},
+                      {"samples_total", samples_total},
+                      {"members", 4},
+                      {"calc_s", 0.09},
+                      {"comm_s", 0.012},
+                      {"loss", 0.31}}};
+}
+
+class Terminal : public testing::Test {
+ protected:
+  void SetUp() override { progress.line_for({.at = Instant(1s), .phase = Phase::accumulate, .round = 1}); }
+
+  std::string show(const world::Event& event) { return progress.line_for(event).value_or("(nothing)"); }
+
+  ProgressText progress;
+};
+
+TEST_F(Terminal, shows_rounds_every_two_seconds_with_the_speed_between_the_lines) {
+  EXPECT_EQ(show(commit(1, 2s, 512)), "round 1  4 peers  loss 0.310  calc 0.09 s  comm 0.01 s");
+  EXPECT_EQ(show(commit(2, 3s, 1024)), "(nothing)");
+  EXPECT_EQ(show(commit(11, 4s, 10752)),
+            "round 11  4 peers  5120 samples/s  loss 0.310  calc 0.09 s  comm 0.01 s");
+}
+
+TEST_F(Terminal, shows_losses_at_once_and_each_once) {
+  const world::Event lost{.at = Instant(2s),
+                          .phase = Phase::lost,
+                          .round = 7,
+                          .peer = PeerId{2},
+                          .why = "link closed",
+                          .numbers = {{"silent_s", 0.25}}};
+  EXPECT_EQ(show(lost), "round 7  lost peer 2, silent for 0.25 s: link closed");
+  EXPECT_EQ(show(lost), "(nothing)");
+}
+
+TEST_F(Terminal, names_whom_it_waits_for_and_why) {
+  EXPECT_EQ(show({.phase = Phase::wait,
+                  .peer = PeerId{3},
+                  .why = "waiting for peer 3: its contribution",
+                  .numbers = {{"seconds", 5.2}}}),
+            "waiting for peer 3: its contribution (5 s)");
+}
+
+TEST_F(Terminal, says_who_was_turned_away_and_what_came_to_nothing) {
+  EXPECT_EQ(show({.phase = Phase::refuse, .peer = PeerId{3}, .why = "another run"}),
+            "turned away peer 3: another run");
+  EXPECT_EQ(show({.phase = Phase::reissue, .round = 3, .why = "gives a sample to another peer: a.tar: 404"}),
+            "round 3  gives a sample to another peer: a.tar: 404");
+  EXPECT_EQ(show({.phase = Phase::reissue, .round = 3, .why = "1-4", .numbers = {{"microbatches", 4}}}),
+            "(nothing)");
+  EXPECT_EQ(show({.phase = Phase::skip, .round = 3, .why = "a.tar: 000001: no JPEG"}),
+            "round 3  goes on without a sample: a.tar: 000001: no JPEG");
+  EXPECT_EQ(show({.phase = Phase::refuse, .why = "10.0.0.5:7000: connection refused"}),
+            "no link: 10.0.0.5:7000: connection refused");
+  EXPECT_EQ(show({.phase = Phase::refuse, .why = "10.0.0.5:7000: silent", .numbers = {{"count", 640}}}),
+            "no link: 10.0.0.5:7000: silent (640 of this kind)");
+}
+
+TEST_F(Terminal, tells_resuming_from_taking_the_state_of_others) {
+  EXPECT_EQ(show({.phase = Phase::restore,
+                  .round = 40,
+                  .why = "from checkpoint",
+                  .digest = "00ff",
+                  .cause = world::Cause::checkpoint}),
+            "resumed from round 40");
+  EXPECT_EQ(show({.phase = Phase::restore, .round = 0, .why = "two rounds behind"}),
+            "takes the state of others: two rounds behind");
+  EXPECT_EQ(show({.phase = Phase::restore,
+                  .round = 40,
+                  .why = "from other peers",
+                  .numbers = {{"took_s", 0.5}},
+                  .digest = "00ff"}),
+            "took the state of round 40 from other peers in 0.50 s");
+}
+
+TEST_F(Terminal, says_why_there_is_no_checkpoint_and_keeps_quiet_about_good_ones) {
+  EXPECT_EQ(show({.phase = Phase::checkpoint, .round = 20, .why = "disk full"}),
+            "round 20  no checkpoint, training goes on: disk full");
+  EXPECT_EQ(show({.phase = Phase::checkpoint, .round = 40}), "(nothing)");
+  EXPECT_EQ(
+      ProgressText().line_for({.phase = Phase::checkpoint, .round = 20, .why = "round-000040.tw is damaged"}),
+      "skipped a checkpoint: round-000040.tw is damaged");
+}
+
+TEST_F(Terminal, says_once_a_minute_that_the_disk_takes_no_checkpoints_and_when_it_does_again) {
+  const auto checkpoint = [&](Round round, Duration at, const char* why) {
+    return show({.at = Instant(at), .phase = Phase::checkpoint, .round = round, .why = why});
+  };
+  EXPECT_EQ(checkpoint(1, 11s, "disk full"), "round 1  no checkpoint, training goes on: disk full");
+  for (Round round = 2; round < 60; ++round)
+    EXPECT_EQ(checkpoint(round, 10s + round * 1s, "disk full"), "(nothing)");
+  EXPECT_EQ(checkpoint(61, 71s, "disk full"),
+            "round 61  no checkpoint 60 times, training goes on: disk full");
+  EXPECT_EQ(checkpoint(62, 72s, ""), "round 62  checkpoints are written again; 60 could not be");
+  EXPECT_EQ(checkpoint(63, 73s, ""), "(nothing)");
+}
+
+TEST_F(Terminal, says_who_has_the_work_of_a_peer_that_leaves) {
+  EXPECT_EQ(show({.phase = Phase::handover,
+                  .round = 7,
+                  .peer = PeerId{1},
+                  .numbers = {{"bytes", 1e8}, {"took_s", 1.9}, {"samples", 512}, {"round_left_s", 41}}}),
+            "round 7  leaves its work to peer 1: 512 samples in 1.90 s; the round has 41.0 s to go");
+}
+
+TEST_F(Terminal, shows_evaluations_and_who_comes_and_goes) {
+  EXPECT_EQ(show({.phase = Phase::evaluate, .round = 40, .numbers = {{"loss", 0.08}, {"accuracy", 0.975}}}),
+            "round 40  test loss 0.0800  test accuracy 97.50 %");
+  EXPECT_EQ(show({.phase = Phase::join, .round = 12, .peer = PeerId{4}}), "round 12  peer 4 joined");
+  EXPECT_EQ(show({.phase = Phase::leave, .round = 13, .peer = PeerId{4}}), "round 13  peer 4 leaves");
+  EXPECT_EQ(show({.phase = Phase::scatter, .round = 13}), "(nothing)");
+}
+
+}  // namespace
+}  // namespace tw::monitor

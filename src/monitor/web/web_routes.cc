@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/web/web_routes.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "monitor/board/board_extract.h"
+#include "monitor/board/board_json.h"
+#include "monitor/board/board_summary.h"
+#include "monitor/export/chrome_trace_json.h"
+#include "monitor/export/metrics.h"
+#include "monitor/report/summary_json.h"
+#include "monitor/web/web_page.h"
+
+namespace tw::monitor {
+namespace {
+
+/// A little less than the second between two events.
+constexpr Duration kStaysTrue = std::chrono::milliseconds(900);
+constexpr const char* kJsonType = "application/json";
+
+std::string extract_json(const Board& board) { return to_json(extract_of(board)); }
+
+std::string whole_json(const Board& board) { return to_json(board); }
+
+std::string summary_of_board(const Board& board) { return to_json(summary_of(board)); }
+
+}  // namespace
+
+const Board& WebRoutes::board(Instant now) {
+  if (!seen_ || now - seen_at_ >= kStaysTrue) {
+    seen_ = board_();
+    seen_at_ = now;
+    texts_.clear();
+  }
+  return *seen_;
+}
+
+const std::string& WebRoutes::text(const std::string& name, Instant now, std::string (*print)(const Board&)) {
+  const Board& board = this->board(now);
+  const auto [place, fresh] = texts_.try_emplace(name);
+  if (fresh) place->second = print(board);
+  return place->second;
+}
+
+WebContent WebRoutes::content(const std::string& path, const std::string& query, Instant now) {
+  if (path == "/")
+    return {.type = "text/html; charset=utf-8",
+            .body = std::string(live_page()),
+            .policy = std::string(page_policy())};
+  if (path == "/events") return {.type = "text/event-stream", .body = "", .events = true};
+  if (path == "/board.json" && query == "all")
+    return {.type = kJsonType, .body = text("all", now, whole_json)};
+  if (path == "/board.json") return {.type = kJsonType, .body = text(path, now, extract_json)};
+  if (path == "/metrics") return {.type = std::string(kMetricsType), .body = text(path, now, metrics_text)};
+  if (path == "/summary.json") return {.type = kJsonType, .body = text(path, now, summary_of_board)};
+  if (path == "/trace.json") return {.type = kJsonType, .body = text(path, now, chrome_trace)};
+  return {
+      .status = 404,
+      .type = "text/plain; charset=utf-8",
+      .body = fmt::format("{}: no such page; there are /, /events, /board.json, /metrics, /summary.json and "
+                          "/trace.json\n",
+                          path)};
+}
+
+std::string WebRoutes::event_of(const std::string& id, Instant now) {
+  return fmt::format("event: board\nid: {}\ndata: {}\n\n", id, text("/board.json", now, extract_json));
+}
+
+}  // namespace tw::monitor

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/input/cluster_yaml.h"
+
+#include <utility>
+
+#include "base/text/number.h"
+#include "plan/input/fields_yaml.h"
+
+namespace tw::plan {
+namespace {
+
+/// `T4@gcp:us: 0.18`: USD an hour of a peer.
+std::vector<market::Offer> own_prices(YamlFields& fields, const std::string& file) {
+  std::vector<market::Offer> offers;
+  for (const auto& [machine, value] : fields.map("usd_per_h")) {
+    const std::string name = "usd_per_h." + machine;
+    const auto group = parse_peers("1x" + machine);
+    const auto usd = parse_number<double>(value);
+    if (!group) fields.complain(name, "a machine such as T4@gcp:us");
+    if (!usd || !(*usd >= 0)) fields.complain(name, "USD per hour of a machine, from 0");
+    if (!group || !usd) continue;
+    const PeerGroup& peer = group.value().front();
+    offers.push_back({.provider = peer.site.provider,
+                      .region = peer.site.region,
+                      .zone = peer.site.zone,
+                      .gpu = peer.gpu,
+                      .gpus = 1,
+                      .purchase = market::Purchase::owned,
+                      .usd_per_h = *usd,
+                      .source = file});
+  }
+  return offers;
+}
+
+void take_peers(YamlFields& fields, ClusterFile& cluster) {
+  auto peers = parse_peers(fields.word("peers"));
+  if (!peers)
+    fields.complain("peers", "groups such as 4xT4@gc:us;2xA10@lambda:us-west; " + peers.error().message);
+  if (peers) cluster.peers = std::move(peers).value();
+}
+
+}  // namespace
+
+Result<ClusterFile> read_cluster(const std::string& file, std::string_view text) {
+  auto read = YamlFields::read(file, text);
+  if (!read) return read.error();
+  YamlFields& fields = read.value();
+  ClusterFile cluster;
+  take_work(fields, cluster);
+  take_peers(fields, cluster);
+  if (const std::string purchase = fields.text("purchase"); !purchase.empty()) {
+    cluster.purchase = market::parse_purchase(purchase);
+    if (!cluster.purchase) fields.complain("purchase", "spot, on-demand or owned");
+  }
+  if (fields.has("data_usd_per_gb")) cluster.data_usd_per_gb = fields.number("data_usd_per_gb", {.least = 0});
+  cluster.own_prices = own_prices(fields, file);
+  if (const Status done = fields.finish(); !done) return done.error();
+  return cluster;
+}
+
+}  // namespace tw::plan

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/text/csv.h"
+
+namespace tw::plan {
+
+/// The fields of a YAML file, by name; those of a map within it as "prices.T4@gcp:us". Like CsvRow it keeps
+/// the first problem, "FILE:LINE: NAME VALUE: expected EXPECTED", and a field that nobody asked for is one.
+class YamlFields {
+ public:
+  static Result<YamlFields> read(const std::string& file, std::string_view text);
+
+  bool has(const std::string& name);
+
+  /// Empty where there is none. A list: its items, joined by ";".
+  std::string text(const std::string& name);
+  std::string word(const std::string& name);  ///< must be there
+  double number(const std::string& name, CsvRange range = {});
+  double number_or(const std::string& name, double other, CsvRange range = {});
+
+  /// The fields of the map `name`: what follows the dot, and the value.
+  std::vector<std::pair<std::string, std::string>> map(const std::string& name);
+
+  void complain(const std::string& name, const std::string& expected);
+
+  /// The fields that were not asked for, each with the name that may have been meant, and the first problem.
+  Status finish() const;
+
+ private:
+  std::string unknown(const std::string& name, int line) const;
+
+  struct Field {
+    std::string value;
+    int line = 0;
+    bool used = false;
+  };
+
+  friend class YamlFlattening;
+
+  std::string file_;
+  std::map<std::string, Field> fields_;
+  std::set<std::string> known_;  ///< names that were asked for
+  std::optional<Error> problem_;
+};
+
+}  // namespace tw::plan

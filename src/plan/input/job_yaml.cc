@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <sstream>
+
+#include "base/text/number.h"
+#include "plan/input/fields_yaml.h"
+#include "plan/input/job.h"
+
+namespace tw::plan {
+namespace {
+
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  std::istringstream in(list);
+  for (std::string word; std::getline(in, word, ';');) words.push_back(word);
+  return words;
+}
+
+/// A loss that falls as floor + scale * samples^-exponent: the samples that reach `loss`.
+double samples_for_loss(YamlFields& fields) {
+  const double loss = fields.number("loss", {.least = 0});
+  const double floor = fields.number("loss_law.floor", {.least = 0});
+  const double scale = fields.number("loss_law.scale", {.least = 1e-12});
+  const double exponent = fields.number("loss_law.exponent", {.least = 1e-6, .most = 10});
+  if (loss > floor) return std::pow(scale / (loss - floor), 1 / exponent);
+  fields.complain("loss", fmt::format("more than loss_law.floor, {:g}, which it never reaches", floor));
+  return 0;
+}
+
+void take_samples(YamlFields& fields, Job& job) {
+  if (fields.has("samples") == fields.has("loss"))
+    fields.complain("samples", "either samples (to train) or loss with a loss_law");
+  job.samples = fields.has("loss") ? samples_for_loss(fields) : fields.number("samples", {.least = 1});
+}
+
+void take_limits(YamlFields& fields, Job& job) {
+  const std::string goal = fields.text("goal");
+  const std::array goals{Goal::cheapest, Goal::fastest, Goal::pareto};
+  const auto named =
+      std::find_if(goals.begin(), goals.end(), [&](Goal one) { return goal == to_string(one); });
+  if (!goal.empty() && named == goals.end()) fields.complain("goal", "cheapest, fastest or pareto");
+  if (named != goals.end()) job.goal = *named;
+  job.deadline_h = fields.number_or("deadline_h", 0, {.least = 1e-3, .most = 1e6});
+  job.budget_usd = fields.number_or("budget_usd", 0, {.least = 1e-6});
+  job.budget_usd_per_h = fields.number_or("budget_usd_per_h", 0, {.least = 1e-6});
+  job.risk = fields.number_or("risk", 0.1, {.least = 0.005, .most = 0.5});
+  job.peers_max = static_cast<int>(fields.number_or("peers_max", 16, {.least = 1, .most = 256}));
+  job.offer_max = static_cast<int>(fields.number_or("offer_max", 0, {.least = 1, .most = 256}));
+  job.domains_min = static_cast<int>(fields.number_or("domains_min", 1, {.least = 1, .most = 16}));
+  job.shocks.per_day = fields.number_or("shocks_per_day", 0, {.least = 0, .most = 100});
+  job.shocks.share = fields.number_or("shock_share", job.shocks.share, {.least = 0, .most = 1});
+  for (const auto& [name, value] : fields.map("quotas")) {
+    const auto peers = parse_number<double>(value);
+    if (!peers || !(*peers >= 0)) fields.complain("quotas." + name, "a number of peers, from 0");
+    if (peers) job.quotas[name] = *peers;
+  }
+}
+
+void take_market(YamlFields& fields, Job& job) {
+  job.providers = words_of(fields.text("providers"));
+  job.regions = words_of(fields.text("regions"));
+  job.gpus = words_of(fields.text("gpus"));
+  const std::string purchase = fields.text("purchase");
+  for (market::Purchase one : {market::Purchase::spot, market::Purchase::on_demand, market::Purchase::owned})
+    if (purchase == to_string(one)) job.purchase = one;
+  if (!purchase.empty() && !job.purchase) fields.complain("purchase", "spot, on-demand or owned");
+  if (!fields.has("owned")) return;
+  auto owned = parse_peers(fields.text("owned"));
+  if (!owned) fields.complain("owned", "groups such as 1xRTX8000@onprem:eu; " + owned.error().message);
+  if (owned) job.owned = std::move(owned).value();
+}
+
+void take_method_inputs(YamlFields& fields, MethodInputs& inputs) {
+  inputs.deepvm_usd_per_h = fields.number_or("deepvm.usd_per_h", 0, {.least = 1e-6});
+  inputs.deepvm_buffers =
+      fields.number_or("deepvm.buffers", inputs.deepvm_buffers, {.least = 0, .most = 1e3});
+  inputs.deepvm_checkpoint_gib = fields.number_or("deepvm.checkpoint_gib", 0, {.least = 1e-6, .most = 1e6});
+  for (const auto& [gpu, value] : fields.map("deepvm.scores")) {
+    const auto score = parse_number<double>(value);
+    if (!score || !(*score > 0)) fields.complain("deepvm.scores." + gpu, "a number above 0");
+    if (score) inputs.deepvm_scores[gpu] = *score;
+  }
+  const auto rate = [&](const char* name, double& mb_s) {
+    mb_s = fields.number_or(name, mb_s, {.least = 1e-3, .most = 1e6});
+  };
+  rate("spotdnn.worker_mb_s", inputs.spotdnn_worker_mb_s);
+  rate("spotdnn.server_mb_s", inputs.spotdnn_server_mb_s);
+  rate("spotdnn.pcie_mb_s", inputs.spotdnn_pcie_mb_s);
+  inputs.batch_per_gpu = fields.number_or("batch_per_gpu", 0, {.least = 1, .most = 1e9});
+}
+
+}  // namespace
+
+std::string_view to_string(Goal goal) {
+  switch (goal) {
+    case Goal::cheapest:
+      return "cheapest";
+    case Goal::fastest:
+      return "fastest";
+    case Goal::pareto:
+      return "pareto";
+  }
+  return "";
+}
+
+Result<Job> read_job(const std::string& file, std::string_view text) {
+  auto fields = YamlFields::read(file, text);
+  if (!fields) return fields.error();
+  Job job;
+  take_work(fields.value(), job);
+  take_samples(fields.value(), job);
+  take_limits(fields.value(), job);
+  take_market(fields.value(), job);
+  take_method_inputs(fields.value(), job.methods);
+  job.run = fields.value().text("run");
+  if (const Status status = fields.value().finish(); !status) return status.error();
+  return job;
+}
+
+}  // namespace tw::plan

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/input/named_work.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "base/text/text_file.h"
+#include "plan/input/fields_yaml.h"
+#include "plan/input/model_profile_yaml.h"
+
+namespace tw::plan {
+namespace {
+
+/// Bytes of a parameter on the wire; int8 and int4 carry a scale of 2 bytes for 256 and 64 values.
+constexpr std::array<std::pair<std::string_view, double>, 5> kCodecBytes{
+    {{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"int8", 1 + 2.0 / 256}, {"int4", 0.5 + 2.0 / 64}}};
+
+void take_codec(YamlFields& fields, NamedWork& work) {
+  if (fields.has("codec")) work.codec = fields.text("codec");
+  for (const auto& [codec, bytes] : kCodecBytes) {
+    if (work.codec != codec) continue;
+    work.bytes_per_param = bytes;
+    return;
+  }
+  fields.complain("codec", "fp32, fp16, bf16, int8 or int4");
+}
+
+Result<ModelProfile> model_of(const NamedWork& work, const std::string& file) {
+  if (work.profile.empty()) return Models::built_in().find(work.model);
+  const std::string path = (std::filesystem::path(file).parent_path() / work.profile).string();
+  const auto text = read_text_file(path, kMostYamlBytes);
+  if (!text) return Error{"profile " + text.error().message};
+  return read_profile(path, text.value());
+}
+
+}  // namespace
+
+void take_work(YamlFields& fields, NamedWork& work) {
+  work.model = fields.text("model");
+  work.profile = fields.text("profile");
+  if (work.model.empty() == work.profile.empty())
+    fields.complain(work.model.empty() ? "model" : "profile",
+                    "either model (a name of the catalog) or profile (a file)");
+  work.target_batch_size = fields.number("tbs", {.least = 1});
+  if (const std::string name = fields.text("pattern"); !name.empty()) {
+    const auto pattern = parse_pattern(name);
+    if (pattern) work.pattern = pattern.value();
+    if (!pattern)
+      fields.complain("pattern", pattern.error().message.substr(pattern.error().message.find("one of")));
+  }
+  take_codec(fields, work);
+  work.streams = static_cast<int>(fields.number_or("streams", work.streams, {.least = 1, .most = 64}));
+  const std::string mode = fields.text("mode");
+  if (!mode.empty() && mode != "sync" && mode != "delayed") fields.complain("mode", "sync or delayed");
+  work.delayed = mode == "delayed";
+}
+
+Result<Workload> workload_of(const NamedWork& work, const std::string& file) {
+  auto model = model_of(work, file);
+  if (!model) return Error{fmt::format("{}: {}", file, model.error().message)};
+  return Workload{.model = std::move(model).value(),
+                  .target_batch_size = work.target_batch_size,
+                  .pattern = work.pattern,
+                  .bytes_per_param = work.bytes_per_param,
+                  .streams = work.streams,
+                  .delayed = work.delayed};
+}
+
+}  // namespace tw::plan

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/output/plan_picture.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace tw::plan {
+namespace {
+
+constexpr double kRadius = 6;
+constexpr double kLabelHeight = 15;
+constexpr double kLetterWidth = 7.3;  ///< of 12 pixel letters, at most on average (DejaVu Sans)
+/// An option beyond so many times the chosen one and the best of the front is told below the picture.
+constexpr double kFar = 8;
+constexpr Box kFrame = PlanPicture::kFrame;
+
+/// Okabe and Ito's colours, which people with any kind of colour vision tell apart.
+std::string_view colour_of(PlanPicture::Role role) {
+  switch (role) {
+    case PlanPicture::Role::chosen:
+      return "#d55e00";
+    case PlanPicture::Role::other:
+      return "#6b7884";
+    case PlanPicture::Role::front:
+      return "#0072b2";
+  }
+  return "#000000";
+}
+
+struct PictureLimits {
+  double hours = 0, usd = 0;
+
+  bool hold(const Option& one) const { return one.hours <= hours && one.usd <= usd; }
+};
+
+PictureLimits picture_limits(const Recommendation& plan) {
+  PictureLimits limits{plan.chosen.hours, plan.chosen.usd};
+  if (!plan.front.empty()) {
+    limits.hours = std::max(limits.hours, plan.front.back().hours);
+    limits.usd = std::max(limits.usd, plan.front.front().usd);
+  }
+  return {kFar * limits.hours, kFar * limits.usd};
+}
+
+struct PictureReach {
+  double hours = 0, usd = 0;
+
+  void take(double h, double dollars) {
+    hours = std::max(hours, h);
+    usd = std::max(usd, dollars);
+  }
+};
+
+double x_of(const PlanPicture& picture, double hours) {
+  return kFrame.x + kFrame.width * hours / picture.hours.high;
+}
+
+double y_of(const PlanPicture& picture, double usd) {
+  return kFrame.y + kFrame.height * (1 - usd / picture.usd.high);
+}
+
+std::string hint_of(const Option& one) {
+  return fmt::format("{}: {}; {:.3g} h ({:.3g} to {:.3g}), ${:.2f} ({:.2f} to {:.2f}), {:.0f} samples/s{}{}",
+                     one.name, to_string(one.peers), one.hours, one.hours_spread.p10, one.hours_spread.p90,
+                     one.usd, one.usd_spread.p10, one.usd_spread.p90, one.samples_per_s,
+                     one.verdict.empty() ? "" : "; ", one.verdict);
+}
+
+PlanPicture::Dot dot_of(const PlanPicture& picture, const Option& one, PlanPicture::Role role) {
+  PlanPicture::Dot dot{.role = role,
+                       .x = x_of(picture, one.hours),
+                       .y = y_of(picture, one.usd),
+                       .range = {},
+                       .name = {},
+                       .hint = hint_of(one)};
+  if (role == PlanPicture::Role::front) return dot;
+  const bool said = role != PlanPicture::Role::chosen || one.name == "chosen";
+  dot.name = said ? one.name : "chosen: " + one.name;
+  const double left = x_of(picture, one.hours_spread.p10);
+  const double top = y_of(picture, one.usd_spread.p90);
+  dot.range = {left, top, x_of(picture, one.hours_spread.p90) - left,
+               y_of(picture, one.usd_spread.p10) - top};
+  return dot;
+}
+
+void add_labels(PlanPicture& picture) {
+  std::vector<LabelledPoint> points;
+  std::vector<std::string> texts;
+  // The chosen one, which is drawn last, chooses first.
+  for (auto dot = picture.dots.rbegin(); dot != picture.dots.rend(); ++dot) {
+    points.push_back({dot->x, dot->y, kLetterWidth * static_cast<double>(dot->name.size()), kLabelHeight});
+    texts.push_back(dot->name);
+  }
+  const auto boxes = place_labels(points, kFrame, kRadius);
+  for (std::size_t i = 0; i < boxes.size(); ++i)
+    if (boxes[i]) picture.labels.push_back({*boxes[i], texts[i]});
+}
+
+std::string escaped(const std::string& text) {
+  std::string xml;
+  for (const char c : text) {
+    if (c == '<') {
+      xml += "&lt;";
+    } else if (c == '&') {
+      xml += "&amp;";
+    } else {
+      xml += c;
+    }
+  }
+  return xml;
+}
+
+std::string text_at(double x, double y, std::string_view anchor, const std::string& text) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
+                     escaped(text));
+}
+
+std::string axes_of(const PlanPicture& picture) {
+  const double bottom = kFrame.y + kFrame.height;
+  const double right = kFrame.x + kFrame.width;
+  std::string svg;
+  for (const double tick : picture.hours.ticks) {
+    const double x = x_of(picture, tick);
+    svg += fmt::format("<path d=\"M{:.1f} {}V{}\" stroke=\"#e3e8ec\"/>\n", x, kFrame.y, bottom);
+    svg += text_at(x, bottom + 18, "middle", tick_text(tick, picture.hours.step));
+  }
+  for (const double tick : picture.usd.ticks) {
+    const double y = y_of(picture, tick);
+    svg += fmt::format("<path d=\"M{} {:.1f}H{}\" stroke=\"#e3e8ec\"/>\n", kFrame.x, y, right);
+    svg += text_at(kFrame.x - 8, y + 4, "end", tick_text(tick, picture.usd.step));
+  }
+  svg += fmt::format("<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"#55626f\"/>\n", kFrame.x, kFrame.y,
+                     bottom, right);
+  svg += text_at(kFrame.x + kFrame.width / 2, bottom + 40, "middle", "hours");
+  svg += fmt::format(
+      "<text x=\"16\" y=\"{0}\" transform=\"rotate(-90 16 {0})\" text-anchor=\"middle\">$ for "
+      "the run</text>\n",
+      kFrame.y + kFrame.height / 2);
+  return svg;
+}
+
+std::string front_line(const PlanPicture& picture) {
+  std::string line;
+  for (const PlanPicture::Dot& dot : picture.dots) {
+    if (dot.role != PlanPicture::Role::front) continue;
+    line += fmt::format("{}{:.1f} {:.1f}", line.empty() ? "M" : "L", dot.x, dot.y);
+  }
+  if (line.empty()) return "";
+  return fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#0072b2\" stroke-opacity=\"0.5\"/>\n", line);
+}
+
+std::string drawn(const PlanPicture::Dot& dot) {
+  const std::string_view colour = colour_of(dot.role);
+  std::string svg;
+  if (!dot.name.empty())
+    svg += fmt::format(
+        "<path d=\"M{:.1f} {:.1f}h{:.1f}M{:.1f} {:.1f}v{:.1f}\" stroke=\"{}\" stroke-opacity=\"0.55\"/>\n",
+        dot.range.x, dot.y, dot.range.width, dot.x, dot.range.y, dot.range.height, colour);
+  return svg + fmt::format(
+                   "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\"><title>{}</title>"
+                   "</circle>\n",
+                   dot.x, dot.y, dot.name.empty() ? 4 : kRadius, colour, escaped(dot.hint));
+}
+
+}  // namespace
+
+PlanPicture picture_of(const Recommendation& plan) {
+  const PictureLimits limits = picture_limits(plan);
+  PictureReach reach;
+  PlanPicture picture;
+  std::vector<const Option*> others;
+  for (const Option& one : plan.others) {
+    if (limits.hold(one)) {
+      others.push_back(&one);
+    } else {
+      picture.outside.push_back(fmt::format("{} ({:.3g} h, ${:.2f})", one.name, one.hours, one.usd));
+    }
+  }
+  for (const Option& one : plan.front) reach.take(one.hours, one.usd);
+  for (const Option* one : others)
+    reach.take(std::max(one->hours, one->hours_spread.p90), std::max(one->usd, one->usd_spread.p90));
+  reach.take(std::max(plan.chosen.hours, plan.chosen.hours_spread.p90),
+             std::max(plan.chosen.usd, plan.chosen.usd_spread.p90));
+  picture.hours = round_scale(0, reach.hours, 8);
+  picture.usd = round_scale(0, reach.usd, 6);
+  for (const Option& one : plan.front) picture.dots.push_back(dot_of(picture, one, PlanPicture::Role::front));
+  for (auto one = others.rbegin(); one != others.rend(); ++one)
+    picture.dots.push_back(dot_of(picture, **one, PlanPicture::Role::other));
+  picture.dots.push_back(dot_of(picture, plan.chosen, PlanPicture::Role::chosen));
+  add_labels(picture);
+  return picture;
+}
+
+std::string to_svg(const PlanPicture& picture) {
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+      "font-family=\"Inter, Arial, sans-serif\" font-size=\"12\" fill=\"#16202a\">\n"
+      "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n{2}{3}",
+      PlanPicture::kWidth, PlanPicture::kHeight, axes_of(picture), front_line(picture));
+  for (const PlanPicture::Dot& dot : picture.dots) svg += drawn(dot);
+  for (const PlanPicture::Label& label : picture.labels)
+    svg += text_at(label.box.x, label.box.y + 12, "start", label.text);
+  std::string note = "Bars: P10 to P90. Blue: the front of time and cost.";
+  if (!picture.outside.empty())
+    note += fmt::format(" Outside of the picture: {}.", fmt::join(picture.outside, ", "));
+  svg += text_at(kFrame.x, kFrame.y + kFrame.height + 68, "start", note);
+  return svg + "</svg>\n";
+}
+
+}  // namespace tw::plan

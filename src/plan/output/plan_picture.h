@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/ticks.h"
+#include "plan/advise/recommendation.h"
+#include "plan/output/label_places.h"
+
+/// Dollars against hours of a plan and of the options that lost: the plain picture beside plan.html.
+namespace tw::plan {
+
+struct PlanPicture {
+  enum class Role { chosen, other, front };
+
+  struct Dot {
+    Role role{};
+    double x = 0, y = 0;     ///< pixels
+    Box range;               ///< P10 to P90 of both; empty for the front
+    std::string name, hint;  ///< name: empty, where it has no label
+  };
+
+  struct Label {
+    Box box;
+    std::string text;
+  };
+
+  Scale hours, usd;
+  std::vector<Dot> dots;  ///< those of the front first, the chosen one last
+  std::vector<Label> labels;
+  std::vector<std::string> outside;  ///< options that would press all others into a corner
+
+  static constexpr double kWidth = 860, kHeight = 520;
+  static constexpr Box kFrame{76, 24, 760, 400};
+};
+
+PlanPicture picture_of(const Recommendation& plan);
+
+std::string to_svg(const PlanPicture& picture);
+
+}  // namespace tw::plan

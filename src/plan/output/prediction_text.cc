@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/output/prediction_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace tw::plan {
+namespace {
+
+std::string row(const char* what, const Estimate& estimate, const char* unit) {
+  if (!std::isfinite(estimate.value)) return fmt::format("{:<22}none: nothing is averaged\n", what);
+  std::string text = fmt::format("{:<22}{:>10.4g} {:<12}", what, estimate.value, unit);
+  if (estimate.low < estimate.high) text += fmt::format(" {:.4g} to {:.4g}", estimate.low, estimate.high);
+  while (text.ends_with(' ')) text.pop_back();
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string to_text(const Workload& workload, const std::vector<PeerGroup>& peers, const Prediction& p,
+                    const Cost& cost) {
+  std::string text = fmt::format(
+      "{}, target batch {:g}, {}, averaged by {}; ranges hold 80 % of what may come\n", workload.model.name,
+      workload.target_batch_size, to_string(peers), to_string(workload.pattern));
+  text += row("throughput", p.throughput_sps, "samples/s");
+  text += row("while accumulating", p.local_sps, "samples/s");
+  text += row("calculation", p.calc_s, "s a round");
+  text += row("averaging", p.comm_s, "s a round");
+  if (p.overlap_s > 0) text += fmt::format("{:<22}{:>10.4g} s of these\n", "  hidden", p.overlap_s);
+  text += row("granularity", p.granularity, "");
+  text += row("sent by a peer", p.sent_mb_per_peer_round, "MB a round");
+  text += row("machines", cost.vm_usd_per_h, "USD/h");
+  text += row("egress", cost.egress_usd_per_h, "USD/h");
+  text += row("data", cost.data_usd_per_h, "USD/h");
+  text += row("all", cost.total_usd_per_h, "USD/h");
+  text += row("a million samples", cost.usd_per_million_samples, "USD");
+  text += fmt::format("{:<22}{}\n", "limit", p.limit);
+  if (std::isfinite(p.granularity.value))
+    text += fmt::format("{:<22}{:.2f} times as fast at best\n", "twice the peers",
+                        speed_up(p.granularity.value, 2));
+  for (const std::string& assumption : p.assumptions) text += "assumed: " + assumption + "\n";
+  for (const std::string& assumption : cost.assumptions) text += "price: " + assumption + "\n";
+  return text;
+}
+
+}  // namespace tw::plan

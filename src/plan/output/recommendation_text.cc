@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/output/recommendation_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tw::plan {
+namespace {
+
+std::string row_of(const Option& option, std::size_t width) {
+  return fmt::format("{:<15} {:<{}} {:>9.4g} {:>8.3g} {:>8.4g} {:>9.4g} {:>8.4g}  {}\n", option.name,
+                     to_string(option.peers), width, option.samples_per_s, option.hours, option.usd,
+                     option.usd_per_h, option.usd_per_million, option.verdict);
+}
+
+constexpr double kNotLookedFor = 1.001e-4;  ///< plan/search/search.h
+
+std::string choice_line(const Job& job, const Recommendation& plan) {
+  if (job.goal != Goal::pareto) return "";
+  return fmt::format("Chosen is {}, {}: {}; --point N chooses another.\n", plan.chosen.name,
+                     to_string(plan.chosen.peers),
+                     job.front_point > 0 ? "by --point" : "the knee of the front");
+}
+
+std::string search_line(const Recommendation& plan) {
+  if (!plan.method.empty()) return fmt::format("Chosen by {}.\n", plan.method);
+  if (plan.exact) return "The search was exact: no other plan is better by this model.\n";
+  if (plan.gap <= kNotLookedFor) return "No other plan is better by this model by more than 0.01 %.\n";
+  return fmt::format("The search was cut short: no plan is better by more than {:.2g} %.\n", 100 * plan.gap);
+}
+
+std::string spread_lines(const Job& job, const Option& plan) {
+  std::string text = fmt::format(
+      "Over 256 scenarios of interruptions and prediction errors ({:.2g} machines are taken on average):\n"
+      "  time  P10 {:.3g} h, P50 {:.3g} h, P90 {:.3g} h\n"
+      "  cost  P10 {:.4g} $, P50 {:.4g} $, P90 {:.4g} $\n",
+      plan.losses, plan.hours_spread.p10, plan.hours_spread.p50, plan.hours_spread.p90, plan.usd_spread.p10,
+      plan.usd_spread.p50, plan.usd_spread.p90);
+  if (job.deadline_h > 0 || job.budget_usd > 0)
+    text += fmt::format("  in {:.3g} % of them at most {:.3g} h and {:.4g} $\n", 100 * (1 - job.risk),
+                        plan.risky_hours, plan.risky_usd);
+  return text;
+}
+
+std::string checkpoint_lines(const Recommendation& plan) {
+  if (plan.checkpoint_interval_s == 0) return "Checkpoints: no machine of this plan is taken.\n";
+  return fmt::format(
+      "A checkpoint of {:.3g} s every {:.0f} s (exact; Young {:.0f} s, Daly {:.0f} s), should all peers be "
+      "lost "
+      "at once\n",
+      plan.checkpoint_s, plan.checkpoint_interval_s, plan.young_s, plan.daly_s);
+}
+
+/// On-demand and owned machines.
+bool is_anchor(const Candidate& one) { return one.offer.purchase != market::Purchase::spot; }
+
+std::string machine_text(const Candidate& one) {
+  return fmt::format("site: \"{}\", vm: \"{}\", gpu: \"{}\", purchase: {}, usd_per_h: {:.6g}",
+                     to_string(site_of(one.offer)), one.offer.vm_type,
+                     one.offer.gpu.empty() ? "" : machine_name(one.offer), to_string(one.offer.purchase),
+                     one.usd_per_h);
+}
+
+std::string alternative_lines(const MarketSpace& market, const Recommendation& plan, std::size_t candidate) {
+  const auto found = plan.alternatives.find(candidate);
+  if (found == plan.alternatives.end()) return "";
+  std::string text;
+  for (std::size_t other : found->second)
+    text += fmt::format("{}\n       {{{}}}", text.empty() ? "" : ",", machine_text(market.candidates[other]));
+  return ",\n     alternatives: [" + text + "]";
+}
+
+std::string peer_lines(const MarketSpace& market, const Recommendation& plan) {
+  std::string text;
+  for (std::size_t i = 0; i < plan.chosen.counts.size(); ++i) {
+    if (plan.chosen.counts[i] == 0) continue;
+    const Candidate& one = market.candidates[i];
+    text += fmt::format("  - {{count: {}, role: {}, {}{}}}\n", plan.chosen.counts[i],
+                        is_anchor(one) ? "anchor" : "peer", machine_text(one),
+                        alternative_lines(market, plan, i));
+  }
+  return text;
+}
+
+std::string anchor_lines(const MarketSpace& market, const Recommendation& plan) {
+  std::string text;
+  for (std::size_t i = 0; i < plan.chosen.counts.size(); ++i)
+    if (plan.chosen.counts[i] > 0 && is_anchor(market.candidates[i]))
+      text +=
+          fmt::format("  - {{count: {}, {}}}\n", plan.chosen.counts[i], machine_text(market.candidates[i]));
+  return text.empty() ? " []\n" : "\n" + text;
+}
+
+}  // namespace
+
+std::string to_text(const Job& job, const Recommendation& plan) {
+  std::size_t width = 10;
+  for (const auto* options : {&plan.others, &plan.front})
+    for (const Option& one : *options) width = std::max(width, to_string(one.peers).size());
+  width = std::max(width, to_string(plan.chosen.peers).size());
+  std::string text = fmt::format("{:<15} {:<{}} {:>9} {:>8} {:>8} {:>9} {:>8}  {}\n", "plan", "peers", width,
+                                 "samples/s", "hours", "$", "$/h", "$/1M",
+                                 job.goal == Goal::pareto ? "against the chosen one" : "why it lost");
+  if (job.goal != Goal::pareto) text += row_of(plan.chosen, width);
+  if (job.goal == Goal::pareto)
+    for (const Option& one : plan.front) text += row_of(one, width);
+  for (const Option& one : plan.others) text += row_of(one, width);
+  text += "\n" + choice_line(job, plan) + search_line(plan) + spread_lines(job, plan.chosen) +
+          checkpoint_lines(plan) + "\nAssumptions\n";
+  for (const std::string& assumption : plan.assumptions) text += "  " + assumption + "\n";
+  return text;
+}
+
+std::string to_plan_file(const Job& job, const MarketSpace& market, const Recommendation& plan) {
+  std::string text = fmt::format("# By `tw plan`: {:.4g} samples/s, {:.3g} h, {:.4g} $ expected.\n",
+                                 plan.chosen.samples_per_s, plan.chosen.hours, plan.chosen.usd);
+  if (!plan.method.empty()) text += fmt::format("# Chosen by {}.\n", plan.method);
+  if (!job.run.empty()) text += fmt::format("run: \"{}\"\n", job.run);
+  if (!job.file.empty()) text += fmt::format("job: \"{}\"\n", job.file);
+  text += fmt::format("model: \"{}\"\ntbs: {:g}\nsamples: {:.15g}\n",
+                      job.model.empty() ? job.profile : job.model, job.target_batch_size, job.samples);
+  text += fmt::format("pattern: {}\ncodec: {}\nstreams: {}\nmode: {}\n", to_string(job.pattern), job.codec,
+                      job.streams, job.delayed ? "delayed" : "sync");
+  text += fmt::format("cluster: \"{}\"\n", to_string(plan.chosen.peers));
+  text += "peers:\n" + peer_lines(market, plan) + "anchors:" + anchor_lines(market, plan);
+  if (plan.checkpoint_interval_s > 0)
+    text += fmt::format("checkpoint_interval_s: {:.0f}\n", plan.checkpoint_interval_s);
+  text += "fallback:\n  rule: on-demand when the spot machines seen so far would not do the rest in time\n";
+  if (job.deadline_h > 0) text += fmt::format("  deadline_h: {:g}\n", job.deadline_h);
+  return text;
+}
+
+}  // namespace tw::plan

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "plan/advise/recommendation.h"
+#include "plan/input/job.h"
+
+namespace tw::plan {
+
+/// The table of `tw plan`.
+std::string to_text(const Job& job, const Recommendation& plan);
+
+/// What `tw plan --json` prints (docs/planner.md).
+std::string to_json(const Job& job, const Recommendation& plan);
+
+/// PLAN.yaml, for launching.
+std::string to_plan_file(const Job& job, const MarketSpace& market, const Recommendation& plan);
+
+}  // namespace tw::plan

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "swarm/leases/leasing.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace tw::swarm {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// After so long a peer that says it stands idle is sent its lease again, and one that does not give back
+/// what it was asked for is asked again.
+constexpr Duration kTellAgain = 1s;
+
+}  // namespace
+
+Leasing::Leasing(LeaseRules rules, Options options)
+    : rules_(std::move(rules)), options_(std::move(options)), book_(rules_) {}
+
+bool Leasing::take_over(const PeerStatus& peers, const std::map<PeerId, wire::Promise>& promises,
+                        bool was_called) {
+  TW_CHECK(paces_.empty());
+  bool slots_stay_open = !was_called;
+  for (PeerId peer : peers.present()) {
+    const auto promise = promises.find(peer);  // none: another peer keeps its seat and what it did
+    if (promise == promises.end()) continue;
+    slots_stay_open = book_.adopt(peer, promise->second.progress) && slots_stay_open;
+  }
+  if (!slots_stay_open) book_.close_slots();
+  short_ = was_called && may_leave_over(peers);
+  return short_;
+}
+
+bool Leasing::has_company(const PeerStatus& peers) const {
+  return peers.present().size() + peers.candidates().size() >= options_.wait_for;
+}
+
+// ---- what is said
+
+void Leasing::on_progress(Instant now, const PeerStatus& peers, PeerId peer, const wire::Progress& progress,
+                          bool called) {
+  wire::Progress told = progress;
+  if (called) told.gave_back = false;  // the plan counts on it: the peer will do it after all
+  book_.report(peer, told);
+  if (!called && peers.counts(peer)) book_.take_kept(peer, told);
+  std::uint64_t done = 0;
+  for (const wire::SlotProgress& slot : progress.slots) done += slot.done.count();
+  Pace& pace = paces_[peer];
+  if (done != pace.done || !book_.holds(peer)) pace.since = now;
+  pace.done = done;
+  if (called) return;
+  if (book_.is_recalled(peer)) {
+    recall_again(now, peer);
+  } else if (peers.counts(peer)) {
+    lease_again(now, peer, progress);
+  }
+}
+
+// Its answer does not come: the question, or the answer, was lost.
+void Leasing::recall_again(Instant now, PeerId peer) {
+  Pace& pace = paces_[peer];
+  if (now - std::max(pace.recalled_at, pace.asked_at) < kTellAgain) return;
+  pace.asked_at = now;
+  send(peer, wire::Recall{options_.round, options_.ballot});
+}
+
+// It stands idle although something is leased to it: the lease did not reach it in this form.
+void Leasing::lease_again(Instant now, PeerId peer, const wire::Progress& progress) {
+  const bool idle =
+      progress.wants_more &&
+      std::ranges::all_of(progress.slots, [](const wire::SlotProgress& slot) { return slot.held.empty(); });
+  Pace& pace = paces_[peer];
+  if (!idle) return;
+  if (now - pace.leased_at < kTellAgain && !rarely(options_.rarely, "lead.lease_again")) return;
+  wire::SlotProgress open = book_.open_slot(peer);
+  if (open.held.empty()) return;
+  pace.leased_at = now;
+  send(peer, wire::Lease{options_.round, options_.ballot, open.slot, std::move(open.held)});
+}
+
+// ---- what goes out
+
+// Where nobody can compute what is free, the round ends without it, whatever it lacks.
+bool Leasing::advance(Instant now, const PeerStatus& peers) {
+  short_ = short_ && may_leave_over(peers);
+  const bool ran_out = !short_ && book_.has_free() && slots_ran_out(peers) && may_leave_over(peers);
+  short_ = short_ || ran_out;
+  if (!short_) feed(now, peers);
+  return ran_out;
+}
+
+void Leasing::feed(Instant now, const PeerStatus& peers) {
+  if (!has_company(peers) || !held_back_for_.empty()) return;
+  std::vector<LeaseBook::Grant> grants = book_.feed(peers.eligible(), options_.rarely);
+  for (LeaseBook::Grant& grant : grants) {
+    Pace& pace = paces_[grant.peer];
+    if (pace.leased_at == Instant{}) pace.since = now;
+    pace.leased_at = now;
+    send(grant.peer, wire::Lease{options_.round, options_.ballot, grant.slot, std::move(grant.microbatches)});
+  }
+  const bool at_will = !grants.empty() && rarely(options_.rarely, "lead.recall");
+  if (const auto slow = book_.worth_recalling(peers.eligible(), at_will)) {
+    paces_[*slow].recalled_at = now;
+    send(*slow, wire::Recall{options_.round, options_.ballot});
+  }
+}
+
+// Nobody can compute what is free.
+bool Leasing::slots_ran_out(const PeerStatus& peers) const {
+  return std::ranges::none_of(peers.eligible(), [&](PeerId peer) { return book_.has_slot(peer); });
+}
+
+// What is lost after the call is left to the next round: to compute it again, and to send it as a further
+// vector, would take longer than all that is left of this one.
+bool Leasing::may_leave_over(const PeerStatus& peers) const {
+  wire::Record rest;
+  const std::vector<wire::Contribution> all = contributions(peers);
+  for (const wire::Contribution& c : all) rest.samples += c.samples;
+  if (slots_ran_out(peers)) rest.contributors = all;
+  rest.last = last_;
+  return book_.nearly_done() && rules_.may_leave_over(rest);
+}
+
+bool Leasing::is_complete() const { return book_.nearly_done() && (short_ || !book_.has_free()); }
+
+std::vector<wire::Contribution> Leasing::contributions(const PeerStatus& peers) const {
+  return book_.contributions(peers.workers());
+}
+
+// ---- what is lost
+
+// Those that were lost before still counted while a mean with their work was there; it is not any more.
+RangeSet Leasing::forget(const PeerStatus& peers, PeerId peer) {
+  RangeSet again = book_.forget(peer);
+  for (PeerId other : book_.peers()) {
+    if (!peers.counts(other)) again.add(book_.forget(other));
+  }
+  return again;
+}
+
+// Others compute refused work again: it must not wait in the next round for ever.
+void Leasing::reopen(const PeerStatus& peers) {
+  book_.close_slots();
+  short_ = !peers.has_refused() && may_leave_over(peers);
+}
+
+std::optional<double> Leasing::seconds_left(const PeerStatus& peers, PeerId without) const {
+  double speed = 0;
+  for (PeerId peer : peers.eligible()) {
+    if (peer == without || peers.leaves(peer)) continue;
+    if (book_.samples_per_s(peer) <= 0) return std::nullopt;
+    speed += book_.samples_per_s(peer);
+  }
+  const std::uint64_t left = book_.left_of_others(without) * rules_.microbatch;
+  if (speed <= 0) return std::nullopt;
+  return static_cast<double>(left) / speed;
+}
+
+std::vector<Awaited> Leasing::awaited(Instant now) const {
+  std::vector<Awaited> awaited;
+  for (const auto& [peer, pace] : paces_) {
+    const bool recalled = book_.is_recalled(peer);
+    if (!recalled && (!book_.holds(peer) || book_.has_free())) continue;
+    const double speed = book_.samples_per_s(peer);
+    std::optional<Duration> usual;
+    const std::uint64_t at_once = rules_.microbatch * book_.grain(peer);
+    if (speed > 0) usual = from_seconds(static_cast<double>(at_once) / speed);
+    awaited.push_back({peer, now - (recalled ? pace.recalled_at : pace.since), usual});
+  }
+  return awaited;
+}
+
+}  // namespace tw::swarm

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/rarely.h"
+#include "base/time.h"
+#include "swarm/ballots/proposer.h"
+#include "swarm/leases/lease_book.h"
+#include "swarm/members/peer_status.h"
+#include "swarm/straggler_policy.h"
+#include "wire/outbox.h"
+
+namespace tw::swarm {
+
+/// The leader's leases of one round under one ballot: which peer computes what, at what pace it does so, and
+/// when the set of contributions is closed. What a round has to contain is the LeaseRules' affair. A step
+/// machine; one thread.
+class Leasing {
+ public:
+  struct Options {
+    Round round = 0;
+    Ballot ballot = 0;
+    std::uint32_t wait_for = 0;  ///< give no leases before so many peers are there
+    Rarely rarely{};
+  };
+
+  Leasing(LeaseRules rules, Options options);
+
+  /// After a change of the lead: what peers that promised have done and hold. was_called: the former leader
+  /// had called, and what some peers have may be on its way already. True when the rest is left over.
+  bool take_over(const PeerStatus& peers, const std::map<PeerId, wire::Promise>& promises, bool was_called);
+
+  /// This round is the last one: it leaves nothing over.
+  void end_run() { last_ = true; }
+
+  /// No leases before these stand at the head of the history (Holdback).
+  void hold_back_for(std::vector<PeerId> joiners) { held_back_for_ = std::move(joiners); }
+
+  const std::vector<PeerId>& held_back_for() const { return held_back_for_; }
+
+  /// So many peers are here that leases may go out.
+  bool has_company(const PeerStatus& peers) const;
+
+  /// What a peer that works says of itself. called: the plan counts on what is leased.
+  void on_progress(Instant now, const PeerStatus& peers, PeerId peer, const wire::Progress& progress,
+                   bool called);
+
+  /// What a peer cannot compute in this round.
+  void on_failures(PeerId peer, const wire::Failures& failures) { book_.note_failures(peer, failures); }
+
+  /// LeaseBook::hopeless.
+  std::optional<LeaseBook::Hopeless> hopeless(const std::set<PeerId>& able) const {
+    return book_.hopeless(able);
+  }
+
+  /// Leases go out. True when from now on the rest is left over, since nobody can compute it.
+  bool advance(Instant now, const PeerStatus& peers);
+
+  /// The set of contributions may be closed: each holder has at most what it does at once, and nothing is
+  /// free that belongs to this round.
+  bool is_complete() const;
+
+  /// Contributions of the peers that work, in the order of the mean.
+  std::vector<wire::Contribution> contributions(const PeerStatus& peers) const;
+
+  /// Neither this peer counts nor its work. Returns what others have to compute.
+  RangeSet forget(const PeerStatus& peers, PeerId peer);
+
+  /// The set of contributions is opened once more after a call: sums that are on their way stay as they are.
+  void reopen(const PeerStatus& peers);
+
+  /// What is free is left to the next round.
+  bool leaves_rest() const { return short_; }
+
+  bool has_free() const { return book_.has_free(); }
+
+  const RangeSet& free() const { return book_.free(); }
+
+  /// Something of this round is held or done by this peer.
+  bool has_any(PeerId peer) const { return book_.has_any(peer); }
+
+  /// Sums that this peer would have to hand over.
+  std::size_t sums_of(PeerId peer) const { return book_.sums_of(peer); }
+
+  /// Sums that peers which left handed over to this one.
+  std::size_t kept_by(PeerId peer) const { return book_.kept_by(peer); }
+
+  /// What the others need for all that is not done, in seconds; nothing where a speed is not known.
+  std::optional<double> seconds_left(const PeerStatus& peers, PeerId without) const;
+
+  /// Peers that hold microbatches which are not done.
+  std::vector<PeerId> holders() const { return book_.holders(); }
+
+  /// Microbatches without which nothing goes on.
+  std::vector<Awaited> awaited(Instant now) const;
+
+  std::size_t notes() const { return paces_.size() + kNotesOfFailures * book_.failed_peers(); }
+
+  wire::Outbox take_messages() { return std::exchange(messages_, {}); }
+
+ private:
+  static constexpr std::size_t kNotesOfFailures = 8;  ///< for their words
+
+  /// What is leased to a peer, as far as it moves.
+  struct Pace {
+    std::uint64_t done = 0;
+    Instant since{};  ///< the last microbatch was done, or the first one leased
+    Instant leased_at{};
+    Instant recalled_at{};
+    Instant asked_at{};  ///< once more
+  };
+
+  bool may_leave_over(const PeerStatus& peers) const;
+  bool slots_ran_out(const PeerStatus& peers) const;
+  void feed(Instant now, const PeerStatus& peers);
+  void recall_again(Instant now, PeerId peer);
+  void lease_again(Instant now, PeerId peer, const wire::Progress& progress);
+
+  void send(PeerId to, wire::Message message) { messages_.push_back({to, std::move(message)}); }
+
+  LeaseRules rules_;
+  Options options_;
+  LeaseBook book_;
+  std::map<PeerId, Pace> paces_;
+  std::vector<PeerId> held_back_for_;
+  bool short_ = false;
+  bool last_ = false;
+  wire::Outbox messages_;
+};
+
+}  // namespace tw::swarm

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/learn/engine_learner.h"
+
+#include <optional>
+#include <utility>
+
+namespace tw::train {
+namespace {
+
+/// run: away from the loop thread, with what it owns alone; done: on the loop thread, with its result.
+template <class R>
+world::Task task_of(std::function<R()> run, Learner::Done<R> done) {
+  const auto result = std::make_shared<std::optional<R>>();  // owners: both halves of the job
+  return {[run = std::move(run), result] { result->emplace(run()); },
+          [done = std::move(done), result](Duration took) { done(*std::move(*result), took); }};
+}
+
+}  // namespace
+
+EngineLearner::EngineLearner(Trainer& trainer, const Options& options, world::Executor& compute,
+                             world::Executor& beside)
+    : EngineLearner(std::make_shared<TrainState>(trainer, options.run),  // owners: as State says
+                    options, compute, beside) {}
+
+EngineLearner::EngineLearner(State state, const Options& options, world::Executor& compute,
+                             world::Executor& beside)
+    : Learner({state->parts().front().size(), state->bytes()}),
+      state_(std::move(state)),
+      mode_(options.mode),
+      geometry_(options.geometry),
+      chunk_bytes_(options.chunk_bytes),
+      grain_(options.grain),
+      compute_(compute),
+      beside_(beside) {}
+
+void EngineLearner::expect(const RangeSet& samples) { state_->expect(samples); }
+
+std::optional<data::LoadWait> EngineLearner::waiting_for_data() const { return state_->waiting_for_data(); }
+
+void EngineLearner::work(const swarm::WorkItem& item, Done<WorkDone> done) {
+  GradientSlot& slot = state_->slot(item.slot);
+  const auto run = [state = state_, mode = mode_, item, &slot] { return mode->work(*state, item, slot); };
+  world::Task task = task_of<WorkDone>(run, std::move(done));
+  task.weight = static_cast<double>(item.samples.count());
+  task.gradient = true;
+  compute_.submit(std::move(task));
+}
+
+void EngineLearner::knock(Done<Unit> done) {
+  compute_.submit(task_of<Unit>([] { return Unit{}; }, std::move(done)));
+}
+
+SlotValues EngineLearner::contribution(std::uint32_t slot) { return mode_->contribution(*state_, slot); }
+
+void EngineLearner::forget_sums() { state_->forget_sums(); }
+
+void EngineLearner::apply(Update update, Done<Result<Digest>> done) {
+  const auto run = [state = state_, mode = mode_, geometry = geometry_, update = std::move(update)] {
+    return mode->apply(*state, geometry, update);
+  };
+  compute_.submit(task_of<Result<Digest>>(run, std::move(done)));
+}
+
+void EngineLearner::freeze(const wire::Record& record, Turn turn, Done<Image> done) {
+  if (turn == Turn::in_order || !state_->copies_beside()) {
+    const auto run = [state = state_, record, bytes = chunk_bytes_] {
+      return std::make_shared<const sync::StateImage>(state->freeze(record, bytes));  // owners: as Image says
+    };
+    return compute_.submit(task_of<Image>(run, std::move(done)));
+  }
+  const auto run = [state = state_, record, bytes = chunk_bytes_, version = state_->version()]() -> Image {
+    std::optional<sync::StateImage> image = state->freeze(record, bytes, version);
+    if (!image) return nullptr;
+    return std::make_shared<const sync::StateImage>(*std::move(image));  // owners: as Image says
+  };
+  beside_.submit(task_of<Image>(run, std::move(done)));
+}
+
+void EngineLearner::restore(Image image, Done<Result<Digest>> done) {
+  const auto run = [state = state_, image = std::move(image)]() -> Result<Digest> {
+    if (!image) return state->initialise();
+    return state->restore(*image);
+  };
+  compute_.submit(task_of<Result<Digest>>(run, std::move(done)));
+}
+
+// owners: the job, and whoever shows how far it is
+void EngineLearner::evaluate(std::shared_ptr<WorkMeter> meter, Done<Evaluation> done) {
+  const auto run = [state = state_, meter = std::move(meter)] {
+    const Evaluation evaluation = state->evaluate(*meter);
+    meter->begin(0);
+    return evaluation;
+  };
+  compute_.submit(task_of<Evaluation>(run, std::move(done)));
+}
+
+}  // namespace tw::train

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "average/reduction/gradient_sum.h"
+#include "base/digest.h"
+#include "base/result.h"
+#include "swarm/leases/work.h"
+#include "sync/image.h"
+#include "train/learn/trainer.h"
+
+namespace tw::train {
+
+struct ModelSize {
+  std::uint64_t parameters = 0;   ///< floats
+  std::uint64_t state_bytes = 0;  ///< of an image: parameters and optimizer
+};
+
+/// The mean of a round, to be applied.
+struct Update {
+  wire::Record record;
+  std::vector<Blob> mean;                 ///< as it crossed the wire, a segment each
+  std::vector<wire::Contribution> own{};  ///< those in it that were made here
+  bool missed = false;                    ///< this peer took no part in the round: is it the record's mean?
+  /// The contributions in `own` that another peer computed (slots from wire::kLeaseSlots on).
+  std::map<std::uint32_t, average::GradientSum> kept{};
+};
+
+/// What a slot adds to the mean.
+struct SlotValues {
+  average::GradientSum sum;
+  std::span<const float> residual{};  ///< average/reduction/residual.h; empty: none
+};
+
+/// What was done of a WorkItem: its first microbatches.
+struct WorkDone {
+  std::uint64_t microbatches = 0;
+  std::uint64_t samples = 0;
+  double loss_sum = 0;  ///< over these samples
+  data::LoadNews news{};
+  std::optional<data::MissingSample> missing{};  ///< it cannot be had here, and so nothing was done
+};
+
+/// The door to a model: does the jobs that it is given one after the other, in their order, wherever its
+/// compute thread is. All calls come on the loop thread, and so does each `done`, with the time that the job
+/// itself took. A learner that is destroyed may drop the rest of its jobs, or call their `done` later.
+class Learner {
+ public:
+  template <class R>
+  using Done = std::function<void(R result, Duration took)>;
+  // owners: the donor, the checkpoint writer, and jobs under way
+  using Image = std::shared_ptr<const sync::StateImage>;
+
+  explicit Learner(ModelSize size) : size_(size) {}
+
+  Learner(const Learner&) = delete;
+  Learner& operator=(const Learner&) = delete;
+  virtual ~Learner() = default;
+
+  const ModelSize& size() const { return size_; }
+
+  /// Microbatches that it does at once: an item has so many at most.
+  virtual std::uint64_t grain() const { return 1; }
+
+  /// These samples are leased to this peer: time to fetch them. They may go to others yet.
+  virtual void expect(const RangeSet& /*samples*/) {}
+
+  /// Samples that the compute thread waits for.
+  virtual std::optional<data::LoadWait> waiting_for_data() const { return std::nullopt; }
+
+  /// Adds the gradients of an item to its slot, which begins at zero in each round.
+  virtual void work(const swarm::WorkItem& item, Done<WorkDone> done) = 0;
+
+  /// Takes back the item that it was given: nothing of it is done, and its `done` does not come. False: too
+  /// late, or not possible.
+  virtual bool take_back() { return false; }
+
+  /// The compute thread comes to this job.
+  virtual void knock(Done<Unit> done) = 0;
+
+  /// The sum of a slot whose work is done: valid and unchanged until the next update.
+  virtual SlotValues contribution(std::uint32_t slot) = 0;
+
+  /// What is in the slots is not wanted: they begin at zero, whatever the round. Not while it works.
+  virtual void forget_sums() = 0;
+
+  /// Updates the state with a mean, in the way of the mode. Result: the digest of the parameters; an error
+  /// only of a missed round, and then nothing has changed.
+  virtual void apply(Update update, Done<Result<Digest>> done) = 0;
+
+  enum class Turn {
+    in_order,  ///< after the jobs that were given before
+    beside,    ///< at once; null when an update was given meanwhile
+  };
+
+  /// Copies the state, which is that after this record.
+  virtual void freeze(const wire::Record& record, Turn turn, Done<Image> done) = 0;
+
+  /// Takes the state of others; null: that with which the run begins. Result: the digest of the parameters;
+  /// after an error the state is undefined.
+  virtual void restore(Image image, Done<Result<Digest>> done) = 0;
+
+  /// meter: counts the batches.
+  // owners: the job, and whoever shows how far it is
+  virtual void evaluate(std::shared_ptr<WorkMeter> meter, Done<Evaluation> done) = 0;
+
+ private:
+  ModelSize size_;
+};
+
+}  // namespace tw::train

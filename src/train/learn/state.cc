@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/learn/state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "average/reduction/mean_digest.h"
+#include "average/reduction/residual.h"
+#include "average/reduction/weighted_sum.h"
+#include "base/check.h"
+#include "codec/codec.h"
+
+namespace tw::train {
+namespace {
+
+constexpr std::size_t kPiece = 2048;
+static_assert(kPiece % codec::kCodecPiece == 0);
+
+/// Zeros; those of before where nobody else has them any more.
+// owners: the slot, and messages under way
+void clear(std::shared_ptr<std::vector<float>>& sum, std::size_t length) {
+  if (sum.use_count() == 1) {
+    // Letting go of a copy follows upon whatever other owners read before they let go.
+    std::shared_ptr<std::vector<float>>(sum).reset();  // owners: this line
+    return sum->assign(length, 0.0F);
+  }
+  sum = std::make_shared<std::vector<float>>(length, 0.0F);  // owners: as above
+}
+
+}  // namespace
+
+TrainState::TrainState(Trainer& trainer, const RunOptions& run, std::unique_ptr<Optimizer> optimizer,
+                       StateHooks hooks)
+    : trainer_(trainer),
+      run_(run),
+      parameters_(trainer.parameter_count()),
+      optimizer_(optimizer ? std::move(optimizer)
+                           : make_optimizer(trainer.groups(run.optimizer), run.clip_norm)),
+      hooks_(std::move(hooks)),
+      residual_(run.feeds_back() ? trainer.parameter_count() : 0) {}
+
+std::unique_lock<std::shared_mutex> TrainState::change() {
+  std::unique_lock alone(still_);
+  ++version_;
+  return alone;
+}
+
+Digest TrainState::initialise() {
+  const auto alone = change();
+  trainer_.initial_parameters(parameters_);
+  if (hooks_.changed) hooks_.changed(0, true);
+  return digest_of(std::span<const float>(parameters_));
+}
+
+std::span<float> TrainState::open(Round round, GradientSlot& slot) {
+  if (!slot.sum || slot.round != round) {
+    clear(slot.sum, parameters_.size());
+    slot.round = round;
+  }
+  return *slot.sum;
+}
+
+double TrainState::accumulate(Round round, GradientSlot& slot, const RangeSet& samples) {
+  const std::span<float> sum = open(round, slot);
+  double loss = 0;
+  for (const Range& range : samples.ranges())
+    loss += trainer_.accumulate(parameters_, {range.first, range.count}, sum);
+  return loss;
+}
+
+Digest TrainState::apply(Round round, const average::Geometry& geometry, std::span<const Blob> mean) {
+  TW_CHECK(geometry.length == parameters_.size() && mean.size() == geometry.segments());
+  const codec::Codec codec = codec_of_mean(run_.codec);
+  const auto decoded = [&](const TakePiece& take) {
+    std::array<float, kPiece> piece;  // stays in the first-level cache
+    for (std::uint64_t s = 0; s < mean.size(); ++s) {
+      for (std::uint64_t first = 0; first < geometry.size(s); first += kPiece) {
+        const auto values = std::span(piece).first(std::min<std::size_t>(kPiece, geometry.size(s) - first));
+        const auto encoded =
+            mean[s].bytes().subspan(encoded_bytes(codec, first), encoded_bytes(codec, values.size()));
+        TW_CHECK(decode(codec, encoded, values));
+        take(geometry.first(s) + first, values);
+      }
+    }
+  };
+  const std::vector<GroupStep> settings = hooks_.settings ? hooks_.settings(round) : scheduled(round);
+  const auto alone = change();
+  optimizer_->apply(parameters_, decoded, round, settings);
+  if (hooks_.changed) hooks_.changed(round, false);
+  return digest_of(std::span<const float>(parameters_));
+}
+
+std::vector<GroupStep> TrainState::scheduled(Round round) const {
+  ScheduleOptions schedule = run_.schedule;
+  if (schedule.total_rounds == 0) schedule.total_rounds = run_.rounds;
+  return {{learning_rate(schedule, round)}};
+}
+
+Result<Digest> TrainState::apply_missed(const wire::Record& record, const average::Geometry& geometry,
+                                        std::span<const Blob> mean) {
+  TW_CHECK(mean.size() == geometry.segments());
+  std::fill(residual_.begin(), residual_.end(), 0.0F);
+  const codec::Codec codec = codec_of_mean(run_.codec);
+  std::vector<Digest> digests;
+  for (std::uint64_t s = 0; s < mean.size(); ++s) {
+    const bool fits = mean[s].size() == encoded_bytes(codec, geometry.size(s));
+    const auto digest =
+        fits ? average::digest_of_decoded(codec, mean[s].bytes(), geometry.size(s)) : std::nullopt;
+    if (!digest) return Error{fmt::format("segment {} of the mean of round {} is damaged", s, record.round)};
+    digests.push_back(*digest);
+  }
+  if (average::digest_of_segments(digests) != record.mean)
+    return Error{fmt::format("the mean of round {} is not the one that was recorded", record.round)};
+  return apply(record.round, geometry, mean);
+}
+
+void TrainState::keep_losses(Round round, const average::Geometry& geometry,
+                             std::span<const wire::Contribution> own,
+                             const std::map<std::uint32_t, average::GradientSum>& kept) {
+  if (residual_.empty()) return;
+  const auto sum_of = [&](std::uint32_t slot) -> std::span<const float> {
+    const auto found = kept.find(slot);
+    return found != kept.end() ? found->second.values : *slots_.at(slot).sum;
+  };
+  const auto keep = [&](const wire::Contribution& c) {
+    const bool carrier = c.slot == kCarrier;
+    const average::Encoding encoding =
+        average::encoding_of(run_.codec, run_.dithers(), average::dither_seed(round, c.peer, c.slot));
+    keep_loss(encoding, geometry, {sum_of(c.slot), c.samples, carrier}, residual_);
+  };
+  for (const wire::Contribution& c : own) {
+    if (c.slot == kCarrier) keep(c);
+  }
+  for (const wire::Contribution& c : own) {
+    if (c.slot != kCarrier) keep(c);
+  }
+}
+
+std::span<const float> TrainState::carried(std::uint32_t slot) const {
+  return slot == kCarrier ? std::span(residual_) : std::span<const float>();
+}
+
+std::vector<std::span<float>> TrainState::parts() {
+  std::vector<std::span<float>> all = {parameters_};
+  for (std::span<float> buffer : optimizer_->state()) all.push_back(buffer);
+  return all;
+}
+
+sync::StateImage TrainState::freeze(const wire::Record& record, std::uint64_t chunk_bytes) {
+  if (hooks_.about_to_copy) hooks_.about_to_copy();
+  const auto buffers = parts();
+  const std::vector<std::span<const float>> all(buffers.begin(), buffers.end());
+  return sync::freeze(record, all, chunk_bytes);
+}
+
+std::optional<sync::StateImage> TrainState::freeze(const wire::Record& record, std::uint64_t chunk_bytes,
+                                                   std::uint64_t version) {
+  const std::shared_lock with_readers(still_);
+  if (version != version_) return std::nullopt;
+  return freeze(record, chunk_bytes);
+}
+
+Result<Digest> TrainState::restore(const sync::StateImage& image) {
+  const auto alone = change();
+  const Status thawed = thaw(image, parts());
+  if (!thawed.ok()) return thawed.error();
+  std::fill(residual_.begin(), residual_.end(), 0.0F);
+  forget_sums();  // over other parameters they are worth nothing now
+  if (hooks_.changed) hooks_.changed(image.record.round, true);
+  return image.parameters;
+}
+
+void TrainState::forget_sums() {
+  for (GradientSlot& slot : slots_) slot.round = 0;
+}
+
+Evaluation TrainState::evaluate(WorkMeter& meter) { return trainer_.evaluate(parameters_, meter); }
+
+std::uint64_t TrainState::bytes() const {
+  std::uint64_t floats = parameters_.size();
+  for (std::span<const float> buffer : optimizer_->state()) floats += buffer.size();
+  return floats * sizeof(float);
+}
+
+}  // namespace tw::train

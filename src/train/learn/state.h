@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <span>
+#include <vector>
+
+#include "average/reduction/reduction.h"
+#include "base/digest.h"
+#include "base/range_set.h"
+#include "base/result.h"
+#include "sync/image.h"
+#include "train/learn/trainer.h"
+#include "train/run/run.h"
+#include "wire/limits.h"
+
+namespace tw::train {
+
+/// The gradient sum of one slot. Written on the compute thread; read on the loop thread from the time it is
+/// complete until its round is decided, when nothing writes to it.
+struct GradientSlot {
+  Round round = 0;  ///< whose gradients are in it
+  // owners: the slot, and messages of that round that are still under way
+  std::shared_ptr<std::vector<float>> sum;
+};
+
+/// What a program around the state adds to it. All are called on the compute thread; each may be empty.
+struct StateHooks {
+  /// For the update of this round; empty: the schedule of the run, for all groups.
+  std::function<std::vector<GroupStep>(Round round)> settings{};
+  /// Parameters and optimizer are those after this round. restored: they come from others, from a checkpoint,
+  /// or begin.
+  std::function<void(Round round, bool restored)> changed{};
+  /// They are about to be copied; never beside other work then.
+  std::function<void()> about_to_copy{};
+};
+
+/// Everything a peer trains with: parameters, optimizer, gradient slots. Compute thread only, but for slot(),
+/// carried() and bytes(), which are the loop thread's, and what says that any thread may call it.
+class TrainState {
+ public:
+  /// optimizer: null for that of the run, with the trainer's groups.
+  TrainState(Trainer& trainer, const RunOptions& run, std::unique_ptr<Optimizer> optimizer = nullptr,
+             StateHooks hooks = {});
+
+  /// Parameters from the seed. Returns their digest.
+  Digest initialise();
+
+  /// The sum of this slot, of this round: zeros at first.
+  std::span<float> open(Round round, GradientSlot& slot);
+
+  /// Adds the gradient sum of these samples of the run to a slot of this round; returns the sum of the
+  /// losses.
+  double accumulate(Round round, GradientSlot& slot, const RangeSet& samples);
+
+  /// Trainer::load.
+  std::optional<data::MissingSample> load(const RangeSet& samples) { return trainer_.load(samples); }
+
+  /// Trainer::expect; any thread.
+  void expect(const RangeSet& samples) { trainer_.expect(samples); }
+
+  /// The same.
+  std::optional<data::LoadWait> waiting_for_data() const { return trainer_.waiting_for_data(); }
+
+  data::LoadNews take_load_news() { return trainer_.take_load_news(); }
+
+  /// One update with a mean gradient as it crosses the wire, a segment each. Returns the digest of the
+  /// parameters.
+  Digest apply(Round round, const average::Geometry& geometry, std::span<const Blob> mean);
+
+  /// The same in a round that this peer missed: nothing is carried over. An error when it is not the record's
+  /// mean.
+  Result<Digest> apply_missed(const wire::Record& record, const average::Geometry& geometry,
+                              std::span<const Blob> mean);
+
+  /// Error feedback: `own` are contributions of this process that count in the round that was committed. What
+  /// rounding took from them is carried by its contribution in kCarrier of a later round. kept: the sums of
+  /// those that others made. Nothing, where the run has none.
+  void keep_losses(Round round, const average::Geometry& geometry, std::span<const wire::Contribution> own,
+                   const std::map<std::uint32_t, average::GradientSum>& kept = {});
+
+  sync::StateImage freeze(const wire::Record& record, std::uint64_t chunk_bytes);
+
+  /// Changes whenever parameters or optimizer do. Any thread.
+  std::uint64_t version() const { return version_; }
+
+  /// The same beside gradients and evaluations, which leave the state as it is; an update waits until the
+  /// copy is made. Nothing when this is not the version any more. Any thread.
+  std::optional<sync::StateImage> freeze(const wire::Record& record, std::uint64_t chunk_bytes,
+                                         std::uint64_t version);
+
+  /// Takes the state of others; nothing is carried over. After an error the state is undefined until a
+  /// restore succeeds.
+  Result<Digest> restore(const sync::StateImage& image);
+
+  /// Gradient sums of any round: what is accumulated next begins at zero, whichever round it is of. The loop
+  /// thread may call it, too, while no gradient is accumulated.
+  void forget_sums();
+
+  Evaluation evaluate(WorkMeter& meter);
+
+  static constexpr std::uint32_t kCarrier = 0;
+
+  /// What a contribution in this slot carries: valid and unchanged until keep_losses, apply_missed or
+  /// restore run. Empty in other slots, and where the run has no error feedback.
+  std::span<const float> carried(std::uint32_t slot) const;
+
+  /// number: below kLeaseSlots.
+  GradientSlot& slot(std::uint32_t number) { return slots_.at(number); }
+
+  /// Whether a copy may be made beside other work.
+  bool copies_beside() const { return !hooks_.about_to_copy; }
+
+  /// The vectors of freeze(), in its order: parameters, then the buffers of the optimizer. They never move.
+  std::vector<std::span<float>> parts();
+
+  /// Bytes of freeze(): parameters and optimizer buffers.
+  std::uint64_t bytes() const;
+
+ private:
+  std::vector<GroupStep> scheduled(Round round) const;
+  std::unique_lock<std::shared_mutex> change();
+
+  Trainer& trainer_;
+  RunOptions run_;
+  std::shared_mutex still_;  // whoever changes parameters_ or optimizer_ has it alone
+  std::atomic<std::uint64_t> version_ = 0;
+  std::vector<float> parameters_;
+  std::unique_ptr<Optimizer> optimizer_;
+  StateHooks hooks_;
+  std::array<GradientSlot, wire::kLeaseSlots> slots_;  // both threads look them up: none is ever added
+  std::vector<float> residual_;                        ///< empty: no error feedback
+};
+
+}  // namespace tw::train

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/learn/state.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "average/reduction/mean_digest.h"
+#include "average/reduction/reference.h"
+#include "wire/messages.h"
+
+namespace tw::train {
+namespace {
+
+using codec::Codec;
+
+constexpr std::uint64_t kLength = 5;
+constexpr average::Geometry kGeometry{.length = kLength, .segment_length = 3};
+
+/// Its gradient of sample i is i + 0.1 in the first place, a tenth of that in the next one, and so on.
+class Tenths : public Trainer {
+ public:
+  std::uint64_t parameter_count() const override { return kLength; }
+
+  std::vector<std::uint64_t> tensor_sizes() const override { return {kLength}; }
+
+  void initial_parameters(std::span<float> out) override { std::fill(out.begin(), out.end(), 1.0F); }
+
+  double accumulate(std::span<const float>, SampleSpan samples, std::span<float> sum) override {
+    for (std::uint64_t i = samples.first; i < samples.first + samples.count; ++i) {
+      float value = static_cast<float>(i) + 0.1F;
+      for (float& place : sum) place += std::exchange(value, value / 10);
+    }
+    return 0;
+  }
+
+  Evaluation evaluate(std::span<const float>, WorkMeter&) override { return {}; }
+};
+
+RunOptions options(Codec codec) {
+  RunOptions run;
+  run.target_batch_size = 8;
+  run.microbatch = 4;
+  run.codec = codec;
+  return run;
+}
+
+struct Peer {
+  explicit Peer(const RunOptions& run) : state(trainer, run) { state.initialise(); }
+
+  /// Returns the gradient sum.
+  std::vector<float> work(Round round, std::uint32_t slot, std::uint64_t microbatch) {
+    state.accumulate(round, state.slot(slot), RangeSet(Range{(round - 1) * 8 + microbatch * 4, 4}));
+    return *state.slot(slot).sum;
+  }
+
+  std::vector<float> carried(std::uint32_t slot = TrainState::kCarrier) const {
+    const auto values = state.carried(slot);
+    return {values.begin(), values.end()};
+  }
+
+  void commit(const std::vector<wire::Contribution>& own, Round round = 1) {
+    state.keep_losses(round, kGeometry, own);
+  }
+
+  Tenths trainer;
+  TrainState state;
+};
+
+wire::Contribution of_slot(std::uint32_t slot) { return {PeerId{1}, slot, 4, {}}; }
+
+std::vector<float> sum_of(std::vector<float> a, const std::vector<float>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+  return a;
+}
+
+const std::vector<float> kNothing(kLength);
+
+TEST(GradientSlot, leaves_to_messages_that_are_under_way_what_they_refer_to) {
+  Peer peer(options(Codec::fp32));
+  const std::vector<float> first = peer.work(1, 0, 0);
+  auto under_way = peer.state.slot(0).sum;  // owners: the slot, and this test as a message
+  peer.work(2, 0, 1);
+  EXPECT_NE(peer.state.slot(0).sum, under_way);
+  EXPECT_EQ(*under_way, first);
+  const void* before = peer.state.slot(0).sum->data();
+  peer.work(3, 0, 0);
+  EXPECT_EQ(peer.state.slot(0).sum->data(), before) << "nobody else has it";
+}
+
+TEST(Freezing, beside_work_gives_the_state_of_that_version_or_nothing) {
+  Peer peer(options(Codec::fp32));
+  const std::uint64_t version = peer.state.version();
+  peer.work(1, 0, 0);
+  const auto beside = peer.state.freeze(wire::Record{}, 64, version);
+  ASSERT_TRUE(beside) << "gradients leave the state as it is";
+  EXPECT_EQ(beside->digests, peer.state.freeze(wire::Record{}, 64).digests);
+  peer.state.initialise();
+  EXPECT_FALSE(peer.state.freeze(wire::Record{}, 64, version));
+  const std::uint64_t updated = peer.state.version();
+  EXPECT_TRUE(peer.state.freeze(wire::Record{}, 64, updated));
+  ASSERT_TRUE(peer.state.restore(*beside).ok());
+  EXPECT_FALSE(peer.state.freeze(wire::Record{}, 64, updated));
+}
+
+TEST(ErrorFeedback, carries_what_rounding_took_into_the_next_round) {
+  Peer peer(options(Codec::int4));
+  EXPECT_EQ(peer.carried(), kNothing);
+  const std::vector<float> one = peer.work(1, 0, 0);
+  peer.commit({of_slot(0)});
+  const std::vector<float> lost = reference_loss(Codec::int4, {4, one}, kGeometry);
+  EXPECT_NE(lost, kNothing);
+  EXPECT_EQ(peer.carried(), lost);
+
+  const std::vector<float> two = sum_of(peer.work(2, 0, 1), lost);
+  peer.commit({of_slot(0)});
+  EXPECT_EQ(peer.carried(), reference_loss(Codec::int4, {4, two}, kGeometry));
+}
+
+TEST(ErrorFeedback, survives_a_round_that_goes_without_the_contribution_that_carried_it) {
+  Peer peer(options(Codec::int8));
+  const std::vector<float> one = peer.work(1, 0, 0);
+  peer.commit({of_slot(0)});
+  const std::vector<float> lost = peer.carried();
+  EXPECT_NE(lost, kNothing);
+  peer.work(2, 0, 0);
+  peer.commit({});
+  EXPECT_EQ(peer.carried(), lost) << "nothing of it was applied";
+
+  peer.work(3, 0, 0);
+  const std::vector<float> other = peer.work(3, 1, 1);
+  peer.commit({of_slot(1)});
+  EXPECT_EQ(peer.carried(), sum_of(lost, reference_loss(Codec::int8, {4, other}, kGeometry)));
+}
+
+TEST(ErrorFeedback, takes_the_loss_of_every_slot_whatever_their_order) {
+  Peer peer(options(Codec::int4)), reversed(options(Codec::int4));
+  for (Peer* p : {&peer, &reversed}) {
+    p->work(1, 0, 0);
+    p->commit({of_slot(0)});
+    p->work(2, 0, 0);
+    p->work(2, 1, 1);
+  }
+  peer.commit({of_slot(0), of_slot(1)});
+  reversed.commit({of_slot(1), of_slot(0)});
+  EXPECT_EQ(peer.carried(), reversed.carried());
+  EXPECT_EQ(peer.carried(1), std::vector<float>()) << "one slot carries it";
+}
+
+TEST(ErrorFeedback, knows_what_chance_took) {
+  RunOptions run = options(Codec::int8);
+  run.rounding = Rounding::stochastic;
+  Peer peer(run);
+  const std::vector<float> sum = peer.work(3, 0, 0);
+  peer.commit({of_slot(0)}, 3);
+  const std::uint32_t seed = average::dither_seed(3, PeerId{1}, 0);
+  EXPECT_EQ(peer.carried(), reference_loss(Codec::int8, {4, sum, 0, seed}, kGeometry));
+  EXPECT_NE(peer.carried(), reference_loss(Codec::int8, {4, sum}, kGeometry));
+}
+
+TEST(ErrorFeedback, ends_when_the_state_of_others_is_taken) {
+  Peer peer(options(Codec::int4));
+  peer.work(1, 0, 0);
+  peer.commit({of_slot(0)});
+  EXPECT_NE(peer.carried(), kNothing);
+  ASSERT_TRUE(peer.state.restore(peer.state.freeze(wire::Record{}, 64)).ok());
+  EXPECT_EQ(peer.carried(), kNothing);
+
+  peer.work(1, 0, 0);
+  peer.commit({of_slot(0)});
+  std::vector<Blob> mean;
+  for (std::uint64_t s = 0; s < kGeometry.segments(); ++s)
+    mean.emplace_back(std::vector<std::byte>(encoded_bytes(Codec::int8, kGeometry.size(s))));
+  wire::Record record;
+  record.round = 1;
+  record.mean = digest_of_mean(kNothing, kGeometry);
+  ASSERT_TRUE(peer.state.apply_missed(record, kGeometry, mean).ok());
+  EXPECT_EQ(peer.carried(), kNothing) << "a round that it missed";
+}
+
+TEST(ErrorFeedback, is_there_where_the_run_has_it) {
+  RunOptions run = options(Codec::fp16);
+  EXPECT_EQ(Peer(run).carried(), std::vector<float>());
+  run.error_feedback = true;
+  EXPECT_EQ(Peer(run).carried(), kNothing);
+  run = options(Codec::int4);
+  run.error_feedback = false;
+  EXPECT_EQ(Peer(run).carried(), std::vector<float>());
+  EXPECT_TRUE(options(Codec::int8).feeds_back());
+}
+
+/// Its last two values are averages.
+class WithAverages final : public Tenths {
+ public:
+  std::vector<ParameterGroup> groups(const OptimizerOptions& options) const override {
+    return {one_group(options, {kLength - 2}), one_group({.kind = OptimizerKind::average}, {2})};
+  }
+};
+
+/// A mean in fp32 as it crosses the wire.
+std::vector<Blob> segments_of(const std::vector<float>& mean) {
+  std::vector<Blob> segments;
+  for (std::uint64_t s = 0; s < kGeometry.segments(); ++s) {
+    std::vector<std::byte> bytes(encoded_bytes(Codec::fp32, kGeometry.size(s)));
+    encode(Codec::fp32, std::span(mean).subspan(kGeometry.first(s), kGeometry.size(s)), 1.0F, bytes);
+    segments.emplace_back(std::move(bytes));
+  }
+  return segments;
+}
+
+std::vector<float> parameters_of(const sync::StateImage& image) {
+  std::vector<float> values(kLength);
+  std::memcpy(values.data(), image.chunks.front().bytes().data(), kLength * sizeof(float));
+  return values;
+}
+
+TEST(Update, follows_the_groups_of_the_trainer_and_the_clip_norm_of_the_run) {
+  RunOptions run = options(Codec::fp32);
+  run.optimizer = {.kind = OptimizerKind::sgd, .weight_decay = 0};
+  run.schedule.learning_rate = 0.5;
+  run.clip_norm = 2.5;
+  WithAverages trainer;
+  TrainState state(trainer, run);
+  EXPECT_EQ(state.bytes(), (kLength + kLength - 2) * sizeof(float)) << "averages have no velocity";
+  state.initialise();
+  state.apply(1, kGeometry, segments_of({3, 4, 0, 8, -8}));
+  const std::vector<float> after = parameters_of(state.freeze(wire::Record{}, 1024));
+  // Nesterov's first step is 1.9 gradients, here of a half.
+  EXPECT_NEAR(after[0], 1 - 0.5 * 1.9 * 1.5, 1e-6);
+  EXPECT_NEAR(after[1], 1 - 0.5 * 1.9 * 2, 1e-6);
+  EXPECT_EQ(std::vector(after.begin() + 2, after.end()), (std::vector<float>{1, 9, -7}));
+}
+
+// For ThreadSanitizer: an update keeps losses while the loop thread looks up the slot of the next lease.
+TEST(TrainState, gives_slots_to_one_thread_while_another_keeps_losses) {
+  Peer peer(options(Codec::int8));
+  peer.work(1, TrainState::kCarrier, 0);
+  std::jthread compute([&] { peer.commit({{.peer = {}, .slot = TrainState::kCarrier, .samples = 4}}); });
+  for (std::uint32_t slot = 1; slot < wire::kLeaseSlots; ++slot) EXPECT_EQ(peer.state.slot(slot).round, 0U);
+}
+
+}  // namespace
+}  // namespace tw::train

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/learn/learner.h"
+
+namespace tw::train {
+
+/// A model of four floats that counts what it is given: jobs wait until run_next(), and take a second.
+class CountingLearner final : public Learner {
+ public:
+  CountingLearner() : Learner({4, 32}) {}
+
+  void work(const swarm::WorkItem& item, Done<WorkDone> done) override {
+    const std::uint64_t samples = item.samples.count();
+    add("work " + to_string(item.microbatches), std::move(done), [item, samples, lost = missing] {
+      if (lost) return WorkDone{.missing = lost};
+      return WorkDone{item.microbatches.count(), samples, 0.5 * static_cast<double>(samples)};
+    });
+  }
+
+  std::optional<data::LoadWait> waiting_for_data() const override { return late; }
+
+  bool take_back() override {
+    if (!gives_back || jobs->empty()) return false;
+    jobs->pop_back();  // tests take back what they gave last
+    return true;
+  }
+
+  void knock(Done<Unit> done) override {
+    add("knock", std::move(done), [] { return Unit{}; });
+  }
+
+  SlotValues contribution(std::uint32_t) override { return {{sum, {}}, {}}; }
+
+  void forget_sums() override { ++forgotten; }
+
+  void apply(Update update, Done<Result<Digest>> done) override {
+    add((update.missed ? "replay " : "apply ") + std::to_string(update.record.round), std::move(done),
+        [this]() -> Result<Digest> {
+          if (!trouble.empty()) return Error{trouble};
+          return Digest{};
+        });
+  }
+
+  void freeze(const wire::Record& record, Turn turn, Done<Image> done) override {
+    const std::string beside = turn == Turn::beside ? "beside" : "in order";
+    add("freeze " + std::to_string(record.round) + " " + beside, std::move(done), [record] {
+      sync::StateImage image;
+      image.record = record;
+      return std::make_shared<const sync::StateImage>(std::move(image));  // owners: as Learner says
+    });
+  }
+
+  void restore(Image image, Done<Result<Digest>> done) override {
+    add(image ? "restore" : "initialise", std::move(done), [this]() -> Result<Digest> {
+      if (!trouble.empty()) return Error{trouble};
+      return Digest{};
+    });
+  }
+
+  // owners: as Learner says
+  void evaluate(std::shared_ptr<WorkMeter>, Done<Evaluation> done) override {
+    add("evaluate", std::move(done), [] { return Evaluation{.loss = 2}; });
+  }
+
+  std::vector<float> sum = {1, 2, 3, 4};
+  std::string trouble;  ///< of updates and restores
+  int forgotten = 0;
+  std::optional<data::LoadWait> late{};
+  std::optional<data::MissingSample> missing{};
+  bool gives_back = false;
+  std::vector<std::string> given;  ///< jobs, in their order
+
+  using Jobs = std::deque<std::function<void()>>;
+
+  static bool run_next(Jobs& jobs) {
+    if (jobs.empty()) return false;
+    const auto job = std::move(jobs.front());
+    jobs.pop_front();
+    job();
+    return true;
+  }
+
+  bool run_next() { return run_next(*jobs); }
+
+  // owners: the learner, and a test that outlives it
+  std::shared_ptr<Jobs> jobs = std::make_shared<Jobs>();
+
+ private:
+  template <class R, class Run>
+  void add(std::string what, Done<R> done, Run run) {
+    given.push_back(std::move(what));
+    jobs->push_back([done = std::move(done), run] { done(run(), std::chrono::seconds(1)); });
+  }
+};
+
+}  // namespace tw::train

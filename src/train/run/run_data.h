@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "data/dataset.h"
+#include "train/run/run.h"
+#include "world/store.h"
+
+namespace tw::train {
+
+struct RunData {
+  std::unique_ptr<data::Dataset> training;
+  std::unique_ptr<data::Dataset> evaluation;  ///< nullptr: the options name none
+  std::string print{};                        ///< what tells the training data from others; empty: not known
+};
+
+/// What data that is fetched while the run trains needs of the machine. The store outlives the data.
+struct DataDoors {
+  world::Store* store = nullptr;    ///< null: files that are read at once, alone
+  std::function<Duration()> now{};  ///< any thread; empty: waits for data are not measured
+  int decoders = 1;                 ///< threads
+};
+
+/// Reads the files that the options name; of shards the index.
+Result<RunData> open_run_data(const DataOptions& options, const DataDoors& doors = {});
+
+}  // namespace tw::train

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "train/run/run.h"
+
+namespace tw::train {
+
+/// One key of a run file: "training.microbatch". The table of all of them is what reading, checks,
+/// suggestions and reference are made of.
+struct RunField;
+
+/// A value as it stands in a file or an override.
+struct GivenValue {
+  std::string text;
+  std::filesystem::path folder;  ///< what relative paths are relative to
+};
+
+/// nullptr: no such key.
+const RunField* find_run_field(std::string_view key);
+
+/// "training.microbatch".
+std::string key_of(const RunField& field);
+
+/// Whether some keys begin with "name.".
+bool is_run_section(std::string_view name);
+
+/// "a whole number of at least 1".
+std::string expectation(const RunField& field);
+
+/// Stores a value; returns the complaint about it, or an empty string.
+std::string assign(const RunField& field, const GivenValue& given, RunOptions& options);
+
+/// The whole path, where the field takes one: of a file, a folder, or a model that is not built in.
+std::optional<std::string> absolute_path(const RunField& field, const GivenValue& given);
+
+/// The complaint about a key that is not in the table, with the nearest name that is. section: empty at the
+/// top.
+std::string unknown_run_key(std::string_view section, std::string_view name);
+
+/// All keys with their values, defaults and meaning, as a Markdown table.
+std::string run_file_reference();
+
+}  // namespace tw::train

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run/run_file_yaml.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string_view>
+
+#include "base/text/text_file.h"
+#include "data/shards/shard_index.h"
+#include "train/run/run_fields.h"
+
+namespace tw::train {
+namespace {
+
+struct Given {
+  GivenValue value;
+  std::string where;  // begins every message about it: "mnist.yaml:12: training.rounds"
+};
+
+bool has_test_data(const DataOptions& data) {
+  switch (data.kind) {
+    case DataKind::idx:
+      return !data.test_inputs.empty();
+    case DataKind::text:
+      return data.test_share > 0;
+    case DataKind::tokens:
+    case DataKind::megatron:
+      return !data.test_tokens.empty() || data.test_share > 0;
+    case DataKind::own:
+      return false;
+    case DataKind::shards:
+      return !data.shards.test_index.empty();
+  }
+  return false;
+}
+
+class Reading {
+ public:
+  explicit Reading(std::string path)
+      : path_(std::move(path)),
+        folder_(path_.empty() ? std::filesystem::current_path()
+                              : std::filesystem::absolute(path_).parent_path()) {}
+
+  void read_file() {
+    const auto text = read_text_file(path_, kMostYamlBytes);
+    if (!text) return fault(text.error().message);
+    try {
+      collect_top(YAML::Load(text.value()));
+    } catch (const YAML::Exception& e) {
+      fault(fmt::format("{}: {}", line_of(e.mark), e.msg));
+    }
+  }
+
+  void override_with(const std::string& key, const std::string& value) {
+    const RunField* field = find_run_field(key);
+    if (field != nullptr) {
+      given_[field] = {{value, std::filesystem::current_path()}, key};
+      return;
+    }
+    const std::size_t dot = key.find('.');
+    const std::string_view section = dot == std::string::npos ? "" : std::string_view(key).substr(0, dot);
+    const bool known = is_run_section(section);
+    fault(
+        fmt::format("{}: {}", key, unknown_run_key(known ? section : "", known ? key.substr(dot + 1) : key)));
+  }
+
+  Result<std::vector<std::pair<std::string, std::string>>> paths() const {
+    if (!faults_.empty()) return Error{fmt::format("{}", fmt::join(faults_, "\n"))};
+    std::vector<std::pair<std::string, std::string>> found;
+    for (const auto& [field, given] : given_)
+      if (const auto path = absolute_path(*field, given.value)) found.emplace_back(key_of(*field), *path);
+    std::ranges::sort(found);
+    return found;
+  }
+
+  Result<RunOptions> finish() {
+    RunOptions options;
+    for (const auto& [field, given] : given_) {
+      const std::string complaint = assign(*field, given.value, options);
+      if (!complaint.empty()) fault(fmt::format("{}: {}", given.where, complaint));
+    }
+    if (faults_.empty()) settle_data(options);
+    if (faults_.empty()) check_together(options);
+    if (!faults_.empty()) return Error{fmt::format("{}", fmt::join(faults_, "\n"))};
+    if (options.schedule.total_rounds == 0) options.schedule.total_rounds = options.rounds;
+    return options;
+  }
+
+ private:
+  void fault(std::string message) { faults_.push_back(std::move(message)); }
+
+  std::string line_of(const YAML::Mark& mark) const { return fmt::format("{}:{}", path_, mark.line + 1); }
+
+  void collect_top(const YAML::Node& root) {
+    if (root.IsNull()) return;
+    if (!root.IsMap()) return fault(fmt::format("{}: expected keys with values", line_of(root.Mark())));
+    for (const auto& entry : root) {
+      const YAML::Node& name_node = entry.first;
+      const YAML::Node& value = entry.second;
+      const std::string name = name_node.Scalar();
+      const std::string where = fmt::format("{}: {}", line_of(name_node.Mark()), name);
+      if (const RunField* field = find_run_field(name)) {
+        collect_value(*field, value, where);
+      } else if (!is_run_section(name)) {
+        fault(fmt::format("{}: {}", where, unknown_run_key("", name)));
+      } else if (value.IsMap()) {
+        collect_section(name, value);
+      } else if (!value.IsNull()) {
+        fault(fmt::format("{}: expected a section with keys of its own", where));
+      }
+    }
+  }
+
+  void collect_section(const std::string& section, const YAML::Node& values) {
+    for (const auto& entry : values) {
+      const YAML::Node& name_node = entry.first;
+      const YAML::Node& value = entry.second;
+      const std::string key = fmt::format("{}.{}", section, name_node.Scalar());
+      const std::string where = fmt::format("{}: {}", line_of(name_node.Mark()), key);
+      if (const RunField* field = find_run_field(key)) {
+        collect_value(*field, value, where);
+      } else {
+        fault(fmt::format("{}: {}", where, unknown_run_key(section, name_node.Scalar())));
+      }
+    }
+  }
+
+  void collect_value(const RunField& field, const YAML::Node& value, const std::string& where) {
+    if (given_.contains(&field)) return fault(fmt::format("{}: given twice", where));
+    if (value.IsMap() || value.IsSequence()) {
+      return fault(fmt::format("{}: expected {}, found a {}", where, expectation(field),
+                               value.IsMap() ? "map" : "list"));
+    }
+    given_[&field] = {{value.IsNull() ? "" : value.Scalar(), folder_}, where};
+  }
+
+  /// Where the key was given, for messages; the file itself for keys that were not.
+  std::string where(std::string_view key) const {
+    const auto found = given_.find(find_run_field(key));
+    if (found != given_.end()) return found->second.where;
+    return path_.empty() ? std::string(key) : fmt::format("{}: {}", path_, key);
+  }
+
+  bool is_given(std::string_view key) const { return given_.contains(find_run_field(key)); }
+
+  void settle_data(RunOptions& options) {
+    const bool any = is_given("data.kind") || is_given("data.text") || is_given("data.tokens") ||
+                     is_given("data.train_inputs") || is_given("data.index");
+    if (!any && options.has_own_model()) options.data.kind = DataKind::own;
+    if (options.data.kind == DataKind::own) return settle_own(options);
+    if (options.has_own_model()) return fault(where("model") + ": own goes with data.kind own alone");
+    if (!is_given("data.kind") && is_given("data.text")) options.data.kind = DataKind::text;
+    if (!is_given("data.kind") && is_given("data.tokens"))
+      options.data.kind = options.data.tokens.ends_with(".idx") ? DataKind::megatron : DataKind::tokens;
+    if (!is_given("data.kind") && is_given("data.index")) options.data.kind = DataKind::shards;
+    if (options.data.kind == DataKind::shards) return settle_shards(options.data.shards);
+    if (options.data.kind == DataKind::text) return require("data.text", "text data needs it");
+    if (options.data.kind == DataKind::tokens) return require("data.tokens", "data of tokens needs it");
+    if (options.data.kind == DataKind::megatron) return settle_megatron();
+    require("data.train_inputs", "idx data needs it (for text data, give data.text)");
+    require("data.train_targets", "idx data needs it");
+    if (is_given("data.test_inputs")) require("data.test_targets", "data.test_inputs needs it");
+    if (is_given("data.test_targets")) require("data.test_inputs", "data.test_targets needs it");
+  }
+
+  void settle_megatron() {
+    require("data.tokens", "megatron data needs it");
+    if (is_given("data.token_type"))
+      fault(where("data.token_type") + ": the .idx file says how tokens are stored; leave it out");
+  }
+
+  void settle_shards(ShardData& data) {
+    require("data.index", "shards need it (tw data index writes one)");
+    require("data.inputs", "shards need it: the field that is the model's input, such as jpg");
+    require("data.targets", "shards need it: the field that is the target, such as cls");
+    if (!faults_.empty()) return;
+    for (const std::string_view key : {"data.index", "data.test_index"}) {
+      if (!is_given(key)) continue;
+      const auto index = data::read_shard_index(key == "data.index" ? data.index : data.test_index);
+      if (!index) return fault(fmt::format("{}: {}", where(key), index.error().message));
+      data.identity += (data.identity.empty() ? "" : "+") + to_string(index.value().identity());
+    }
+  }
+
+  /// Its samples are counts.
+  void settle_own(RunOptions& options) {
+    if (!options.has_own_model()) return fault(where("data.kind") + ": own goes with model own alone");
+    if (!options.init.empty())
+      fault(where("model.init") + ": with model own the program loads the parameters that it begins with");
+    if (!is_given("training.microbatch")) options.microbatch = 1;
+    if (options.microbatch != 1)
+      fault(
+          fmt::format("{}: with model own the program chooses how many samples it computes at once; leave "
+                      "it out, found {}",
+                      where("training.microbatch"), options.microbatch));
+  }
+
+  void require(std::string_view key, std::string_view reason) {
+    if (!is_given(key)) fault(fmt::format("{}: missing; {}", where(key), reason));
+  }
+
+  void check_together(const RunOptions& o) {
+    if (o.target_batch_size < o.microbatch) {
+      fault(fmt::format("{}: {} is smaller than training.microbatch ({})",
+                        where("training.target_batch_size"), o.target_batch_size, o.microbatch));
+    }
+    const Round end = o.schedule.total_rounds == 0 ? o.rounds : o.schedule.total_rounds;
+    if (o.schedule.kind != ScheduleKind::constant && o.schedule.warmup_rounds >= end) {
+      fault(fmt::format("{}: {} leaves no round to fall: the schedule ends at round {}",
+                        where("schedule.warmup_rounds"), o.schedule.warmup_rounds, end));
+    }
+    if ((o.evaluation.every > 0 || o.evaluation.stop_accuracy) && !has_test_data(o.data)) {
+      const std::string key = where(o.evaluation.every > 0 ? "evaluation.every" : "evaluation.stop_accuracy");
+      if (o.data.kind == DataKind::own) return fault(key + ": with model own the program evaluates");
+      fault(fmt::format("{}: there is no data to evaluate on; give {}", key,
+                        o.data.kind == DataKind::idx      ? "data.test_inputs and data.test_targets"
+                        : o.data.kind == DataKind::shards ? "data.test_index"
+                                                          : "data.test_share"));
+    }
+    if (o.evaluation.stop_accuracy && o.evaluation.every == 0) {
+      fault(fmt::format("{}: needs evaluation.every, the rounds between two evaluations",
+                        where("evaluation.stop_accuracy")));
+    }
+    if (!o.checkpoint.to.empty() && o.checkpoint.folder.empty())
+      require("checkpoint.folder", "checkpoint.to copies what is there");
+    if (o.checkpoint.folder.empty() != (o.checkpoint.every == 0)) {
+      const bool folder_missing = o.checkpoint.folder.empty();
+      require(folder_missing ? "checkpoint.folder" : "checkpoint.every",
+              folder_missing ? "checkpoint.every needs it" : "checkpoint.folder needs it");
+    }
+  }
+
+  std::string path_;
+  std::filesystem::path folder_;
+  std::map<const RunField*, Given> given_;
+  std::vector<std::string> faults_;
+};
+
+}  // namespace
+
+Result<RunOptions> read_run_file(const std::string& path,
+                                 const std::vector<std::pair<std::string, std::string>>& overrides) {
+  Reading reading(path);
+  if (!path.empty()) reading.read_file();
+  for (const auto& [key, value] : overrides) reading.override_with(key, value);
+  return reading.finish();
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> absolute_paths(const std::string& path) {
+  Reading reading(path);
+  reading.read_file();
+  return reading.paths();
+}
+
+}  // namespace tw::train

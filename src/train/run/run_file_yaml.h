@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "train/run/run.h"
+
+namespace tw::train {
+
+/// Reads a run file (YAML; the keys are those of run_file_reference(), train/run/run_fields.h). `overrides`
+/// are pairs such as
+/// {"training.rounds", "100"} and win over the file. Paths in the file are relative to it, paths in overrides
+/// to the current folder. An empty path: overrides alone. In the result all paths are absolute, data.kind is
+/// decided and schedule.total_rounds is not 0.
+///
+/// An error has one line for each fault, "examples/mnist.yaml:12: optimiser: unknown key; did you mean
+/// "optimizer"?".
+Result<RunOptions> read_run_file(const std::string& path,
+                                 const std::vector<std::pair<std::string, std::string>>& overrides = {});
+
+/// The keys of a run file that hold paths, with these paths made absolute: overrides with which a copy of the
+/// file means the same in another folder. Whether anything is there is not asked.
+Result<std::vector<std::pair<std::string, std::string>>> absolute_paths(const std::string& path);
+
+}  // namespace tw::train

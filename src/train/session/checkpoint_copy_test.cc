@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+
+#include "sync/sample_state.h"
+#include "train/session/checkpoints.h"
+
+/// Anchors copy finished checkpoints away.
+namespace tw::train {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using namespace std::chrono_literals;
+
+class MovedClock final : public world::Clock {
+ public:
+  Instant now() override { return time; }
+
+  std::int64_t unix_nanos() override { return 0; }
+
+  void at(Instant, std::function<void()>) override {}
+
+  Instant time{};
+};
+
+/// Folders of files; those below `away` cannot be reached. torn: writing dies in the middle.
+class Shelves final : public world::Files {
+ public:
+  Result<std::vector<std::byte>> read(const std::string& path) override {
+    if (gone(path)) return error(path);
+    const auto found = files.find(path);
+    return found == files.end() ? Result<std::vector<std::byte>>(error(path)) : found->second;
+  }
+
+  Status write(const std::string& path, std::span<const std::span<const std::byte>> parts) override {
+    if (gone(path)) return error(path);
+    ++writes[path.substr(0, path.find('/'))];
+    std::vector<std::byte>& file = files[path];
+    file.clear();
+    for (const auto part : parts) file.insert(file.end(), part.begin(), part.end());
+    if (!torn) return Unit{};
+    file.resize(file.size() / 2);
+    return error(path);
+  }
+
+  Status rename(const std::string& from, const std::string& to) override {
+    if (gone(to)) return error(to);
+    files[to] = files.at(from);
+    files.erase(from);
+    return Unit{};
+  }
+
+  Status remove(const std::string& path) override {
+    if (gone(path)) return error(path);
+    files.erase(path);
+    return Unit{};
+  }
+
+  Result<std::vector<std::string>> list(const std::string& folder) override {
+    if (gone(folder)) return error(folder);
+    std::vector<std::string> names;
+    for (const auto& [path, bytes] : files)
+      if (path.starts_with(folder + "/")) names.push_back(path.substr(folder.size() + 1));
+    return names;
+  }
+
+  Status make_folder(const std::string& folder) override {
+    return gone(folder) ? Status(error(folder)) : Status(Unit{});
+  }
+
+  std::map<std::string, std::vector<std::byte>> files;
+  std::map<std::string, int> writes;  ///< by folder
+  std::string away;
+  bool torn = false;
+
+ private:
+  bool gone(const std::string& path) const { return !away.empty() && path.starts_with(away); }
+
+  static Error error(const std::string& path) { return Error{path + ": unreachable"}; }
+};
+
+class DiskQueue final : public world::Executor {
+ public:
+  void submit(world::Task job) override { jobs.push_back(std::move(job)); }
+
+  void run_all() {
+    for (; !jobs.empty(); jobs.pop_front()) {
+      jobs.front().run();
+      jobs.front().done(1s);
+    }
+  }
+
+  std::deque<world::Task> jobs;
+};
+
+class CheckpointCopy : public ::testing::Test {
+ protected:
+  Checkpoints checkpoints(bool anchor = true, const std::string& to = "away") {
+    return {{.folder = "own", .every = 1, .keep = 2, .to = to},
+            {"7", "", anchor},
+            {clock, files, disk, waits, [] {}}};
+  }
+
+  void save(Checkpoints& checkpoints, Round round) {
+    const auto image =
+        std::make_shared<const sync::StateImage>(sync::sample::image(records[round]));  // owners: the job
+    checkpoints.save(image, [](const Status& saved, Duration) { EXPECT_TRUE(saved.ok()); });
+    disk.run_all();
+  }
+
+  /// What became of it.
+  std::string copy(Checkpoints& checkpoints) {
+    std::string text = "not due";
+    if (!checkpoints.copy_is_due()) return text;
+    checkpoints.copy(sync::sample::kRun, [&](const Checkpoints::Copied& copied, Duration) {
+      text = !copied.ok()     ? copied.error().message
+             : copied.value() ? "round " + std::to_string(*copied.value())
+                              : "nothing";
+    });
+    disk.run_all();
+    return text;
+  }
+
+  std::vector<std::string> names(const std::string& folder) { return files.list(folder).value(); }
+
+  std::vector<wire::Record> records = sync::sample::history(1, 9);
+  MovedClock clock;
+  Shelves files;
+  DiskQueue disk;
+  Waits waits;
+};
+
+TEST_F(CheckpointCopy, has_the_same_bytes_under_the_same_name_and_as_many_are_kept) {
+  Checkpoints own = checkpoints();
+  for (Round round : {1, 2, 3}) {
+    save(own, round);
+    EXPECT_EQ(copy(own), "round " + std::to_string(round));
+    EXPECT_EQ(copy(own), "not due");
+  }
+  EXPECT_THAT(names("away"), ElementsAre("round-000002.tw", "round-000003.tw"));
+  for (const std::string& name : names("away"))
+    EXPECT_EQ(files.files["away/" + name], files.files["own/" + name]);
+}
+
+TEST_F(CheckpointCopy, is_made_of_what_an_earlier_process_left_and_not_again_of_what_is_there) {
+  {
+    Checkpoints first = checkpoints(false);
+    save(first, 4);
+  }
+  Checkpoints second = checkpoints();
+  EXPECT_EQ(copy(second), "round 4");
+  Checkpoints third = checkpoints();
+  EXPECT_EQ(copy(third), "round 4");
+  EXPECT_EQ(files.writes["away"], 1);
+}
+
+TEST_F(CheckpointCopy, is_tried_again_after_a_minute_and_after_the_next_checkpoint) {
+  Checkpoints own = checkpoints();
+  files.away = "away";
+  save(own, 1);
+  EXPECT_THAT(copy(own), HasSubstr("away: unreachable"));
+  EXPECT_EQ(copy(own), "not due");
+  save(own, 2);
+  EXPECT_THAT(copy(own), HasSubstr("unreachable"));
+  files.away.clear();
+  clock.time += Checkpoints::kRetryCopy - 1s;
+  EXPECT_EQ(copy(own), "not due");
+  clock.time += 1s;
+  EXPECT_EQ(copy(own), "round 2");
+}
+
+TEST_F(CheckpointCopy, appears_whole_or_not_at_all) {
+  Checkpoints own = checkpoints();
+  save(own, 1);
+  files.torn = true;
+  EXPECT_THAT(copy(own), HasSubstr("unreachable"));
+  EXPECT_THAT(names("away"), IsEmpty());
+  files.torn = false;
+  clock.time += Checkpoints::kRetryCopy;
+  EXPECT_EQ(copy(own), "round 1");
+}
+
+TEST_F(CheckpointCopy, is_made_of_the_newest_that_verifies) {
+  Checkpoints own = checkpoints();
+  save(own, 1);
+  save(own, 2);
+  files.files["own/round-000002.tw"].back() ^= std::byte{1};
+  EXPECT_EQ(copy(own), "round 1");
+  EXPECT_THAT(names("away"), ElementsAre("round-000001.tw"));
+}
+
+TEST_F(CheckpointCopy, is_made_by_anchors_alone_and_only_where_it_is_asked_for) {
+  for (auto [anchor, to] : {std::pair(false, "away"), std::pair(true, "")}) {
+    Checkpoints own = checkpoints(anchor, to);
+    save(own, 1);
+    EXPECT_EQ(copy(own), "not due");
+  }
+  Checkpoints empty = checkpoints(true, "elsewhere");
+  files.files.clear();
+  EXPECT_EQ(copy(empty), "nothing");
+}
+
+TEST_F(CheckpointCopy, is_loaded_where_the_own_folder_has_none) {
+  {
+    Checkpoints own = checkpoints();
+    save(own, 3);
+    ASSERT_EQ(copy(own), "round 3");
+  }
+  const auto loaded = [&](Checkpoints&& from) {
+    Round round = 0;
+    from.load(sync::sample::kRun, [&](Checkpoints::Loaded& found) {
+      if (found.ok() && found.value()) round = found.value()->image.record.round;
+    });
+    disk.run_all();
+    return round;
+  };
+  std::erase_if(files.files, [](const auto& file) { return file.first.starts_with("own/"); });
+  EXPECT_EQ(loaded(checkpoints(false)), 0U);
+  EXPECT_EQ(loaded(checkpoints()), 3U);
+}
+
+}  // namespace
+}  // namespace tw::train

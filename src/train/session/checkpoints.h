@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "sync/checkpoint.h"
+#include "train/run/run.h"
+#include "train/session/waits.h"
+#include "world/clock.h"
+#include "world/executor.h"
+#include "world/files.h"
+
+namespace tw::train {
+
+/// The checkpoints of a session: when one is due, and the jobs of the disk. Loop thread only. No `done` comes
+/// once this object is gone.
+class Checkpoints {
+ public:
+  /// All outlive this object, the files its jobs. waits: is told of the jobs. then: after each `done`.
+  struct Surroundings {
+    world::Clock& clock;
+    world::Files& files;
+    world::Executor& disk;
+    Waits& waits;
+    std::function<void()> then;
+  };
+
+  /// The peer that writes them.
+  struct Writer {
+    std::string unique;   ///< CheckpointStore::Options
+    std::string layout;   ///< CheckpointStore::Options
+    bool anchor = false;  ///< finished ones are copied to CheckpointOptions::to, if that is given
+  };
+
+  /// Without a folder none are kept.
+  Checkpoints(CheckpointOptions options, const Writer& writer, Surroundings surroundings);
+
+  bool are_kept() const { return store_ != nullptr; }
+
+  /// One of the state after this record.
+  bool is_due(const wire::Record& record) const;
+
+  // owners: the job
+  void save(std::shared_ptr<const sync::StateImage> image, std::function<void(const Status&, Duration)> done);
+
+  using Loaded = Result<std::optional<sync::LoadedCheckpoint>>;
+
+  /// One has been saved since the last copy, or may have been before this process began, or a copy came to
+  /// nothing and kRetryCopy has passed.
+  bool copy_is_due() const;
+
+  static constexpr Duration kRetryCopy = std::chrono::seconds(60);
+
+  /// What became of it: the round of the checkpoint that is there now; nothing when there was none to copy.
+  using Copied = Result<std::optional<Round>>;
+
+  /// The newest finished one, its every byte verified, goes under its name only when it is complete and
+  /// durable; what is there already is not written again. Only when it is due.
+  void copy(const Digest& run, std::function<void(const Copied&, Duration)> done);
+
+  /// The newest one of this run; where the folder has none, that of the copies. Only where they are kept.
+  void load(const Digest& run, std::function<void(Loaded&)> done);
+
+ private:
+  enum class Copy { none, idle, due, under_way };
+
+  template <class R>
+  void submit(swarm::Wait what, std::function<R()> run, std::function<void(R&, Duration)> done);
+
+  CheckpointOptions options_;
+  Surroundings surroundings_;
+  std::shared_ptr<sync::CheckpointStore> store_;   // owners: this and the disk job under way
+  std::shared_ptr<sync::CheckpointStore> copies_;  // owners: this and the disk job under way
+  Copy copy_ = Copy::none;
+  Instant copy_from_{};                                    // no copy before
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owners: this; jobs hold it weakly
+};
+
+}  // namespace tw::train

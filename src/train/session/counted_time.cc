@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/session/counted_time.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "world/event_table.h"
+
+namespace tw::train {
+
+Instant CountedTime::now() {
+  const Instant now = clock_.now();
+  left_out_ += std::max<Duration>(now - looked_at_ - kLongestStep, Duration{});
+  looked_at_ = now;
+  return now - left_out_;
+}
+
+void CountedTime::at(Instant when, std::function<void()> call) {
+  clock_.at(when == kNever ? kNever : when + left_out_, std::move(call));
+}
+
+void StampedEvents::emit(const world::Event& event) {
+  TW_CHECK(world::is_described(event));
+  world::Event stamped = event;
+  stamped.at = clock_.now();
+  events_.emit(stamped);
+}
+
+}  // namespace tw::train

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/session/held_bytes.h"
+
+#include <algorithm>
+
+#include "average/averager.h"
+#include "average/custody.h"
+#include "swarm/swarm.h"
+#include "sync/donor.h"
+#include "sync/fetch.h"
+
+namespace tw::train {
+namespace {
+
+constexpr std::uint64_t kPlace = sizeof(Blob) + sizeof(Digest);  // of one piece, beside its bytes
+constexpr std::uint64_t kImages = 2;
+
+/// Its members, and contributions of at least one microbatch each.
+std::uint64_t record_bytes(const HeldSizes& s) {
+  return s.peers * (sizeof(wire::Member) + wire::kMostAddressBytes + wire::kMostSiteBytes) +
+         s.microbatches * (sizeof(wire::Contribution) + sizeof(Range));
+}
+
+/// Early pieces, one mean of its site and one of all of each sender; what a plan asks for, which is a
+/// contribution for each microbatch at most; and the own means of the site, of the present set and of the one
+/// before.
+std::uint64_t reduction_bytes(const HeldSizes& s) {
+  const std::uint64_t vector = s.vector_bytes + s.segments * sizeof(Blob);
+  const std::uint64_t asked = std::min<std::uint64_t>(s.microbatches, s.peers * wire::kMostSlots);
+  return (s.peers * (average::Reduction::kEarlyVectors + 2) + asked + 3) * vector;
+}
+
+std::uint64_t early_bytes(const HeldSizes& s) {
+  return s.peers * average::Averager::kEarlyVectors *
+         (s.vector_bytes + s.segments * average::Averager::kEarlyOverhead);
+}
+
+std::uint64_t donor_bytes(const HeldSizes& s) {
+  const sync::Donor::Options donor;
+  return kImages * (s.state_bytes + s.state_chunks * kPlace) +
+         donor.max_means * (s.vector_bytes + s.segments * kPlace) +
+         s.peers * (sync::Donor::kFollowerBytes + donor.max_chunk_asks * sizeof(wire::ChunkAsk));
+}
+
+std::uint64_t fetch_bytes(const HeldSizes& s) {
+  const std::uint64_t pieces = std::max(s.state_chunks, s.segments);
+  const std::uint64_t offers = (s.peers + 1) * (pieces * sizeof(Digest) + record_bytes(s));
+  return std::max(s.state_bytes, s.vector_bytes) + pieces * sizeof(Blob) + offers;
+}
+
+/// A state holds a vector in fp32.
+std::uint64_t custody_bytes(const HeldSizes& s) { return average::Custody::kMostKept * s.state_bytes; }
+
+}  // namespace
+
+std::uint64_t held_bytes_limit(const HeldSizes& s) {
+  return reduction_bytes(s) + early_bytes(s) + custody_bytes(s) + donor_bytes(s) + fetch_bytes(s) +
+         s.peers * (swarm::Roster::kEntryBytes + swarm::Swarm::kNotesBytes);
+}
+
+}  // namespace tw::train

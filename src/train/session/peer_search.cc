@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/session/peer_search.h"
+
+#include <algorithm>
+
+namespace tw::train {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The process before this one under the same id may be gone without a word: until that is noticed, its id is
+/// taken.
+constexpr Duration kTakenForGood = 10s;
+
+}  // namespace
+
+bool PeerSearch::asks(const std::string& address) const {
+  return std::ranges::find(options_.join, address) != options_.join.end();
+}
+
+void PeerSearch::found_nobody(const std::string& why) {
+  last_answer_ = why + "; is a peer running there, and does a firewall let it be reached?";
+}
+
+void PeerSearch::was_rejected(const std::string& address, const wire::Rejection& rejection) {
+  last_answer_ = address + " answers: " + rejection.words;
+}
+
+bool PeerSearch::is_final(Instant now, const std::string& address, const wire::Rejection& rejection,
+                          const Situation& situation) {
+  if (situation.peer_state != wire::PeerState::fresh || !asks(address)) return false;
+  switch (rejection.code) {
+    case wire::Rejection::Code::taken:
+      if (rejection.peer != options_.self) return false;  // this peer turned away the twin of another one
+      taken_since_ = std::min(taken_since_, now);
+      return now - taken_since_ >= kTakenForGood;
+    case wire::Rejection::Code::self:
+      return options_.join.size() == 1;
+    case wire::Rejection::Code::credential:
+      // Anybody may say so who answers at an address; all of them together are believed.
+      objecting_.insert(address);
+      return !situation.linked && std::ranges::all_of(options_.join, [this](const std::string& asked) {
+        return objecting_.contains(asked);
+      });
+    default:
+      return !situation.linked;
+  }
+}
+
+Duration PeerSearch::limit() const {
+  const bool has_begun = options_.returns || met_the_run_;
+  return has_begun ? std::max<Duration>(kGiveUpJoining, options_.patience) : kGiveUpJoining;
+}
+
+std::optional<std::string> PeerSearch::gives_up(Instant now, const Situation& situation) {
+  const bool fresh =
+      situation.peer_state == wire::PeerState::fresh && !options_.join.empty() && !situation.linked;
+  const bool outside = situation.peer_state == wire::PeerState::syncing || fresh;
+  met_the_run_ = met_the_run_ || situation.peer_state == wire::PeerState::syncing;
+  if (!outside || situation.restoring || situation.offered) {
+    hopeless_since_ = kNever;
+    last_answer_.clear();
+    return std::nullopt;
+  }
+  hopeless_since_ = std::min(hopeless_since_, now);
+  if (now - hopeless_since_ < limit()) return std::nullopt;
+  gave_up_ = true;
+  const std::string where = options_.join.empty() ? std::string() : " at " + options_.join.front();
+  const std::string what = "nobody who has the state of the run can be reached" + where + " for " +
+                           std::to_string(limit() / 1s) + " s";
+  return what + (last_answer_.empty() ? "; is a peer running there?" : ": " + last_answer_);
+}
+
+std::optional<Duration> PeerSearch::left(Instant now) const {
+  if (hopeless_since_ == kNever) return std::nullopt;
+  return limit() - (now - hopeless_since_);
+}
+
+bool PeerSearch::is_alone_for_good(Instant now, bool orphaned) {
+  orphaned = orphaned && options_.join.empty();
+  orphaned_since_ = orphaned ? std::min(orphaned_since_, now) : kNever;
+  return orphaned && now - orphaned_since_ >= options_.patience;
+}
+
+}  // namespace tw::train

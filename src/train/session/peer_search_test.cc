@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/session/peer_search.h"
+
+#include <gtest/gtest.h>
+
+namespace tw::train {
+namespace {
+
+using wire::Rejection;
+using namespace std::chrono_literals;
+
+constexpr Instant kOutset = Instant{} + 1h;
+
+PeerSearch joiner(std::vector<std::string> join) {
+  return PeerSearch({.self = PeerId{7}, .join = std::move(join), .patience = 60s});
+}
+
+Rejection rejected(Rejection::Code code, PeerId peer = {}) { return {code, peer, "no"}; }
+
+TEST(PeerSearch, gives_up_where_nobody_was_reached_and_says_what_it_heard_last) {
+  PeerSearch search = joiner({"a:1"});
+  EXPECT_EQ(std::nullopt, search.left(kOutset));
+  EXPECT_EQ(std::nullopt, search.gives_up(kOutset, {}));
+  EXPECT_EQ(kGiveUpJoining - 10s, search.left(kOutset + 10s));
+  search.was_rejected("a:1", rejected(Rejection::Code::taken, PeerId{9}));
+  EXPECT_EQ("nobody who has the state of the run can be reached at a:1 for 30 s: a:1 answers: no",
+            search.gives_up(kOutset + kGiveUpJoining, {}));
+}
+
+TEST(PeerSearch, searches_anew_once_somebody_was_there) {
+  PeerSearch search = joiner({"a:1"});
+  search.found_nobody("cannot connect to a:1");
+  EXPECT_EQ(std::nullopt, search.gives_up(kOutset, {}));
+  EXPECT_EQ(std::nullopt, search.gives_up(kOutset + 29s, {.linked = true}));
+  EXPECT_EQ(std::nullopt, search.left(kOutset + 29s));
+  EXPECT_EQ(std::nullopt, search.gives_up(kOutset + 30s, {}));
+  EXPECT_EQ(std::nullopt, search.gives_up(kOutset + 59s, {}));
+  EXPECT_EQ("nobody who has the state of the run can be reached at a:1 for 30 s; is a peer running there?",
+            search.gives_up(kOutset + 60s, {}));
+}
+
+TEST(PeerSearch, is_over_neither_while_a_state_is_put_in_place_nor_for_whoever_begins_the_run) {
+  PeerSearch syncing = joiner({"a:1"});
+  EXPECT_EQ(std::nullopt, syncing.gives_up(kOutset, {wire::PeerState::syncing, true, false, true}));
+  EXPECT_EQ(std::nullopt, syncing.left(kOutset));
+  EXPECT_EQ(std::nullopt, syncing.gives_up(kOutset, {wire::PeerState::syncing, true}));
+  EXPECT_EQ(60s, syncing.left(kOutset)) << "linked, but to nobody who has the state";
+  PeerSearch founder = joiner({});
+  EXPECT_EQ(std::nullopt, founder.gives_up(kOutset, {}));
+  EXPECT_EQ(std::nullopt, founder.left(kOutset));
+}
+
+TEST(PeerSearch, of_a_peer_that_returns_lasts_for_the_patience_of_the_run) {
+  PeerSearch search({.self = PeerId{7}, .join = {"a:1"}, .returns = true, .patience = 300s});
+  EXPECT_EQ(std::nullopt, search.gives_up(kOutset, {}));
+  EXPECT_EQ(std::nullopt, search.gives_up(kOutset + 299s, {}));
+  EXPECT_FALSE(search.may_try_again());
+  EXPECT_TRUE(search.gives_up(kOutset + 300s, {}));
+  EXPECT_TRUE(search.may_try_again());
+}
+
+TEST(PeerSearch, another_start_is_of_use_to_a_peer_that_returns_alone) {
+  PeerSearch search = joiner({"a:1"});
+  search.gives_up(kOutset, {});
+  EXPECT_TRUE(search.gives_up(kOutset + 30s, {}));
+  EXPECT_FALSE(search.may_try_again()) << "whoever never was in the run has a wrong address";
+}
+
+// storm 9787: the founder was stopped for 31 s before anybody had taken its state, and all others gave up.
+TEST(PeerSearch, of_a_joiner_that_has_met_the_run_lasts_for_its_patience) {
+  PeerSearch search = joiner({"a:1"});
+  const PeerSearch::Situation lost{.peer_state = wire::PeerState::syncing, .linked = true};
+  EXPECT_EQ(std::nullopt, search.gives_up(kOutset, {}));
+  EXPECT_EQ(kGiveUpJoining, search.left(kOutset));
+  EXPECT_EQ(std::nullopt, search.gives_up(kOutset + 1s, lost));
+  EXPECT_EQ(59s, search.left(kOutset + 1s));
+  EXPECT_EQ(std::nullopt, search.gives_up(kOutset + 59s, lost));
+  EXPECT_TRUE(search.gives_up(kOutset + 60s, lost));
+}
+
+TEST(PeerSearch, ends_when_another_process_has_its_id_for_good) {
+  PeerSearch search = joiner({"a:1"});
+  const auto is_final = [&](Duration after, PeerId taken) {
+    return search.is_final(kOutset + after, "a:1", rejected(Rejection::Code::taken, taken), {});
+  };
+  EXPECT_FALSE(is_final(0s, PeerId{8})) << "that is another peer";
+  EXPECT_FALSE(is_final(5s, PeerId{7}));
+  EXPECT_FALSE(is_final(14s, PeerId{7})) << "the process before it may be gone without a word";
+  EXPECT_TRUE(is_final(15s, PeerId{7}));
+}
+
+TEST(PeerSearch, ends_when_all_addresses_object_to_the_token) {
+  PeerSearch search = joiner({"a:1", "b:1"});
+  const Rejection rejection = rejected(Rejection::Code::credential);
+  EXPECT_FALSE(search.is_final(kOutset, "a:1", rejection, {}));
+  EXPECT_FALSE(search.is_final(kOutset, "c:1", rejection, {})) << "nobody asked for that one";
+  EXPECT_FALSE(search.is_final(kOutset, "b:1", rejection, {.linked = true}));
+  EXPECT_TRUE(search.is_final(kOutset, "b:1", rejection, {}));
+}
+
+TEST(PeerSearch, ends_at_its_own_address_or_another_run_unless_somebody_else_is_there) {
+  EXPECT_TRUE(joiner({"a:1"}).is_final(kOutset, "a:1", rejected(Rejection::Code::self), {}));
+  EXPECT_FALSE(joiner({"a:1", "b:1"}).is_final(kOutset, "a:1", rejected(Rejection::Code::self), {}));
+  const Rejection other_run = rejected(Rejection::Code::run);
+  EXPECT_TRUE(joiner({"a:1"}).is_final(kOutset, "a:1", other_run, {}));
+  EXPECT_FALSE(joiner({"a:1"}).is_final(kOutset, "a:1", other_run, {.linked = true}));
+  EXPECT_FALSE(joiner({"a:1"}).is_final(kOutset, "a:1", other_run, {.peer_state = wire::PeerState::member}));
+}
+
+TEST(PeerSearch, of_an_orphan_without_anybody_to_join_ends_after_the_patience) {
+  PeerSearch search = joiner({});
+  EXPECT_FALSE(search.is_alone_for_good(kOutset, true));
+  EXPECT_FALSE(search.is_alone_for_good(kOutset + 59s, true));
+  EXPECT_TRUE(search.is_alone_for_good(kOutset + 60s, true));
+  EXPECT_FALSE(search.is_alone_for_good(kOutset + 61s, false));
+  EXPECT_FALSE(search.is_alone_for_good(kOutset + 62s, true)) << "somebody was there";
+  EXPECT_FALSE(joiner({"a:1"}).is_alone_for_good(kOutset + 1h, true));
+}
+
+}  // namespace
+}  // namespace tw::train

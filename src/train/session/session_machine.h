@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "average/averager.h"
+#include "swarm/swarm.h"
+#include "sync/replica.h"
+#include "train/run/run_facts.h"
+#include "train/session/alarm.h"
+#include "train/session/checkpoints.h"
+#include "train/session/counted_network.h"
+#include "train/session/counted_time.h"
+#include "train/session/departure.h"
+#include "train/session/peer_search.h"
+#include "train/session/session.h"
+#include "train/session/waits.h"
+#include "train/session/worker.h"
+
+namespace tw::train {
+
+/// The router of a session: it brings messages, time and finished jobs to the objects that the session is
+/// made of, and what they decide to the doors and to each other. Each has one subject: Swarm (who decides
+/// what), Averager, Replica (the state, from others and for others), Worker (the queue to the learner),
+/// Checkpoints, PeerSearch, Departure, Waits. session.cc: beginning, network, time. session_rounds.cc: work,
+/// averaging, updates. session_sync.cc: the way to the head of the history. session_waits.cc: what it waits
+/// for.
+class Session::Machine final : public world::NetworkEvents {
+ public:
+  Machine(Doors doors, SessionOptions options, std::unique_ptr<Learner> learner, SessionObserver* observer);
+
+  Result<std::string> start();
+  void leave();
+  void leave_within(Duration time);
+  void set_at_risk(bool at_risk);
+  void freeze(Duration in, Duration lasts);
+  void pause(bool paused);
+  void tell(const wire::Status& status);
+  void end_run();
+  SessionView view() const;
+
+  bool finished() const { return departure_.ended(); }
+
+  std::vector<wire::Member> members() const;
+
+  Result<PeerId> admit(const Frame& hello) override;
+  void on_open(PeerId peer, const Frame& hello) override;
+  void on_message(PeerId from, Frame frame) override;
+  void on_close(PeerId peer, const std::string& why) override;
+  void on_refused(const std::string& address, const world::DialFailure& failure) override;
+  std::optional<Frame> next_bulk(PeerId to) override;
+
+ private:
+  using Numbers = std::vector<std::pair<std::string, double>>;
+
+  // ---- session.cc
+  void begin_history();
+  void pump();
+  bool act_on_decisions();
+  bool take_turn();
+  void flush();
+  void arm();
+  void on_timer();
+  Error turned_away(const wire::Rejection& rejection);
+  std::optional<wire::Rejection> of_another_run(const wire::Hello& greeting) const;
+  std::string own_side(const wire::Rejection& rejection) const;
+  void was_rejected(const std::string& address, const wire::Rejection& rejection);
+  PeerSearch::Situation situation() const;
+  void give_up_when_nobody_has_the_state(Instant now);
+  void go_on_alone_when_nobody_comes(Instant now);
+  void act(const swarm::Dial& dial);
+  void act(const swarm::Hangup& hangup);
+  void act(const swarm::Reduce& reduce);
+  void act(const swarm::Committed& committed);
+  void act(const swarm::CatchUp& catch_up);
+  void act(const swarm::SendAgain& again);
+  void act(const swarm::HandOver& order);
+  void act(const swarm::Ended& ended);
+  void end(const std::string& why, bool failed);
+  void emit(world::Phase phase, Round round, std::string why = {}, Numbers numbers = {});
+  void refuse(world::Cause cause, std::optional<PeerId> peer, std::string why);
+  void tell_of_traffic(bool at_once);
+  std::uint64_t held_bytes() const;
+
+  StepId step() const { return {round_}; }
+
+  // ---- session_waits.cc
+  swarm::Wait waiting() const;
+  swarm::Wait own_work() const;
+  swarm::Wait wait_for_state() const;
+  swarm::Wait wait_for_segments() const;
+  swarm::Wait with_addresses(swarm::Wait wait) const;
+  void watch_waits();
+
+  wire::Member self() const { return {options_.self, address_, options_.incarnation, options_.site}; }
+
+  // ---- session_rounds.cc
+  void open_round();
+  void tell_of_data(const wire::Record& record);
+  void tell_of_skipped(Round round);
+  void start_work();
+  void cannot_work(const swarm::WorkItem& item, const data::MissingSample& missing);
+  void give_back(const std::optional<swarm::WorkItem>& item);
+  void tell_where_the_worker_is();
+  void settle_when_ready();
+  void on_back();
+  void contribute_what_is_done();
+  SlotValues values_of(std::uint32_t slot);
+  void go_on_handing_over();
+  void keep_what_came();
+  void begin_to_probe();
+  void report_probe();
+  void link_is_gone(PeerId peer, const std::string& why);
+  void forget_link(PeerId peer);
+  void hang_up_on(PeerId from, const std::string& nonsense);
+  void refuse_bulk(const average::Averager::Refused& refused);
+  bool report_averaging();
+  void own_contribution_is_unfit(const average::Reduction::Unfit& unfit);
+  void report_stall();
+  void on_update(const wire::Record& record, const Digest& parameters, Duration took);
+  void after_update(const wire::Record& record);
+  void on_evaluation(const wire::Record& record, const Evaluation& evaluation, Duration took);
+  void finish_when_done();
+  double own_samples(const wire::Record& record) const;
+
+  // ---- session_sync.cc
+  void leave_round();
+  bool computes_other_bits();
+  void catch_up_further();
+  void restore(sync::StateImage image, world::Cause from, Numbers parts);
+  void replay(sync::FetchedMean mean);
+  void go_on_from(const sync::Replica::Tip& tip);
+  void serve_images();
+  void let_chunks_go();
+  void save_checkpoint(const wire::Record& record);
+  void copy_checkpoint(bool awaited);
+  void consider_the_past();
+  void found_checkpoints(Checkpoints::Loaded& loaded);
+  void take_checkpoint(sync::LoadedCheckpoint loaded);
+  void wait_for_others(std::string found);
+  void resume(sync::StateImage checkpoint);
+  void begin_anew_from_tip();
+  void go_on_from_tip();
+  std::vector<PeerId> sources() const;
+  sync::Replica::Others others() const;
+
+  /// Between the session and its doors.
+  struct Meters {
+    CountedTime time;
+    StampedEvents events;
+    CountedNetwork network;
+  };
+
+  Meters meters_;
+  Doors doors_;  ///< with meters_
+  SessionOptions options_;
+  SessionObserver* observer_;
+  Waits waits_;
+  Worker worker_;
+  average::Geometry geometry_;
+  RunFacts facts_;
+  std::string address_;
+  std::optional<swarm::Swarm> swarm_;
+
+  average::Averager averager_;
+  sync::Replica replica_;
+  Checkpoints checkpoints_;
+  Round round_ = 0;     ///< under way; 0: none
+  Instant began_at_{};  ///< the work for it
+  Alarm alarm_{doors_.clock, [this] { on_timer(); }};
+  PeerSearch search_;
+  Departure departure_;
+  bool pumping_ = false;
+};
+
+}  // namespace tw::train

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "swarm/ballots/quorum.h"
+#include "train/session/session_machine.h"
+
+namespace tw::train {
+std::vector<PeerId> Session::Machine::sources() const {
+  std::vector<PeerId> peers;
+  for (const auto& [peer, incarnation] : swarm_->roster().following()) peers.push_back(peer);
+  return peers;
+}
+
+sync::Replica::Others Session::Machine::others() const {
+  return {sources(), swarm_->best_told(), swarm_->anchors()};
+}
+
+// ---- taking
+// ---------------------------------------------------------------------------------------------------
+
+void Session::Machine::act(const swarm::CatchUp& catch_up) {
+  emit(world::Phase::restore, round_, catch_up.why);
+  if (catch_up.differs && computes_other_bits()) return;
+  leave_round();
+  ReturnWait& returning = search_.return_wait();
+  if (returning.stage() == ReturnWait::Stage::waiting) returning.end();
+  departure_.catch_up();
+  using Behind = sync::Replica::Behind;
+  replica_.catch_up(doors_.clock.now(), catch_up.differs ? Behind::differs : Behind::rounds,
+                    worker_.stands_ready(), others());
+}
+
+// The same mean gives other parameters here: to take the state again and again would help nobody.
+bool Session::Machine::computes_other_bits() {
+  const auto rounds = replica_.differed(swarm_->head()->round);
+  if (!rounds) return false;
+  end(fmt::format("after the same means this peer had other parameters than the leader in rounds {}: its "
+                  "optimizer computes other bits on this machine; use one of the engine's (sgd, adam, adamw, "
+                  "lamb), or the same hardware and versions everywhere",
+                  fmt::join(*rounds, ", ")),
+      true);
+  return true;
+}
+
+// What was averaged of it belongs to a history that this peer does not go on with.
+void Session::Machine::leave_round() {
+  averager_.abandon();
+  round_ = 0;
+}
+
+void Session::Machine::catch_up_further() {
+  for (const sync::BadSource& refusal : replica_.take_refusals()) {
+    refuse(world::Cause::message, refusal.peer, refusal.why);
+  }
+  if (!replica_.is_catching_up()) return;
+  const Instant now = doors_.clock.now();
+  sync::Replica::Next next = replica_.next(now, others());
+  if (auto* taken = std::get_if<sync::Replica::TakeState>(&next)) {
+    restore(std::move(taken->image), world::Cause::none,
+            {{"offer_s", to_seconds(taken->offer)}, {"transfer_s", to_seconds(taken->transfer)}});
+  } else if (auto* missed = std::get_if<sync::Replica::TakeMean>(&next)) {
+    replay(std::move(missed->mean));
+  } else if (std::holds_alternative<sync::Replica::GoOn>(next)) {
+    go_on_from(*replica_.tip());
+  }
+  swarm_->catching_up(now, replica_.progress_of_catching_up());
+  if (!replica_.is_too_slow()) return;
+  end("this peer's line is too slow for the run: " + std::to_string(sync::Replica::kLostForGood) +
+          " times the others went on faster than what they decided came here",
+      true);
+}
+
+// from: none, other peers.
+void Session::Machine::restore(sync::StateImage image, world::Cause from, Numbers parts) {
+  const auto shared =
+      std::make_shared<const sync::StateImage>(std::move(image));  // owners: the job, and its `done`
+  worker_.restore(shared, [this, shared, from, parts = std::move(parts)](const Result<Digest>& parameters) {
+    if (!parameters.ok()) {
+      emit(world::Phase::refuse, shared->record.round, parameters.error().message);
+      if (search_.return_wait().stage() == ReturnWait::Stage::resuming)
+        return end(parameters.error().message, true);
+      return replica_.take_again(doors_.clock.now(), others());
+    }
+    world::Event event{doors_.clock.now(), world::Phase::restore, shared->record.round};
+    event.why = from == world::Cause::checkpoint ? "from checkpoint" : "from other peers";
+    event.cause = from;
+    event.digest = to_string(parameters.value());
+    event.numbers = {{"bytes", static_cast<double>(shared->bytes())},
+                     {"took_s", to_seconds(doors_.clock.now() - replica_.since())}};
+    event.numbers.insert(event.numbers.end(), parts.begin(), parts.end());
+    doors_.events.emit(event);
+    if (observer_ != nullptr) observer_->on_applied(shared->record, parameters.value(), true);
+    go_on_from({shared->record, parameters.value()});
+  });
+}
+
+void Session::Machine::replay(sync::FetchedMean mean) {
+  worker_.replay({.record = mean.record, .mean = std::move(mean.segments), .missed = true},
+                 [this, record = mean.record](const Result<Digest>& parameters) {
+                   if (!parameters.ok()) {
+                     emit(world::Phase::refuse, record.round, parameters.error().message);
+                     return replica_.take_again(doors_.clock.now(), others());
+                   }
+                   world::Event event{doors_.clock.now(), world::Phase::apply, record.round};
+                   event.digest = to_string(parameters.value());
+                   doors_.events.emit(event);
+                   if (observer_ != nullptr) observer_->on_applied(record, parameters.value(), false);
+                   go_on_from({record, parameters.value()});
+                 });
+}
+
+void Session::Machine::go_on_from(const sync::Replica::Tip& tip) {
+  if (search_.return_wait().stage() == ReturnWait::Stage::resuming) {
+    search_.return_wait().end();
+    if (swarm_->peer_state() == wire::PeerState::syncing)
+      return;  // others were found meanwhile: theirs will be here
+  }
+  const Instant now = doors_.clock.now();
+  if (!replica_.come_to(now, tip, others())) return;
+  if (!finished()) departure_.stand_at(tip.record.last);
+  swarm_->begin(now, tip.record, tip.parameters);
+}
+
+// ---- giving
+// ---------------------------------------------------------------------------------------------------
+
+void Session::Machine::serve_images() {
+  const std::optional<wire::Record> wanted = replica_.wants_image();
+  if (!wanted) return;
+  worker_.freeze_soon(*wanted, [this](const Learner::Image& image) { replica_.give(image); });
+}
+
+void Session::Machine::let_chunks_go() {
+  if (replica_.holds_chunks() && doors_.clock.now() >= averager_.has_lines_until()) replica_.let_chunks_go();
+}
+
+// ---- checkpoints
+// ----------------------------------------------------------------------------------------------
+
+void Session::Machine::save_checkpoint(const wire::Record& record) {
+  if (record.last) departure_.begin_last_job();
+  worker_.freeze(record, [this, record](const Learner::Image& image) {
+    checkpoints_.save(image, [this, record](const Status& saved, Duration took) {
+      emit(world::Phase::checkpoint, record.round, saved.ok() ? "" : saved.error().message,
+           {{"took_s", to_seconds(took)}});
+      copy_checkpoint(record.last);
+      if (record.last) departure_.finish_last_job();
+      finish_when_done();
+    });
+  });
+}
+
+/// awaited: the run ends with it.
+void Session::Machine::copy_checkpoint(bool awaited) {
+  if (!checkpoints_.copy_is_due()) return;
+  if (awaited) departure_.begin_last_job();
+  checkpoints_.copy(facts_.digest(), [this, awaited](const Checkpoints::Copied& copied, Duration took) {
+    const bool nothing = copied.ok() && !copied.value();
+    if (!nothing)
+      emit(world::Phase::copy, copied.ok() ? *copied.value() : round_,
+           copied.ok() ? "" : copied.error().message, {{"took_s", to_seconds(took)}});
+    if (awaited) departure_.finish_last_job();
+    finish_when_done();
+  });
+}
+
+void Session::Machine::consider_the_past() {
+  if (options_.past == Past::begun) {
+    search_.return_wait().begin(doors_.clock.now(), options_.run.patience, options_.past_found);
+  }
+  if (checkpoints_.are_kept()) {
+    replica_.load();
+    return checkpoints_.load(facts_.digest(),
+                             [this](Checkpoints::Loaded& loaded) { found_checkpoints(loaded); });
+  }
+  wait_for_others({});
+  begin_history();
+}
+
+void Session::Machine::found_checkpoints(Checkpoints::Loaded& loaded) {
+  if (finished()) return;
+  replica_.loaded_nothing();
+  if (loaded.ok() && loaded.value()) return take_checkpoint(std::move(*loaded.value()));
+  if (swarm_->peer_state() != wire::PeerState::fresh) return;  // others were found meanwhile
+  if (!loaded.ok()) {
+    if (options_.past == Past::over) return end(loaded.error().message, true);
+    search_.return_wait().keep_trouble(loaded.error().message);
+    wait_for_others("its checkpoints are here");
+  } else {
+    wait_for_others({});
+    begin_history();
+  }
+}
+
+void Session::Machine::take_checkpoint(sync::LoadedCheckpoint loaded) {
+  const wire::Record& record = loaded.image.record;
+  for (const std::string& skipped : loaded.skipped) emit(world::Phase::checkpoint, record.round, skipped);
+  if (swarm_->peer_state() != wire::PeerState::fresh) return;  // others were found already
+  if (record.last) return end("the run is complete: its checkpoint is that of the last round", false);
+  std::vector<wire::Member> others = record.members;
+  std::erase_if(others, [this](const wire::Member& member) { return member.address == address_; });
+  swarm_->seek(others);
+  const bool waited = options_.past == Past::begun && search_.return_wait().stage() == ReturnWait::Stage::off;
+  if (waited || options_.past == Past::over) return resume(std::move(loaded.image));
+  search_.return_wait().keep(std::move(loaded.image));
+  wait_for_others("its checkpoints are in " + options_.run.checkpoint.folder);
+}
+
+/// found: what else than the options says that the run had begun; empty: nothing.
+void Session::Machine::wait_for_others(std::string found) {
+  const Instant now = doors_.clock.now();
+  ReturnWait& returning = search_.return_wait();
+  if (returning.stage() == ReturnWait::Stage::off && options_.past == Past::unknown && !found.empty())
+    returning.begin(now, options_.run.patience, std::move(found));
+  if (returning.stage() == ReturnWait::Stage::waiting)
+    emit(world::Phase::wait, 0, text_of(returning.waiting(now)), {{"seconds", 0}});
+}
+
+void Session::Machine::resume(sync::StateImage checkpoint) {
+  checkpoint.record = swarm::restarted(checkpoint.record, {self()});
+  search_.return_wait().resume();
+  replica_.resume(doors_.clock.now());
+  restore(std::move(checkpoint), world::Cause::checkpoint, {});
+}
+
+// The state is here, and nobody is left who could decide what comes after it. It waits for the microbatch
+// under way, so that all of it is one step: no decision of the round that it leaves comes between.
+void Session::Machine::begin_anew_from_tip() {
+  const bool has_state =
+      replica_.state() == sync::Replica::State::current && worker_.updates_under_way() == 0;
+  if (!has_state || worker_.is_computing()) return;
+  if (goes_before(swarm_->best_told(), rank_of(replica_.tip()->record))) return;
+  leave_round();
+  // The round that it is in has the number of the first one of what begins: its sums are not wanted there.
+  worker_.forget_sums();
+  go_on_from_tip();
+}
+
+void Session::Machine::go_on_from_tip() {
+  const sync::Replica::Tip anew{swarm::begun_anew(replica_.tip()->record, {self()}),
+                                replica_.tip()->parameters};
+  world::Event event{doors_.clock.now(), world::Phase::restore, anew.record.round};
+  event.why = "from its own state: no member of the run was reached for " +
+              std::to_string(static_cast<int>(to_seconds(options_.run.patience))) + " s";
+  event.digest = to_string(anew.parameters);
+  doors_.events.emit(event);
+  if (observer_ != nullptr) observer_->on_applied(anew.record, anew.parameters, true);
+  go_on_from(anew);
+}
+
+}  // namespace tw::train

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/session/worker.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace tw::train {
+namespace {
+
+using swarm::Wait;
+
+/// A thread that belongs to somebody else is away when it takes so many times as long as usual, and at least
+/// so long.
+constexpr int kUsualSteps = 4;
+constexpr Duration kAwayAfter = std::chrono::seconds(1);
+
+/// The first one compiles and warms up.
+constexpr Duration kFirstStep = std::chrono::seconds(10);
+
+/// A wait for data that lasts longer is named at once: a store that hangs shall be named within 5 s.
+constexpr Duration kNameDataAfter = std::chrono::seconds(2);
+
+/// For those who do not ask how long it took.
+auto untimed(std::function<void(const Result<Digest>&)> done) {
+  return [done = std::move(done)](const Result<Digest>& parameters, Duration) { done(parameters); };
+}
+
+}  // namespace
+
+Worker::Worker(std::unique_ptr<Learner> learner, Surroundings surroundings)
+    : learner_(std::move(learner)), surroundings_(std::move(surroundings)) {
+  TW_CHECK(learner_ != nullptr);
+}
+
+std::size_t Worker::jobs(State kind) const {
+  return static_cast<std::size_t>(std::ranges::count(queue_, kind));
+}
+
+template <class R>
+Learner::Done<R> Worker::queued(State kind, Wait what, Learner::Done<R> done) {
+  TW_CHECK(kind != State::idle);
+  queue_.push_back(kind);
+  surroundings_.waits.compute().submitted(surroundings_.clock.now(), std::move(what));
+  return [this, alive = std::weak_ptr<int>(alive_), kind, done = std::move(done)](R result, Duration took) {
+    if (alive.expired()) return;
+    finish(kind, took);
+    done(std::move(result), took);
+    surroundings_.then();
+  };
+}
+
+void Worker::finish(State kind, Duration took) {
+  TW_CHECK(state() == kind);
+  queue_.pop_front();
+  surroundings_.waits.compute().finished(surroundings_.clock.now(), took);
+}
+
+void Worker::initialise(std::function<void(const Digest&)> done) {
+  learner_->restore(
+      nullptr, queued<Result<Digest>>(State::initialising, {Wait::Kind::initialising},
+                                      [done = std::move(done)](const Result<Digest>& parameters, Duration) {
+                                        TW_CHECK(parameters.ok());
+                                        done(parameters.value());
+                                      }));
+}
+
+std::optional<data::LoadWait> Worker::waiting_for_data() const {
+  if (queue_.empty()) return std::nullopt;
+  std::optional<data::LoadWait> wait = learner_->waiting_for_data();
+  return wait && wait->lasted >= kNameDataAfter ? wait : std::nullopt;
+}
+
+void Worker::work(const swarm::WorkItem& item, std::function<void(const WorkDone&)> done) {
+  TW_CHECK(!is_computing());
+  item_ = item;
+  const auto finished = [this, round = item.round, done = std::move(done)](const WorkDone& did,
+                                                                           Duration took) {
+    const double speed = static_cast<double>(did.samples) / std::max(1e-9, to_seconds(took));
+    if (did.samples > 0)
+      samples_per_s_ = samples_per_s_ == 0 ? speed : samples_per_s_ + (speed - samples_per_s_) / 4;
+    if (round == round_) {
+      done_.until = surroundings_.clock.now();
+      done_.loss_sum += did.loss_sum;
+      done_.samples += did.samples;
+      done_.missing += did.missing ? 1 : 0;
+      done_.news.waited += did.news.waited;
+      if (did.news.waited != Duration{}) done_.news.waited_for = did.news.waited_for;
+      done_.news.skipped.insert(done_.news.skipped.end(), did.news.skipped.begin(), did.news.skipped.end());
+      if (!did.news.stores.empty()) done_.news.stores = did.news.stores;
+    }
+    done(did);
+  };
+  const Wait what{.kind = Wait::Kind::computing, .round = item.round, .done = done_.samples};
+  learner_->work(item, queued<WorkDone>(State::computing, what, finished));
+}
+
+std::optional<swarm::WorkItem> Worker::take_back() {
+  const auto computing = std::ranges::find(queue_, State::computing);
+  if (computing == queue_.end() || !learner_->take_back()) return std::nullopt;
+  surroundings_.waits.compute().dropped(surroundings_.clock.now(),
+                                        static_cast<std::size_t>(computing - queue_.begin()));
+  queue_.erase(computing);
+  return std::exchange(item_, {});
+}
+
+std::optional<swarm::WorkItem> Worker::take_back_when_late(Instant now) {
+  const OwnWork& work = surroundings_.waits.compute();
+  const Duration usual = work.usual(Wait::Kind::computing);
+  Duration late = usual == Duration{} ? kFirstStep : std::max(kAwayAfter, kUsualSteps * usual);
+  // The thread may be making the copy that stands before.
+  if (state() != State::computing)
+    late += std::max(kFirstStep, kUsualSteps * work.usual(work.current().kind));
+  if (now - work.since() <= late) return std::nullopt;
+  const auto back = [this, since = work.since()](const Unit&, Duration) {
+    // A first step that was taken back says how long one takes.
+    surroundings_.waits.compute().expect(Wait::Kind::computing, surroundings_.clock.now() - since);
+    surroundings_.back();
+  };
+  const std::optional<swarm::WorkItem> item = take_back();
+  if (item) learner_->knock(queued<Unit>(State::away, {Wait::Kind::away}, back));
+  return item;
+}
+
+bool Worker::is_stuck(Instant now) const {
+  const bool elsewhere = paused_ || jobs(State::away) > 0;
+  return elsewhere && updates_under_way() > 0 && now - surroundings_.waits.compute().since() > kAwayAfter;
+}
+
+std::optional<swarm::WorkItem> Worker::pause() {
+  paused_ = true;
+  return take_back();
+}
+
+void Worker::apply(Update update, std::function<void(const Digest&, Duration)> done) {
+  TW_CHECK(!update.missed);
+  const Wait what{.kind = Wait::Kind::applying, .round = update.record.round};
+  const auto finished = [done = std::move(done)](const Result<Digest>& parameters, Duration took) {
+    TW_CHECK(parameters.ok());
+    done(parameters.value(), took);
+  };
+  learner_->apply(std::move(update), queued<Result<Digest>>(State::applying, what, finished));
+}
+
+void Worker::replay(Update update, std::function<void(const Result<Digest>&)> done) {
+  TW_CHECK(update.missed);
+  const Wait what{.kind = Wait::Kind::applying, .round = update.record.round};
+  learner_->apply(std::move(update),
+                  queued<Result<Digest>>(State::replaying, what, untimed(std::move(done))));
+}
+
+void Worker::restore(Learner::Image image, std::function<void(const Result<Digest>&)> done) {
+  TW_CHECK(image != nullptr);
+  const Wait what{.kind = Wait::Kind::restoring, .round = image->record.round, .total = image->bytes()};
+  learner_->restore(std::move(image),
+                    queued<Result<Digest>>(State::restoring, what, untimed(std::move(done))));
+}
+
+void Worker::evaluate(Round round, std::function<void(const Evaluation&, Duration)> done) {
+  const Wait what{.kind = Wait::Kind::evaluating, .round = round};
+  learner_->evaluate(surroundings_.waits.compute().meter(),
+                     queued<Evaluation>(State::evaluating, what, std::move(done)));
+}
+
+Wait Worker::freezing(const wire::Record& record) const {
+  return {.kind = Wait::Kind::freezing, .round = record.round, .total = size().state_bytes};
+}
+
+void Worker::freeze(const wire::Record& record, std::function<void(const Learner::Image&)> done) {
+  const auto finished = [done = std::move(done)](const Learner::Image& image, Duration) { done(image); };
+  learner_->freeze(record, Learner::Turn::in_order,
+                   queued<Learner::Image>(State::freezing, freezing(record), finished));
+}
+
+void Worker::freeze_soon(const wire::Record& record, std::function<void(const Learner::Image&)> done) {
+  OwnWork& disk = surroundings_.waits.disk();
+  const bool stands_still = updates_under_way() == 0 && !is_taking_over();
+  if (!stands_still || disk.current().kind != Wait::Kind::nothing) return freeze(record, std::move(done));
+  disk.submitted(surroundings_.clock.now(), freezing(record));
+  const auto finished = [this, alive = std::weak_ptr<int>(alive_), done = std::move(done)](
+                            const Learner::Image& image, Duration took) {
+    if (alive.expired()) return;
+    surroundings_.waits.disk().finished(surroundings_.clock.now(), took);
+    done(image);
+    surroundings_.then();
+  };
+  learner_->freeze(record, Learner::Turn::beside, finished);
+}
+
+void Worker::forget_sums() {
+  TW_CHECK(!is_computing());
+  learner_->forget_sums();
+}
+
+void Worker::open(Round round) {
+  round_ = round;
+  done_ = {.until = done_.until};
+}
+
+}  // namespace tw::train

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/session/worker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "train/learn/test_learner.h"
+
+namespace tw::train {
+namespace {
+
+using ::testing::ElementsAre;
+
+class StillClock final : public world::Clock {
+ public:
+  Instant now() override { return time; }
+
+  std::int64_t unix_nanos() override { return 0; }
+
+  void at(Instant, std::function<void()>) override {}
+
+  Instant time{};
+};
+
+wire::Record record_of(Round round) {
+  wire::Record record;
+  record.round = round;
+  return record;
+}
+
+swarm::WorkItem item_of(Round round, std::uint64_t samples) {
+  return {round, 0, RangeSet(Range{7, 1}), RangeSet(Range{0, samples})};
+}
+
+class WorkerTest : public ::testing::Test {
+ protected:
+  StillClock clock;
+  Waits waits;
+  int pumped = 0;
+  std::unique_ptr<CountingLearner> made = std::make_unique<CountingLearner>();
+  CountingLearner& learner = *made;
+  int backs = 0;
+  Worker worker{std::move(made), {clock, waits, [this] { ++pumped; }, [this] { ++backs; }}};
+};
+
+TEST_F(WorkerTest, tells_of_data_that_a_job_waits_for_once_that_is_long) {
+  learner.late = {"a.tar, bytes 0-9", std::chrono::milliseconds(1900)};
+  worker.open(3);
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
+  EXPECT_FALSE(worker.waiting_for_data());
+  learner.late->lasted = std::chrono::seconds(2);
+  EXPECT_EQ(worker.waiting_for_data(), learner.late);
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_FALSE(worker.waiting_for_data());
+}
+
+TEST_F(WorkerTest, passes_on_which_sample_is_missing) {
+  learner.missing = data::MissingSample{5, "a.tar, bytes 0-9: 404"};
+  worker.open(3);
+  std::optional<data::MissingSample> told;
+  worker.work(item_of(3, 8), [&](const WorkDone& did) { told = did.missing; });
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_EQ(told, learner.missing);
+  EXPECT_EQ(worker.done().missing, 1U);
+  EXPECT_EQ(worker.done().samples, 0U);
+}
+
+TEST_F(WorkerTest, counts_samples_losses_and_speed_of_its_round) {
+  worker.open(3);
+  int done = 0;
+  worker.work(item_of(3, 8), [&](const WorkDone& did) { done += static_cast<int>(did.microbatches); });
+  EXPECT_EQ(Worker::State::computing, worker.state());
+  EXPECT_EQ(swarm::Wait::Kind::computing, waits.compute().current().kind);
+  clock.time += std::chrono::seconds(9);
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_EQ(Worker::State::idle, worker.state());
+  EXPECT_EQ(1, done);
+  EXPECT_EQ(1, pumped);
+  EXPECT_EQ(8U, worker.done().samples);
+  EXPECT_EQ(4.0, worker.done().loss_sum);
+  EXPECT_EQ(clock.time, worker.done().until);
+  EXPECT_EQ(8.0, worker.samples_per_s());
+
+  worker.work(item_of(3, 16), [](const WorkDone&) {});
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_EQ(24U, worker.done().samples);
+  EXPECT_EQ(10.0, worker.samples_per_s()) << "a quarter of the difference";
+}
+
+TEST_F(WorkerTest, does_not_count_what_is_of_an_earlier_round) {
+  worker.open(3);
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
+  worker.open(4);
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_EQ(0U, worker.done().samples);
+  EXPECT_EQ(8.0, worker.samples_per_s());
+}
+
+TEST_F(WorkerTest, is_in_the_state_of_the_first_job_of_its_queue) {
+  worker.initialise([](const Digest&) {});
+  worker.apply({record_of(1), {}}, [](const Digest&, Duration) {});
+  worker.evaluate(1, [](const Evaluation&, Duration) {});
+  worker.freeze(record_of(1), [](const Learner::Image&) {});
+  worker.replay({.record = record_of(2), .missed = true}, [](const Result<Digest>&) {});
+  worker.restore(std::make_shared<const sync::StateImage>(),
+                 [](const Result<Digest>&) {});  // owners: the job
+  EXPECT_THAT(learner.given,
+              ElementsAre("initialise", "apply 1", "evaluate", "freeze 1 in order", "replay 2", "restore"));
+  EXPECT_EQ(1U, worker.updates_under_way());
+  std::vector<Worker::State> states;
+  do {
+    states.push_back(worker.state());
+  } while (learner.run_next());
+  EXPECT_THAT(states, ElementsAre(Worker::State::initialising, Worker::State::applying,
+                                  Worker::State::evaluating, Worker::State::freezing,
+                                  Worker::State::replaying, Worker::State::restoring, Worker::State::idle));
+  EXPECT_EQ(6, pumped);
+}
+
+TEST_F(WorkerTest, passes_on_why_a_state_could_not_be_taken) {
+  learner.trouble = "damaged";
+  std::string why;
+  const auto told = [&](const Result<Digest>& parameters) { why = parameters.error().message; };
+  worker.restore(std::make_shared<const sync::StateImage>(), told);  // owners: the job
+  EXPECT_TRUE(worker.is_taking_over());
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_EQ("damaged", why);
+  EXPECT_FALSE(worker.is_taking_over());
+}
+
+TEST_F(WorkerTest, freezes_for_a_joiner_beside_a_microbatch_but_not_beside_an_update) {
+  const auto image = [](const Learner::Image&) {};
+  worker.work(item_of(1, 8), [](const WorkDone&) {});
+  worker.freeze_soon(record_of(0), image);
+  EXPECT_EQ(swarm::Wait::Kind::freezing, waits.disk().current().kind);
+  EXPECT_EQ(0U, worker.jobs(Worker::State::freezing));
+  worker.freeze_soon(record_of(0), image);  // the disk is busy
+  while (learner.run_next()) {
+  }
+  worker.apply({record_of(1), {}}, [](const Digest&, Duration) {});
+  worker.freeze_soon(record_of(1), image);
+  EXPECT_THAT(learner.given,
+              ElementsAre("work 7", "freeze 0 beside", "freeze 0 in order", "apply 1", "freeze 1 in order"));
+  while (learner.run_next()) {
+  }
+  EXPECT_EQ(swarm::Wait::Kind::nothing, waits.disk().current().kind);
+}
+
+TEST(Worker, that_is_gone_tells_nobody) {
+  StillClock clock;
+  Waits waits;
+  auto learner = std::make_unique<CountingLearner>();
+  const auto jobs = learner->jobs;
+  bool told = false;
+  {
+    Worker worker(std::move(learner), {clock, waits, [&] { told = true; }});
+    worker.work(item_of(1, 8), [&](const WorkDone&) { told = true; });
+    worker.freeze_soon(record_of(0), [&](const Learner::Image&) { told = true; });
+  }
+  while (CountingLearner::run_next(*jobs)) {
+  }
+  EXPECT_FALSE(told);
+}
+
+TEST_F(WorkerTest, forgets_sums_when_it_computes_nothing) {
+  worker.forget_sums();
+  EXPECT_EQ(1, learner.forgotten);
+  worker.work(item_of(1, 8), [](const WorkDone&) {});
+  EXPECT_DEATH(worker.forget_sums(), "is_computing");
+}
+
+using WorkerDeathTest = WorkerTest;
+
+TEST_F(WorkerDeathTest, takes_one_microbatch_at_a_time_and_updates_of_their_kind) {
+  worker.work(item_of(1, 8), [](const WorkDone&) {});
+  EXPECT_DEATH(worker.work(item_of(1, 8), [](const WorkDone&) {}), "is_computing");
+  EXPECT_DEATH(worker.apply({.record = {}, .missed = true}, {}), "missed");
+  EXPECT_DEATH(worker.replay({}, {}), "missed");
+  EXPECT_DEATH(worker.restore(nullptr, {}), "image");
+}
+
+TEST_F(WorkerTest, takes_back_what_its_thread_does_not_come_for) {
+  using namespace std::chrono_literals;
+  learner.gives_back = true;
+  worker.open(3);
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
+  EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + 10s)) << "nobody knows how long it takes";
+  ASSERT_TRUE(learner.run_next());  // a second
+  worker.work(item_of(3, 8), [](const WorkDone&) { FAIL() << "nothing of it was done"; });
+  EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + 4s));
+  EXPECT_FALSE(worker.is_elsewhere());
+  EXPECT_TRUE(worker.take_back_when_late(clock.time + 4001ms).has_value());
+  EXPECT_EQ(Worker::State::away, worker.state());
+  EXPECT_TRUE(worker.is_elsewhere());
+  EXPECT_FALSE(worker.stands_ready());
+  EXPECT_EQ("the program's own thread, away for 0 s", text_of(waits.compute().current()));
+  EXPECT_EQ(0, backs);
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_EQ(1, backs);
+  EXPECT_FALSE(worker.is_elsewhere());
+}
+
+TEST_F(WorkerTest, takes_back_what_stands_behind_a_copy_that_nobody_makes) {
+  using namespace std::chrono_literals;
+  learner.gives_back = true;
+  worker.open(3);
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
+  ASSERT_TRUE(learner.run_next());  // a second
+  worker.freeze(record_of(2), [](const Learner::Image&) {});
+  ASSERT_TRUE(learner.run_next());  // a second
+  worker.freeze(record_of(2), [](const Learner::Image&) {});
+  worker.work(item_of(3, 8), [](const WorkDone&) { FAIL() << "nothing of it was done"; });
+  EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + 14s)) << "the thread may make the copy";
+  EXPECT_TRUE(worker.take_back_when_late(clock.time + 14001ms).has_value());
+  EXPECT_EQ(Worker::State::freezing, worker.state());
+  EXPECT_TRUE(worker.is_elsewhere());
+  ASSERT_TRUE(learner.run_next());
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_EQ(1, backs);
+  EXPECT_FALSE(worker.is_elsewhere());
+}
+
+TEST_F(WorkerTest, takes_nothing_back_that_runs_already) {
+  worker.open(3);
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
+  ASSERT_TRUE(learner.run_next());
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
+  EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + std::chrono::hours(1)));
+  EXPECT_EQ(Worker::State::computing, worker.state());
+}
+
+TEST_F(WorkerTest, gives_back_at_once_what_its_owner_will_not_do) {
+  learner.gives_back = true;
+  worker.open(3);
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
+  EXPECT_EQ(8U, worker.pause()->samples.count());
+  EXPECT_TRUE(worker.is_elsewhere());
+  EXPECT_TRUE(worker.stands_ready()) << "updates are applied as ever";
+  EXPECT_EQ(std::nullopt, worker.pause());
+  worker.resume();
+  EXPECT_FALSE(worker.is_elsewhere());
+}
+
+}  // namespace
+}  // namespace tw::train
