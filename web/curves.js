@@ -57,7 +57,7 @@ export function curvesPanel() {
       const n = series.at.length;
       setText(
         part.note,
-        n ? `${plural(n, "round")}${marks.length ? "; ✕ a peer was lost, ▴ one joined" : ""}` : "",
+        n ? `${plural(board.round, "round")}${marks.length ? "; ✕ a peer was lost, ▴ one joined" : ""}` : "",
       );
       parts.forEach((one, i) => one.set(series, marks, emptyWords(CURVES[i], board)));
     },

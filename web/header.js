@@ -57,7 +57,7 @@ export function topBar(title) {
         round,
         board.complete
           ? `Complete, ${plural(board.round, "round")}`
-          : `Round ${count(board.round)}${of}${left > 0 ? ` · ${duration(left)} left` : ""}`,
+          : `Round\u00a0${count(board.round)}${of.replaceAll(" ", "\u00a0")}${left > 0 ? ` · ${duration(left).replaceAll(" ", "\u00a0")}\u00a0left` : ""}`,
       );
       track.hidden = !board.last_round;
       if (!board.last_round) return;
@@ -120,7 +120,7 @@ export function tiles() {
       usd(m.usd),
       m.budget_usd != null
         ? `${usd(m.usd_per_h)}/h · budget ${usd(m.budget_usd)}`
-        : `${usd(m.usd_per_h)}/h${part}`,
+        : `${m.usd_per_h == null ? "in all" : `${usd(m.usd_per_h)}/h`}${part}`,
     );
     const share = m.budget_usd > 0 ? m.usd / m.budget_usd : 0;
     setAttribute(money.value, "data-tone", share >= 1 ? "bad" : share >= 0.8 ? "warn" : null);
@@ -146,25 +146,26 @@ function roundNote(board) {
   return `${duration(last.calc_s)} + ${duration(last.comm_s)}`;
 }
 
-/// The round after which most peers told their parameters' digest; of several the newest.
-function toldMost(board) {
+/// The newest round after which two peers or more told their parameters' digest; else the newest that one told.
+function toldByMost(board) {
   const told = new Map();
   for (const peer of board.peers) {
     if (peer.digest && !isGone(peer)) told.set(peer.digest_round, (told.get(peer.digest_round) ?? 0) + 1);
   }
-  const [round, peers] = [...told].sort((a, b) => b[1] - a[1] || b[0] - a[0])[0] ?? [0, 0];
+  const compared = (peers) => Number(peers > 1);
+  const [round, peers] = [...told].sort((a, b) => compared(b[1]) - compared(a[1]) || b[0] - a[0])[0] ?? [0, 0];
   return { round, peers };
 }
 
 function setSame(board, same) {
-  const { round, peers } = toldMost(board);
+  const { round, peers } = toldByMost(board);
   if (board.identical == null) {
     same.set("–", "no round applied yet");
     setAttribute(same.value, "data-tone", null);
   } else if (board.identical) {
     same.set(
       "✓ identical",
-      peers > 0 ? `on ${plural(peers, "peer")}, round ${count(round)}` : "on all peers",
+      peers > 1 ? `on ${plural(peers, "peer")}, round ${count(round)}` : "by all digests told so far",
     );
     setAttribute(same.value, "data-tone", "good");
   } else {

@@ -84,6 +84,25 @@ export function hit(layout, x, y) {
   return best < 0 ? null : { row, box: best };
 }
 
+/// What names a stretch in every later layout: indices move as rounds pass.
+export function nameOf(layout, at) {
+  const row = layout.rows[at?.row];
+  const span = row?.boxes[at.box]?.span;
+  return span ? { peer: row.peer.peer, round: span.round, state: span.state, from_s: span.from_s } : null;
+}
+
+/// {row, box} of the stretch with this name; null once it is out of the picture.
+export function found(layout, name) {
+  const row = layout.rows.findIndex((one) => one.peer.peer === name?.peer);
+  if (row < 0) return null;
+  const far = (box) => Math.abs(box.span.from_s - name.from_s);
+  const same = layout.rows[row].boxes.filter(
+    ({ span }) => span.round === name.round && span.state === name.state,
+  );
+  const nearest = same.sort((a, b) => far(a) - far(b))[0];
+  return nearest ? { row, box: layout.rows[row].boxes.indexOf(nearest) } : null;
+}
+
 /// The stretch beside the chosen one: by arrow keys. Up and down go to the one of the next lane at that time.
 export function moved(layout, at, key) {
   const rows = layout.rows;

@@ -2,8 +2,8 @@
 // Swim lanes: what each peer did over the last rounds. By mouse and by keyboard.
 
 import { cssColour, h, onWidth, panel, setText, sized } from "./dom.js";
-import { clock, duration, peerName, shortId } from "./format.js";
-import { hit, layOut, moved } from "./lane_layout.js";
+import { clock, duration, peerName, percent, shortId } from "./format.js";
+import { found, hit, layOut, moved, nameOf } from "./lane_layout.js";
 import { scaleOf } from "./ticks.js";
 import { kindOf, LANE_STATES, wordOf } from "./states.js";
 
@@ -27,7 +27,7 @@ export function lanesPanel() {
   const box = h("div", { class: "lanes" }, canvas, tip, words);
   const legend = h("ul", { class: "legend" });
   part.body.append(empty, box, legend);
-  const view = { board: null, silent: new Set(), layout: null, chosen: null, width: 0, fromKeys: false };
+  const view = { board: null, silent: new Set(), layout: null, chosen: null, width: 0, pointer: null, name: null };
 
   const gutter = () => (view.width < 520 ? 46 : 84);
 
@@ -38,8 +38,15 @@ export function lanesPanel() {
     empty.hidden = there;
     box.hidden = !there;
     legend.hidden = !there;
+    view.chosen = chosenNow();
     if (there) paint(sized(canvas, view.width, view.layout.height + AXIS), view, gutter());
-    if (view.chosen) tell();
+    tell();
+  };
+
+  /// Under a mouse that rests, what has come there; of the keys' choice, where it has moved to.
+  const chosenNow = () => {
+    if (view.pointer) return hit(view.layout, view.pointer.x - gutter(), view.pointer.y);
+    return found(view.layout, view.name);
   };
 
   const tell = () => {
@@ -47,34 +54,32 @@ export function lanesPanel() {
     const span = row?.boxes[view.chosen.box];
     tip.hidden = !span;
     if (!span) return;
-    const lines = linesOf(row.peer, span.span);
+    const lines = linesOf(row.peer, span.span, roundOf(view.board, span.span.round));
     tip.replaceChildren(h("b", {}, lines[0]), ...lines.slice(1).flatMap((line) => [h("br"), line]));
-    if (view.fromKeys) setText(words, lines.join(". "));
+    if (!view.pointer) setText(words, lines.join(". "));
     const x = gutter() + span.x + span.w / 2;
     tip.style.left = `${Math.max(0, Math.min(x - tip.offsetWidth / 2, view.width - tip.offsetWidth))}px`;
     const below = row.y + row.h + 6;
     tip.style.top = `${row.y > tip.offsetHeight + 8 ? row.y - tip.offsetHeight - 6 : below}px`;
   };
 
-  const choose = (chosen, fromKeys) => {
-    view.fromKeys = fromKeys;
-    view.chosen = chosen;
+  /// pointer: where the mouse is in the canvas; name: the stretch that the keys chose; or neither.
+  const choose = ({ pointer = null, name = null }) => {
+    Object.assign(view, { pointer, name });
     draw();
-    if (!chosen) tip.hidden = true;
   };
 
   canvas.addEventListener("pointermove", (event) => {
     const at = canvas.getBoundingClientRect();
-    if (view.layout)
-      choose(hit(view.layout, event.clientX - at.left - gutter(), event.clientY - at.top), false);
+    choose({ pointer: { x: event.clientX - at.left, y: event.clientY - at.top } });
   });
-  canvas.addEventListener("pointerleave", () => choose(null, false));
-  canvas.addEventListener("blur", () => choose(null, false));
+  canvas.addEventListener("pointerleave", () => choose({}));
+  canvas.addEventListener("blur", () => choose({}));
   canvas.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") return choose(null, true);
+    if (event.key === "Escape") return choose({});
     if (!/^(Arrow|Home|End)/.test(event.key) || !view.layout) return;
     event.preventDefault();
-    choose(moved(view.layout, view.chosen, event.key), true);
+    choose({ name: nameOf(view.layout, moved(view.layout, view.chosen, event.key)) });
   });
   onWidth(box, (width) => {
     view.width = width;
@@ -103,13 +108,19 @@ export function lanesPanel() {
   };
 }
 
-function linesOf(peer, span) {
+const roundOf = (board, round) => board.rounds.find((one) => one.round === round);
+
+/// Of averaging also what its round made of the bandwidth, and who was left out of it.
+function linesOf(peer, span, round) {
   const lines = [
     `${peerName(peer.peer)}: ${wordOf(span.state)}, ${duration(span.to_s - span.from_s)}`,
     `Round ${span.round}, from ${clock(span.from_s)}`,
   ];
   if (peer.site) lines.push(peer.site);
   if (span.why) lines.push(span.why);
+  if (span.state !== "averaging" || !round) return lines;
+  if (round.bound_share > 0) lines.push(`${percent(round.bound_share)} of the bound by bandwidth`);
+  for (const one of round.left_out) lines.push(`${peerName(one.peer)} was left out: ${one.why}`);
   return lines;
 }
 

@@ -121,8 +121,9 @@ function roundsNow(board) {
 
 /// What a run has measured of itself, over its last rounds: samples/s of a peer while it calculates, the time the
 /// bytes of a round need by the measured bandwidth, the megabytes of the vector. null: not enough rounds yet.
-export function measured(board) {
-  const last = roundsNow(board);
+export const measured = (board) => measuredOver(board, roundsNow(board));
+
+function measuredOver(board, last) {
   if (last.length < 2) return null;
   const n = last[0].contributors.length;
   const samples = sum(last.map((round) => round.samples));
@@ -155,13 +156,16 @@ export function whatIf(run, { peers, bandwidth, tbs }) {
   });
 }
 
-/// How far the model was from what this run then did: predicted / measured - 1 of the samples/s of these rounds,
-/// and the measured value. null: not enough rounds yet.
+/// How far the model was from what this run then did: the first half of its last rounds is measured, and predicts
+/// the samples/s of the second half. {predicted, measured, error: predicted / measured - 1, rounds}; null: not
+/// enough rounds yet.
 export function errorSoFar(board) {
-  const run = measured(board);
+  const now = roundsNow(board);
+  const half = Math.ceil(now.length / 2);
+  const run = measuredOver(board, now.slice(0, half));
   if (!run) return null;
   const ends = new Map(board.rounds.map((round) => [round.round, round.committed_s]));
-  const timed = roundsNow(board).filter((round) => ends.get(round.round - 1) != null);
+  const timed = now.slice(half).filter((round) => ends.get(round.round - 1) != null);
   const took = sum(timed.map((round) => round.committed_s - ends.get(round.round - 1)));
   if (!(took > 0)) return null;
   const samples_per_s = sum(timed.map((round) => round.samples)) / took;

@@ -5,6 +5,7 @@ import { h, keyed, panel, setAttribute, setClass, setText } from "./dom.js";
 import { bytes, count, countdown, plural, shortId, three, usd } from "./format.js";
 import { shape } from "./shapes.js";
 import { isGone, urgencyOf, wordOf } from "./states.js";
+import { kindOfWait, worstWait } from "./waits.js";
 
 const COLUMNS = [
   { key: "peer", name: "Peer", value: (p) => p.peer },
@@ -49,6 +50,7 @@ export function peersPanel() {
 
   const draw = () => {
     if (!view.board) return;
+    view.told = worstWait(view.board);
     heads.forEach((head, i) =>
       setAttribute(
         head,
@@ -105,8 +107,9 @@ function makeRow(peer) {
   row.sign = h("span");
   row.word = h("span");
   row.age = h("span", { class: "more" });
+  row.why = h("span", { class: "why" });
   state.append(row.sign, row.word, row.age);
-  row.cells_[1].append(state);
+  row.cells_[1].append(state, row.why);
   row.cells_[0].append(
     h("span", { title: `peer ${peer.peer}` }, shortId(peer.peer)),
     peer.anchor ? h("span", { class: "badge", title: "on-demand or owned: it stays" }, "anchor") : "",
@@ -131,6 +134,7 @@ function fillRow(row, peer, view) {
   }
   setText(row.word, wordOf(peer.shown));
   setText(row.age, ageOf(peer, view.now_s));
+  setText(row.why, whyOf(peer, view));
   const texts = [
     null,
     null,
@@ -158,13 +162,20 @@ function whyOf(peer, view) {
   if (isGone(peer)) return peer.ended || "";
   const texts = [];
   if (peer.notice) texts.push(noticeText(peer.notice, view.now_s));
-  if (peer.wait)
-    texts.push(`${peer.wait.text}, for ${countdown(Math.max(0, view.now_s - peer.wait.since_s))}`);
+  if (peer.wait) texts.push(waitText(peer.wait, view));
   const held = view.board.peers.filter(
     (other) => !isGone(other) && other.wait?.peers.includes(peer.peer),
   ).length;
   if (held) texts.push(`${plural(held, "peer")} ${held === 1 ? "waits" : "wait"} for it`);
   return texts.join("; ");
+}
+
+/// The reason that holds up many stands above the table once; their rows say only how long.
+function waitText(wait, view) {
+  const lasts = countdown(Math.max(0, view.now_s - wait.since_s));
+  const { told } = view;
+  const many = told.waiting.length > 2 && kindOfWait(told.text) === kindOfWait(wait.text);
+  return many ? `waits as told above, for ${lasts}` : `${wait.text}, for ${lasts}`;
 }
 
 function noticeText(notice, now_s) {

@@ -28,7 +28,7 @@ export function worstWait(board) {
 }
 
 /// Without the numbers in it, which change while it lasts.
-const kindOfWait = (text) => text.replace(/[\d.]+/g, "#");
+export const kindOfWait = (text) => text.replace(/[\d.]+/g, "#");
 
 /// Its first letter large: it begins a line.
 export function sentence(text) {

@@ -89,8 +89,8 @@ export function whatIfPanel() {
     ["Samples/s", "of the run"],
     ["Round", "calculation and averaging"],
     ["Granularity", "calculation / averaging time"],
-    ["$/h", "machines"],
-    ["$ per million", "samples, machines"],
+    ["$/h", "machines and traffic, in proportion to peers"],
+    ["$ per million", "samples"],
   ]);
   const back = h("button", { class: "plain", type: "button" }, "As it is");
   const error = h("p", { class: "hint", id: "model-error" });
@@ -139,8 +139,8 @@ export function whatIfPanel() {
     setText(
       error,
       so_far
-        ? `So far the model says ${three(so_far.predicted)} samples/s for this run as it is; measured over ${plural(so_far.rounds, "round")}: ` +
-            `${three(so_far.measured)}. Its error: ${signed(so_far.error)}.`
+        ? `From earlier rounds the model predicted ${three(so_far.predicted)} samples/s for the last ` +
+            `${plural(so_far.rounds, "round")}, which made ${three(so_far.measured)}. Its error so far: ${signed(so_far.error)}.`
         : "",
     );
   };

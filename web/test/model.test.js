@@ -102,6 +102,14 @@ test("the model speaks of the rounds with as many peers as there are now", () =>
   assert.ok(run.rounds < 12 && run.speed > 100, `${run.rounds} ${run.speed}`);
 });
 
+test("the error so far judges earlier rounds by later ones", () => {
+  const slower = BOARDS.four();
+  const later = slower.rounds.slice(-20);
+  const delay = (round, i) => (round.committed_s += 10 * (i + 1));
+  later.forEach(delay);
+  assert.ok(errorSoFar(slower).error > errorSoFar(BOARDS.four()).error + 0.5);
+});
+
 test("the error so far compares the model with the rounds that were", () => {
   const so_far = errorSoFar(BOARDS.four());
   assert.ok(Math.abs(so_far.error) < 0.2);

@@ -21,7 +21,7 @@ import {
   usd,
 } from "../format.js";
 import { placeLabels } from "../labels.js";
-import { hit, layOut, moved } from "../lane_layout.js";
+import { found, hit, layOut, moved, nameOf } from "../lane_layout.js";
 import { placeOf } from "../places.js";
 import { equalEarth, toPicture } from "../projection.js";
 import { increasing, marksOf, seriesOf } from "../rounds.js";
@@ -134,6 +134,46 @@ test("a stretch is found by mouse and by arrow keys, with whom it waited for", (
   const reasons = layout.rows.flatMap((row) => row.boxes.map((one) => one.span.why)).filter(Boolean);
   assert.match(reasons[0], /^waiting for peer/);
 });
+
+test("a chosen stretch stays chosen while rounds pass", () => {
+  const board = BOARDS.four();
+  const before = layOut(board, 900);
+  const at = { row: 1, box: before.rows[1].boxes.length - 2 };
+  const name = nameOf(before, at);
+  const { peer } = before.rows[1].peer;
+  const passed = before.rows[1].boxes[3].span.from_s;
+  board.spans = board.spans.filter((span) => span.peer !== peer || span.from_s >= passed);
+  board.now_s += 1.5;
+  const after = layOut(board, 900);
+  const now = found(after, name);
+  assert.notEqual(now.box, at.box);
+  assert.deepEqual(after.rows[now.row].boxes[now.box].span, before.rows[1].boxes[at.box].span);
+  assert.equal(found(after, { ...name, round: 1 }), null);
+  assert.equal(found(after, null), null);
+});
+
+test("text has contrast on cards and on the page, by day and by night", () => {
+  const css = fs.readFileSync(new URL("../style.css", import.meta.url), "utf8");
+  const themes = [...css.matchAll(/^:root[^{]*\{([^}]*)\}/gm)].map((match) =>
+    Object.fromEntries([...match[1].matchAll(/--([\w-]+): (#\w{6});/g)].map((one) => [one[1], one[2]])),
+  );
+  assert.ok(themes.length >= 2);
+  for (const theme of themes)
+    for (const text of ["ink", "soft", "faint", "good", "warn", "bad"])
+      for (const ground of ["card", "page"])
+        assert.ok(contrast(theme[text], theme[ground]) >= 4.5, `${text} on ${ground}: ${theme[text]}`);
+});
+
+/// WCAG 2.1, relative luminance.
+function contrast(one, other) {
+  const luminance = (colour) => {
+    const parts = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16) / 255);
+    const [r, g, b] = parts.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const [dark, light] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
 
 test("a peer that misses its own interval is silent, one of a slow log is not", () => {
   const silence = new Silence();
