@@ -54,11 +54,16 @@ def systems(result):
     yield from result["vs"].items()
 
 
+def size(count):
+    """Binary units where the number is round in them: 64 MiB is not 67 MB."""
+    return f"{count >> 20} MiB" if count % (1 << 20) == 0 else f"{count / 1e6:.0f} MB"
+
+
 def table(results):
     print("| network, peers, bytes, codec | system | seconds (fastest to slowest) | of bound | CPU s/GB |")
     print("|---|---|---|---|---|")
     for result in results:
-        what = f"{result['topology']}, {result['peers']}, {result['bytes'] / 1e6:.0f} MB, {result['codec']}"
+        what = f"{result['topology']}, {result['peers']}, {size(result['bytes'])}, {result['codec']}"
         for name, times in systems(result):
             span = f"{times['fastest_s']:.3f} to {times['slowest_s']:.3f}"
             spread = f"{times['seconds']:.3f} ({span})"
@@ -93,7 +98,7 @@ def plot(results, path):
             x += BAR
         middle = LEFT + group * (number + 0.5)
         lines = (f"{result['topology']}, {result['peers']} peers",
-                 f"{result['bytes'] / 1e6:.0f} MB, {result['codec']}")
+                 f"{size(result['bytes'])}, {result['codec']}")
         for line, words in enumerate(lines):
             parts.append(text(middle, floor + 16 + 15 * line, words, text_anchor="middle", fill="#333"))
     x = LEFT

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tw::plan {
 namespace {
@@ -95,7 +96,7 @@ void add_labels(PlanPicture& picture) {
   }
   const auto boxes = place_labels(points, kFrame, kRadius);
   for (std::size_t i = 0; i < boxes.size(); ++i)
-    if (boxes[i]) picture.labels.push_back({*boxes[i], texts[i]});
+    if (boxes[i]) picture.labels.push_back({*boxes[i], points[i].x, points[i].y, texts[i]});
 }
 
 std::string escaped(const std::string& text) {
@@ -164,6 +165,22 @@ std::string drawn(const PlanPicture::Dot& dot) {
                    dot.x, dot.y, dot.name.empty() ? 4 : kRadius, colour, escaped(dot.hint));
 }
 
+/// A label that stands this far from its dot has a line to it, pixels.
+constexpr double kNear = 2 * kRadius;
+
+/// On a white edge, so that the bars behind it do not strike it through.
+std::string drawn(const PlanPicture::Label& label) {
+  const Box& box = label.box;
+  const double x = std::clamp(label.x, box.x, box.x + box.width);
+  const double y = std::clamp(label.y, box.y, box.y + box.height);
+  std::string svg;
+  if (std::hypot(x - label.x, y - label.y) > kNear)
+    svg = fmt::format("<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\" stroke=\"#9aa5b1\"/>\n", label.x, label.y, x,
+                      y);
+  return svg + "<g stroke=\"white\" stroke-width=\"4\" paint-order=\"stroke\">" +
+         text_at(box.x, box.y + 12, "start", label.text) + "</g>\n";
+}
+
 }  // namespace
 
 PlanPicture picture_of(const Recommendation& plan) {
@@ -200,8 +217,7 @@ std::string to_svg(const PlanPicture& picture) {
       "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n{2}{3}",
       PlanPicture::kWidth, PlanPicture::kHeight, axes_of(picture), front_line(picture));
   for (const PlanPicture::Dot& dot : picture.dots) svg += drawn(dot);
-  for (const PlanPicture::Label& label : picture.labels)
-    svg += text_at(label.box.x, label.box.y + 12, "start", label.text);
+  for (const PlanPicture::Label& label : picture.labels) svg += drawn(label);
   std::string note = "Bars: P10 to P90. Blue: the front of time and cost.";
   if (!picture.outside.empty())
     note += fmt::format(" Outside of the picture: {}.", fmt::join(picture.outside, ", "));

@@ -23,6 +23,7 @@ struct PlanPicture {
 
   struct Label {
     Box box;
+    double x = 0, y = 0;  ///< its dot, pixels
     std::string text;
   };
 

@@ -139,6 +139,15 @@ TEST(PlanPicture, an_option_that_would_press_the_others_into_a_corner_is_told_be
   EXPECT_THAT(to_svg(picture), HasSubstr("Outside of the picture: one machine (900 h, $90.00)."));
 }
 
+TEST(PlanPicture, a_label_far_from_its_dot_has_a_line_to_it) {
+  Recommendation plan;
+  plan.chosen = option("chosen", 10, 100);
+  constexpr const char* kLine = "stroke=\"#9aa5b1\"";
+  EXPECT_THAT(to_svg(picture_of(plan)), Not(HasSubstr(kLine)));
+  for (int i = 0; i < 9; ++i) plan.others.push_back(option("on-demand only", 10, 100));
+  EXPECT_THAT(to_svg(picture_of(plan)), HasSubstr(kLine));
+}
+
 TEST(PlanPicture, names_are_escaped) {
   Recommendation plan;
   plan.chosen = option("<b> & co", 10, 100);
