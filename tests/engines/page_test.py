@@ -126,8 +126,8 @@ def test_four_peers_are_shown_and_a_killed_one_turns_red(look, crew, tmp_path):
     assert re.search(r"Round \d+", seen["lane_words"]), seen["lane_words"]
     assert seen["map"] == 1 and "%" in seen["what_if"] and "Its error so far" in seen["error_so_far"]
     assert seen["sideways"] <= 0
-    shown = float(re.search(r"\$([\d.]+)", seen["money"])[1])
-    assert shown == pytest.approx(seen["board"]["money"]["usd"], rel=0.05), seen["money"]  # 3 digits, a second
+    shown = float(re.search(r"\$([\d.]+)", seen["money"])[1])  # three digits, of a second before
+    assert shown == pytest.approx(seen["board"]["money"]["usd"], rel=0.05), seen["money"]
     lost = next(peer for peer in seen["board"]["peers"] if peer["peer"] == 3)
     assert lost["state"] == "lost", lost
 
@@ -136,7 +136,8 @@ def test_four_peers_are_shown_and_a_killed_one_turns_red(look, crew, tmp_path):
 def watched(folder, logs):
     """The address of a `tw watch` of these logs."""
     words = [TW, "watch", logs, "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as shown:
+    out = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(words, cwd=folder, **out) as shown:
         try:
             yield re.search(r"watch: (\S+?)/?\s", shown.stdout.readline() + "\n")[1]
         finally:
