@@ -83,7 +83,7 @@ bool decode(Codec codec, std::span<const std::byte> in, std::span<float> values)
 /// sum += weight * decoded value, the product rounded, then the sum; sizes as for decode.
 void decode_add(Codec codec, std::span<const std::byte> in, float weight, std::span<float> sum);
 
-/// No value is NaN, infinite, or 2^127 or beyond (which fp32 and bf16 alone can hold): then no mean of such
+/// No value is NaN, infinite, or 2^127 or beyond (which only fp32 and bf16 can hold): then no mean of such
 /// values overflows.
 bool is_addable(Codec codec, std::span<const std::byte> encoded);
 

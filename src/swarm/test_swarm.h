@@ -37,7 +37,7 @@ class Pool {
   /// The process that was started last under this id.
   wire::Member process(std::uint64_t id) const { return {{id}, member(id).address, incarnations_.at(id)}; }
 
-  /// Starts a process; the lowest id is the founder, the others know its address alone.
+  /// Starts a process; the lowest id is the founder, the others know only its address.
   void start(std::uint64_t id, bool returns = false) {
     Swarm::Options options{.self = member(id),
                            .run = digest_of(std::string("run")),

@@ -73,7 +73,7 @@ struct Wait {
   struct Past {
     std::string found;
     std::optional<Round> checkpoint{};  ///< to resume from; none: it begins the run anew
-    std::string trouble{};              ///< why it cannot go on alone
+    std::string trouble{};              ///< why it cannot go on by itself
 
     bool operator==(const Past&) const = default;
   };

@@ -16,7 +16,7 @@ namespace tw::sync {
 /// once, then shared by checkpoint and donor; immutable.
 struct StateImage {
   wire::Record record;
-  Digest parameters;            ///< of the parameters alone
+  Digest parameters;            ///< of the parameters only
   std::vector<Blob> chunks;     ///< chunk_bytes each, the last one may be shorter
   std::vector<Digest> digests;  ///< of each chunk
 

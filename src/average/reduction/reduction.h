@@ -58,7 +58,7 @@ class Reduction {
     Round round = 0;
     Geometry geometry;
     codec::Codec codec = codec::Codec::fp32;
-    bool stochastic = false;  ///< rounding of own contributions; with int8 alone
+    bool stochastic = false;  ///< rounding of own contributions; only with int8
     double norm_cap = 0;      ///< largest L2 norm, per sample, of the known part of a contribution; 0: none
     Rarely rarely{};
   };

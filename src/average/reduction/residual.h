@@ -18,8 +18,7 @@ namespace tw::average {
 /// Encoding of a contribution on the wire.
 struct Encoding {
   codec::Codec codec = codec::Codec::fp32;
-  std::optional<codec::Dither>
-      dither{};  ///< int8 alone, then rounded stochastically; by places in the vector
+  std::optional<codec::Dither> dither{};  ///< only int8, for stochastic rounding; by places in the vector
 };
 
 /// Seed of the stochastic rounding of a contribution's values.

@@ -9,8 +9,8 @@
 
 namespace tw::swarm {
 
-/// Whether `present` may decide the round after a record with these members: more than half of them, or
-/// exactly half with the first one. Any two such sets share a member, which is what keeps the history single.
+/// True if `present` may decide the round after a record with these members: more than half of them, or
+/// exactly half with the first one. Any two such sets share a member, which prevents a second history.
 bool is_quorum(const std::vector<wire::Member>& members, const std::set<PeerId>& present);
 bool is_quorum_of(const std::vector<PeerId>& members, const std::set<PeerId>& present);
 

@@ -39,8 +39,8 @@ struct ShareRules {
   std::function<void(wire::Plan& plan, const wire::Plan& before,
                      const std::vector<Participant>& participants)>
       follow;
-  /// Participants came or went; shares and groups stay: in each site some peer passes the mean on. Leaves a
-  /// plan alone that has no sites or is malformed.
+  /// Participants came or went; shares and groups stay: in each site some peer passes the mean on. A plan
+  /// without sites, or a malformed one, stays as it is.
   std::function<void(wire::Plan& plan, std::uint64_t segments, const std::vector<Participant>& participants)>
       mend;
 };
