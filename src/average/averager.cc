@@ -12,9 +12,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Between two reports of the same.
+/// Time between two reports of the same thing.
 constexpr Duration kReportAgain = 500ms;
-/// Chunks wait for averaging for so many times what it should take, and no longer than this part of the time
+/// Chunks wait for averaging at most this many times its expected time, and at most this part of the time
 /// before it.
 constexpr int kGivesWay = 2;
 constexpr int kAccumulatesLonger = 4;
@@ -58,9 +58,9 @@ void Averager::abandon() {
   newest_ = 0;
 }
 
-// Chunks and segments would share the lines equally: where many join few members, segments came so late that
-// a peer was taken to have stalled. A joiner loses a fifth of the time at most, so that it still gets its
-// state before the means that follow it are forgotten.
+// Chunks and segments would share the bandwidth equally: when many joined few members, segments came so late
+// that a peer counted as stalled. A joiner loses at most a fifth of the time, so it still gets its state
+// before the means after it are dropped.
 bool Averager::adopt(Instant now, const swarm::SharedPlan& plan, Instant worked_since) {
   Step* step = find({plan->draft.round});
   if (step == nullptr || !step->reduction.adopt(plan)) return false;
@@ -163,7 +163,7 @@ std::vector<Averager::Objection> Averager::objections(Instant now, StepId step,
 }
 
 void Averager::add_stalls(Instant now, Step& step, const RoundTrips& round_trip, std::vector<Objection>& to) {
-  // As long as anything comes, the line is busy, and whose segments come later has not stalled.
+  // While anything arrives, the bandwidth is in use, and a peer whose segments come later has not stalled.
   Instant last_came{};
   for (const auto& [peer, last] : last_bulk_) last_came = std::max(last_came, last);
   const std::map<PeerId, wire::StallCause> owing = step.reduction.owing();
@@ -173,7 +173,7 @@ void Averager::add_stalls(Instant now, Step& step, const RoundTrips& round_trip,
     const Duration limit = swarm::owing_after(round_trip(peer));
     if (now - std::max(step.planned_at, last_came) < limit || now - reported_[peer] < kReportAgain) continue;
     reported_[peer] = now;
-    // While its segments come, those that are missing are on their way.
+    // While its segments arrive, the missing ones are on their way.
     const Instant quiet_since = std::max(owes_since, last_bulk_[peer]);
     const bool ask_again = now - quiet_since >= swarm::kAskAgainAfter;
     if (ask_again) owes_since = now;
@@ -256,7 +256,7 @@ void Averager::on_close(PeerId peer, bool member) {
   for (auto& [id, step] : steps_) step.reduction.on_lost_link(peer);
 }
 
-// ---- lines
+// ---- bandwidth
 // ----------------------------------------------------------------------------------------------------
 
 std::optional<wire::Message> Averager::next_segment(PeerId to) {
@@ -280,7 +280,7 @@ Instant Averager::has_lines_until() const {
   return until;
 }
 
-// A peer that comes later, or resumes, is measured by its usual traffic.
+// A peer that joins later, or resumes, is measured by its usual traffic.
 std::vector<PeerId> Averager::begin_probe(Instant now, const std::vector<wire::Member>& members) {
   const codec::Codec codec = codec_of_mean(options_.codec);
   const Probe::Sizes sizes{encoded_bytes(codec, options_.geometry),

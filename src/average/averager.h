@@ -21,11 +21,11 @@
 
 namespace tw::average {
 
-/// One peer's side of all averaging: a Reduction for each step under way, the bulk messages that come before
-/// their step is open, what the lines carry, and who holds a step up. A step machine; it knows neither clock
-/// nor socket. Loop thread only.
+/// One peer's side of all averaging: a Reduction for each step under way, bulk messages that come before
+/// their step is open, the bandwidth of this peer, and peers that hold a step up. A step machine; it knows
+/// neither clock nor socket. Loop thread only.
 ///
-/// Memory, whatever a remote sends: the Reductions, and of each sender kEarlyVectors encoded vectors.
+/// Memory, whatever remotes send: the Reductions, and kEarlyVectors encoded vectors per sender.
 class Averager {
  public:
   struct Options {
@@ -34,20 +34,20 @@ class Averager {
     codec::Codec codec = codec::Codec::fp32;
     bool stochastic = false;       ///< Reduction::Options
     double norm_cap = 0;           ///< Reduction::Options
-    std::uint64_t probe_from = 0;  ///< lines are probed for encoded means of so many bytes
+    std::uint64_t probe_from = 0;  ///< bandwidth is probed if encoded means have at least this many bytes
     Rarely rarely{};
   };
 
-  /// Bulk messages of the next round that come before its record does: of each sender at most so many encoded
-  /// vectors, cut into whole segments, are kept.
+  /// Limit for bulk messages of the next round that come before its record: this many encoded vectors per
+  /// sender, cut into whole segments, are kept.
   static constexpr std::uint64_t kEarlyVectors = 2;
-  /// What one of them takes beside its payload.
+  /// Memory of one such message beside its payload.
   static constexpr std::uint64_t kEarlyOverhead = sizeof(std::pair<PeerId, wire::Message>);
 
   /// A bulk message that was not taken.
   struct Refused {
     PeerId from;
-    bool nonsense = false;  ///< its sender averages another vector: its link is of no use
+    bool nonsense = false;  ///< its sender averages another vector: its link is useless
     std::string why;
   };
 
@@ -55,23 +55,23 @@ class Averager {
 
   // ---- steps
 
-  /// Averaging of this step may begin; those of other rounds are over. Takes what came early: returns what
-  /// of it was refused.
+  /// Averaging of this step may begin; steps of other rounds are over. Takes the messages that came early and
+  /// returns those that were refused.
   std::vector<Refused> open(Instant now, StepId step);
 
-  /// None of its steps is of use any more, nor is anything that came early.
+  /// Drops all steps and all messages that came early.
   void abandon();
 
   bool is_open(StepId step) const { return steps_.contains(step); }
 
-  /// worked_since: this peer works for the step since then. False unless the plan is a newer one of an open
+  /// worked_since: since when this peer works for the step. False unless the plan is a newer one of an open
   /// step (Reduction::adopt).
   bool adopt(Instant now, const swarm::SharedPlan& plan, Instant worked_since);
 
   /// The plan of this step; null before there is one.
   const wire::Plan* plan(StepId step) const;
 
-  /// The first plan of the step came then; kNever before that.
+  /// When the first plan of the step came; kNever before that.
   Instant called_at(StepId step) const;
 
   /// Own contributions of the plan that were not handed in.
@@ -82,13 +82,13 @@ class Averager {
   void contribute(StepId step, const wire::Contribution& due, const GradientSum& gradient_sum,
                   std::span<const float> residual);
 
-  /// Those that can enter no mean. Own ones count in ballots_beyond_cap().
+  /// Peers whose values can enter no mean. This peer itself counts in ballots_beyond_cap().
   std::vector<Reduction::Unfit> take_unfit(StepId step);
 
   /// Ballots of the step whose plans counted on an own contribution beyond the norm cap.
   std::size_t ballots_beyond_cap(StepId step) const;
 
-  /// What is new since the last call.
+  /// News since the last call.
   struct News {
     bool scattered = false;      ///< once for each step: Reduction::scattered()
     bool gathered = false;       ///< once for each step: the mean is whole
@@ -99,8 +99,7 @@ class Averager {
 
   bool complete(StepId step) const;
 
-  /// The mean of a step that is complete, which is over now; own: those of the contributions that were made
-  /// here.
+  /// The mean of a complete step, which is over now. own: the contributions that were made here.
   struct Mean {
     std::vector<Blob> segments;
     std::vector<wire::Contribution> own;
@@ -108,7 +107,7 @@ class Averager {
 
   Mean finish(StepId step, const std::vector<wire::Contribution>& contributions);
 
-  /// Sums that change hands before the round is averaged. Opened and closed, and sent, with the rest.
+  /// Sums that change hands before the round is averaged; opened, closed and sent with the rest.
   Custody& custody() { return custody_; }
 
   // ---- who holds it up
@@ -118,13 +117,13 @@ class Averager {
   struct Objection {
     PeerId suspect;
     wire::StallCause why{};
-    RangeSet missing{};       ///< of the share of a slow one
-    bool send_again = false;  ///< ask it for its part once more: it may believe that all of it arrived
+    RangeSet missing{};       ///< for a slow peer: missing segments of its share
+    bool send_again = false;  ///< ask it to send its part again: it may believe that all of it arrived
   };
 
   using RoundTrips = std::function<Duration(PeerId)>;
 
-  /// To be called with every tick: peers from which nothing comes, and those that are too slow for the plan.
+  /// Call it with every tick: peers from which nothing comes, and peers too slow for the plan.
   std::vector<Objection> objections(Instant now, StepId step, const RoundTrips& round_trip);
 
   // ---- messages
@@ -132,58 +131,58 @@ class Averager {
   /// A Scatter or a Gather.
   std::optional<Refused> on_bulk(Instant now, PeerId from, const wire::Message& message);
 
-  /// Bulk that means nothing.
+  /// Bulk without meaning, as of a probe.
   void on_padding(Instant now, PeerId from) { last_bulk_[from] = now; }
 
-  /// Any bulk message of so many bytes; what its sender is to be told.
+  /// Any bulk message of this size; returns what to report to its sender.
   std::optional<wire::BandwidthReport> on_bytes(Instant now, PeerId from, std::uint64_t bytes) {
     return meter_.arrived(now, from, bytes);
   }
 
-  /// True: there may be more for it.
+  /// True when there may be more to send to it.
   bool on_bandwidth_report(Instant now, PeerId from, const wire::BandwidthReport& bandwidth_report,
                            Duration round_trip);
 
   void on_new_link(PeerId peer);
 
-  /// member: of the last record. What others sent is dropped: they send it again on a new link.
+  /// member: of the last record. Drops what other peers sent: they send it again on a new link.
   void on_close(PeerId peer, bool member);
 
-  // ---- lines
+  // ---- bandwidth
 
   /// The next segment for this peer. It ends the probe.
   std::optional<wire::Message> next_segment(PeerId to);
 
-  /// Where nothing else is for it: what the probe sends.
+  /// Probe bytes for this peer, if there is nothing else to send to it.
   std::optional<wire::Message> next_padding(Instant now, PeerId to);
 
-  /// A bulk message for it is on its way.
+  /// A bulk message for this peer is on its way.
   void handed(Instant now, PeerId to) { meter_.handed(now, to); }
 
-  /// Until then segments go before everything else that is bulk; the past where nothing is averaged.
+  /// Until then segments go before all other bulk; in the past when nothing is averaged.
   Instant has_lines_until() const;
 
-  /// Probes the lines to some of these members, in the first round and where vectors are long. Returns whom.
+  /// Probes bandwidth to some of these members, in the first round and if vectors are long. Returns them.
   std::vector<PeerId> begin_probe(Instant now, const std::vector<wire::Member>& members);
 
-  /// Without taking note of what it found.
+  /// Discards what the probe found.
   void stop_probe() { probe_.end(); }
 
-  /// To be called with every tick. Peers for which there is padding.
+  /// Call it with every tick. Returns peers for which there is padding.
   std::vector<PeerId> step(Instant now);
 
   Instant next_step(Instant now) const { return probe_.is_under_way() ? now + Probe::kNudge : kNever; }
 
-  /// What a probe that ended since the last call found.
+  /// The result of a probe that ended since the last call.
   std::optional<wire::Bandwidth> take_probed();
 
-  /// What the own line carries.
+  /// Bandwidth of this peer.
   wire::Bandwidth bandwidth() const { return meter_.bandwidth(); }
 
   /// Peers for which next_segment has something since the last call.
   std::vector<PeerId> take_wakeups();
 
-  /// Bytes of others.
+  /// Bytes that are held for others.
   std::uint64_t held_bytes() const;
 
  private:

@@ -38,7 +38,7 @@ Averager averager_of(PeerId self, std::uint64_t probe_from = 1 << 20) {
   return Averager({.self = self, .geometry = kVector, .codec = codec::Codec::fp32, .probe_from = probe_from});
 }
 
-/// All that `from` has for `to` arrives there.
+/// Delivers all segments that `from` has for `to`.
 std::vector<Averager::Refused> deliver(Averager& from, PeerId sender, Averager& to, PeerId receiver) {
   std::vector<Averager::Refused> refused;
   while (const std::optional<wire::Message> message = from.next_segment(receiver)) {
@@ -158,7 +158,7 @@ TEST_F(TwoAveragers, take_nothing_of_a_fragment_that_is_not_averaged) {
   EXPECT_NE(0U, a.held_bytes());
 }
 
-// storm 2424: each new plan brought a segment of somebody else.
+// storm 2424: each new plan brought a segment of another peer.
 TEST_F(TwoAveragers, ask_again_though_others_send_meanwhile) {
   a.open(kOpened, kFirst);
   ASSERT_TRUE(a.adopt(kOpened, swarm::shared_plan(plan_of_both(kFirst)), kOpened));

@@ -16,8 +16,8 @@
 
 namespace tw::average {
 
-/// Gradient sums that change hands before their round is averaged: a peer that leaves gives its own to a
-/// custodian, which contributes them in its place, each in a slot of its own. A step machine; loop thread
+/// Gradient sums that change hands before their round is averaged: a leaving peer gives its sums to a
+/// custodian. The custodian contributes them instead, each in a slot of its own. A step machine; loop thread
 /// only.
 ///
 /// Memory, whatever remotes send: kMostKept vectors in fp32.
@@ -25,10 +25,10 @@ class Custody {
  public:
   explicit Custody(Geometry geometry) : geometry_(geometry) {}
 
-  /// Sums of all senders: as many as there are slots for what others did.
+  /// Sums from all senders: as many as there are slots for sums of others.
   static constexpr std::size_t kMostKept = wire::kMostSlots - wire::kLeaseSlots;
 
-  /// Sums of other rounds are of no use any more.
+  /// Sums of other rounds are dropped.
   void open(Round round);
 
   // ---- giving
@@ -38,26 +38,26 @@ class Custody {
     GradientSum sum;  ///< valid and unchanged until given or called off
   };
 
-  /// Replaces what was under way.
+  /// Replaces the gift that was under way.
   void give(PeerId to, std::vector<Sum> sums);
 
   void call_off() { giving_.reset(); }
 
-  /// The next segment for this peer; once the last one is out, take_given() says so.
+  /// The next segment for this peer; once the last one is taken, take_given() says so.
   std::optional<wire::Message> next_segment(PeerId to);
 
-  /// True, once, when all of it was handed to the network. A gift of nothing is given at once.
+  /// True, once, when all segments were handed to the network. An empty gift is given at once.
   bool take_given();
 
-  /// On a new link all of it is sent again.
+  /// Everything is sent again on the new link.
   void on_new_link(PeerId peer);
 
   // ---- keeping
 
-  /// An error: it is of no use, or there is no room for it.
+  /// An error if the segment is of no use or there is no room for it.
   Status on_segment(PeerId from, const wire::EntrustedSum& segment);
 
-  /// Sums are those of `from`; the segments of them may still be on their way.
+  /// Names the sums that `from` gives; their segments may still be on their way.
   void on_entrust(PeerId from, const wire::Entrust& entrust);
 
   struct Whole {
@@ -65,13 +65,13 @@ class Custody {
     wire::Entrust entrust;
   };
 
-  /// All sums of an Entrust are here: once for each. One with a value that is not finite is dropped.
+  /// All sums of an Entrust, once they are here; one with a value that is not finite is dropped.
   std::optional<Whole> take_whole();
 
-  /// What `from` had in `theirs` is in the own slot from now on.
+  /// The sum of slot `theirs` of `from` becomes that of slot `own`.
   void keep(PeerId from, std::uint32_t theirs, std::uint32_t own);
 
-  /// The sum in an own slot that was kept.
+  /// The kept sum in an own slot.
   GradientSum sum(std::uint32_t own) const;
 
   std::uint64_t held_bytes() const;
@@ -80,8 +80,8 @@ class Custody {
   struct Giving {
     PeerId to;
     std::vector<Sum> sums;
-    std::size_t sum = 0;        ///< the next segment is of this one
-    std::uint64_t segment = 0;  ///< and has this number
+    std::size_t sum = 0;        ///< index of the sum under way
+    std::uint64_t segment = 0;  ///< number of the next segment
     bool told = false;
   };
 

@@ -9,7 +9,7 @@
 
 namespace tw {
 
-/// Bytes of its own to be written, not initialised.
+/// An owned byte buffer to be written, not initialised.
 class Buffer {
  public:
   Buffer() = default;
@@ -36,8 +36,8 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
-/// Immutable bytes, cheap to copy. One segment is at the same time in the keep of its reducer and in the send
-/// queues of several links, so its owners are counted.
+/// Immutable bytes, cheap to copy. One segment is kept by its reducer and queued for several links at the
+/// same time, so its owners are counted.
 class Blob {
  public:
   Blob() = default;
@@ -51,8 +51,8 @@ class Blob {
     bytes_ = std::shared_ptr<const std::byte[]>(owner, owner->data());  // owners: as above
   }
 
-  /// Bytes of somebody else, who must not change them while a copy of this Blob lives; `owner` keeps them
-  /// there, where it is given.
+  /// A view of bytes of another owner, which must not change while a copy of this Blob lives. If `owner` is
+  /// given, it keeps them alive.
   // owners: whoever made the bytes, and every copy of this Blob
   static Blob view(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
     Blob blob;

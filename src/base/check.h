@@ -8,7 +8,7 @@ namespace tw {
 
 }  // namespace tw
 
-/// States what can only be false through a bug of ours; never used for input.
+/// States a condition that only a bug of ours can break; never used for input.
 #define TW_CHECK(condition)                               \
   do {                                                    \
     if (!(condition)) [[unlikely]]                        \

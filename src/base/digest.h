@@ -10,7 +10,7 @@
 
 namespace tw {
 
-/// 128 bits that name a content (XXH3). Finds accidents, not forgeries.
+/// 128 bits that identify a content (XXH3). Finds accidents, not forgeries.
 struct Digest {
   std::uint64_t high = 0;
   std::uint64_t low = 0;

@@ -28,8 +28,8 @@ struct StepId {
   auto operator<=>(const StepId&) const = default;
 };
 
-/// Number of an attempt to lead one round. Ballot b of a round belongs to member b mod n of the record
-/// before.
+/// Number of an attempt to lead one round. Ballot b of a round belongs to member b mod n of the previous
+/// record.
 using Ballot = std::uint32_t;
 
 }  // namespace tw

@@ -7,8 +7,8 @@
 
 namespace tw {
 
-/// The value below which this share (0 to 1) of the values lies, linear between neighbours. values: one or
-/// more, in any order.
+/// The value below which this share (0 to 1) of the values lies, linear between neighbours. values: at least
+/// one, in any order.
 inline double quantile(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
   const double place = share * static_cast<double>(values.size() - 1);
@@ -17,7 +17,7 @@ inline double quantile(std::vector<double> values, double share) {
   return values[below] + (values[above] - values[below]) * (place - static_cast<double>(below));
 }
 
-/// The mean of both values in the middle where their number is even; 0 where there are none.
+/// The mean of the two middle values if their number is even; 0 without values.
 inline double median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());

@@ -32,7 +32,7 @@ class RangeSet {
   /// Takes the n smallest numbers out of this set (all, when it holds fewer).
   RangeSet take(std::uint64_t n);
 
-  /// The numbers that stand at these places, the smallest at 0. Places beyond count() have none.
+  /// The numbers at these positions, the smallest at 0. Positions beyond count() have none.
   RangeSet at(const RangeSet& places) const;
 
   std::uint64_t count() const;

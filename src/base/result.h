@@ -9,7 +9,7 @@
 
 namespace tw {
 
-/// What the world refused, in words a user can act on.
+/// A failure of the world, in words that a user can act on.
 struct Error {
   std::string message;
 };
@@ -52,7 +52,7 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-/// Nothing, for Result<Unit>: it worked.
+/// The value of Result<Unit>: success without a value.
 struct Unit {};
 
 using Status = Result<Unit>;

@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kNought = 1e-11;
 
-/// Names: coordinates from 0 to n - 1, then the slack of each row. `columns` are 0 in the present corner,
-/// each row tells what the name in `basis` is there.
+/// Names: coordinates from 0 to n - 1, then the slack of each row. At the present corner all `columns` are 0,
+/// and each row gives the value of its name in `basis`.
 class Tableau {
  public:
   explicit Tableau(std::vector<Row> rows) : rows_(std::move(rows)), gains_(rows_.front().factors.size()) {
@@ -39,7 +39,7 @@ class Tableau {
   }
 
  private:
-  // Bland's rule, here and below: the lowest name of those that fit, so that no corner comes twice.
+  // Bland's rule, here and below: the lowest name that qualifies, so that no corner repeats.
   std::optional<std::size_t> entering() const {
     std::optional<std::size_t> best;
     for (std::size_t k = 0; k < columns_.size(); ++k) {

@@ -11,8 +11,8 @@ struct Row {
   double limit = 0;
 };
 
-/// The point x >= 0 that keeps all rows and has the largest last coordinate, which the rows must bound.
-/// Dense simplex method; the work grows with rows * coordinates for each of about as many steps.
+/// The point x >= 0 that satisfies all rows and has the largest last coordinate, which the rows must bound.
+/// Dense simplex method; each step costs rows * coordinates, and there are about as many steps as rows.
 std::vector<double> with_largest_last(const std::vector<Row>& rows);
 
 }  // namespace tw

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-/// Axes of pictures, with ticks at 1, 2 or 5 times a power of ten.
+/// Axes of plots, with ticks at 1, 2 or 5 times a power of ten.
 namespace tw {
 
 struct Scale {
@@ -15,8 +15,8 @@ struct Scale {
   bool operator==(const Scale&) const = default;
 };
 
-/// From the tick at or below `low` to the one at or above `high`, with about `most` steps (1 or more). Finite
-/// numbers.
+/// From the tick at or below `low` to the one at or above `high`, with about `most` steps (at least 1).
+/// Requires finite numbers.
 Scale round_scale(double low, double high, int most);
 
 /// "1,200", "0.25", "2.5 M" from a million on: without an exponent, with as many places as the step has.

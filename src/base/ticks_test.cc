@@ -29,7 +29,7 @@ TEST(Ticks, are_round_and_read_without_an_exponent) {
   EXPECT_EQ(tick_text(-12'500, 500), "-12,500");
 }
 
-/// The step's digits are 1, 2 or 5, the ends are inside, and no tick is too many.
+/// The step's digits are 1, 2 or 5, the ends are inside, and there are no needless ticks.
 TEST(Ticks, of_any_range_are_one_two_or_five_times_a_power_of_ten) {
   Prng random(3);
   for (int i = 0; i < 2'000; ++i) {

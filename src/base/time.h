@@ -22,7 +22,7 @@ inline constexpr Instant kNever = Instant::max();
 
 inline double to_seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
 
-/// Seconds to a Duration; values beyond a century saturate, either way, and what is no number is a century.
+/// Seconds to a Duration; values beyond a century saturate in both directions, and NaN becomes a century.
 inline Duration from_seconds(double s) {
   constexpr double kCentury = 3.2e9;
   const double bounded = s < -kCentury ? -kCentury : s < kCentury ? s : kCentury;

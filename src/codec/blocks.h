@@ -6,7 +6,7 @@
 #include <cstring>
 
 /// The scale of a block of int8 or int4 (codec.h). The functions are static, not inline: each file is
-/// compiled for an instruction set of its own and must not lend its copy to another.
+/// compiled for its own instruction set and must not lend its copy to another file.
 namespace tw::codec {
 
 inline constexpr std::size_t kInt8Block = 256, kInt4Block = 64;
@@ -26,7 +26,7 @@ inline constexpr std::uint16_t kNoScale = 0x7fc0;           // NaN
 
 enum class ScaleRounding { nearest, up };
 
-/// For the bits of the largest magnitude of a block.
+/// bfloat16 code of the scale, from the bits of the largest magnitude of a block.
 [[maybe_unused]] static std::uint16_t scale_code(std::uint32_t largest, float levels,
                                                  ScaleRounding rounding = ScaleRounding::nearest) {
   if (largest >= kInfinityBits) return kNoScale;
@@ -44,7 +44,7 @@ enum class ScaleRounding { nearest, up };
   return __builtin_bit_cast(float, bits);
 }
 
-/// What values are multiplied with; 0 where the quanta are all 0.
+/// Factor for the values; 0 where all quanta are 0.
 [[maybe_unused]] static float inverse_scale(std::uint16_t code) {
   return code == 0 || code == kNoScale ? 0.0F : 1.0F / scale_of(code);
 }

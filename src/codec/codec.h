@@ -10,7 +10,7 @@
 
 namespace tw::codec {
 
-/// How gradients cross the wire. All little-endian, at any alignment.
+/// Encodings of gradients on the wire. All little-endian, at any alignment.
 ///
 /// fp32, fp16, bf16: one value after the other. Nearest even; finite values beyond the range become the
 /// largest value, infinity stays, a NaN keeps its sign and the upper bits of its payload and is quiet.
@@ -41,31 +41,31 @@ constexpr std::optional<Codec> codec_named(std::string_view name) {
   return std::nullopt;
 }
 
-/// What the mean of contributions in this codec crosses the wire as: what rounding takes from a contribution
-/// its peer can make good (average/reduction/residual.h), what it takes from the mean nobody can.
+/// Codec of the mean of contributions in this codec. A peer can make good the rounding of its contribution
+/// (average/reduction/residual.h); no peer can make good the rounding of the mean.
 constexpr Codec codec_of_mean(Codec codec) { return codec == Codec::int4 ? Codec::int8 : codec; }
 
-/// Pieces that begin at a multiple of so many values are encoded as if they stood alone: such a piece begins
-/// at encoded_bytes(codec, first value).
+/// Pieces that begin at a multiple of this many values are encoded as if they stood alone: such a piece
+/// begins at encoded_bytes(codec, first value).
 inline constexpr std::size_t kCodecPiece = 256;
 
-/// Whether a contribution crosses the wire as its gradient sum, and not as the mean over its samples: fp32
-/// loses nothing by the size of a sum, and needs no multiplication where it is sent.
+/// True if a contribution crosses the wire as its gradient sum, not as the mean over its samples: fp32 loses
+/// nothing by the size of a sum, and a sum needs no multiplication by its sender.
 constexpr bool carries_sums(Codec codec) { return codec == Codec::fp32; }
 
 std::size_t encoded_bytes(Codec codec, std::size_t values);
 
-/// The most values that so many bytes can hold.
+/// The most values that this many bytes can hold.
 std::size_t values_in(Codec codec, std::size_t bytes);
 
 /// Writes scale * values; out.size() == encoded_bytes(codec, values.size()). Returns is_addable of what it
 /// wrote.
 bool encode(Codec codec, std::span<const float> values, float scale, std::span<std::byte> out);
 
-/// Stochastic rounding of int8: as by chance, so that the expectation of what is decoded is the value, but
-/// the same bits whoever encodes the values again. In place of nearest even, the scale is rounded up in bf16,
-/// and quantum = floor(value * (1 / scale) + u); u = (h >> 8) / 2^24, where h is lowbias32 (Wellons 2018) of
-/// seed + place * 0x9e3779b9, and places count from that of the first value.
+/// Stochastic rounding of int8: pseudo-random, so that the expected decoded value is the value, but with the
+/// same bits on every machine. Instead of nearest even, the scale is rounded up in bf16, and quantum =
+/// floor(value * (1 / scale) + u). u = (h >> 8) / 2^24, where h is lowbias32 (Wellons 2018) of seed + place *
+/// 0x9e3779b9, and places count from that of the first value.
 struct Dither {
   std::uint32_t seed = 0;
   std::uint32_t first = 0;
@@ -73,7 +73,7 @@ struct Dither {
   Dither from(std::size_t place) const { return {seed, first + static_cast<std::uint32_t>(place)}; }
 };
 
-/// As encode.
+/// Like encode.
 bool encode_int8(std::span<const float> values, float scale, Dither dither, std::span<std::byte> out);
 
 /// The inverse of both; in.size() == encoded_bytes(codec, values.size()). False when a value is NaN or
@@ -83,7 +83,7 @@ bool decode(Codec codec, std::span<const std::byte> in, std::span<float> values)
 /// sum += weight * decoded value, the product rounded, then the sum; sizes as for decode.
 void decode_add(Codec codec, std::span<const std::byte> in, float weight, std::span<float> sum);
 
-/// No value is NaN, infinite, or 2^127 or beyond (which fp32 and bf16 alone can hold): then no mean of such
+/// No value is NaN, infinite, or 2^127 or beyond (which only fp32 and bf16 can hold): then no mean of such
 /// values overflows.
 bool is_addable(Codec codec, std::span<const std::byte> encoded);
 

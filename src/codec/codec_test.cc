@@ -35,7 +35,7 @@ float through_half(float value) {
   return back;
 }
 
-// Every class of float comes up often: near a half, near a tie of two halves, subnormal, huge, not finite.
+// Each class of float is frequent: near a half, near a tie of two halves, subnormal, huge, not finite.
 float edgy_float(Prng& prng) {
   const auto raw = static_cast<std::uint32_t>(prng.next());
   const std::uint32_t sign = raw & 0x80000000;
@@ -60,7 +60,7 @@ float edgy_float(Prng& prng) {
   }
 }
 
-// Where the nearest half lies, by arithmetic in double alone.
+// The nearest half, by arithmetic in double only.
 double nearest_half(double value) {
   if (std::isinf(value)) return value;
   if (std::abs(value) >= 65504) return std::copysign(65504.0, value);
@@ -148,14 +148,14 @@ TEST(Fp16, rounds_as_arithmetic_in_double_says) {
   }
 }
 
-/// As many as there are bytes, some of them foreign to any encoder.
+/// Random bytes, some of which no encoder produces.
 std::vector<std::byte> arbitrary_bytes(Prng& prng, std::size_t count) {
   std::vector<std::byte> bytes(count);
   for (std::byte& b : bytes) b = static_cast<std::byte>(prng.next());
   return bytes;
 }
 
-/// Values as they come, or within a few powers of two of each other; one in sixteen vectors is hardly finite.
+/// Any values, or values within a few powers of two of each other; in one of 16 vectors few are finite.
 std::vector<float> edgy_values(Prng& prng, std::size_t count) {
   std::vector<float> values(count);
   const int exponent = static_cast<int>(prng.below(290)) - 155;
@@ -167,7 +167,7 @@ std::vector<float> edgy_values(Prng& prng, std::size_t count) {
   return values;
 }
 
-/// A kernel, and where its data lie.
+/// A kernel, and the alignment of its data.
 struct Trial {
   const KernelSet& set;
   Codec codec;
@@ -192,7 +192,7 @@ Encoded encoded(const Trial& t, const std::vector<float>& values, float scale) {
   return {{begin, out.end() - 1}, addable};
 }
 
-/// Decoded, or added to what is there; as bits, that NaN may be compared.
+/// Decoded values, or added ones; as bits, so that NaN can be compared.
 std::vector<std::uint32_t> decoded(const Trial& t, const std::vector<std::byte>& bytes, const float* weight,
                                    bool& finite) {
   std::vector<std::byte> in(t.shift + bytes.size());
@@ -271,7 +271,7 @@ TEST(Dither, gives_the_value_on_average_and_the_same_bits_each_time) {
     for (std::size_t i = 0; i < values.size(); ++i) sums[i] += double{back[i]};
   }
   const double step = 23.0 / 127;
-  for (std::size_t i = 0; i < values.size(); ++i)  // 5 times the deviation of a mean of so many, at most
+  for (std::size_t i = 0; i < values.size(); ++i)  // at most 5 times the deviation of a mean of this many
     EXPECT_NEAR(sums[i] / kSeeds, values[i], 5 * step / 2 / std::sqrt(kSeeds)) << i;
 }
 

@@ -11,7 +11,7 @@ namespace {
 #if defined(__x86_64__)
 bool has_avx2_and_f16c() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  // The built-in knows no F16C under Clang; for AVX2 it asks the operating system too, which serves both.
+  // Clang's built-in does not know F16C. For AVX2 it asks the operating system, too, which serves both.
   return __builtin_cpu_supports("avx2") != 0 && __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 &&
          (ecx & bit_F16C) != 0;
 }

@@ -8,8 +8,8 @@
 
 namespace tw::codec {
 
-/// One way to convert the values of one codec; all ways give the same bits. Functions of codec.h say what
-/// each does; `count` is in values.
+/// One way to convert the values of one codec; all ways give the same bits. codec.h says what each function
+/// does; `count` is in values.
 struct Kernel {
   bool (*encode)(const float* values, std::size_t count, float scale, std::byte* out);
   bool (*decode)(const std::byte* in, std::size_t count, float* values);
@@ -28,16 +28,16 @@ struct KernelSet {
   const Kernel& of(Codec codec) const;
 };
 
-/// Portable, one value at a time; the judge of the others.
+/// Portable, one value at a time; the others must match it.
 const KernelSet& reference_kernels();
 
-/// To be called only where AVX2 and F16C are there; x86-64 alone has it.
+/// Requires AVX2 and F16C; x86-64 only.
 const KernelSet& avx2_kernels();
 
-/// To be called only where AVX-512 F, BW, DQ and VL are there; x86-64 alone has it.
+/// Requires AVX-512 F, BW, DQ and VL; x86-64 only.
 const KernelSet& avx512_kernels();
 
-/// Those that this machine can run, the fastest last.
+/// Kernel sets that this machine can run, the fastest last.
 std::vector<KernelSet> kernel_sets();
 
 }  // namespace tw::codec

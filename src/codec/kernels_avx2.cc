@@ -27,9 +27,8 @@ std::uint32_t largest_of(__m256i magnitudes) {
   return largest;
 }
 
-// Eight values of a codec of which each value stands alone. `store` returns the magnitudes that decide
-// whether what it wrote is_addable: not where these reach kLimit. Magnitudes can be compared as signed
-// numbers.
+// Eight values of a codec without blocks. `store` returns magnitudes: what it wrote is addable (is_addable)
+// if all are below kLimit. Magnitudes can be compared as signed numbers.
 struct Fp32 {
   static constexpr Codec kCodec = Codec::fp32;
   static constexpr std::size_t kBytes = 4;
@@ -138,7 +137,7 @@ struct Single {
   }
 };
 
-// The lowest byte of each of 32 numbers, in their order; `numbers(i)` gives eight, all within a byte.
+// Stores the lowest byte of each of 32 numbers in order; `numbers(i)` gives eight, each within a byte.
 template <class Numbers>
 void store_bytes(std::byte* out, Numbers numbers) {
   const __m256i first = _mm256_packs_epi32(numbers(0), numbers(8));
@@ -152,7 +151,7 @@ __m256i load_bytes(const std::byte* in) {
   return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(in)));
 }
 
-// Whole blocks; the reference does the rest.
+// Whole blocks only; the reference does the rest.
 struct Int8 {
   static constexpr Codec kCodec = Codec::int8;
   static constexpr std::size_t kBlock = kInt8Block, kBytes = kScaleBytes + kInt8Block;
@@ -194,7 +193,7 @@ struct Int4 {
   }
 };
 
-// Ways to round. `steps` are those of the values from `place` on in the present block.
+// Kinds of rounding. `steps` belong to the values from `place` on in the present block.
 struct Nearest {
   static constexpr ScaleRounding kScale = ScaleRounding::nearest;
 
@@ -226,7 +225,7 @@ struct Dithered {
   }
 };
 
-/// All whole blocks; values, count and out move beyond them.
+/// Encodes all whole blocks; moves values, count and out beyond them.
 template <class Format, class Round>
 bool encode_blocks(const float*& values, std::size_t& count, float scale, std::byte*& out, Round round) {
   const __m256 factor = _mm256_set1_ps(scale);
@@ -243,7 +242,7 @@ bool encode_blocks(const float*& values, std::size_t& count, float scale, std::b
     write_scale(code, out);
     fine = fine && is_scale(code);
     const float inverse = inverse_scale(code);
-    // Lanes of a block without a scale hold NaN or infinity: they are left out.
+    // Lanes of a block without a scale hold NaN or infinity: they are masked out.
     const __m256i lanes = _mm256_set1_epi32(inverse == 0 ? 0 : -1);
     Format::pack(out + kScaleBytes, [=, block = values](std::size_t i) {
       const __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(block + i), factor);
@@ -303,7 +302,7 @@ constexpr Kernel single() {
   return {Way::encode, Way::decode, Way::add, Way::is_addable};
 }
 
-// Only scales are looked at: nothing to gain.
+// Only scales are examined: vector code gains nothing.
 template <class Way>
 Kernel blocks(Codec codec) {
   return {Way::encode, Way::decode, Way::add, reference_kernels().of(codec).is_addable};

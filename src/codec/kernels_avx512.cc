@@ -20,9 +20,8 @@ __m512i magnitude_of(__m512 values) {
 
 __mmask16 first_lanes(std::size_t count) { return static_cast<__mmask16>((1U << count) - 1); }
 
-// Sixteen values of a codec of which each value stands alone; lanes that are not named are neither read nor
-// written. `store` returns the magnitudes that decide whether what it wrote is_addable: not where these reach
-// kLimit.
+// Sixteen values of a codec without blocks; lanes outside the mask are neither read nor written. `store`
+// returns magnitudes: what it wrote is addable (is_addable) if all are below kLimit.
 struct Fp32 {
   static constexpr std::size_t kBytes = 4;
   static constexpr std::uint32_t kLimit = kTooLargeBits;
@@ -148,7 +147,7 @@ struct Single {
   }
 };
 
-// Whole blocks; the reference does the rest.
+// Whole blocks only; the reference does the rest.
 struct Int8 {
   static constexpr Codec kCodec = Codec::int8;
   static constexpr std::size_t kBlock = kInt8Block, kBytes = kScaleBytes + kInt8Block;
@@ -196,7 +195,7 @@ struct Int4 {
   }
 };
 
-// Ways to round. `steps` are those of the values from `place` on in the present block.
+// Kinds of rounding. `steps` belong to the values from `place` on in the present block.
 struct Nearest {
   static constexpr ScaleRounding kScale = ScaleRounding::nearest;
 
@@ -228,7 +227,7 @@ struct Dithered {
   }
 };
 
-/// All whole blocks; values, count and out move beyond them.
+/// Encodes all whole blocks; moves values, count and out beyond them.
 template <class Format, class Round>
 bool encode_blocks(const float*& values, std::size_t& count, float scale, std::byte*& out, Round round) {
   const __m512 factor = _mm512_set1_ps(scale);
@@ -245,7 +244,7 @@ bool encode_blocks(const float*& values, std::size_t& count, float scale, std::b
     write_scale(code, out);
     fine = fine && is_scale(code);
     const float inverse = inverse_scale(code);
-    // Lanes of a block without a scale hold NaN or infinity: they are left out.
+    // Lanes of a block without a scale hold NaN or infinity: they are masked out.
     const __mmask16 lanes = inverse == 0 ? 0 : 0xffff;
     Format::pack(out + kScaleBytes, [=, block = values](std::size_t i) {
       const __m512 scaled = _mm512_mul_ps(_mm512_loadu_ps(block + i), factor);
@@ -303,7 +302,7 @@ constexpr Kernel single() {
   return {Way::encode, Way::decode, Way::add, Way::is_addable};
 }
 
-// Only scales are looked at: nothing to gain.
+// Only scales are examined: vector code gains nothing.
 template <class Way>
 Kernel blocks(Codec codec) {
   return {Way::encode, Way::decode, Way::add, reference_kernels().of(codec).is_addable};

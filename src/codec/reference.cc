@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The judge of all other kernels: one value at a time, as codec.h says it.
+// The reference for all other kernels: one value at a time, as codec.h defines it.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -55,7 +55,7 @@ struct Fp16 {
     if (magnitude == kInfinityBits) return 0x7c00;
     if (magnitude >= kLargest) return 0x7bff;
     if (magnitude >= kSmallestNormal) return shift_to_nearest_even(magnitude - (112U << 23), 13);
-    // Subnormal halves are multiples of 2^-24; below 2^-25 (exponent field 102) nothing is left.
+    // Subnormal halves are multiples of 2^-24; below 2^-25 (exponent field 102) the result is 0.
     const std::uint32_t exponent = magnitude >> 23;
     if (exponent < 102) return 0;
     return shift_to_nearest_even((magnitude & 0x7fffff) | 0x800000, 126 - exponent);
@@ -82,7 +82,7 @@ struct Fp16 {
   }
 };
 
-/// Codecs of which each value stands alone.
+/// Codecs without blocks.
 template <class Format>
 struct Single {
   using Word = typename Format::Word;
@@ -124,7 +124,7 @@ struct Single {
 
 float nearest(float steps, std::size_t) { return std::nearbyint(steps); }
 
-/// What Dither adds to the value in this place.
+/// Value that Dither adds at this place.
 float chance(Dither dither, std::size_t place) {
   std::uint32_t h = dither.seed + dither.from(place).first * kPlaceFactor;
   h = (h ^ h >> 16) * kFirstFactor;
@@ -171,7 +171,7 @@ struct Int4 {
 /// Codecs of blocks with a scale.
 template <class Format>
 struct Blocks {
-  /// Calls for each block with its place among the values, its length, and its bytes.
+  /// Calls for each block with its position among the values, its length, and its bytes.
   template <class Byte, class Visit>
   static bool each(Byte* bytes, std::size_t count, Visit visit) {
     bool fine = true;
@@ -188,7 +188,7 @@ struct Blocks {
     return encode({values, count}, scale, out, code_of, nearest);
   }
 
-  /// Round: from steps and a place to a whole number.
+  /// Round: from steps and a place to an integer.
   template <class CodeOf, class Round>
   static bool encode(std::span<const float> values, float scale, std::byte* out, CodeOf code_of,
                      Round round) {

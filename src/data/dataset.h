@@ -13,7 +13,7 @@
 
 namespace tw::data {
 
-/// A dense array, row-major; as many values as the product of the shape.
+/// A dense array, row-major, with as many values as the product of the shape.
 struct Array {
   std::vector<std::uint64_t> shape;
   std::variant<std::vector<float>, std::vector<std::int64_t>> values;
@@ -29,8 +29,8 @@ struct Batch {
   bool operator==(const Batch&) const = default;
 };
 
-/// A sample of the data set as one of the run: what is drawn by chance (a part of a picture) is drawn by its
-/// number in the run, and so is another one in each epoch.
+/// A sample of the data set as one of the run. Random choices (such as a crop of a picture) depend on its
+/// number in the run, so they differ in each epoch.
 struct Pick {
   std::uint64_t index = 0;   ///< in the data set
   std::uint64_t number = 0;  ///< in the run
@@ -38,7 +38,7 @@ struct Pick {
   auto operator<=>(const Pick&) const = default;
 };
 
-/// A sample that cannot be had.
+/// A sample that is not available.
 struct MissingSample {
   std::uint64_t sample = 0;  ///< its number in the run
   std::string why;           ///< names object, key or bytes, and what is wrong
@@ -46,15 +46,15 @@ struct MissingSample {
   bool operator==(const MissingSample&) const = default;
 };
 
-/// What is told of samples that have to be fetched.
+/// Report on samples that have to be fetched.
 struct LoadNews {
-  Duration waited{};                     ///< for samples that were not there when they were needed
+  Duration waited{};                     ///< for samples that were needed but not there yet
   std::string waited_for{};              ///< the last of them
   std::vector<MissingSample> skipped{};  ///< the run goes on without them
   world::StoreUses stores{};             ///< of the process until now
 };
 
-/// Samples that somebody waits for now.
+/// Samples that a thread waits for now.
 struct LoadWait {
   std::string what;   ///< the first of them: object and bytes
   Duration lasted{};  ///< so far
@@ -62,7 +62,7 @@ struct LoadWait {
   bool operator==(const LoadWait&) const = default;
 };
 
-/// Samples by number. Free for any thread.
+/// Samples by number. Callable from any thread.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -71,30 +71,30 @@ class Dataset {
   virtual std::uint64_t size() const = 0;
 
   /// The samples in the order of the indices, each below size(); an index may come twice. Throws
-  /// std::runtime_error where a sample cannot be had.
+  /// std::runtime_error if a sample is not available.
   virtual Batch gather(std::span<const std::uint64_t> indices) const = 0;
 
-  /// The same for a run. Samples that the run goes on without are left out; the shape counts the others.
+  /// The same for a run. Skipped samples are left out, and the shape counts only the others.
   virtual Batch pick(std::span<const Pick> samples) const {
     std::vector<std::uint64_t> indices;
     for (const Pick& sample : samples) indices.push_back(sample.index);
     return gather(indices);
   }
 
-  /// Waits until these can be picked at once. The first one that cannot be had, if any: then none of them
-  /// waits to be picked.
+  /// Waits until these can be picked at once. Returns the first one that is not available, if any: then none
+  /// of them waits to be picked.
   virtual std::optional<MissingSample> load(std::span<const Pick> /*samples*/) const { return std::nullopt; }
 
-  /// These will be picked soon, in this order, and no others: time to fetch them. Does not wait.
+  /// Announces that only these will be picked soon, in this order: time to fetch them. Does not wait.
   virtual void expect(std::span<const Pick> /*samples*/) const {}
 
-  /// Whether expect() does anything.
+  /// True if expect() does anything.
   virtual bool fetches() const { return false; }
 
-  /// Nothing: nobody waits for samples, or it is not measured.
+  /// Empty when no thread waits for samples, or when waits are not measured.
   virtual std::optional<LoadWait> waiting() const { return std::nullopt; }
 
-  /// What happened since the last call.
+  /// News since the last call.
   virtual LoadNews take_news() const { return {}; }
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMagicBytes = 4;
 
-/// 0 for a code that IDX does not know.
+/// 0 for an unknown code.
 std::size_t element_bytes(std::uint8_t code) {
   switch (IdxType{code}) {
     case IdxType::uint8:
@@ -43,7 +43,7 @@ Word big_endian(const std::byte* at) {
   return word;
 }
 
-/// Number of elements, or nothing when a file cannot hold so many.
+/// Number of elements; nothing if no file can hold that many.
 std::optional<std::uint64_t> product(const std::vector<std::uint64_t>& shape) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 56U;
   std::uint64_t n = 1;
@@ -54,7 +54,7 @@ std::optional<std::uint64_t> product(const std::vector<std::uint64_t>& shape) {
   return n;
 }
 
-/// Elements of `Word`'s width, seen as `As`, appended to `out` after `convert`.
+/// Appends elements of `Word`'s width, read as `As` and converted to `Out`.
 template <class Word, class As, class Out>
 void append(std::span<const std::byte> elements, std::vector<Out>& out) {
   for (std::size_t i = 0; i < elements.size(); i += sizeof(Word)) {

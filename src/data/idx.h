@@ -22,15 +22,15 @@ enum class IdxType : std::uint8_t {
   float64 = 0x0e,
 };
 
-/// An IDX file in memory. The elements keep the big-endian bytes of the file: a sample is converted when it
-/// is used.
+/// An IDX file in memory. The elements keep the file's big-endian bytes: a sample is converted when it is
+/// used.
 struct IdxTensor {
   IdxType type = IdxType::uint8;
   std::vector<std::uint64_t> shape;
   std::vector<std::byte> elements;
 };
 
-/// Errors name the path, what was expected and what was there.
+/// Errors name the path, what was expected and what was found.
 Result<IdxTensor> read_idx(const std::string& path);
 
 /// Two IDX files whose first dimension counts the samples. As inputs, uint8 becomes float in [0, 1] (divided

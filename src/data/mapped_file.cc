@@ -17,7 +17,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
   const auto failed = [&](const char* why) {
     return Error{fmt::format("{}: cannot be opened: {}", path, why)};
   };
-  // A pipe would wait for a writer.
+  // O_NONBLOCK: opening a pipe would wait for a writer.
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return failed(std::strerror(errno));
   struct stat facts = {};

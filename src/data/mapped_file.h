@@ -10,9 +10,9 @@
 
 namespace tw::data {
 
-/// The bytes of a file, read by the kernel where they are used: the machine's memory is a cache of them, so a
-/// file may be larger than it. A file that is truncated meanwhile ends the process (SIGBUS). Immutable,
-/// hence free for any thread.
+/// The bytes of a file, mapped: the kernel reads them on use and caches them in memory, so a file may be
+/// larger than memory. If the file is truncated meanwhile, the process ends (SIGBUS). Immutable, hence usable
+/// from any thread.
 class MappedFile {
  public:
   /// A regular file. Errors: "PATH: cannot be opened: WHY".

@@ -25,7 +25,7 @@ Word little_endian(std::span<const std::byte> bytes, std::uint64_t at) {
   return static_cast<Word>(word);
 }
 
-/// DType of indexed_dataset.py; nothing for those that hold no tokens.
+/// DType of indexed_dataset.py; nothing for types that are no tokens.
 std::optional<TokenType> type_of(std::uint8_t code) {
   switch (code) {
     case 1:
@@ -108,7 +108,7 @@ Result<MegatronIndex> read_megatron_index(std::span<const std::byte> file) {
   if (too_many)
     return Error{fmt::format("truncated: {} sequences and {} documents do not fit in {} bytes",
                              index.sequences, index.documents, file.size())};
-  // Multimodal data has a byte more for each sequence.
+  // Multimodal data has one byte more per sequence.
   const std::uint64_t left = rest - 12 * index.sequences - 8 * index.documents;
   if (left != 0 && left != index.sequences)
     return Error{fmt::format("{} bytes follow its {} sequences and {} documents, expected none", left,

@@ -10,13 +10,13 @@
 
 namespace tw::data {
 
-/// How a file stores a token; little-endian.
+/// Storage type of a token in a file; little-endian.
 enum class TokenType : std::uint8_t { uint8, int8, uint16, int16, uint32, int32, int64 };
 
 /// In [1, 8].
 std::size_t bytes_of(TokenType type);
 
-/// What the .idx file of Megatron-LM says of the .bin file beside it, whose sequences follow one another.
+/// Content of Megatron-LM's .idx file about the .bin file beside it, whose sequences follow one another.
 struct MegatronIndex {
   TokenType type = TokenType::uint16;
   std::uint64_t sequences = 0;

@@ -11,16 +11,16 @@
 
 #include "base/result.h"
 
-/// Files of parameters that other programs read: huggingface.co/docs/safetensors. Pure.
+/// Parameter files that other programs can read: huggingface.co/docs/safetensors. Pure functions.
 namespace tw::data {
 
-/// A tensor in row-major order: float32, or int64 where it counts something.
+/// A tensor in row-major order: float32, or int64 for counters.
 struct TensorShape {
   std::string name;
   std::vector<std::uint64_t> shape;  ///< none: one number
   bool whole = false;                ///< int64
 
-  /// How many values it has.
+  /// Number of its values.
   std::uint64_t count() const;
 
   bool operator==(const TensorShape&) const = default;
@@ -39,24 +39,24 @@ struct StoredTensor {
 
 struct SafetensorsHeader {
   std::uint64_t bytes = 0;            ///< before the first tensor
-  std::vector<StoredTensor> tensors;  ///< by their places, which leave no gap and end with the file
+  std::vector<StoredTensor> tensors;  ///< by their positions, which leave no gap and end with the file
 };
 
 /// No header is longer (as in the safetensors library).
 inline constexpr std::uint64_t kMostSafetensorsHeader = 100'000'000;
 
-/// Reads what a file begins with. The error says what was expected, and of which tensor.
+/// Reads the header at the beginning of a file. The error says what was expected, and of which tensor.
 Result<SafetensorsHeader> read_safetensors_header(std::span<const std::byte> file);
 
 /// "(10, 20)", "(10)", "()".
 std::string shape_text(std::span<const std::uint64_t> shape);
 
-/// What the file begins with; the tensors follow in this order, without gaps. Their names differ.
+/// The header of a file; the tensors follow in this order, without gaps. Their names must differ.
 std::string safetensors_header(const std::vector<TensorShape>& tensors,
                                const std::map<std::string, std::string>& metadata);
 
-/// "group 0: fc.weight (10, 20) float32": the tensors in a layout (train::RunOptions::layout); lines that
-/// name none are left out. Integers become int64, all others float32. The error quotes the line.
+/// Reads tensors from a layout (train::RunOptions::layout), such as "group 0: fc.weight (10, 20) float32";
+/// lines without a tensor are skipped. Integers become int64, all others float32. The error quotes the line.
 Result<std::vector<TensorShape>> tensors_in_layout(std::string_view layout);
 
 }  // namespace tw::data

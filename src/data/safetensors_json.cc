@@ -46,7 +46,7 @@ std::optional<TensorShape> tensor_in(std::string_view text) {
   return TensorShape{std::string(text.substr(0, open)), *shape, whole};
 }
 
-/// Bytes of an element; 0 for a name that safetensors does not know.
+/// Bytes of an element; 0 for an unknown name.
 std::uint64_t element_bytes_of(std::string_view type) {
   static constexpr std::pair<std::string_view, std::uint64_t> kTypes[] = {
       {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"I16", 2}, {"U16", 2}, {"F16", 2},
@@ -55,7 +55,7 @@ std::uint64_t element_bytes_of(std::string_view type) {
   return found == std::end(kTypes) ? 0 : found->second;
 }
 
-/// Elements of a shape; nothing where no file holds so many.
+/// Elements of a shape; nothing if no file can hold that many.
 std::optional<std::uint64_t> elements_of(const std::vector<std::uint64_t>& shape) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 56U;
   std::uint64_t all = 1;
@@ -71,7 +71,7 @@ bool are_counts(const nlohmann::json& values) {
          std::ranges::all_of(values, [](const nlohmann::json& v) { return v.is_number_unsigned(); });
 }
 
-/// Its own facts alone: where the others lie is not looked at.
+/// Checks only this tensor, not the places of others.
 Result<StoredTensor> stored_tensor(const std::string& name, const nlohmann::json& facts) {
   const auto expected = [&](std::string_view what) {
     return Error{fmt::format("tensor {}: expected {}", name, what)};
@@ -116,7 +116,7 @@ Result<nlohmann::json> parse_header(std::string_view text) {
   return header;
 }
 
-/// They follow one another without gaps, and end with the file.
+/// Tensors must follow one another without gaps, and end with the file.
 Status check_places(const std::vector<StoredTensor>& tensors, std::uint64_t bytes) {
   std::uint64_t next = 0;
   for (const StoredTensor& tensor : tensors) {

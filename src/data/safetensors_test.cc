@@ -37,7 +37,7 @@ TEST(Safetensors, have_the_tensors_that_a_layout_names) {
             "two tensors have the name w");
 }
 
-/// A file with this header over so many bytes.
+/// A file with this header and this many data bytes.
 std::string file_of(const std::string& header, std::size_t bytes) {
   std::string length;
   for (std::size_t i = 0; i < 8; ++i) length += static_cast<char>(header.size() >> (8 * i));
@@ -57,7 +57,7 @@ TEST(Safetensors, are_read_as_they_are_written) {
   EXPECT_THAT(found.value().tensors,
               ElementsAre(StoredTensor{"b", "F32", {2, 3}, 0, 24}, StoredTensor{"n", "I64", {}, 24, 8},
                           StoredTensor{"a", "F32", {2}, 32, 8}));
-  // Others put the names in any order, with spaces behind, and tensors of no elements.
+  // Other writers use any order of names, trailing spaces, and tensors without elements.
   const auto other = read_header_of(file_of(R"({"x":{"dtype":"BF16","shape":[1],"data_offsets":[2,4]},)"
                                             R"("y":{"dtype":"F16","shape":[1],"data_offsets":[0,2]},)"
                                             R"("z":{"dtype":"F32","shape":[0,9],"data_offsets":[2,2]}}   )",

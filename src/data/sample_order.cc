@@ -10,8 +10,8 @@
 namespace tw::data {
 namespace {
 
-/// Four make a strong permutation of large halves; halves of few bits take more until every order of a small
-/// data set is about as likely (sample_order_test.cc).
+/// Four rounds make a strong permutation of large halves. Halves of few bits need more until every order of a
+/// small data set is about equally likely (sample_order_test.cc).
 constexpr int kFeistelRounds = 8;
 
 }  // namespace

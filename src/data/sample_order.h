@@ -5,10 +5,10 @@
 
 namespace tw::data {
 
-/// A permutation of [0, size) that is drawn by its key, in O(1) memory: a Feistel network (Luby, Rackoff
-/// 1988) over the least even number of bits that holds size, walked along its cycle until the value is below
-/// size (Black, Rogaway 2002): at most 4 steps on average. The same on every machine. For order, not for
-/// secrets. Immutable.
+/// A pseudo-random permutation of [0, size), in O(1) memory: a Feistel network (Luby, Rackoff 1988) over the
+/// least even number of bits that holds size. It is walked along its cycle until the value is below size
+/// (Black, Rogaway 2002): at most 4 steps on average. The same on every machine. For order, not for secrets.
+/// Immutable.
 class Permutation {
  public:
   /// size in [1, 2^62].
@@ -25,15 +25,15 @@ class Permutation {
   int half_bits_;
 };
 
-/// Which sample of the data set is number s of the run, counted over all rounds and epochs. Each epoch is one
-/// permutation of the data set, derived from (seed, epoch) alone: the same on every machine, and found
-/// without those before it. Immutable.
+/// Maps sample s of the run, counted over all rounds and epochs, to a sample of the data set. Each epoch is
+/// one permutation of the data set, derived only from (seed, epoch): the same on every machine, and computed
+/// without earlier epochs. Immutable.
 class SampleOrder {
  public:
   static constexpr std::uint64_t kLargest = std::uint64_t{1} << 62;
 
-  /// dataset_size in [1, kLargest]. With blocks of so many samples in a row, an epoch permutes
-  /// the blocks; the rest that fills none comes last.
+  /// dataset_size in [1, kLargest]. An epoch permutes blocks of this many consecutive samples; the incomplete
+  /// block comes last.
   SampleOrder(std::uint64_t seed, std::uint64_t dataset_size, std::uint64_t block = 1);
 
   /// In [0, dataset_size); O(1) time and memory.

@@ -12,7 +12,7 @@
 namespace tw::data {
 namespace {
 
-/// What a peer can hold in memory at all.
+/// More than a peer can hold in memory.
 constexpr std::uint64_t kMostCorpusBytes = 1ULL << 40;
 
 class TextDataset : public Dataset {

@@ -11,14 +11,14 @@
 namespace tw::data {
 
 /// A text file as language-model samples. Sample i of a part is its bytes [i * context, i * context +
-/// context]: the first `context` of them are the inputs, the last `context` the targets, both int64 of shape
+/// context]: the first `context` are the inputs, the last `context` the targets, both int64 of shape
 /// [samples, context].
 struct TextCorpus {
   std::unique_ptr<Dataset> training;    ///< the beginning of the file
   std::unique_ptr<Dataset> evaluation;  ///< its tail; nullptr when test_share is 0
 };
 
-/// `test_share` of the bytes, in [0, 1), are kept for evaluation. Each part must hold at least one sample.
+/// The last `test_share` of the bytes, in [0, 1), is for evaluation. Each part must hold at least one sample.
 Result<TextCorpus> open_text_corpus(const std::string& path, std::uint64_t context, double test_share);
 
 }  // namespace tw::data

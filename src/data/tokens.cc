@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 7> kTypeNames = {"uint8",  "int8",  "uint
 
 std::string_view name_of(TokenType type) { return kTypeNames[static_cast<std::size_t>(type)]; }
 
-/// Tokens of one file, or the part of them from `first` on.
+/// Tokens of one file, or a part of them from `first` on.
 struct Stream {
   std::shared_ptr<const MappedFile> file;  // owners: the parts of it
   TokenType type;
@@ -122,8 +122,8 @@ Result<Stream> open_megatron(const std::string& path) {
   return stream;
 }
 
-/// Pieces at the same distances over all of it, which a change of the data is likely to be in: reading
-/// hundreds of gigabytes before each start would take longer than to train on some of them.
+/// Evenly spaced pieces of the data, in which a change is likely to show: reading hundreds of gigabytes
+/// before each start would take longer than training on some of them.
 std::string print_of(const Stream& stream) {
   constexpr std::size_t kPieces = 256, kPieceBytes = 4096;
   const std::span<const std::byte> all = stream.bytes();

@@ -11,27 +11,27 @@
 
 namespace tw::data {
 
-/// Where tokens lie. Raw files hold nothing but tokens, as nanoGPT's prepare.py writes them; a Megatron data
-/// set is two files, PREFIX.bin and PREFIX.idx, either of which may be named.
+/// Files of tokens. Raw files hold only tokens, as nanoGPT's prepare.py writes them; a Megatron data set is
+/// two files, PREFIX.bin and PREFIX.idx, and either name will do.
 struct TokenFiles {
   std::string training;
-  std::string evaluation;  ///< empty: the tail of the other
+  std::string evaluation;  ///< empty: the tail of the training file
   bool megatron = false;
   TokenType type = TokenType::uint16;  ///< raw files; uint16 or uint32
 };
 
-/// Tokens as samples of a language model. Sample i of a part is its tokens [i * context, i * context +
-/// context]: the first `context` of them are the inputs, the last `context` the targets, both int64 of shape
-/// [samples, context]. The borders of documents are tokens like others. The files are mapped, not read.
+/// Tokens as language-model samples. Sample i of a part is its tokens [i * context, i * context + context]:
+/// the first `context` are the inputs, the last `context` the targets, both int64 of shape [samples,
+/// context]. Document ends are tokens like others. The files are mapped, not read.
 struct TokenCorpus {
   std::unique_ptr<Dataset> training;
-  std::unique_ptr<Dataset> evaluation;  ///< nullptr: neither a file nor a share
-  /// What tells the training part from others: "12345 uint16 tokens, digest 0f..." of pieces over all of it.
+  std::unique_ptr<Dataset> evaluation;  ///< nullptr: neither a file nor a share is given
+  /// Identifies the training part: "12345 uint16 tokens, digest 0f..." of pieces over all of it.
   std::string print;
 };
 
-/// test_share: of the tokens, at the end of the training file, in [0, 1); without effect where there is a
-/// file for evaluation. Each part must hold at least one sample.
+/// test_share: share of the tokens at the end of the training file, in [0, 1); ignored if there is an
+/// evaluation file. Each part must hold at least one sample.
 Result<TokenCorpus> open_token_corpus(const TokenFiles& files, std::uint64_t context, double test_share);
 
 }  // namespace tw::data

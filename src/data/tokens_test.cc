@@ -123,7 +123,7 @@ TEST_F(Tokens, have_a_print_of_the_training_part) {
   EXPECT_EQ(print({1, 2, 3, 4}), print({1, 2, 3, 4}));
   EXPECT_NE(print({1, 2, 3, 4}), print({1, 2, 4, 4}));
   EXPECT_NE(print({1, 2, 3, 4, 5, 6}), print({1, 2, 3, 4, 5, 6, 7}));
-  // The tail is for evaluation, which decides nothing.
+  // The tail is for evaluation, which does not count.
   EXPECT_EQ(print({1, 2, 3, 4, 5, 6}, 0.5), print({1, 2, 3, 9, 9, 9}, 0.5));
 
   std::vector<std::int64_t> many(2'000'000, 3);

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-/// The tables of the repository's folder catalog/, which are part of the program (cmake/catalog.cmake).
+/// The tables of the repository's folder catalog/, compiled into the program (cmake/catalog.cmake).
 namespace tw::market {
 
 struct BuiltInFile {
@@ -14,7 +14,7 @@ struct BuiltInFile {
 
 std::span<const BuiltInFile> built_in_files();
 
-/// The text of a table that is there; a bug else.
+/// The text of an existing table; another name is a bug.
 std::string_view built_in_file(std::string_view name);
 
 }  // namespace tw::market

@@ -21,7 +21,7 @@ bool same_word(std::string_view a, std::string_view b) {
 }
 
 Offer read_offer(CsvRow& row, const CatalogFile& file) {
-  // Ten times what the largest machine for rent has, or costs.
+  // Ten times the size, or price, of the largest machine for rent.
   constexpr CsvRange kGib{.least = 0, .most = 1e6}, kVcpus{.least = 0, .most = 1e5};
   constexpr CsvRange kGbps{.least = 0, .most = 1e5}, kUsd{.least = 0, .most = 1e5};
   constexpr CsvRange kSeconds{.least = 0, .most = 1e6}, kGpus{.least = 0.001, .most = 1024};
@@ -58,7 +58,7 @@ Offer read_offer(CsvRow& row, const CatalogFile& file) {
   return offer;
 }
 
-/// What the offers have in a column that the query names: for messages.
+/// Names that the offers have in a column of the query, for messages.
 std::string names_of(const std::vector<Offer>& offers, std::string Offer::*field) {
   std::set<std::string> names;
   for (const Offer& offer : offers) names.insert(offer.*field);

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "market/offer.h"
 
-/// Offers from files: SkyPilot's catalogs, a CSV of one's own, and a small one that is built in.
+/// Offers from files: SkyPilot's catalogs, the user's own CSV, and a small built-in one.
 namespace tw::market {
 
 struct CatalogFile {
@@ -19,8 +19,8 @@ struct CatalogFile {
   std::int64_t as_of_unix_s = 0;
 };
 
-/// What a catalog held: each row became offers (one for each way to buy it), stands in for the host of others
-/// (GCP lists GPU and host apart), or was left out for a reason.
+/// Content of a catalog. Each row became offers (one for each way to buy it), describes the host of other
+/// rows (GCP lists GPU and host apart), or was left out for a reason.
 struct CatalogOffers {
   std::vector<Offer> offers;
   int rows = 0;
@@ -28,17 +28,17 @@ struct CatalogOffers {
   std::vector<std::string> left_out;  ///< "FILE:LINE: WHY"
 };
 
-/// The vms.csv of a cloud (SkyPilot's schemas 5 to 8; columns in any order), perhaps in several files that
+/// The vms.csv of a cloud (SkyPilot's schemas 5 to 8; columns in any order), in one or several files that
 /// belong together. An empty or zero price: not for sale that way.
 Result<CatalogOffers> read_skypilot(const std::string& cloud, const std::vector<CatalogFile>& files);
 
 /// CSV with at least the columns provider,region,gpu,purchase,usd_per_h; the others of write_offers may be
-/// left out or empty. An offer without as_of is as old as the file. Owned hosts: purchase owned, and what an
-/// hour of them costs, or 0.
+/// missing or empty. An offer without as_of is as old as the file. Owned hosts have purchase owned, and their
+/// cost per hour or 0.
 Result<std::vector<Offer>> read_offers(const CatalogFile& file);
 std::string write_offers(const std::vector<Offer>& offers);
 
-/// The same columns as an array of objects, with the price's age_h and whether it is old.
+/// The same columns as an array of objects, with the price's age_h and whether the price is old.
 std::string to_json(const std::vector<Offer>& offers, std::int64_t now_unix_s);
 
 /// Prices printed in publications (catalog/offers.csv), in the areas of their tables.
@@ -54,7 +54,7 @@ inline bool is_old(const Offer& offer, std::int64_t now_unix_s) {
 /// "3 h", "12 days": how long ago.
 std::string age_text(std::int64_t seconds);
 
-/// What is asked for; an empty text: any.
+/// Filter for offers; an empty text: any.
 struct OfferQuery {
   std::string provider;
   std::string region;
@@ -62,8 +62,8 @@ struct OfferQuery {
   std::optional<Purchase> purchase;
 };
 
-/// By price of a GPU (of the machine where there is none). An error names what there is when a word of the
-/// query fits no offer at all.
+/// Sorted by price per GPU (per machine without one). If a word of the query fits no offer at all, the error
+/// names the words that exist.
 Result<std::vector<Offer>> select(const std::vector<Offer>& offers, const OfferQuery& query);
 
 }  // namespace tw::market

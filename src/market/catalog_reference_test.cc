@@ -23,7 +23,7 @@ std::string text_of(const std::string& name) {
 
 class CatalogReference : public testing::Test {
  protected:
-  /// The offers of whole catalogs, with the names and counts checked that no row may lose.
+  /// Reads the offers of whole catalogs; checks names and counts, so that no row is lost.
   static CatalogOffers read(const std::string& cloud, const std::vector<std::string>& names) {
     std::vector<std::string> texts;
     std::vector<CatalogFile> files;
@@ -66,7 +66,7 @@ TEST_F(CatalogReference, azure) {
 TEST_F(CatalogReference, gcp_gpus_with_their_hosts) {
   const CatalogOffers got = read("gcp", {"gcp_gpu_vms.csv", "gcp_host_vms.csv"});
   EXPECT_EQ(got.hosts, 2571);
-  // GPUs priced in zones where no machine that could carry them is.
+  // GPUs that are priced in zones without a machine for them.
   EXPECT_THAT(got.left_out, testing::SizeIs(31));
   EXPECT_THAT(got.left_out, testing::Each(testing::ContainsRegex("needs a[23]-.*does not list")));
   EXPECT_EQ(count(got, Purchase::on_demand), 747 - 31);

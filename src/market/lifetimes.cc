@@ -73,7 +73,7 @@ constexpr Row kRows[] = {
 
 // clang-format on
 
-/// The first three rows together, for the provider's other GPUs.
+/// The first three rows together, for other GPUs of the provider.
 Row all_gpus() {
   Row sum{"gcp-gpu", kTransient, 0, {}};
   for (int r = 0; r < 3; ++r) {
@@ -187,7 +187,7 @@ LifetimeLaw lifetimes_for(const Offer& offer) {
             {},
             -kMonthH / std::log(1 - offer.taken_in_30_days),
             0};
-  // 5 to 20 % of AWS's spot machines end within 30 days: their middle.
+  // 5 to 20 % of AWS's spot machines end within 30 days; this is the middle.
   return {"exponential",
           "a constant rate: 12.5 % within 30 days (Erben et al. 2024 sec. 7: 5 to 20 % on AWS); not measured "
           "here",
@@ -198,7 +198,7 @@ LifetimeLaw lifetimes_for(const Offer& offer) {
 
 namespace {
 
-/// What was seen of machines in their hour-th hour.
+/// Observations of machines in their hour-th hour.
 struct HourSeen {
   double at_risk = 0;
   double taken = 0;
@@ -215,7 +215,7 @@ HourSeen seen_in(const std::vector<Lived>& seen, double hour) {
   return sum;
 }
 
-/// Mean after so many machines that lived so long, beyond some age; the prior counts as prior_machines ends.
+/// Mean lifetime beyond an age, learned from these machines; the prior counts as prior_machines ends.
 double learned_mean_h(double mean_h, const std::vector<Lived>& seen, double beyond_h, double prior_machines) {
   double lived_h = prior_machines * mean_h;
   double ends = prior_machines;

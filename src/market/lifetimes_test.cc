@@ -121,7 +121,7 @@ TEST(Learning, without_machines_of_ones_own_the_law_stays) {
   }
 }
 
-/// Machines of a law, all seen to their end.
+/// Machines of a law, all observed to their end.
 std::vector<Lived> machines_of(const LifetimeLaw& law, int count) {
   Prng random(11);
   std::vector<Lived> seen;
@@ -158,7 +158,7 @@ TEST(Learning, machines_that_are_still_there_are_survivors_and_no_losses) {
   const LifetimeLaw law = learned(prior, std::vector<Lived>(20, {12, false}));
   EXPECT_LT(law.gone_by(1), 0.5 * prior.gone_by(1));
   EXPECT_LT(law.hazard_per_h(0), prior.hazard_per_h(0));
-  EXPECT_NEAR(law.hazard_per_h(23), prior.hazard_per_h(23), 1e-9);  // nobody was seen so old
+  EXPECT_NEAR(law.hazard_per_h(23), prior.hazard_per_h(23), 1e-9);  // no machine was seen at this age
 }
 
 TEST(Learning, machines_older_than_the_cap_lift_it) {

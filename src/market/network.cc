@@ -54,7 +54,7 @@ const PathRate* NetworkProfile::row(const std::vector<Site>& froms, const std::v
       if (wide - f >= tos.size()) continue;
       const Site& a = froms[f];
       const Site& b = tos[wide - f];
-      if (a == b && !one_region) continue;  // the LAN of an area is not the way between its regions
+      if (a == b && !one_region) continue;  // the LAN of an area is not the path between its regions
       if (const auto there = paths_.find({a, b}); there != paths_.end()) return &there->second;
       if (const auto back = paths_.find({b, a}); back != paths_.end()) return &back->second;
     }

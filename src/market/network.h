@@ -11,26 +11,26 @@
 #include "base/result.h"
 #include "market/site.h"
 
-/// How fast sites reach each other.
+/// Network rates and round trips between sites.
 namespace tw::market {
 
-/// Between a host of one site and a host of another, or of the same; 0: not known.
+/// Path from a host of one site to a host of another or the same site; 0: not known.
 struct PathRate {
   double rtt_s = 0;
-  double stream_bytes_per_s = 0;  ///< of one TCP stream: its window / RTT, or what the hosts carry
-  double path_bytes_per_s = 0;    ///< the most that many streams reach
+  double stream_bytes_per_s = 0;  ///< rate of one TCP stream: its window / RTT, or the hosts' limit
+  double path_bytes_per_s = 0;    ///< the most that many streams reach together
   std::string source;
   std::int64_t as_of_unix_s = 0;
-  bool measured = true;  ///< else estimated from other paths
+  bool measured = true;  ///< false: estimated from other paths
 
   bool operator==(const PathRate&) const = default;
 };
 
-/// What one host sends or receives at most, and all hosts of the site together towards other sites.
+/// Limits of what one host sends or receives, and of what all hosts of a site send to other sites together.
 struct SiteCaps {
   double host_bytes_per_s = 0;  ///< 0: not known
   double site_bytes_per_s = 0;  ///< 0: no limit known
-  std::string source;           ///< of the site's; the hosts' is that of the path within it
+  std::string source;           ///< of site_bytes_per_s; the hosts' is that of the path within the site
   std::int64_t as_of_unix_s = 0;
 
   bool operator==(const SiteCaps&) const = default;
@@ -45,25 +45,25 @@ class NetworkProfile {
   /// CSV with the columns a,b,rtt_ms: round trips between regions, the same both ways.
   Status add_round_trips(const std::string& file, std::string_view text);
 
-  /// Rows of the other replace those of the same sites.
+  /// Rows of `other` replace those of the same sites.
   void merge(const NetworkProfile& other);
 
   /// The nearest row: of the pair itself or its regions; else from the round trip between the regions; else
-  /// of their areas (gcp:us for gcp:us-central1); a row may count the other way round. What no row tells is
-  /// estimated, measured = false. Never fails.
+  /// of their areas (gcp:us for gcp:us-central1). A row may count in the other direction. Without a row the
+  /// values are estimated, measured = false. Never fails.
   PathRate path(const Site& from, const Site& to) const;
 
   SiteCaps caps(const Site& site) const;
 
   double rtt_s(const Site& from, const Site& to) const { return path(from, to).rtt_s; }
 
-  /// Between one host and another: min(caps of the hosts, what the path carries, streams * window / RTT).
+  /// Rate from host to host: min(caps of the hosts, rate of the path, streams * window / RTT).
   double bytes_per_s(const Site& from, const Site& to, int streams) const;
 
-  /// From a site to itself: also what its hosts carry.
+  /// From a site to itself it also sets what its hosts reach.
   void set(const Site& from, const Site& to, PathRate rate);
 
-  /// All hosts of a site together send no more to other sites.
+  /// Limits what all hosts of a site together send to other sites.
   void limit(const Site& site, double bytes_per_s, const std::string& source, std::int64_t as_of_unix_s);
 
   const std::map<std::pair<Site, Site>, PathRate>& paths() const { return paths_; }
@@ -81,7 +81,7 @@ class NetworkProfile {
 };
 
 /// CSV with the columns from,to,rtt_ms,stream_mbit_s,path_mbit_s,source,as_of. A row from a site to itself
-/// tells what its hosts carry; one to * what all of them together send to other sites.
+/// gives the rate of its hosts; a row to * what all of them together send to other sites.
 Result<NetworkProfile> read_network(const std::string& file, std::string_view text);
 std::string write_network(const NetworkProfile& profile);
 

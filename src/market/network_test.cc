@@ -24,7 +24,7 @@ TEST(Network, regions_of_the_clouds_have_their_round_trips) {
   EXPECT_DOUBLE_EQ(network.rtt_s(virginia, ireland), 0.0849);
   EXPECT_EQ(network.rtt_s(virginia, ireland), network.rtt_s(ireland, virginia));
   EXPECT_NEAR(network.bytes_per_s(virginia, ireland, 4), 4 * 2.6e6 / network.rtt_s(virginia, ireland), 1);
-  EXPECT_NEAR(network.bytes_per_s(virginia, ireland, 64), 5e9 / 8, 1);  // what a host is taken to carry
+  EXPECT_NEAR(network.bytes_per_s(virginia, ireland, 64), 5e9 / 8, 1);  // the assumed limit of a host
 }
 
 TEST(Network, a_region_that_no_row_names_has_the_rates_of_its_area) {
@@ -34,7 +34,7 @@ TEST(Network, a_region_that_no_row_names_has_the_rates_of_its_area) {
   EXPECT_EQ(network.path(at("gcp:us-west99"), at("aws:us-west99")),
             network.path(at("gc:us-west"), at("aws:us-west")));
   const PathRate within = network.path(at("gcp:us-west98"), at("gcp:us-west99"));
-  EXPECT_FALSE(within.measured);  // the LAN of us-west is no way between its regions
+  EXPECT_FALSE(within.measured);  // the LAN of us-west is no path between its regions
   EXPECT_EQ(within.rtt_s, 0.035);
   const PathRate lan = network.path(at("gcp:us-west99:a"), at("gcp:us-west99:a"));
   EXPECT_NEAR(lan.path_bytes_per_s, 6352e6 / 8, 1);

@@ -19,8 +19,8 @@ std::optional<Purchase> parse_purchase(std::string_view text);
 struct Offer {
   std::string provider;        ///< as in Site
   std::string region;          ///< the provider's own name
-  std::string zone;            ///< empty: anywhere in the region
-  std::string failure_domain;  ///< machines of one are lost together: the zone, else the region
+  std::string zone;            ///< empty: any zone of the region
+  std::string failure_domain;  ///< machines in one are lost together: the zone, else the region
   std::string vm_type;
   std::string gpu;            ///< as SkyPilot and the publications write it: T4, A10, A100-80GB
   double gpus = 0;            ///< of one VM; a fraction where a GPU is shared
@@ -30,7 +30,7 @@ struct Offer {
   double network_gbps = 0;  ///< the most one VM may send or receive, 1e9 bit/s
   Purchase purchase = Purchase::on_demand;
   double usd_per_h = 0;  ///< of the whole VM, its GPUs included
-  std::string source;    ///< who said so
+  std::string source;    ///< where the price is from
   std::int64_t as_of_unix_s = 0;
   double start_up_s = 0;        ///< from the request to a machine that can run a peer
   double notice_s = 0;          ///< before a spot machine is taken; 0: none
@@ -40,8 +40,8 @@ struct Offer {
   bool operator==(const Offer&) const = default;
 };
 
-/// What the publications and the clouds' own pages say of every machine of a provider: start-up time, notice,
-/// network cap, failure domain and quota class, where the offer leaves them open. See docs/planner.md.
+/// Fills in what the offer leaves open: start-up time, notice, network cap, failure domain and quota class,
+/// from publications and the clouds' own pages on all machines of a provider. See docs/planner.md.
 void fill_in(Offer& offer);
 
 inline Site site_of(const Offer& offer) { return {offer.provider, offer.region, offer.zone}; }

@@ -21,12 +21,12 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOtherNam
     {"lambdalabs", "lambda"},
 }};
 
-/// Regions and zones of these have lower-case names.
+/// Providers whose regions and zones have lower-case names.
 constexpr std::string_view kLowerCase[] = {"aws", "azure", "gcp", "lambda"};
 
 using AreaOfWord = std::pair<std::string_view, Area>;
 
-/// How names of regions begin; the first that fits counts.
+/// Beginnings of region names; the first match counts.
 constexpr AreaOfWord kBeginnings[] = {
     {"ap-southeast-2", Area::aus},
     {"ap-southeast-4", Area::aus},
@@ -85,7 +85,7 @@ constexpr AreaOfWord kBeginnings[] = {
     {"southafrica", Area::africa},
 };
 
-/// How names of regions end: azure's centralus, vast's "Denmark, DK, EU".
+/// Endings of region names: azure's centralus, vast's "Denmark, DK, EU".
 constexpr AreaOfWord kEndings[] = {
     {"us", Area::us},       {"us2", Area::us},    {"us3", Area::us},   {", na", Area::us},
     {", eu", Area::eu},     {", as", Area::asia}, {", oc", Area::aus}, {", sa", Area::south_america},
@@ -98,7 +98,7 @@ Site site_at(const std::string& provider, const std::string& region, const std::
   std::string known = lower(provider);
   for (const auto& [other, name] : kOtherNames)
     if (known == other) known = name;
-  // Others may have names in any case: Denmark, DK, EU of Vast.
+  // Names of other providers may have any case: Denmark, DK, EU of Vast.
   const bool lower_case =
       std::find(std::begin(kLowerCase), std::end(kLowerCase), known) != std::end(kLowerCase);
   return lower_case ? Site{known, lower(region), lower(zone)} : Site{known, region, zone};

@@ -9,13 +9,12 @@
 
 #include "base/result.h"
 
-/// Where machines stand. Peers of one site share a LAN.
+/// Places of machines. Peers of one site share a LAN.
 namespace tw::market {
 
 /// provider:region[:zone], in the clouds' own words (gcp:us-central1:us-central1-a, aws:us-west-2:usw2-az1).
-/// A region may also be one of the areas of area_of, as in publications: gcp:us, onprem:eu. Made by
-/// parse_site or site_at, which know the providers' other names (gc, google: gcp), so that equal places are
-/// equal.
+/// A region may also be an area of area_of, as in publications: gcp:us, onprem:eu. Made by parse_site or
+/// site_at, which map other names of providers (gc, google: gcp), so that equal places compare equal.
 struct Site {
   std::string provider;
   std::string region;
@@ -31,15 +30,15 @@ std::string to_string(const Site& site);
 /// The region of a site, without a zone.
 Site region_of(const Site& site);
 
-/// The part of the world by which tariffs and network rates are classed.
+/// The part of the world that tariffs and network rates depend on.
 enum class Area { us, eu, asia, aus, south_america, middle_east, africa };
 
 std::string_view to_string(Area area);
 
-/// By the name of the region, as each provider writes it; nothing where it tells none.
+/// From the name of the region, as each provider writes it; nothing if the name does not tell.
 std::optional<Area> area_of(const Site& site);
 
-/// The region is an area, or a part of one (us-west), as publications name it, and not a cloud's own region.
+/// True for an area or a part of one (us-west), as in publications; false for a cloud's own region.
 bool is_area(const Site& site);
 
 /// The areas that a site lies in, from narrow to wide, as sites of the same provider: gcp:us-west, gcp:us for

@@ -31,7 +31,7 @@ struct Machine {
   std::int64_t as_of_unix_s = 0;
 };
 
-/// The number that stands after a key of a Python or JSON literal; 0 where there is none.
+/// The number after a key of a Python or JSON literal; 0 if there is none.
 double number_in(std::string_view literal, std::string_view key) {
   const auto place = literal.find(key);
   if (place == std::string_view::npos) return 0;
@@ -42,8 +42,8 @@ double number_in(std::string_view literal, std::string_view key) {
   return parse_number<double>(literal.substr(0, literal.find_first_not_of("0123456789."))).value_or(0);
 }
 
-/// GpuInfo is a literal with the size of a GPU, or the GPU's bare name. Some clouds write GiB where the key
-/// says MiB, and Vast the size of all GPUs together.
+/// GpuInfo is a literal with the size of a GPU, or only the GPU's name. Some clouds write GiB although the
+/// key says MiB, and Vast gives the size of all GPUs together.
 double gpu_memory_gib(const std::string& info, const std::string& cloud, double gpus) {
   constexpr double kLeastMib = 1024;
   const double size = number_in(info, "SizeInMiB");
@@ -66,15 +66,15 @@ Machine read_machine(CsvRow& row, const std::string& cloud, const CatalogFile& f
   if (!machine.gpu.empty()) machine.gpus = row.number("AcceleratorCount", {.least = 0.001, .most = 1024});
   if (machine.gpu.empty() && machine.type.empty())
     row.complain("InstanceType", "a VM type or an AcceleratorName");
-  // Some rows of IBM name the zone alone: jp-tok-2 lies in jp-tok.
+  // Some rows of IBM have only a zone: jp-tok-2 lies in jp-tok.
   if (machine.region.empty()) machine.region = machine.zone.substr(0, machine.zone.rfind('-'));
   if (machine.region.empty()) row.complain("Region", "a region");
   machine.gpu_memory_gib = gpu_memory_gib(row.text("GpuInfo"), cloud, machine.gpus);
   return machine;
 }
 
-/// GCP: machine types that carry a GPU without naming it. N1 carries those that are attached; eight vCPUs for
-/// each, as the VLDB paper rented them, within N1's limits. Empty: no rule for this GPU.
+/// GCP: machine types that contain a GPU without naming it. GPUs are attached to N1: eight vCPUs for each, as
+/// the VLDB paper rented them, within N1's limits. Empty: no rule for this GPU.
 std::string gcp_host(const std::string& gpu, int gpus) {
   const auto sized = [&](const char* form) { return fmt::format(fmt::runtime(form), gpus); };
   if (gpu == "A100") return gpus == 16 ? "a2-megagpu-16g" : sized("a2-highgpu-{}g");
@@ -154,7 +154,7 @@ class Reader {
       return leave_out(gpu, fmt::format("{} {} needs {}, which {} does not list", csv_number(gpu.gpus),
                                         gpu.gpu, type, gpu.zone));
     const Machine& carrier = *host->second;
-    // The price of a B200 holds that of its machine, which is listed at 0.
+    // The price of a B200 includes its machine, which is listed at 0.
     const bool held = carrier.usd_per_h == 0;
     gpu.usd_per_h = gpu.usd_per_h > 0 ? gpu.usd_per_h + carrier.usd_per_h : 0;
     const bool spot = gpu.spot_usd_per_h > 0 && (held || carrier.spot_usd_per_h > 0);

@@ -12,21 +12,21 @@
 
 namespace tw::market {
 
-/// Its name where AWS publishes it, and beside vms.csv of aws in a folder of catalogs.
+/// Name of the file where AWS publishes it, and beside the vms.csv of aws in a folder of catalogs.
 inline constexpr const char* kSpotAdvisorFile = "spot-advisor-data.json";
 
-/// How often AWS took spot machines in the last 30 days, by region and type: its Spot Instance Advisor. It
-/// tells a range alone (below 5 %, 5 to 10, 10 to 15, 15 to 20, above 20); the share is the middle of it, and
-/// 25 % where it is above 20.
+/// How often AWS took spot machines in the last 30 days, by region and type: its Spot Instance Advisor. AWS
+/// gives only ranges (below 5 %, 5 to 10, 10 to 15, 15 to 20, above 20); the share is the middle of the
+/// range, and 25 % for the last one.
 class SpotAdvisor {
  public:
   /// Linux machines of spot-advisor-data.json. An error names the file and what is missing in it.
   static Result<SpotAdvisor> read(const std::string& file, std::string_view json);
 
-  /// 0: not listed.
+  /// Share of machines that were taken; 0: not listed.
   double taken_in_30_days(const std::string& region, const std::string& vm_type) const;
 
-  /// Spot offers of AWS that it lists and that do not say themselves.
+  /// Sets it in spot offers of AWS that are listed here and have no value yet.
   void fill_in(std::vector<Offer>& offers) const;
 
   std::size_t size() const { return shares_.size(); }

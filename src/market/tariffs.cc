@@ -41,7 +41,7 @@ std::string names_of_traffic() {
 
 std::string source_of(CsvRow& row) { return fmt::format("{}, {}", row.word("source"), row.word("as_of")); }
 
-/// The texts of add_regions that a receiver answers to, the narrowest first.
+/// The texts of add_regions that match a receiver, the narrowest first.
 std::vector<std::string> receivers(const Site& from, const Site& to) {
   const auto area = area_of(to);
   const std::string any = from.provider == to.provider ? to.provider : "*";

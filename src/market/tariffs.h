@@ -11,10 +11,10 @@
 #include "base/result.h"
 #include "market/site.h"
 
-/// What moving and storing bytes costs. GB = 1e9 bytes; the sender pays.
+/// Prices of moving and storing bytes. GB = 1e9 bytes; the sender pays.
 namespace tw::market {
 
-/// The classes of traffic by which clouds price it (Erben et al. 2024, table 1).
+/// Classes of traffic that clouds price differently (Erben et al. 2024, table 1).
 enum class Traffic {
   inside,  ///< of one zone, or of one region where no zones are named
   inter_zone,
@@ -31,7 +31,7 @@ std::string_view to_string(Traffic traffic);
 
 Traffic traffic_between(const Site& from, const Site& to);
 
-/// From so many GB a month on, a GB costs so much.
+/// Price of a GB from this many GB a month on.
 struct TariffStep {
   double from_gb = 0;
   double usd_per_gb = 0;
@@ -49,7 +49,7 @@ struct Tariff {
 /// A place to read training data from.
 struct DataStore {
   std::string name;
-  std::string site;  ///< provider[:region]: reading it is traffic from there; empty: it has one price for all
+  std::string site;  ///< provider[:region]: a read is traffic from there; empty: one price for all readers
   double read_usd_per_gb = 0;
   double stored_usd_per_gb_month = 0;
   std::optional<double> usd_per_million_reads{};  ///< requests; nothing: not known
@@ -60,17 +60,16 @@ struct DataStore {
 
 class Tariffs {
  public:
-  /// Those of the built-in catalog.
+  /// Tariffs of the built-in catalog.
   static const Tariffs& built_in();
 
   /// CSV with the columns provider,traffic,from_gb,usd_per_gb,source,as_of: traffic as to_string writes it,
-  /// the steps of a tariff in rising order. Rows replace those of the same kind that were there.
+  /// the steps of a tariff in rising order. Rows replace existing ones of the same kind.
   Status add_classes(const std::string& file, std::string_view text);
 
-  /// CSV with the columns from,to,usd_per_gb,source,as_of, for which classes are too coarse. from: a region
+  /// CSV with the columns from,to,usd_per_gb,source,as_of, where classes are too coarse. from: a region
   /// (aws:us-east-1); to: a region, an area of a provider (gcp:aus), a provider, an area of any other
-  /// provider
-  /// (*:aus), or * for any other provider. The narrowest row counts.
+  /// provider (*:aus), or * for any other provider. The narrowest row counts.
   Status add_regions(const std::string& file, std::string_view text);
 
   /// CSV with the columns
@@ -81,16 +80,16 @@ class Tariffs {
   /// and for providers that charge nothing. A provider without a row pays as its own hardware does: nothing.
   double usd_per_gb(const Site& from, const Site& to, double sent_gb = 0) const;
 
-  /// For the GB from sent_gb to sent_gb + gb.
+  /// USD for the GB from sent_gb to sent_gb + gb.
   double usd(const Site& from, const Site& to, double gb, double sent_gb = 0) const;
 
-  /// The row that counts; nullptr where nothing is charged.
+  /// The row that applies; nullptr if nothing is charged.
   const Tariff* tariff(const Site& from, const Site& to) const;
 
-  /// "b2" (the paper's object store), "s3:us-east-1"; an error names those there are.
+  /// "b2" (the paper's object store), "s3:us-east-1"; the error lists the existing ones.
   Result<DataStore> store(const std::string& name) const;
 
-  /// Per GB that a peer at a site reads from a store; nothing in the store's region, whatever the zone.
+  /// USD per GB that a peer at a site reads from a store; 0 in the store's region, whatever the zone.
   double read_usd_per_gb(const DataStore& store, const Site& reader) const;
 
  private:

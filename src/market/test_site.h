@@ -5,10 +5,10 @@
 
 #include "market/site.h"
 
-/// For tests.
+/// For tests only.
 namespace tw::market {
 
-/// The site of this name, which must be one.
+/// The site of this name, which must be valid.
 inline Site at(const std::string& text) { return parse_site(text).value(); }
 
 }  // namespace tw::market

@@ -16,7 +16,7 @@ using std::chrono_literals::operator""s;
 
 constexpr const char* kRoot = "http://169.254.169.254/latest/";
 constexpr Duration kAwsPatience = 2s;
-constexpr Duration kInterruption = 120s;  // between a notice and what it tells of
+constexpr Duration kInterruption = 120s;  // between a notice and the interruption
 
 }  // namespace
 
@@ -97,7 +97,7 @@ Heard Aws::read_action(const Moment& at, const world::HttpAnswer& answer) {
   if (!action)
     return {.trouble = is_news("unreadable") ? "aws: spot/instance-action: " + action.error().message : ""};
   const auto time = parse_provider_time(action.value().time);
-  // Hibernation begins at once, and has no time; the others leave two minutes.
+  // Hibernation begins at once and has no time; for the others two minutes remain.
   const Duration without_time = action.value().action == "hibernate" ? Duration{} : kInterruption;
   const Instant deadline = time ? deadline_at(*time, at, answer) : at.now + without_time;
   const bool is_sooner = deadline + kEvery < action_at_;

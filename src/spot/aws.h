@@ -45,13 +45,13 @@ class Aws final : public NoticeSource {
 
   std::string token_;
   Instant renew_at_{};    ///< the token
-  bool refused_ = false;  ///< the token was, and no other one has been taken since
+  bool refused_ = false;  ///< the token was refused, and none has been obtained since
   std::optional<Topic> asked_;
-  Instant not_before_{};  ///< after a failure
+  Instant not_before_{};  ///< no request before, after a failure
   std::array<Poll, 3> polls_ = {Poll{Topic::action, {}}, Poll{Topic::rebalance, {}},
                                 Poll{Topic::scheduled, {}}};
-  Instant action_at_ = kNever;  ///< the earliest one that was given
-  std::set<std::string> said_;  ///< notices that were given
+  Instant action_at_ = kNever;  ///< the earliest announced time of the action
+  std::set<std::string> said_;  ///< notices that were announced already
   Outage outage_;
   bool has_looked_ = false;
 };

@@ -114,7 +114,7 @@ TEST_F(AwsMetadata, that_give_a_second_action_are_heard_again) {
                 NoticeKind::preempt, deadline, "spot instance action terminate");
 }
 
-// As the mock of AWS does: always two minutes from now.
+// AWS's mock does this: always two minutes from now.
 TEST_F(AwsMetadata, that_put_an_action_off_give_no_second_notice_but_an_earlier_one_is) {
   const auto terminates = [this](const std::string& time) {
     ask_until("spot/instance-action");

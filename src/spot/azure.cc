@@ -75,7 +75,7 @@ Heard Azure::take_events(const Moment& at, const world::HttpAnswer& answer) {
   return heard;
 }
 
-/// Nothing for an event of other machines, or one that is far ahead.
+/// Nothing for an event of other machines, or one far ahead.
 std::optional<Notice> Azure::judged(const AzureEvent& event, const Moment& at,
                                     const world::HttpAnswer& answer) {
   if (!stands_for(event, name_)) return std::nullopt;

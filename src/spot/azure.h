@@ -12,16 +12,15 @@
 namespace tw::spot {
 
 /// Azure Scheduled Events. The first request turns the service on, which may take two minutes; then it is
-/// asked each second. Events are told to all machines of a scale set, so each is compared with the name of
-/// this machine. Once the peer has left, the event that made it leave is approved, which ends the wait,
-/// unless it concerns other machines too.
+/// polled each second. Azure reports events to all machines of a scale set, so each is compared with this
+/// machine's name. Once the peer has left, its event is approved, which ends the wait, unless it concerns
+/// other machines too.
 /// https://learn.microsoft.com/azure/virtual-machines/linux/scheduled-events
 class Azure final : public NoticeSource {
  public:
   static constexpr Duration kEvery = std::chrono::seconds(1);
   static constexpr Duration kFirstPatience = std::chrono::seconds(150);
-  /// A machine that stands still for less may stay in the run; Azure pauses for 5 to 9 s where memory is
-  /// kept.
+  /// A machine that is paused for less may stay in the run; Azure pauses for 5 to 9 s if memory is kept.
   static constexpr double kMostFreeze_s = 9;
 
   Instant next_request() const override { return topic_ == Topic::none ? due_ : kNever; }
@@ -45,7 +44,7 @@ class Azure final : public NoticeSource {
   std::string name_;
   Instant due_{};
   std::set<std::string> said_;           ///< ids of events that became notices
-  std::vector<std::string> to_approve_;  ///< of these, those of this machine alone
+  std::vector<std::string> to_approve_;  ///< those of them that concern only this machine
   Outage outage_;
   bool has_looked_ = false;
   bool is_gone_ = false;

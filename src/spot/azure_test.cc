@@ -36,7 +36,7 @@ class ScheduledEvents : public testing::Test {
         id, type, resources, lasts_s);
   }
 
-  /// Goes on until events are asked for; none so far.
+  /// Goes on until events are asked for; there are none so far.
   void ask_for_events() {
     if (!named_) say_the_name();
     named_ = true;

@@ -8,11 +8,11 @@
 
 #include "base/result.h"
 
-/// What metadata services answer, read from their JSON. Fields that are missing are empty; an error says what
-/// does not fit.
+/// Answers of metadata services, read from their JSON. Missing fields are empty; an error says what does not
+/// fit.
 namespace tw::spot {
 
-/// AWS: spot/instance-action, and (time alone) events/recommendations/rebalance.
+/// AWS: spot/instance-action, and (time only) events/recommendations/rebalance.
 struct InstanceAction {
   std::string action;  ///< terminate, stop, hibernate
   std::string time;    ///< "2017-09-18T08:22:00Z"
@@ -48,7 +48,7 @@ struct AzureEvent {
 
 Result<std::vector<AzureEvent>> read_azure_events(const std::string& json);
 
-/// The body that lets an event begin now.
+/// The body of the request that lets an event begin now.
 std::string azure_approval(const std::string& event_id);
 
 /// An object of a notice file: {"kind": "preempt", "seconds": 30, "text": "..."}.

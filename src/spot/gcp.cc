@@ -19,7 +19,7 @@ std::string without_space(std::string text) {
   return text;
 }
 
-/// What may stand in an address as it is; else empty.
+/// The text if it may stand in a URL unescaped; else empty.
 std::string plain_word(const std::string& text) {
   const auto is_plain = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
@@ -50,7 +50,7 @@ Heard Gcp::take(const Moment& at, const Result<world::HttpAnswer>& answer) {
     return failed(at, status, "the answer is not Google's: it lacks Metadata-Flavor: Google");
   outage_.worked();
   etag_ = plain_word(answer.value().header("ETag").value_or(""));
-  due_ = etag_.empty() ? at.now + kGcpPatience : at.now;  // a server without it is asked now and then
+  due_ = etag_.empty() ? at.now + kGcpPatience : at.now;  // a server without an etag is polled
   const std::string value = without_space(answer.value().body);
   return std::exchange(value_, value) == value ? Heard{} : changed(at, value);
 }
@@ -68,7 +68,7 @@ Heard Gcp::changed(const Moment& at, const std::string& value) const {
     return {.notices = {{Source::gcp, NoticeKind::preempt, at.now + kPreempted, "preempted"}}};
   }
   if (value == "NONE") return {};
-  // A live migration lets the machine stand still for less than a second up to some seconds.
+  // A live migration pauses the machine for less than a second up to some seconds.
   const NoticeKind kind =
       value == "MIGRATE_ON_HOST_MAINTENANCE" ? NoticeKind::freeze : NoticeKind::maintenance;
   return {.notices = {{Source::gcp, kind, at.now + kMaintained, value}}};

@@ -7,8 +7,8 @@
 
 namespace tw::spot {
 
-/// One value of the metadata of Google Compute Engine. The first request is answered at once, those after it
-/// when the value changes (wait_for_change, last_etag), or after a minute.
+/// One value of the metadata of Google Compute Engine. The first request is answered at once, later ones when
+/// the value changes (wait_for_change, last_etag) or after a minute.
 /// https://docs.cloud.google.com/compute/docs/instances/create-use-spot
 class Gcp final : public NoticeSource {
  public:
@@ -20,7 +20,7 @@ class Gcp final : public NoticeSource {
   static constexpr Duration kHangs = std::chrono::seconds(60);
   static constexpr Duration kAfter503 = std::chrono::seconds(1);  ///< of the metadata server, as Google asks
   static constexpr Duration kAfterFailure = std::chrono::seconds(5);
-  /// What a virtual machine has at least from TRUE on, as Google promises; in the field it was 11 s.
+  /// The least time from TRUE on that Google promises; 11 s were seen in practice.
   static constexpr Duration kPreempted = std::chrono::seconds(30);
   static constexpr Duration kMaintained = std::chrono::seconds(60);
 

@@ -9,11 +9,11 @@
 
 #include "base/time.h"
 
-/// Notices: what clouds, schedulers and people say before they take a machine away. In flow answers of
-/// metadata services (by the Http door), lines of a file, and signals; out flow notices, each with its
-/// deadline. Every source is a step machine, which reads no clock and opens no socket (notice_source.h);
-/// peer/ runs them on the loop thread. What a notice does is the session's to say (train/). docs/notices.md
-/// has what each provider says and when.
+/// Notices: announcements by clouds, schedulers and people that a machine will be taken away. Input: answers
+/// of metadata services (by the Http door), lines of a file, and signals. Output: notices with their
+/// deadlines. Every source is a step machine, which reads no clock and opens no socket (notice_source.h);
+/// peer/ runs them on the loop thread. The session (train/) acts on notices. docs/notices.md lists what each
+/// provider announces and when.
 namespace tw::spot {
 
 enum class NoticeKind {
@@ -34,8 +34,8 @@ std::optional<NoticeKind> notice_kind_named(std::string_view name);
 /// Where a notice comes from.
 enum class Source {
   signal,      ///< SIGTERM, SIGUSR1 or SIGUSR2 from anybody
-  slurm,       ///< the same in a job of Slurm
-  kubernetes,  ///< the same in a pod
+  slurm,       ///< the same signals in a Slurm job
+  kubernetes,  ///< the same signals in a pod
   aws,
   gcp,
   azure,
@@ -51,8 +51,8 @@ inline std::string_view name_of(Source source) { return kSources.at(static_cast<
 struct Notice {
   Source source{};
   NoticeKind kind{};
-  Instant deadline = kNever;  ///< kNever: at_risk alone
-  std::string text{};         ///< what the source said, for people
+  Instant deadline = kNever;  ///< kNever: only at_risk
+  std::string text{};         ///< words of the source, for people
 
   bool operator==(const Notice&) const = default;
 };

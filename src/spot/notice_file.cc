@@ -28,7 +28,7 @@ std::string last_line(const std::string& content) {
   return last;
 }
 
-/// "preempt 30 words": the seconds may be missing, the words too.
+/// "preempt 30 words": seconds and words are optional.
 Result<FileNotice> read_plain(const std::string& line) {
   std::istringstream words(line);
   FileNotice notice;

@@ -7,16 +7,16 @@
 
 namespace tw::spot {
 
-/// A file that somebody writes who knows when this machine goes: a hook of a scheduler, a script, a person.
-/// Its last line counts that is neither empty nor begins with #:
+/// A notice file: a scheduler's hook, a script or a person writes it when this machine has to go. Its last
+/// line that is neither empty nor begins with # counts:
 ///
 ///     preempt 30 the owner wants the machine back
 ///     at_risk
 ///     {"kind": "maintenance", "seconds": 60, "text": "new kernel"}
 ///
-/// The seconds count from when the line is read first, at most half a second after it is written; without
-/// them a preemption or maintenance has the grace. No file, or an empty one: nothing. Another line is another
-/// notice.
+/// The seconds count from the first reading of the line, at most half a second after it is written. Without
+/// them a preemption or maintenance lasts the grace. A missing or empty file is no notice. A changed line is
+/// a new notice.
 class NoticeFile final : public NoticeSource {
  public:
   static constexpr Duration kEvery = std::chrono::milliseconds(500);
@@ -36,13 +36,13 @@ class NoticeFile final : public NoticeSource {
   Duration grace_;
   bool asks_ = false;
   Instant due_{};
-  std::string line_;     ///< that was heard
-  std::string doubted_;  ///< that could not be read: whoever writes it may be in the middle of it
+  std::string line_;     ///< the line that was read last
+  std::string doubted_;  ///< a line that could not be read: its writer may be in the middle of it
   Outage outage_;
   bool has_looked_ = false;
 };
 
-/// One line of such a file. Errors name the line and what was expected.
+/// Reads one line of such a file. Errors name the line and what was expected.
 Result<Notice> read_notice_line(const std::string& line, Instant now, Duration grace);
 
 }  // namespace tw::spot

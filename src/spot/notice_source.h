@@ -12,46 +12,46 @@
 
 namespace tw::spot {
 
-/// A time on both time lines: providers give theirs by the calendar.
+/// A time on both clocks: providers give calendar times.
 struct Moment {
   Instant now{};
   std::int64_t unix_s = 0;
 };
 
-/// What an answer came to.
+/// Result of an answer.
 struct Heard {
   std::vector<Notice> notices{};
-  std::string trouble{};  ///< for the user, a line: the source cannot be asked, or says what cannot be read
+  std::string trouble{};  ///< a line for the user: the source does not answer, or its answer cannot be read
 };
 
-/// One source of notices as a step machine. It has one request under way at most: request(), then take() with
-/// what came of it, then request() again from next_request() on.
+/// One source of notices as a step machine, with at most one request under way: request(), then take() with
+/// its result, then request() again from next_request() on.
 class NoticeSource {
  public:
   virtual ~NoticeSource() = default;
 
-  /// When the next request is due; kNever while one is under way.
+  /// Time of the next request; kNever while one is under way.
   virtual Instant next_request() const = 0;
 
-  /// Only from next_request() on.
+  /// Call it only from next_request() on.
   virtual world::HttpRequest request(Instant now) = 0;
 
-  /// The answer, or why there is none.
+  /// The answer, or the reason why there is none.
   virtual Heard take(const Moment& at, const Result<world::HttpAnswer>& answer) = 0;
 
-  /// Whether it has been asked for a preemption and has answered, or does not answer.
+  /// True once it was asked for a preemption and has answered, or does not answer.
   virtual bool has_looked() const = 0;
 
-  /// The peer has left: a source that waits for this goes ahead. True: a request is due now, which is worth
+  /// The peer has left: a source that waits for this goes ahead. True when a request is due now that is worth
   /// waiting for.
   virtual bool say_gone() { return false; }
 };
 
-/// What the user hears of a source that does not answer: one line when it has failed three times in a row,
-/// and again only after it worked.
+/// Message about a source that does not answer: one line after three failures in a row, and again only after
+/// it worked.
 class Outage {
  public:
-  /// The line, when it is time for it; else empty.
+  /// The line when it is due; otherwise empty.
   std::string failed(const std::string& line);
 
   void worked() { failures_ = 0; }
@@ -63,18 +63,18 @@ class Outage {
   int failures_ = 0;
 };
 
-/// The answer, or why it is none, in words.
+/// The answer, or why there is none, in words.
 std::string words_of(const Result<world::HttpAnswer>& answer);
 
-/// A deadline that a provider gives by the calendar. Where the answer has a date of its own, that is the
-/// clock by which it was given; the machine's own may be wrong.
+/// Deadline from a provider's calendar time. If the answer has a date, that is the provider's clock; the
+/// machine's own clock may be wrong.
 Instant deadline_at(std::int64_t unix_s, const Moment& at, const world::HttpAnswer& answer);
 
 /// "2017-09-18T08:22:00Z", "Mon, 19 Sep 2016 18:29:47 GMT" or "21 Jan 2019 09:00:43 GMT", as seconds since
 /// 1970.
 std::optional<std::int64_t> parse_provider_time(const std::string& text);
 
-/// A stop of the machine that is announced hours ahead becomes a notice when so much time is left.
+/// A stop announced hours ahead becomes a notice when this much time is left.
 inline constexpr Duration kMaintenanceAhead = std::chrono::seconds(60);
 
 }  // namespace tw::spot

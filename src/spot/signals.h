@@ -10,25 +10,25 @@ namespace tw::spot {
 enum class Signal {
   interrupt,  ///< SIGINT: a person at the terminal
   terminate,  ///< SIGTERM
-  user,       ///< SIGUSR1, SIGUSR2: what Slurm is told to send ahead of SIGTERM
+  user,       ///< SIGUSR1, SIGUSR2: Slurm can send them ahead of SIGTERM
 };
 
-/// What the signals of a process mean. A person has no deadline. SIGTERM, SIGUSR1 and SIGUSR2 are notices.
-/// Schedulers send them twice within milliseconds, so a second SIGTERM counts only a second after the first.
+/// Meaning of signals to a process. SIGINT has no deadline. SIGTERM, SIGUSR1 and SIGUSR2 are notices.
+/// Schedulers send them twice within milliseconds: a second SIGTERM counts only a second after the first.
 class Signals {
  public:
   static constexpr Duration kTwice = std::chrono::seconds(1);
 
   struct Options {
     Source source = Source::signal;
-    std::optional<Duration> grace = std::chrono::seconds(25);  ///< nothing: SIGTERM too has no deadline
+    std::optional<Duration> grace = std::chrono::seconds(25);  ///< empty: SIGTERM has no deadline either
   };
 
   enum class Meaning {
-    nothing,        ///< it was said before
+    nothing,        ///< a repetition
     leave,          ///< after the round, without a deadline
     notice,         ///< `notice` holds it
-    leave_at_once,  ///< said twice
+    leave_at_once,  ///< the second interrupt or termination
   };
 
   struct Said {
@@ -40,7 +40,7 @@ class Signals {
 
   Said take(Signal signal, Instant now);
 
-  /// SIGINT has come: whoever started this process wants it to end, not to come back.
+  /// SIGINT has come: the user of this process wants it to end, not to come back.
   bool interrupted() const { return interrupted_; }
 
  private:

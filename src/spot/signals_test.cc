@@ -28,7 +28,7 @@ TEST(Signals, second_sigterm_counts_a_second_after_the_first) {
   EXPECT_EQ(signals.take(Signal::terminate, kThen + 1s).meaning, Meaning::leave_at_once);
 }
 
-// What sites of Slurm teach: --signal=USR1@25, then SIGTERM at the end (lightning#4265, pytorch#154849).
+// Advice of Slurm sites: --signal=USR1@25, then SIGTERM at the end (lightning#4265, pytorch#154849).
 TEST(Signals, user_signal_is_a_notice_once_and_sigterm_after_it_another_one) {
   Signals signals({.grace = 25s});
   const Signals::Said first = signals.take(Signal::user, kThen);

@@ -9,7 +9,7 @@
 namespace tw::spot {
 namespace {
 
-/// All machines of Azure have it: learn.microsoft.com, "instance metadata service", detection.
+/// All Azure machines have it: learn.microsoft.com, "instance metadata service", detection.
 constexpr const char* kAzureAssetTag = "7783-7084-3265-9085-8269-3286-77";
 
 std::optional<Source> asked(const NoticeOptions& options, const world::MachineSigns& signs) {

@@ -12,16 +12,16 @@
 
 namespace tw::spot {
 
-/// Which sources are asked (--notices), and how long a notice without a deadline lasts (--grace).
+/// Sources to poll (--notices), and the length of a notice without a deadline (--grace).
 struct NoticeOptions {
   enum class Ask {
-    automatic,  ///< the provider whose firmware the machine has, if any
+    automatic,  ///< the provider that the machine's firmware names, if any
     aws,
     gcp,
     azure,
     file,
-    signal,  ///< nobody: signals alone
-    none,    ///< nobody, and signals are no notices either
+    signal,  ///< no source: signals only
+    none,    ///< no source, and signals are no notices either
   };
 
   Ask ask = Ask::signal;
@@ -29,14 +29,14 @@ struct NoticeOptions {
   Duration grace = std::chrono::seconds(25);
 };
 
-/// The cloud that lends this machine, as its firmware says. Nothing: not known, and nobody is to be asked.
+/// The cloud of this machine, by its firmware. Nothing: not known, and no source is polled.
 std::optional<Source> provider_of(const world::MachineSigns& signs);
 
-/// Those that are to be asked; perhaps none.
+/// The sources to poll; may be empty.
 std::vector<std::unique_ptr<NoticeSource>> sources_of(const NoticeOptions& options,
                                                       const world::MachineSigns& signs);
 
-/// What signals mean.
+/// Options for the meaning of signals.
 Signals::Options signals_of(const NoticeOptions& options, const world::MachineSigns& signs);
 
 }  // namespace tw::spot

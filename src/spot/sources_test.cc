@@ -29,7 +29,7 @@ TEST(Sources, are_those_of_the_cloud_that_the_firmware_names) {
   EXPECT_EQ(provider_of(kAzureMachine), Source::azure);
 }
 
-// 169.254.169.254 may be anything on a machine that is no cloud's.
+// 169.254.169.254 may be anything on a machine outside clouds.
 TEST(Sources, are_none_on_a_machine_that_nobody_knows) {
   for (const world::MachineSigns& signs : {kHyperV, kLaptop, world::MachineSigns{}}) {
     EXPECT_EQ(provider_of(signs), std::nullopt);

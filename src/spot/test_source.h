@@ -9,7 +9,7 @@
 
 #include "spot/notice_source.h"
 
-/// The vocabulary of tests of sources: what one asks at a time, and what it makes of an answer.
+/// Helpers for tests of sources: a source's requests one at a time, and the notices that it makes of answers.
 namespace tw::spot {
 
 using namespace std::chrono_literals;
@@ -47,13 +47,13 @@ class Conversation {
   NoticeSource& source_;
 };
 
-/// Nothing was heard, and nothing is wrong.
+/// No notice, and no trouble.
 inline void expect_quiet(const Heard& heard) {
   EXPECT_TRUE(heard.notices.empty()) << text_of(heard.notices.front(), Instant{});
   EXPECT_EQ(heard.trouble, "");
 }
 
-/// One notice, with these parts.
+/// Exactly this notice.
 inline void expect_notice(const Heard& heard, NoticeKind kind, Instant deadline, const std::string& text) {
   ASSERT_EQ(heard.notices.size(), 1U) << heard.trouble;
   EXPECT_EQ(heard.notices[0].kind, kind);

@@ -9,7 +9,7 @@
 #include "swarm/ballots/shared_plan.h"
 #include "wire/messages.h"
 
-// What the swarm wants done by its owner.
+// Actions that the swarm asks of its owner.
 namespace tw::swarm {
 
 struct Dial {
@@ -26,23 +26,23 @@ struct Reduce {
   SharedPlan plan;  ///< not empty
 };
 
-/// The round is decided, and its mean is here: apply it, then say applied().
+/// The round is decided, and its mean is here: apply it, then call applied().
 struct Committed {
   wire::Record record;
 };
 
-/// Others are ahead, or this peer lacks what they decided: take their state, then say begin().
+/// Others are ahead, or this peer lacks what they decided: take their state, then call begin().
 struct CatchUp {
   std::string why;
-  bool differs = false;  ///< its parameters are not those of the leader, after the same mean
+  bool differs = false;  ///< its parameters differ from the leader's after the same mean
 };
 
-/// It was taking state and threw away what it got meanwhile: its part of the round is due from the start.
+/// `peer` took a state and dropped what it had got: send it this peer's part of the round anew.
 struct SendAgain {
   PeerId peer;
 };
 
-/// It leaves before the round ends: send the sums in these slots to that peer, then say handed_over().
+/// This peer leaves before the round ends: send the sums in these slots to `to`, then call handed_over().
 struct HandOver {
   PeerId to;
   std::vector<std::uint32_t> slots;

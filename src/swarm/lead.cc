@@ -67,7 +67,7 @@ void Lead::on_progress(const wire::Member& from, const wire::Progress& progress)
   const bool missed_call = stage() == Stage::proposed && !progress.called && counts(peer) &&
                            std::find(proposed()->participants.begin(), proposed()->participants.end(),
                                      peer) != proposed()->participants.end();
-  if (missed_call) send(peer, *proposed());  // it came before the record that this round builds on
+  if (missed_call) send(peer, *proposed());  // the plan reached it before this round's head
   if (newcomer && stage() == Stage::proposed) take_in(peer);
   if (may_follow_work_of(peer)) {
     follow_work(peer, progress);
@@ -83,7 +83,7 @@ bool Lead::may_follow_work_of(PeerId peer) const {
   return stage() != Stage::preparing;
 }
 
-// A joiner that has come to the head while the round is averaged gets this mean, too: if it had to fetch it
+// A joiner that reaches the head while the round is averaged gets this mean, too. If it had to fetch the mean
 // afterwards, it might come too late for every round.
 void Lead::take_in(PeerId joiner) {
   if (finishes() || resigned() || !counts(joiner) || status_.leaves(joiner)) return;
@@ -108,7 +108,7 @@ void Lead::on_promise(PeerId from, const wire::Promise& promise) {
   advance();
 }
 
-// In the plan under way, or as a member.
+// The peer is in the plan under way, or a member.
 bool Lead::has_a_part(PeerId peer) const {
   if (stage() != Stage::proposed) return false;
   return status_.has_seat(peer) ||
@@ -133,7 +133,7 @@ void Lead::begin_when_promised() {
   if (start != Proposer::Start::open) return;
   bool was_called = false;
   for (const auto& [peer, promise] : promises()) was_called = was_called || promise.plan.has_value();
-  // What contributors sent by the plan of the former leader stays of use.
+  // Contributions sent by the former leader's plan stay useful.
   if (const auto own = promises().find(options_.self.peer); own != promises().end() && own->second.plan)
     called_ = own->second.plan->sites.empty() ? std::make_shared<const Plan>(*own->second.plan) : nullptr;
   if (leasing_.take_over(status_, promises(), was_called)) tell_of_reissue(leasing_.free(), {});
@@ -194,8 +194,8 @@ bool Lead::nobody_stays() const {
          status_.next_members().empty();
 }
 
-/// Microbatches are left and all who could do them, or could reduce a share, are out of this round or do none
-/// of its work.
+/// Microbatches are left, and all peers that could compute them or reduce a share are out of this round or do
+/// no work in it.
 bool Lead::nobody_works() const {
   if (stage() != Stage::open) return false;
   const auto would = [&](PeerId peer) { return !status_.leaves(peer); };
@@ -253,7 +253,7 @@ std::vector<Participant> Lead::participants(const Plan& plan) const {
   return participants;
 }
 
-// The shares of before, where those of owners that own no more have new ones.
+// The previous shares, with new owners for the shares of peers that may reduce no more.
 std::vector<wire::Share> Lead::reowned(const std::vector<wire::Share>& before, const Plan& plan) const {
   const std::vector<PeerId> owning = status_.owners();
   RangeSet gone;
@@ -272,7 +272,7 @@ void Lead::propose(Plan plan, bool again) {
   for (PeerId peer : numbered.participants) send(peer, numbered);
 }
 
-// What was owed is due as before.
+// Debts keep their due times.
 void Lead::propose_again(Plan plan) { propose(std::move(plan), true); }
 
 void Lead::on_vote(PeerId from, const wire::Vote& vote) {
@@ -305,9 +305,8 @@ void Lead::mark_plan_of_few() {
   if (minority_ && !resigned()) propose_without_majority();
 }
 
-// The leader that made this plan counted on members that are not here. Were they named in its record, the
-// next round would wait for a majority of them once more, and processes started again in their place would be
-// turned away.
+// The leader that made this plan counted on members that are not here. If its record named them, the next
+// round would wait for a majority of them again, and processes restarted in their place would be turned away.
 void Lead::propose_without_majority() {
   Plan plan = *proposed();
   plan.draft.minority = true;

@@ -21,18 +21,18 @@
 
 namespace tw::swarm {
 
-/// The leader's side of one round under one ballot: leases, call, shares, and who is left out.
-/// docs/protocol.md. What the ballot may propose and when it has decided is the Proposer's.
+/// The leader's side of one round under one ballot: leases, the call, shares, exclusions (docs/protocol.md).
+/// The Proposer decides what the ballot may propose and when it has decided.
 class Lead {
  public:
   struct Options {
     wire::Member self;
     LeaseBook::Options lease;
     std::uint64_t segments = 0;
-    Round rounds = 0;            ///< the run ends with this one
-    std::uint32_t wait_for = 0;  ///< give no leases before so many peers are there
+    Round rounds = 0;            ///< the run ends with this round
+    std::uint32_t wait_for = 0;  ///< give no leases before this many peers are here
     Duration patience{};
-    Duration expected_reduce{};  ///< how long call to commit took of late
+    Duration expected_reduce{};  ///< recent time from call to commit
     ShareRules shares;
     Rarely rarely{};
     std::vector<wire::Share> shares_before{};  ///< of the last round
@@ -44,12 +44,12 @@ class Lead {
 
   Ballot ballot() const { return proposer_.ballot(); }
 
-  /// The peers that can be reached now, this one included, by incarnation. Members that were there and are no
-  /// more are out of the round; a process that came back under the id of a member is none.
+  /// The peers that can be reached now, with their incarnations, this one included. Members that vanish are
+  /// out of the round. A process that comes back under a member's id is not that member.
   using Live = swarm::PeerStatus::Live;
   void set_live(Instant now, const Live& live);
 
-  /// They come first in the next record, so that they lead before others.
+  /// Anchors come first in the next record, so that they lead before others.
   void set_anchors(std::set<PeerId> anchors) { status_.set_anchors(std::move(anchors)); }
 
   /// From members, and from peers that want to become members.
@@ -59,13 +59,13 @@ class Lead {
   void on_report(PeerId from, const wire::StallReport& report);
   void on_failures(PeerId from, const wire::Failures& failures);
 
-  /// No leases before these stand at the head of the history (Holdback).
+  /// Gives no leases before these joiners have the newest record (Holdback).
   void hold_back_for(std::vector<PeerId> joiners) { leasing_.hold_back_for(std::move(joiners)); }
 
-  /// This round is the last one.
+  /// This round becomes the last one.
   void end_run();
 
-  /// What averaging by this plan takes at least; 0 when nobody's line is known.
+  /// Lower bound in seconds of averaging by this plan; 0 when no bandwidth is known.
   double least_reduce_s(const wire::Plan& plan) const {
     return options_.shares.seconds(plan, participants(plan));
   }
@@ -75,26 +75,26 @@ class Lead {
   /// The decision, once there is one.
   const std::optional<wire::Record>& committed() const { return proposer_.decision(); }
 
-  /// Why the run has to stop: nobody can compute a part of this round.
+  /// Why the run has to stop: no peer can compute a part of this round. Empty: it need not.
   const std::string& hopeless() const { return hopeless_; }
 
   /// No plan is under way: another peer may take over the lead at no cost.
   bool has_not_called() const { return stage() == Stage::open || stage() == Stage::preparing; }
 
-  /// This ballot can lead to nothing any more: lead again with one above outbid().
+  /// This ballot cannot succeed any more: lead again with a ballot above outbid().
   bool resigned() const { return proposer_.resigned(); }
 
-  /// The highest ballot that somebody was found to follow.
+  /// The highest ballot that any member was found to follow.
   Ballot outbid() const { return proposer_.outbid(); }
 
   wire::Outbox take_messages() { return std::exchange(messages_, {}); }
 
   std::vector<world::Event> take_events() { return std::exchange(events_, {}); }
 
-  /// What is kept of peers, in entries of a few words.
+  /// Size of what is kept about peers, in entries of a few machine words.
   std::size_t notes() const;
 
-  /// The peers that this round waits for, and the reason. Where it is this peer alone, that is named.
+  /// The peers that this round waits for, and the reason; this peer itself if there is no other.
   Wait waiting() const;
 
  private:
@@ -110,7 +110,7 @@ class Lead {
 
   const std::map<PeerId, wire::Promise>& promises() const { return proposer_.promises(); }
 
-  // The plan of another leader is finished.
+  // This ballot completes a plan of another leader.
   bool finishes() const { return proposer_.bound().has_value(); }
 
   bool counts(PeerId peer) const { return status_.counts(peer); }
@@ -163,13 +163,13 @@ class Lead {
   Instant now_;
   Leasing leasing_;
   PeerStatus status_;
-  swarm::SharedPlan called_;  // the plan before, if there was one in this round
+  swarm::SharedPlan called_;  // the previous plan of this round, if any
   StragglerPolicy stragglers_;
   HandOvers hand_overs_;
   Instant next_ask_{};
   Instant no_quorum_since_ = kNever;
   bool minority_ = false;
-  bool relieved_ = false;  // a share of proposed() was moved: its owner may not have what others have sealed
+  bool relieved_ = false;  // a share of proposed() was moved: its owner may lack what others have sealed
   bool last_ = false;      // the run ends with this round
   std::string hopeless_;   // empty: it is not
   wire::Outbox messages_;

@@ -25,7 +25,7 @@ void Lead::follow_work(PeerId peer, const wire::Progress& progress) {
   send_leases();
 }
 
-// Its links answer, but its gradients do not come: the others would wait for ever.
+// Its links answer, but its gradients do not come: without this the others would wait for ever.
 void Lead::give_up_on_hung_peers() {
   if (stage() != Stage::open) return;
   if (const auto verdict = StragglerPolicy::judge_work(status_, leasing_.awaited(now_))) carry_out(*verdict);
@@ -37,8 +37,8 @@ void Lead::on_failures(PeerId from, const wire::Failures& failures) {
   advance();
 }
 
-// Those that are out of the round, or refused, are asked under a new ballot before all is given up. On a side
-// without a majority, those on the other side may have what is missing here.
+// Before all is given up, a new ballot asks peers that are out of the round or refused. On a side without a
+// majority, peers of the other side may have what is missing here.
 void Lead::give_up_on_hopeless_work() {
   if (!minority_ && !status_.has_quorum()) return;
   std::set<PeerId> now, later;
@@ -83,7 +83,7 @@ void Lead::out(PeerId peer) {
   if (stage() == Stage::preparing || stage() == Stage::decided) return;
   if (stage() == Stage::proposed && !plays_a_part(*proposed(), peer)) return;
   if (stage() == Stage::proposed && !proposer_.voters().empty()) {
-    // Somebody has the whole mean, so the contribution of the lost peer is in it everywhere: it counts.
+    // Some peer has the whole mean, so the lost peer's contribution is in it everywhere: it counts.
     serve_sealed(*proposed(), proposer_.voters());
     return;
   }
@@ -94,8 +94,8 @@ void Lead::out(PeerId peer) {
   give_out_again(peer);
 }
 
-// What it sends is worth nothing, but it is here: it does not contribute to this round nor reduce a share,
-// but gets the mean and votes.
+// Its results are useless, but it is here: it neither contributes to this round nor reduces a share, but gets
+// the mean and votes.
 void Lead::refuse_work_of(PeerId peer, const std::string& why) {
   if (!counts(peer) || finishes() || resigned() || !status_.refuse(peer)) return;
   events_.push_back({now_, world::Phase::lost, head_.round + 1, peer, why, {}, {}, world::Cause::verdict});
@@ -123,7 +123,7 @@ void Lead::on_report(PeerId from, const wire::StallReport& report) {
   if (report.round != head_.round + 1 || !counts(from) || !counts(report.suspect)) return;
   if (stage() == Stage::preparing || stage() == Stage::decided) return;
   if (!status_.is_seated(from) && from != report.suspect)
-    return;  // what a joiner misses, the members miss too
+    return;  // members miss the same segments as a joiner
   if (const auto verdict = stragglers_.on_report(now_, from, report)) carry_out(*verdict);
 }
 
@@ -154,8 +154,8 @@ Duration Lead::expected_reduce(const wire::Plan& plan) const {
 
 // ---- who is slow
 
-// It goes on to send what it owes; what others lack of its share is reduced by others. Once somebody has the
-// whole mean, it comes from there: a contribution may be nowhere else any more.
+// The slow peer still sends what it owes; others reduce what is missing of its share. Once some peer has the
+// whole mean, the rest comes from there: a contribution may exist nowhere else any more.
 void Lead::relieve(PeerId slow, const RangeSet& moves) {
   const std::set<PeerId> keepers = proposer_.voters();
   std::vector<Participant> participants = this->participants(*proposed());

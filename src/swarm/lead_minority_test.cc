@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// Peer 2 takes over round 7 from 1, which is gone. Another process runs under the id of 3.
+/// Peer 2 takes over round 7 from peer 1, which is gone. Another process runs under the id of 3.
 struct Replaced {
   Replaced() {
     council.lose(1);
@@ -20,7 +20,7 @@ struct Replaced {
     council.lead.set_live(council.now, council.live);
   }
 
-  /// What 2 has voted for: all of the round by itself.
+  /// Peer 2 voted for a plan in which it did the whole round alone.
   wire::Accepted accepted() const {
     wire::Plan plan;
     plan.version = 1;
@@ -90,7 +90,7 @@ TEST(LeadMinority, counts_no_promise_of_a_process_that_took_the_id_of_a_member) 
   EXPECT_FALSE(council.leased.empty());
 }
 
-// The leader is gone, 2 voted for its plan and then took the state of the same head anew.
+// The leader is gone; 2 voted for its plan, then took the state of the same head anew.
 TEST(LeadMinority, gives_up_a_plan_whose_mean_is_lost_when_its_patience_ends) {
   Council council({.leader = 2, .ballot = 1});
   council.lose(1);

@@ -8,7 +8,7 @@
 
 #include "swarm/test_council.h"
 
-/// Which peer owns which shares, and what becomes of those of slow peers.
+/// Owners of shares, and the shares of slow peers.
 namespace tw::swarm {
 namespace {
 

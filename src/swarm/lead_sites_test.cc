@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// What the rules are told, by peer.
+/// The sites that the rules are given, by peer.
 std::map<std::uint64_t, std::string> sites_of(const std::vector<Participant>& participants) {
   std::map<std::uint64_t, std::string> sites;
   for (const Participant& participant : participants) sites[participant.peer.value] = participant.site;

@@ -9,8 +9,8 @@ using namespace std::chrono_literals;
 
 RangeSet microbatches(std::uint64_t first, std::uint64_t count) { return RangeSet(Range{first, count}); }
 
-/// Peer 2 takes over round 7 from 1, which is gone, after a call that nobody voted for. It has
-/// 16 microbatches; 2 and 3 have done one each, in their last slots.
+/// Peer 2 takes over round 7 from peer 1, which is gone, after a call without votes. The round has 16
+/// microbatches; 2 and 3 have done one each, in their last slots.
 struct Exhausted {
   explicit Exhausted(bool exact)
       : council({.members = {1, 2, 3}, .leader = 2, .ballot = 1, .lease = {64, 4, exact}}) {

@@ -8,21 +8,21 @@
 
 namespace tw::swarm {
 
-/// When this peer's part of a round is due once more to one that threw away what it had got: it took the
-/// state of others, and its state said so. At once for the first time in a round, then after pauses that
-/// double from 1 s on, so that a peer whose state alternates costs no line more than a few vectors.
+/// When this peer sends its part of a round again, to a peer that dropped it while taking the state of
+/// others. The first resend of a round is immediate. Later pauses double from 1 s, so that a peer whose state
+/// alternates costs the link only a few vectors.
 class Resends {
  public:
-  /// It was behind, and is no more.
+  /// The peer was behind and has caught up.
   void ask(Instant now, PeerId peer);
 
-  /// Its link is gone: on a new one it gets everything anyway.
+  /// The peer's link is gone: a new link carries everything anyway.
   void forget(PeerId peer) { asked_.erase(peer); }
 
-  /// Nothing of the new round was sent to anybody before.
+  /// A round begins, of which nothing was sent before.
   void begin_round() { asked_.clear(); }
 
-  /// True, once, when all is due again to this peer. To be asked with each of its heartbeats.
+  /// True, once, when everything is due again to this peer. Call it at each of the peer's heartbeats.
   bool take_due(Instant now, PeerId peer);
 
   std::size_t size() const { return asked_.size(); }
@@ -30,7 +30,7 @@ class Resends {
  private:
   struct Asked {
     bool waits = false;
-    Instant next{};  // not again before
+    Instant next{};  // earliest next resend
     Duration pause{};
   };
 

@@ -25,18 +25,18 @@ constexpr double kSilentIntervals = 4;
 constexpr double kOverdueTimes = 1.5;
 constexpr Duration kOverdueFloor = 500ms;
 
-/// Age of a plan before anybody in it counts as stalled: rounds can be much shorter than a pause of the
-/// scheduler. With 0.5 s a round in which the leader was stopped took 4.0 s instead of 4.7 (equal4; a plan of
-/// 1.7 s), one in which another peer was stopped as long as before: silent peers are found by their silence.
+/// Least age of a plan at which a peer counts as stalled: a pause of the scheduler can be much longer than a
+/// round. With 0.5 s, a round with a stopped leader took 4.0 s instead of 4.7 (equal4; a plan of 1.7 s). With
+/// another stopped peer it took as long as before: silent peers are found by their silence.
 constexpr Duration kStallFloor = 2s;
 constexpr double kStallTimes = 1.5;
 constexpr int kVoteTimes = 2;  // of what a stall takes
 
 constexpr int kDemandTimes = 3;
-/// Guesses of what more senders do to a round stop here.
+/// Upper bound of the guess how much longer a round takes with more senders.
 constexpr Duration kMoreAtMost = 10s;
-/// How long a stall report stands before it is judged: a closed link reaches everybody within a round trip or
-/// two.
+/// A stall report stands this long before it is judged: a closed link is noticed everywhere within a round
+/// trip or two.
 constexpr Duration kGrace = 500ms;
 
 constexpr Duration kOwingFloor = 500ms;
@@ -47,26 +47,26 @@ constexpr Duration kSlowIsKnownFloor = 1s;
 
 // ---- hung
 
-/// A peer is given up for this round when its next microbatch takes so long: so many times its usual time,
-/// and not less than the floor; or, before any was measured (models are compiled at the first one), this.
+/// A peer is given up for this round when its next microbatch takes kHungTimes its usual time, bounded by
+/// floor and ceiling. Before the first measurement (models are compiled then), kHungAtFirst holds.
 constexpr double kHungTimes = 10;
 constexpr Duration kHungFloor = 10s;
 constexpr Duration kHungCeiling = 600s;
 constexpr Duration kHungAtFirst = 120s;
 
-/// A peer that owes the later ones may itself wait for one that owes an earlier one.
+/// A peer with one of the later debts may itself wait for a peer with an earlier one.
 constexpr StallCause kDebts[] = {StallCause::owes_contribution, StallCause::owes_site_sum,
                                  StallCause::owes_mean, StallCause::owes_copy};
 
-/// Up to a century, whatever a remote expects.
+/// At most a century, whatever a remote expects.
 Duration multiple(Duration expected, double factor) {
   constexpr double kCentury = 3.2e18;
   return Duration{
       static_cast<Duration::rep>(std::min(factor * static_cast<double>(expected.count()), kCentury))};
 }
 
-// Where the majority hangs on it, its vote is needed more than its segments. When a plan of another leader is
-// finished, whoever else has the mean serves them.
+// If the majority depends on it, its vote matters more than its segments. While a plan of another leader is
+// finished, other peers that have the mean serve its segments.
 Verdict sentence_of(PeerId stalled, const PeerStatus& peers, const Proposer& proposer) {
   std::set<PeerId> others(peers.present().begin(), peers.present().end());
   others.erase(stalled);
@@ -214,7 +214,7 @@ std::optional<Verdict> StragglerPolicy::judge(Instant now, const PeerStatus& pee
   return Verdict{Sentence::relieve, *slow, {}, std::move(lacking)};
 }
 
-// Where two accuse each other, the younger one goes.
+// If two accuse each other, the later one in member order goes.
 std::optional<PeerId> StragglerPolicy::unreachable(Instant now, const PeerStatus& peers) const {
   const auto position = [&](PeerId peer) {
     return std::ranges::find(peers.members(), peer, &wire::Member::peer) - peers.members().begin();
@@ -239,8 +239,8 @@ std::optional<PeerId> StragglerPolicy::stalled(Instant now, const PeerStatus& pe
   const Instant due = planned_at_ + stalled_after(from_seconds(proposer.plan()->expected_s));
   if (now < due) return std::nullopt;
   if (const std::optional<PeerId> late = missing_vote(now, peers, proposer))
-    return late;  // what it accuses others of did not help
-  // What was said before that may be over. It is said again as long as nothing comes.
+    return late;  // its own reports about others did not help
+  // Older reports may be outdated; current ones are repeated while nothing comes.
   const auto stands = [&](const auto& entry) {
     return entry.second >= due && now - entry.second < 2 * kGrace && peers.counts(entry.first);
   };
@@ -255,13 +255,13 @@ std::optional<PeerId> StragglerPolicy::stalled(Instant now, const PeerStatus& pe
   return std::nullopt;
 }
 
-// Nobody misses anything from it and most have the mean: what keeps it from having it is its own affair.
+// No peer misses anything from it, and most have the mean: only its own trouble keeps it from voting.
 std::optional<PeerId> StragglerPolicy::missing_vote(Instant now, const PeerStatus& peers,
                                                     const Proposer& proposer) const {
   const wire::Plan& plan = *proposer.plan();
   if (now - proposed_at_ < vote_missing_after(from_seconds(plan.expected_s))) return std::nullopt;
   const auto misses = [&](PeerId peer) { return peers.counts(peer) && !proposer.has_vote(peer); };
-  // Some may have come after the call: with them another ballot succeeds.
+  // Some members may have come after the call: with them another ballot succeeds.
   std::set<PeerId> others(peers.present().begin(), peers.present().end());
   for (PeerId peer : plan.participants) {
     if (misses(peer)) others.erase(peer);
@@ -273,13 +273,13 @@ std::optional<PeerId> StragglerPolicy::missing_vote(Instant now, const PeerStatu
   return std::nullopt;
 }
 
-// A peer with slow contributions makes others slow with their part of the mean.
+// Slow contributions of a peer also slow down the shares of others, so they are judged first.
 std::optional<PeerId> StragglerPolicy::slowest(Instant now, const PeerStatus& peers) const {
   std::optional<PeerId> slow_mean;
   for (const auto& [who, slow] : slow_) {
     const auto [suspect, reporter] = who;
     if (!peers.counts(suspect) || !peers.counts(reporter) || now - slow.last >= 2 * kGrace) continue;
-    // Others may still complain; and what is not said again was said of an earlier plan.
+    // Other reports may follow, and a report that is not repeated was about an earlier plan.
     if (slow.last - slow.since < kGrace * 3 / 4) continue;
     if (slow.contributes) return suspect;
     if (!slow_mean) slow_mean = suspect;
@@ -287,7 +287,7 @@ std::optional<PeerId> StragglerPolicy::slowest(Instant now, const PeerStatus& pe
   return slow_mean;
 }
 
-// The part of its share that some peer lacks.
+// The part of its share that any peer lacks.
 RangeSet StragglerPolicy::lacking_of(PeerId slow, const std::vector<wire::Share>& shares) const {
   RangeSet missing, lacking;
   for (const auto& [who, word] : slow_) {

@@ -18,71 +18,70 @@
 
 namespace tw::swarm {
 
-/// The time that something may take: some multiple of what is expected of it, and a floor for what no
-/// expectation covers, such as a pause of the scheduler.
+/// The time that something may take: a multiple of its expected time, and a floor for what no expectation
+/// covers, such as a pause of the scheduler.
 struct Deadline {
   Duration expected{};
   double factor = 1;
   Duration floor{};
 
-  /// The floor, and the multiple after it.
+  /// Floor plus multiple.
   Duration sum() const;
 
-  /// The floor or the multiple, whichever is longer.
+  /// Floor or multiple, whichever is longer.
   Duration longer() const;
 };
 
-/// How long a peer may be silent on its links. `within`: by its own word it is heard again so soon.
-/// `hurried`: a round is overdue.
+/// Limit of a peer's silence on its links. `within`: time to its next message, as it announced. `hurried`: a
+/// round is overdue.
 Duration silence_limit(Duration round_trip, Duration within, bool hurried);
 
-/// From this age of a plan on its round is overdue. The same for every peer.
+/// Age of a plan from which its round is overdue; the same at every peer.
 Duration overdue_after(Duration expected_reduce);
 
-/// From this age of a plan on a peer that owes segments is stalled.
+/// Age of a plan from which a peer that owes segments is stalled.
 Duration stalled_after(Duration expected_reduce);
 
-/// From this age of a plan on a peer whose vote is missing, while others have the mean, is given up.
+/// Age of a plan from which a peer without a vote is given up, while others have the mean.
 Duration vote_missing_after(Duration expected_reduce);
 
-/// A peer that holds microbatches and returns none for so long is hung. `usual`: time of one by its own word;
-/// nothing before any was measured.
+/// A peer that holds microbatches and returns none for this long is hung. `usual`: time of one, as the peer
+/// reports it; empty before the first measurement.
 Duration hung_after(std::optional<Duration> usual);
 
-/// A peer that sends nothing for so long while it owes segments is reported.
+/// A peer that owes segments and sends nothing for this long is reported.
 Duration owing_after(Duration round_trip);
 
-/// And asked to send its part again after so long, and no sooner once more.
+/// After this long it is asked to send its part again; also the least time between two such requests.
 inline constexpr Duration kAskAgainAfter = std::chrono::seconds(8);
 
-/// From this age of a plan on it can be judged who is slow: results lag behind contributions.
+/// Age of a plan from which slow peers can be told apart: results lag behind contributions.
 Duration slow_is_known_after(Duration expected_reduce);
 
-/// By when this part of what a peer owes, from 0 to 1, should be here: later it is slow.
+/// Age of a plan at which this part (0 to 1) of what a peer owes should be here; a later peer is slow.
 Duration slow_after(Duration expected_reduce, double part);
 
-/// A joiner that loses ground is not waited for any more once nothing has come to it for so long: restoring a
-/// state of 1 GB takes seconds in which nothing comes.
+/// The leader stops waiting for a joiner that loses ground when nothing has reached it for this long. While a
+/// joiner restores a state of 1 GB, nothing arrives for seconds.
 inline constexpr Duration kJoinerIsStill = std::chrono::seconds(20);
 
-/// Nor is one that still loads after so long.
+/// The leader stops waiting for a joiner that still loads after this long.
 inline constexpr Duration kJoinerIsWaitedFor = std::chrono::minutes(10);
 
-/// How long averaging should take: as `usual`, longer where joiners send too (`senders` to `members` that
-/// reduce) or where the lines demand it, which may carry more than was ever seen.
+/// Expected time of averaging: `usual`, longer if joiners send too (`senders` to `members` that reduce) or if
+/// the bandwidths demand it. A bandwidth may be higher than ever measured.
 Duration expected_reduce(Duration usual, Duration demanded, std::size_t senders, std::size_t members);
 
-/// A microbatch that a peer returns next, and for how long the leader has waited for it.
+/// The next microbatch that a peer has to return, and how long the leader has waited for it.
 struct Awaited {
   PeerId peer;
   Duration waited{};
   std::optional<Duration> usual{};  ///< hung_after()
 };
 
-/// Every rule of a leader about a peer that is slow or silent, for one round under one ballot; the rules of
-/// each peer are the functions above. It hears
-/// stall reports and judges them; what follows is the leader's. It knows neither clock nor socket; one
-/// thread.
+/// All rules of a leader about slow or silent peers, for one round under one ballot; the rules of every peer
+/// are the functions above. It hears stall reports and judges them; the leader acts. It knows neither clock
+/// nor socket; one thread.
 class StragglerPolicy {
  public:
   enum class Sentence : std::uint8_t {
@@ -99,28 +98,28 @@ class StragglerPolicy {
     RangeSet segments{};
   };
 
-  /// `segments`: of the vector.
+  /// `segments`: number of segments of the vector.
   explicit StragglerPolicy(std::uint64_t segments) : segments_(segments) {}
 
-  /// Both peers count. A verdict where the report alone is reason enough.
+  /// Both peers must count. Returns a verdict if the report alone is reason enough.
   std::optional<Verdict> on_report(Instant now, PeerId from, const wire::StallReport& report);
 
-  /// A plan is proposed. again: what was owed under the plan before is due as before.
+  /// A plan is proposed. again: what was owed under the previous plan keeps its due time.
   void planned(Instant now, bool again);
 
-  /// The peer is gone: nothing said by it or about it stands.
+  /// The peer is gone: forgets what it reported and what was reported about it.
   void forget(PeerId peer);
 
-  /// The peer is out of the plan: nothing said by it stands.
+  /// The peer is out of the plan: forgets what it reported.
   void forget_words_of(PeerId peer);
 
-  /// What is to be done now about stall reports, one peer at a time.
+  /// The verdict that is due now about stall reports, one peer at a time.
   std::optional<Verdict> judge(Instant now, const PeerStatus& peers, const Proposer& proposer);
 
-  /// The first of those that are hung. One that is alone waits for itself.
+  /// The first hung peer. A lone peer waits for itself.
   static std::optional<Verdict> judge_work(const PeerStatus& peers, const std::vector<Awaited>& awaited);
 
-  /// What is kept, in entries of a few words.
+  /// Size of what is kept, in entries of a few machine words.
   std::size_t notes() const;
 
  private:
@@ -129,7 +128,7 @@ class StragglerPolicy {
     std::map<wire::StallCause, std::map<PeerId, Instant>> owes;  // kind, by suspect: when last
   };
 
-  /// What one reporter said last of a suspect that is slow.
+  /// The latest report of one peer about a slow suspect.
   struct Slow {
     Instant since{};
     Instant last{};
@@ -147,8 +146,8 @@ class StragglerPolicy {
   std::uint64_t segments_;
   std::map<PeerId, Stalls> stalls_;                 // by reporter
   std::map<std::pair<PeerId, PeerId>, Slow> slow_;  // by suspect and reporter
-  Instant planned_at_{};                            // the contributions and shares of the present plan
-  Instant proposed_at_{};                           // the present plan
+  Instant planned_at_{};                            // when the plan's contributions and shares were set
+  Instant proposed_at_{};                           // when the present plan was proposed
 };
 
 }  // namespace tw::swarm

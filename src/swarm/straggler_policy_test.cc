@@ -120,8 +120,8 @@ TEST(StragglerPolicy, excludes_a_peer_that_owes_once_the_plan_is_overdue) {
   EXPECT_FALSE(judge.after(2s)) << "it is not said again";
 }
 
-// thin_lines 275: a peer on a thin line had heard nothing for 0.5 s, since all others waited for what it sent
-// itself. When the plan was overdue, 0.97 s later, segments had come to it again.
+// thin_lines 275: a peer with little bandwidth had heard nothing for 0.5 s, since all others waited for its
+// segments. When the plan was overdue, 0.97 s later, it had received segments again.
 TEST(StragglerPolicy, does_not_count_what_was_said_before_the_plan_was_overdue) {
   Judge judge;
   judge.after(4900ms);

@@ -17,7 +17,7 @@ namespace {
 using wire::Member;
 using namespace std::chrono_literals;
 
-/// While it computes, a peer tells so often how far it is: one of which nothing comes is given up.
+/// A computing peer reports its progress this often: a peer without progress is given up.
 constexpr Duration kTellProgress = 1s;
 
 bool lacks_of(const wire::Plan& plan, PeerId peer, const Work& work) {
@@ -26,7 +26,7 @@ bool lacks_of(const wire::Plan& plan, PeerId peer, const Work& work) {
   });
 }
 
-/// The one among these of the record's round that holds the sample.
+/// The microbatch among these, of the record's round, that holds the sample.
 std::optional<std::uint64_t> microbatch_of(std::uint64_t sample, RangeSet among, const wire::Record& record,
                                            const LeaseBook::Options& lease) {
   while (!among.empty()) {
@@ -126,7 +126,7 @@ void Swarm::lose(PeerId peer, const std::string& why, Duration silent) {
 // ---- time
 // -----------------------------------------------------------------------------------------------------
 
-// Time in which this process stood still is nobody's delay.
+// Time in which this process was stopped counts as no peer's delay.
 void Swarm::wake(Instant now) {
   now_ = now;
   const Duration late = now - times_.next_tick;
@@ -146,7 +146,7 @@ void Swarm::step(Instant now) {
   settle();
 }
 
-// The round is being averaged, and takes much longer than it should.
+// The round under way takes much longer than expected.
 bool Swarm::is_overdue() const {
   return acceptor_.averages() && last_round_.is_overdue(now_, from_seconds(acceptor_.plan()->expected_s));
 }
@@ -158,7 +158,7 @@ void Swarm::tick() {
   const bool lost_ground =
       peer_state() == wire::PeerState::syncing && own_.catching_up.lost_ground >= Holdback::kLostGround;
   if (lost_ground && now_ - times_.told_state >= kTellProgress)
-    tell_peer_state();  // whoever leads has to know
+    tell_peer_state();  // the leader, whoever it is, has to know
   if (auto gossip = membership_.gossip(now_)) send(gossip->first, std::move(gossip->second));
   if (head() && head()->last) return;
   for (std::string& address : membership_.dials(now_, members(), options_.rarely)) {
@@ -196,7 +196,7 @@ void Swarm::begin(Instant now, const wire::Record& record, const Digest& paramet
   wake(now);
   if (options_.founder && peer_state() == wire::PeerState::fresh) part_.begin_anew();
   adopt(record);
-  tell_peer_state();  // before the progress: only who follows the history counts
+  tell_peer_state();  // before the progress: only peers that follow the history count
   applied(now, record.round, parameters);
 }
 
@@ -267,7 +267,7 @@ void Swarm::finish_work(Instant now, const WorkItem& item, std::uint64_t done, d
   settle();
 }
 
-// Where a plan counts on what was held, the leader has to know that it will not come.
+// If a plan counts on what was held, the leader has to know that it will not come.
 void Swarm::give_back(Instant now, const WorkItem& item, const std::optional<FailedSample>& failed) {
   wake(now);
   if (!of_this_round(item.round) || work_.idle()) return;
@@ -335,7 +335,7 @@ void Swarm::send(PeerId to, wire::Message message) {
   }
 }
 
-// The leader, and who leads when it is lost.
+// The leader, and its successor.
 std::set<PeerId> Swarm::in_front() const {
   std::set<PeerId> front;
   const std::optional<PeerId> leads = leader();
@@ -372,7 +372,7 @@ wire::Heartbeat Swarm::heartbeat_to(PeerId peer) const {
   if (peer_state() == wire::PeerState::syncing) beat.catching_up = own_.catching_up;
   beat.outlook = farewell_.outlook();
   membership_.address(beat, now_, peer);
-  // A peer is taken for lost after four times what it said.
+  // A peer is taken for lost after four times its announced interval.
   const auto quiet_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(farewell_.silence_ahead(now_) / 2);
   beat.next_ms = std::max(beat.next_ms, static_cast<std::uint32_t>(quiet_ms.count()));
@@ -444,7 +444,7 @@ Wait Swarm::wait_for_the_beginning() const {
   return wait;
 }
 
-// This peer is to lead and does not yet: another one may still.
+// This peer should lead but does not yet: another one may still do so.
 Wait Swarm::wait_to_lead() const {
   Wait wait{Wait::Kind::takeover, {}, head()->round + 1, acceptor_.promised()};
   if (yields_lead()) {

@@ -36,15 +36,15 @@ class Swarm {
   void on_close(Instant now, PeerId peer, const std::string& why);
   void on_refused(Instant now, const std::string& address);
 
-  /// A dial of this address found somebody to whom there is a link already.
+  /// A dial of this address reached a peer that is linked already.
   void on_linked_there(const std::string& address) { membership_.on_linked_there(address); }
 
   void on_message(Instant now, PeerId from, const wire::Message& message);
-  /// It was refused: its id is taken. The member of that id (before there are members: the only founder)
-  /// takes the place of the peer that is linked under it.
+  /// `caller` was refused since its id is taken. If it is the member with that id (before there are members:
+  /// the only founder), it replaces the peer that is linked.
   void on_taken(Instant now, const wire::Member& caller, bool founds = false);
 
-  /// Any byte of a peer, bulk too.
+  /// A byte of the peer arrived, bulk data included.
   void on_sign_of_life(Instant now, PeerId peer) { membership_.on_sign_of_life(now, peer); }
 
   void step(Instant now);
@@ -52,13 +52,13 @@ class Swarm {
   Instant next_step() const { return times_.next_tick; }
 
   // ---- from the owner
-  /// No history yet: the parameters from the seed are ready.
+  /// There is no history yet, and the parameters from the seed are ready.
   void fresh(Instant now, const Digest& parameters);
-  /// Nobody who knows of the history was found: it may begin anew, marked as decided without a majority.
+  /// No peer that knows the history was found: it may begin anew, marked as decided without a majority.
   void go_on_alone(Instant now);
-  /// Its own updates come too late: it takes the state of others.
+  /// This peer's own updates come too late: it takes the state of others.
   void fall_behind(Instant now, std::string why);
-  /// These took part in the run: they are dialled.
+  /// Dials these peers, which took part in the run.
   void seek(const std::vector<wire::Member>& members);
   /// The state after this record is here (restored, resumed): go on from it.
   void begin(Instant now, const wire::Record& record, const Digest& parameters);
@@ -66,34 +66,34 @@ class Swarm {
   void applied(Instant now, Round round, const Digest& parameters);
   /// The whole mean of the present plan is here.
   void completed(Instant now, const Digest& mean);
-  /// missing: where it is slow, segments of its share that are not here.
+  /// missing: if the suspect is slow, the segments of its share that are not here.
   void report_stall(Instant now, PeerId suspect, wire::StallCause cause, RangeSet missing = {});
 
-  /// What this peer's line was seen to carry.
+  /// Bandwidth that was measured at this peer.
   void measured(const wire::Bandwidth& line) { own_.bandwidth = line; }
 
-  /// The next microbatches to compute, at most so many at once. At most one item is under way at a time.
+  /// The next microbatches to compute, at most `most` at once. At most one item is under way at a time.
   std::optional<WorkItem> begin_work(Instant now, std::uint64_t most = 1);
-  /// Samples of the run that are leased to this peer and not done. They may go to others yet.
+  /// Samples of the run that are leased to this peer and not done. They may still go to others.
   RangeSet leased_samples() const;
   /// The first `done` of its microbatches are in their slot's sum; the others are still held.
   void finish_work(Instant now, const WorkItem& item, std::uint64_t done, double samples_per_s);
-  /// Nothing of the item under way was done: others get what is held. failed: why it never will be here.
+  /// Nothing of the item was done: others get what is held. failed: why this peer can never compute it.
   void give_back(Instant now, const WorkItem& item, const std::optional<FailedSample>& failed = {});
-  /// The compute side does something else until told otherwise: others get what is held and has not begun.
+  /// While busy, the compute side does something else: others get the microbatches that have not begun.
   void set_busy(Instant now, bool busy);
-  /// Hand in what is done, go after the round, or where that is later than a deadline, by HandOver.
+  /// Hand in what is done and leave after the round, or by HandOver if the round ends after the deadline.
   void leave(Instant now, std::optional<Instant> deadline = {});
   /// All sums of a HandOver are on their way.
   void handed_over(Instant now);
-  /// Sums that `from` handed over are here. Returns the slots in which they count, in order; none: no use.
+  /// Sums that `from` handed over are here. Returns the slots in which they count, in order; may be none.
   std::vector<std::uint32_t> keep(Instant now, PeerId from, const wire::Entrust& entrust);
-  /// Its machine may be taken away soon, or is safe again: meanwhile it neither leads nor keeps sums.
+  /// Its machine may be taken away soon, or is safe again. While at risk, it neither leads nor keeps sums.
   void set_at_risk(Instant now, bool at_risk);
-  /// Its machine stands still from then on for so long: others take its silence for what it is.
+  /// Its machine stands still from `from` for `lasts`: tells others to expect its silence.
   void freeze(Instant now, Instant from, Duration lasts);
 
-  /// While it takes the state of others: how it gets on. They are told.
+  /// Progress while this peer takes the state of others, for their information.
   void catching_up(Instant now, const wire::CatchingUp& how);
 
   /// The present round is the last one (takes effect where this peer leads).
@@ -109,40 +109,40 @@ class Swarm {
 
   bool leads() const { return lead_.has_value(); }
 
-  /// What averaging by this plan of its own takes at least; 0 when nobody's line is known, or another leads.
+  /// Lower bound in seconds of averaging by its own plan; 0 if no bandwidth is known or another peer leads.
   double least_reduce_s(const wire::Plan& plan) const { return lead_ ? lead_->least_reduce_s(plan) : 0; }
 
-  /// The sum in this slot is that of these microbatches.
+  /// True when the sum in this slot is that of these microbatches.
   bool has_done_just(std::uint32_t slot, const RangeSet& microbatches) const;
 
-  /// That sum is handed out: it must not change any more.
+  /// That sum is being sent: it must not change any more.
   void close_slot(std::uint32_t slot) { work_.close(slot); }
 
-  /// For other peers; Wait::Kind::answer comes without an address, which is the owner's to know.
+  /// This peer's wait, as told to others. Wait::Kind::answer has no address, which only the owner knows.
   Wait waiting() const;
-  /// At the head of the history, but no member, and none of its members is here.
+  /// True at the head of the history for a non-member, if none of the head's members is here.
   bool is_orphaned() const;
-  /// After the last record: members that have not said yet that they have it, and peers that fetch the state.
+  /// After the last record: members that have not confirmed it, and peers that fetch the state.
   std::vector<PeerId> not_at_the_end() const;
 
   Duration round_trip(PeerId peer) const { return membership_.round_trip(peer); }
 
   const Roster& roster() const { return membership_.roster(); }
 
-  /// Linked peers, and this one, that are on machines that stay.
+  /// Anchors among the linked peers and this one.
   std::set<PeerId> anchors() const;
 
-  /// What is kept because of others, whoever they are.
+  /// Bytes that are kept because of other peers, known or not.
   std::uint64_t held_bytes() const;
 
-  static constexpr std::uint64_t kNotesBytes = 2048;  ///< at most, of one peer, beside the roster
+  static constexpr std::uint64_t kNotesBytes = 2048;  ///< at most, per peer, beside the roster
 
-  /// Not a process that a later one replaced, nor one that was linked in the place of a member just now.
+  /// False for a process that a later one replaced, and for one just linked in a member's place.
   bool may_link(const wire::Member& process) const { return membership_.may_link(now_, process, members()); }
 
   void is_own(const std::string& address) { membership_.is_own(address); }
 
-  /// The history that goes before all others that are told of, by heartbeats or a late commit, if any.
+  /// The history that goes before all others that heartbeats or a late commit told of, if any.
   wire::Rank best_told() const { return membership_.best_told(now_); }
 
   // ---- outputs
@@ -152,7 +152,7 @@ class Swarm {
 
   std::vector<world::Event> take_events() { return std::exchange(events_, {}); }
 
-  /// Those of rounds up to this one: what led to its record.
+  /// Events of rounds up to this one, which led to its record.
   std::vector<world::Event> take_events_until(Round round);
 
  private:
@@ -181,7 +181,7 @@ class Swarm {
   std::set<PeerId> in_front() const;
   Wait wait_for_the_beginning() const;
   Wait wait_to_lead() const;
-  void settle();  // own messages, the leader's part, and what follows from them
+  void settle();  // own messages, the leader's part, and what follows from both
   void leave_a_lost_lead();
   void drive_lead();
   void hold_back();
@@ -228,7 +228,7 @@ class Swarm {
   Part part_;
   Farewell farewell_;
   bool end_run_ = false;
-  bool run_is_over_ = false;  // somebody told of its last record
+  bool run_is_over_ = false;  // a peer told of its last record
   History history_;
   Membership membership_;
   OwnWord own_;
@@ -236,7 +236,7 @@ class Swarm {
   Work work_{0};
   Acceptor acceptor_;
   std::optional<Lead> lead_;
-  std::uint64_t lead_knows_ = 0;  // version of the roster
+  std::uint64_t lead_knows_ = 0;  // version of the roster that lead_ has seen
   Instant lead_again_at_{};
   std::deque<wire::Message> own_messages_;
   wire::Outbox messages_;

@@ -3,7 +3,7 @@
 
 #include "swarm/test_swarm.h"
 
-/// Peers on machines that stay lead before others.
+/// Anchors lead before others.
 namespace tw::swarm {
 namespace {
 
@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 struct AnchoredRun {
   explicit AnchoredRun(std::set<std::uint64_t> anchors) : pool({.anchors = std::move(anchors)}) {}
 
-  /// All that live say so.
+  /// All live peers report this leader.
   auto leads(std::uint64_t leader, std::vector<std::uint64_t> told) {
     return pool.comes(
         [this, leader, told = std::move(told)] {

@@ -15,7 +15,7 @@ using wire::Record;
 using wire::StallReport;
 using namespace std::chrono_literals;
 
-/// Peer 2 of three, linked to 1, who leads, and 3: it is told things, and this shows what it makes of them.
+/// Peer 2 of three, linked to the leader 1 and to 3: tests send it messages and look at its reactions.
 class Follower {
  public:
   Follower() : swarm(options(), now) {
@@ -62,7 +62,7 @@ class Follower {
     listen();
   }
 
-  /// Whether the plan is taken and voted for.
+  /// True if the plan is taken and voted for.
   bool votes_for(const Plan& plan) {
     const std::size_t before = count<wire::Vote>(1);
     tell(1, plan);
@@ -333,8 +333,8 @@ TEST(Follower, says_that_what_it_gave_back_does_not_come_though_a_plan_counts_on
   EXPECT_FALSE(follower.swarm.begin_work(follower.now, 8).has_value());
 }
 
-// storm 7627: a program went on a pause with a microbatch under way and another one leased. It did the
-// former, and kept the latter for as long as the pause took.
+// storm 7627: a program paused with one microbatch under way and another one leased. It computed the former,
+// and kept the latter during the whole pause.
 TEST(Follower, gives_back_what_has_not_begun_when_its_compute_thread_goes) {
   Follower follower;
   follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
@@ -379,7 +379,7 @@ TEST(Follower, says_that_its_sum_is_not_the_one_that_a_plan_counts_on) {
   EXPECT_EQ(0U, given.count<StallReport>(1)) << "others have it";
 }
 
-/// Six rounds after head_of() by a majority of nobody but itself.
+/// Six rounds after head_of(), decided by a majority of itself alone.
 Record made_alone() {
   Record record = head_of(members({1}));
   record.round = 67;
@@ -541,7 +541,7 @@ TEST(Follower, keeps_no_more_of_100000_ids_that_came_and_went_than_its_bounds) {
   EXPECT_TRUE(follower.swarm.roster().is_open(PeerId{3}));
 }
 
-/// Peer 2 waits for 1 to begin the run; under that id process `incarnation` is linked.
+/// Peer 2 waits for 1 to begin the run; process `incarnation` is linked under id 1.
 struct Waiting {
   Waiting(std::uint64_t incarnation, bool founds) : swarm(Follower::options(), now) {
     swarm.fresh(now, kParameters);

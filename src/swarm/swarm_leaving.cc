@@ -6,7 +6,7 @@
 #include "swarm/ballots/validation.h"
 #include "swarm/swarm.h"
 
-// How this peer goes, and what it takes over from others that go: docs/protocol.md, "Leaving".
+// How this peer leaves, and what it takes over from leaving peers: docs/protocol.md, "Leaving".
 namespace tw::swarm {
 namespace {
 
@@ -39,7 +39,7 @@ void Swarm::set_at_risk(Instant now, bool at_risk) {
   settle();
 }
 
-// A joiner that works for the round it found stays for as long as its work is not handed over.
+// A joiner that works for the round it found stays until its work is handed over.
 void Swarm::consider_leaving() {
   if (!part_.leaves()) return;
   const bool has_work =
@@ -63,7 +63,7 @@ bool Swarm::is_steady(const wire::Member& member) const {
   return !last || last->outlook == Outlook::steady;
 }
 
-// The first member that is here. Those that may be gone soon come last.
+// The first member that is here; those that may be gone soon come last.
 std::optional<wire::Member> Swarm::next_leader() const {
   std::optional<wire::Member> first;
   for (const wire::Member& m : head()->members) {
@@ -74,7 +74,7 @@ std::optional<wire::Member> Swarm::next_leader() const {
   return first;
 }
 
-// Only to one that is known to be here.
+// Yields only to a member that is known to be here.
 bool Swarm::yields_lead() const {
   if (farewell_.outlook() == Outlook::steady) return false;
   return std::ranges::any_of(head()->members, [&](const wire::Member& m) {

@@ -35,7 +35,7 @@ std::int64_t events(Pool& pool, std::uint64_t id, Phase phase) {
   return std::ranges::count(pool.peer(id).events, phase, &world::Event::phase);
 }
 
-/// Contributions that the peer which makes them did not compute, of 100 samples at least.
+/// Number of contributions of at least 100 samples that their sender did not compute itself.
 std::int64_t kept_sums(const wire::Record& record) {
   return std::ranges::count_if(record.contributors, [](const wire::Contribution& c) {
     return c.slot >= wire::kLeaseSlots && c.samples > 100;
@@ -66,7 +66,7 @@ TEST(SwarmLeaving, waits_for_a_round_that_is_nearly_over) {
   EXPECT_THAT(pool.peer(3).ends.front(), testing::HasSubstr("left after round"));
 }
 
-// Were its vote lost with it, the other one would wait for its patience, and go on without a majority.
+// If its vote were lost, the other one would wait until its patience ends, and go on without a majority.
 TEST(SwarmLeaving, leaves_its_vote_with_the_other_one_of_two) {
   for (const std::uint64_t leaver : {1, 2}) {
     Pool pool(long_rounds());

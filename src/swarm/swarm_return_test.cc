@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A founder that is started again with its old command line: it has nobody to dial.
+// A founder that is restarted with its old command line: it has no peer to dial.
 
 #include "swarm/ballots/quorum.h"
 #include "swarm/test_swarm.h"
@@ -86,7 +86,7 @@ TEST(SwarmReturn, history_begun_anew_from_a_round_takes_those_along_that_stand_t
   EXPECT_EQ(1U, pool.peer(1).catch_ups.size()) << "to join";
 }
 
-// The leader dies before it has a vote of the others, which have voted and take the state of their head anew.
+// The leader dies before it gets the votes of the others, which voted and take the state of their head anew.
 TEST(SwarmReturn, goes_on_after_its_patience_when_all_who_voted_have_lost_the_mean) {
   Pool pool({.patience = 5s});
   pool.start_all(3);

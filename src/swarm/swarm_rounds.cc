@@ -15,7 +15,7 @@ namespace {
 using wire::PeerState;
 using namespace std::chrono_literals;
 
-/// After another member has taken the lead, it is left alone so long before this one tries again.
+/// After another member took the lead, this one waits this long before it tries again.
 constexpr Duration kYield = 2s;
 
 }  // namespace
@@ -33,7 +33,7 @@ void Swarm::receive(PeerId from, const wire::Heartbeat& told) {
     return;
   }
   if (!takes_part() || !has_history) return;
-  // A peer that missed the decision is told it, and so is one whose history gives way to this one.
+  // A peer that missed the decision, or whose history gives way to this one, is told the record.
   if (goes_before(history_.rank(), rank_of(heartbeat))) send(from, wire::Commit{*head()});
 }
 
@@ -67,7 +67,7 @@ void Swarm::receive(PeerId from, const wire::Lease& lease) {
   if (!work_.lease(lease.slot, lease.microbatches))
     return out_of_step("the leader does not know what this peer has sent");
   if (!own_.busy || acceptor_.stage() != swarm::Acceptor::Stage::idle) return;
-  work_.drop_queued();  // it was on its way when this peer became busy: others get it
+  work_.drop_queued();  // the lease came after this peer became busy: others get it
   send_progress(true);
 }
 
@@ -92,9 +92,9 @@ void Swarm::receive(PeerId from, const wire::Plan& plan) {
   }
 }
 
-// What is missing of it was dropped on leaving, or its lease was lost. Nobody knows when a busy peer does it.
+// The rest was dropped on leaving, or its lease was lost. When a busy peer will compute it is unknown.
 void Swarm::do_what_counts(PeerId leader, const wire::Contribution& own) {
-  const bool must_be_there = own_.busy || own.slot >= wire::kLeaseSlots;  // what others made is not made here
+  const bool must_be_there = own_.busy || own.slot >= wire::kLeaseSlots;  // sums of others are not made here
   const bool lacks_it = must_be_there && !work_.has_done_just(own.slot, own.microbatches);
   if (lacks_it || work_.has_other_than(own.slot, own.microbatches)) {
     send(leader, wire::StallReport{head()->round + 1, own.peer, wire::StallCause::owes_contribution});
@@ -136,7 +136,7 @@ void Swarm::receive(PeerId from, const wire::Failures& failures) {
   if (lead_ && is_sound(failures, options_.lease)) lead_->on_failures(from, failures);
 }
 
-// From a peer that followed the run longer than this one, or with it; or from this one, which leads.
+// From a peer that followed the run longer than this one, or as long; or from this one as the leader.
 void Swarm::receive(PeerId from, const wire::Stop& stop) {
   const bool counts =
       from == options_.self.peer || !takes_part() || names(members(), membership_.process(from));
@@ -197,8 +197,8 @@ void Swarm::report_changes(const wire::Record& record) {
   }
 }
 
-// Disconnects a process that uses a member's id with another incarnation: it gets the member's messages. It
-// stays out for as long as the member, if it lives, takes to be linked again.
+// Disconnects a process that uses a member's id with another incarnation: it would get the member's messages.
+// It is barred for as long as the member, if alive, may take to link again.
 void Swarm::turn_away_squatters(const std::vector<wire::Member>& members) {
   for (PeerId squatter : membership_.squatters(this->members(), members)) {
     if (roster().is_open(squatter)) turn_away(squatter);
@@ -216,8 +216,8 @@ void Swarm::on_taken(Instant now, const wire::Member& caller, bool founds) {
   wake(now);
   if (!roster().is_open(caller.peer) || roster().is_open(caller)) return;
   const bool member = head() && names(head()->members, caller);
-  // All who wait for the history to begin wait for the founder: another process under its id would keep it
-  // from them.
+  // Every peer that waits for the beginning waits for the founder: another process under its id would keep it
+  // away.
   const bool awaited =
       founds && !head() && peer_state() == PeerState::fresh && !membership_.has_founder(caller.peer);
   if (member || awaited) turn_away(caller.peer);
@@ -228,7 +228,7 @@ void Swarm::adopt(const wire::Record& record) {
   begin_round(history_.begin(record));
 }
 
-// again: the state was taken anew, and what was said of this round before is still in the world.
+// again: the state was taken anew, and promises and votes of this round still stand.
 void Swarm::begin_round(bool again) {
   const wire::Record& record = *head();
   membership_.begin_round(now_, record);
@@ -264,7 +264,7 @@ void Swarm::found_when_all_are_here() {
   if (part_.outset() == Part::Outset::awaits_others || fresh.size() + 1 < options_.wait_for) return;
   std::vector<wire::Member> members = {options_.self};
   for (PeerId peer : fresh) members.push_back(roster().process(peer));
-  // Where all take its state, only the founder can lead at first.
+  // If all others take the founder's state, only the founder can lead at first.
   if (!options_.founders_parameters) put_first(anchors(), members);
   wire::Record record = genesis(options_.run, *history_.parameters(), std::move(members));
   record.minority = options_.returns;
@@ -287,7 +287,7 @@ std::optional<PeerId> Swarm::leader() const {
   return first == head()->members.end() ? std::nullopt : std::optional(first->peer);
 }
 
-// A joiner gets work when whoever reduces it can be reached.
+// A joiner gets work once all peers that reduce it can be reached.
 bool Swarm::is_knotted() const {
   return peer_state() != PeerState::ready || membership_.is_meshed(now_, members());
 }
@@ -296,14 +296,14 @@ void Swarm::consider_leading() {
   if (lead_ || part_.ended() || !part_.is_member() || now_ < lead_again_at_ || head()->last) return;
   if (farewell_.gave_seat()) return;
   const std::optional<wire::Member> first = next_leader();
-  // Those who promised this peer to follow it wait for it, whoever else is here.
+  // Members that promised to follow this peer wait for it, whichever others are here.
   const bool awaited = acceptor_.promised() > 0 && !yields_lead() &&
                        ballot_owner(head()->members, acceptor_.promised()).is(options_.self);
   const bool its_turn = first && first->is(options_.self);
   if (!its_turn && !awaited) return;
   const bool is_first = its_turn && first->is(head()->members.front());
   const Ballot ballot = acceptor_.bid(head()->members, options_.self, is_first);
-  // A run that begins anew from a checkpoint waits for company as one that begins from nothing does.
+  // A run that begins anew from a checkpoint waits for company like one that begins from nothing.
   const std::uint32_t wait_for = part_.outset() == Part::Outset::awaits_company ? options_.wait_for : 0;
   lead_.emplace(Lead::Options{options_.self, options_.lease, options_.segments, options_.rounds, wait_for,
                               options_.patience, last_round_.expected(), options_.shares, options_.rarely,
@@ -327,7 +327,7 @@ void Swarm::leave_a_lost_lead() {
   lead_.reset();
 }
 
-// Every member looks at them, so that whoever takes over the lead knows since when they are waited for.
+// Every member keeps this list, so that a new leader knows since when joiners are waited for.
 void Swarm::hold_back() {
   const std::vector<PeerId> added = membership_.hold_back(now_);
   if (!lead_) return;

@@ -23,7 +23,7 @@ std::vector<wire::Member> processes(const Pool& pool, const std::vector<std::uin
   return all;
 }
 
-/// Where two peers applied the same round without a mark, it was the same record.
+/// If two peers applied the same unmarked round, its record was the same.
 ::testing::AssertionResult one_history(Pool& pool, const std::vector<std::uint64_t>& ids) {
   std::map<Round, Record> history;
   for (const std::uint64_t id : ids) {
@@ -94,7 +94,7 @@ TEST(Swarm, stops_everywhere_with_the_reason_when_three_peers_lack_a_sample) {
   Pool pool;
   pool.lacks = [](std::uint64_t id, std::uint64_t sample) { return id != 4 && sample == 3 * 64 + 10; };
   pool.start_all(4);
-  pool.peer(4).microbatch_takes = 3s;  // it does not come to try
+  pool.peer(4).microbatch_takes = 3s;  // too slow: it cannot try
   ASSERT_TRUE(pool.comes([&] { return !pool.peer(4).ends.empty(); }));
   pool.run_for(100ms);
   for (std::uint64_t id = 1; id <= 4; ++id) {
@@ -383,7 +383,7 @@ TEST(Swarm, the_smaller_side_of_a_split_waits_then_goes_on_marked_then_gives_way
   EXPECT_EQ(pool.at(3).head()->members, pool.at(1).head()->members);
 }
 
-// The first may live on where it cannot be seen, and is a majority by itself.
+// The first may live on out of reach, and is a majority by itself.
 TEST(Swarm, the_second_of_two_waits_for_the_first_whoever_joins_and_all_say_for_whom) {
   Pool pool({.patience = 20s});
   pool.start_all(2);

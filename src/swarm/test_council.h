@@ -21,8 +21,8 @@ namespace tw::swarm {
 
 using namespace std::chrono_literals;
 
-/// One Lead, and the members whose messages reach it and whom its own reach at once. Links fail when the
-/// story says so; gradients are Work that is begun and finished; means are digests.
+/// One Lead and its members, joined without delay. Links fail when the test says so; gradients are Work that
+/// is begun and finished; means are digests.
 class Council {
  public:
   struct Setup {
@@ -34,7 +34,7 @@ class Council {
     std::uint32_t wait_for = 0;
     Duration patience = 10s;
     Duration expected_reduce = 2s;
-    double demanded_s = 0;  ///< by the lines
+    double demanded_s = 0;  ///< by the bandwidths
     std::map<std::uint64_t, std::string> sites{};
     ShareRules shares = equal_share_rules();
   };
@@ -147,7 +147,7 @@ class Council {
     }
   }
 
-  /// Those that were declared lost, in order.
+  /// Peers that were declared lost, in order.
   std::vector<std::uint64_t> left_out() {
     for (world::Event& event : lead.take_events()) events.push_back(std::move(event));
     std::vector<std::uint64_t> ids;
@@ -157,7 +157,7 @@ class Council {
     return ids;
   }
 
-  std::vector<Participant> participants{};  ///< for whom shares were cut
+  std::vector<Participant> participants{};  ///< of the last cut of shares
   std::map<std::uint64_t, std::string> sites;
   wire::Record head;
   Lead lead;
@@ -165,8 +165,8 @@ class Council {
   Lead::Live live{};
   std::set<std::uint64_t> leaving{};
   std::set<std::uint64_t> candidates{};
-  std::set<std::uint64_t> deaf{};           ///< to recalls
-  std::set<std::uint64_t> lost_its_mean{};  ///< it voted, and took its state anew
+  std::set<std::uint64_t> deaf{};           ///< they ignore recalls
+  std::set<std::uint64_t> lost_its_mean{};  ///< they voted, then took the state anew
   std::map<std::uint64_t, Digest> parameters{};
   std::map<std::uint64_t, wire::Bandwidth> lines{};
   std::map<std::uint64_t, Work> works{};

@@ -23,7 +23,7 @@ struct PoolPeer {
   std::optional<WorkItem> computing{};
   Instant computed_at{};
   std::optional<wire::Plan> plan{};
-  std::vector<PeerId> closed{};  ///< links of which it has not heard yet that they are gone
+  std::vector<PeerId> closed{};  ///< closed links that it was not told of yet
   Instant begins_at = kNever;    ///< when the state of others will be here
   Instant handed_at = kNever;    ///< when its sums will be on their way to a custodian
 };

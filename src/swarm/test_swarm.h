@@ -15,9 +15,9 @@
 
 namespace tw::swarm {
 
-/// Swarms on one virtual clock, joined by links of 5 ms. Each has an owner as a session would be, with one
-/// abstraction: a mean is complete at a peer as soon as all contributions of its plan were handed in by
-/// anybody who lives or did.
+/// Swarms on one virtual clock, joined by links of 5 ms. Each has an owner that stands for a session,
+/// simplified: a mean is complete at a peer once all contributions of its plan were handed in, even by peers
+/// that died since.
 class Pool {
  public:
   struct Setup {
@@ -34,10 +34,10 @@ class Pool {
 
   Pool() : Pool(Setup{}) {}
 
-  /// The one that was started last under this id.
+  /// The process that was started last under this id.
   wire::Member process(std::uint64_t id) const { return {{id}, member(id).address, incarnations_.at(id)}; }
 
-  /// Starts a process; the lowest id is the founder, the others know its address alone.
+  /// Starts a process; the lowest id is the founder, the others know only its address.
   void start(std::uint64_t id, bool returns = false) {
     Swarm::Options options{.self = member(id),
                            .run = digest_of(std::string("run")),
@@ -87,7 +87,7 @@ class Pool {
   std::function<bool(std::uint64_t from, std::uint64_t to, const wire::Message&)> drop =
       [](auto, auto, const auto&) { return false; };
 
-  /// The mean does not become complete where this is true.
+  /// The mean does not become complete at peers for which this is true.
   std::function<bool(std::uint64_t id)> mean_stays_away = [](auto) { return false; };
 
   /// The peer cannot have this sample of the run.

@@ -43,7 +43,7 @@ std::string no_answer_from(const Wait::Unanswered& dial) {
   return text;
 }
 
-/// What the peers that it waits for are to do.
+/// The answer that is due from the awaited peers.
 std::string what_is_due(const Wait& wait) {
   switch (wait.kind) {
     case Wait::Kind::majority:

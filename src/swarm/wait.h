@@ -11,25 +11,24 @@
 
 namespace tw::swarm {
 
-/// What a peer waits for, or which work of its own it does. text_of() is the one place that has words for it;
-/// a new kind needs a line there.
+/// Reason why a peer waits, or its own work. Only text_of() has words for it: a new kind needs a line there.
 struct Wait {
   enum class Kind : std::uint8_t {
-    nothing,  ///< it goes on
+    nothing,  ///< it does not wait
 
-    // Other peers: `peers` names them.
-    majority,    ///< of the members of `round`; left: until it goes on alone
+    // Waits for other peers, which `peers` names.
+    majority,    ///< of the members of `round`; left: time until it goes on alone
     promises,    ///< to follow `ballot`
     takeover,    ///< to lead `round`
     gradients,   ///< of leased microbatches
-    held_back,   ///< to stand at the head: rounds are faster than their lines
+    held_back,   ///< to catch up: rounds are faster than their bandwidth allows
     requests,    ///< for leases: microbatches are free
     readiness,   ///< to work or reduce in `round`
     successor,   ///< to go on with the run: all others leave
     heir,        ///< `peers` leave, and nobody else is here to go on
     segments,    ///< of the vector that is averaged; done, total
     votes,       ///< the mean to be complete there
-    work,        ///< of the leader, or its call
+    work,        ///< of the leader, or its call of the plan
     commit,      ///< of the leader
     members,     ///< to be reachable again; unanswered: the first of them
     beginning,   ///< of the first round
@@ -37,19 +36,19 @@ struct Wait {
     state,       ///< transfer of the state; done, total: bytes
     mean,        ///< transfer of the mean of a missed round; done, total: bytes
     source,      ///< `peers` are linked; one of them has to have the state of the run
-    custody,     ///< to have what this peer did, which leaves before the round ends
-    last_round,  ///< word that they have it
+    custody,     ///< to take the sums of this peer, which leaves before the round ends
+    last_round,  ///< their word that they have it
     relief,      ///< `peers` are slow: others reduce the rest of their shares
 
-    // Nobody is known by name yet.
+    // Waits for peers that are not known by name yet.
     company,  ///< done of total peers are here; the run begins when all are
-    others,   ///< of a run that had begun; past; left: until this peer goes on alone
-    answer,   ///< unanswered: the address that is dialled; left: until this peer gives up
+    others,   ///< of a run that had begun; past; left: time until this peer goes on alone
+    answer,   ///< unanswered: the address that is dialled; left: time until it gives up
 
     // Own work.
     initialising,  ///< the parameters from the seed
     computing,     ///< a microbatch; done: samples of `round` before it
-    away,          ///< the thread that computes is the program's own; done: seconds since it went
+    away,          ///< the compute thread is the program's own; done: seconds since it went
     applying,      ///< the update of a round
     evaluating,    ///< done, total: batches
     restoring,     ///< puts a state that arrived in place; total: bytes
@@ -61,7 +60,7 @@ struct Wait {
 
   static constexpr Kind kLast = Kind::data;
 
-  /// Dials to one address that came to nothing.
+  /// Failed dials to one address.
   struct Unanswered {
     std::string address;
     std::string cause;  ///< of the last attempt
@@ -70,11 +69,11 @@ struct Wait {
     bool operator==(const Unanswered&) const = default;
   };
 
-  /// What a process found of a run that had begun before it started, and what it does when nobody comes.
+  /// Traces of a run that began before this process, and its plan if no peer comes.
   struct Past {
     std::string found;
-    std::optional<Round> checkpoint{};  ///< it resumes from; otherwise it begins the run anew
-    std::string trouble{};              ///< why it cannot go on alone
+    std::optional<Round> checkpoint{};  ///< to resume from; none: it begins the run anew
+    std::string trouble{};              ///< why it cannot go on by itself
 
     bool operator==(const Past&) const = default;
   };
@@ -90,17 +89,17 @@ struct Wait {
   std::optional<Unanswered> unanswered{};
   std::optional<Past> past{};
   std::string object{};  ///< with its bytes
-  Duration lasted{};     ///< data: before it was known
+  Duration lasted{};     ///< data: how long it had lasted before it was reported
 
   bool operator==(const Wait&) const = default;
 };
 
 bool is_own_work(Wait::Kind kind);
 
-/// It names a peer or an address, is own work, or lies before the beginning of the run.
+/// True if it names a peer or an address, is own work, or lies before the beginning of the run.
 bool is_named(const Wait& wait);
 
-/// The same wait, further on.
+/// True when `now` is the same wait as `before`, further on.
 bool goes_on(const Wait& before, const Wait& now);
 
 /// "waiting for peers 2, 3: their votes", "evaluating: 12 of 100 batches"; empty for nothing.

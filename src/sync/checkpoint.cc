@@ -24,9 +24,9 @@ static_assert(std::endian::native == std::endian::little,
 
 namespace {
 
-// The file: magic, version, run, record (as a Commit message, with its length), digest of the parameters, in
-// version 4 the layout with its length, number of chunks, size and digest of each, digest of all this; then
-// the chunks. Little-endian.
+// File format: magic, version, run, record (as a Commit message, with its length), digest of the parameters,
+// in version 4 the layout with its length, number of chunks, size and digest of each, digest of all this;
+// then the chunks. Little-endian.
 constexpr std::string_view kMagic = "tradewind state\n";
 constexpr std::uint32_t kVersion = 3;  // without a layout
 constexpr std::uint32_t kVersionWithLayout = 4;
@@ -56,7 +56,7 @@ class HeaderWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Reading beyond the end gives zeros and is remembered.
+/// Reading beyond the end gives zeros and is remembered as a failure.
 class HeaderReader {
  public:
   explicit HeaderReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -240,7 +240,7 @@ CheckpointStore::CheckpointStore(world::Files& files, Options options)
 std::string CheckpointStore::path_of(const std::string& name) const { return options_.folder + "/" + name; }
 
 Result<std::vector<std::string>> CheckpointStore::list() {
-  // A folder that is missing is an empty one; one that cannot be made would be of no use later either.
+  // A missing folder counts as empty; one that cannot be made would be useless later, too.
   if (Status made = files_.make_folder(options_.folder); !made) return made.error();
   return files_.list(options_.folder);
 }
@@ -276,8 +276,8 @@ Status CheckpointStore::write(const std::string& name, const StateImage& image) 
   if (done) {
     ours_.insert(name);
   } else {
-    // Room for the next attempt. What failed is the write; that the rest of it cannot be removed says nothing
-    // new.
+    // Makes room for the next attempt. The failed write is reported; a failure to remove the part adds
+    // nothing.
     (void)files_.remove(part);
   }
   return done;
@@ -287,7 +287,7 @@ Status CheckpointStore::prune(const StateImage& saved) {
   const auto names = list();
   if (!names) return names.error();
   std::vector<std::string> candidates = checkpoints_among(names.value());
-  // Later ones are of a peer that is ahead and shares the folder, or of another run.
+  // Later ones belong to a peer that is ahead and shares the folder, or to another run.
   std::erase_if(candidates,
                 [&](const auto& name) { return *round_of_checkpoint(name) > saved.record.round; });
   if (candidates.size() > options_.keep) {
@@ -302,7 +302,7 @@ Status CheckpointStore::prune(const StateImage& saved) {
   const Round oldest_kept = candidates.empty() ? 0 : *round_of_checkpoint(candidates.back());
   for (const std::string& name : names.value()) {
     const auto round = round_of_part(name);
-    // A peer that was killed comes back under another name: what it left is known by its age.
+    // A killed peer comes back under another name: its leftovers are recognised by their age.
     const bool stale =
         round && (name.ends_with(std::string(kPartSuffix) + options_.unique) || *round < oldest_kept);
     if (!stale) continue;
@@ -331,7 +331,7 @@ Status CheckpointStore::remove(const std::string& name) {
   Status removed = files_.remove(path_of(name));
   ours_.erase(name);
   if (removed) return removed;
-  // Another peer may have been faster.
+  // Another peer may have removed it first.
   const auto names = list();
   const bool there =
       !names || std::find(names.value().begin(), names.value().end(), name) != names.value().end();

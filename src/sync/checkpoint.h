@@ -17,13 +17,13 @@ namespace tw::sync {
 struct LoadedCheckpoint {
   StateImage image;
   std::string layout;                ///< CheckpointStore::Options; empty: not known
-  std::vector<std::string> skipped;  ///< newer files that cannot be used: which and why
+  std::vector<std::string> skipped;  ///< newer files that cannot be used, each with the reason
 };
 
-/// One file, whatever run it is of; every byte verifies. The error names it and says why it is of no use.
+/// Reads one file of any run; every byte is verified. The error names the file and says why it is of no use.
 Result<LoadedCheckpoint> read_checkpoint(world::Files& files, const std::string& path);
 
-/// The newest file of a folder by its name; nothing where it holds no checkpoints.
+/// The newest file of a folder by its name; nothing if it holds no checkpoints.
 Result<std::optional<std::string>> newest_checkpoint(world::Files& files, const std::string& folder);
 
 /// Checkpoints of one run in one folder, round-000120.tw each. Several peers may share the folder. A file
@@ -35,22 +35,22 @@ class CheckpointStore {
  public:
   struct Options {
     std::string folder;
-    std::size_t keep = 2;  ///< newest ones that stay
-    std::string unique;    ///< tells the unfinished files of this peer from those of others
+    std::size_t keep = 2;  ///< number of newest checkpoints that stay
+    std::string unique;    ///< distinguishes the unfinished files of this peer from those of others
     std::string layout{};  ///< of the parameters (RunOptions::layout), for readers without the model
   };
 
   /// files outlives this object.
   CheckpointStore(world::Files& files, Options options);
 
-  /// Writes the checkpoint unless a sound one after the same record is there already, then removes those
-  /// beyond `keep` and what unfinished writes left behind. Never removes or replaces a checkpoint of another
-  /// run; when one is in the way, that is an error. After an error the checkpoints of before are still there.
+  /// Writes the checkpoint unless a sound one after the same record is there already. Then removes those
+  /// beyond `keep` and the leftovers of unfinished writes. Never removes or replaces a checkpoint of another
+  /// run: one in the way is an error. After an error the earlier checkpoints are still there.
   Status save(const StateImage& image);
 
   /// The newest checkpoint of this run whose every byte verifies; nothing when the folder holds no
-  /// checkpoints. When it holds some but none can be used, that is an error that names them, so that no run
-  /// silently starts anew.
+  /// checkpoints. If it holds some but none can be used, the error names them, so that no run silently starts
+  /// anew.
   Result<std::optional<LoadedCheckpoint>> load_newest(const Digest& run);
 
  private:

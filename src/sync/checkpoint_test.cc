@@ -13,9 +13,8 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// A disk in memory that can be full, and whose process can die: every call costs one step and every byte
-/// written another one; when they are used up, what was being done stays half done and nothing works any
-/// more.
+/// A disk in memory that can be full, and whose process can die. Every call costs one step, and every written
+/// byte another one. When they are used up, the present operation stays half done and nothing works any more.
 class MemoryDisk : public world::Files {
  public:
   std::map<std::string, Bytes> files;
@@ -105,7 +104,7 @@ CheckpointStore store(MemoryDisk& disk, std::size_t keep = 2, const std::string&
   return CheckpointStore(disk, {"ckpt", keep, unique});
 }
 
-/// What a fresh process would load; nothing also after an error.
+/// What a fresh process would load; nothing after an error, too.
 std::optional<StateImage> loaded(MemoryDisk& disk) {
   auto found = store(disk).load_newest(sample::kRun);
   if (!found || !found.value()) return std::nullopt;
@@ -166,7 +165,7 @@ TEST(Checkpoint, stays_loadable_when_the_process_is_killed_at_any_step_of_a_save
       const auto found = loaded(disk);
       ASSERT_TRUE(found);
       EXPECT_TRUE(sample::same(*found, state(renamed ? 30 : 20)));
-      // The next process clears away what is left, though it has another name.
+      // The next process clears the leftovers, though it has another name.
       ASSERT_TRUE(store(disk, keep, "43").save(state(30)).ok());
       auto later = store(disk, keep, "43");
       for (const Round round : {40, 50}) ASSERT_TRUE(later.save(state(round)).ok());

@@ -32,7 +32,7 @@ void Donor::on_ask(PeerId from, const wire::ObjectAsk& ask, const wire::Record* 
 
 void Donor::on_state_ask(PeerId from, Follower& follower, const wire::ObjectAsk& ask,
                          const wire::Record& head) {
-  // A follower that asks again starts over: its earlier asks are of no use to it.
+  // A follower that asks again starts over: its earlier asks are obsolete.
   std::erase_if(follower.asks,
                 [&](const wire::ChunkAsk& queued) { return queued.object.kind == ask.object.kind; });
   if (!images_.empty() && images_.back()->record == head) {
@@ -145,7 +145,7 @@ void Donor::keep_mean(const wire::Record& record, std::vector<Blob> segments) {
   for (auto& [peer, follower] : followers_) follower.offers = 0;
   if (!images_.empty() && rarely(options_.rarely, "donor.drop_image")) drop_oldest_image();
   if (!means_.empty() && rarely(options_.rarely, "donor.drop_mean")) drop_mean(0);
-  // Rounds come again only when this peer has changed to another history: what it kept of the former is void.
+  // Rounds repeat only when this peer has changed to another history: means of the former one are void.
   while (!means_.empty() && means_.back().record.round >= record.round) drop_mean(means_.size() - 1);
   if (followers_.empty()) return;
   std::uint64_t bytes = 0;
@@ -182,7 +182,7 @@ void Donor::release_unused() {
     means_.clear();
     return;
   }
-  // The newest stays for those who still come; an older one only as long as somebody fetches it.
+  // The newest stays for peers that still come; an older one only while some peer fetches it.
   const auto used = [&](const Image& image) {
     return std::any_of(followers_.begin(), followers_.end(),
                        [&](const auto& f) { return f.second.image == image; });

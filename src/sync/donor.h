@@ -17,32 +17,32 @@
 
 namespace tw::sync {
 
-/// A member's side of letting others join: offers the state and the means of the rounds after it, hands out
-/// chunks. A step machine. Keeps nothing unless somebody syncs: a peer follows from its first ask until it
-/// says that it is done or its link closes.
+/// A member's side of state transfer: offers the state and the means of the rounds after it, hands out
+/// chunks. A step machine. It keeps nothing unless some peer syncs: a peer follows from its first ask until
+/// it says that it is done or its link closes.
 ///
-/// Memory, whatever a remote sends: two images, max_means means, max_chunk_asks asks for each follower.
+/// Memory, whatever remotes send: two images, max_means means, and max_chunk_asks asks per follower.
 class Donor {
  public:
   struct Options {
     std::size_t max_means = 8;
-    /// For one follower. Beyond it the oldest is dropped: a joiner that starts over leaves old asks behind.
+    /// Per follower. Beyond it the oldest ask is dropped: a joiner that starts over leaves old asks behind.
     std::size_t max_chunk_asks = 64;
-    /// Offers are long: one follower gets at most so many between two signs that time goes on (a commit, or a
-    /// chunk that its link took).
+    /// Offers are long: a follower gets at most this many between two signs of progress (a commit, or a chunk
+    /// that its link took).
     std::size_t max_offers = 16;
     Rarely rarely{};
   };
 
-  /// For each follower beside its asks.
+  /// Memory of each follower beside its asks.
   static constexpr std::uint64_t kFollowerBytes = 256;
 
   Donor() : Donor(Options{}) {}
 
   explicit Donor(Options options) : options_(std::move(options)) {}
 
-  /// head: the last record here, null when this peer has no state itself (the answer is ObjectGone then). A
-  /// state is offered at once when the image of just that record is held, otherwise after give().
+  /// head: the last record here; null when this peer has no state itself (then the answer is ObjectGone). A
+  /// state is offered at once if the image of just that record is held, otherwise after give().
   void on_ask(PeerId from, const wire::ObjectAsk& ask, const wire::Record* head);
 
   /// Queues a chunk for next_bulk. ObjectGone unless the object is held and was offered to this peer, and the
@@ -52,16 +52,16 @@ class Donor {
   void on_done(PeerId from);
   void on_close(PeerId peer);
 
-  /// Somebody waits for a state: freeze one and give() it. Stays true until then, so the caller remembers
-  /// that a freeze is under way.
+  /// Some peer waits for a state: freeze one and give() it. Stays true until then, so the caller has to
+  /// remember that a freeze is under way.
   bool wants_image() const;
 
-  /// Offered to all who wait, even if further rounds were committed since it was frozen. Dropped when nobody
-  /// follows any more. A third image replaces the oldest; those who fetch that one are told.
+  /// Offers the image to all that wait, even if it is older than the newest record. It is dropped with the
+  /// last follower. A third image replaces the oldest; peers that fetch that one are told.
   // owners: donor and checkpoint writer
   void give(std::shared_ptr<const StateImage> image);
 
-  /// At every commit: the encoded mean, a segment each. Ignored while nobody follows.
+  /// Call it at every commit, with the encoded mean by segment. Ignored without followers.
   void keep_mean(const wire::Record& record, std::vector<Blob> segments);
 
   bool has_followers() const { return !followers_.empty(); }
@@ -74,10 +74,10 @@ class Donor {
   /// Peers for which next_bulk has something new since the last call.
   std::vector<PeerId> take_wakeups();
 
-  /// next_bulk was not asked although it may have something: take_wakeups names all whom it is for.
+  /// next_bulk may have something but was not called: take_wakeups names all its receivers again.
   void wake_followers();
 
-  /// The next chunk for this peer, in the order in which they were asked for.
+  /// The next chunk for this peer, in the order of its asks.
   std::optional<wire::Message> next_bulk(PeerId to);
 
  private:
@@ -95,7 +95,7 @@ class Donor {
     wire::Record record;
     std::vector<Blob> segments;
     std::uint64_t bytes = 0;      ///< of the segments
-    std::vector<Digest> digests;  ///< of the segments; made for the first who asks
+    std::vector<Digest> digests;  ///< of the segments; made for the first peer that asks
   };
 
   void on_state_ask(PeerId from, Follower& follower, const wire::ObjectAsk& ask, const wire::Record& head);
@@ -112,7 +112,7 @@ class Donor {
   Options options_;
   std::map<PeerId, Follower> followers_;
   std::deque<Image> images_;       ///< oldest first, two at most
-  std::uint64_t image_bytes_ = 0;  ///< of each: they differ in their round alone
+  std::uint64_t image_bytes_ = 0;  ///< of each: images differ only in their round
   std::deque<Mean> means_;         ///< by round, oldest first
   wire::Outbox outbox_;
   std::vector<PeerId> wakeups_;

@@ -16,7 +16,7 @@ wire::ObjectId state_id(Round round) { return {wire::ObjectKind::state, round}; 
 
 wire::ObjectId mean_id(Round round) { return {wire::ObjectKind::mean, round}; }
 
-/// A donor whose history goes on by itself.
+/// A donor whose history grows when the test commits.
 struct Giver {
   std::vector<wire::Record> records = sample::history(1, 100);
   Round head = 5;
@@ -36,7 +36,7 @@ struct Giver {
     donor.keep_mean(records[head], sample::segments(1, head));
   }
 
-  /// The one message that was sent since the last call.
+  /// The only message that was sent since the last call.
   template <class T>
   T sent_to(PeerId peer) {
     const wire::Outbox out = donor.take_messages();

@@ -16,7 +16,7 @@ namespace {
 using wire::ObjectKind;
 using namespace std::chrono_literals;
 
-/// For answers that would make the choice better, and before a state that nobody had is asked for again.
+/// Wait for answers that could improve the choice, and before a state that no peer had is asked for again.
 constexpr Duration kOfferPatience = 500ms;
 
 }  // namespace
@@ -26,7 +26,7 @@ Fetch::Fetch(Options options) : options_(std::move(options)), sources_(options_.
     TW_CHECK(layout.bytes > 0 && layout.chunk_bytes > 0);
 }
 
-// A fetch begins and stops at any time; what comes in between has an order.
+// A fetch begins and stops at any time; the stages in between have an order.
 void Fetch::enter(Stage next) {
   const auto comes_from = [&](std::initializer_list<Stage> before) {
     return std::ranges::find(before, stage_) != before.end();
@@ -159,7 +159,7 @@ void Fetch::reconsider(Instant now) {
   }
   const bool served = sources_.anybody_serves(object_);
   const bool may_choose = object_.begun() || now >= choose_at_ || sources_.all_answered();
-  // Later the chunks of what was chosen are on their way. On a slow line another choice is a second copy.
+  // Later the chosen object's chunks are on their way. On a slow link another choice would be a second copy.
   const bool may_improve = !object_.any_here() && now - choose_at_ < kOfferPatience;
   if ((!served || may_improve) && may_choose) choose(now);
   if (object_.begun()) ask_for_chunks(now);

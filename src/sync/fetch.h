@@ -21,7 +21,7 @@
 
 namespace tw::sync {
 
-/// A committed round that was missed: its record and its encoded mean, a segment each.
+/// A committed round that was missed: its record and its encoded mean, by segment.
 struct FetchedMean {
   wire::Record record;
   std::vector<Blob> segments;
@@ -31,26 +31,26 @@ struct FetchProgress {
   wire::ObjectKind kind{};
   Round round = 0;
   std::uint64_t done = 0;   ///< bytes
-  std::uint64_t total = 0;  ///< bytes; 0 as long as nothing was offered
-  Instant since{};          ///< the first chunk was asked for
+  std::uint64_t total = 0;  ///< bytes; 0 before the first offer
+  Instant since{};          ///< when the first chunk was asked for
 };
 
-/// A peer that sent what cannot be used, and why.
+/// A peer that sent something unusable, and why.
 struct BadSource {
   PeerId peer;
   std::string why;
 };
 
-/// The joiner's side: fetches one object at a time, a state or the mean of one round, from all peers that
-/// offer it byte for byte alike. A step machine. What is asked of each of them, and how long it is waited
-/// for, is in sync/sources.h; the object and its chunks are in sync/partial_object.h.
+/// The joiner's side: fetches one object at a time, a state or the mean of one round, from all peers with
+/// byte-identical offers. A step machine. sync/sources.h decides what is asked of each peer and how long to
+/// wait; sync/partial_object.h holds the object and its chunks.
 ///
 /// Choice among different offers: the record that goes before all others (wire/rank.h), then the content that
 /// most peers offer. It is made when all have answered, or half a second after the first offer. For half a
-/// second more it is made again as long as no chunk has arrived; later only when nobody is left who offers
-/// what was chosen.
+/// second more it is repeated as long as no chunk has arrived; later only when no peer offers the chosen
+/// object any more.
 ///
-/// Memory, whatever a remote sends: one offer for each source, and the object, whose size is known before.
+/// Memory, whatever remotes send: one offer per source, and the object, whose size is known before.
 class Fetch {
  public:
   struct Options {
@@ -63,26 +63,26 @@ class Fetch {
 
   explicit Fetch(Options options);
 
-  /// Begins to fetch the newest state that is offered. Ends with take_state(): when nobody has one (any
-  /// more), all are asked again after half a second.
+  /// Begins to fetch the newest state on offer. Ends with take_state(): while no peer has one, all are asked
+  /// again after half a second.
   void want_state(Instant now, const std::vector<PeerId>& sources);
 
-  /// The same, of a peer that has the state after this record: it is of no use, and is asked for again after
-  /// half a second where nobody offers another one.
+  /// The same for a peer that has the state after record `here`: it does not take that one, and asks again
+  /// after half a second if no peer offers another.
   void want_other_state(Instant now, const wire::Record& here, const std::vector<PeerId>& sources);
 
   /// Begins to fetch the mean of the round that follows this record. Ends with take_mean() or gone().
   void want_mean(Instant now, const wire::Record& after, const std::vector<PeerId>& sources);
 
-  /// From now on no state is taken whose record this one, or the one before it, goes before: nobody gives up
-  /// a history for one that gives way to it.
+  /// From now on takes no state whose record gives way to this one or to the one before it: no peer gives up
+  /// a history for a lesser one.
   void keep_to(const wire::Record& record);
 
   /// The peers to ask from now on; call it when a link opens or closes. A peer whose link was closed and
   /// opened again must be missing in one call in between. Without any source a fetch waits for one.
   void set_sources(Instant now, const std::vector<PeerId>& sources);
 
-  /// Sources that are asked for chunks before others.
+  /// Sources that get chunk asks before others.
   void prefer(std::set<PeerId> peers) { sources_.prefer(std::move(peers)); }
 
   void on_offer(Instant now, PeerId from, wire::ObjectOffer offer);
@@ -92,19 +92,19 @@ class Fetch {
   void step(Instant now);
   Instant next_step() const;
 
-  /// Nothing is fetched for the time being. Those who were asked keep what may be needed later.
+  /// Stops fetching for the time being. The peers that were asked keep what may be needed later.
   void stop();
 
-  /// Nothing more is needed: tells all who were asked, and forgets what was under way.
+  /// Nothing more is needed: tells all peers that were asked, and forgets what was under way.
   void finish();
 
   wire::Outbox take_messages();
 
-  /// The object that was wanted, once it is complete; then nothing is wanted any more.
+  /// The wanted object, once it is complete; then nothing is wanted any more.
   std::optional<StateImage> take_state();
   std::optional<FetchedMean> take_mean();
 
-  /// All sources were asked for the mean, and none has it: only a newer state helps.
+  /// All sources were asked for the mean, and none has it: only a newer state can help.
   bool gone() const { return stage_ == Stage::gone; }
 
   /// The peers that owe an answer or chunks.
@@ -112,13 +112,13 @@ class Fetch {
 
   FetchProgress progress() const;
 
-  /// Chunks that were of use, ever.
+  /// Number of useful chunks, ever.
   std::uint64_t pieces() const { return sources_.pieces(); }
 
   /// Bytes of the object under way and of the offers.
   std::uint64_t held_bytes() const;
 
-  /// What was turned away since the last call; the same of the same peer is told once until finish().
+  /// Refusals since the last call; the same one of the same peer is reported once until finish().
   std::vector<BadSource> take_refusals();
 
  private:
@@ -146,10 +146,10 @@ class Fetch {
   Sources sources_;
   PartialObject object_;
   Instant choose_at_ = kNever;     ///< even if some have not answered
-  Instant ask_again_at_ = kNever;  ///< for a state that nobody had
+  Instant ask_again_at_ = kNever;  ///< for a state that no peer had
 
   wire::Outbox outbox_;
-  std::set<PeerId> told_;  ///< were asked for something: to be told when it is over
+  std::set<PeerId> told_;  ///< peers that were asked for something: to be told when it is over
   std::vector<BadSource> refusals_;
   std::map<PeerId, std::string> refused_;
 };

@@ -26,7 +26,7 @@ ObjectOffer offer_of(const StateImage& image) {
       {ObjectKind::state, image.record.round}, image.record, image.parameters, image.bytes(), image.digests};
 }
 
-/// A joiner at a time of its own, and what it sent.
+/// A joiner with its own clock, and what it sent.
 struct Joiner {
   std::vector<wire::Record> records = sample::history(1, 20);
   Instant now{};
@@ -62,7 +62,7 @@ struct Joiner {
     collect();
   }
 
-  /// The oldest ask of this peer is answered.
+  /// Answers the oldest ask of this peer.
   bool answer(PeerId from, const StateImage& image) {
     auto& asks = chunk_asks[from];
     if (asks.empty()) return false;
@@ -145,8 +145,8 @@ TEST(Fetch, changes_to_a_higher_round_only_as_long_as_nothing_has_arrived) {
   }
 }
 
-// thin_lines 464: a source that fell behind in each round, and came back with a newer state. Each change of
-// the choice put a whole state on a line of 1 Mbit/s: 36 s later none had arrived.
+// thin_lines 464: a source fell behind in each round, and came back with a newer state. Each new choice put a
+// whole state on a link of 1 Mbit/s: after 36 s none had arrived.
 TEST(Fetch, keeps_to_its_choice_when_a_source_comes_again_and_again_with_a_newer_state) {
   Joiner j;
   j.want_state({kAnna});

@@ -12,11 +12,11 @@
 
 namespace tw::sync {
 
-/// The state after a record, frozen: parameters, then the optimizer's buffers, as raw little-endian floats.
-/// Made once, then shared by checkpoint and donor; immutable.
+/// A frozen state after a record: parameters, then the optimizer's buffers, as raw little-endian floats. Made
+/// once, then shared by checkpoint and donor; immutable.
 struct StateImage {
   wire::Record record;
-  Digest parameters;            ///< of the parameters alone
+  Digest parameters;            ///< of the parameters only
   std::vector<Blob> chunks;     ///< chunk_bytes each, the last one may be shorter
   std::vector<Digest> digests;  ///< of each chunk
 

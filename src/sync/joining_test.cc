@@ -27,7 +27,7 @@ struct Member {
   std::deque<wire::Message> inbox;  ///< from the joiner, on their way
 };
 
-/// Members and a joiner between whom messages take random time; each link keeps the order within a priority.
+/// Members and a joiner whose messages take random time; each link keeps the order within a priority.
 class World {
  public:
   World(std::uint64_t seed, std::size_t members) : prng_(seed), records_(sample::history(1, 400)) {
@@ -38,8 +38,8 @@ class World {
 
   void corrupt(std::size_t i, Vice vice) { member(i).vice = vice; }
 
-  /// The joiner gets a state and follows until it stands where the members stand. Members commit with the
-  /// given chance a turn at first, later slowly; one dies in the middle. False when it takes too long.
+  /// The joiner gets a state and follows until it has caught up with the members. Members commit with this
+  /// chance per turn at first, later slowly; one dies in the middle. False when it takes too long.
   bool join(bool somebody_dies, double commits) {
     fetch_.want_state(now_, sources());
     for (int turn = 0; turn < 5000; ++turn) {
@@ -54,7 +54,7 @@ class World {
     return false;
   }
 
-  /// At most so many starts are needed; more would be a livelock.
+  /// Number of starts; too many would be a livelock.
   int starts() const { return starts_; }
 
   bool all_is_released() {
@@ -84,7 +84,7 @@ class World {
     return head;
   }
 
-  /// One of those that are a round behind catches up, or a new round is committed.
+  /// A member that is a round behind catches up, or a new round is committed.
   void commit() {
     const Round top = head();
     for (auto& [peer, m] : members_) {
@@ -176,7 +176,7 @@ class World {
     }
   }
 
-  /// The joiner's session in small: state, then mean by mean, from the start again when a mean is gone.
+  /// The joiner's session in small: state, then mean after mean, from the start again when a mean is gone.
   bool advance() {
     if (fetch_.gone()) {
       ++starts_;

@@ -14,7 +14,7 @@
 
 namespace tw::sync {
 
-/// How an object must be cut for this peer to take it: chunks of chunk_bytes, the last one may be shorter.
+/// Required division of an object: chunks of chunk_bytes; the last one may be shorter.
 struct ChunkLayout {
   std::uint64_t bytes = 0;
   std::uint64_t chunk_bytes = 0;
@@ -24,18 +24,17 @@ struct ChunkLayout {
   std::uint64_t size(std::uint64_t index) const { return std::min(chunk_bytes, bytes - index * chunk_bytes); }
 };
 
-/// An object on its way to this peer: the offer that was chosen, and which of its chunks are here. A chunk
-/// that is not here is either free, that is to say nobody is asked for it, or asked of a source
-/// (sync/sources.h).
+/// An object on its way to this peer: the chosen offer, and which of its chunks are here. A missing chunk is
+/// either free (asked of no source), or asked of one source (sync/sources.h).
 ///
 /// Memory: the list of digests in the offer, and the object.
 class PartialObject {
  public:
-  /// Begins anew with this offer, whose chunks must be cut as the layout says; all are free. content: the
+  /// Begins anew with this offer, whose chunks must be cut by the layout; all chunks are free. content: the
   /// digest of the whole offer.
   void begin(Instant now, const wire::ObjectOffer& offer, const Digest& content, const ChunkLayout& layout);
 
-  /// Nothing is on its way.
+  /// No object is on its way.
   void clear() { *this = {}; }
 
   bool begun() const { return offer_.has_value(); }
@@ -44,10 +43,10 @@ class PartialObject {
 
   Instant since() const { return since_; }
 
-  /// The offer that was chosen; only of an object that has begun.
+  /// The chosen offer; requires begun().
   const wire::ObjectOffer& offer() const;
 
-  /// Whether the offer has such a chunk, with just these bytes.
+  /// True if the offer has such a chunk, with just these bytes.
   bool fits(const wire::Chunk& chunk) const;
 
   /// Keeps a chunk that fits. False when it was here before.
@@ -57,13 +56,13 @@ class PartialObject {
 
   bool complete() const { return begun() && here_ == chunks_.size(); }
 
-  /// The first free chunk that is not among these.
+  /// The first free chunk that is not in `but`.
   std::optional<std::uint32_t> next_free(const std::set<std::uint32_t>& but) const;
 
   /// A source is asked for a chunk that was free.
   void take(std::uint32_t index);
 
-  /// The source is not asked for it any more.
+  /// The source is not asked for the chunk any more.
   void give_back(std::uint32_t index);
 
   /// Bytes of the chunks that are here.
@@ -72,7 +71,7 @@ class PartialObject {
   /// Bytes of memory.
   std::uint64_t held_bytes() const;
 
-  /// Hands out the offer and all chunks of an object that is complete; nothing is on its way then.
+  /// Hands out the offer and all chunks of a complete object; then no object is on its way.
   struct Whole {
     wire::ObjectOffer offer;
     std::vector<Blob> chunks;

@@ -8,7 +8,7 @@
 namespace tw::sync {
 namespace {
 
-/// A state on its way, and the object that its chunks are put into.
+/// A state on its way, and the object that takes its chunks.
 struct State {
   StateImage image = sample::image(sample::history(1, 3)[3]);
   wire::ObjectOffer offer{

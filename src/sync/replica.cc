@@ -10,7 +10,7 @@
 namespace tw::sync {
 namespace {
 
-/// A peer that lags by more rounds takes the state instead of their means.
+/// A peer that lags by more rounds than this takes the state instead of their means.
 constexpr Round kReplayAtMost = 8;
 
 bool may_follow(Replica::State before, Replica::State next) {
@@ -109,7 +109,7 @@ void Replica::begin_to_fetch(Instant now, const Others& others) {
   owes_thanks_ = true;
   fetch_.prefer(others.anchors);
   if (has_history()) fetch_.keep_to(tip_->record);
-  // The offers show the history: those of another one are none, and then the state is taken.
+  // Offers show the history: an offer of another history does not count, and then the state is taken.
   const Round newest = others.best.round;
   const bool near = base_ != Base::differs && has_history() && newest > tip_->record.round &&
                     newest - tip_->record.round <= kReplayAtMost;
@@ -146,8 +146,8 @@ Replica::Next Replica::next(Instant now, const Others& others) {
   return {};
 }
 
-// What was told of a better history may have no source any more: the state that was just restored is offered
-// then, and brings nothing.
+// The better history may have no source any more: then the state that was just restored is offered again,
+// which helps nothing.
 void Replica::fetch_state_again(Instant now, const Others& others) {
   if (base_ == Base::own || base_ == Base::differs) return fetch_.want_state(now, others.sources);
   base_ = Base::rejected;

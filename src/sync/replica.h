@@ -15,19 +15,19 @@
 
 namespace tw::sync {
 
-/// Which record the state of this peer stands at, how it comes to that of others, and what others get of it.
-/// A step machine: it says what is to be put in place or copied, and is told when that is done. It never sees
-/// a parameter. Loop thread only.
+/// The record at which this peer's state stands, how the peer catches up with others, and what others get of
+/// the state. A step machine: it says what has to be put in place or copied, and is told when that is done.
+/// It never sees a parameter. Loop thread only.
 class Replica {
  public:
   enum class State {
     empty,      ///< no state is here
     loading,    ///< a checkpoint is read
-    resuming,   ///< and put in place
-    settling,   ///< others are ahead: own updates come to an end before they are asked
-    fetching,   ///< a state, or a mean that was missed
-    restoring,  ///< a state that arrived is put in place
-    replaying,  ///< a mean that arrived is applied
+    resuming,   ///< a checkpoint is put in place
+    settling,   ///< others are ahead: own updates are finished before their state is asked for
+    fetching,   ///< a state, or a missed mean, is fetched
+    restoring,  ///< a fetched state is put in place
+    replaying,  ///< a fetched mean is applied
     current,    ///< at the head of the history, as far as is known here
   };
 
@@ -36,13 +36,13 @@ class Replica {
     Rarely rarely{};
   };
 
-  /// A record, and the digest of the parameters after it: empty while its update is computed.
+  /// A record, and the digest of the parameters after it: zero while its update is computed.
   struct Tip {
     wire::Record record;
     Digest parameters;
   };
 
-  /// What is known of the others at the time of a call.
+  /// The others, as known at the time of a call.
   struct Others {
     std::vector<PeerId> sources;  ///< they follow the history, and are linked
     wire::Rank best;              ///< the history that goes before all others
@@ -53,7 +53,7 @@ class Replica {
 
   State state() const { return state_; }
 
-  /// From the time when others are ahead, or a checkpoint is put in place, until it stands at the head.
+  /// True from when others are ahead, or a checkpoint is put in place, until this peer stands at the head.
   bool is_catching_up() const { return state_ >= State::resuming && state_ <= State::replaying; }
 
   /// The newest state here; none while it is empty.
@@ -62,53 +62,53 @@ class Replica {
   /// The tip belongs to a history that has begun.
   bool has_history() const { return tip_ && tip_->record.run == options_.fetch.run; }
 
-  // ---- its own way
+  // ---- own progress
 
-  /// A checkpoint is read, if it has nothing else yet.
+  /// Reads a checkpoint, if there is no state yet.
   void load() { go_to(State::loading); }
 
-  /// There is none that is put in place now.
+  /// No checkpoint is put in place.
   void loaded_nothing();
 
-  /// A checkpoint is put in place, until come_to().
+  /// A checkpoint is being put in place, until come_to().
   void resume(Instant now);
 
   /// The parameters from the seed are ready.
   void begin(const Digest& parameters);
 
-  /// The history of a peer with the parameters from the seed has begun. False where it had before.
+  /// The history of a peer with the parameters from the seed begins. False if it had begun before.
   bool found(const wire::Record& genesis);
 
-  /// A round is decided that this peer took part in; its mean, a segment each. Only while it is current.
+  /// A round is decided that this peer took part in; `mean`: by segment. Only while it is current.
   void commit(const wire::Record& record, const std::vector<Blob>& mean);
 
   /// The update of this round is done.
   void applied(Round round, const Digest& parameters);
 
-  // ---- the way to the others
+  // ---- catching up
 
   enum class Behind {
     rounds,   ///< others decided rounds that are not here
-    differs,  ///< the parameters here are not theirs: means alone bring it nothing
+    differs,  ///< the parameters here differ from theirs: means alone do not help
   };
 
   /// Others are ahead. settled: no own update is under way.
   void catch_up(Instant now, Behind behind, bool settled, const Others& others);
 
-  /// The parameters after this round were not those of the others, though the mean was. The rounds, once that
-  /// came so often within so few rounds that it will come again.
+  /// After this round the parameters differed from those of the others, though the mean was the same. Returns
+  /// the rounds once this has happened so often within so few rounds that it will happen again.
   std::optional<std::vector<Round>> differed(Round round);
 
   static constexpr std::size_t kMostDifferences = 3;
   static constexpr Round kWithinRounds = 10;
 
-  /// The last own update is done; only while it settles.
+  /// The last own update is done. Requires State::settling.
   void settled(Instant now, const Others& others);
 
   struct TakeState {
     StateImage image;
-    Duration offer{};     ///< until it was offered
-    Duration transfer{};  ///< from then on
+    Duration offer{};     ///< time until it was offered
+    Duration transfer{};  ///< time from the offer on
   };
 
   struct TakeMean {
@@ -120,25 +120,25 @@ class Replica {
 
   using Next = std::variant<std::monostate, TakeState, TakeMean, GoOn>;
 
-  /// To be called whenever something came, while it catches up.
+  /// Call it whenever something came while this peer catches up.
   Next next(Instant now, const Others& others);
 
-  /// What was fetched cannot be used.
+  /// The fetched object cannot be used.
   void take_again(Instant now, const Others& others);
 
-  /// The state after this record is here. True at the head of the history: go on from it. Otherwise means are
-  /// fetched.
+  /// The state after this record is here. True at the head of the history: go on from it. Otherwise the
+  /// missing means are fetched.
   bool come_to(Instant now, const Tip& tip, const Others& others);
 
-  /// This peer is a member: it needs nothing more of others. May be said again.
+  /// This peer is a member: it needs nothing more of others. May be called again.
   void joined();
 
-  /// It catches up since then.
+  /// Time when it began to catch up.
   Instant since() const { return since_; }
 
   wire::CatchingUp progress_of_catching_up() const { return {ground_.lost(), fetch_.pieces()}; }
 
-  /// It lost ground so often, though the others waited for it, that it never will be a member.
+  /// True if it lost ground so often, though the others waited, that it will never be a member.
   bool is_too_slow() const { return ground_.lost() >= kLostForGood; }
 
   static constexpr std::uint32_t kLostForGood = 100;
@@ -149,27 +149,27 @@ class Replica {
 
   // ---- what others get
 
-  /// The record whose state is to be copied for others, once; until give() says that it was done.
+  /// The record whose state has to be copied for others, once until give().
   std::optional<wire::Record> wants_image();
 
-  /// null: it could not be copied.
+  /// null: the state could not be copied.
   // owners: Donor::give
   void give(std::shared_ptr<const StateImage> image);
 
-  /// lines_are_taken: by what goes before chunks.
+  /// lines_are_taken: segments, which go before chunks, need the bandwidth.
   std::optional<wire::Message> next_chunk(PeerId to, bool lines_are_taken);
 
-  /// When others last fetched something here.
+  /// Time when others last fetched something here.
   Instant asked_at() const { return asked_at_; }
 
-  /// Somebody would have got a chunk, but for the lines.
+  /// A chunk was held back only because the bandwidth was taken.
   bool holds_chunks() const { return holds_chunks_; }
 
   void let_chunks_go();
 
   // ---- messages and time
 
-  /// False, and nothing happens: it is not about states.
+  /// False, without effect, for a message that is not about states.
   bool on_message(Instant now, PeerId from, wire::Message& message);
 
   void on_close(PeerId peer) { donor_.on_close(peer); }
@@ -188,12 +188,12 @@ class Replica {
   std::uint64_t held_bytes() const { return donor_.held_bytes() + fetch_.held_bytes(); }
 
  private:
-  /// Where the fetch under way goes out from.
+  /// The basis of the fetch under way.
   enum class Base {
-    own,       ///< from what was here before it fell behind
-    differs,   ///< from nothing: the parameters here are not those of the others
-    restored,  ///< from a state or mean that was just put in place
-    rejected,  ///< from that, and means after it are gone: the same state is of no use
+    own,       ///< the state here before it fell behind
+    differs,   ///< nothing: the parameters here differ from those of the others
+    restored,  ///< a state or mean that was just put in place
+    rejected,  ///< the same, but the means after it are gone: the same state is of no use
   };
 
   void go_to(State next);
@@ -212,7 +212,7 @@ class Replica {
   Instant asked_at_{};
   bool holds_chunks_ = false;
   bool is_copied_ = false;    ///< for others
-  bool owes_thanks_ = false;  ///< others keep what it may need, until they are told
+  bool owes_thanks_ = false;  ///< others keep what it may need, until it sends SyncDone
 };
 
 }  // namespace tw::sync

@@ -47,7 +47,7 @@ class Pair : public ::testing::Test {
 
   Replica::Others all() const { return others({kMember}, member.tip()->record); }
 
-  /// All messages arrive, chunks too, until there are none; the image that the member is asked for is made.
+  /// Delivers all messages and chunks until there are none, and makes the image that the member asks for.
   void talk() {
     for (bool goes_on = true; goes_on;) {
       goes_on = false;
@@ -129,7 +129,7 @@ TEST_F(Pair, take_the_state_and_no_mean_where_their_parameters_differ) {
         std::holds_alternative<Replica::TakeState>(next) || std::holds_alternative<Replica::TakeMean>(next);
     ASSERT_TRUE(came);
     ASSERT_TRUE(newcomer.come_to(now, {member.tip()->record, {}}, all()));
-    commit_up_to(member.tip()->record.round + 1);  // the member keeps its mean: nobody has thanked yet
+    commit_up_to(member.tip()->record.round + 1);  // the member keeps its mean: no peer has thanked yet
     newcomer.catch_up(now, behind, true, all());
     talk();
     next = newcomer.next(now, all());

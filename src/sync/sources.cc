@@ -14,20 +14,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Shortest silence after which chunks are asked of somebody else; the first before any chunk has come: one
-/// of 512 KiB takes a second on 4 Mbit/s, and as many as there are sources come side by side.
+/// Shortest silence after which chunks are asked of another source; kFirstChunkPatience holds before the
+/// first chunk. A chunk of 512 KiB takes a second at 4 Mbit/s, and all sources send at the same time.
 constexpr Duration kFirstChunkPatience = 5s;
 constexpr Duration kLeastChunkPatience = 1s;
 
-/// Each time that a source is given up before a chunk of it comes, the next time takes twice as long, but no
-/// longer than so many times the first one.
+/// Each time that a source is given up before it sends a chunk, its patience doubles, at most this often.
 constexpr int kMostDoublings = 4;
 
-/// While others send, a source of which nothing comes is given up after so many windows of chunks.
+/// While others send, a source that sends nothing is given up after this many windows of chunks.
 constexpr std::size_t kWindowsOfOthers = 2;
 
-/// So many windows of chunks that are not wanted any more may still come from a source: with the usual
-/// window, as many asks as a donor keeps (Donor::Options::max_chunk_asks).
+/// This many windows of unwanted chunks may still come from a source: with the usual window, as many asks as
+/// a donor keeps (Donor::Options::max_chunk_asks).
 constexpr std::size_t kUselessWindows = 4;
 
 Digest digest_of_offer(const wire::ObjectOffer& offer) {
@@ -185,9 +184,9 @@ void Sources::ask_for_chunk(Instant now, Source& source, std::uint32_t index) {
   TW_CHECK(source.asked.emplace(index, now).second);
 }
 
-/// Near the end a source is idle while another one has a long queue: the idle one is asked for the latter
-/// half of it. What the slow one sends of that all the same counts if it is first. What a preferred one was
-/// asked for stays with it unless it falls silent.
+/// Near the end an idle source is asked for the latter half of the longest queue of another source. If the
+/// slow source still sends a chunk of it first, that one counts. Chunks asked of a preferred source stay with
+/// it unless it falls silent.
 std::vector<std::uint32_t> Sources::relieve_slowest(Instant now, PeerId idle_peer) {
   Source& idle = sources_.at(idle_peer);
   const auto queue = [&](const auto& entry) {
@@ -216,9 +215,9 @@ void Sources::release_asks(Source& source, PartialObject& object) {
   source.asked.clear();
 }
 
-// What it was asked for may still come: to ask it for the same once more would put a second copy on a line
-// that is slow already. It is asked again when it was avoided for a while and nothing came from anybody: as
-// long as chunks come that were asked for, be they of an object that is not wanted now, its line is busy.
+// Its chunks may still come: asking for them again would put a second copy on a slow link. It is asked again
+// after it was avoided for a while and nothing came from any source. While asked-for chunks come, even of an
+// object that is not wanted now, its link is busy.
 void Sources::give_up(Instant now, Source& source, PartialObject& object) {
   for (const auto& [index, at] : source.asked) source.owed.insert(index);
   release_asks(source, object);
@@ -271,8 +270,8 @@ Duration Sources::patience_with(const Source& source) const {
   return chunk_patience() * (1 << source.times_given_up);
 }
 
-// It is no silence as long as chunks come that were asked of others, be they of an object that is not wanted
-// any more: the line of this peer may be what they all wait for.
+// A source is not silent while chunks come that others were asked for, even of an unwanted object: all of
+// them may wait for this peer's bandwidth.
 Instant Sources::given_up_at(const Source& source) const {
   const bool others_send = pieces_ - source.pieces_then >= kWindowsOfOthers * window_;
   const Instant quiet_since = others_send ? source.quiet_since : std::max(source.quiet_since, last_chunk_);

@@ -7,7 +7,7 @@
 
 namespace tw::wire {
 
-/// What reaches one peer from another.
+/// Measured rate from one peer to another.
 struct PairRate {
   PeerId to;
   double bytes_per_s = 0;
@@ -17,11 +17,11 @@ struct PairRate {
   bool operator==(const PairRate&) const = default;
 };
 
-/// What a peer's line carries, as far as transfers have shown it. 0: not known.
+/// Bandwidth of a peer, as far as transfers have shown it. 0: not known.
 struct Bandwidth {
   double up_bytes_per_s = 0;
   double down_bytes_per_s = 0;
-  std::vector<PairRate> slow;  ///< to these peers it carries less than the lines of both could
+  std::vector<PairRate> slow;  ///< links slower than the bandwidth of both ends allows
 
   bool known() const { return up_bytes_per_s > 0 && down_bytes_per_s > 0; }
 

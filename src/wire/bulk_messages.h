@@ -8,8 +8,8 @@
 #include "base/blob.h"
 #include "wire/record.h"
 
-/// Gradients, means and states on their way, and the talk about who sends which: the messages of average/ and
-/// sync/.
+/// Gradients, means and states on their way, and the messages that arrange their transfer: the messages of
+/// average/ and sync/.
 namespace tw::wire {
 
 /// One segment of a contribution, to the owner of the segment: encoded mean gradient of the slot.
@@ -25,9 +25,8 @@ struct Scatter {
   static void fields(auto& self, auto&& field) { field(self.round, self.fragment, self.slot, self.segment); }
 };
 
-/// One segment of the mean, to everybody; or of the mean of one site, to the root of the segment. `set` names
-/// the contributions that are in it; of two sets of one sender, that of its later plan (ballot, version)
-/// counts.
+/// One segment of the mean, to all; or of a site-local sum, to the root of the segment. `set` names the
+/// contributions in it; of two sets of one sender, that of its later plan (ballot, version) counts.
 struct Gather {
   Round round = 0;
   Ballot ballot = 0;
@@ -45,7 +44,7 @@ struct Gather {
   }
 };
 
-/// One segment of a gradient sum that a peer which leaves hands over: fp32, little-endian.
+/// One segment of a gradient sum that a leaving peer hands over: fp32, little-endian.
 struct EntrustedSum {
   Round round = 0;
   std::uint32_t slot = 0;  ///< of the sender
@@ -55,13 +54,13 @@ struct EntrustedSum {
   static void fields(auto& self, auto&& field) { field(self.round, self.slot, self.segment); }
 };
 
-/// To a sender of bulk messages: what of it came here lately (average/bandwidth/bandwidth_meter.h).
+/// To a sender of bulk messages: what arrived here lately (average/bandwidth/bandwidth_meter.h).
 struct BandwidthReport {
-  std::uint64_t bytes = 0;  ///< of its messages, since the last one of these
+  std::uint64_t bytes = 0;  ///< of its messages, since the last report
   std::uint64_t over_ns = 0;
-  bool more = false;       ///< all the while the teller had more for the receiver than could leave
-  bool up_full = false;    ///< the teller's line, outward
-  bool down_full = false;  ///< and inward, as far as is known
+  bool more = false;       ///< all the while the reporter was backlogged towards the receiver
+  bool up_full = false;    ///< the reporter's bandwidth up is used up
+  bool down_full = false;  ///< the same down, as far as known
 
   static void fields(auto& self, auto&& field) {
     field(self.bytes, self.over_ns, self.more, self.up_full, self.down_full);
@@ -70,7 +69,7 @@ struct BandwidthReport {
   bool operator==(const BandwidthReport&) const = default;
 };
 
-/// Bulk that means nothing: what arrives of it tells what lines carry (average/bandwidth/probe.h).
+/// Bulk without meaning: what arrives of it shows the bandwidth (average/bandwidth/probe.h).
 struct Padding {
   Blob payload;
 
@@ -79,7 +78,7 @@ struct Padding {
 
 enum class ObjectKind : std::uint8_t {
   state,  ///< parameters and optimizer after a record
-  mean,   ///< the encoded mean of a record, a chunk each segment
+  mean,   ///< the encoded mean of a record, one chunk per segment
 };
 
 struct ObjectId {
@@ -91,7 +90,7 @@ struct ObjectId {
   auto operator<=>(const ObjectId&) const = default;
 };
 
-/// Asks for an object: a state of the newest round there (round ignored), or the mean of that round.
+/// Asks for an object: the state of the newest round there (round ignored), or the mean of that round.
 struct ObjectAsk {
   ObjectId object;
 
@@ -100,7 +99,7 @@ struct ObjectAsk {
   bool operator==(const ObjectAsk&) const = default;
 };
 
-/// What can be fetched, and how it is recognised.
+/// An object that can be fetched, and how to recognise it.
 struct ObjectOffer {
   ObjectId object;
   Record record;
@@ -115,7 +114,7 @@ struct ObjectOffer {
   bool operator==(const ObjectOffer&) const = default;
 };
 
-/// Not here (any more).
+/// The object is not here (any more).
 struct ObjectGone {
   ObjectId object;
 

@@ -6,10 +6,10 @@
 #include "base/ids.h"
 #include "base/range_set.h"
 
-/// What is said of work that cannot be done.
+/// Messages about work that cannot be done.
 namespace tw::wire {
 
-/// To the leader, before the Progress that gives them back: what the sender cannot compute in this round.
+/// To the leader, before the Progress that gives them back: microbatches that the sender cannot compute.
 struct Failures {
   Round round = 0;
   RangeSet microbatches;

@@ -163,7 +163,7 @@ class Reader {
 
   void get(Range& range) { (*this)(range.first, range.count); }
 
-  /// Its samples end within the numbers there are, so that nothing that counts them can wrap around.
+  /// A record whose samples stay within range, so that no count of them can wrap around.
   void get(Record& record) {
     Record::fields(record, *this);
     const std::vector<Range>& carried = record.carried.ranges();
@@ -189,8 +189,7 @@ class Reader {
   void get(std::vector<T>& items) {
     std::uint32_t size = 0;
     get(size);
-    // Each item takes at least four bytes here, so that what is allocated stays in proportion to what
-    // arrived.
+    // Each item takes at least four bytes here, so memory stays in proportion to the bytes that arrived.
     if (failed_ || size > rest_.size() / 4) {
       failed_ = true;
       return;

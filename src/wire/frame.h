@@ -18,18 +18,18 @@ Frame encode(const Message& message);
 /// beyond what the bytes can hold, a value out of its range.
 Result<Message> decode(const Frame& frame);
 
-/// The version of the protocol that a Hello names, whatever else this version makes of it; nothing for any
-/// other message.
+/// The protocol version that a Hello names, even if this version cannot read the rest; nothing for any other
+/// message.
 std::optional<std::uint32_t> protocol_of(const Frame& hello);
 
 /// Digest of the record's encoding: the link of the chain.
 Digest digest_of(const Record& record);
 
-/// Names the contributions that enter a mean, in order and by group (which numbers the groups have counts
-/// only for their order); the same set gives the same mean, bit for bit.
+/// Names the contributions of a mean, in order and by group (group numbers matter only for their order); the
+/// same set gives the same mean, bit for bit.
 std::uint64_t contribution_set(const Record& record);
 
-/// The same for the mean of one group, whatever its number.
+/// The same for the mean of one group, whatever its number is.
 std::uint64_t contribution_set(const Record& record, std::uint32_t group);
 
 /// "Heartbeat", "Plan" ... for logs.

@@ -13,7 +13,7 @@
 namespace tw::wire {
 namespace {
 
-/// Fills the fields of a message with chance values that are valid on the wire.
+/// Fills the fields of a message with random values that are valid on the wire.
 class Filler {
  public:
   explicit Filler(Prng& prng) : prng_(prng) {}

@@ -23,9 +23,9 @@ inline constexpr std::size_t kMostAddressBytes = 260;  ///< a host name (RFC 103
 inline constexpr std::uint32_t kLeaseSlots = 48;  ///< slots of a peer that leases go to; each costs a vector
 inline constexpr std::uint32_t kMostSlots = 64;   ///< with those for sums that peers which left handed over
 inline constexpr std::size_t kMostSites = 256;    ///< sites of a plan; each costs a table of owners
-inline constexpr double kMostBytesPerS = 1e12;    ///< rate of a line: none carries more
+inline constexpr double kMostBytesPerS = 1e12;    ///< no peer or link is faster
 inline constexpr std::size_t kMostFailureBytes = 1024;  ///< why samples cannot be computed
-inline constexpr std::size_t kMostSlowPairs = 64;       ///< pairs of a line that carry less than it
+inline constexpr std::size_t kMostSlowPairs = 64;       ///< pairs of a peer, slower than its bandwidth
 
 // ---- tokens and announcements
 inline constexpr std::size_t kMostTokenAddresses = 16;
@@ -36,7 +36,7 @@ inline constexpr std::size_t kMostAnnouncementBytes = 4096;
 
 // ---- the greeting of a connection, before either side knows the other
 inline constexpr std::size_t kMostGreetingBytes = 64 << 10;  ///< head, and payload
-inline constexpr std::size_t kMostReasonBytes = 4 << 10;     ///< words of a refusal
+inline constexpr std::size_t kMostReasonBytes = 4 << 10;     ///< text of a refusal
 inline constexpr std::size_t kMostVerdictBytes = 1 << 10;    ///< what one side of TLS objects to the other
 
 }  // namespace tw::wire

@@ -7,12 +7,12 @@
 
 #include "wire/record.h"
 
-/// The peers and their progress: the first messages of a link, and those that go over it all the time.
+/// Peers and their progress: the first messages of a link, and those that it carries all the time.
 namespace tw::wire {
 
 inline constexpr std::uint32_t kProtocolVersion = 15;
 
-/// What a process says of itself for good; one byte.
+/// Permanent facts that a process reports about itself; one byte.
 struct Marks {
   bool founds = false;  ///< it begins the history of the run
   bool anchor = false;  ///< its machine stays: it leads before others, and is asked for state first
@@ -31,7 +31,7 @@ struct Hello {
   std::uint64_t incarnation = 0;  ///< drawn when the process starts
   std::string site;               ///< as in Member
   Marks marks{};
-  std::vector<std::uint32_t> facts;  ///< what `run` is the digest of, 32 bits a fact: says what differs
+  std::vector<std::uint32_t> facts;  ///< the facts behind `run`, 32 bits each: they show what differs
 
   static void fields(auto& self, auto&& field) {
     field(self.protocol, self.run, self.peer, self.parameters, self.address, self.incarnation, self.site,
@@ -58,18 +58,18 @@ enum class PeerState : std::uint8_t {
   leaving,
 };
 
-/// For how long a peer expects to be here.
+/// A peer's expectation of its stay.
 enum class Outlook : std::uint8_t {
   steady,
   at_risk,  ///< its machine may be taken away soon: it neither leads nor keeps sums of others
-  leaves,   ///< within a time that is known: so does it, and it hands over what it did
+  leaves,   ///< so does it, within a known time: it hands over its sums
 };
 
-/// How a peer gets on that takes the state and the means of others.
+/// Progress of a peer that takes the state and means of others.
 struct CatchingUp {
-  /// Since it was a member last: how often the others had gone on by then at least as far as it had come.
+  /// Since it was a member last: how often it came no nearer to the head.
   std::uint32_t lost_ground = 0;
-  std::uint64_t pieces = 0;  ///< that came, ever: it moves as long as this grows
+  std::uint64_t pieces = 0;  ///< useful chunks, ever: it moves as long as this grows
 
   static void fields(auto& self, auto&& field) { field(self.lost_ground, self.pieces); }
 
@@ -87,9 +87,9 @@ struct Heartbeat {
   bool had_company = false;            ///< as in Record
   std::uint32_t restarts = 0;
   std::uint64_t sent_ns = 0;
-  std::uint64_t echo_ns = 0;        ///< the last sent_ns that came from the receiver; 0 = none
+  std::uint64_t echo_ns = 0;        ///< the last sent_ns from the receiver; 0 = none
   std::uint64_t echo_delay_ns = 0;  ///< how long the sender has had it
-  std::uint32_t next_ms = 0;        ///< the next one is due at the latest so long after this one
+  std::uint32_t next_ms = 0;        ///< the next one is due at most this long after this one
   CatchingUp catching_up;
   Outlook outlook = Outlook::steady;
 

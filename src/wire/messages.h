@@ -10,8 +10,8 @@
 
 namespace tw::wire {
 
-/// Every message between peers. In each struct, `fields` lists what crosses the wire, once for both
-/// directions; payloads travel beside the head (base/blob.h, Frame) and are not copied. The place in this
+/// All messages between peers. In each struct, `fields` lists what crosses the wire, once for both
+/// directions; payloads travel beside the head (base/blob.h, Frame) and are not copied. The position in this
 /// list is the type byte.
 using Message =
     std::variant<Hello, Peers, Heartbeat, Progress, Lease, Recall, Plan, Vote, Prepare, Promise, Commit,

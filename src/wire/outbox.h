@@ -7,7 +7,7 @@
 
 namespace tw::wire {
 
-/// What a step machine wants to be sent. Control messages alone; bulk ones are pulled.
+/// A message that a step machine wants to send. Control messages only; bulk ones are pulled.
 struct Envelope {
   PeerId to;
   Message message;

@@ -8,14 +8,14 @@
 
 namespace tw::wire {
 
-/// What decides which of two histories goes on where they meet: of the newest record of each.
+/// Fields of a history's newest record that decide which of two histories goes on where they meet.
 struct Rank {
   bool had_company = false;  ///< a lone peer's new history never goes before one that had members
   std::uint64_t majority_samples = 0;
   std::uint64_t samples = 0;
   std::uint32_t restarts = 0;
   Digest record;
-  Round round = 0;  ///< says how far it is; decides nothing
+  Round round = 0;  ///< how far it is; decides nothing
 
   bool operator==(const Rank&) const = default;
 };
@@ -31,7 +31,7 @@ inline Rank rank_of(const Heartbeat& told) {
   return {told.had_company, told.majority_samples, told.samples, told.restarts, told.head_record, told.head};
 }
 
-/// True for just one of two different records, whoever asks. A record goes before the one that it follows,
+/// True for just one of two different records, at every peer. A record goes before the one that it follows,
 /// and before no record at all (a zero digest).
 inline bool goes_before(const Rank& one, const Rank& other) {
   if (one.record == Digest{} || other.record == Digest{})

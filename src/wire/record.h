@@ -12,8 +12,8 @@
 
 namespace tw::wire {
 
-/// A process, not a machine or a name: one that restarts with its old id has another incarnation, knows
-/// nothing of what the former promised and voted for, and is another member.
+/// A process, not a machine or a name: a process restarted with its old id has another incarnation. It knows
+/// nothing of the former one's promises and votes, and is another member.
 struct Member {
   PeerId peer;
   std::string address;
@@ -30,7 +30,7 @@ struct Member {
 };
 
 /// A gradient sum over whole microbatches of one round, by one peer. A peer has one slot in an undisturbed
-/// round and a further one for each time that microbatches of a lost peer are given out again after the call.
+/// round, and another one each time that microbatches of a lost peer are leased again after the call.
 struct Contribution {
   PeerId peer;
   std::uint32_t slot = 0;
@@ -45,7 +45,7 @@ struct Contribution {
   bool operator==(const Contribution&) const = default;
 };
 
-/// What a committed round writes down. Records form a chain by digest.
+/// The decision of a committed round. Records form a chain by digest.
 struct Record {
   Digest run;
   Round round = 0;
@@ -57,17 +57,17 @@ struct Record {
   std::uint64_t samples = 0;       ///< in the mean; 0 for round 0
   Digest parameters;               ///< before this round's update
   Digest mean;                     ///< of the mean gradient, decoded (average/reduction/mean_digest.h)
-  /// Samples of its history that a majority decided; swarm/ballots/lineage.h.
+  /// Samples of its history that a majority decided (swarm/ballots/lineage.h).
   std::uint64_t majority_samples = 0;
-  /// Since a decision without a majority: members of the last record before that one, until most of them take
-  /// part again. Otherwise empty.
+  /// After a decision without a majority: members of the last record before it, until most of them take part
+  /// again. Otherwise empty.
   std::vector<PeerId> awaited;
   bool minority = false;       ///< committed without a majority, after the configured patience
   bool last = false;           ///< the run ends with this record
   bool had_company = false;    ///< this record or one before it had two members or more
   std::uint32_t restarts = 0;  ///< how often its history was begun anew from one of its records
 
-  /// In all means up to this one.
+  /// Samples in all means up to this one.
   std::uint64_t samples_total() const { return first_sample - carried.count() + samples; }
 
   static void fields(auto& self, auto&& field) {

@@ -9,8 +9,8 @@
 
 namespace tw::wire {
 
-/// A link that is turned away for a reason that no later dial of the same process can change. It travels as
-/// the text of the refusal (world/network.h), which programs read by its code and users by its words.
+/// Why a link is turned away, for reasons that no later dial of the same process can change. It travels as
+/// the text of the refusal (world/network.h): programs read its code, users its words.
 struct Rejection {
   enum class Code : std::uint8_t {
     version,     ///< another version of the protocol
@@ -18,13 +18,13 @@ struct Rejection {
     run,         ///< another run
     taken,       ///< another process takes part under the id `peer`
     self,        ///< it called itself
-    credential,  ///< no token that holds for both, or TLS on one side alone
+    credential,  ///< the two have no valid token in common, or only one side uses TLS
   };
 
   Code code{};
   PeerId peer;  ///< taken, self: the id in question
   std::string words;
-  std::uint32_t place = 0;  ///< parameters, run: of the first fact that differs, counted from 1; 0: not known
+  std::uint32_t place = 0;  ///< parameters, run: number of the first fact that differs, from 1; 0: not known
 };
 
 /// "[taken 5] peer id 5 is taken", "[run 5 12] another run"

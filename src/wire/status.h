@@ -12,20 +12,20 @@
 #include "base/ids.h"
 #include "wire/limits.h"
 
-/// What a peer tells of itself once a second, for whoever watches: it decides nothing. All times are ages
-/// when it was sent, for clocks differ.
+/// A peer's report of itself once a second, for display only: it decides nothing. All times are ages at
+/// sending, since clocks differ.
 namespace tw::wire {
 
-/// What a peer does.
+/// Present activity of a peer.
 enum class Doing : std::uint8_t { starting, computing, averaging, applying, fetching, leaving, left };
 
-/// The last round that was committed there.
+/// The last round that was committed at this peer.
 struct RoundWord {
   Round round = 0;  ///< 0: none yet
   double begun_ago_s = 0, called_ago_s = 0, committed_ago_s = 0;
   double calc_s = 0, comm_s = 0;
   bool leads = false;               ///< it led the round
-  std::uint64_t samples = 0;        ///< own ones in the mean
+  std::uint64_t samples = 0;        ///< own samples in the mean
   std::uint64_t samples_total = 0;  ///< of the run
   double loss = 0;                  ///< mean of the own samples
 
@@ -37,7 +37,7 @@ struct RoundWord {
   bool operator==(const RoundWord&) const = default;
 };
 
-/// What its processes used, all of them that it knows of.
+/// Resources that the peer's known processes used.
 struct UsageWord {
   double hours = 0, cpu_s = 0;
   std::uint64_t peak_memory = 0, bytes_sent = 0, bytes_received = 0;
@@ -49,7 +49,7 @@ struct UsageWord {
   bool operator==(const UsageWord&) const = default;
 };
 
-/// Bytes of messages that it sent to peers at a site.
+/// Bytes of messages that this peer sent to a site.
 struct SiteBytes {
   std::string site;
   std::uint64_t bytes = 0;
@@ -59,7 +59,7 @@ struct SiteBytes {
   bool operator==(const SiteBytes&) const = default;
 };
 
-/// What it read from a store, by the name under which its prices are listed.
+/// Data that this peer read from a store, under the name that has the store's prices.
 struct StoreWord {
   std::string store;
   std::uint64_t requests = 0, bytes = 0;
@@ -91,7 +91,7 @@ struct WaitWord {
   bool operator==(const WaitWord&) const = default;
 };
 
-/// What peers cost that are gone, as far as the sender knows: one that came later learns it from it.
+/// Cost of peers that are gone, as far as the sender knows: later peers learn it from the sender.
 struct GoneWord {
   double hours = 0, priced_hours = 0, machines_usd = 0, egress_usd = 0, requests_usd = 0;
 
@@ -102,7 +102,7 @@ struct GoneWord {
   bool operator==(const GoneWord&) const = default;
 };
 
-/// What the sender's line carries, 1e6 bit/s, as far as transfers have shown it. 0: not known.
+/// Bandwidth of the sender in 1e6 bit/s, as far as transfers have shown it. 0: not known.
 struct LineWord {
   double up_mbit_s = 0, down_mbit_s = 0;
 
@@ -111,7 +111,7 @@ struct LineWord {
   bool operator==(const LineWord&) const = default;
 };
 
-/// The parameters that the sender has: those after this round.
+/// The sender's parameters: those after this round.
 struct ParametersWord {
   Round round = 0;
   Digest digest;
@@ -127,9 +127,9 @@ struct Status {
   bool anchor = false;
   Doing doing = Doing::starting;
   Round round = 0;
-  double since_ago_s = 0;  ///< it does that
+  double since_ago_s = 0;  ///< how long it has been doing that
   RoundWord last;
-  std::uint64_t rounds = 0, samples = 0;  ///< that it contributed to, and with
+  std::uint64_t rounds = 0, samples = 0;  ///< rounds and samples that it contributed
   double samples_per_s = 0;
   UsageWord usage;
   std::vector<SiteBytes> sent;
@@ -157,7 +157,7 @@ struct Status {
   bool operator==(const Status&) const = default;
 };
 
-/// Texts and lists within their bounds, numbers finite and none below 0. What is not, is ignored.
+/// True if texts and lists are within bounds, and numbers finite and not below 0. Others are ignored.
 inline bool is_sound(const Status& s) {
   const auto amounts = [](auto... values) {
     constexpr double kMost = 1e12;

@@ -10,7 +10,7 @@
 #include "wire/link_messages.h"
 #include "wire/record.h"
 
-/// Leadership, work and decisions: the control messages of swarm/.
+/// Leadership, leases and decisions: the control messages of swarm/.
 namespace tw::wire {
 
 struct SlotProgress {
@@ -23,25 +23,25 @@ struct SlotProgress {
   bool operator==(const SlotProgress&) const = default;
 };
 
-/// To the leader: where I stand in this round. The first one of a round says that the update before is
-/// applied.
+/// To the leader: where the sender stands in this round. The first one of a round says that the previous
+/// update is applied.
 struct Progress {
   Round round = 0;
   Ballot ballot = 0;
   Digest parameters;  ///< with which this round begins here
   double samples_per_s = 0;
-  std::uint64_t grain = 1;  ///< microbatches that I do at once
+  std::uint64_t grain = 1;  ///< microbatches that the sender computes at once
   std::vector<SlotProgress> slots;
   bool wants_more = false;
-  bool gave_back = false;  ///< what is leased to me beyond held and done will not be done here
+  bool gave_back = false;  ///< what is leased to the sender beyond held and done will not be done there
   bool leaving = false;
   bool called =
       false;  ///< a plan of this round is here; in a Promise that tells of a vote: its mean still is
   Bandwidth bandwidth;
   Outlook outlook = Outlook::steady;
-  double leaves_in_s = 0;     ///< where the outlook is that it leaves
+  double leaves_in_s = 0;     ///< if the outlook is `leaves`
   std::vector<PeerId> seats;  ///< of members that left in this round: the sender votes for them
-  bool gave_seat = false;     ///< the own one is another peer's: the sender decides nothing in this round
+  bool gave_seat = false;     ///< another peer has the sender's own seat: it decides nothing in this round
 
   static void fields(auto& self, auto&& field) {
     field(self.round, self.ballot, self.parameters, self.samples_per_s, self.grain, self.slots,
@@ -88,11 +88,11 @@ struct Share {
   bool operator==(const Share&) const = default;
 };
 
-/// One site of a plan: its contributions go to the owners of `shares`, which send their mean to the roots
-/// (Plan::shares) and pass the mean of all on to the members.
+/// One site of a plan: its contributions go to the owners of `shares`. These send the site-local sum to the
+/// roots (Plan::shares) and pass the mean on to the members.
 struct SitePlan {
   std::vector<PeerId> members;
-  /// Cover the vector, by members; none without members. Sealed: the root has this site's part already.
+  /// Cover the vector, owned by members; none without members. Sealed: the root has this site's part already.
   std::vector<Share> shares;
 
   static void fields(auto& self, auto&& field) { field(self.members, self.shares); }
@@ -104,11 +104,11 @@ struct SitePlan {
 struct Plan {
   Ballot ballot = 0;
   std::uint32_t version = 0;
-  Record draft;                      ///< the record as it will be committed, but for the digest of the mean
+  Record draft;                      ///< the record as it will be committed, without the digest of the mean
   std::vector<Share> shares;         ///< cover the vector in order; with `sites`: those of the roots
-  std::vector<PeerId> participants;  ///< who gets the mean
-  double expected_s = 0;             ///< what it should take; 0: not known
-  /// Each participant is in one; Contribution::group counts them. None: all are in one, with `shares`.
+  std::vector<PeerId> participants;  ///< peers that get the mean
+  double expected_s = 0;             ///< expected time of averaging; 0: not known
+  /// Each participant is in one; Contribution::group indexes them. Empty: all are in one, with `shares`.
   std::vector<SitePlan> sites;
 
   static void fields(auto& self, auto&& field) {
@@ -118,13 +118,13 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-/// To the leader: I have the whole mean of your plan, and will take no older plan from now on.
+/// To the leader: the sender has the whole mean of the plan and takes no older plan from now on.
 struct Vote {
   Round round = 0;
   Ballot ballot = 0;
   std::uint32_t version = 0;
   Digest mean;
-  std::vector<PeerId> seats;  ///< for which it counts too (Progress::seats)
+  std::vector<PeerId> seats;  ///< seats for which the vote counts, too (Progress::seats)
 
   static void fields(auto& self, auto&& field) {
     field(self.round, self.ballot, self.version, self.mean, self.seats);
@@ -133,7 +133,7 @@ struct Vote {
   bool operator==(const Vote&) const = default;
 };
 
-/// From a member that takes over the lead: follow no lower ballot, and tell what you know.
+/// From a member that takes over the lead: follow no lower ballot, and report what you know.
 struct Prepare {
   Round round = 0;
   Ballot ballot = 0;
@@ -143,7 +143,7 @@ struct Prepare {
   bool operator==(const Prepare&) const = default;
 };
 
-/// A plan that the sender voted for, and the mean it voted with.
+/// A plan that the sender voted for, with the mean of its vote.
 struct Accepted {
   Plan plan;
   Digest mean;
@@ -156,8 +156,8 @@ struct Accepted {
 struct Promise {
   Ballot ballot = 0;
   Progress progress;
-  std::optional<Plan> plan;          ///< the latest one that arrived
-  std::optional<Accepted> accepted;  ///< the latest one voted for
+  std::optional<Plan> plan;          ///< the latest plan that arrived
+  std::optional<Accepted> accepted;  ///< the latest plan that it voted for
 
   static void fields(auto& self, auto&& field) {
     field(self.ballot, self.progress, self.plan, self.accepted);
@@ -174,14 +174,14 @@ struct Commit {
   bool operator==(const Commit&) const = default;
 };
 
-/// From the leader, to a peer that leaves before the round ends: send what you did to that one.
+/// From the leader, to a peer that leaves before the round ends: send your sums to `to`.
 struct HandOver {
   Round round = 0;
   Ballot ballot = 0;
   PeerId to;
-  bool released = false;    ///< it is there: nothing keeps you here
-  double round_left_s = 0;  ///< why: the round is expected to take so much longer; 0: not known
-  double transfer_s = 0;    ///< and the transfer so long
+  bool released = false;    ///< the sums are there: you may go
+  double round_left_s = 0;  ///< the reason: expected rest of the round; 0: not known
+  double transfer_s = 0;    ///< the reason: expected time of the transfer
 
   static void fields(auto& self, auto&& field) {
     field(self.round, self.ballot, self.to, self.released, self.round_left_s, self.transfer_s);
@@ -190,13 +190,13 @@ struct HandOver {
   bool operator==(const HandOver&) const = default;
 };
 
-/// From a peer that leaves, when its sums are on their way (EntrustedSum): they are the receiver's from now
-/// on, and so are the seats. The sender neither promises nor votes any more in this round.
+/// From a leaving peer, when its sums are on their way (EntrustedSum): from now on they and the seats are the
+/// receiver's. The sender neither promises nor votes any more in this round.
 struct Entrust {
   Round round = 0;
   Ballot promised = 0;              ///< by the sender: no lower ballot may be followed for its seat
   std::vector<SlotProgress> slots;  ///< of the sender; held is empty
-  std::vector<PeerId> seats;        ///< its own, where it is a member, and those that it kept
+  std::vector<PeerId> seats;        ///< its own if it is a member, and those that it kept
 
   static void fields(auto& self, auto&& field) { field(self.round, self.promised, self.slots, self.seats); }
 
@@ -205,24 +205,24 @@ struct Entrust {
 
 enum class StallCause : std::uint8_t {
   unreachable,        ///< the link between the two is gone
-  owes_contribution,  ///< no byte from it although it owes a contribution: nobody else keeps it from sending;
-                      ///< of oneself: its sum is another one than the plan counts on
+  owes_contribution,  ///< no byte from it although it owes a contribution: no other peer keeps it from
+                      ///< sending; of oneself: its sum is another one than the plan counts on
   owes_site_sum,      ///< ... although it owes the mean of its site: it may itself wait for contributions
   owes_mean,          ///< ... although it owes a part of the mean: it may itself wait for those
   owes_copy,          ///< ... although it is to pass a part of the mean on: it may itself wait for that
   not_finite,         ///< its contribution holds NaN or infinity
   too_large,          ///< its contribution is beyond the norm cap of the run
-  slow_contribution,  ///< bytes come, but its contribution will be here long after its time
-  slow_mean,          ///< the same of its part of the mean: it may itself wait for somebody
-  send_again,         ///< to the suspect itself: it owes segments, and nothing has come for long
+  slow_contribution,  ///< bytes come, but too slowly: its contribution will be late by far
+  slow_mean,          ///< the same for its part of the mean: it may itself wait for another peer
+  send_again,         ///< to the suspect itself: it owes segments, and nothing has come for a long time
 };
 
-/// To the leader: a participant that keeps this round from finishing. To that one: send_again.
+/// To the leader: a participant keeps this round from finishing. To that participant: send_again.
 struct StallReport {
   Round round = 0;
   PeerId suspect;
   StallCause cause = StallCause::unreachable;
-  RangeSet missing;  ///< where it is slow: segments of its share that the reporter does not have
+  RangeSet missing;  ///< for a slow one: segments of its share that the reporter lacks
 
   static void fields(auto& self, auto&& field) { field(self.round, self.suspect, self.cause, self.missing); }
 

@@ -45,7 +45,7 @@ TEST(Token, that_is_torn_anywhere_is_told_so) {
 
 TEST(Token, that_is_mistyped_anywhere_is_refused) {
   const std::string text = to_text(some_token());
-  for (std::size_t at = 0; at + 1 < text.size(); ++at) {  // of the last character only some bits count
+  for (std::size_t at = 0; at + 1 < text.size(); ++at) {  // only some bits of the last character count
     std::string wrong = text;
     wrong[at] = wrong[at] == 'x' ? 'y' : 'x';
     EXPECT_NE(cause(wrong), "a token") << at;

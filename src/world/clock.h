@@ -15,10 +15,10 @@ class Clock {
 
   virtual Instant now() = 0;
 
-  /// Wall time in nanoseconds since 1970, for logs alone.
+  /// Wall time in nanoseconds since 1970, for logs only.
   virtual std::int64_t unix_nanos() = 0;
 
-  /// Calls once at the given time (at once, but never from inside this call, when it has passed).
+  /// Calls once at the given time; if it has passed, at once, but never from inside this call.
   virtual void at(Instant when, std::function<void()> call) = 0;
 };
 

@@ -7,7 +7,7 @@
 
 #include "world/events.h"
 
-/// What each phase measures: every measurement and fact of an event stands here, and in docs/events.md.
+/// Meaning of each measurement and fact of an event, by phase; docs/events.md lists the same.
 namespace tw::world {
 
 struct Measurement {
@@ -16,10 +16,10 @@ struct Measurement {
   std::string_view meaning;
 };
 
-/// Before the name of a site, in traffic: what was sent there.
+/// Prefix of a site's name in traffic: bytes sent to the site.
 inline constexpr std::string_view kSentTo = "to:";
-/// Before the name of a store (world::StoreUses), in traffic: what was read from it, and in how many
-/// requests.
+/// Prefixes of a store's name (world::StoreUses) in traffic: bytes read from the store, and requests for
+/// them.
 inline constexpr std::string_view kReadFrom = "from:", kAskedOf = "asked:";
 
 inline constexpr auto kMeasurements = std::to_array<Measurement>({
@@ -105,7 +105,7 @@ inline bool is_described(Phase phase, std::string_view name) {
   });
 }
 
-/// All that the event measures stands in the table.
+/// True if the table has all measurements and facts of the event.
 inline bool is_described(const Event& event) {
   const auto known = [&](const auto& item) { return is_described(event.phase, item.first); };
   return std::ranges::all_of(event.numbers, known) && std::ranges::all_of(event.texts, known);

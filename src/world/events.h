@@ -15,17 +15,17 @@ namespace tw::world {
 
 enum class Phase {
   accumulate,  ///< the round begins: state is up to date, work is asked for
-  probe,       ///< lines were measured before the first averaging
+  probe,       ///< bandwidth was measured before the first averaging
   call,        ///< the plan of the averaging arrived
   scatter,     ///< all own contributions are on their way
   gather,      ///< the whole mean is here
   commit,      ///< the record is decided
   apply,       ///< the update is applied
-  wait,        ///< somebody is waited for: peer and why
+  wait,        ///< the peer waits: for which peer and why
   lead,        ///< this peer leads the round now
   join,        ///< a peer became a member
   leave,       ///< a peer left on its own will
-  handover,    ///< another peer has what this one did, which leaves before the round ends
+  handover,    ///< another peer has the sums of this one, which leaves before the round ends
   lost,        ///< a peer is out: peer and why
   reissue,     ///< microbatches of a lost peer are given out again, in this round or the next
   restore,     ///< state taken from others or from a checkpoint
@@ -34,12 +34,12 @@ enum class Phase {
   refuse,      ///< a link or message was turned away, and why
   start,       ///< the process takes part from now on
   stop,        ///< the process ends, and why
-  kill,        ///< whoever drives an experiment ends a peer (never emitted by a peer itself)
+  kill,        ///< the driver of an experiment ends a peer (never emitted by a peer itself)
   log,         ///< about the log itself: a further file begins, or lines are missing and why
-  notice,      ///< this machine is about to go, as somebody said: source, cause, deadline_s
+  notice,      ///< this machine is about to go, as a source says: source, cause, deadline_s
   copy,        ///< a finished checkpoint was copied away, or why not
   traffic,     ///< what this process sent so far, by site
-  budget,      ///< what the run has cost comes near its budget, or has reached it
+  budget,      ///< the cost of the run comes near its budget, or has reached it
   skip,        ///< the run goes on without a sample, and why
 };
 
@@ -53,26 +53,26 @@ static_assert(kPhaseNames.size() == static_cast<std::size_t>(Phase::skip) + 1);
 
 inline std::string_view name_of(Phase phase) { return kPhaseNames.at(static_cast<std::size_t>(phase)); }
 
-/// A stage of a round: each peer that takes part passes all of them in this order.
+/// A stage of a round: each participating peer passes all of them in this order.
 inline bool is_stage(Phase phase) { return phase <= Phase::apply && phase != Phase::probe; }
 
-/// What an event comes from, where its phase has several: refusals (Phase::refuse) are counted by it.
+/// The kind of event where its phase has several; refusals (Phase::refuse) are counted by cause.
 enum class Cause {
   none,         ///< none of these
-  silent,       ///< a stranger said nothing
-  slow,         ///< a stranger took too long to show that it belongs to the run
+  silent,       ///< a stranger sent nothing
+  slow,         ///< a stranger took too long to prove that it belongs to the run
   crowded,      ///< there were too many strangers
-  broken,       ///< a stranger's connection ended before it showed that
+  broken,       ///< a stranger's connection ended before that proof
   nonsense,     ///< a stranger does not follow the protocol
-  credential,   ///< no token that holds for both, or TLS on one side alone
+  credential,   ///< the two have no valid token in common, or only one side uses TLS
   version,      ///< another version of the protocol
   parameters,   ///< another model
   run,          ///< another run
   taken,        ///< a peer id that another process has
   self,         ///< this peer reached itself
-  dial,         ///< a dial came to nothing, or was refused there
+  dial,         ///< a dial failed, or was refused there
   message,      ///< a peer sent what cannot be read or used
-  own,          ///< a contribution or state of this peer that is of no use
+  own,          ///< an unusable contribution or state of this peer
   verdict,      ///< lost: nothing that the peer computed enters the round, but it stays and gets the mean
   checkpoint,   ///< restore: the state is from a checkpoint, not from other peers
   preempt,      ///< notice: the machine goes at its deadline
@@ -96,13 +96,13 @@ struct Event {
   Instant at{};
   Phase phase{};
   Round round = 0;
-  std::optional<PeerId> peer{};                           ///< whom it is about, when not the writer itself
+  std::optional<PeerId> peer{};                           ///< the peer concerned, if not the writer
   std::string why{};                                      ///< in words
   std::vector<std::pair<std::string, double>> numbers{};  ///< named measurements, unit last in the name
   std::string digest{};  ///< of the parameters (apply, restore), the record (commit), the run (start)
   Cause cause{};
-  std::string source{};         ///< notice: who said it (spot::kSources)
-  std::vector<PeerId> peers{};  ///< commit: who contributed; wait: who is waited for
+  std::string source{};         ///< notice: its source (spot::kSources)
+  std::vector<PeerId> peers{};  ///< commit: contributors; wait: peers that are waited for
   std::vector<std::pair<std::string, std::string>> texts{};  ///< named facts that are no measurements
 };
 

@@ -8,14 +8,13 @@
 
 namespace tw::world {
 
-/// Work that takes long. `run` runs away from the loop thread; `done` on it, with the time that `run` took.
+/// A long piece of work. `run` runs away from the loop thread; `done` on it, with the time that `run` took.
 struct Task {
   std::function<void()> run;
   std::function<void(Duration took)> done;
-  /// Relative weight (samples of a microbatch, for example), from which the simulator draws the time it
-  /// takes.
+  /// Relative weight (samples of a microbatch, for example), from which the simulator draws the running time.
   double weight = 0;
-  /// Computes gradients. A thread that belongs to somebody else may be long in coming to it.
+  /// Computes gradients. The user's own compute thread may take long to get to it.
   bool gradient = false;
 };
 
@@ -26,8 +25,8 @@ class Executor {
 
   virtual void submit(Task job) = 0;
 
-  /// Takes back the gradient task that comes next: neither `run` nor `done` is called. False: there is none,
-  /// or it runs already. Loop thread.
+  /// Takes back the gradient task that comes next: neither `run` nor `done` is called. False if there is
+  /// none, or it runs already. Loop thread.
   virtual bool take_back() { return false; }
 };
 

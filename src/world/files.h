@@ -20,7 +20,7 @@ class Files {
   /// Creates or truncates, writes all parts one after the other, and makes the content durable (fsync).
   virtual Status write(const std::string& path, std::span<const std::span<const std::byte>> parts) = 0;
 
-  /// Atomic replacement; durable on return (fsync of the folder).
+  /// Replaces atomically; durable on return (fsync of the folder).
   virtual Status rename(const std::string& from, const std::string& to) = 0;
 
   virtual Status remove(const std::string& path) = 0;
@@ -28,7 +28,7 @@ class Files {
   /// Names (not paths) of the plain files in a folder, sorted.
   virtual Result<std::vector<std::string>> list(const std::string& folder) = 0;
 
-  /// With all parents; fine when it exists.
+  /// Makes it with all parents; no error when it exists.
   virtual Status make_folder(const std::string& folder) = 0;
 };
 

@@ -14,7 +14,7 @@
 
 namespace tw::world {
 
-/// In the order in which they stand in the message.
+/// In the order of the message.
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
@@ -23,10 +23,10 @@ struct HttpRequest {
   HttpHeaders headers{};
   std::string body{};
   Duration patience = std::chrono::seconds(5);     ///< for the whole exchange
-  Duration silence{};                              ///< without a byte, from the connection on; 0: no limit
+  Duration silence{};                              ///< without a byte, connecting included; 0: no limit
   std::size_t most_bytes = std::size_t{64} << 10;  ///< of the answer; a longer one is an error
-  /// "sha256//BASE64" of the server's public key: it is known by that, and needs no authority. Empty: by an
-  /// authority that this machine trusts.
+  /// "sha256//BASE64" of the server's public key, which then identifies it without an authority. Empty: an
+  /// authority that this machine trusts identifies it.
   std::string pin{};
 
   bool operator==(const HttpRequest&) const = default;
@@ -37,21 +37,21 @@ struct HttpAnswer {
   std::string body{};
   HttpHeaders headers{};
 
-  /// Names of headers are the same in capitals and small letters.
+  /// Ignores the case of header names.
   std::optional<std::string> header(std::string_view name) const;
 };
 
-/// Door to servers that speak HTTP. Requests may be under way at the same time, and hang as long as their
-/// patience lasts. Redirects are not followed. Loop thread only.
+/// Door to servers that speak HTTP. Several requests may be under way at a time; each may take as long as its
+/// patience. Redirects are not followed. Loop thread only.
 class Http {
  public:
   using Done = std::function<void(Result<HttpAnswer>)>;
 
-  /// Ends the requests under way; none of them is heard of any more.
+  /// Ends the requests under way, without calling back.
   virtual ~Http() = default;
 
-  /// Calls once with the answer, or with what went wrong on the way; never from inside this call. An answer
-  /// of the server other than 200 is no error.
+  /// Calls once with the answer, or with the failure on the way; never from inside this call. A status other
+  /// than 200 is no error.
   virtual void request(HttpRequest request, Done done) = 0;
 };
 

@@ -5,8 +5,8 @@
 
 namespace tw::world {
 
-/// What a machine and its surroundings say of who lends it. Texts of the firmware are empty where there are
-/// none.
+/// Signs of the cloud that a machine belongs to, from the machine and its surroundings. Firmware texts are
+/// empty if there are none.
 struct MachineSigns {
   std::string sys_vendor{};         ///< "Amazon EC2"
   std::string product_name{};       ///< "Google Compute Engine"

@@ -11,38 +11,38 @@
 
 namespace tw::world {
 
-/// Why a dial came to nothing.
+/// Why a dial failed.
 struct DialFailure {
   enum class Kind {
-    unreachable,  ///< nobody answered there
-    linked,       ///< there is a link already to whoever answered
-    turned_away,  ///< one of the two sides refused the link: why is what its admit said
+    unreachable,  ///< no peer answered there
+    linked,       ///< the peer that answered is linked already
+    turned_away,  ///< one of the two sides refused the link: `why` is the message of its admit
   };
 
   Kind kind{};
   std::string why;  ///< in words, without the address
 };
 
-/// What a network tells its user; every call comes on the loop thread, none from inside a call of Network.
+/// Events of a network for its user; every call comes on the loop thread, none from inside a call of Network.
 class NetworkEvents {
  public:
   virtual ~NetworkEvents() = default;
 
-  /// Judges the hello of whoever is at the other end before anything else is taken from it.
-  /// An error refuses the link; its message travels to the other side (on_refused there).
+  /// Judges the hello of the other end before anything else is taken from it. An error refuses the link; its
+  /// message travels to the other side (on_refused there).
   virtual Result<PeerId> admit(const Frame& hello) = 0;
 
-  /// The link that was admitted by this hello can be used now; exactly one link to a peer is open at a time.
+  /// The link that was admitted by this hello can be used now; at most one link per peer is open at a time.
   virtual void on_open(PeerId peer, const Frame& hello) = 0;
 
   /// Messages of one link arrive whole: control messages in the order in which they were sent, bulk messages
   /// in any order.
   virtual void on_message(PeerId from, Frame frame) = 0;
 
-  /// The link is gone, and with it whatever was under way. Not called after Network::close.
+  /// The link is gone, with everything under way on it. Not called after Network::close.
   virtual void on_close(PeerId peer, const std::string& why) = 0;
 
-  /// A dial of this address came to nothing, or whoever is at this address was not let in.
+  /// A dial of this address failed, or the process at this address was not admitted.
   virtual void on_refused(const std::string& address, const DialFailure& failure) = 0;
 
   /// The bulk stream of an open link has room: the next bulk message, or nothing until Network::pull.
@@ -50,8 +50,8 @@ class NetworkEvents {
 };
 
 /// Door to the other peers: whole messages in two priorities. Control messages are pushed and never wait for
-/// bulk ones; bulk messages are pulled when their stream has room, so that nothing but the stream queues
-/// them. The head of a message is never empty. Loop thread only.
+/// bulk ones. Bulk messages are pulled when their stream has room, so that only the stream queues them. The
+/// head of a message is never empty. Loop thread only.
 class Network {
  public:
   virtual ~Network() = default;
@@ -60,19 +60,19 @@ class Network {
   /// Returns the address at which others reach this peer.
   virtual Result<std::string> open(const std::string& listen_address, NetworkEvents& events) = 0;
 
-  /// The hello of all links from now on.
+  /// Sets the hello of all links from now on.
   virtual void greet_with(Frame hello) = 0;
 
-  /// Dials; ends in on_open or on_refused, and with it any other dial of this address that is under way.
+  /// Dials; ends in on_open or on_refused, and so do other dials of this address under way.
   virtual void connect(const std::string& address) = 0;
 
-  /// Drops the link after what was sent has had its chance to leave.
+  /// Drops the link after sent messages had their chance to leave.
   virtual void close(PeerId peer) = 0;
 
   /// Sends a control message; dropped when there is no link.
   virtual void send(PeerId to, Frame message) = 0;
 
-  /// There may be bulk messages for this peer: ask next_bulk when there is room.
+  /// There may be bulk messages for this peer: call next_bulk when there is room.
   virtual void pull(PeerId to) = 0;
 };
 

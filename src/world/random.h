@@ -5,7 +5,7 @@
 
 namespace tw::world {
 
-/// Door to chance.
+/// Door to randomness.
 class Random {
  public:
   virtual ~Random() = default;

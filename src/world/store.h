@@ -10,8 +10,8 @@
 
 namespace tw::world {
 
-/// What is known of an object without its content. The version changes whenever the content does (the ETag
-/// of a server, size and time of a file).
+/// Facts about an object without its content. The version changes whenever the content does (the ETag of a
+/// server, size and time of a file).
 struct ObjectFacts {
   std::uint64_t bytes = 0;
   std::string version;
@@ -24,7 +24,7 @@ struct Extent {
   std::string object;  ///< a path, or a URL: file, http, https, s3, gs, az
   std::uint64_t offset = 0;
   std::uint64_t length = 0;  ///< not 0
-  std::string version{};     ///< the object must still be this one; empty: whichever it is
+  std::string version{};     ///< the object must still have this version; empty: any version
 
   bool operator==(const Extent&) const = default;
 };
@@ -35,24 +35,24 @@ std::string shown_object(const std::string& object);
 /// "s3://bucket/key, bytes 10-19", for messages.
 std::string text_of(const Extent& extent);
 
-/// What a store was asked for: requests, with those that failed, and bytes that came.
+/// Use of a store: requests, failed ones included, and bytes received.
 struct StoreUse {
   std::uint64_t requests = 0, bytes = 0;
 
   bool operator==(const StoreUse&) const = default;
 };
 
-/// By the name under which the store's prices are listed ("s3:us-east-1", "b2"), or its host.
+/// By the name that has the store's prices ("s3:us-east-1", "b2"), or by its host.
 using StoreUses = std::map<std::string, StoreUse>;
 
-/// Door to objects that are read in parts, wherever they lie. What may pass by itself is tried again before
-/// it is an error; an error names object, bytes and answer. Any thread.
+/// Door to objects that are read in parts, wherever they lie. Errors that may pass are retried before they
+/// are reported; an error names object, bytes and answer. Any thread.
 class Store {
  public:
   using Read = std::function<void(Result<std::string> bytes)>;
   using Looked = std::function<void(Result<ObjectFacts> facts)>;
 
-  /// What is under way is waited for, or dropped without a word.
+  /// Waits for reads under way, or drops them without a call.
   virtual ~Store() = default;
 
   /// Calls once, with all bytes of the extent or an error: from inside this call or later, on any thread.
@@ -61,11 +61,11 @@ class Store {
   /// The same.
   virtual void look(const std::string& object, Looked done) = 0;
 
-  /// Until now; of stores that nobody pays for, nothing.
+  /// Until now; empty for stores that cost nothing.
   virtual StoreUses uses() const { return {}; }
 };
 
-/// The same two, which wait. Not on a thread on which the store calls.
+/// Blocking versions of the two. Not on a thread on which the store calls back.
 Result<std::string> read_now(Store& store, const Extent& extent);
 Result<ObjectFacts> look_now(Store& store, const std::string& object);
 

@@ -14,36 +14,36 @@ using namespace std::chrono_literals;
 
 constexpr Duration kBin = 100ms;
 constexpr std::int64_t kSustained = 3;  // bins
-constexpr std::int64_t kLong = 10;      // bins: no burst lasts so long
+constexpr std::int64_t kLong = 10;      // bins: no burst is that long
 constexpr double kFull = 0.85;
 constexpr double kStep = 0.2;
-/// What others confirm of the same time may come so much later.
+/// Reports of others about the same time may come this much later.
 constexpr Duration kSettled = 200ms;
-/// A pause longer than this, and than a few usual gaps, is no part of a transfer.
+/// A pause longer than this, and than a few usual gaps, is not part of a transfer.
 constexpr Duration kPause = 250ms;
 constexpr int kUsualGaps = 4;
-/// What was said so long ago is no word on the present.
+/// An older report says nothing of the present.
 constexpr Duration kStale = 500ms;
 constexpr double kMuchFaster = 2;
-/// On a full line no pair gets so much more than another one.
+/// At full bandwidth no pair gets this many times more than another.
 constexpr double kUnfair = 4;
-/// What a line carried so lately, it still does.
+/// A rate seen this lately still holds.
 constexpr Duration kLately = 3s;
 constexpr double kNoNoise = 1.1;
-/// A pair is known to be slow, and this is no slower.
+/// Part of a slow pair's known rate that counts as its usual rate.
 constexpr double kAsUsual = 0.7;
 constexpr std::uint64_t kMostNanos = 3'600'000'000'000;  // an hour
-/// When bulk flows again after a second, a slow pair is given the chance to show that it is no more.
+/// When bulk flows again after this pause, a slow pair gets the chance to show that it has recovered.
 constexpr Duration kRest = 1s;
 constexpr double kForgiven = 1.1;
-/// A line that shows so many times what was known of it has recovered.
+/// A direction has recovered when it shows this many times its known capacity.
 constexpr double kMuchMore = 1.2;
-/// A round says something about a line when it carried so much of it.
+/// A round counts for a direction if it carried as much as its capacity carries in this time.
 constexpr double kUsed_s = 0.1;
 constexpr double kTry = 2;
-/// In a round that pressed it.
+/// A round with pressure forgets this part of the excess of the highest rate over the capacity.
 constexpr double kForgets = 0.05;
-/// A pair that carries nearly as much as the line does not count.
+/// A pair with nearly the full bandwidth is not slow.
 constexpr double kAsFast = 0.9;
 
 std::int64_t bin_of(Instant t) { return t.time_since_epoch() / kBin; }
@@ -56,7 +56,7 @@ Instant start_of(std::int64_t bin) { return Instant{} + bin * kBin; }
 
 void BandwidthSide::carried(Instant from, Instant to, std::uint64_t bytes) {
   if (to <= from) return;
-  from = std::max(from, start_of(bin_of(to) - kBins + kSustained));  // of longer ones the rest is forgotten
+  from = std::max(from, start_of(bin_of(to) - kBins + kSustained));  // an earlier part is forgotten
   carried_ += static_cast<double>(bytes);
   const double bytes_per_ns = static_cast<double>(bytes) / static_cast<double>((to - from).count());
   for (std::int64_t number = bin_of(from); number <= bin_of(to); ++number) {
@@ -167,7 +167,7 @@ void BandwidthMeter::on_bandwidth_report(Instant now, PeerId from,
   In& in = in_[from];
   in.told = bandwidth_report;
   in.told_at = now;
-  if (took < kWindow) return;  // only what is not true is so short
+  if (took < kWindow) return;  // a true report covers at least kWindow
   Out& out = out_[from];
   out.flow.add(now, {bandwidth_report.bytes, took});
   up_.carried(now - took, now, bandwidth_report.bytes);
@@ -183,7 +183,7 @@ void BandwidthMeter::on_bandwidth_report(Instant now, PeerId from,
     out.raised_at = now;
   }
   if (bandwidth_report.down_full || fills(now, from, up_, out_)) {
-    out.limit = 0;  // it is not the pair that holds it back
+    out.limit = 0;  // the pair is not what limits it
   } else if (had_more && !out.is_as_usual()) {
     if (!is_outpaced(now, from, out_, kMuchFaster)) return up_.lower(now - kSettled);
     out.limit = out.limit == 0 ? rate : out.limit + kStep * (rate - out.limit);
@@ -223,7 +223,7 @@ std::optional<wire::BandwidthReport> BandwidthMeter::arrived(Instant now, PeerId
   return bandwidth_report;
 }
 
-// Its sender has more, and neither its own line nor this one explains why it does not come.
+// Its sender has more, and neither end's bandwidth explains why it does not come.
 bool BandwidthMeter::is_held_back(Instant now, PeerId from) const {
   const In& in = in_.at(from);
   return in.told && now - in.told_at < kStale && in.told->more && !in.told->up_full &&

@@ -13,32 +13,32 @@
 
 namespace tw::average {
 
-/// What one direction of a line was seen to carry, over all peers.
+/// Measured bandwidth of this peer in one direction, over all peers.
 class BandwidthSide {
  public:
-  /// So many bytes crossed it evenly over this time.
+  /// These bytes crossed evenly over this time.
   void carried(Instant from, Instant to, std::uint64_t bytes);
 
-  /// It had as much to carry as it could meanwhile: its capacity is at least the highest rate of 0.3 s.
+  /// The sender was backlogged for the whole interval: the capacity is at least the highest rate over 0.3 s.
   void raise(Instant from, Instant to);
 
-  /// Whatever it had to carry: what is known of its capacity is not below the rate of the second before this.
+  /// Backlogged or not: the capacity is at least the rate of the second before this.
   void correct(Instant at);
 
   /// It carried at least 85 % of its capacity in the 0.3 s before this.
   bool is_full(Instant at) const;
 
-  /// It was asked for more than it carried in the 0.3 s before, and nothing else explains why.
+  /// The sender had more than was carried in the 0.3 s before, and nothing else explains why.
   void lower(Instant at);
 
-  /// It was asked for more than it carried; whether the other end says that it is full itself.
+  /// The sender had more than was carried. other_is_full: the other end reports that it is full itself.
   void had_more(bool other_is_full) {
     if (!other_is_full) fate_ = std::max(fate_, Fate::pressed);
   }
 
-  /// A round is over. Where no traffic pressed this line, it may carry more than it showed of late: what it
-  /// is taken to carry doubles, up to the most that it ever showed. After each failure it is left alone for
-  /// one round more than after the one before.
+  /// A round is over. If no traffic pressed this direction, its bandwidth may be higher than seen of late:
+  /// the capacity doubles, up to the most that was ever seen. After each failed try it waits one round longer
+  /// than before.
   void end_round();
 
   double capacity() const { return capacity_; }
@@ -53,32 +53,31 @@ class BandwidthSide {
 
   double rate_before(std::int64_t bin, std::int64_t bins) const;
 
-  /// What became of it in this round.
+  /// How traffic pressed this direction in this round.
   enum class Fate { unpressed, pressed, lowered };
 
   void show(double rate);
 
   std::array<Bin, kBins> bins_{};
   double capacity_ = 0;  ///< bytes/s
-  double shown_ = 0;     ///< the most that was seen of it; forgotten slowly
+  double shown_ = 0;     ///< the highest rate seen; forgotten slowly
   double carried_ = 0;   ///< bytes, in this round
   Fate fate_ = Fate::unpressed;
-  int failures_ = 0;  ///< rounds that lowered it since it showed more
+  int failures_ = 0;  ///< rounds that lowered it since a higher rate was seen
   int wait_ = 0;      ///< rounds until it is tried again
 };
 
-/// Learns what this peer's line carries from the bulk messages that it sends and gets anyway. Receivers tell
-/// senders what came (BandwidthReport), so both ends know the rate of each pair.
+/// Learns this peer's bandwidth from the bulk messages that it sends and gets anyway. Receivers report to
+/// senders what arrived (BandwidthReport), so both ends know the rate of each pair.
 ///
-/// A capacity is the highest rate that was kept up for 0.3 s while some sender had more all the while: long
-/// enough to even out what a process reads at once after a pause, short enough for rounds of a second.
-/// Neither an idle line lowers it nor one with little to do, but only a sender that had more all the while,
-/// though neither line was full: then by a fifth of the difference ten times a second, so that within a
-/// second of traffic most of a change is known. A line that is taken to be slow gets a small share, which
-/// never shows that it could do more: so it is tried again after rounds that did not press it (end_round).
-/// Where such a sender moves twice as fast towards another peer, or the receiver gets twice as much from
-/// another one, the pair is slow, not a line. What is explained by a pair that is known to be slow blames no
-/// line.
+/// A capacity is the highest rate over 0.3 s during which some sender was backlogged: long enough to even out
+/// what a process reads at once after a pause, short enough for rounds of a second. Little traffic does not
+/// lower it. Only a sender that is backlogged all the while, though neither end is full, lowers it: by a
+/// fifth of the difference ten times a second, so that most of a change is known after a second of traffic. A
+/// peer with a low capacity gets a small share, which can never show more. So end_round() tries more after
+/// rounds that did not press it. A pair is slow, not a peer's bandwidth, if such a sender moves twice as fast
+/// towards another peer, or the receiver gets twice as much from another one. What a pair known to be slow
+/// explains does not lower the capacity.
 ///
 /// A step machine.
 class BandwidthMeter {
@@ -88,13 +87,13 @@ class BandwidthMeter {
   /// A bulk message for this peer is on its way.
   void handed(Instant now, PeerId to);
 
-  /// Nothing is left to be sent to it at present.
+  /// Nothing is left to send to this peer at present.
   void ran_dry(PeerId to) { out_[to].flowing_since = kNever; }
 
   void on_bandwidth_report(Instant now, PeerId from, const wire::BandwidthReport& bandwidth_report,
                            Duration round_trip);
 
-  /// A bulk message of so many bytes came; what its sender is to be told, at most once in kWindow.
+  /// A bulk message of this size came. Returns what to report to its sender, at most once in kWindow.
   std::optional<wire::BandwidthReport> arrived(Instant now, PeerId from, std::uint64_t bytes);
 
   void on_close(PeerId peer);
@@ -123,7 +122,7 @@ class BandwidthMeter {
 
   struct Out {
     Flow flow;
-    Instant flowing_since = kNever;  ///< there was always more to send
+    Instant flowing_since = kNever;  ///< the sender was backlogged since then
     Instant handed_at{};
     Instant raised_at{};
     double limit = 0;  ///< of the pair; 0: none is known
@@ -134,11 +133,11 @@ class BandwidthMeter {
   struct In {
     Flow flow;
     Instant began_at = kNever;  ///< of the window under way
-    Instant open_until{};       ///< after a gap, what came meanwhile is read at once: it belongs to the gap
+    Instant open_until{};       ///< after a gap, bytes that came meanwhile are read at once: they are its
     Instant came_at{};
     Duration usual_gap{};
     std::uint64_t bytes = 0;
-    std::optional<wire::BandwidthReport> told;  ///< by the sender, of this peer's own messages to it
+    std::optional<wire::BandwidthReport> told;  ///< by the sender, about this peer's own messages to it
     Instant told_at{};
   };
 

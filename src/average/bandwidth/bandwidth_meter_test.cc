@@ -19,8 +19,8 @@ constexpr Duration kMoment = 10ms;
 constexpr std::uint64_t kMessage = 20'000;
 constexpr PeerId kHere{1}, kThere{2};
 
-/// Peers with a meter each, whose lines and pairs are filled evenly (max-min fair) by whoever has something
-/// to send, a moment at a time. Bandwidth reports come at once.
+/// Peers with a meter each. Their links and pairs are shared evenly (max-min fair) among peers that have
+/// something to send, in small time steps. Bandwidth reports arrive at once.
 class Bed {
  public:
   explicit Bed(const std::vector<double>& rates) {
@@ -28,7 +28,7 @@ class Bed {
     meters.resize(rates.size());
   }
 
-  /// Bytes that each of these pairs has to send from now on.
+  /// Adds bytes that each of these pairs has to send.
   void load(const std::vector<std::pair<int, int>>& which, double bytes) {
     for (const auto& pair : which) left[pair] += bytes;
   }
@@ -53,7 +53,7 @@ class Bed {
   int bandwidth_reports = 0;
 
  private:
-  // All rates grow alike until a line or pair that they cross is full.
+  // All rates grow equally until a link or pair that they cross is full.
   std::map<std::pair<int, int>, double> rates() const {
     std::map<std::pair<int, int>, double> rate;
     for (const auto& [pair, bytes] : left) {
@@ -141,7 +141,7 @@ TEST(BandwidthMeter, is_not_misled_by_pauses_or_by_little_to_do) {
   bed.load(all_pairs(2), 20e6);
   bed.run_for(3s);
   for (int i = 0; i < 100; ++i) {
-    bed.load(all_pairs(2), 1e5);  // a tenth of what the line could
+    bed.load(all_pairs(2), 1e5);  // a tenth of the bandwidth
     bed.run_for(50ms);
   }
   EXPECT_NEAR(bed.up(0), 20e6, 2e6);
@@ -163,7 +163,7 @@ TEST(BandwidthMeter, does_not_take_what_is_read_at_once_after_a_pause_for_a_rate
   Instant now = Instant{} + 1h;
   for (int i = 0; i < 200; ++i) {
     meter.on_bandwidth_report(now, PeerId{1}, {.more = true},
-                              0ms);  // 2 MB/s, but this process stands still for 200 ms of each second
+                              0ms);  // 2 MB/s, but this process is stopped for 200 ms of each second
     now += 10ms;
     if (i % 100 >= 80) continue;
     for (int k = 0; k < (i % 100 == 0 && i > 0 ? 21 : 1); ++k) meter.arrived(now, PeerId{1}, kMessage);
@@ -221,7 +221,7 @@ TEST(BandwidthMeter, takes_a_line_that_nothing_presses_for_what_it_was_before_it
   std::vector<double> known;
   for (int round = 0; round < 8; ++round) {
     for (int i = 0; i < 80; ++i) {
-      bed.load({{0, 1}}, 2e4);  // a tenth of what the line could
+      bed.load({{0, 1}}, 2e4);  // a tenth of the bandwidth
       bed.run_for(kMoment);
     }
     for (BandwidthMeter& meter : bed.meters) meter.end_round();
@@ -279,7 +279,7 @@ TEST(BandwidthMeter, takes_no_rate_from_reports_that_cannot_be_true) {
   EXPECT_LE(meter.bandwidth().up_bytes_per_s, 1e12);
 }
 
-// Streams over long ways start slowly, and then hold all that a peer has to send.
+// Streams over long paths start slowly, and then hold everything that a peer has to send.
 TEST(BandwidthMeter, corrects_what_it_knows_by_transfers_that_were_handed_over_at_once) {
   BandwidthMeter sender, receiver;
   Instant now = Instant{} + 1h;

@@ -16,15 +16,15 @@ namespace {
 
 using swarm::Participant;
 
-/// Numbers of the tableau: beyond, pairs do not count.
+/// Most numbers in the tableau: beyond it, rates of pairs are ignored.
 constexpr std::size_t kMostNumbers = 300'000;
-/// Where there is room enough, nobody is given what only a line of more than this part of its measured rate
-/// could carry in time: rates are known to a few percent, and whoever gets a share too many holds up all.
+/// If others have room, no peer gets a part that would need more than this fraction of its measured rate:
+/// rates are accurate to a few percent, and a peer with too much holds up all.
 constexpr double kSurely = 0.85;
 constexpr int kHalvings = 60;
 constexpr double kNought = 1e-9;
 
-/// Times are those of a vector of one byte.
+/// Times are for a vector of one byte.
 class Lines {
  public:
   explicit Lines(const std::vector<Participant>& participants)
@@ -52,7 +52,7 @@ class Lines {
     return most;
   }
 
-  /// The largest parts that fit into so much time, pairs left aside.
+  /// The largest parts that fit into time t, ignoring pairs.
   std::vector<double> room(double t) const {
     std::vector<double> parts(participants_.size());
     for (std::size_t i = 0; i < participants_.size(); ++i) {
@@ -63,7 +63,7 @@ class Lines {
     return parts;
   }
 
-  /// Below this time not even those without a share are done.
+  /// Below this time even peers without a share are not done.
   double least() const {
     double t = 0;
     for (std::size_t i = 0; i < participants_.size(); ++i) t = std::max({t, sent(i) / up(i), 1 / down(i)});
@@ -75,7 +75,7 @@ class Lines {
     return !pairs_.empty() && rows * (participants_.size() + 1) <= kMostNumbers;
   }
 
-  /// Largest rate z = 1 / T, and parts in units of z: all of this is linear in them.
+  /// Largest rate z = 1 / T, and parts in units of z: all constraints are linear in them.
   std::vector<double> best_with_pairs() const {
     double unit = 0;
     for (std::size_t i = 0; i < participants_.size(); ++i) unit = std::max({unit, up(i), down(i)});
@@ -125,7 +125,7 @@ class Lines {
 
   double sent(std::size_t i) const { return participants_[i].contributions; }
 
-  // For a whole share more. (Less than nothing, where one peer alone contributes twice, counts as nothing.)
+  // Vectors for one more whole share. (Negative values, when one peer alone contributes twice, become 0.)
   double more_sent(std::size_t i) const { return std::max(0.0, n_ - 1 - sent(i)); }
 
   double more_received(std::size_t i) const { return std::max(0.0, all_ - sent(i) - 1); }

@@ -152,7 +152,7 @@ bool keeps(const std::vector<Row>& rows, const std::vector<double>& x) {
   });
 }
 
-/// Largest last coordinate of all points where as many rows as there are coordinates hold with equality.
+/// Largest last coordinate over all vertices, where as many rows as coordinates hold with equality.
 double best_corner(std::vector<Row> rows, std::size_t n) {
   for (std::size_t k = 0; k < n; ++k) {
     rows.push_back({std::vector<double>(n), 0});
@@ -195,7 +195,7 @@ TEST(Simplex, finds_the_best_of_all_corners) {
   }
 }
 
-/// The rows by the definition of Split, for three peers that all own and contribute.
+/// Largest rate from the definition of Split, for three peers that all own and contribute.
 double judged_rate(const std::vector<Participant>& participants) {
   const std::size_t n = participants.size();
   const auto peers = static_cast<double>(n);

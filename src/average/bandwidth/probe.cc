@@ -12,11 +12,11 @@ namespace tw::average {
 namespace {
 
 constexpr Duration kLasts = std::chrono::seconds(1);
-/// A stream needs some to reach its window, and what arrived is told a round trip later.
+/// A stream needs some round trips to open its window, and arrivals are reported a round trip later.
 constexpr int kRoundTrips = 4;
 constexpr std::uint64_t kMostVectors = 16;
-/// Under way to one peer: at first, and then more than it was told to get in a round trip, so that a line
-/// that carries more shows it.
+/// Bytes under way to one peer: at first kFirstUnderWay, then kMore times what it reports per round trip, so
+/// that a higher bandwidth shows.
 constexpr std::uint64_t kFirstUnderWay = 1024 * 1024;
 constexpr double kMore = 2;
 constexpr Duration kToldEvery = std::chrono::milliseconds(200);

@@ -10,32 +10,32 @@
 
 namespace tw::average {
 
-/// Finds out what lines carry before the first mean crosses them: while the first batch is computed, for a
-/// second at most and the four round trips in which streams get going, one peer of each site sends the others
-/// messages that mean nothing, as fast as they go. What arrives is measured as ever (bandwidth_meter.h). All
-/// do so at once, so that each line is full in both directions, as it is when gradients are averaged. Little
-/// more than what a line carries is under way, so that it is soon free for gradients.
+/// Measures bandwidth before the first mean is sent, while the first batch is computed: for at most a second
+/// plus four round trips, in which streams get going. One peer of each site sends the others meaningless
+/// messages at full speed. Arrivals are measured as ever (bandwidth_meter.h). All do so at once, so that both
+/// directions are full as in averaging. Little more than the bandwidth is under way, so it is soon free for
+/// gradients.
 ///
-/// A step machine. Not begun, it has nothing for anybody.
+/// A step machine. Before begin() it sends nothing.
 class Probe {
  public:
-  /// Bandwidth reports come of what arrives, so something has to.
+  /// Bandwidth reports need arrivals, so a message goes at least this often.
   static constexpr Duration kNudge = std::chrono::milliseconds(20);
 
-  /// Size of a mean as it crosses the wire, and of one of its segments.
+  /// Size of a mean on the wire, and of one of its segments.
   struct Sizes {
     std::uint64_t vector_bytes = 0;
     std::uint64_t segment_bytes = 0;
   };
 
-  /// The peers that this one probes: of each other site the first member, where it is the first of its own;
-  /// of many, 8. Peers without a site are sites of their own.
+  /// The peers that this one probes, if it is the first member of its site: the first members of other sites,
+  /// at most 8. Peers without a site are sites of their own.
   static std::vector<PeerId> targets(PeerId self, const std::vector<wire::Member>& members);
 
-  /// No more than 16 vectors are sent.
+  /// At most 16 vectors are sent.
   void begin(Instant now, const std::vector<PeerId>& targets, Sizes sizes);
 
-  /// Averaging needs the lines, or time is over.
+  /// Averaging needs the bandwidth, or time is over.
   void end() { targets_.clear(); }
 
   bool is_under_way() const { return !targets_.empty(); }
@@ -44,10 +44,10 @@ class Probe {
 
   bool aims_at(PeerId peer) const { return targets_.contains(peer); }
 
-  /// Those that kNudge is over for.
+  /// Targets whose kNudge is over.
   std::vector<PeerId> to_be_nudged(Instant now) const;
 
-  /// There is more for it, but enough under way: ask again after its next bandwidth report, or kNudge.
+  /// There is more for this peer, but enough is under way: ask again after its next report, or after kNudge.
   bool holds_back(Instant now, PeerId to) const;
 
   std::optional<wire::Message> next_bulk(Instant now, PeerId to);
@@ -58,7 +58,7 @@ class Probe {
   struct Target {
     std::uint64_t under_way = 0;  ///< bytes
     std::uint64_t at_most = 0;
-    Instant nudge_at{};  ///< one message goes then whatever is under way
+    Instant nudge_at{};  ///< one message goes then, whatever is under way
   };
 
   std::map<PeerId, Target> targets_;

@@ -50,7 +50,7 @@ TEST(ProbeTargets, of_many_each_is_probed_by_as_many_as_it_probes) {
 /// 10 MB/s, over a tenth of a second.
 constexpr wire::BandwidthReport kBandwidthReport{1'000'000, 100'000'000};
 
-/// How many bytes it hands over until it has nothing more.
+/// Bytes that the probe hands over until it has nothing more.
 std::uint64_t drain(Probe& probe, Instant now, PeerId to) {
   std::uint64_t bytes = 0;
   while (const auto message = probe.next_bulk(now, to))

@@ -14,7 +14,7 @@ namespace {
 using swarm::Participant;
 using wire::Share;
 
-/// Shares change only for a gain of more than this: lines are measured to a few percent.
+/// Shares change only for a larger gain: bandwidth is measured to a few percent.
 constexpr double kWorthNewShares = 1.05;
 
 std::vector<double> equal_parts(const std::vector<Participant>& participants) {
@@ -32,7 +32,7 @@ std::vector<double> parts_of(const std::vector<Participant>& participants) {
   return parts.empty() ? equal_parts(participants) : parts;
 }
 
-// What is left after rounding down goes to the largest remainders; to the first of equal ones.
+// The rest after rounding down goes to the largest remainders; among equal ones to the first.
 std::vector<std::uint64_t> whole(std::uint64_t segments, const std::vector<double>& parts) {
   std::vector<std::uint64_t> counts;
   std::vector<std::pair<double, std::size_t>> rest;
@@ -43,7 +43,7 @@ std::vector<std::uint64_t> whole(std::uint64_t segments, const std::vector<doubl
     given += counts.back();
     if (parts[i] > 0) rest.emplace_back(static_cast<double>(counts.back()) - exact, i);
   }
-  // Differences below this are those of the arithmetic.
+  // Smaller differences are rounding errors.
   for (auto& [less, i] : rest) less = std::round(less * 1e6);
   std::sort(rest.begin(), rest.end());
   TW_CHECK(given == segments || !rest.empty());
@@ -117,7 +117,7 @@ std::vector<Share> moved(const std::vector<Share>& before, const RangeSet& segme
   for (const Share& share : before) all.add(Range{share.first, share.count});
   RangeSet stay = all;
   stay.remove(segments);
-  all.remove(stay);  // those of `segments` that there are
+  all.remove(stay);  // segments of `segments` that exist
   std::vector<Share> pieces;
   for (const Share& share : before) {
     RangeSet kept = RangeSet(Range{share.first, share.count});

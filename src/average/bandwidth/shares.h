@@ -9,32 +9,32 @@
 
 namespace tw::average {
 
-/// Shares of all segments for those who may own one, by what their lines carry (best_split of
-/// average/bandwidth/bound.h) in whole segments; equal ones when no line is known. `before` stays when its
-/// owners are the same, and others would take less than 5 % off the time.
+/// Shares of all segments for the participants that may reduce, by bandwidth (best_split of
+/// average/bandwidth/bound.h), in whole segments; equal ones when no bandwidth is known. `before` stays if
+/// its owners are the same and new shares would save less than 5 % of the time.
 std::vector<wire::Share> weighted_shares(std::uint64_t segments,
                                          const std::vector<swarm::Participant>& participants,
                                          const std::vector<wire::Share>& before = {});
 
-/// The shares of before, where these segments are cut among those who may own one, in the proportion of the
-/// weighted shares of a new vector; the others stay.
+/// The shares of `before`, with these segments divided among the participants that may reduce, in the
+/// proportion of the weighted shares of a new vector; the other segments stay.
 std::vector<wire::Share> moved(const std::vector<wire::Share>& before, const RangeSet& segments,
                                const std::vector<swarm::Participant>& participants);
 
-/// The same for all segments of those who may own none (any more).
+/// The same for all segments of owners that may reduce no more.
 std::vector<wire::Share> reown(const std::vector<wire::Share>& before,
                                const std::vector<swarm::Participant>& participants);
 
-/// Equal shares: the same where nothing is known of lines.
+/// Equal shares, as when no bandwidth is known.
 std::vector<wire::Share> equal_shares(std::uint64_t segments, const std::vector<PeerId>& owners);
 std::vector<wire::Share> reown(const std::vector<wire::Share>& before, const std::vector<PeerId>& owners);
 
-/// For an encoded vector of so many bytes: what averaging with these shares takes at least, by the lines that
-/// are known; 0 when none is.
+/// Lower bound in seconds of averaging a vector of this encoded size with these shares, by the known
+/// bandwidths; 0 when none is known.
 double seconds_of(const std::vector<wire::Share>& shares, std::uint64_t bytes,
                   const std::vector<swarm::Participant>& participants);
 
-/// Shares by parts of the vector whose sum is 1, in whole segments; nobody owns more by rounding than is
+/// Shares from parts of the vector whose sum is 1, in whole segments; rounding gives no owner more than is
 /// left.
 std::vector<wire::Share> shares_of(std::uint64_t segments,
                                    const std::vector<swarm::Participant>& participants,

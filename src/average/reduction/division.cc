@@ -12,10 +12,9 @@
 namespace tw::average {
 namespace {
 
-/// What a tree may seem to be slower where it sends less between sites: what crosses sites is what costs, and
-/// what a line was seen to carry is the less, the longer the way and the more hosts leave their site by one
-/// line. Four sites of two hosts, 100 to 270 ms apart: 2.6 s with the tree, 4.8 s where it seemed 1.3 times
-/// as slow.
+/// A tree that sends less between sites may seem this much slower: traffic between sites costs most. The
+/// longer the path and the more hosts share a site's uplink, the less of its bandwidth is seen. Four sites of
+/// two hosts, 100 to 270 ms apart: 2.6 s with the tree, 4.8 s when it seemed 1.3 times as slow.
 constexpr double kWorthLess = 2;
 constexpr double kFaster = 0.95;
 
@@ -33,7 +32,7 @@ double length_of(const WireBytes& bytes) {
   return static_cast<double>(bytes.contribution) / static_cast<double>(bytes.mean);
 }
 
-/// Without a tree about as much is contributed as comes back.
+/// Without a tree, contributions sent are about as many as means received.
 double seconds_of(const wire::Plan& plan, const WireBytes& bytes,
                   const std::vector<swarm::Participant>& participants) {
   if (plan.sites.empty())

@@ -20,19 +20,19 @@ enum class SiteUse : std::uint8_t {
 /// In the order of the constants.
 inline constexpr std::array<std::string_view, 3> kSiteUseNames = {"auto", "flat", "tree"};
 
-/// Whether a plan with a tree of sites is better than the flat one for the same participants: faster by what
-/// is known of their lines, or at most a little slower with less between sites.
-/// `contribution`: how many times as long it is on the wire as a mean.
+/// Whether a plan with a tree of sites is better than the flat one for the same participants: faster by the
+/// known bandwidths, or at most a little slower with less between sites. `contribution`: its length on the
+/// wire, in means.
 bool is_better(const wire::Plan& tree, const wire::Plan& flat,
                const std::vector<swarm::Participant>& participants, double contribution = 1);
 
-/// How long the vector is on the wire.
+/// Encoded length of the vector.
 struct WireBytes {
   std::uint64_t contribution = 0;
   std::uint64_t mean = 0;  ///< of a site or of all
 };
 
-/// The rules of shares.h and sites.h for such a vector.
+/// The rules of shares.h and sites.h for this vector.
 swarm::ShareRules share_rules(const WireBytes& bytes, SiteUse use);
 
 }  // namespace tw::average

@@ -10,7 +10,7 @@
 
 namespace tw::average {
 
-/// How a vector is cut into the units of transfer. The last segment may be shorter.
+/// Division of a vector into the units of transfer. The last segment may be shorter.
 struct Geometry {
   std::uint64_t length = 0;              ///< floats
   std::uint64_t segment_length = 65536;  ///< floats; 256 KiB in fp32
@@ -26,8 +26,8 @@ struct Geometry {
   }
 };
 
-/// For a vector of so many floats: a 1024th of it, so that peers add and return the first segments while the
-/// last ones are on their way; 32 to 256 KiB in fp32.
+/// Segment length for a vector of this many floats: a 1024th, so that peers add and return the first segments
+/// while the last ones are on their way; 32 to 256 KiB in fp32.
 inline std::uint64_t usual_segment_length(std::uint64_t length) {
   return std::clamp<std::uint64_t>(std::bit_floor(length / 1024), 8192, 65536);
 }

@@ -6,8 +6,8 @@
 
 namespace tw::average {
 
-/// What a peer contributes. In fp32, messages refer to the values instead of holding a copy: each of them
-/// keeps the owner until it is sent or dropped.
+/// The values that a peer contributes. In fp32, messages refer to the values instead of holding a copy: each
+/// message keeps the owner until it is sent or dropped.
 struct GradientSum {
   std::span<const float> values;
   // owners: the gradient slot, and messages under way

@@ -13,7 +13,7 @@
 namespace tw::average {
 namespace {
 
-/// A member of the shares, by segment.
+/// One field of the shares, by segment.
 template <class T>
 std::vector<T> by_segment(const std::vector<wire::Share>& shares, T wire::Share::*member) {
   std::vector<T> values;
@@ -21,7 +21,7 @@ std::vector<T> by_segment(const std::vector<wire::Share>& shares, T wire::Share:
   return values;
 }
 
-/// 0 when they cannot be weighted.
+/// 0 when the contributions cannot be weighted.
 std::uint64_t total_samples(const std::vector<wire::Contribution>& contributors) {
   std::uint64_t total = 0;
   for (const wire::Contribution& c : contributors) {
@@ -35,7 +35,7 @@ float share_of(std::uint64_t samples, std::uint64_t total) {
   return static_cast<float>(static_cast<double>(samples) / static_cast<double>(total));
 }
 
-/// Each participant in one site, and nobody else in any.
+/// True if each participant is in exactly one site, and no other peer is in any.
 bool has_everybody(const std::vector<wire::SitePlan>& sites, std::vector<PeerId> participants) {
   std::vector<PeerId> members;
   for (const wire::SitePlan& site : sites)

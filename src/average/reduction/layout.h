@@ -10,10 +10,10 @@
 
 namespace tw::average {
 
-/// The duties under a plan, segment by segment, as one peer sees them. The contributions of a group go to
-/// the owner of the segment in the site of the same number, and the mean of the group from there to the
-/// segment's root; the mean of all goes from the root to the owners, and from each owner to its site. A plan
-/// without sites has one, of all participants, where every owner is the root.
+/// The duties under a plan, segment by segment, as one peer sees them. Contributions of a group go to the
+/// segment's owner in the site with the group's number, and the group's mean from there to the segment's
+/// root. The mean goes from the root to the owners, and from each owner to its site. A plan without sites has
+/// one site, of all participants, where every owner is the root.
 class Layout {
  public:
   struct Input {
@@ -34,8 +34,8 @@ class Layout {
   /// A layout without participants.
   Layout() = default;
 
-  /// Nothing if the plan is malformed: shares or sites do not cover the vector or name somebody who does not
-  /// participate, a participant is not in just one site, no contributions, one named twice, weights of 0.
+  /// Nothing if the plan is malformed: shares or sites do not cover the vector or name a non-participant, a
+  /// participant is not in just one site, no contributions, one named twice, weights of 0.
   static std::optional<Layout> of(const wire::Plan& plan, std::uint64_t segments, PeerId self);
 
   /// In the order in which the mean adds them; each has inputs.
@@ -46,14 +46,14 @@ class Layout {
     return roots_[segment];
   }
 
-  /// The mean is there already, at the root or at least of this site's part: its owner wants no
-  /// contributions, nor the root its site-local sum.
+  /// The mean is already at the root, or at least this site's part at its owner. Then the owner wants no
+  /// contributions, and the root no site-local sum.
   bool closed(std::uint32_t site, std::uint64_t segment) const {
     TW_CHECK(site < sites_.size() && segment < closed_.size());
     return closed_[segment] || (!sites_[site].closed.empty() && sites_[site].closed[segment]);
   }
 
-  /// The owner of a segment in a site; nobody where the site has no members.
+  /// The owner of a segment in a site; nothing if the site has no members.
   std::optional<PeerId> owner(std::uint32_t site, std::uint64_t segment) const {
     TW_CHECK(site < sites_.size() && segment < roots_.size());
     const std::vector<PeerId>& owners = sites_[site].owners;
@@ -62,13 +62,13 @@ class Layout {
 
   bool is_root(std::uint64_t segment) const { return root(segment) == self_; }
 
-  /// This peer is the owner of its site.
+  /// True if this peer is the owner in its site.
   bool owns(std::uint64_t segment) const { return site_ && owner(*site_, segment) == self_; }
 
   /// This peer's site, whose owners send it the mean; nothing when it is no participant.
   std::optional<std::uint32_t> site() const { return site_; }
 
-  /// That of the own site; null when nobody there contributes.
+  /// The group of this peer's site; null if nobody there contributes.
   const Group* own_group() const { return own_group_ < groups_.size() ? &groups_[own_group_] : nullptr; }
 
   /// The peers to which this one sends the mean of a segment once it has it.

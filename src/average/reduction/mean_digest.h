@@ -10,8 +10,8 @@
 
 namespace tw::average {
 
-/// Names a decoded mean: the digest of the digests of its segments, each of which can be taken while the
-/// segment is in the cache and others are still on their way.
+/// Digest of a decoded mean: the digest of the digests of its segments. A segment's digest can be taken while
+/// it is in the cache and other segments are still on their way.
 inline Digest digest_of_segments(std::span<const Digest> segments) {
   return digest_of(std::as_bytes(segments));
 }

@@ -12,9 +12,9 @@
 
 namespace tw::average {
 
-/// The mean over one set of contributions (contribution_set), as far as it is here: its encoded segments, and
-/// the digests of the decoded ones. When the set changes, the last mean that was complete stays: this peer
-/// may have voted for it, and a later plan may return to its set. Memory: two encoded vectors.
+/// The mean over one set of contributions (contribution_set), as far as it is here: encoded segments, and
+/// digests of the decoded ones. When the set changes, the last complete mean stays: this peer may have voted
+/// for it, and a later plan may return to its set. Memory: two encoded vectors.
 class MeanSegments {
  public:
   /// codec: of the segments (codec_of_mean).
@@ -22,19 +22,18 @@ class MeanSegments {
 
   std::uint64_t set() const { return set_; }
 
-  /// No segment of another set is of use from now on. What is kept of this one is here at once.
+  /// Drops segments of other sets. Segments of this set that were kept are here at once.
   void change_set(std::uint64_t set);
 
   bool has(std::uint64_t segment) const;
 
-  /// Empty when it is not here.
+  /// Empty if it is not here.
   const Blob& at(std::uint64_t segment) const;
 
-  /// A segment that is not here yet, and the digest of its decoded values.
+  /// Adds a segment that is not here yet, with the digest of its decoded values.
   void put(std::uint64_t segment, Blob encoded, const Digest& decoded);
 
-  /// The same of bytes that another peer sent; false when they hold NaN or infinity. They must have the
-  /// length of that segment.
+  /// Adds a segment that another peer sent, of the right length; false if it holds NaN or infinity.
   bool take(std::uint64_t segment, const Blob& encoded);
 
   bool complete() const { return here_ == encoded_.size(); }

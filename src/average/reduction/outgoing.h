@@ -8,7 +8,7 @@
 
 namespace tw::average {
 
-/// What one receiver is to be handed, and what it was handed already; nothing is handed twice.
+/// Pieces that one receiver has to get, and those that it got already; nothing is sent twice.
 class Outgoing {
  public:
   struct Piece {
@@ -18,12 +18,12 @@ class Outgoing {
 
   explicit Outgoing(std::uint64_t segments) : results_(segments), site_sums_(segments) {}
 
-  /// Results or site-local sums get another meaning (the set changed): they are handed again.
+  /// Results or site-local sums have another meaning since their set changed: they are sent again.
   void forget_results() { results_.forget(); }
 
   void forget_site_sums() { site_sums_.forget(); }
 
-  /// Empties the queues; what was handed stays known.
+  /// Empties the queues, but remembers what was sent.
   void withdraw();
 
   /// At most once for each segment between two withdrawals.

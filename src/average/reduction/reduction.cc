@@ -229,7 +229,7 @@ double Reduction::squares_of(std::span<const std::byte> piece) const {
   return options_.norm_cap == 0 ? 0 : std::pow(norm(options_.codec, piece), 2);
 }
 
-// Without their number, a sum over samples is judged once it is added.
+// Without the number of samples, a sum is judged only when it is added.
 std::optional<Reduction::Unfit> Reduction::judge(PeerId from, bool addable, double squares,
                                                  std::uint64_t samples) const {
   if (!addable) return Unfit{from};
@@ -273,7 +273,7 @@ const Reduction::Input* Reduction::input_of(PeerId peer, std::uint32_t slot) con
   return nullptr;
 }
 
-// What this peer has to add, if it is that.
+// The input that this contribution is to this peer; null if it has none to add.
 const Reduction::Input* Reduction::addend(PeerId peer, std::uint32_t slot, std::uint64_t segment) const {
   const Group* own = layout_.own_group();
   if (own == nullptr || !layout_.owns(segment)) return nullptr;
@@ -354,7 +354,7 @@ bool Reduction::lacks_mean(std::uint64_t segment) const {
   return layout_.is_root(segment) && !mean_.has(segment);
 }
 
-// It is this peer's to make, and wanted.
+// This peer has to make the site-local sum of the segment, and it is still needed.
 bool Reduction::lacks_site_sum(std::uint64_t segment) const {
   if (layout_.own_group() == nullptr || !layout_.owns(segment) || !site_sums_[segment].empty()) return false;
   if (layout_.closed(*layout_.site(), segment)) return false;
@@ -386,13 +386,13 @@ void Reduction::add_site_sums(std::uint64_t segment) {
   if (!terms.empty()) put_result(segment, add(mean_codec(), segment, terms));
 }
 
-// Empty when it is not here.
+// Empty if it is not here.
 Blob Reduction::site_sum_of(const Group& group, std::uint64_t segment) const {
   if (&group == layout_.own_group() && !site_sums_[segment].empty()) return site_sums_[segment];
   return early_.site_sum(group.set, segment);
 }
 
-// Terms in this codec become a segment of their mean.
+// Adds terms in this codec to a segment of their mean.
 Reduction::Sum Reduction::add(codec::Codec codec, std::uint64_t segment,
                               const std::vector<Term>& terms) const {
   const std::uint64_t values = geometry().size(segment);
@@ -534,7 +534,7 @@ std::map<PeerId, StallCause> Reduction::owing() const {
   return owing;
 }
 
-// A sender of site-local sums, or of relayed segments, is not the cause: it waits itself.
+// Senders of site-local sums or of relayed segments are not the cause: they wait themselves.
 std::vector<Reduction::Debt> Reduction::debts() const {
   if (!plan_ || !layout_.site()) return {};
   std::map<PeerId, Debt> contributions, results;

@@ -31,27 +31,26 @@ namespace tw::average {
 /// mean. A step machine; it knows no clock and no socket. docs/protocol.md.
 ///
 /// A contribution crosses the wire as the mean over its samples, in fp32 as their sum (carries_sums).
-/// Site-local sum of a group, of a segment: sum over its contributions, in the order of the plan, of
+/// Site-local sum of a segment of a group: sum over its contributions, in the order of the plan, of
 /// float(samples_i / samples of the group) * decode_i (of a sum: float(1 / samples of the group)), encoded
 /// once (codec_of_mean) by the owner in the site.
 /// Mean: sum over the groups, in the order of their numbers, of float(samples of the group / total) * decode
-/// of the site-local sum, encoded once by the root, decoded by everybody. What is alone and weighs 1 stays as
-/// it was encoded: a single mean is its group's site-local sum (in another codec, it is decoded and encoded
-/// in that), a single site-local sum the mean. A plan without sites has one group, whose owners are the
-/// roots.
+/// of the site-local sum, encoded once by the root, decoded by all. A single addend of weight 1 stays as it
+/// was encoded: a single contribution is its group's site-local sum (re-encoded if the codec differs), a
+/// single site-local sum the mean. A plan without sites has one group, whose owners are the roots.
 ///
-/// Site-local sums and means are made as soon as all that enters is here; what was received is kept, so that
-/// a plan with fewer or more contributions re-computes and re-sends only what changes: the site-local sums of
-/// their groups, and the mean. Memory: the encoded mean (twice while sets change), and the encoded
-/// contributions and site-local sums of the own share; what comes early adds at most kEarlyVectors + 2
-/// encoded vectors for each sender. Owners are believed what they have added.
+/// Site-local sums and means are made as soon as all their inputs are here. Inputs are kept, so that a plan
+/// with fewer or more contributions recomputes and resends only what changes: their groups' site-local sums,
+/// and the mean. Memory: the encoded mean (twice while sets change), and the encoded contributions and
+/// site-local sums of the own share; early messages add at most kEarlyVectors + 2 encoded vectors per sender.
+/// Owners are trusted to add correctly.
 ///
-/// Messages may arrive in any order. Nothing is handed to a peer twice while it stays a participant, but for
+/// Messages may arrive in any order. Nothing is sent to a peer twice while it stays a participant, except
 /// results whose set changed. A peer that left the participants and returns gets everything again.
 class Reduction {
  public:
-  /// What the present plan asks of a sender is always taken; anything else only while all that is kept from
-  /// this sender stays within so many times the encoded vector, the places for its segments included.
+  /// Pieces that the present plan needs of a sender are always taken. Others are taken only while all that is
+  /// kept from it, places for its segments included, stays within this many encoded vectors.
   static constexpr std::uint64_t kEarlyVectors = 4;
 
   struct Options {
@@ -59,8 +58,8 @@ class Reduction {
     Round round = 0;
     Geometry geometry;
     codec::Codec codec = codec::Codec::fp32;
-    bool stochastic = false;  ///< rounding of own contributions; with int8 alone
-    double norm_cap = 0;      ///< largest L2 norm, per sample, of what is here of a contribution; 0: none
+    bool stochastic = false;  ///< rounding of own contributions; only with int8
+    double norm_cap = 0;      ///< largest L2 norm, per sample, of the known part of a contribution; 0: none
     Rarely rarely{};
   };
 
@@ -68,25 +67,25 @@ class Reduction {
 
   /// An own slot is complete: its gradient sum over `samples` samples (> 0; the plan must name the same
   /// number, or the slot stays unused). A residual (average/reduction/residual.h) is added to it. Both must
-  /// stay valid and unchanged as long as this object lives. Once for each slot below kMostSlots.
+  /// stay valid and unchanged while this object lives. Call it once for each slot below kMostSlots.
   void contribute(std::uint32_t slot, GradientSum gradient_sum, std::uint64_t samples,
                   std::span<const float> residual = {});
 
-  /// This very contribution was made here.
+  /// True if this very contribution was made here.
   bool made(const wire::Contribution& contribution) const;
 
   /// Adopts the plan if it is newer (ballot, version) than the present one; false if not, or if it is of
   /// another round or malformed (Layout::of).
   bool adopt(const swarm::SharedPlan& shared);
 
-  /// Whether there is such a segment and it has so many encoded bytes, whatever the plan: a peer that
-  /// sends something else averages another vector.
+  /// Checks that there is such a segment and that it has this encoded length, whatever the plan: a peer that
+  /// sends anything else averages another vector.
   Status fits(const wire::Scatter& scatter) const;
   Status fits(const wire::Gather& gather) const;
 
-  /// A contribution segment. May come before the plan that names it, or that makes this peer its owner: then
-  /// it is kept for a later plan. Errors: wrong length, unknown segment or slot, sent twice, not finite, too
-  /// much that nobody asked for, beyond the norm cap (those are refused and nothing changes).
+  /// A contribution segment. It may come before the plan that names it or makes this peer its owner: then it
+  /// is kept for a later plan. Errors: wrong length, unknown segment or slot, sent twice, not finite, beyond
+  /// the limit of what no plan asked for, beyond the norm cap. A refused segment changes nothing.
   Status on_scatter(PeerId from, const wire::Scatter& scatter);
 
   /// A peer whose values can enter no mean, and why.
@@ -94,29 +93,29 @@ class Reduction {
     PeerId peer;
     /// not_finite (NaN, infinity, 2^127 and beyond: is_addable; in a mean, too) or too_large.
     wire::StallCause why = wire::StallCause::not_finite;
-    double norm = 0;  ///< too_large: per sample, of what is known of the contribution
+    double norm = 0;  ///< too_large: per sample, of the known part of the contribution
   };
 
   /// Reported once, and again by each later plan that counts on a contribution of this peer. May name this
   /// peer itself: own segments are judged before they are sent or added.
   std::vector<Unfit> take_unfit();
 
-  /// A segment of the mean, or of a site-local sum. May come before the plan that it belongs to or that names
-  /// its sender; used only when the sender is in this plan or was in an earlier one: the set determines its
-  /// bits, and its owner may be another one in a plan that is still under way. Errors: as for on_scatter.
+  /// A segment of the mean, or of a site-local sum. It may come before the plan that it belongs to or that
+  /// names its sender. It is used only if this or an earlier plan named its sender: the set determines its
+  /// bits, and its owner may be another one in a plan still under way. Errors: as for on_scatter.
   Status on_gather(PeerId from, const wire::Gather& gather);
 
   /// The next bulk message for this peer, mostly results before contributions; nothing when there is none.
   std::optional<wire::Message> next_bulk(PeerId to);
 
-  /// The link to this peer is a new one: what was handed out for it before may be lost and is due again.
+  /// The link to this peer is new: what it was sent before may be lost and is due again.
   void on_new_link(PeerId peer);
   void on_lost_link(PeerId peer);  ///< what it brought is dropped, if no plan names its sender
 
   /// Peers for which next_bulk has something since the last call.
   std::vector<PeerId> take_wakeups();
 
-  /// Own contributions are all handed to next_bulk, all that this peer adds is added (for the event log).
+  /// True when all own contributions are handed out and all own additions made (for the event log).
   bool scattered() const;
 
   /// Every segment of the mean is here, for the present plan.
@@ -126,21 +125,21 @@ class Reduction {
   std::vector<Blob> mean_segments() const;
   Digest mean_digest() const;
 
-  /// The peers that owe this one segments under the present plan, and of what kind, the first in this
-  /// order: owes_contribution to its share; owes_site_sum, owes_mean, owes_copy (and may itself be waiting
-  /// for somebody who owes the kind before).
+  /// The peers that owe this one segments under the present plan, each with the first kind in this order:
+  /// owes_contribution to its share; owes_site_sum, owes_mean, owes_copy (the peer may itself wait for one
+  /// that owes the kind before).
   std::map<PeerId, wire::StallCause> owing() const;
 
-  /// What a peer owes this one under the present plan, in segments.
+  /// Segments that a peer owes this one under the present plan.
   struct Debt {
     PeerId peer;
-    bool contributes = false;  ///< to the own share; else results of its own
+    bool contributes = false;  ///< to the own share; otherwise results of its share
     std::uint64_t here = 0, all = 0;
   };
 
   std::vector<Debt> debts() const;
 
-  /// Segments of its share that are not here.
+  /// Segments of this owner's share that are not here.
   RangeSet missing_of(PeerId owner) const;
 
   const swarm::SharedPlan& plan() const { return plan_; }
@@ -154,7 +153,7 @@ class Reduction {
     std::span<const float> residual;  ///< empty: none
     std::uint64_t samples = 0;
     Encoding encoding{};
-    std::optional<Unfit> unfit{};  ///< as far as it was looked at
+    std::optional<Unfit> unfit{};  ///< from the segments judged so far
     double squares = 0;            ///< of the segments that were judged
     std::vector<bool> judged{};    ///< by segment; empty without a cap
   };

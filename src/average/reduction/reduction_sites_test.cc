@@ -20,7 +20,7 @@ Cluster::Setup random_tree_setup(std::uint64_t seed, std::uint64_t peers) {
   return setup;
 }
 
-/// Any sites, owners, roots and groups that a plan may have: more than a leader would ever make.
+/// Any sites, owners, roots and groups that a plan may have, beyond what a leader would make.
 void plant_any_tree(wire::Plan& plan, std::uint64_t segments, Prng& prng) {
   plan.sites.assign(1 + prng.below(4), {});
   for (const PeerId peer : plan.participants) {
@@ -50,7 +50,7 @@ void plant_any_tree(wire::Plan& plan, std::uint64_t segments, Prng& prng) {
   }
 }
 
-/// Peers 1..n, peer i at the site of the (i mod sites)-th letter; all contribute and own.
+/// Peers 1..n, peer i at site number i mod sites, named by letters; all contribute and own.
 struct World {
   World(std::uint64_t seed, std::uint64_t peers, std::uint64_t sites)
       : setup(random_tree_setup(seed, peers)), cluster(setup), site_count(sites) {
@@ -79,7 +79,7 @@ struct World {
     cluster.run(cluster.prng().below(4 * setup.peers * segments() + 10));
   }
 
-  /// The plan that follows.
+  /// Calls the next plan of the round.
   void call_again() {
     const wire::Plan before = plan;
     plan = cluster.plan(before.version + 1, slots, {});
@@ -161,7 +161,7 @@ TEST(ReductionOverSites, sends_the_vector_twice_between_sites_for_each_site_but_
 TEST(ReductionOverSites, adds_again_only_at_the_site_of_a_contributor_that_died) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     World world(seed, 6, 2);
-    world.slots.emplace_back(PeerId{5}, 1);  // nobody else has to take over the shares of peer 5
+    world.slots.emplace_back(PeerId{5}, 1);  // no other peer has to take over the shares of peer 5
     world.cluster.give(world.slots.back());
     world.plan = world.cluster.plan(1, world.slots, {});
     divide_into_sites(world.plan, world.segments(), world.participants());

@@ -153,8 +153,7 @@ TEST(Reduction, adds_the_slots_that_replace_a_lost_contribution) {
   }
 }
 
-// Peer 1 had the whole mean and voted; the others did not get that far, and half of the contributors are
-// dead.
+// Peer 1 had the whole mean and voted; the others had not finished, and half of the contributors are dead.
 TEST(Reduction, a_voter_serves_the_mean_it_voted_for_without_any_contribution) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const Cluster::Setup setup = random_setup(seed, 4);

@@ -53,7 +53,7 @@ wire::Contribution contribution(PeerId peer, std::uint64_t samples = 1, std::uin
   return {peer, slot, samples, RangeSet(Range{peer.value * 100 + slot, 1})};
 }
 
-/// Self owns segments 0 and 1, the other one 2 and 3; both contribute, the third one only participates.
+/// Self owns segments 0 and 1, kOther 2 and 3; both contribute, and the third peer only participates.
 Plan plan_of_two(std::uint32_t version = 1) {
   Plan plan;
   plan.version = version;
@@ -204,7 +204,7 @@ TEST_F(ReductionTest, uses_what_came_before_its_plan) {
   EXPECT_THAT(mean_of(reduction), ::testing::Each(2.0F)) << "what a stranger sent is not used";
 }
 
-// The other one is two plans ahead: its set must survive the plan in between.
+// The other peer is two plans ahead: its set must survive the plan in between.
 TEST_F(ReductionTest, keeps_the_latest_set_of_a_sender_until_its_plan_comes) {
   Plan between = plan_of_two(2);
   between.draft.contributors = {contribution(kOther)};
@@ -322,7 +322,7 @@ TEST_F(NormCap, is_of_all_segments_of_a_contribution_together) {
 }
 
 TEST_F(NormCap, is_of_the_whole_of_an_own_contribution_whose_segments_count_once) {
-  std::vector<float> values(kGeometry.length, 2.0F);  // 2.8 in each of the two that go to the other one
+  std::vector<float> values(kGeometry.length, 2.0F);  // 2.8 in each of the two that go to the other peer
   values[6] = 1;
   reduction.contribute(0, {values}, 1);
   ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
@@ -330,13 +330,13 @@ TEST_F(NormCap, is_of_the_whole_of_an_own_contribution_whose_segments_count_once
   reduction.on_new_link(kOther);
   EXPECT_THAT(pull(kOther), ElementsAre("scatter 2", "scatter 3"));
   EXPECT_THAT(unfit(), IsEmpty());
-  values[0] = 6;  // in a segment that nobody else sees
+  values[0] = 6;  // in a segment that no other peer sees
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0)));
   EXPECT_THAT(unfit(), ElementsAre(::testing::EndsWith("of 1")));
 }
 
 TEST_F(NormCap, keeps_an_own_contribution_beyond_it_from_being_sent_or_added) {
-  ones[4] = 6;  // segment 2 goes to the other one
+  ones[4] = 6;  // segment 2 goes to the other peer
   reduction.contribute(0, {ones}, 1);
   ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two())));
   EXPECT_THAT(pull(kOther), IsEmpty());
@@ -393,7 +393,7 @@ TEST_F(NormCap, calls_infinity_not_finite) {
   EXPECT_THAT(unfit(), ElementsAre("not finite 1"));
 }
 
-// Invariant I5 of the design: what arrives decides neither whether nor with what weight it counts.
+// Invariant I5 of the design: arrival decides neither whether a contribution counts nor with which weight.
 TEST_F(ReductionTest, takes_weights_from_the_plan_and_nothing_from_slots_that_it_does_not_name) {
   Plan plan = plan_of_two();
   plan.draft.contributors = {contribution(kSelf, 1), contribution(kOther, 3)};

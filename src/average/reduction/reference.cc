@@ -12,7 +12,7 @@ namespace {
 
 using codec::Codec;
 
-/// Between neighbours of this magnitude among floats with so many bits after the leading one.
+/// Distance of neighbours at this magnitude among floats with this many bits after the leading one.
 double unit_of(double value, int bits, int least_exponent) {
   return std::ldexp(1.0, std::max(std::ilogb(value), least_exponent) - bits);
 }
@@ -47,7 +47,7 @@ float rounded_up_to_bf16(float value) {
   return static_cast<float>(std::ceil(value / unit) * unit);
 }
 
-/// In [0, 1): what is added to the value in this place of the vector before it is rounded down.
+/// In [0, 1): added to the value at this place of the vector before it is rounded down.
 float chance(std::uint32_t seed, std::uint64_t place) {
   auto h = static_cast<std::uint32_t>(seed + place * 0x9e3779b9U);
   h ^= h >> 16;
@@ -58,7 +58,7 @@ float chance(std::uint32_t seed, std::uint64_t place) {
   return static_cast<float>(std::ldexp(static_cast<double>(h / 256), -24));
 }
 
-/// As quantise for int8, but by chance.
+/// Like quantise for int8, but with stochastic rounding.
 void quantise_by_chance(std::span<float> block, std::uint32_t seed, std::uint64_t place) {
   float largest = 0;
   for (const float value : block) largest = std::max(largest, std::abs(value));
@@ -71,7 +71,7 @@ void quantise_by_chance(std::span<float> block, std::uint32_t seed, std::uint64_
   }
 }
 
-/// What comes out at the other end of the wire, of one segment.
+/// Replaces one segment by what the other end of the wire decodes.
 void cross_the_wire(Codec codec, std::span<float> values) {
   const bool blocks = codec == Codec::int8 || codec == Codec::int4;
   const std::size_t in_block = codec == Codec::int8 ? 256 : 64;
@@ -85,7 +85,7 @@ void cross_the_wire(Codec codec, std::span<float> values) {
   }
 }
 
-/// A segment of a contribution as its owner decodes it.
+/// A segment of a contribution as decoded by its owner.
 std::vector<float> received(Codec codec, const WeightedGradient& c, const Geometry& geometry,
                             std::uint64_t segment) {
   const auto scale = codec == Codec::fp32 ? 1.0F : static_cast<float>(1.0 / static_cast<double>(c.samples));
@@ -104,14 +104,14 @@ std::vector<float> received(Codec codec, const WeightedGradient& c, const Geomet
   return values;
 }
 
-/// A segment of a mean over some samples, or of their sum, as it crossed the wire.
+/// A segment of a mean over some samples, or of their sum, after it crossed the wire.
 struct Part {
   std::uint64_t samples = 0;
   std::vector<float> values;
   bool is_sum = false;
 };
 
-/// What the mean of parts in this codec crosses the wire as.
+/// Codec of the mean of parts in this codec.
 Codec codec_of_their_mean(Codec codec) { return codec == Codec::int4 ? Codec::int8 : codec; }
 
 Part mean_of(const std::vector<Part>& parts, Codec codec) {

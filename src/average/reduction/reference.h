@@ -16,7 +16,7 @@ struct WeightedGradient {
   std::span<const float> gradient_sum;    ///< over these samples
   std::uint32_t group = 0;                ///< Contribution::group
   std::optional<std::uint32_t> dither{};  ///< the seed, where int8 is rounded stochastically
-  bool negated = false;  ///< what arrives was decoded, given the other sign, and encoded again
+  bool negated = false;  ///< the decoded contribution is sent with the other sign, encoded again
 };
 
 /// The decoded mean that a round over these contributions, in this order, must apply, bit for bit: the mean
@@ -25,8 +25,8 @@ struct WeightedGradient {
 std::vector<float> reference_mean(codec::Codec codec, std::span<const WeightedGradient> contributions,
                                   const Geometry& geometry);
 
-/// What a contributor keeps of this contribution, in the unit of its sum, when it feeds back what rounding
-/// takes (average/reduction/residual.h). gradient_sum: with what it carries.
+/// Residual of the contributor after this contribution, in the unit of its sum, with error feedback
+/// (average/reduction/residual.h). gradient_sum: with the residual that it carries.
 std::vector<float> reference_loss(codec::Codec codec, const WeightedGradient& contribution,
                                   const Geometry& geometry);
 

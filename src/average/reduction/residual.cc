@@ -11,7 +11,7 @@ namespace tw::average {
 namespace {
 
 constexpr std::size_t kResidualBlock =
-    2048;  // values: what a function works on stays in the first-level cache
+    2048;  // values: the working set of a function stays in the first-level cache
 static_assert(kResidualBlock % codec::kCodecPiece == 0);
 
 struct Block {

@@ -64,7 +64,7 @@ TEST(Residual, is_added_to_each_value_before_it_is_encoded) {
   }
 }
 
-/// Largest difference between the sum of the gradients of many rounds and what others received of them.
+/// Largest difference between the summed gradients of many rounds and what others received.
 double missing_after(int rounds, codec::Codec codec, bool feeds_back) {
   constexpr std::uint64_t kSamples = 4;
   const Geometry geometry{.length = 500, .segment_length = 200};

@@ -17,8 +17,8 @@ using wire::Plan;
 using wire::Share;
 using wire::SitePlan;
 
-/// Lines are known from what they carried, which was less where there was less to carry: what looks less
-/// uneven than this is taken for even.
+/// Measured bandwidths are lower where there was less traffic: a smaller difference than this counts as
+/// equal.
 constexpr double kWorthUnequalRoots = 1.25;
 
 using Participants = std::map<PeerId, Participant>;
@@ -60,7 +60,7 @@ std::uint64_t end_at(const std::vector<Share>& shares, std::uint64_t segment) {
   return std::prev(next)->first + std::prev(next)->count;
 }
 
-/// Calls for each run of segments in which no site changes its owner.
+/// Calls for each range of segments in which no site changes its owner.
 void each_cell(const std::vector<SitePlan>& sites, std::uint64_t segments, auto&& call) {
   for (std::uint64_t first = 0; first < segments;) {
     std::uint64_t end = segments;
@@ -72,8 +72,8 @@ void each_cell(const std::vector<SitePlan>& sites, std::uint64_t segments, auto&
   }
 }
 
-/// What the owners of each site carry together, as sites exchange as single peers do; nothing where one has
-/// no owners or a pair is known to be slow: then this is not all that counts.
+/// The sum of the owners' bandwidths at each site, since sites exchange as single peers do. Nothing if a site
+/// has no owners, or a pair is known to be slow: then the sum alone is not decisive.
 std::vector<Participant> as_hands(const std::vector<SitePlan>& sites, const Participants& participants) {
   std::vector<Participant> all(sites.size());
   for (std::size_t k = 0; k < sites.size(); ++k) {
@@ -128,7 +128,7 @@ std::vector<Share> roots_of(const std::vector<SitePlan>& sites, std::uint64_t se
   return roots;
 }
 
-/// Those of roots that own no more go to the present owner in their site, or to another site's in turn.
+/// Roots that own no more are replaced by the present owner in their site, or in another site in turn.
 std::vector<Share> heirs_of(const Plan& before, const std::vector<SitePlan>& sites) {
   std::vector<Share> roots;
   std::size_t turn = 0;
@@ -146,7 +146,7 @@ std::vector<Share> heirs_of(const Plan& before, const std::vector<SitePlan>& sit
   return roots;
 }
 
-/// Where each participant belongs; those of no known site, and those where nobody may own, at the refuge.
+/// The site of each participant; the refuge for those of unknown sites and of sites without owners.
 std::vector<std::vector<Participant>> crews_of(const Plan& plan, const Participants& participants) {
   std::map<std::string, std::size_t> names;
   std::vector<std::size_t> owners;
@@ -170,7 +170,7 @@ std::vector<std::vector<Participant>> crews_of(const Plan& plan, const Participa
   return crews;
 }
 
-/// Those that changed hands are sealed.
+/// Segments that changed owner are sealed.
 std::vector<Share> sealed_heirs(const std::vector<Share>& before, const std::vector<Share>& after) {
   std::vector<Share> shares;
   for (const Share& now : after) {
@@ -181,10 +181,10 @@ std::vector<Share> sealed_heirs(const std::vector<Share>& before, const std::vec
   return shares;
 }
 
-/// Out of a peer that owns the part x of a site of m peers go 1 + x (m - 2 + w) vectors, and as many into it,
-/// where w is what crosses between sites for a whole part. Its time at the rate b = min(up, down) is that
-/// over b; in the least time for all, T = max(1 / b_min, (2 m - 2 + w) / sum b), the part of each is in
-/// proportion to T b - 1.
+/// A peer that reduces the part x of a site of m peers sends 1 + x (m - 2 + w) vectors and gets as many; w is
+/// what crosses between sites for a whole part. Its time at the rate b = min(up, down) is that over b. In the
+/// least time for all, T = max(1 / b_min, (2 m - 2 + w) / sum b), the part of each is in proportion to T b -
+/// 1.
 std::vector<Share> shares_in_site(std::uint64_t segments, std::vector<Participant> crew, double crossing) {
   std::vector<double> rates;
   for (const Participant& participant : crew)
@@ -207,7 +207,7 @@ std::vector<Share> shares_in_site(std::uint64_t segments, std::vector<Participan
   return shares_of(segments, crew, parts);
 }
 
-/// Members are participants, each of them is somewhere, and where there are members there are owners.
+/// Members become participants, each participant is in a site, and each site with members has owners.
 void settle(Plan& plan, std::uint64_t segments, const Participants& participants) {
   std::vector<std::vector<Participant>> crews = crews_of(plan, participants);
   const auto sites = static_cast<double>(plan.sites.size());

@@ -9,21 +9,21 @@
 
 namespace tw::average {
 
-/// Gives the plan a tree of sites by the participants' site names, with shares in each by what their lines
-/// carry where these seem to differ by much, and roots spread over all owners (where sites carry very unequal
-/// amounts, by these); and each contribution the group of its contributor's site. A peer at a site where
-/// nobody may own goes to the one with most owners. At least one participant owns.
+/// Gives the plan a tree of sites by the participants' site names, and each contribution the group of its
+/// site. Shares in a site are by bandwidth if bandwidths differ by much, else equal. Roots are spread over
+/// all owners, or by the sites' bandwidths if these differ much. A peer whose site has no owner joins the
+/// site with most owners. At least one participant must own.
 void divide_into_sites(wire::Plan& plan, std::uint64_t segments,
                        const std::vector<swarm::Participant>& participants);
 
-/// The same for a plan that follows another one of the round: sites, shares and roots stay but for those of
-/// peers that are gone or own no more; new participants go where others of their site are.
+/// The same for a later plan of the round: sites, shares and roots stay, except those of peers that are gone
+/// or may reduce no more. New participants join others of their site.
 void divide_as_before(wire::Plan& plan, const wire::Plan& before,
                       const std::vector<swarm::Participant>& participants);
 
-/// Participants came or went, and the roots are given, which have what the sites that lost an owner had to
-/// add: in each site, owners that are gone have heirs, any member if it comes to that, who pass the mean on
-/// and take no contributions. A plan without sites stays as it is, and a malformed one.
+/// Participants came or went; the roots are given, and have what sites that lost an owner had to add. In each
+/// site, successors of lost owners (any member, if need be) pass the mean on and take no contributions. A
+/// plan without sites, or a malformed one, stays as it is.
 void mend_sites(wire::Plan& plan, std::uint64_t segments,
                 const std::vector<swarm::Participant>& participants);
 

@@ -112,7 +112,7 @@ TEST(Sites, give_more_to_who_has_the_better_line) {
 }
 
 TEST(Sites, have_roots_by_what_their_lines_carry_where_that_differs_much) {
-  // Three of four sites carry ten times as much: T = max(1 / 10, 6 / 310) s, and the slow one has no share.
+  // Three of four sites are ten times as fast: T = max(1 / 10, 6 / 310) s, and the slow one has no share.
   const Plan plan = divided(
       {participant(1, "a", 100), participant(2, "b", 100), participant(3, "c", 100), participant(4, "d", 10)},
       60);
@@ -228,7 +228,7 @@ TEST(PlanTraffic, of_a_tree_crosses_between_sites_twice_for_each_site_but_one) {
   Plan flat = plan_of(participants);
   flat.shares = weighted_shares(60, participants);
   EXPECT_NEAR(PlanTraffic(divided(participants, 60), participants).between_sites(), 4, 1e-9);
-  // Each of the five sends all to the four others and back but for what stays at its site.
+  // Each of the five sends all to the four others and back, except what stays at its site.
   EXPECT_NEAR(PlanTraffic(flat, participants).between_sites(), 2.0 / 5 * (2 * 3 + 2 * 3 + 4), 1e-9);
 }
 
@@ -274,7 +274,7 @@ TEST(Division, is_as_it_was_asked_for) {
 }
 
 TEST(Division, is_flat_where_a_tree_would_take_longer) {
-  // At site a peer 1 alone may own, over the worst line: it would have to add up and pass on for its site.
+  // At site a only peer 1 may own, with least bandwidth: it would add up and pass on for its site.
   const std::vector<Participant> participants = {participant(1, "a", 10), participant(2, "a", 100, false),
                                                  participant(3, "a", 100, false), participant(4, "b", 100),
                                                  participant(5, "c", 100)};

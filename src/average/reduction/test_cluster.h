@@ -22,8 +22,8 @@
 
 namespace tw::average {
 
-/// Peers 1..n with their Reductions, links whose messages overtake each other, plans and completed slots that
-/// reach each peer at a time of their own: one seed is one story.
+/// Peers 1..n with their Reductions, links whose messages overtake each other, and plans and completed slots
+/// that reach each peer at random times: a seed gives one sequence of events.
 class Cluster {
  public:
   struct Setup {
@@ -57,7 +57,7 @@ class Cluster {
     return ids;
   }
 
-  /// The slot will be complete some time from now on.
+  /// The slot will be complete at some later time.
   void give(Slot slot) {
     auto& [samples, values] = slots_[slot];
     samples = 1 + prng_.below(200);
@@ -86,14 +86,14 @@ class Cluster {
     return plan;
   }
 
-  /// The plan will reach these peers some time from now on.
+  /// The plan will reach these peers at some later time.
   void call(const wire::Plan& plan, const std::vector<PeerId>& peers) {
     for (const PeerId id : peers) peers_.at(id).plans.push_back(plan);
   }
 
   void call(const wire::Plan& plan) { call(plan, alive()); }
 
-  /// What it sent may still arrive, up to a point on each link.
+  /// The peer dies. Messages that it sent may still arrive, up to a point on each link.
   void die(std::uint64_t id) {
     peers_.at(PeerId{id}).alive = false;
     for (auto& [link, queue] : links_) {
@@ -102,7 +102,7 @@ class Cluster {
     }
   }
 
-  /// One thing happens; false when nothing can.
+  /// One event happens; false when none can.
   bool step() {
     std::vector<std::function<void()>> moves;
     for (auto& [id, peer] : peers_) {
@@ -142,7 +142,7 @@ class Cluster {
     return reference_mean(setup_.codec, inputs, setup_.geometry);
   }
 
-  /// Everybody alive who participates has exactly the mean of this plan.
+  /// All live participants have exactly the mean of this plan.
   ::testing::AssertionResult all_have_the_mean_of(const wire::Plan& plan) {
     const std::vector<float> mean = expected(plan);
     for (const PeerId id : alive()) {
@@ -162,13 +162,13 @@ class Cluster {
     return ::testing::AssertionSuccess();
   }
 
-  /// How often this contribution segment was sent on this link.
+  /// Number of times that this contribution segment was sent on this link.
   using ScatterKey = std::tuple<PeerId, PeerId, std::uint32_t, std::uint64_t>;
   std::map<ScatterKey, int> scatters;
-  /// How often this segment of the mean of this set was sent on this link.
+  /// Number of times that this segment of the mean of this set was sent on this link.
   using GatherKey = std::tuple<PeerId, PeerId, std::uint64_t, std::uint64_t>;
   std::map<GatherKey, int> gathers;
-  /// The same of the mean of a site.
+  /// The same for site-local sums.
   std::map<GatherKey, int> site_sums;
   std::vector<std::string> refusals;
 

@@ -10,7 +10,7 @@
 
 namespace tw::average {
 
-/// A vector that comes a segment each.
+/// Decodes a vector from its encoded segments.
 inline std::vector<float> decoded(codec::Codec codec, const Geometry& geometry,
                                   const std::vector<Blob>& segments) {
   std::vector<float> values(geometry.length);

@@ -12,7 +12,7 @@ std::vector<wire::SitePlan> sites_of(const wire::Plan& plan) {
   return plan.sites.empty() ? std::vector<wire::SitePlan>{{plan.participants, plan.shares}} : plan.sites;
 }
 
-/// Calls with each pair of shares that have segments in common, and how many.
+/// Calls for each pair of shares with common segments, with their number.
 void each_overlap(const std::vector<wire::Share>& a, const std::vector<wire::Share>& b, auto&& call) {
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
     const std::uint64_t a_end = a[i].first + a[i].count, b_end = b[j].first + b[j].count;

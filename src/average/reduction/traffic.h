@@ -10,15 +10,15 @@
 
 namespace tw::average {
 
-/// What each participant of a plan sends to each other one, in encoded means.
+/// Traffic between each two participants of a plan, in encoded means.
 class PlanTraffic {
  public:
-  /// Each contribution of the plan is one vector of a participant, so many times as long
-  /// on the wire as a mean. A plan without shares has none.
+  /// Each contribution of the plan is one vector. `contribution`: its length on the wire, in means. A plan
+  /// without shares sends nothing.
   PlanTraffic(const wire::Plan& plan, const std::vector<swarm::Participant>& participants,
               double contribution = 1);
 
-  /// By their places among the participants.
+  /// By their positions among the participants.
   double from_to(std::size_t i, std::size_t j) const {
     TW_CHECK(i < participants_.size() && j < participants_.size());
     return sent_[i * participants_.size() + j];
@@ -27,8 +27,8 @@ class PlanTraffic {
   /// Between participants of different sites.
   double between_sites() const;
 
-  /// The time in which lines carry a mean of one byte; 0 when none is known. Unknown lines count as in
-  /// fill_in_lines (bound.h).
+  /// Least time of this traffic for a mean of one byte, by bandwidth; 0 when none is known. Unknown
+  /// bandwidths count as in fill_in_lines (bound.h).
   double seconds_per_byte() const;
 
  private:

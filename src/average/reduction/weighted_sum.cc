@@ -10,7 +10,7 @@
 namespace tw::average {
 namespace {
 
-// Values: the sum stays in the first-level cache while all addends pass.
+// Block length in values: the sum stays in the first-level cache while all addends are added.
 constexpr std::size_t kSumBlock = 2048;
 static_assert(kSumBlock % codec::kCodecPiece == 0);
 

@@ -10,7 +10,7 @@
 
 namespace tw::average {
 
-/// A contribution to one segment: what crossed the wire, and its share of all samples.
+/// A contribution to one segment: its encoded bytes, and its share of all samples.
 struct Addend {
   float weight = 0;
   std::span<const std::byte> encoded;
@@ -26,7 +26,7 @@ Digest reduce_segment(codec::Codec codec, std::span<const Addend> addends, std::
 std::optional<Digest> digest_of_decoded(codec::Codec codec, std::span<const std::byte> encoded,
                                         std::size_t values);
 
-/// L2 norm of what is encoded; the same bits on every machine.
+/// L2 norm of the encoded values; the same bits on every machine.
 double norm(codec::Codec codec, std::span<const std::byte> encoded);
 
 }  // namespace tw::average

@@ -44,7 +44,7 @@ std::size_t columns_of_first(std::string_view text) {
   return is_in(kNoColumn, code) ? 0 : is_in(kTwoColumns, code) ? 2 : 1;
 }
 
-/// Bytes of the longest begin that fits.
+/// Bytes of the longest beginning that fits.
 std::size_t bytes_within(std::string_view text, std::size_t columns) {
   std::size_t bytes = 0;
   for (std::size_t used = 0; bytes < text.size(); bytes += bytes_of_first(text.substr(bytes))) {

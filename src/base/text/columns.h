@@ -7,14 +7,14 @@
 
 namespace tw {
 
-/// Columns of a terminal that a printable text (base/text/printable.h) takes: none for a combining mark, two
-/// for a wide character of East Asia or an emoji, one for each other one.
+/// Terminal columns of a printable text (base/text/printable.h): none for a combining mark, two for a wide
+/// East Asian character or an emoji, one for each other character.
 std::size_t columns_of(std::string_view text);
 
-/// The text when it fits into so many columns, else its begin and "…". Never wider than asked.
+/// The text if it fits into this many columns, else its beginning and "…". Never wider.
 std::string cut_to(std::string_view text, std::size_t columns);
 
-/// cut_to, then filled up with spaces to exactly these columns; on the left where `right` says so.
+/// cut_to, then padded with spaces to exactly this width; on the left if `right`.
 std::string fitted(std::string_view text, std::size_t columns, bool right = false);
 
 }  // namespace tw

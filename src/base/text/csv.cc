@@ -18,7 +18,7 @@ std::string trimmed(const std::string& text) {
   return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-/// Takes a file apart, line by line.
+/// Splits a file into lines and fields.
 class Scanner {
  public:
   Scanner(const std::string& file, std::string_view text) : file_(file), text_(text) {
@@ -113,7 +113,7 @@ Result<CsvTable> CsvTable::parse(std::string file, std::string_view text,
 Status CsvTable::check_plain(const Line& line) const {
   for (const std::string& field : line.fields) {
     std::string rest = field;
-    std::erase(rest, '\r');  // line ends and tabs may stand in quotes
+    std::erase(rest, '\r');  // quoted fields may hold line ends and tabs
     if (printable(rest) == rest) continue;
     return Error{fmt::format("{}:{}: {}: expected text without control characters, in UTF-8", file_,
                              line.number, printable_line(field))};

@@ -22,17 +22,17 @@ struct CsvRange {
   double most = kInfinity;
 };
 
-/// A line of a table, read by column names. The first problem is kept, and asked for once after the last
-/// field; after it fields are empty or 0. A column that the table does not have reads as an empty field.
-/// The table outlives it.
+/// A line of a table, read by column names. The first problem is kept; ask for it once, after the last field.
+/// After it fields are empty or 0. A column that the table lacks reads as an empty field. The table outlives
+/// it.
 class CsvRow {
  public:
   CsvRow(const CsvTable& table, std::size_t index) : table_(&table), index_(index) {}
 
-  /// In the file, from 1; where the row begins.
+  /// Line in the file where the row begins, from 1.
   int line() const;
 
-  /// As it stands there, without spaces around it.
+  /// The field without spaces around it.
   const std::string& text(std::string_view column) const;
 
   bool empty(std::string_view column) const { return text(column).empty(); }
@@ -59,8 +59,8 @@ class CsvRow {
 
 class CsvTable {
  public:
-  /// `file` is its name in messages. A file without a header line, without one of the required columns, or
-  /// with a line of fewer or more fields than the header is an error that names it.
+  /// `file` is its name in messages. Errors, which name it: no header line, a required column is missing, or
+  /// a line has fewer or more fields than the header.
   static Result<CsvTable> parse(std::string file, std::string_view text,
                                 const std::vector<std::string>& required);
 

@@ -16,7 +16,7 @@ using std::chrono::year_month_day;
 
 constexpr std::int64_t kDay = 86400;
 
-/// Numbers of two or four digits between the given separators: "04-25" by "-".
+/// The number of `count` digits at `from`; nothing if there are others.
 std::optional<int> digits(std::string_view text, std::size_t from, std::size_t count) {
   if (text.size() < from + count) return std::nullopt;
   const std::string_view part = text.substr(from, count);
@@ -35,7 +35,7 @@ std::optional<std::int64_t> parse_day(std::string_view text) {
   return sys_days(date).time_since_epoch() / days(1) * kDay;
 }
 
-/// "HH:MM", then perhaps ":SS"; in seconds, and what follows.
+/// "HH:MM", then optionally ":SS"; in seconds. Removes it from the text.
 std::optional<std::int64_t> parse_clock(std::string_view& text) {
   const auto hour = digits(text, 0, 2);
   const auto minute = digits(text, 3, 2);

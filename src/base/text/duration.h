@@ -9,7 +9,7 @@
 
 namespace tw {
 
-/// What parse_duration takes, for messages.
+/// The input of parse_duration, for messages.
 inline constexpr std::string_view kDurationWords = "a duration such as 20s (ms, s, m or h), at most a year";
 
 /// "250ms", "20s", "1.5h"; nothing for other texts.

@@ -63,7 +63,7 @@ std::string unknown_key(std::string_view written, const std::vector<KnownKey>& k
     if (one.here && std::ranges::find(here, one.key) == here.end()) here.push_back(one.key);
     if (!resembles(written, one.name)) continue;
     const std::size_t longer = std::max(one.name.size(), written.size());
-    // The one of the same length wins among names that are as near, as in nearest_name().
+    // Among equally near names, one of the same length wins, as in nearest_name().
     const std::pair distance(edit_distance(written, one.name) + (one.here ? 0 : 1),
                              2 * longer - one.name.size() - written.size());
     if (distance < least) nearest.clear();

@@ -10,8 +10,8 @@
 
 #include "base/text/number.h"
 
-/// What tables of the fields of files have in common: bounds, and the words of complaints and references.
-/// Pure functions.
+/// Parts that the tables of fields of files share: bounds, and the words of complaints and references. Pure
+/// functions.
 namespace tw {
 
 /// Bounds of a number, in the unit of the file.
@@ -29,10 +29,10 @@ struct NumberBounds {
 /// "a number from 0 to 1", "a number above 0", "a number".
 std::string number_text(const NumberBounds& bounds);
 
-/// "a whole number from 1"; "a whole number" where any from 0 fits.
+/// "a whole number from 1"; "a whole number" if any from 0 is allowed.
 std::string whole_number_text(const NumberBounds& bounds);
 
-/// The number that is the whole text, where the bounds hold; a floating-point one is finite.
+/// The number that makes up the whole text, if it is within bounds; a floating-point one must be finite.
 template <class Number>
 std::optional<Number> number_in(std::string_view text, const NumberBounds& bounds) {
   const auto number = parse_number<Number>(text);
@@ -50,15 +50,15 @@ std::string unexpected(const std::string& expected, const std::string& found);
 std::string did_you_mean(std::string_view written, std::span<const std::string> known);
 std::string did_you_mean(std::string_view written, std::span<const std::string_view> known);
 
-/// A key of a table of fields, as it may stand in a file.
+/// A key of a table of fields, as a file may have it.
 struct KnownKey {
   std::string name;  ///< in its section
-  std::string key;   ///< as it is shown to somebody who wrote it here: the name, or section and name
+  std::string key;   ///< as shown to a user who wrote it here: the name, or section and name
   bool here = true;  ///< it belongs where it was written
 };
 
-/// "unknown key; did you mean "optimizer"?": the nearest name, those that belong here first; else all names
-/// that belong here.
+/// "unknown key; did you mean "optimizer"?": the nearest name, preferably one that belongs here; else all
+/// names that belong here.
 std::string unknown_key(std::string_view written, const std::vector<KnownKey>& known);
 
 /// A row of a reference of fields, as Markdown.

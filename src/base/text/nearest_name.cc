@@ -9,7 +9,7 @@
 namespace tw {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Distances of the first i characters of a to every beginning of b, and the rows before.
+  // Distances of the first i characters of a to every beginning of b, and the two previous rows.
   std::vector<std::size_t> row(b.size() + 1), before, before_that;
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -30,7 +30,7 @@ bool resembles(std::string_view written, std::string_view known) {
 }
 
 std::string nearest_name(std::string_view written, std::span<const std::string> known) {
-  // The one of the same length wins among names that are as near: "modle" is "model" rather than "mode".
+  // Among equally near names, one of the same length wins: "modle" is "model" rather than "mode".
   const auto distance = [&](std::string_view name) {
     const std::size_t longer = std::max(name.size(), written.size());
     return std::pair(edit_distance(written, name), 2 * longer - name.size() - written.size());

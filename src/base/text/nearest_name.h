@@ -8,14 +8,14 @@
 
 namespace tw {
 
-/// Insertions, deletions and replacements of one character, and swaps of two neighbours, that turn a into b;
-/// none edits what another one did (Damerau 1964).
+/// Number of insertions, deletions and replacements of one character, and swaps of two neighbours, that turn
+/// a into b; no edit changes what another one did (Damerau 1964).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// Whether somebody who wrote `written` may have meant `known`: at most a third of its characters are wrong.
+/// True if a user who wrote `written` may have meant `known`: at most a third of its characters are wrong.
 bool resembles(std::string_view written, std::string_view known);
 
-/// The known name that somebody who wrote `written` may have meant; empty when none resembles it.
+/// The known name that a user who wrote `written` may have meant; empty when none resembles it.
 std::string nearest_name(std::string_view written, std::span<const std::string> known);
 
 }  // namespace tw

@@ -11,7 +11,7 @@ namespace tw {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// The number that is the whole text; nothing where the text is more, less, or beyond what a Number holds.
+/// The number that makes up the whole text; nothing for any other text, and beyond the range of Number.
 /// Infinities and NaN are numbers for a floating-point type.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {

@@ -10,8 +10,8 @@
 
 namespace tw {
 
-/// An option as its user writes it: "--listen :7000" at a terminal, "listen=:7000" in a program. For
-/// messages.
+/// An option as its user writes it, for messages: "--listen :7000" at a terminal, "listen=:7000" in a
+/// program.
 struct OptionName {
   OptionName(std::string written, char sign = ' ')  // NOLINT(google-explicit-constructor)
       : name(std::move(written)), before_value(sign) {}
@@ -30,8 +30,8 @@ struct Bounds {
   std::uint64_t most = UINT64_MAX;
 };
 
-/// The error names the option, the value, what was expected, and where the number is out of bounds the
-/// nearest one within them.
+/// The error names the option, the value, what was expected, and, for a number out of bounds, the nearest one
+/// within them.
 Result<std::uint64_t> parse_count(const OptionName& option, const std::string& text, Bounds bounds);
 
 }  // namespace tw

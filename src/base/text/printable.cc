@@ -12,7 +12,7 @@ unsigned char byte_at(std::string_view text, std::size_t at) {
   return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
 }
 
-/// Bytes of the UTF-8 character at the front, by its first byte; 0 where no character begins so.
+/// Bytes of the UTF-8 character at the front, by its first byte; 0 for an invalid first byte.
 std::size_t expected_length(unsigned char first) {
   if (first < 0x80) return 1;
   if (first >= 0xc2 && first < 0xe0) return 2;
@@ -20,7 +20,7 @@ std::size_t expected_length(unsigned char first) {
   return first >= 0xf0 && first < 0xf5 ? 4 : 0;
 }
 
-/// Overlong forms, surrogates and values beyond U+10FFFF (RFC 3629, table of section 4).
+/// False for overlong forms, surrogates and values beyond U+10FFFF (RFC 3629, table of section 4).
 bool second_byte_fits(unsigned char first, unsigned char second) {
   if (first == 0xe0) return second >= 0xa0;
   if (first == 0xed) return second < 0xa0;
@@ -37,7 +37,7 @@ bool commands_a_terminal(unsigned char first, unsigned char second, unsigned cha
          (second == 0x81 && third >= 0xa6 && third <= 0xa9);
 }
 
-/// Bytes of the character at the front when a terminal may show it, else 0.
+/// Bytes of the character at the front if a terminal may show it, else 0.
 std::size_t harmless_length(std::string_view text) {
   const unsigned char first = byte_at(text, 0), second = byte_at(text, 1);
   const std::size_t length = expected_length(first);

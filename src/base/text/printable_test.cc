@@ -29,8 +29,8 @@ TEST(Printable, shows_what_would_command_a_terminal) {
 
 TEST(Printable, shows_bytes_that_are_not_utf8) {
   const std::pair<std::string, std::string> cases[] = {
-      {"\xff\xfe", "\\xff\\xfe"},  // no first bytes of a character
-      {"\x80", "\\x80"},           // a continuation alone
+      {"\xff\xfe", "\\xff\\xfe"},  // not the first bytes of a character
+      {"\x80", "\\x80"},           // only a continuation
       {"\xc3", "\\xc3"},           // the text ends within a character
       {"\xc0\xaf", "\\xc0\\xaf"},  // overlong
       {"\xe0\x9f\xbf", "\\xe0\\x9f\\xbf"},

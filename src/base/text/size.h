@@ -10,7 +10,7 @@ namespace tw {
 /// "64MiB", "256MB", "100": bytes, above 0 and at most 1 TiB; nothing for other texts.
 std::optional<std::uint64_t> parse_size(const std::string& text);
 
-/// "64 MiB", in the largest unit of which it is a whole number.
+/// "64 MiB", in the largest unit that gives a whole number.
 std::string size_text(std::uint64_t bytes);
 
 }  // namespace tw

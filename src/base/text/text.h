@@ -9,7 +9,7 @@
 
 namespace tw {
 
-/// ASCII letters alone.
+/// ASCII letters only.
 inline std::string lower(std::string_view text) {
   std::string result(text);
   std::transform(result.begin(), result.end(), result.begin(),
@@ -22,7 +22,7 @@ inline std::string counted(std::uint64_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 
-/// Without spaces and tabs around it.
+/// The text without spaces and tabs around it.
 inline std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};

@@ -37,7 +37,7 @@ Result<std::string> content_of(int file, const std::string& path, std::uint64_t 
   const auto bytes = static_cast<std::uint64_t>(about.st_size);
   std::string text;
   for (std::size_t have = 0; have <= most_bytes && bytes <= most_bytes;) {
-    // One byte more than the file had shows its end without another round.
+    // Room for one more byte than the file had: the read that fills the text also shows the end.
     text.resize(std::max<std::size_t>(have + 4096, static_cast<std::size_t>(bytes) + 1));
     const ssize_t got = ::read(file, text.data() + have, text.size() - have);
     if (got < 0 && errno != EINTR) return unreadable(path, errno);
@@ -54,7 +54,7 @@ Result<std::string> content_of(int file, const std::string& path, std::uint64_t 
 
 Result<std::string> read_text_file(const std::string& path, std::uint64_t most_bytes) {
   if (path.find('\0') != std::string::npos) return unreadable(path, "a path has no NUL byte");
-  // Without O_NONBLOCK, opening a pipe waits for somebody who writes to it.
+  // Without O_NONBLOCK, opening a pipe would wait for a writer.
   const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
   if (file < 0) return unreadable(path, errno);
   auto text = content_of(file, path, most_bytes);

@@ -13,8 +13,8 @@ inline constexpr std::uint64_t kMostTextBytes = 256ULL << 20;
 /// Limit for files that people write by hand.
 inline constexpr std::uint64_t kMostYamlBytes = 1ULL << 20;
 
-/// The whole of a regular file. A folder, a pipe, a socket and a device are errors, found without waiting for
-/// them, and so is a file of more bytes than most_bytes. Errors: "PATH: cannot be read: WHY".
+/// The content of a regular file. Errors: a folder, pipe, socket or device (detected without waiting for it),
+/// and a file of more than most_bytes. Errors read "PATH: cannot be read: WHY".
 Result<std::string> read_text_file(const std::string& path, std::uint64_t most_bytes = kMostTextBytes);
 
 }  // namespace tw

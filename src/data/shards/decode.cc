@@ -40,14 +40,14 @@ Result<Array> decode_class(std::string_view bytes) {
   return Array{{}, std::vector<std::int64_t>{*number}};
 }
 
-/// What numpy calls the type, without its order of bytes.
+/// Numpy's name of the type, without its byte order.
 struct NpyHead {
   std::string type;
   std::vector<std::uint64_t> shape;
   std::size_t data = 0;  ///< where the values begin
 };
 
-/// What follows "'name':" in the text of the header.
+/// The text after "'name':" in the header.
 std::string_view value_of(std::string_view header, std::string_view name) {
   const std::size_t at = header.find(fmt::format("'{}'", name));
   if (at == std::string_view::npos) return {};

@@ -21,14 +21,14 @@ enum class FieldUse : std::uint8_t { input, target };
 Result<Array> decode_field(std::string_view field, std::string_view bytes, FieldUse use,
                            const PictureOptions& picture, std::uint64_t seed);
 
-/// "jpg, jpeg, png, ...", of which decode_field() knows each.
+/// "jpg, jpeg, png, ...": the kinds that decode_field() knows.
 std::string decoded_fields();
 bool is_decoded(std::string_view field);
 
-/// A file of numpy (NEP 1), versions 1 to 3, in C order and little-endian.
+/// Reads a numpy file (NEP 1), versions 1 to 3, in C order and little-endian.
 Result<Array> decode_npy(std::string_view bytes, FieldUse use);
 
-/// Numbers in a JSON document: one, or lists of equal lengths (json, txt of numbers with blanks between).
+/// Reads numbers from JSON: one, or lists of equal lengths (also txt: numbers separated by blanks).
 Result<Array> decode_json(std::string_view bytes);
 
 }  // namespace tw::data

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostDimensions = 8;
 
-/// Takes the numbers of nested lists, which have one shape.
+/// Collects the numbers of nested lists of one shape.
 class Numbers {
  public:
   bool take(const nlohmann::json& value, std::size_t depth) {

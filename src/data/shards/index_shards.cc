@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 20;
 constexpr std::size_t kMostNames = 1'000'000;
 
-/// What stands between the outermost braces: "0..9", or texts with ',' between.
+/// Expands the text between the outermost braces: "0..9", or texts separated by ','.
 Result<std::vector<std::string>> alternatives(const std::string& inside, const std::string& text) {
   const std::size_t dots = inside.find("..");
   std::vector<std::string> all;
@@ -41,7 +41,7 @@ Result<std::vector<std::string>> alternatives(const std::string& inside, const s
   return all;
 }
 
-/// Parts of an object, the last one kept; each is read once where they are asked for in order.
+/// Parts of an object; the last one is kept, so ordered reads get each part once.
 class Parts {
  public:
   Parts(world::Store& store, const Shard& shard) : store_(store), shard_(shard) {}
@@ -87,7 +87,7 @@ Result<Indexed> index_one(const std::string& object, world::Store& store, bool c
   return one;
 }
 
-/// Shards that several threads look at, and what they found.
+/// Shards that several threads index, and their results.
 class Indexes {
  public:
   Indexes(const std::vector<std::string>& objects, world::Store& store, const Indexing& how)
@@ -104,7 +104,7 @@ class Indexes {
   Indexes(const Indexes&) = delete;
   Indexes& operator=(const Indexes&) = delete;
 
-  /// Waits for this one.
+  /// Waits for the result of this shard.
   Result<Indexed> take(std::size_t number) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return found_[number].has_value(); });

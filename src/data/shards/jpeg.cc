@@ -13,7 +13,7 @@ using Jpeg = std::unique_ptr<void, int (*)(tjhandle)>;
 
 Error broken_jpeg(const Jpeg& jpeg) { return Error{fmt::format("no JPEG: {}", tjGetErrorStr2(jpeg.get()))}; }
 
-/// The least of the sizes that the decoder makes by itself in which the part still has `size` pixels a side.
+/// The smallest size that the decoder can make itself in which the part still has `size` pixels a side.
 tjscalingfactor scale_for(const Rectangle& part, std::uint32_t size) {
   tjscalingfactor best{1, 1};
   if (size == 0) return best;

@@ -20,14 +20,14 @@ Rectangle middle_of(std::uint32_t width, std::uint32_t height) {
   return {(width - side) / 2, (height - side) / 2, side, side};
 }
 
-/// What a pixel of the tensor takes of a row or column of pixels: so much of each from `first` on.
+/// Weights of a row or column of pixels in one pixel of the tensor, from pixel `first` on.
 struct Taps {
   std::uint32_t first = 0;
   std::vector<float> weights{};
 };
 
-/// One side of the part, as `count` pixels. Each is the mean of as many points as pixels lie in it, and a
-/// point lies between two pixels; the border goes on outside.
+/// One side of the part, as `count` pixels. Each is the mean of as many points as it covers pixels,
+/// interpolated between neighbours; the border continues outside.
 std::vector<Taps> taps_of(double begin, double length, std::uint32_t count, std::uint32_t pixels) {
   const double step = length / count;
   const int points = std::max(1, static_cast<int>(std::ceil(step)));
@@ -47,7 +47,7 @@ std::vector<Taps> taps_of(double begin, double length, std::uint32_t count, std:
   return all;
 }
 
-/// One row of pixels as [channels, columns].
+/// Reduces one row of pixels to [channels, columns].
 void shrink_row(const Picture& picture, std::uint32_t row, const std::vector<Taps>& columns, float* out) {
   const std::uint8_t* const bytes = &picture.bytes[std::size_t{row} * picture.width * picture.channels];
   for (std::uint32_t channel = 0; channel < picture.channels; ++channel) {
@@ -63,7 +63,7 @@ void shrink_row(const Picture& picture, std::uint32_t row, const std::vector<Tap
   }
 }
 
-/// Rows that lie `stride` apart, by weight, from bytes to [0, 1].
+/// Adds weighted rows that are `stride` apart, from bytes to [0, 1].
 void add_rows(const float* row, std::size_t stride, const std::vector<float>& weights, std::span<float> out) {
   for (const float weight : weights) {
     for (std::size_t i = 0; i < out.size(); ++i) out[i] += weight * row[i];

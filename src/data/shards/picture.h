@@ -8,10 +8,10 @@
 #include "base/result.h"
 #include "data/dataset.h"
 
-/// Pictures as values for a model. Pure; whatever bytes come in. Errors do not name the object.
+/// Pictures as model inputs. Pure functions, safe for any bytes. Errors do not name the object.
 namespace tw::data {
 
-/// Rows from the top, pixels from the left, the channels of a pixel side by side.
+/// Rows from the top, pixels from the left, the channels of a pixel interleaved.
 struct Picture {
   std::uint32_t width = 0, height = 0, channels = 0;
   std::vector<std::uint8_t> bytes{};
@@ -24,20 +24,20 @@ struct Rectangle {
   bool operator==(const Rectangle&) const = default;
 };
 
-/// How pictures become tensors of one shape.
+/// Conversion of pictures to tensors of one shape.
 struct PictureOptions {
   std::uint32_t size = 0;      ///< width and height of the tensor; 0: those of the picture
   std::uint32_t channels = 0;  ///< 1: grey, 3: red, green, blue; 0: as they are
-  bool random_crop = false;    ///< a part by chance (Szegedy et al. 2015), else the square in the middle
-  bool flip = false;           ///< every other one, by chance
+  bool random_crop = false;    ///< a random part (Szegedy et al. 2015); false: the square in the middle
+  bool flip = false;           ///< mirrors every other picture, at random
 };
 
-/// The part of a picture that a model sees. One by chance has 8 to 100 % of the area, sides 3:4 to 4:3.
+/// The part of a picture that a model sees. A random part has 8 to 100 % of the area, with sides 3:4 to 4:3.
 Rectangle part_of(std::uint32_t width, std::uint32_t height, const PictureOptions& options,
                   std::uint64_t seed);
 
-/// float32 [channels, height, width] in [0, 1]. The seed decides part and flip; a picture that is made
-/// smaller is averaged, one that is made larger is interpolated.
+/// float32 [channels, height, width] in [0, 1]. The seed decides part and flip. Downscaling averages,
+/// upscaling interpolates.
 Result<Array> decode_jpeg(std::string_view bytes, const PictureOptions& options, std::uint64_t seed);
 Result<Array> decode_png(std::string_view bytes, const PictureOptions& options, std::uint64_t seed);
 
@@ -45,7 +45,7 @@ Result<Array> decode_png(std::string_view bytes, const PictureOptions& options, 
 Array tensor_of(const Picture& picture, const Rectangle& part, const PictureOptions& options,
                 std::uint64_t seed);
 
-/// Larger ones are refused: 300 MB of pixels.
+/// Larger pictures are refused: 300 MB of pixels.
 inline constexpr std::uint64_t kMostPixels = 100'000'000;
 
 }  // namespace tw::data

@@ -16,13 +16,13 @@
 namespace tw::data {
 namespace {
 
-/// Samples that are read ahead: the first guess, times what is taken at once; and the most.
+/// Number of samples to read ahead: the first value per sample of a take, and the maximum.
 constexpr std::uint64_t kFirstAhead = 8, kMostAhead = 1U << 20;
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 
 enum class Stage : std::uint8_t { wanted, reading, read, decoding, ready };
 
-/// Bytes of a shard, and the samples in them.
+/// A byte range of a shard, and the samples in it.
 struct ReadJob {
   world::Extent extent;
   std::vector<Pick> samples;
@@ -40,9 +40,9 @@ std::uint64_t bytes_of(const FieldValue& field) {
 struct Prefetch::State {
   struct Entry {
     Stage stage = Stage::wanted;
-    bool needed = false;                         ///< somebody waits for it
-    bool read_twice = false;                     ///< it could not be decoded the first time
-    bool held_back = false;                      ///< it could have been read earlier, but for the window
+    bool needed = false;                         ///< a thread waits for it
+    bool read_twice = false;                     ///< the first decoding failed
+    bool held_back = false;                      ///< only the window kept it from being read earlier
     std::vector<FieldPlace> fields{};            ///< from `wanted` on
     std::shared_ptr<const std::string> bytes{};  // owners: the samples of one read
     std::uint64_t bytes_at = 0;                  ///< place of the bytes in the shard
@@ -65,18 +65,18 @@ struct Prefetch::State {
   const Choose choose;
   const Decode decode;
 
-  // All that follows is guarded by the mutex.
+  // All members below are guarded by the mutex.
   mutable std::mutex mutex;
   std::condition_variable changed;  ///< work for a thread
-  std::condition_variable ready;    ///< an example more
+  std::condition_variable ready;    ///< one more example is ready
   std::map<Pick, Entry> entries;
   std::set<Pick> expected;
-  std::set<Pick> taken;     ///< those of `expected`: a lease lasts until its samples are computed
-  std::deque<Pick> wanted;  ///< not asked for yet; some may be gone
-  std::deque<Pick> came;    ///< to be decoded; the same
+  std::set<Pick> taken;     ///< samples of `expected`: a lease lasts until its samples are computed
+  std::deque<Pick> wanted;  ///< not requested yet; some may be gone
+  std::deque<Pick> came;    ///< to be decoded; some may be gone
   std::uint64_t reads_under_way = 0, reads = 0, bytes_read = 0, held = 0;
-  std::uint64_t ahead = 0;            ///< entries that are
-  std::uint64_t window = kUnlimited;  ///< for `ahead`
+  std::uint64_t ahead = 0;            ///< entries that are read ahead
+  std::uint64_t window = kUnlimited;  ///< limit of `ahead`
   std::set<std::uint64_t> broken;     ///< samples, by index
   LoadNews news;
 
@@ -112,7 +112,7 @@ struct Prefetch::State {
   }
 
   void add(const Pick& pick, bool needed);
-  /// Before the first take, all is read that is expected.
+  /// Before the first take, everything expected is read.
   void adapt_window(std::uint64_t samples, bool late);
   void need(std::span<const Pick> samples);
   const Pick* first_missing(std::span<const Pick> samples) const;
@@ -139,7 +139,7 @@ std::string Prefetch::State::name_of(const Pick& pick) const {
   return fmt::format("{}: {}", world::shown_object(index.shards()[sample.shard].object), sample.key);
 }
 
-/// What is under way for a sample that is not ready.
+/// The present step of a sample that is not ready.
 std::string Prefetch::State::step_of(const Pick& pick) const {
   const Entry& entry = entries.at(pick);
   if (entry.stage != Stage::wanted && entry.stage != Stage::reading) return "decoding " + name_of(pick);
@@ -169,36 +169,36 @@ void Prefetch::State::add(const Pick& pick, bool needed) {
   }
 }
 
-/// After so many were taken. The next ones are always on their way. What is late because it was held back
-/// doubles the window; what is not takes a 32nd away. So a lease that moves to another peer costs few bytes.
+/// The next samples are always on their way. A late sample that the window held back doubles the window; each
+/// take shrinks it by a 32nd. So a lease that moves to another peer costs few bytes.
 void Prefetch::State::adapt_window(std::uint64_t samples, bool late) {
   if (window == kUnlimited) window = kFirstAhead * samples;
   window = late ? 2 * window : window - std::min(window, window / 32 + 1);
   window = std::clamp(window, samples, std::max(samples, kMostAhead));
 }
 
-/// Somebody waits for these.
+/// A thread waits for these.
 void Prefetch::State::need(std::span<const Pick> samples) {
-  // From the last on, so that the first one comes to stand at the front.
+  // From the last to the first, so that the first one ends up at the front.
   for (auto pick = samples.rbegin(); pick != samples.rend(); ++pick) add(*pick, true);
   changed.notify_all();
 }
 
-/// The first of these that is not there yet; null: all are. They are needed.
+/// The first of these that is not there yet; null if all are. All must have been needed.
 const Pick* Prefetch::State::first_missing(std::span<const Pick> samples) const {
   const auto found =
       std::ranges::find_if(samples, [&](const Pick& pick) { return entries.at(pick).stage != Stage::ready; });
   return found == samples.end() ? nullptr : &*found;
 }
 
-/// The first of these that is missing could have been read earlier. It is told once.
+/// True, once, if the first missing one of these could have been read earlier.
 bool Prefetch::State::was_held_back(std::span<const Pick> samples) {
   const Pick* const first = first_missing(samples);
   return first != nullptr && std::exchange(entries.at(*first).held_back, false);
 }
 
-/// The store may be back: what could not be had ahead of time is asked for once more. So are bytes that make
-/// no sample.
+/// Reads a sample once more that could not be read ahead of time, since the store may be back, or that could
+/// not be decoded.
 void Prefetch::State::read_again(const Pick& pick) {
   Entry& entry = entries.at(pick);
   change(entry, Stage::wanted, entry.needed);
@@ -207,7 +207,7 @@ void Prefetch::State::read_again(const Pick& pick) {
   wanted.push_front(pick);
 }
 
-/// From the last on, so that the first one comes to stand at the front.
+/// From the last to the first, so that the first one ends up at the front.
 void Prefetch::State::await(std::unique_lock<std::mutex>& lock, std::span<const Pick> samples) {
   need(samples);
   if (was_held_back(samples)) adapt_window(samples.size(), true);
@@ -222,7 +222,7 @@ void Prefetch::State::await(std::unique_lock<std::mutex>& lock, std::span<const 
   news.waited_for = name_of(late);
 }
 
-/// All are ready. Those that are broken may be left out as long as they are few.
+/// All are ready. Broken ones may be skipped as long as they are few.
 std::optional<MissingSample> Prefetch::State::missing_of(std::span<const Pick> samples) const {
   std::set<std::uint64_t> left_out = broken;
   for (const Pick& pick : samples) {
@@ -246,18 +246,18 @@ void Prefetch::State::need_no_more(std::span<const Pick> samples) {
   }
 }
 
-/// Half of the memory is for what decoding adds.
+/// Half of the memory is for the results of decoding.
 bool Prefetch::State::has_room() const {
   return held < std::max<std::uint64_t>(1, settings.memory_bytes / 2);
 }
 
-/// Leaves the first of `came` in place that may be decoded now.
+/// Makes the first of `came` one that may be decoded now.
 bool Prefetch::State::can_decode() {
   while (!came.empty() && find(came.front(), Stage::read) == nullptr) came.pop_front();
   return !came.empty() && (held < settings.memory_bytes || entries.at(came.front()).needed);
 }
 
-/// Leaves the first of `wanted` in place that may be read now.
+/// Makes the first of `wanted` one that may be read now.
 bool Prefetch::State::can_read() {
   while (!wanted.empty() && find(wanted.front(), Stage::wanted) == nullptr) wanted.pop_front();
   if (wanted.empty() || reads_under_way >= settings.reads_at_once) return false;
@@ -351,7 +351,7 @@ void Prefetch::State::decode_one(std::unique_lock<std::mutex>& lock) {
   Example example;
   try {
     example = decode(pick, fields);
-  } catch (const std::exception& error) {  // no memory for it, among others
+  } catch (const std::exception& error) {  // such as out of memory
     example = {.broken = error.what()};
   }
   if (!example.broken.empty()) example.broken = fmt::format("{}: {}", name_of(pick), example.broken);
@@ -364,7 +364,7 @@ void Prefetch::State::decode_one(std::unique_lock<std::mutex>& lock) {
   changed.notify_all();
 }
 
-/// Why one cannot go on with this example; empty: it is there, or is left out.
+/// Why this example cannot be used; empty: it is there, or is skipped.
 std::string Prefetch::State::failure_of(const Pick& pick, const Example& example) {
   if (!example.unread.empty() || example.broken.empty()) return example.unread;
   broken.insert(pick.index);
@@ -460,10 +460,10 @@ Result<std::map<Pick, Example>> Prefetch::take(std::span<const Pick> samples) {
   std::string failure;
   for (const Pick& pick : samples) {
     const auto found = state.entries.find(pick);
-    if (found == state.entries.end()) continue;  // it stands there twice
+    if (found == state.entries.end()) continue;  // the list contains it twice
     Example example = std::move(found->second.example);
     state.drop(found);
-    if (!failure.empty()) continue;  // nobody asks for the others any more
+    if (!failure.empty()) continue;  // nobody needs the others any more
     failure = state.failure_of(pick, example);
     taken.emplace(pick, std::move(example));
     if (state.expected.contains(pick)) state.taken.insert(pick);
@@ -486,7 +486,7 @@ std::optional<LoadWait> Prefetch::waiting() const {
   const std::lock_guard lock(state.mutex);
   if (!state.waiter || !state.settings.now) return std::nullopt;
   const Pick* first = state.first_missing(state.waiter->samples);
-  if (first == nullptr) return std::nullopt;  // all are ready, and it is about to take them
+  if (first == nullptr) return std::nullopt;  // all are ready and about to be taken
   return LoadWait{state.step_of(*first), state.settings.now() - state.waiter->since};
 }
 

@@ -18,34 +18,34 @@
 
 namespace tw::data {
 
-/// Decoded values, or the bytes as they are in the shard; nothing: the sample has no such field.
+/// Decoded values, or the bytes as in the shard; monostate: the sample has no such field.
 using FieldValue = std::variant<std::monostate, Array, std::string>;
 
-/// A sample as a model takes it.
+/// A sample in the form that a model takes.
 struct Example {
   std::vector<FieldValue> fields{};
-  std::string broken{};  ///< why there is none; there are no fields then
-  std::string unread{};  ///< why its bytes could not be had: that is no fault of the sample
+  std::string broken{};  ///< why there is none; then there are no fields
+  std::string unread{};  ///< why its bytes could not be read, which is no fault of the sample
 };
 
-/// Fetches samples of shards before they are needed, and decodes them on threads of its own. What lies side
-/// by side in a shard is one read. What cannot be decoded is read once more. It holds at most `memory_bytes`
-/// beside what is waited for. Any thread.
+/// Fetches samples of shards ahead of use and decodes them on its own threads. Adjacent samples of a shard
+/// are read at once. A sample that cannot be decoded is read once more. It holds at most `memory_bytes`
+/// beside the samples that are waited for. Any thread.
 class Prefetch {
  public:
-  /// An example of the bytes of the fields; errors go into `broken`. Any thread.
+  /// Makes an example from the bytes of the fields; errors go into `broken`. Any thread.
   using Decode = std::function<Example(const Pick&, const std::vector<std::string_view>& fields)>;
 
   struct Settings {
     int threads = 1;
     std::uint64_t memory_bytes = 256U << 20;
-    std::uint64_t most_broken = 0;    ///< samples that are left out, each once; one more is an error
+    std::uint64_t most_broken = 0;    ///< broken samples to skip, each once; one more is an error
     std::function<Duration()> now{};  ///< any thread; empty: waits are not measured
     std::uint64_t reads_at_once = 16;
   };
 
-  /// Which fields of a sample Decode gets: for each the place in ShardIndex::Sample::fields. The error says
-  /// what the sample lacks.
+  /// Chooses the fields of a sample for Decode: places in ShardIndex::Sample::fields. The error says what the
+  /// sample lacks.
   using Choose = std::function<Result<std::vector<FieldPlace>>(const ShardIndex::Sample&)>;
 
   /// Index and store outlive it.
@@ -54,17 +54,17 @@ class Prefetch {
   Prefetch& operator=(const Prefetch&) = delete;
   ~Prefetch();
 
-  /// Dataset::expect. Those that were taken already are not fetched again as long as they stand in each list.
+  /// Dataset::expect. Samples that were taken already are not fetched again while every list contains them.
   void expect(std::span<const Pick> samples);
 
   /// Dataset::load.
   std::optional<MissingSample> load(std::span<const Pick> samples);
 
-  /// Whether all of these are there; waits for them, so long. They are kept until they are taken.
+  /// Waits at most `limit` for all of these; false when some are missing. They are kept until they are taken.
   bool wait(std::span<const Pick> samples, Duration limit);
 
-  /// Waits for these. The error: a sample is broken, and one more than are left out; or its bytes cannot be
-  /// had, now either.
+  /// Waits for these. Errors: one broken sample more than may be skipped, or bytes that cannot be read even
+  /// now.
   Result<std::map<Pick, Example>> take(std::span<const Pick> samples);
 
   LoadNews take_news();
@@ -72,13 +72,13 @@ class Prefetch {
   /// Dataset::waiting.
   std::optional<LoadWait> waiting() const;
 
-  /// Reads that went out, and their bytes.
+  /// Number of reads that were made, and their bytes.
   std::uint64_t reads() const;
   std::uint64_t bytes_read() const;
   /// Bytes of samples in memory and under way.
   std::uint64_t held_bytes() const;
 
-  /// Gaps between samples that are read with them, rather than by two reads; and what one read takes.
+  /// Largest gap between samples that one read spans, and largest read.
   static constexpr std::uint64_t kMostGap = 16U << 10;
   static constexpr std::uint64_t kMostReadBytes = 8U << 20;
 

@@ -57,7 +57,7 @@ class Fetching : public testing::Test {
     return all;
   }
 
-  /// Reads of samples that went out.
+  /// Reads of samples so far.
   std::vector<world::Extent> reads() const {
     std::vector<world::Extent> all = store_.asked();
     all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(looked_));
@@ -97,7 +97,7 @@ TEST_F(Fetching, asks_for_what_is_expected_before_it_is_needed_and_once) {
   Prefetch prefetch = open();
   prefetch.expect(picks(0, 8));
   while (reads().empty()) std::this_thread::yield();
-  prefetch.expect(picks(4, 8));  // the first four were done, or went to others
+  prefetch.expect(picks(4, 8));  // the first four were done, or went to other peers
   while (prefetch.reads() < 2) std::this_thread::yield();
   store_.holds_back = false;
   store_.answer_all();
@@ -123,7 +123,7 @@ TEST_F(Fetching, names_what_is_waited_for_and_how_long) {
   EXPECT_EQ(prefetch.waiting(), std::nullopt);
 }
 
-// Leases name a sample until it is computed.
+// A lease names a sample until it is computed.
 TEST_F(Fetching, does_not_ask_again_for_what_was_taken) {
   Prefetch prefetch = open();
   prefetch.expect(picks(0, 8));
@@ -144,17 +144,17 @@ TEST_F(Fetching, holds_no_more_than_its_memory_ahead) {
   while (prefetch.reads() < 2) std::this_thread::yield();
   store_.holds_back = false;
   store_.answer_all();
-  // The one that is ahead fills the memory; the others come all the same when they are needed.
+  // The sample that was read ahead fills the memory; needed ones are read all the same.
   ASSERT_TRUE(prefetch.take(std::vector<Pick>{{39, 101}, {5, 102}}));
   EXPECT_EQ(prefetch.reads(), 4U);
 }
 
-// What is leased to another peer meanwhile was then not read in vain.
+// A sample that is leased to another peer meanwhile is then not read in vain.
 TEST_F(Fetching, reads_no_further_ahead_than_it_takes_to_be_in_time) {
   Prefetch prefetch = open({.reads_at_once = 1});
-  constexpr std::uint64_t kBefore = 20;  // nothing is late but what nobody expected
+  constexpr std::uint64_t kBefore = 20;  // only unexpected samples are late
   for (std::uint64_t i = 0; i < kBefore; ++i) ASSERT_TRUE(prefetch.take(picks(i, 1)));
-  std::vector<Pick> apart;  // each is a read of its own
+  std::vector<Pick> apart;  // each needs a read of its own
   for (std::uint64_t i = 0; i < 20; ++i) apart.push_back({(13 * i + 5) % 40, 100 + i});
   prefetch.expect(apart);
   for (std::size_t at = 0; at < 3; ++at) ASSERT_TRUE(prefetch.take(std::span(apart).subspan(at, 1)));

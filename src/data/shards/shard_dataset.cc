@@ -25,7 +25,7 @@ std::vector<std::string> names_in(std::string_view list) {
   return names;
 }
 
-/// The numbers of the names in an index.
+/// The numbers of these names in an index.
 Result<std::vector<std::uint32_t>> fields_in(const ShardIndex& index, std::string_view list) {
   const std::vector<std::string> wanted = names_in(list);
   std::vector<std::uint32_t> numbers;
@@ -50,7 +50,7 @@ const FieldPlace* place_of(const ShardIndex::Sample& sample, const std::vector<s
   return nullptr;
 }
 
-/// Adds the values of one sample; false: of another shape or type.
+/// Adds the values of one sample; false if its shape or type differs.
 bool append_sample(const Array& one, Array& all) {
   if (all.shape.empty()) {
     all.values = one.values;

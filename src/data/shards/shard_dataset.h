@@ -15,7 +15,7 @@ namespace tw::data {
 
 struct ShardOptions {
   std::string index;    ///< file of tw data index
-  std::string inputs;   ///< field, or several with ';' between: the first that a sample has
+  std::string inputs;   ///< field, or several separated by ';': the first that a sample has
   std::string targets;  ///< the same
   PictureOptions picture{};
   int threads = 1;  ///< decoders
@@ -24,7 +24,7 @@ struct ShardOptions {
   std::function<Duration()> now{};  ///< any thread; empty: waits are not measured
 };
 
-/// Samples of shards, fetched from the store. The store outlives it. Errors name index and field.
+/// Opens samples of shards, fetched from the store, which must outlive it. Errors name index and field.
 Result<std::unique_ptr<Dataset>> open_shard_dataset(const ShardOptions& options, world::Store& store);
 
 }  // namespace tw::data

@@ -38,7 +38,7 @@ std::string digest_bytes(std::string_view bytes) {
   return out;
 }
 
-/// Takes values off the front; what is not there makes it bad, and every value after that is empty.
+/// Takes values off the front. A missing one marks it as bad, and every value after that is empty.
 class Decoding {
  public:
   explicit Decoding(std::string_view rest) : rest_(rest) {}
@@ -56,7 +56,7 @@ class Decoding {
     return bad();
   }
 
-  /// At most so many things of at least one byte each can follow.
+  /// A count of things of at least one byte each, so it is at most the bytes that are left.
   std::uint64_t count() {
     const std::uint64_t value = number();
     return value <= rest_.size() ? value : bad();
@@ -85,7 +85,7 @@ class Decoding {
   bool good_ = true;
 };
 
-/// Without a signature: those of two peers differ.
+/// Without a signature, which differs between peers.
 std::string file_name(const std::string& object) {
   const std::string shown = world::shown_object(object);
   return shown.substr(shown.rfind('/') + 1);
@@ -176,7 +176,7 @@ void ShardIndex::encode_samples(std::string& out) const {
     put_number(out, one.fields.size());
     for (const FieldPlace& place : one.fields) {
       put_number(out, place.name);
-      // Members stand in order, so that their distance is small; a number below it wraps around.
+      // Members are in order, so their distances are small; a negative one wraps around.
       put_number(out, place.offset - at);
       put_number(out, place.length);
       at = place.offset + place.length;

@@ -13,7 +13,7 @@
 
 namespace tw::data {
 
-/// A tar of samples, in one version.
+/// One version of a tar of samples.
 struct Shard {
   std::string object;  ///< URL, or path; a relative one is relative to the file of the index
   std::uint64_t bytes = 0;
@@ -23,7 +23,7 @@ struct Shard {
   bool operator==(const Shard&) const = default;
 };
 
-/// Where one field of a sample lies in its shard. 24 bytes in memory, about 6 in a file.
+/// Position of one field of a sample in its shard. 24 bytes in memory, about 6 in a file.
 struct FieldPlace {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
@@ -32,9 +32,8 @@ struct FieldPlace {
   bool operator==(const FieldPlace&) const = default;
 };
 
-/// Which samples a set of shards holds, and where their fields lie. Samples are counted through all shards,
-/// in their order. Whatever file it was read from, places lie inside their shards, and names
-/// exist.
+/// The samples of a set of shards, and the places of their fields. Samples are numbered through all shards,
+/// in their order. Whatever file it was read from, places lie inside their shards, and names exist.
 class ShardIndex {
  public:
   struct Sample {
@@ -58,21 +57,21 @@ class ShardIndex {
   /// Bytes of all shards.
   std::uint64_t bytes() const;
 
-  /// A shard with its members: those that follow each other and have one key are a sample. The error names
-  /// two members with the same field in one sample, or a shard without any sample.
+  /// Adds a shard with its members: consecutive members with one key are a sample. Errors: two members with
+  /// the same field in one sample, or a shard without any sample.
   Status add(Shard shard, const std::vector<TarMember>& members);
 
-  /// Names of shards in another form, such as relative ones.
+  /// Replaces the names of shards, for example by relative ones.
   template <class Rename>
   void rename(Rename rename) {
     for (Shard& shard : shards_) shard.object = rename(shard.object);
   }
 
-  /// What names the data in a run: names of the files without their folders, sizes, keys and places of the
-  /// samples; and the contents' digests, or where they were not taken, the versions.
+  /// Identifies the data in a run: names of the files without their folders, sizes, keys and places of the
+  /// samples; and the contents' digests, or the versions where there are none.
   Digest identity() const;
 
-  /// A .twi file. Encoded numbers are in base 128, the least first; the last 16 bytes are its digest.
+  /// Encodes a .twi file. Numbers are in base 128, least digit first; the last 16 bytes are its digest.
   std::string encode() const;
 
   /// The error says what is wrong with the bytes.
@@ -82,8 +81,8 @@ class ShardIndex {
 
  private:
   struct Row {
-    std::uint64_t key_end = 0;    ///< in keys_; it begins where the one before ends
-    std::uint64_t field_end = 0;  ///< the same in fields_
+    std::uint64_t key_end = 0;    ///< in keys_; the key begins where the previous one ends
+    std::uint64_t field_end = 0;  ///< the same for fields_
     std::uint32_t shard = 0;
 
     bool operator==(const Row&) const = default;
@@ -99,7 +98,7 @@ class ShardIndex {
   std::vector<Row> samples_;
 };
 
-/// Reads a .twi file; relative names of shards become those of files beside it. Errors name the path.
+/// Reads a .twi file; shards with relative names are beside it. Errors name the path.
 Result<ShardIndex> read_shard_index(const std::string& path);
 
 }  // namespace tw::data

@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// The members of a tar that is read in pieces of so many bytes.
+/// The members of a tar that is read in pieces of this many bytes.
 Result<std::vector<TarMember>> members_of(const std::string& tar, std::size_t piece = 100) {
   return tar_members("x.tar", tar.size(), [&](std::uint64_t offset) -> Result<std::string_view> {
     return std::string_view(tar).substr(offset, piece);
@@ -87,7 +87,7 @@ TEST(ShardIndex, identity_is_of_the_data_not_of_the_place) {
   EXPECT_NE(index_shards({"b.tar", "a.tar"}, store, {}).value().identity(), index.identity());
   EXPECT_NE(index_shards({"a.tar"}, store, {}).value().identity(), index.identity());
   const Digest contents = index_shards({"a.tar"}, store, {.contents = true}).value().identity();
-  store.objects["a.tar"][512] = 'x';  // of the same size, and so of the same version here
+  store.objects["a.tar"][512] = 'x';  // of the same size, and so of the same version in this store
   EXPECT_NE(index_shards({"a.tar"}, store, {.contents = true}).value().identity(), contents);
 }
 

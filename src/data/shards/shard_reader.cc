@@ -25,7 +25,7 @@ std::vector<std::string> alternatives_in(std::string_view field) {
   return names;
 }
 
-/// Numbers of those alternatives that are in the index.
+/// Numbers of those alternatives that the index has.
 std::vector<std::uint32_t> numbers_of(const std::string& field, const ShardIndex& index) {
   std::vector<std::uint32_t> numbers;
   for (const std::string& name : alternatives_in(field)) {
@@ -51,7 +51,7 @@ const FieldPlace* first_of(const ShardIndex::Sample& sample, const std::vector<s
   return nullptr;
 }
 
-/// Each sample stands for itself, in whichever epoch.
+/// Each sample stands for itself, in any epoch.
 std::vector<Pick> as_picks(std::span<const std::uint64_t> samples) {
   std::vector<Pick> picks;
   picks.reserve(samples.size());

@@ -20,20 +20,19 @@ namespace tw::data {
 
 struct ReaderOptions {
   std::string index;                  ///< file of tw data index
-  std::vector<std::string> fields{};  ///< "jpg", or "jpg;png": the first that a sample has; none: all
-  bool decodes = false;               ///< decode_field(), where the field is of a kind that it knows
+  std::vector<std::string> fields{};  ///< "jpg", or "jpg;png": the first that a sample has; empty: all
+  bool decodes = false;               ///< apply decode_field() to fields of known kinds
   PictureOptions picture{};
   int threads = 1;  ///< decoders, which also read files
   std::uint64_t memory_bytes = 256U << 20;
 };
 
-/// Fields of samples for a program that has a use of its own for them: bytes, or decoded. One thread at a
-/// time.
+/// Fields of samples for a program with its own use for them: bytes, or decoded. One thread at a time.
 class ShardReader {
  public:
   struct Sample {
     std::string_view key;              ///< valid as long as the reader
-    std::vector<FieldValue> fields{};  ///< as many as fields(); where all were asked for, some may be nothing
+    std::vector<FieldValue> fields{};  ///< as many as fields(); if all were asked for, some may be empty
   };
 
   /// The store outlives it. Errors name index and field.
@@ -43,16 +42,16 @@ class ShardReader {
   ShardReader(const ShardReader&) = delete;
   ShardReader& operator=(const ShardReader&) = delete;
 
-  /// With at least one sample.
+  /// Has at least one sample.
   const ShardIndex& index() const { return index_; }
 
   const std::vector<std::string>& fields() const { return fields_; }
 
-  /// These will be read soon, in this order, and no others: time to fetch them. Each is below index().size().
+  /// Only these will be read soon, in this order: time to fetch them. Each is below index().size().
   void expect(std::span<const std::uint64_t> samples);
 
-  /// The samples, in the order of their numbers, of which each may come twice; nothing: they are not there
-  /// after so long. The error names object and bytes, or sample and field.
+  /// The samples with these numbers, in this order; numbers may repeat. Nothing if they are not there within
+  /// `limit`. The error names object and bytes, or sample and field.
   Result<std::optional<std::vector<Sample>>> read(std::span<const std::uint64_t> samples, Duration limit);
 
  private:
@@ -62,8 +61,8 @@ class ShardReader {
   ShardIndex index_;
   ReaderOptions options_;
   std::vector<std::string> fields_;
-  std::vector<std::vector<std::uint32_t>> names_;  ///< of each field, in the index
-  Prefetch prefetch_;                              // last: its threads use the others
+  std::vector<std::vector<std::uint32_t>> names_;  ///< number of each field's names in the index
+  Prefetch prefetch_;                              // last: its threads use the other members
 };
 
 }  // namespace tw::data

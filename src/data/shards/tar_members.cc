@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::size_t kMostMemberName = 4096;
 
-/// Where libarchive stands in the tar.
+/// Position of libarchive in the tar.
 struct Reading {
   const std::string& tar;
   std::uint64_t bytes;
   const TarBytes& read;
   std::uint64_t at = 0;
-  std::string failed{};  ///< why bytes could not be had
+  std::string failed{};  ///< why bytes could not be read
 
   static la_ssize_t next(archive* archive, void* self, const void** out) {
     Reading& reading = *static_cast<Reading*>(self);
@@ -50,7 +50,7 @@ Error wrong(const Reading& reading, archive* archive) {
                            why != nullptr ? why : "it cannot be read")};
 }
 
-/// The member that stands there; an error about what no sample can be made of.
+/// The member at this position; an error for one that cannot be a sample.
 Result<TarMember> member_of(const Reading& reading, archive* archive, archive_entry* entry) {
   const char* name = archive_entry_pathname_utf8(entry);
   if (name == nullptr) name = archive_entry_pathname(entry);

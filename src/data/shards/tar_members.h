@@ -11,7 +11,7 @@
 
 namespace tw::data {
 
-/// A file in a tar, and where its content lies.
+/// A file in a tar, and the place of its content.
 struct TarMember {
   std::string name;
   std::uint64_t offset = 0;
@@ -20,17 +20,17 @@ struct TarMember {
   bool operator==(const TarMember&) const = default;
 };
 
-/// The bytes of the tar from `offset` on, at least one and as many as are at hand; they stay until the next
-/// call.
+/// The bytes of the tar from `offset` on, at least one and as many as are at hand; they stay valid until the
+/// next call.
 using TarBytes = std::function<Result<std::string_view>(std::uint64_t offset)>;
 
-/// The plain files of a tar of so many bytes, in order: ustar, GNU and pax. Contents are not asked for, but
-/// for what lies beside headers. Errors name `tar` and what is wrong.
+/// The plain files of a tar of this size, in order: ustar, GNU and pax. Contents are not read, except what
+/// lies beside headers. Errors name `tar` and what is wrong.
 Result<std::vector<TarMember>> tar_members(const std::string& tar, std::uint64_t bytes, const TarBytes& read);
 
-/// The parts of a member's name by the rule of WebDataset, ^((?:.*/|)[^.]+)[.]([^/]*)$: what stands before
-/// the first dot after the last slash is the key of its sample, the rest, in small letters, its field. Two
-/// empty texts: the member belongs to no sample.
+/// The parts of a member's name by the rule of WebDataset, ^((?:.*/|)[^.]+)[.]([^/]*)$. Up to the first dot
+/// after the last slash it is the key of the sample, the rest, in lower case, the field. Both are empty if
+/// the member belongs to no sample.
 struct MemberName {
   std::string_view key;
   std::string field;

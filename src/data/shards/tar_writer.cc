@@ -27,9 +27,9 @@ struct TarWriter::State {
 TarWriter::TarWriter() : state_(std::make_unique<State>()) {
   archive* const out = state_->out.get();
   TW_CHECK(out != nullptr);
-  archive_write_set_format_gnutar(out);  // names are bytes, whatever the language of the user
+  archive_write_set_format_gnutar(out);  // names are bytes in any locale
   archive_write_set_bytes_in_last_block(out, 1);
-  archive_write_set_bytes_per_block(out, 0);  // what is written goes on at once
+  archive_write_set_bytes_per_block(out, 0);  // output is passed on at once
   TW_CHECK(archive_write_open(out, state_.get(), nullptr, State::take, nullptr) == ARCHIVE_OK);
 }
 

@@ -9,7 +9,7 @@
 
 namespace tw::data {
 
-/// A tar in memory, in the format of GNU tar. The same members give the same bytes.
+/// Writes a tar in memory, in GNU format. The same members give the same bytes.
 class TarWriter {
  public:
   TarWriter();
@@ -20,10 +20,10 @@ class TarWriter {
   /// The error names the member.
   Status add(const std::string& name, std::string_view content);
 
-  /// So far.
+  /// Bytes so far.
   std::size_t bytes() const;
 
-  /// The whole tar; nothing is added after that.
+  /// The whole tar; nothing may be added after that.
   Result<std::string> finish();
 
  private:

@@ -36,11 +36,11 @@ inline std::string test_tar(const std::vector<std::pair<std::string, std::string
   return tar + std::string(1024, '\0');
 }
 
-/// Objects in memory, whose reads are answered at once, or when the test says so. The version is the size.
+/// Objects in memory. Reads are answered at once, or in answer_all() if holds_back. The version is the size.
 class MemoryStore final : public world::Store {
  public:
   std::map<std::string, std::string> objects;
-  std::map<std::string, std::string> broken;  ///< object: the answer
+  std::map<std::string, std::string> broken;  ///< error by object
   bool holds_back = false;
 
   void read(const world::Extent& extent, Read done) override {
@@ -61,7 +61,7 @@ class MemoryStore final : public world::Store {
     return asked_;
   }
 
-  /// Answers what is held back.
+  /// Answers all reads that are held back.
   void answer_all() {
     std::vector<std::pair<world::Extent, Read>> waiting;
     {

@@ -11,14 +11,14 @@
 namespace tw::plan {
 namespace {
 
-/// Candidates of other sites that are looked at for each machine: the cheapest for what they do.
+/// Number of candidates of other sites that are examined for each machine: those with the cheapest samples.
 constexpr std::size_t kMostLookedAt = 64;
 
 bool is_owned(const Candidate& one) { return one.offer.purchase == market::Purchase::owned; }
 
 bool stays(const Candidate& one) { return one.offer.purchase != market::Purchase::spot; }
 
-/// What a plan is worth: the less the better.
+/// Worth of a plan: the smaller the better.
 using Worth = std::tuple<bool, double>;
 
 Worth worth_of(const Job& job, const Score& score) {
@@ -30,7 +30,7 @@ Worth worth_of(const Job& job, const Score& score) {
   return {misses, job.goal == Goal::fastest ? hours : usd};
 }
 
-/// By what a sample costs on them alone.
+/// Sorted by the cost of a sample on these machines alone.
 std::vector<std::size_t> cheapest_first(const MarketSpace& market) {
   std::vector<std::size_t> order(market.candidates.size());
   std::iota(order.begin(), order.end(), 0);

@@ -12,10 +12,10 @@ namespace tw::plan {
 
 inline constexpr std::size_t kMostAlternatives = 3;
 
-/// Candidates that may stand in for a machine of the plan which cannot be had, by candidate of the plan:
-/// those with which the whole plan is worth most by the job's goal, averaging between sites included. Plans
-/// that miss the deadline or a budget come last. Owned hosts have none and are none, and a machine that stays
-/// is replaced by one that stays.
+/// By candidate of the plan: candidates that may replace a machine that is not available, best first. The
+/// best ones make the whole plan worth most by the job's goal, averaging between sites included. Plans that
+/// miss the deadline or a budget come last. Owned hosts are not replaced and replace nothing; a machine that
+/// stays is replaced only by one that stays.
 std::map<std::size_t, std::vector<std::size_t>> alternatives_of(const Job& job, const MarketSpace& market,
                                                                 const std::vector<int>& counts);
 

@@ -9,14 +9,14 @@
 namespace tw::plan {
 namespace {
 
-/// What the machines of our own plan cost while they run.
+/// Hourly price of our own plan's machines.
 double machines_usd_per_h(const MarketSpace& market, const Option& plan) {
   double usd = 0;
   for (std::size_t i = 0; i < plan.counts.size(); ++i) usd += plan.counts[i] * market.candidates[i].usd_per_h;
   return usd;
 }
 
-/// DeepVM's price limit where the job names none for it: the job's, else what our own plan costs.
+/// DeepVM's price limit: as given for it, else the job's, else the price of our own plan.
 Result<double> price_limit(const Job& job, const MarketSpace& market, std::int64_t now_unix_s) {
   if (job.methods.deepvm_usd_per_h > 0) return job.methods.deepvm_usd_per_h;
   if (job.budget_usd_per_h > 0) return job.budget_usd_per_h;
@@ -29,7 +29,7 @@ Result<double> price_limit(const Job& job, const MarketSpace& market, std::int64
                   ours.error().message)};
 }
 
-/// Beside the verdict: limits that hold on average but not in as many scenarios as the job asks for.
+/// Adds to the verdict limits that hold on average, but not in as many scenarios as the job requires.
 std::string why_it_lost(const Job& job, const Option& other, const Option& ours) {
   if (other.counts == ours.counts) return "the same machines";
   std::string why = verdict_on(job, other, ours);

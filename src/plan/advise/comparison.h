@@ -8,13 +8,13 @@
 #include "plan/advise/recommendation.h"
 #include "plan/methods/choice.h"
 
-/// What published planners choose for a job, priced and timed by the same model as our own plan.
+/// Choices of published planners for a job, priced and timed by the same model as our own plan.
 namespace tw::plan {
 
 struct MethodRow {
   Method method{};
-  std::optional<Option> option;  ///< nothing: it has no choice
-  std::string reason;            ///< by what it chose, or why it did not
+  std::optional<Option> option;  ///< nothing: the method has no choice
+  std::string reason;            ///< the criterion of the choice, or why there is none
 };
 
 struct Comparison {
@@ -24,10 +24,10 @@ struct Comparison {
   std::vector<std::string> assumptions;  ///< of the methods
 };
 
-/// The market has machines without a GPU (MarketInputs::idle_anchors). An error: there is no plan of ours.
+/// The market includes machines without a GPU (MarketInputs::idle_anchors). An error: there is no own plan.
 Result<Comparison> compare(const Job& job, const MarketSpace& market, std::int64_t now_unix_s);
 
-/// The method's choice as a plan like any other. An error tells why it has none.
+/// The method's choice as an ordinary plan. An error says why there is none.
 Result<Recommendation> recommend_by(Method method, const Job& job, const MarketSpace& market,
                                     std::int64_t now_unix_s);
 

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// DeepVM's own market, which the built-in prices hold: three GPU machines and eight CPU machines of AWS.
+/// DeepVM's own market, which is part of the built-in prices: three GPU and eight CPU machines of AWS.
 class DeepVmsMarket {
  public:
   DeepVmsMarket() {

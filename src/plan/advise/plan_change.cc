@@ -13,7 +13,7 @@ bool is_about(const Change& change, const PlannedGroup& group) {
          change.purchase == group.purchase;
 }
 
-/// count 0: of an alternative.
+/// count 0: an alternative.
 std::string group_text(const PlannedGroup& group, bool alternative) {
   return fmt::format("site: \"{}\", vm: \"{}\", gpu: \"{}\", {}purchase: {}, usd_per_h: {:.6g}, role: {}",
                      to_string(group.site), group.vm_type, group.gpu,

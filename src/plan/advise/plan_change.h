@@ -7,10 +7,10 @@
 
 namespace tw::plan {
 
-/// The plan with what is advised: machines added and dropped.
+/// The plan after the advice: machines added and dropped.
 PlanFile changed(PlanFile plan, const Replan& replan);
 
-/// As read_plan reads it.
+/// In the format of read_plan.
 std::string to_text(const PlanFile& plan);
 
 }  // namespace tw::plan

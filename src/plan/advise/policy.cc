@@ -21,7 +21,7 @@ struct Machine {
   int starting = 0;  ///< ticks until its first work
 };
 
-/// One replay; a step is a tick.
+/// One replay; a step is one tick.
 class Play {
  public:
   Play(const DeadlineJob& job, Policy policy)
@@ -96,7 +96,7 @@ class Play {
       if (one.mode != Mode::on_demand) start(one, Mode::on_demand);
   }
 
-  /// On-demand machines beside the spot ones while behind; on until ahead by two change-overs.
+  /// On-demand machines in addition to spot ones while behind, until ahead by two change-overs.
   void follow_schedule(int available) {
     if (catching_up_ && work_done_ >= scheduled(now_ + 2 * ticks_.change_over)) catching_up_ = false;
     if (!catching_up_ && work_done_ < scheduled(now_)) catching_up_ = true;
@@ -107,7 +107,7 @@ class Play {
     }
   }
 
-  /// Each machine does its part of the work that is left as if it were alone.
+  /// Each machine does its part of the remaining work as if it were alone.
   void follow_forecast(int available) {
     const int step = std::max(1, ticks_.change_over);
     if (!expected_ || now_ >= learned_at_ + kRelearn_h * 3600 / ticks_.tick_s) learn(step);
@@ -152,10 +152,10 @@ class Play {
     }
   }
 
-  /// After this tick on-demand machines alone would still be in time.
+  /// True if on-demand machines alone would still be in time after this tick.
   bool can_still_turn_back() const {
     int done = work_done_;
-    int later = 0;  // work that all machines do before the deadline, on-demand from the next tick on
+    int later = 0;  // work of all machines before the deadline, on-demand from the next tick on
     const int left = ticks_.deadline - now_ - 1;
     for (const Machine& one : machines_) {
       if (one.mode != Mode::idle && one.starting == 0) ++done;
@@ -189,10 +189,10 @@ class Play {
   int on_demand_ticks_ = 0;
   int interruptions_ = 0;
   bool catching_up_ = false;
-  bool net_ = false;  ///< the safety net: on-demand to the end
+  bool net_ = false;  ///< the safety net: on-demand machines to the end
 };
 
-/// The least cost to go, by tick, work that is left and what runs; later ticks first.
+/// The least remaining cost by tick, remaining work and running machine; computed backwards.
 class Hindsight {
  public:
   Hindsight(const DeadlineJob& job, std::vector<int> available)
@@ -208,14 +208,14 @@ class Hindsight {
   }
 
  private:
-  /// By work that is left.
+  /// By remaining work.
   struct Layer {
     std::vector<double> idle, spot, on_demand;
   };
 
   Layer& layer(int tick) { return layers_[static_cast<std::size_t>(tick) % layers_.size()]; }
 
-  /// A spot machine that starts at the tick lives to work.
+  /// True if a spot machine that starts at the tick lives long enough to work.
   bool can_start_spot(int tick) const {
     if (tick + ticks_.change_over > ticks_.deadline) return false;
     for (int later = tick; later < tick + ticks_.change_over; ++later)
@@ -264,7 +264,7 @@ class Hindsight {
   std::vector<Layer> layers_;
 };
 
-/// All spot machines that could be had, then on-demand ones.
+/// All available spot machines, then on-demand ones.
 double bound_usd(const DeadlineJob& job, const std::vector<int>& available) {
   const Ticks ticks = ticks_of(job);
   int spot = 0;

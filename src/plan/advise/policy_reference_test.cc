@@ -36,7 +36,7 @@ DeadlineJob job_on(const AvailabilityTrace& trace, Hours hours) {
           .on_demand_usd_h = 1};
 }
 
-/// Costs on a trace, over all beginnings, 72 h apart; in on-demand machine hours.
+/// Costs on a trace, over all beginnings at 72 h intervals; in on-demand machine hours.
 struct Means {
   double greedy = 0;
   double forecast = 0;
@@ -63,14 +63,14 @@ Means means_on(const AvailabilityTrace& trace, Hours hours) {
   return means;
 }
 
-/// The longest job that fits.
+/// The longest job that fits the trace.
 Hours hours_for(const AvailabilityTrace& trace) {
   for (const Hours hours : {Hours{48, 64}, Hours{24, 30}, Hours{8, 10}})
     if (hours.deadline * kHour <= trace.length_s()) return hours;
   return {0.5, 0.9};
 }
 
-/// Where luck is with greedy (docs/planner.md); everywhere else the forecast costs no more.
+/// Traces on which greedy is lucky (docs/planner.md); on all others the forecast costs no more.
 constexpr const char* kAboveGreedy[] = {"cbl-availability-1n-20221026-us-west-2b-k80x1",
                                         "cbl-availability-1n-20221026-us-west-2b-v100x8",
                                         "cbl-availability-16n-20230827-us-west-2a-v100x1",
@@ -87,7 +87,7 @@ double most_of_greedy(const std::string& trace) {
 
 class PolicyOnTrace : public testing::TestWithParam<std::size_t> {};
 
-/// Between greedy and the optimum in hindsight, which means_on compares with.
+/// Between the optimum in hindsight, checked in means_on, and greedy.
 TEST_P(PolicyOnTrace, forecast_is_never_late_and_costs_from_the_optimum_to_greedy) {
   const AvailabilityTrace& trace = traces()[GetParam()];
   const Means means = means_on(trace, hours_for(trace));
@@ -107,7 +107,7 @@ std::string name_of(const testing::TestParamInfo<std::size_t>& info) {
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PolicyOnTrace);
 INSTANTIATE_TEST_SUITE_P(Published, PolicyOnTrace, testing::Range(std::size_t{0}, traces().size()), name_of);
 
-/// Over the traces that are long enough.
+/// Over all traces that are long enough.
 TEST(PolicyReference, on_published_traces_the_forecast_lies_between_greedy_and_the_optimum) {
   for (const Hours hours : {Hours{48, 64}, Hours{24, 30}}) {
     Means all;

@@ -59,7 +59,7 @@ TEST(Policy, an_interrupted_start_is_paid_and_does_no_work) {
   EXPECT_FALSE(run.late);
 }
 
-/// Up and down spells of random lengths, of random means.
+/// Availability that goes up and down in spells of random lengths and random means.
 AvailabilityTrace random_trace(Prng& random, int machines, double hours) {
   std::vector<AvailabilityTrace::Change> changes;
   const double mean_s = 600 + 20000 * random.uniform();

@@ -18,13 +18,13 @@ namespace tw::plan {
 namespace {
 
 constexpr double kNotAllowed = std::numeric_limits<double>::infinity();
-constexpr int kTries = 4;  ///< to keep the limits in as many scenarios as the risk asks for
+constexpr int kTries = 4;  ///< to keep the limits in as many scenarios as the risk requires
 constexpr int kFrontPoints = 10;
 constexpr int kMostPeers = 256;  ///< of a job (plan/input/job_yaml.cc)
 constexpr std::size_t kRunnersUp = 3;
-constexpr Effort kQuick{.steps = 60'000, .exact = false};  ///< for what is only compared with
+constexpr Effort kQuick{.steps = 60'000, .exact = false};  ///< for mere comparisons
 constexpr double kAveragingFactor = 1.25;  ///< of the 80 % range of derived rounds (plan/model/round_time.cc)
-constexpr double kNotice_s = 30;           ///< enough to hand in what was done
+constexpr double kNotice_s = 30;           ///< enough to hand over the sums
 
 /// 0: no limit.
 struct Limits {
@@ -49,8 +49,7 @@ struct Expected {
   double usd_per_h = 0;
 };
 
-/// When machines and traffic together would cost more per hour than allowed, rounds are paced until they do
-/// not.
+/// If machines and traffic would cost more per hour than allowed, rounds are slowed down until they do not.
 Expected expected_of(const Job& job, const Score& score, double most_usd_per_h, double start_h) {
   double speed = score.samples_per_s;
   if (most_usd_per_h > 0 && score.usd_per_h() > most_usd_per_h)
@@ -62,7 +61,7 @@ Expected expected_of(const Job& job, const Score& score, double most_usd_per_h, 
 
 enum class Measure { hours, usd, usd_per_h };
 
-/// The least of a measure within the limits.
+/// Minimises a measure within the limits.
 Objective objective_of(const Job& job, Measure measure, Limits limits, double start_h) {
   return [&job, measure, limits, start_h](const Score& score) {
     const Expected plan = expected_of(job, score, limits.usd_per_h, start_h);
@@ -125,7 +124,7 @@ class Recommender {
     return plan;
   }
 
-  /// The cheapest within times from that of the cheapest of all down to that of the fastest.
+  /// The cheapest plans within time limits from the time of the cheapest down to that of the fastest.
   Result<Recommendation> front() const {
     const Limits limits = limits_of(job_);
     const SearchResult cheapest =
@@ -176,8 +175,8 @@ class Recommender {
     return plan;
   }
 
-  /// Farthest below the straight line from the first to the last, both axes logarithmic (Satopaa et al.
-  /// 2011).
+  /// The point farthest below the straight line from the first to the last, both axes logarithmic (Satopaa et
+  /// al. 2011).
   static std::size_t knee_of(const std::vector<Option>& front) {
     const auto share = [](double value, double from, double to) {
       return to == from ? 0.0 : std::log(value / from) / std::log(to / from);
@@ -221,7 +220,7 @@ class Recommender {
     return run;
   }
 
-  /// The first candidate with such a GPU stands for it.
+  /// The index of the first candidate with this GPU.
   int kind_of(const std::string& gpu) const {
     const auto same = [&](const Candidate& one) { return one.offer.gpu == gpu; };
     const auto first = std::find_if(market_.candidates.begin(), market_.candidates.end(), same);
@@ -248,7 +247,7 @@ class Recommender {
                     job_.risk, to_string(plan.chosen.peers), plan.chosen.risky_hours, plan.chosen.risky_usd)};
   }
 
-  /// Each limit is lifted alone, as far as need be.
+  /// Lifts each limit alone, as far as needed.
   Error infeasible() const {
     std::vector<std::string> ways;
     const auto lift = [&](Measure measure, double Limits::*limit, const char* name) {
@@ -276,7 +275,7 @@ class Recommender {
         fmt::join(ways, "; "))};
   }
 
-  /// Each of the limits by itself, without the other two.
+  /// Keeps each limit alone, without the other two.
   void lift_together(std::vector<std::string>& ways) const {
     const auto alone = [&](Measure measure, double limit, const char* name) {
       if (limit == 0) return;
@@ -350,7 +349,7 @@ class Recommender {
     return found.best.empty() ? std::nullopt : std::optional(found.best.front());
   }
 
-  /// Without the limits where they cannot be met.
+  /// Without limits that cannot be met.
   void add_baseline(const std::string& name, const Limits& limits, const Space& space,
                     Recommendation& plan) const {
     auto best = best_of(limits, space);
@@ -386,13 +385,13 @@ class Recommender {
 
   const Job& job_;
   const MarketSpace& market_;
-  double start_h_ = 0;  ///< before all machines work
+  double start_h_ = 0;  ///< time until all machines work
 };
 
 constexpr double kCheckpointBytesPerParam = 12;  ///< parameter and two moments
 
-/// Only the loss of all peers at once takes a run back to a checkpoint. As an upper bound of its rate, that
-/// of a single machine: the shortest-lived of the plan.
+/// Only the loss of all peers at once takes a run back to a checkpoint. Upper bound of its rate: that of a
+/// single machine, the shortest-lived of the plan.
 void add_checkpoints(const MarketSpace& market, double params_m, Recommendation& plan) {
   double life_h = kNotAllowed;
   double restart_s = 0;
@@ -441,7 +440,7 @@ Option evaluate(const Job& job, const MarketSpace& market, const std::vector<int
 
 namespace {
 
-/// Three digits, and from a thousand on whole numbers: +18.4, +1370.
+/// Three digits, or whole numbers from a thousand on: +18.4, +1370.
 std::string difference_text(double percent) {
   return std::abs(percent) < 999.5 ? fmt::format("{:+.3g}", percent) : fmt::format("{:+.0f}", percent);
 }

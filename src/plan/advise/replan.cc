@@ -10,8 +10,8 @@
 namespace tw::plan {
 namespace {
 
-constexpr double kLeastSaving = 0.05;  ///< of what is left; less is within the errors of prediction
-constexpr double kSwitches = 2;        ///< a change saves more than so many times what it costs
+constexpr double kLeastSaving = 0.05;  ///< of the rest; less is within the errors of prediction
+constexpr double kSwitches = 2;        ///< a change must save more than this many times its cost
 constexpr double kSamePrice = 0.01;
 
 bool matches(const PlannedGroup& group, const market::Offer& offer) {
@@ -76,7 +76,7 @@ class Replanner {
           fmt::format("{}: {:.4g} $/h now, {:.4g} when planned", name, now.usd_per_h, group.usd_per_h));
   }
 
-  /// Without those that are missing: spot machines, of the kinds there are most of.
+  /// Counts without the missing machines, taken from the most frequent spot kinds.
   std::vector<int> living() const {
     std::vector<int> counts = counts_;
     for (int n = 0; n < replan_.missing; ++n) {
@@ -97,7 +97,7 @@ class Replanner {
     return all > 1 ? market_.space.averaging(peers) : Averaging{};
   }
 
-  /// All speeds change as those of the plan's machines did; averaging is taken to need what the model says.
+  /// Scales all speeds like the measured speed of the plan's machines; averaging takes the time of the model.
   void take_measured_speed() {
     const std::vector<int> counts = living();
     const Averaging round = round_of(counts);
@@ -153,7 +153,7 @@ class Replanner {
     return false;
   }
 
-  /// The longest of what added machines need until they work.
+  /// The longest time until an added machine works.
   double start_h() const {
     double longest = 0;
     for (const Candidate& one : market_.candidates) longest = std::max(longest, one.start_s / 3600);
@@ -167,7 +167,7 @@ class Replanner {
     return recommend(job, with_spot(false), in_.now_unix_s);
   }
 
-  /// The last moment from which on-demand machines alone are in time, but for two change-overs.
+  /// True two change-overs before on-demand machines alone would be late.
   bool net_is_due() const {
     if (left_.deadline_h <= 0 || !has_spot()) return false;
     const auto fastest = fastest_on_demand();

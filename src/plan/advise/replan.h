@@ -7,7 +7,7 @@
 
 #include "plan/advise/recommendation.h"
 
-/// What a run under way should do next, with today's prices and the speed that it was measured to have.
+/// Advice for a run under way, at today's prices and with its measured speed.
 namespace tw::plan {
 
 /// Machines of PLAN.yaml.
@@ -19,31 +19,31 @@ struct PlannedGroup {
   market::Purchase purchase = market::Purchase::on_demand;
   double usd_per_h = 0;                      ///< of a peer
   bool anchor = false;                       ///< its peers are anchors: role in the file
-  std::vector<PlannedGroup> alternatives{};  ///< of one machine each, best first: where it cannot be had
+  std::vector<PlannedGroup> alternatives{};  ///< one machine each, best first, if this one is not available
 
   bool operator==(const PlannedGroup&) const = default;
 };
 
-/// Not so an anchor without a GPU, of DeepVM's tiers: MarketInputs::idle_anchors.
+/// False for an anchor without a GPU, of DeepVM's tiers: MarketInputs::idle_anchors.
 inline bool trains(const PlannedGroup& group) { return !group.gpu.empty(); }
 
 /// PLAN.yaml, as `tw plan` writes it and `tw up` launches it.
 struct PlanFile {
-  std::string run;  ///< the run file; empty: not said. Relative to the file's folder, like the next one
-  std::string job;  ///< JOB.yaml, which the plan was made for; empty: not said
+  std::string run;  ///< the run file; empty: not given. Relative to the file's folder, like the next one
+  std::string job;  ///< JOB.yaml that the plan was made for; empty: not given
   std::vector<PlannedGroup> peers;
 };
 
 /// Errors name file and line.
 Result<PlanFile> read_plan(const std::string& file, std::string_view text);
 
-/// The peers alone.
+/// Reads only the peers.
 Result<std::vector<PlannedGroup>> read_plan_file(const std::string& file, std::string_view text);
 
-/// The source of such offers.
+/// Source of offers that the market no longer has.
 inline constexpr const char* kNoLongerOffered = "PLAN.yaml; no longer offered";
 
-/// As offers of a market that may no longer have them, at the prices of then.
+/// Offers for those machines of the plan that the market no longer has, at the plan's prices.
 std::vector<market::Offer> offers_of(const std::vector<PlannedGroup>& plan,
                                      const std::vector<market::Offer>& now);
 
@@ -51,22 +51,22 @@ struct RunProgress {
   double samples = 0;
   double elapsed_h = 0;
   double peer_hours = 0;
-  double samples_per_s = 0;  ///< of late; 0: not known yet
-  int peers = 0;             ///< that live
+  double samples_per_s = 0;  ///< recent; 0: not known yet
+  int peers = 0;             ///< that are alive
   int losses = 0;
 };
 
 enum class Advice {
   keep,
   change,
-  safety_net,  ///< on-demand machines to the end: later they would be too late
+  safety_net,  ///< on-demand machines to the end: any later, they would be too late
   done,
 };
 
 std::string_view to_string(Advice advice);
 
 struct Change {
-  PeerGroup peers;  ///< count: to add
+  PeerGroup peers;  ///< count: peers to add or drop
   market::Purchase purchase = market::Purchase::on_demand;
   double usd_per_h = 0;  ///< of a peer, now
 };
@@ -78,29 +78,29 @@ struct Replan {
   double usd_spent = 0;  ///< peer hours at the plan's mean price, traffic and data by the model
   double samples_left = 0;
   double hours_left = 0;    ///< until the deadline; 0: there is none
-  double ahead_h = 0;       ///< of uniform progress to the deadline; negative: behind
+  double ahead_h = 0;       ///< ahead of uniform progress to the deadline; negative: behind
   double speed_factor = 1;  ///< measured speed over that of the model
-  int missing = 0;          ///< machines of the plan that do not live
-  Option current;           ///< what is left, with the plan's machines
-  Option proposed;          ///< with what is advised
+  int missing = 0;          ///< machines of the plan that are not alive
+  Option current;           ///< the rest of the run with the plan's machines
+  Option proposed;          ///< the rest of the run as advised
   double switch_usd = 0;    ///< paid while added machines start and join
   double switch_h = 0;
   std::vector<Change> add, drop;
-  std::vector<std::string> prices;  ///< that changed since the plan, and machines that are no longer offered
+  std::vector<std::string> prices;  ///< changed prices, and machines that are no longer offered
 };
 
 struct ReplanInputs {
   const Job& job;
-  const MarketSpace& market;  ///< now, with offers_of(plan)
+  const MarketSpace& market;  ///< today's, with offers_of(plan)
   const std::vector<PlannedGroup>& plan;
   const RunProgress& progress;
   std::int64_t now_unix_s = 0;
 };
 
-/// The rules of "Can't Be Late" (NSDI 2024): spot machines while ahead of uniform progress, on-demand for
-/// what is added while behind, and the safety net. A change must save more than twice what switching costs
-/// and 5 % of what is left, unless a limit would be missed. An error: a limit that cannot be kept any more,
-/// and the nearest that can; or machines of the plan that the job's limits leave out.
+/// The rules of "Can't Be Late" (NSDI 2024): added machines are spot while ahead of uniform progress,
+/// on-demand while behind, and there is a safety net. A change must save more than twice its switching cost
+/// and 5 % of the rest, unless a limit would be missed. Errors: a limit that cannot be met any more, with the
+/// nearest one that can; or machines of the plan that the job's limits exclude.
 Result<Replan> replan(const ReplanInputs& inputs);
 
 std::string to_text(const Replan& replan);

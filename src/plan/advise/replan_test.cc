@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// A run of ConvNextLarge with a deadline, under way by a plan.
+/// A run of ConvNextLarge with a deadline, under way with a plan.
 class Underway {
  public:
   Underway() {
@@ -26,7 +26,7 @@ class Underway {
 
   std::vector<market::Offer>& offers() { return offers_; }
 
-  /// The best plan at this moment becomes the one that is followed.
+  /// Follows the best plan at this moment.
   void follow_best() {
     market_ = market({});
     const auto plan = recommend(job_, market_.value(), 0);
@@ -46,7 +46,7 @@ class Underway {
 
   double expected_sps() const { return expected_sps_; }
 
-  /// So much of the time and of the samples are over.
+  /// Replans after this much of the time and this share of the samples.
   Result<Replan> at(double hours, double share, double samples_per_s) {
     market_ = market(offers_of(plan_, offers_));
     if (!market_) return market_.error();
@@ -123,7 +123,7 @@ TEST(Replan, the_safety_net_turns_to_on_demand_machines_while_they_are_still_in_
   const auto early = run.at(1, 0.5, 0);
   ASSERT_TRUE(early.ok()) << early.error().message;
   EXPECT_NE(early.value().advice, Advice::safety_net);
-  // What the fastest on-demand machines need for the rest, and a minute more.
+  // The time of the fastest on-demand machines for the rest, and a minute more.
   Underway on_demand;
   on_demand.job() = run.job();
   on_demand.job().goal = Goal::fastest;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kSeed = 0x7477;
 constexpr std::uint64_t kErrorSeed = 0x6572;
 constexpr std::uint64_t kShockSeed = 0x7368;
-constexpr double kNoEnd_s = 3.2e9;  // a century: what nobody waits for
+constexpr double kNoEnd_s = 3.2e9;  // a century: nobody waits that long
 
 /// The standard normal distribution (Box and Muller 1958).
 double normal(Prng random) {
@@ -21,21 +21,21 @@ double normal(Prng random) {
   return radius * std::cos(2 * 3.14159265358979323846 * random.uniform());
 }
 
-/// Lies within 1 / factor and factor in 80 % of the draws.
+/// A random factor: within 1 / factor and factor in 80 % of the draws.
 double error_within(double factor, Prng random) {
   constexpr double kNinthDecile = 1.2815515655446004;
   return std::exp(std::log(factor) / kNinthDecile * normal(random));
 }
 
-/// A machine begins to work, or is taken; a shock strikes a failure domain.
+/// A machine begins to work or is taken, or a shock hits a failure domain.
 struct Event {
   enum class Kind { works, taken, shock };
 
   double at_s = 0;
-  std::size_t machine = 0;  ///< of a shock: the place of its domain
+  std::size_t machine = 0;  ///< for a shock: the index of its domain
   Kind kind = Kind::works;
   double paid_from_s = 0;
-  int life = 0;  ///< of the machine; what was planned for an earlier one is void
+  int life = 0;  ///< of the machine; events planned for an earlier life are void
 
   bool operator>(const Event& other) const { return at_s > other.at_s; }
 };
@@ -96,7 +96,7 @@ class Scenario {
     events_.push({now_s_ + wait_s, at, Event::Kind::shock, 0, 0});
   }
 
-  /// Spot machines of the domain that run, each by chance.
+  /// Takes running spot machines of the domain, each at random.
   void strike(std::size_t at) {
     for (std::size_t m = 0; m < run_.machines.size(); ++m) {
       const PlannedMachine& machine = run_.machines[m];
@@ -125,7 +125,7 @@ class Scenario {
   void lose(std::size_t m) {
     const PlannedMachine& machine = run_.machines[m];
     if (!machine.notice) {
-      // Half of what it does for a round, on average.
+      // On average, half of its work for a round.
       const double lost = speeds_[m] * round_s() / 2;
       done_ -= lost;
       again_ += lost;

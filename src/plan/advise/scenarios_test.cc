@@ -69,8 +69,8 @@ TEST(Scenarios, the_same_plan_has_the_same_luck) {
   EXPECT_EQ(play_scenarios(run).hours, play_scenarios(run).hours);
 }
 
-/// Two spot machines of each of two failure domains for some 2 hours: 24 shocks a day and domain, of which
-/// each machine that runs is struck by half.
+/// Two spot machines in each of two failure domains, for some 2 hours. Each domain has 24 shocks a day, and
+/// each shock hits half of its running machines.
 TEST(Scenarios, shocks_strike_the_spot_machines_of_a_failure_domain_together) {
   PlannedRun run = run_of(4, market::never_taken());
   for (std::size_t m = 0; m < run.machines.size(); ++m) {
@@ -84,7 +84,7 @@ TEST(Scenarios, shocks_strike_the_spot_machines_of_a_failure_domain_together) {
   EXPECT_NEAR(rough.losses, 4 * 0.5 * spread_of(rough.hours).p50, 0.4);
   EXPECT_GT(spread_of(rough.hours).p50, spread_of(calm.hours).p50);
 
-  // As many losses that do not come together vary less.
+  // The same number of losses varies less if they are independent.
   PlannedRun apart = run;
   for (std::size_t m = 0; m < apart.machines.size(); ++m) apart.machines[m].domain = static_cast<int>(m);
   apart.shocks = {.per_day = 12, .share = 1};

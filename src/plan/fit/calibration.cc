@@ -17,10 +17,10 @@ namespace {
 
 using Key = std::pair<std::string, std::string>;  ///< model and GPU
 
-/// Errors of more than this count less and less.
+/// Larger errors count less and less.
 constexpr double kSoftLimit = 0.06;
 constexpr double kOnPremiseWeight = 0.4;
-/// A round's error against its averaging's: the first is what users see.
+/// Weight of a round's error relative to its averaging's: users see the round.
 constexpr double kRoundWeight = 2;
 
 std::vector<std::string> gpus_of(const MeasuredRun& run) {
@@ -30,7 +30,7 @@ std::vector<std::string> gpus_of(const MeasuredRun& run) {
   return gpus;
 }
 
-/// Speeds of the GPUs that ran by themselves.
+/// Speeds of GPUs in runs with only one kind.
 std::map<Key, std::vector<double>> uniform_speeds(const std::vector<MeasuredRun>& runs) {
   std::map<Key, std::vector<double>> speeds;
   for (const MeasuredRun& run : runs) {
@@ -40,7 +40,7 @@ std::map<Key, std::vector<double>> uniform_speeds(const std::vector<MeasuredRun>
   return speeds;
 }
 
-/// Speed of a GPU whose company is known: the rest of the run's speed.
+/// Speeds of GPUs in mixed runs with known other GPUs: the rest of the run's speed.
 std::map<Key, std::vector<double>> mixed_speeds(const std::vector<MeasuredRun>& runs,
                                                 const std::map<Key, std::vector<double>>& known) {
   std::map<Key, std::vector<double>> speeds;
@@ -63,7 +63,7 @@ std::map<Key, std::vector<double>> mixed_speeds(const std::vector<MeasuredRun>& 
   return speeds;
 }
 
-/// The range that four of five of the speeds keep to; of few, at least 5 %.
+/// The range of 80 % of the speeds; for few speeds, at least 5 %.
 MeasuredSpeed speed_from(const std::vector<double>& speeds, const std::string& what) {
   const double middle = median(speeds);
   std::vector<double> errors;

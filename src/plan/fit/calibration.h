@@ -8,15 +8,15 @@
 #include "plan/model/hivemind.h"
 #include "plan/model/model_profile.h"
 
-/// The constants of predictions, from measured runs. Runs that are not clean count for nothing.
+/// The constants of predictions, fitted to measured runs. Runs that are not clean are ignored.
 namespace tw::plan {
 
-/// The models with the accumulation speeds of these runs in place of their own: medians of the runs with one
-/// kind of GPU, and for a GPU that ran in mixed company alone of what the others leave of it.
+/// The models with accumulation speeds from these runs: medians of runs with one kind of GPU. For a GPU that
+/// ran only in mixed clusters, what the other GPUs leave of their speed.
 Models models_from(const std::vector<MeasuredRun>& runs, const Models& models);
 
-/// The law that fits the times of averaging and of rounds best: least soft-limited squares of log errors, by
-/// Levenberg-Marquardt from `start`. Runs with on-premise machines scatter more and count less.
+/// The law with the best fit to the times of averaging and of rounds: least soft-limited squares of log
+/// errors, by Levenberg-Marquardt from `start`. Runs with on-premise machines scatter more and weigh less.
 HivemindLaw law_from(const std::vector<MeasuredRun>& runs, const Models& models,
                      const market::NetworkProfile& network, const HivemindLaw& start);
 

@@ -20,10 +20,10 @@ struct LinearFit {
 /// Least squares; at least two different x.
 LinearFit fit_line(const std::vector<Point>& points);
 
-/// Between points, which rise in x, linear; outside them as at the nearest.
+/// Linear between points, which rise in x; constant outside them.
 double interpolate(const std::vector<Point>& points, double x);
 
-/// The x in [least, most] where a monotone function is nearest to the value.
+/// The x in [least, most] at which a monotone function is nearest to the value.
 template <class Function>
 double solve(Function function, double value, double least, double most) {
   const bool rising = function(most) > function(least);

@@ -22,7 +22,7 @@ double loss_of(const Vector& residuals, double limit) {
   return sum;
 }
 
-/// Gauss elimination with pivots.
+/// Gaussian elimination with pivoting.
 Vector solve(Matrix a, Vector b) {
   const std::size_t n = b.size();
   for (std::size_t k = 0; k < n; ++k) {

@@ -10,7 +10,7 @@
 
 namespace tw::plan {
 
-/// A run of Hivemind that somebody measured, by the wall clock.
+/// A published measurement of a Hivemind run, by the wall clock.
 struct MeasuredRun {
   std::string id;
   std::string family;

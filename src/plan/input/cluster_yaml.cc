@@ -9,7 +9,7 @@
 namespace tw::plan {
 namespace {
 
-/// `T4@gcp:us: 0.18`: USD an hour of a peer.
+/// `T4@gcp:us: 0.18`: USD per hour of a peer.
 std::vector<market::Offer> own_prices(YamlFields& fields, const std::string& file) {
   std::vector<market::Offer> offers;
   for (const auto& [machine, value] : fields.map("usd_per_h")) {

@@ -11,12 +11,12 @@
 
 namespace tw::plan {
 
-/// CLUSTER.yaml: what trains where, and at which prices.
+/// CLUSTER.yaml: which machines train what, and at which prices.
 struct ClusterFile : NamedWork {
   std::vector<PeerGroup> peers;
   std::optional<market::Purchase> purchase;
   std::optional<double> data_usd_per_gb;
-  std::vector<market::Offer> own_prices;  ///< they go before the catalog's
+  std::vector<market::Offer> own_prices;  ///< they override the catalog's
 
   bool operator==(const ClusterFile&) const = default;
 };

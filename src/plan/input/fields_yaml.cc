@@ -13,7 +13,7 @@ namespace tw::plan {
 
 namespace {
 
-/// Aliases of aliases can stand for more values than a memory holds.
+/// Nested aliases can expand to more values than memory holds.
 constexpr std::size_t kMostFields = 10'000;
 
 }  // namespace
@@ -115,7 +115,7 @@ Status YamlFields::finish() const {
   std::vector<std::string> problems;
   for (const auto& [name, field] : fields_)
     if (!field.used) problems.push_back(unknown(name, field.line));
-  // A value that is missing may be the one whose name is misspelt: the unknown names come first.
+  // A missing value may be the one with the misspelt name: unknown names come first.
   if (problem_) problems.push_back(problem_->message);
   if (problems.empty()) return Unit{};
   return Error{fmt::format("{}", fmt::join(problems, "\n"))};

@@ -13,26 +13,26 @@
 
 namespace tw::plan {
 
-/// The fields of a YAML file, by name; those of a map within it as "prices.T4@gcp:us". Like CsvRow it keeps
-/// the first problem, "FILE:LINE: NAME VALUE: expected EXPECTED", and a field that nobody asked for is one.
+/// The fields of a YAML file by name; fields of a nested map as "prices.T4@gcp:us". Like CsvRow it keeps the
+/// first problem, "FILE:LINE: NAME VALUE: expected EXPECTED". A field that was never read is a problem, too.
 class YamlFields {
  public:
   static Result<YamlFields> read(const std::string& file, std::string_view text);
 
   bool has(const std::string& name);
 
-  /// Empty where there is none. A list: its items, joined by ";".
+  /// Empty if it is missing. A list: its items, joined by ";".
   std::string text(const std::string& name);
-  std::string word(const std::string& name);  ///< must be there
+  std::string word(const std::string& name);  ///< required
   double number(const std::string& name, CsvRange range = {});
   double number_or(const std::string& name, double other, CsvRange range = {});
 
-  /// The fields of the map `name`: what follows the dot, and the value.
+  /// The fields of the map `name`: the part after the dot, and the value.
   std::vector<std::pair<std::string, std::string>> map(const std::string& name);
 
   void complain(const std::string& name, const std::string& expected);
 
-  /// The fields that were not asked for, each with the name that may have been meant, and the first problem.
+  /// Unread fields, each with the name that may have been meant, and the first problem.
   Status finish() const;
 
  private:
@@ -48,7 +48,7 @@ class YamlFields {
 
   std::string file_;
   std::map<std::string, Field> fields_;
-  std::set<std::string> known_;  ///< names that were asked for
+  std::set<std::string> known_;  ///< names that were read
   std::optional<Error> problem_;
 };
 

@@ -18,32 +18,32 @@ enum class Goal { cheapest, fastest, pareto };
 
 std::string_view to_string(Goal goal);
 
-/// What published planners ask for beside the job (plan/methods/choice.h). 0: see there.
+/// Inputs of published planners beside the job (plan/methods/choice.h). 0: see there.
 struct MethodInputs {
   double deepvm_usd_per_h = 0;  ///< DeepVM's price limit
   double deepvm_buffers = 0.5;  ///< checkpoints that a CPU anchor holds
   double deepvm_checkpoint_gib = 0;
-  std::map<std::string, double> deepvm_scores{};  ///< by GPU; of one of them
-  double spotdnn_worker_mb_s = 142;               ///< of a worker to the server, while alone
+  std::map<std::string, double> deepvm_scores{};  ///< by GPU; score of one GPU
+  double spotdnn_worker_mb_s = 142;               ///< from a worker to the server, while alone
   double spotdnn_server_mb_s = 1200;
   double spotdnn_pcie_mb_s = 10000;
-  double batch_per_gpu = 0;  ///< samples of a worker's step, of spotDNN and Li et al.
+  double batch_per_gpu = 0;  ///< samples per worker and step, for spotDNN and Li et al.
 
   bool operator==(const MethodInputs&) const = default;
 };
 
-/// JOB.yaml: what is to be trained, and within which limits. 0 of a limit: none.
+/// JOB.yaml: what to train, and within which limits. A limit of 0: none.
 struct Job : NamedWork {
   double samples = 0;
 
   Goal goal = Goal::cheapest;
-  int front_point = 0;  ///< of the Pareto front the one to choose, from 1; 0: its knee
+  int front_point = 0;  ///< point of the Pareto front to choose, from 1; 0: its knee
   double deadline_h = 0;
   double budget_usd = 0;
   double budget_usd_per_h = 0;
   double risk = 0.1;  ///< share of the scenarios that may miss the deadline or the budget
 
-  std::vector<std::string> providers;  ///< empty: any; so are the next three
+  std::vector<std::string> providers;  ///< empty: any; the next three likewise
   std::vector<std::string> regions;    ///< or provider:region
   std::vector<std::string> gpus;
   std::optional<market::Purchase> purchase;
@@ -51,12 +51,12 @@ struct Job : NamedWork {
   int offer_max = 0;  ///< peers of one offer; 0: peers_max
   int domains_min = 1;
   std::map<std::string, double> quotas;  ///< by quota class, or by provider, GPU or purchase; peers
-  std::vector<PeerGroup> owned;          ///< hosts of one's own, free of charge
+  std::vector<PeerGroup> owned;          ///< the user's own hosts, free of charge
   market::ZoneShocks shocks;             ///< of each failure domain's spot machines
   MethodInputs methods{};
 
   std::string run;   ///< the run file, for `tw up`; relative to JOB.yaml
-  std::string file;  ///< JOB.yaml itself, where its reader says so
+  std::string file;  ///< path of JOB.yaml, if its reader sets it
 
   bool operator==(const Job&) const = default;
 };

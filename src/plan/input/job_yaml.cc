@@ -20,7 +20,7 @@ std::vector<std::string> words_of(const std::string& list) {
   return words;
 }
 
-/// A loss that falls as floor + scale * samples^-exponent: the samples that reach `loss`.
+/// Samples to reach `loss`, if the loss falls as floor + scale * samples^-exponent.
 double samples_for_loss(YamlFields& fields) {
   const double loss = fields.number("loss", {.least = 0});
   const double floor = fields.number("loss_law.floor", {.least = 0});

@@ -9,7 +9,7 @@
 namespace tw::plan {
 namespace {
 
-/// Error factor of a speed in a file that does not say how sure it is.
+/// Error factor of a speed if the file gives none.
 constexpr double kFactor = 1.05;
 
 std::map<std::string, MeasuredSpeed> speeds(YamlFields& fields, const std::string& name,

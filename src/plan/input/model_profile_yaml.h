@@ -8,8 +8,8 @@
 
 namespace tw::plan {
 
-/// A model of one's own: model, params_m, tensors, microbatch, data_mb_per_sample, matchmaking_s, and the
-/// maps accumulating and alone from a GPU (or another name for a machine) to samples per second.
+/// The user's own model: model, params_m, tensors, microbatch, data_mb_per_sample, matchmaking_s. The maps
+/// accumulating and alone lead from a GPU (or another machine name) to samples per second.
 Result<ModelProfile> read_profile(const std::string& file, std::string_view text);
 std::string write_profile(const ModelProfile& model);
 

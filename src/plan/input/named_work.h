@@ -9,10 +9,10 @@ namespace tw::plan {
 
 class YamlFields;
 
-/// The fields that JOB.yaml and CLUSTER.yaml have in common: the model, its batch, and how it is averaged.
+/// The common fields of JOB.yaml and CLUSTER.yaml: the model, its batch, and how it is averaged.
 struct NamedWork {
   std::string model;    ///< of the catalog; or
-  std::string profile;  ///< a file with a model of one's own, relative to this one
+  std::string profile;  ///< a file with the user's own model, relative to this one
   double target_batch_size = 0;
   Pattern pattern = Pattern::tradewind;
   std::string codec = "fp16";
@@ -23,10 +23,10 @@ struct NamedWork {
   bool operator==(const NamedWork&) const = default;
 };
 
-/// Takes model, profile, tbs, pattern, codec, streams and mode.
+/// Reads model, profile, tbs, pattern, codec, streams and mode.
 void take_work(YamlFields& fields, NamedWork& work);
 
-/// With the model that is named, from the catalog or its file. `file`: the one that names it.
+/// The workload with the named model, from the catalog or its file. `file`: the file that names it.
 Result<Workload> workload_of(const NamedWork& work, const std::string& file);
 
 }  // namespace tw::plan

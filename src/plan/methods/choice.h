@@ -11,18 +11,18 @@
 #include "plan/input/job.h"
 #include "plan/search/market_space.h"
 
-/// What a published planner would choose for a job: its rule on the offers of today, not its tables.
+/// The choice of a published planner for a job: its rule on today's offers, not its tables.
 namespace tw::plan {
 
 enum class Method {
   deepvm,             ///< FLOPP x count x scaling factor within a price limit (DeepVM, CCGrid 2024)
-  spotdnn,            ///< cheapest run of neighbours in time (spotDNN, IWQoS 2023)
+  spotdnn,            ///< cheapest run of neighbours that is in time (spotDNN, IWQoS 2023)
   transient,          ///< cheapest transient cluster of one kind by the model of Li et al. (ICAC 2019)
-  cost_first,         ///< most machines within a price limit, as DeepVM compares with
-  performance_first,  ///< the fastest GPU within a price limit, as DeepVM compares with
+  cost_first,         ///< most machines within a price limit, a baseline of DeepVM
+  performance_first,  ///< the fastest GPU within a price limit, a baseline of DeepVM
 };
 
-/// As they are compared.
+/// In the order of comparisons.
 std::span<const Method> all_methods();
 
 /// "deepvm", "cost-first".
@@ -31,38 +31,38 @@ std::string_view to_string(Method method);
 /// An error lists the names.
 Result<Method> parse_method(const std::string& name);
 
-/// Whether it needs a price limit.
+/// True if the method needs a price limit.
 bool is_priced_per_hour(Method method);
 
 struct MethodChoice {
   std::vector<int> counts;               ///< of the market's candidates
-  std::string reason;                    ///< by what it chose, in its own terms
-  std::vector<std::string> assumptions;  ///< inputs of it that nobody gave
+  std::string reason;                    ///< the criterion of the choice, in the method's terms
+  std::vector<std::string> assumptions;  ///< inputs of the method that the job lacks
 };
 
 struct MethodTask {
   const Job& job;
   const MarketSpace& market;  ///< with machines without a GPU, for DeepVM's tiers
-  double usd_per_h = 0;       ///< price limit where the job has none
+  double usd_per_h = 0;       ///< price limit if the job has none
 };
 
-/// Each chooses within one site, as published, and the best site by its own measure is taken. An error tells
+/// Each method chooses within one site, as published; the best site by its own measure wins. An error says
 /// why there is no choice.
 Result<MethodChoice> choose(Method method, const MethodTask& task);
 
-/// The parts of it, one for each publication.
+/// Its parts, one for each publication.
 Result<MethodChoice> choose_by_deepvm(Method method, const MethodTask& task);
 Result<MethodChoice> choose_by_spotdnn(const MethodTask& task);
 Result<MethodChoice> choose_by_transient(const MethodTask& task);
 
-/// Samples of a step of one GPU, for models that exchange gradients after each step: the job's, else an even
-/// part of the target batch.
+/// Samples per step of one GPU, for models that exchange gradients after each step: the job's value, else an
+/// even part of the target batch.
 double step_samples(const Job& job);
 
-/// So many of a candidate may be chosen: its quota alone, and all peers where the search may have none of it.
+/// Upper limit of a candidate's count: its own, or all peers if the search may not use it; within its quota.
 int most_of(const MarketSpace& market, std::size_t candidate);
 
-/// In fp32, as they send them.
+/// Gradient size in fp32, as these methods send it.
 double gradient_mb(const MarketSpace& market);
 
 }  // namespace tw::plan

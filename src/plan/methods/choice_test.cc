@@ -84,7 +84,7 @@ class Choosing {
   MarketSpace market_;
 };
 
-// FLOPP: 377 / 0.2 for a T4 in the east, 696 / 0.5 for an A10G. (2 - 0.17) / 0.2 pays nine beside the anchor.
+// FLOPP: 377 / 0.2 for an eastern T4, 696 / 0.5 for an A10G. (2 - 0.17) / 0.2 pays for nine and the anchor.
 TEST(MethodChoice, deepvm_takes_the_best_score_for_a_dollar_and_a_cpu_machine_for_checkpoints) {
   Choosing market;
   const auto choice = market.choose(Method::deepvm, 2);
@@ -136,7 +136,7 @@ TEST(MethodChoice, what_costs_too_much_is_no_choice_and_the_limit_is_named) {
   EXPECT_THAT(market.machines(market.choose(Method::deepvm, 2)), HasSubstr("both spot and on-demand"));
 }
 
-// 20 million samples at 36 a second and T4 take 154 h of one.
+// 20 million samples at 36 per second and T4 take 154 h of one T4.
 TEST(MethodChoice, spotdnn_and_transient_have_one_kind_of_spot_machine_and_enough_to_be_in_time) {
   for (const Method method : {Method::spotdnn, Method::transient}) {
     Choosing market;

@@ -8,12 +8,12 @@
 namespace tw::plan {
 namespace {
 
-constexpr std::size_t kRanks = 3;  // with_scaling names so many
+constexpr std::size_t kRanks = 3;  // clusters that with_scaling returns
 
-/// How often y goes into x, of the exact quotient, which rounds to a whole number more often than it is one.
+/// Floor of the exact quotient x / y; the rounded quotient is a whole number more often than the exact one.
 int whole_times(double x, double y) { return static_cast<int>(std::llround((x - std::fmod(x, y)) / y)); }
 
-/// Counts of a class stay below it.
+/// Upper limit, exclusive, of counts of a class.
 int count_limit(const DeepVmMarket& market, const std::string& quota_class, int vcpus, bool spot) {
   if (market.quotas.empty()) return market.most;
   const auto quota = market.quotas.find(quota_class);
@@ -25,7 +25,7 @@ int spot_limit(const DeepVmMarket& market, const GpuMachine& worker) {
   return count_limit(market, worker.quota_class, worker.vcpus, true);
 }
 
-/// The entry of the nearest bandwidth of the table that is not above; 0: below all.
+/// The entry of the largest bandwidth in the table that is not above; 0: below all.
 int saturation_point(const DeepVmMarket& market, double gbps) {
   const auto above = market.saturation.upper_bound(gbps);
   return above == market.saturation.begin() ? 0 : std::prev(above)->second;
@@ -43,7 +43,7 @@ DeepVmCluster cluster_of(const GpuMachine& worker, int count, bool scaled) {
 
 DeepVmCluster single_anchor(const GpuMachine& worker, int count, bool scaled) {
   DeepVmCluster cluster = cluster_of(worker, count, scaled);
-  // The published program multiplies in another order here; the last bit decides between architectures.
+  // The published program multiplies in this order; the last bit decides between architectures.
   cluster.objective = flopp(worker) * count * (scaled ? cluster.scaling_factor : 1);
   cluster.usd_per_h = worker.spot_usd_h * (count - 1) + worker.on_demand_usd_h;
   return cluster;
@@ -66,7 +66,7 @@ struct TierTypes {
   const CpuMachine& anchor;
 };
 
-/// All clusters of these two types.
+/// Adds all clusters of these two types.
 void add_tiers(const DeepVmMarket& market, const TierTypes& types, double limit_usd_h, bool scaled,
                std::vector<DeepVmCluster>& clusters) {
   const auto& [worker, anchor] = types;
@@ -94,7 +94,7 @@ std::vector<DeepVmCluster> tiers(const DeepVmMarket& market, const DeepVmRequest
   return clusters;
 }
 
-/// The earlier first among equal objectives.
+/// The best; among equal objectives the earlier one comes first.
 std::vector<DeepVmCluster> best_of(std::vector<DeepVmCluster> clusters, std::size_t most) {
   std::stable_sort(clusters.begin(), clusters.end(),
                    [](const DeepVmCluster& a, const DeepVmCluster& b) { return a.objective > b.objective; });
@@ -112,7 +112,7 @@ std::vector<DeepVmCluster> best_of_both(const DeepVmMarket& market, const DeepVm
   return best_of(std::move(first), scaled ? kRanks : 1);
 }
 
-/// As many spot machines beside the on-demand one as the limit pays; nothing: not one.
+/// As many spot machines beside the on-demand one as the limit allows; nothing if not even one.
 std::optional<DeepVmCluster> as_many_as_paid(const DeepVmMarket& market, const GpuMachine& worker,
                                              double limit_usd_h) {
   if (limit_usd_h < worker.on_demand_usd_h + worker.spot_usd_h) return std::nullopt;
@@ -141,7 +141,7 @@ std::vector<DeepVmCluster> performance_first(const DeepVmMarket& market, double 
   return {};
 }
 
-/// Linear in speed between the measured counts; nothing beyond them.
+/// Linear in speed between measured counts; nothing beyond them.
 std::optional<double> measured_time_s(const GpuMachine& worker, int count) {
   const auto after = worker.measured_s.lower_bound(count);
   if (after == worker.measured_s.end()) return std::nullopt;
@@ -152,7 +152,7 @@ std::optional<double> measured_time_s(const GpuMachine& worker, int count) {
   return 1 / ((1 - part) / before->second + part / after->second);
 }
 
-/// Every cluster within the limit whose training time is known.
+/// All clusters within the limit whose training time is known.
 std::vector<DeepVmOutcome> outcomes(const DeepVmMarket& market, const DeepVmRequest& request) {
   std::vector<DeepVmCluster> clusters = single_anchors(market, request.usd_per_h, true);
   for (const DeepVmCluster& cluster : tiers(market, request, true)) clusters.push_back(cluster);

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-/// The recommendations of DeepVM (Kim et al., CCGrid 2024) from its own inputs, and with its objective
-/// corrected. Its four stages: the user's price limit; FLOPP, the score of a GPU machine per dollar; an
-/// architecture, with one on-demand GPU machine (single anchor) or with on-demand CPU machines that hold
-/// checkpoints for spot machines (tiering); the best of both.
+/// The recommendations of DeepVM (Kim et al., CCGrid 2024) from its own inputs, and with a corrected
+/// objective. Its four stages: the user's price limit; FLOPP, the score of a GPU machine per dollar; an
+/// architecture; the best one. The architecture has one on-demand GPU machine (single anchor), or on-demand
+/// CPU machines that hold checkpoints for spot machines (tiering).
 namespace tw::plan {
 
-/// Speed of n machines over that of one: c / (1 + exp(-a (n - b))), fitted by the publication.
+/// Speed of n machines relative to one: c / (1 + exp(-a (n - b))), as fitted in the publication.
 struct SigmoidSpeed {
   double a = 0;
   double b = 1;
@@ -20,7 +20,7 @@ struct SigmoidSpeed {
 
   double speed_up(double n) const;
 
-  /// The sigmoid against its tangent where it bends: 1 up to b machines, less beyond.
+  /// The sigmoid divided by its tangent at the inflection point: 1 up to b machines, less beyond.
   double scaling_factor(double n) const;
 };
 
@@ -51,7 +51,7 @@ struct VcpuQuota {
 };
 
 struct DeepVmMarket {
-  std::vector<GpuMachine> workers;  ///< ties are decided by this order, and that of the anchors
+  std::vector<GpuMachine> workers;  ///< this order, and that of the anchors, decides ties
   std::vector<CpuMachine> anchors;
   std::map<std::string, VcpuQuota> quotas;  ///< by class; empty: `most` bounds every count
   int most = 256;                           ///< counts stay below it
@@ -70,7 +70,7 @@ struct DeepVmRequest {
 
 struct DeepVmCluster {
   std::string worker;
-  int workers = 0;     ///< with the on-demand one of a single anchor
+  int workers = 0;     ///< including the on-demand one of a single anchor
   std::string anchor;  ///< empty: single anchor
   int anchors = 0;
   double usd_per_h = 0;
@@ -79,21 +79,21 @@ struct DeepVmCluster {
   double score = 0;      ///< flops_score x workers x scaling factor
 };
 
-/// As published, best first: one cluster, with_scaling up to three; empty: nothing is affordable. Amounts are
-/// compared as binary fractions without tolerance, as there: a cluster may miss the limit by a rounding.
+/// As published, best first: one cluster, with_scaling up to three; empty: nothing is affordable. As there,
+/// amounts are binary fractions compared without tolerance: a rounding error may exclude a cluster.
 std::vector<DeepVmCluster> recommend(const DeepVmMarket& market, const DeepVmRequest& request,
                                      DeepVmPolicy policy);
 
-/// The published objective multiplies score per dollar by the count, which is neither speed nor cost. These
-/// two take training time from measured_s, linear in speed between measured counts, and the dollars that it
-/// costs.
+/// The published objective multiplies score per dollar by the count, which is neither speed nor cost. The
+/// next two functions use the training time from measured_s, linear in speed between measured counts, and its
+/// cost in dollars.
 struct DeepVmOutcome {
   DeepVmCluster cluster;
   double training_s = 0;
   double usd = 0;
 };
 
-/// Fewest dollars within the limit per hour; one spot machine alone is a candidate too.
+/// Fewest dollars within the limit per hour; a single spot machine is a candidate, too.
 std::optional<DeepVmOutcome> least_usd(const DeepVmMarket& market, const DeepVmRequest& request);
 
 /// Shortest training within the limit; of equal ones the cheapest.

@@ -20,12 +20,12 @@ using market::Purchase;
 
 constexpr double kBytesPerParam = 12;  ///< of a checkpoint: parameter and two moments
 
-/// What DeepVM measured of a machine type (catalog/deepvm.csv).
+/// DeepVM's measurements of a machine type (catalog/deepvm.csv).
 struct KnownType {
   std::string gpu;
   double network_gbps = 0;
   double score = 0;                   ///< of its GPU
-  std::optional<SigmoidSpeed> speed;  ///< of so many machines
+  std::optional<SigmoidSpeed> speed;  ///< by number of machines
 };
 
 const std::map<std::string, KnownType>& known_types() {
@@ -45,14 +45,14 @@ const std::map<std::string, KnownType>& known_types() {
   return types;
 }
 
-/// Workers of an anchor stay below it, by the lesser bandwidth in Gbit/s: the publication's table.
+/// Workers per anchor stay below it, by the lesser bandwidth in Gbit/s: the publication's table.
 const std::map<double, int> kSaturation{{0.3, 2},   {1.7, 12}, {5, 16},  {10, 20},
                                         {12.5, 24}, {15, 24},  {25, 28}, {30, 32}};
 
-/// No bend: as fast as so many.
+/// No bend: linear speed-up.
 constexpr SigmoidSpeed kNeverBends{.a = 1, .b = 1e9, .c = 1};
 
-/// Scores of all GPUs on one scale: the job's, DeepVM's where it has one of each, else data sheets.
+/// Scores of all GPUs on one scale: the job's, else DeepVM's if it has all of them, else data sheets.
 class Scores {
  public:
   explicit Scores(const MethodTask& task) : own_(task.job.methods.deepvm_scores) {
@@ -79,12 +79,12 @@ class Scores {
   bool measured_ = true;
 };
 
-/// Machines of one kind at a site, by candidate.
+/// Candidates for one kind of machine at a site.
 struct Pair {
   std::optional<std::size_t> spot, on_demand;
 };
 
-/// DeepVM's market of one site, and what its names stand for.
+/// DeepVM's market of one site, and the candidates behind its names.
 struct SiteMarket {
   DeepVmMarket deepvm;
   std::map<std::string, Pair> workers;
@@ -169,7 +169,7 @@ const GpuMachine& worker_of(const Found& found) {
                        [&](const GpuMachine& one) { return one.name == found.cluster.worker; });
 }
 
-/// The better one of two sites, by the measure of the method.
+/// True if site a is better than b, by the measure of the method.
 bool goes_before(Method method, const Found& a, const Found& b) {
   const auto measure = [&](const Found& one) {
     if (method == Method::cost_first) return std::pair<double, double>(one.cluster.workers, 0);

@@ -6,20 +6,20 @@
 namespace tw::plan {
 namespace {
 
-/// What the network does with some of the workers.
+/// State of the network with some of the workers.
 struct Load {
   double waiting = 0;  ///< at one server, on average, the one that is served included
   double steps_per_s = 0;
 };
 
-/// A worker that comes to a server finds what the others alone would show: those that wait, and half of the
-/// one that is served.
+/// Time of a worker at a server, which it finds in the state that the others alone produce: those that wait,
+/// and half of the one that is served.
 double stay_s(const Load& others, double service_s) {
   const double busy = std::min(1.0, others.steps_per_s * service_s);
   return service_s * (1 + std::max(0.0, others.waiting - busy) + busy / 2);
 }
 
-/// All combinations of so many workers of each class, first class fastest.
+/// All combinations of numbers of workers of each class, first class fastest.
 struct Combinations {
   std::vector<std::size_t> strides;
   std::size_t size = 1;

@@ -13,7 +13,7 @@
 #include "plan/model/cost.h"
 #include "plan/model/round_time.h"
 
-/// Each row of special_cases.csv, a number that a publication gives, against the planner's own.
+/// Compares each row of special_cases.csv, a number from a publication, with the planner's own.
 namespace tw::plan {
 namespace {
 
@@ -21,7 +21,7 @@ using namespace testing_tables;
 
 constexpr double kSteps = 64000;  // of ResNet-32 on CIFAR-10, in all runs of Li et al.
 
-/// The number that follows `name` in the row's inputs.
+/// The number after `name` in the row's inputs.
 double after(const CsvRow& row, const std::string& name) {
   const std::string& text = row.text("inputs");
   const std::size_t at = text.find(name);
@@ -29,7 +29,7 @@ double after(const CsvRow& row, const std::string& name) {
   return at == std::string::npos ? 0 : std::strtod(text.c_str() + at + name.size(), nullptr);
 }
 
-/// The number that stands before `unit`.
+/// The number before `unit`.
 double before(const CsvRow& row, const std::string& unit, const char* column = "inputs") {
   const std::string& text = row.text(column);
   const std::size_t at = text.find(unit);
@@ -46,7 +46,7 @@ double interruption(const CsvRow& row) {
   return duration_s({.workers = workers, .undisturbed_s = 1, .lost_at_s = {0}}) - 1;
 }
 
-/// A million samples, by machines alone.
+/// Cost of a million samples, machines only.
 double machines_usd(const std::string& peers, double samples_per_s) {
   const auto groups = parse_peers(peers).value();
   Prediction prediction;
@@ -87,7 +87,7 @@ double first_choice_usd() {
   return 0;
 }
 
-/// How long the first choice by performance took stands in no table, only what it cost.
+/// No table has the time of performance-first's choice, only its cost.
 double saving_over_performance_first(const CsvRow& row) {
   const std::string& source = row.text("source");
   return 1 - first_choice_usd() / std::stod(source.substr(source.find("vs ") + 3));
@@ -137,7 +137,7 @@ double second_server() {
   return steps_per_s({{8, step_s}}, service_s, 2) / saturated;
 }
 
-/// Calibrated on one worker, four in one region, and one of four abroad; predicted: two of four abroad.
+/// Calibrated on one worker, four in one region, and one of four abroad; predicts two of four abroad.
 double two_regions() {
   const double one_s = testing_tables::measured_s("1xP100", 0) / kSteps;
   const double here = kSteps / testing_tables::measured_s("4xP100", 1);
@@ -152,7 +152,7 @@ double two_regions() {
   return here / steps_per_s({{2, step_s}, {2, step_s + way_s}}, service_s);
 }
 
-/// Accuracy between the measured shares of synchronous work.
+/// Accuracy, interpolated between the measured shares of synchronous work.
 double accuracy_gained() {
   std::vector<Point> accuracy;
   for (CsvRow row : testing_tables::require_table("planner/sync_switch_summary.csv"))
@@ -193,7 +193,7 @@ const std::map<std::string, Computation> kComputations{
     {"syncswitch_cifar10_acc", [](const CsvRow&) { return accuracy_gained(); }},
     {"ps_service_time", server_rate}};
 
-/// As the table writes it: 2xp3.2xlarge+2xg3.8xlarge.
+/// In the table's form: 2xp3.2xlarge+2xg3.8xlarge.
 std::string spotdnn_choice(const CsvRow& row) {
   const std::vector<SpotDnnInstance> instances = testing_tables::spotdnn_instances();
   const SpotDnnTarget target{.loss = after(row, "loss "), .time_s = before(row, " s")};

@@ -8,7 +8,7 @@
 namespace tw::plan {
 namespace {
 
-/// As the published program rounds.
+/// Rounds like the published program.
 double rounded(double value, double unit) { return std::nearbyint(value / unit) * unit; }
 
 double bandwidth_mb_s(const SpotDnnModel& model, int workers) {
@@ -21,7 +21,7 @@ double alone_step_s(const SpotDnnInstance& instance) {
   return instance.batch_per_gpu * instance.gpus / instance.samples_per_s;
 }
 
-/// Without the way to the server, with that between its GPUs.
+/// Step time without the transfer to the server, but with that between its GPUs.
 double local_step_s(const SpotDnnInstance& instance, const SpotDnnModel& model) {
   return alone_step_s(instance) - 2 * model.gradient_mb / model.worker_mb_s +
          2 * instance.gpus * model.gradient_mb / model.pcie_mb_s;

@@ -18,21 +18,21 @@ struct SpotDnnInstance {
   int batch_per_gpu = 0;
 };
 
-/// Constants of a model that was trained, in the publication's letters.
+/// Constants of a trained model, in the publication's letters.
 struct SpotDnnModel {
   double gradient_mb = 0;
   double worker_mb_s = 0;  ///< to the server, while alone
   double server_mb_s = 0;
   double pcie_mb_s = 0;
-  double alpha1 = 0, beta1 = 0;  ///< workers that send at once: min(alpha1 sqrt(n) - beta1, 1)
+  double alpha1 = 0, beta1 = 0;  ///< fraction of workers that send at once: min(alpha1 sqrt(n) - beta1, 1)
   double gamma1 = 0, gamma2 = 0, gamma3 = 0,
          gamma5 = 0;   ///< ((gamma2 batch + gamma3) sqrt(n)) / (loss - gamma5) - gamma1
-  double samples = 0;  ///< to train, whatever the loss and the gammas; 0: by them
+  double samples = 0;  ///< samples to train, regardless of loss and gammas; 0: from the gammas
 };
 
 struct SpotDnnPlan {
   std::vector<int> counts;  ///< of each instance
-  double batch = 0;         ///< weighted by how often its workers step
+  double batch = 0;         ///< mean, weighted by the step rate of workers
   double samples_per_s = 0;
   double iterations = 0;
   double time_s = 0;
@@ -50,8 +50,8 @@ struct SpotDnnTarget {
   int most_workers = 0;  ///< 0: any number
 };
 
-/// As published: of the runs of neighbours in the list of all instances sorted by the time of a step, which
-/// ends at its beginning again; nothing: none is in time.
+/// As published: the best contiguous run in the circular list of all instances sorted by step time; nothing
+/// if none is in time.
 std::optional<SpotDnnPlan> published_plan(const std::vector<SpotDnnInstance>& instances,
                                           const SpotDnnModel& model, SpotDnnTarget target);
 

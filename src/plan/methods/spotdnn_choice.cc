@@ -12,7 +12,7 @@
 namespace tw::plan {
 namespace {
 
-/// The model that the publication fitted its network to, with the job's gradients and samples.
+/// The model with the publication's fitted network constants and the job's gradients and samples.
 SpotDnnModel model_of(const MethodTask& task) {
   return {.gradient_mb = gradient_mb(task.market),
           .worker_mb_s = task.job.methods.spotdnn_worker_mb_s,
@@ -23,7 +23,7 @@ SpotDnnModel model_of(const MethodTask& task) {
           .samples = task.job.samples};
 }
 
-/// It is given the speed of one instance with its server; here that without one is known.
+/// spotDNN needs the speed of one instance with its server; known is the one without.
 SpotDnnInstance instance_of(const MethodTask& task, std::size_t candidate, const SpotDnnModel& model) {
   const Candidate& one = task.market.candidates[candidate];
   SpotDnnInstance instance{.name = machine_name(one.offer),

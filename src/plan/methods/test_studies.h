@@ -15,7 +15,7 @@
 #include "plan/methods/transient.h"
 #include "plan/model/test_tables.h"
 
-/// What the published planners and studies had as inputs, from the tables in planner/, for tests.
+/// Inputs of the published planners and studies, from the tables in planner/, for tests.
 namespace tw::plan::testing_tables {
 
 inline double mean(const std::vector<double>& values) {
@@ -26,20 +26,20 @@ inline double mean(const std::vector<double>& values) {
 
 /// A run of Li et al. 2019 on transient K80 with one parameter server.
 struct K80Run {
-  TransientRun run;  ///< what the model is given
+  TransientRun run;  ///< inputs of the model
   double measured_s = 0;
   double measured_usd = 0;  ///< 0: not in the table
   std::string zone{};
-  bool in_table = false;  ///< measured_s is; else it follows from the master's uptime
+  bool in_table = false;  ///< measured_s is in the table; false: it follows from the master's uptime
 };
 
-/// From the start of the VM to that of the training, by workers (median; special_cases.csv).
+/// From the start of the VM to that of the training, by number of workers (median; special_cases.csv).
 inline double start_offset_s(int workers) {
   return std::map<int, double>{{2, 296}, {4, 324}, {8, 444}}.at(workers);
 }
 
-/// All runs with so many K80 whose master was left alone; those without a loss measure undisturbed_s. The
-/// master's uptime tells the time of runs that transient_runs_with_revocations.csv leaves out.
+/// All runs with this many K80 in which the master survived; undisturbed_s is measured by those without a
+/// loss. Runs that transient_runs_with_revocations.csv leaves out get their time from the master's uptime.
 inline std::vector<K80Run> k80_runs(int workers) {
   using Name = std::tuple<std::string, std::string>;  // zone and number
   std::map<Name, K80Run> runs;
@@ -81,7 +81,7 @@ inline TransientPrices k80_prices() {
           .server_usd_per_s = usd_per_s("parameter server", "any")};
 }
 
-/// Seconds of the runs of a configuration without losses, of transient_config_summary.csv.
+/// Seconds of runs of a configuration without losses, from transient_config_summary.csv.
 inline double measured_s(const std::string& gpus, int servers, const std::string& placement = "same-region",
                          const std::string& purchase = "transient") {
   for (CsvRow row : require_table("planner/transient_config_summary.csv"))
@@ -117,7 +117,7 @@ inline void add_machine(CsvRow row, DeepVmMarket& market) {
                               .on_demand_usd_h = row.number("on_demand_usd_h")});
 }
 
-/// DeepVM's market, aws_real or synthetic. The simulated market of the publication knows no quotas.
+/// DeepVM's market, aws_real or synthetic. The publication's simulated market has no quotas.
 inline DeepVmMarket deepvm_market(const std::string& dataset) {
   DeepVmMarket market;
   market.single_anchor_wins_ties = dataset == "synthetic";

@@ -3,20 +3,20 @@
 
 #include <vector>
 
-/// Training on revocable workers as Li et al. found it (ICAC 2019): work is conserved, and speed follows the
+/// Training on revocable workers by the model of Li et al. (ICAC 2019): work is conserved, and speed follows
 /// the live workers.
 namespace tw::plan {
 
 struct TransientRun {
   int workers = 1;
   double undisturbed_s = 0;       ///< with all workers from start to end
-  std::vector<double> lost_at_s;  ///< a worker goes, so long after the training began; in any order
-  /// With 1, 2, ... workers, in any unit: they wait for each other at a server. Empty: as many times that of
-  /// one.
+  std::vector<double> lost_at_s;  ///< a worker is lost this long after the start of training; any order
+  /// Speed of 1, 2, ... workers, in any unit, since they wait for each other at a server. Empty: linear in
+  /// their number.
   std::vector<double> speeds{};
 };
 
-/// Until all work is done; those that are left go on as before. Infinite when the last one goes too early.
+/// Time until all work is done; the remaining workers go on. Infinite if the last one is lost too early.
 double duration_s(const TransientRun& run);
 
 struct TransientPrices {
@@ -24,7 +24,7 @@ struct TransientPrices {
   double server_usd_per_s = 0;  ///< of all parameter servers
 };
 
-/// Workers are paid from the beginning of the training until they go.
+/// Workers are paid from the beginning of the training until they are lost.
 double cost_usd(const TransientRun& run, const TransientPrices& prices);
 
 }  // namespace tw::plan

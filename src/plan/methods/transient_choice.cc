@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kServerUsdPerH = 0.1429;  ///< of the publication's parameter server, on GCP in 2019
 
-/// When so large a share of such machines is gone.
+/// Time at which this share of such machines is gone.
 double gone_at_s(const market::LifetimeLaw& law, double share) {
   double early = 0, late = 1;
   while (law.gone_by(late) < share && late < 1e6) late *= 2;
@@ -27,7 +27,7 @@ double gone_at_s(const market::LifetimeLaw& law, double share) {
   return late * 3600;
 }
 
-/// As its law would have them go, evenly over the machines; none comes back.
+/// Loss times by the law, spread evenly over the machines; none is replaced.
 std::vector<double> losses_of(const Candidate& one, int workers) {
   std::vector<double> lost_at_s;
   for (int k = 0; k < workers; ++k) lost_at_s.push_back(gone_at_s(one.lifetimes, (k + 0.5) / workers));

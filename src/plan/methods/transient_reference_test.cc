@@ -21,7 +21,7 @@ constexpr double kSteps = 64000;  // of ResNet-32 on CIFAR-10, in all runs
 
 double worst(const std::vector<double>& errors) { return *std::max_element(errors.begin(), errors.end()); }
 
-/// Relative, without sign: each by a line through the others.
+/// Absolute relative errors; each point is predicted by a line through the others.
 std::vector<double> errors_left_out(const std::vector<Point>& measured) {
   std::vector<double> errors;
   for (std::size_t left_out = 0; left_out < measured.size(); ++left_out) {
@@ -42,8 +42,8 @@ TEST(TransientReference, work_is_conserved_when_workers_are_revoked) {
   EXPECT_LE(*std::max_element(errors.begin(), errors.end()), 0.04);
 }
 
-/// A step of one K80 without its server, by the undisturbed runs of so many; the server's part by its law,
-/// which was fitted to another study.
+/// Step time of one K80 without its server, from the undisturbed runs with this many workers. The server's
+/// part follows its law, which was fitted to another study.
 double k80_step_s(int workers) {
   const double server_s = server_step_s(104, 7.43);  // ResNet-32
   const double measured_s = testing_tables::k80_runs(workers).front().run.undisturbed_s;
@@ -54,7 +54,7 @@ double k80_step_s(int workers) {
       measured_s, 1e-3, 1);
 }
 
-/// The runs of a cluster size by what the other sizes tell.
+/// The runs of a cluster size, with speeds predicted from the other sizes.
 std::vector<testing_tables::K80Run> k80_runs_unseen(int workers, bool with_server) {
   double step_s = 0, alone_s = 0;
   for (int other : {2, 4, 8}) {
@@ -74,7 +74,7 @@ std::vector<testing_tables::K80Run> k80_runs_unseen(int workers, bool with_serve
 }
 
 struct UnseenErrors {
-  std::vector<double> lost, undisturbed;  ///< without sign, of runs with losses and of those without
+  std::vector<double> lost, undisturbed;  ///< absolute errors of runs with losses, and of those without
 };
 
 UnseenErrors errors_of_unseen_sizes(bool with_server) {
@@ -86,9 +86,9 @@ UnseenErrors errors_of_unseen_sizes(bool with_server) {
   return errors;
 }
 
-/// Cross-validation: each size of cluster is left out, and predicted from the two others. Without the server
-/// the worst run with revocations is off by 7.9 %; with it, by 3.9 %. One of 74 undisturbed runs took 13 %
-/// longer than all others of its size, which no law of the cluster tells.
+/// Cross-validation: each cluster size is left out and predicted from the two others. Without the server, the
+/// worst run with revocations is off by 7.9 %; with it, by 3.9 %. One of 74 undisturbed runs took 13 % longer
+/// than all others of its size, which the law cannot explain.
 TEST(TransientReference, runs_of_a_cluster_size_that_was_left_out_are_predicted_from_the_others) {
   const UnseenErrors linear = errors_of_unseen_sizes(false);
   const UnseenErrors served = errors_of_unseen_sizes(true);
@@ -104,7 +104,7 @@ TEST(TransientReference, runs_of_a_cluster_size_that_was_left_out_are_predicted_
   EXPECT_LE(worst(served.undisturbed), 0.13);
 }
 
-/// Each zone is left out, and predicted from runs elsewhere.
+/// Each zone is left out and predicted from runs elsewhere.
 TEST(TransientReference, runs_of_a_zone_that_was_left_out_are_predicted_from_the_others) {
   std::vector<double> errors;
   for (int workers : {2, 4, 8}) {
@@ -125,7 +125,7 @@ TEST(TransientReference, runs_of_a_zone_that_was_left_out_are_predicted_from_the
 }
 
 TEST(TransientReference, what_runs_cost_follows_from_uptimes_and_prices) {
-  for (int workers : {4, 8})  // of two the publication pays the revoked one to the end
+  for (int workers : {4, 8})  // with two, the publication counts the revoked one to the end
     for (const testing_tables::K80Run& one : testing_tables::k80_runs(workers)) {
       if (one.measured_usd == 0) continue;
       EXPECT_NEAR(cost_usd(one.run, testing_tables::k80_prices()) / one.measured_usd, 1, 0.06);
@@ -140,7 +140,7 @@ TEST(TransientReference, eight_transient_k80_without_a_server_are_63_percent_che
   EXPECT_NEAR(1 - testing_tables::mean(usd) / testing_tables::one_k80_usd(), 0.630, 0.005);
 }
 
-/// Plateaus of models whose parameters are known: the fastest cluster with one server.
+/// Plateaus of models with known parameters: the fastest cluster with one server.
 TEST(ParameterServerReference, the_service_time_of_a_server_limits_clusters_as_measured) {
   const struct {
     const char* model;
@@ -160,9 +160,9 @@ TEST(ParameterServerReference, the_service_time_of_a_server_limits_clusters_as_m
   }
 }
 
-/// Two constants for three models: each is left out, and the constants solved from the two others. Between
-/// them that holds within 6 %. A model 14 times as large as both is beyond them: its rate comes out half as
-/// high again as measured.
+/// Two constants for three models: each model is left out, and the constants are solved from the two others.
+/// For a model between these two, that holds within 6 %. A model 14 times as large as both is out of range:
+/// its rate comes out 1.5 times as measured.
 TEST(ParameterServerReference, the_service_time_holds_for_a_model_between_those_it_was_fitted_to) {
   struct Plateau {
     double tensors, megabytes, step_s;
@@ -192,7 +192,7 @@ TEST(ParameterServerReference, the_service_time_holds_for_a_model_between_those_
   EXPECT_NEAR(error_without(2), 0.54, 0.01);
 }
 
-/// Each row by a line through the others.
+/// Each row is predicted by a line through the others.
 TEST(CmDareReference, the_time_of_a_checkpoint_that_was_left_out_is_predicted_from_the_others) {
   std::vector<Point> measured;
   for (CsvRow row : testing_tables::require_table("planner/checkpoint_times.csv"))
@@ -210,7 +210,7 @@ TEST(CmDareReference, checkpoints_to_remote_storage_take_a_time_linear_in_their_
   EXPECT_LE(*std::max_element(errors.begin(), errors.end()), 0.25);
 }
 
-/// Time left after a revocation: replacing the worker, then the steps that are left. Each row is predicted
+/// Remaining time after a revocation: replacing the worker, then the remaining steps. Each row is predicted
 /// from the others.
 TEST(CmDareReference, time_left_after_a_revocation_is_predicted) {
   std::vector<Point> measured;

@@ -14,7 +14,7 @@ TEST(Transient, half_of_two_workers_do_the_rest_in_twice_the_time) {
   EXPECT_EQ(duration_s({.workers = 2, .undisturbed_s = 100, .lost_at_s = {40}}), 160);
 }
 
-// Two do 3 a second, one does 2: 120 of 300 are left after 60 s.
+// Two do 3 a second, one does 2: 120 of 300 remain after 60 s.
 TEST(Transient, where_workers_wait_for_a_server_losing_one_costs_less_than_its_share) {
   const TransientRun run{.workers = 2, .undisturbed_s = 100, .lost_at_s = {60}, .speeds = {2, 3}};
   EXPECT_EQ(duration_s(run), 120);
@@ -44,8 +44,7 @@ TEST(Transient, a_worker_that_goes_before_the_training_is_not_paid) {
   EXPECT_EQ(cost_usd(run, {.worker_usd_per_s = 1, .server_usd_per_s = 0}), 200);
 }
 
-// A worker that comes finds the other of two served half of the time, and then waits for half a
-// service.
+// A worker that arrives finds the other one being served half of the time, and then waits for half a service.
 TEST(ParameterServer, two_workers_wait_for_each_other) {
   EXPECT_NEAR(steps_per_s({{2, 1}}, 1), 2 / (1 + 1.25), 1e-12);
 }

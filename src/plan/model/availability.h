@@ -9,7 +9,7 @@
 
 namespace tw::plan {
 
-/// How many spot machines could be had, over time.
+/// Number of available spot machines over time.
 struct AvailabilityTrace {
   struct Change {
     double at_s = 0;
@@ -32,7 +32,7 @@ struct AvailabilityTrace {
 /// column.
 Result<std::vector<AvailabilityTrace>> read_availability(const std::string& file, std::string_view text);
 
-/// The least number over each of `ticks` ticks from `from_s` after the trace's beginning on; 0 after its end.
+/// The least number in each of `ticks` ticks, starting `from_s` after the trace's beginning; 0 after its end.
 std::vector<int> sample_availability(const AvailabilityTrace& trace, double from_s, double tick_s, int ticks);
 
 }  // namespace tw::plan

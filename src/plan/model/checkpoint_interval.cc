@@ -11,9 +11,9 @@ namespace tw::plan {
 double best_interval_s(const CheckpointCost& cost) {
   TW_CHECK(cost.checkpoint_s > 0 && cost.mtbf_s > 0);
   // With x = t/M = 1 + W0(-exp(-1 - c)): x + log(1 - x) = -c. Its left side falls from 0 to -inf on [0, 1),
-  // and in this form a c near 0 loses no digits. Newton from the right of the root comes down to it.
+  // and this form loses no digits for small c. Newton's method descends from the right of the root.
   const double c = cost.checkpoint_s / cost.mtbf_s;
-  if (c > 30) return cost.mtbf_s;  // to all digits
+  if (c > 30) return cost.mtbf_s;  // exact to all digits
   double x = std::min(std::sqrt(2 * c), 1 - std::exp(-1 - c) / 2);
   for (int i = 0; i < 100; ++i) {
     const double slope = -x / (1 - x);

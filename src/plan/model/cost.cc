@@ -12,7 +12,7 @@
 namespace tw::plan {
 namespace {
 
-/// The whole machine (4xT4) is one peer, or each of its GPUs.
+/// Price of the whole machine if it (4xT4) is one peer, else of one of its GPUs.
 double usd_of_peer(const market::Offer& offer, const std::string& gpu) {
   return offer.gpu == gpu ? offer.usd_per_h / std::max(1.0, offer.gpus) : offer.usd_per_h;
 }
@@ -81,7 +81,7 @@ Cost cost_of(const Workload& workload, const std::vector<PeerGroup>& peers, cons
   const double total = vm + cost.egress_usd_per_h.value + cost.data_usd_per_h.value;
   cost.total_usd_per_h = {total, vm + cost.egress_usd_per_h.low + cost.data_usd_per_h.low,
                           vm + cost.egress_usd_per_h.high + cost.data_usd_per_h.high};
-  // Data and egress of a sample cost the same at any speed.
+  // Data and egress cost the same per sample at any speed.
   const double per_million = 1e6 / 3600 / speed.value;
   const double fixed = (total - vm) * per_million;
   const double sent_factor = sent.value > 0 ? sent.high / sent.value : 1;

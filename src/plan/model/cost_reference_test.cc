@@ -9,7 +9,7 @@
 #include "plan/model/cost.h"
 #include "plan/model/test_tables.h"
 
-/// What a million samples of ConvNextLarge cost by Erben et al. 2024, as printed and as it is.
+/// Cost of a million samples of ConvNextLarge by Erben et al. 2024, as printed and recalculated.
 namespace tw::plan {
 namespace {
 
@@ -40,7 +40,7 @@ Cost cost(const Machines& machines) {
   return cost_of(workload, peers, predict(workload, peers).value());
 }
 
-/// VMs alone, per million samples, by the throughput that was printed and by the wall clock.
+/// VMs only, per million samples, with the printed throughput and with that by the wall clock.
 struct VmUsd {
   double quoted = 0;
   double wall = 0;
@@ -98,7 +98,7 @@ TEST(ErbenCosts, of_clusters_are_those_measured_with_all_egress_and_data) {
 }
 
 // Section 7: 8 T4 are 58 % cheaper and 37 % slower than the DGX-2, 8 A10 49 % cheaper and 50 % faster. By the
-// clock and with all egress and data the A10 win, and the T4 save little.
+// wall clock, with all egress and data, the A10 win and the T4 save little.
 TEST(ErbenCosts, savings_over_the_dgx_2) {
   const double dgx_quoted = baseline("baseline-119").quoted;
   EXPECT_NEAR(1 - 1.77 / dgx_quoted, 0.58, 0.005);

@@ -9,9 +9,9 @@
 
 namespace tw::plan {
 
-/// Data-sheet figures of a GPU, by which speeds that nobody measured are estimated.
+/// Data-sheet figures of a GPU, from which unmeasured speeds are estimated.
 struct Gpu {
-  double tensor_tflops = 0;  ///< dense fp16 with tensor cores where it has some, 1e12/s
+  double tensor_tflops = 0;  ///< dense fp16, with tensor cores if it has them, 1e12/s
   double memory_gb_per_s = 0;
 };
 
@@ -22,7 +22,7 @@ class Gpus {
   /// An error names the known GPUs.
   Result<Gpu> find(const std::string& name) const;
 
-  /// A known name as it is spelled here, whatever its case: T4 for t4. Others stay as they are.
+  /// A known name in its proper case: T4 for t4. Others stay as they are.
   std::string spelled(const std::string& name) const;
 
  private:

@@ -14,11 +14,10 @@ namespace {
 
 /// An fp16 gradient goes to its owner, the fp16 mean comes back.
 constexpr double kMbPerMParams = 4;
-/// Streams wander, and a round ends with the slowest of them: the norm of the times of all. 3 and 1.5 were
-/// chosen once (the fit is flat around them), not fitted with the constants.
+/// Streams vary, and a round ends with the slowest one: the norm of all their times. 3 and 1.5 were chosen
+/// once (the fit is flat around them), not fitted with the constants.
 constexpr double kStragglers = 3;
-/// Processors and streams work side by side, but not perfectly: between the sum (1) and the longer
-/// (infinity).
+/// Processors and streams overlap, but not perfectly: between the sum (1) and the longer time (infinity).
 constexpr double kOverlap = 1.5;
 
 double host_time(const PeerGroup& peers, const HivemindLaw& law) {
@@ -30,7 +29,7 @@ double host_exchange_time(const PeerGroup& peers, const HivemindLaw& law) {
   return on_premise(peers.site) ? 1 : host_time(peers, law);
 }
 
-/// The two peers that are waited for longest: "gcp:eu>gcp:aus".
+/// The pair of peers with the longest stream time: "gcp:eu>gcp:aus".
 std::string slowest_stream(const std::vector<PeerGroup>& peers, const market::NetworkProfile& network,
                            const HivemindLaw& law) {
   double most = 0;
@@ -57,7 +56,7 @@ void HivemindLoad::add_host(const PeerGroup& peer, const market::NetworkProfile&
   card_s_per_byte = std::max(card_s_per_byte, 1 / card);
 }
 
-/// Contributions one way and means the other.
+/// Contributions in one direction and means in the other.
 double HivemindLoad::stream_cost(const PeerGroup& a, const PeerGroup& b,
                                  const market::NetworkProfile& network, const HivemindLaw& law) {
   const market::Site from = network_site(a);

@@ -50,7 +50,7 @@ double worst(const std::vector<Judged>& runs, Measure error) {
   return most;
 }
 
-/// Share of the pairs of runs that are predicted in the order of their throughput.
+/// Share of the pairs of runs whose throughputs are predicted in the right order.
 double ranked_right(const std::vector<Judged>& runs) {
   int right = 0, pairs = 0;
   for (const Judged& a : runs) {
@@ -89,7 +89,7 @@ class HivemindReference : public testing::Test {
       if (run.clean) runs_.push_back(std::move(run));
   }
 
-  /// Each run by speeds and a law that were made without the runs for which `together` is true.
+  /// Each run, predicted by speeds and a law fitted without the runs for which `together` is true.
   template <class Together>
   static std::vector<Judged> left_out(Together together) {
     std::vector<Judged> judged;

@@ -19,18 +19,18 @@ namespace {
 
 /// Fitted to the T4 and A10 runs of Erben et al. that have both speeds (docs/planner.md).
 constexpr double kAccumulationPasses = 5.6;
-/// 80 % range of machines of several GPUs. Erben et al. 2024 (section 7) give 207 samples/s for 4 T4 of one
-/// VM and 80.8 for one: 1.56 times less than the sum, with a sum of gradients after each batch, not each
+/// 80 % range of machines with several GPUs. Erben et al. 2024 (section 7) give 207 samples/s for 4 T4 of one
+/// VM and 80.8 for one: 1.56 times less than the sum. There gradients were summed after each batch, not each
 /// round.
 constexpr double kSeveralFactor = 1.56;
 constexpr int kMostGpus = 64;
 constexpr double kAloneFactor = 1.08;
-/// GPUs that ran the same model differ from the law of FLOPS by up to this.
+/// GPUs that ran the same model differ from scaling by FLOPS by up to this factor.
 constexpr double kFlopsFactor = 2;
 
 constexpr double kBytesPerParam = 4;
 
-/// Geometric mean over the GPUs that were measured.
+/// Geometric mean over the measured GPUs.
 std::optional<double> speed_by_flops(const ModelProfile& model, const Gpu& gpu, const Gpus& gpus) {
   double sum = 0;
   int count = 0;

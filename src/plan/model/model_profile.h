@@ -10,10 +10,10 @@
 #include "base/result.h"
 #include "plan/model/gpu.h"
 
-/// What the planner has to know of a model.
+/// Planner inputs about a model.
 namespace tw::plan {
 
-/// A number and the range that it lies in with 80 % probability.
+/// A number with its 80 % range.
 struct Estimate {
   double value = 0;
   double low = 0;
@@ -39,11 +39,11 @@ struct ModelProfile {
   int tensors = 0;
   double microbatch = 32;
   double data_mb_per_sample = 0;  ///< read from the data store
-  /// Hivemind: no round ends sooner. The published runs of speech were set to 20 s, all others to 5 s.
+  /// Hivemind: the least time of a round. Published runs of speech were set to 20 s, all others to 5 s.
   double matchmaking_s = 5;
   /// By GPU: speed of a peer while it accumulates gradients for a round.
   std::map<std::string, MeasuredSpeed> accumulating;
-  /// By GPU: speed of a machine that trains by itself.
+  /// By GPU: speed of a machine that trains alone.
   std::map<std::string, MeasuredSpeed> alone;
 
   bool operator==(const ModelProfile&) const = default;
@@ -55,22 +55,22 @@ struct Speed {
   bool measured = false;
 };
 
-/// "4xT4": a machine of several GPUs that is one peer.
+/// "4xT4": a machine with several GPUs that is one peer.
 struct SeveralGpus {
   int count = 0;
   std::string gpu;
 };
 
-/// Nothing for a name that does not begin with a number of at least 2 and an x.
+/// Nothing unless the name begins with a number of at least 2 and an x.
 std::optional<SeveralGpus> several_gpus(const std::string& name);
 
-/// Samples per second of a peer while it accumulates: measured, else from the speed of the same machine
-/// alone, else by FLOPS from other GPUs (80 % range: a factor of 2). Several GPUs that were not measured
-/// together are as many times as fast as one. An error tells how to get a profile.
+/// Samples per second of an accumulating peer: measured, else from the speed of the same machine alone, else
+/// from other GPUs by FLOPS (80 % range: a factor of 2). Several GPUs that were not measured together count
+/// as their number times one. An error tells how to get a profile.
 Result<Speed> speed_of(const ModelProfile& model, const std::string& gpu, const Gpus& gpus);
 
-/// Accumulating adds passes over the gradients and their sum to each microbatch (parameters x 4 bytes /
-/// memory bandwidth).
+/// Speed while accumulating, which adds passes over the gradients and their sum to each microbatch
+/// (parameters x 4 bytes / memory bandwidth).
 double accumulating_speed(const ModelProfile& model, double alone_samples_per_s, const Gpu& gpu);
 
 class Models {
@@ -78,7 +78,7 @@ class Models {
   /// The models of Erben et al. 2024: three CNNs, ConvNeXt, RoBERTa and Whisper in several sizes.
   static const Models& built_in();
 
-  /// Whatever the name's case. An error names those there are.
+  /// Ignores the name's case. An error lists the known ones.
   Result<ModelProfile> find(const std::string& name) const;
 
   /// Replaces one of the same name.

@@ -68,7 +68,7 @@ TEST(Models, name_the_row_that_is_wrong) {
             "speeds.csv:2: model other: expected one of models.csv");
 }
 
-/// Every pair of GPUs that ran the same model: what FLOPS say of one by the other lies in the range given.
+/// For all GPUs that ran the same model, FLOPS estimates of one by another lie in the given range.
 TEST(Models, flops_estimate_known_speeds_within_the_range) {
   for (const auto& [name, full] : Models::built_in().all()) {
     for (const auto& [gpu, measured] : full.accumulating) {

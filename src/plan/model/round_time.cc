@@ -15,8 +15,8 @@ namespace {
 
 /// `tw bench reduce` reaches this share of the bound on emulated networks (docs/benchmarks.md).
 constexpr double kShareOfBound = 0.98;
-/// Overheads of a round, both from the same page: a fixed part, and processor time of all peers for a GB that
-/// each sends.
+/// Overheads of a round, both from the same page: a fixed part, and processor time of all peers for each GB
+/// that each peer sends.
 constexpr double kRoundS = 0.02;
 constexpr double kProcessorSPerGb = 0.98;
 /// Plan, last segments out and back, votes, record.
@@ -25,7 +25,7 @@ constexpr double kRoundTrips = 4;
 constexpr double kUpdateSPerMParams = 7 * 4e6 / 10e9;
 constexpr double kDerivedFactor = 1.25;
 
-/// All peers of the group's site; groups with other GPUs there are as near as one's own.
+/// All peers at the group's site, also those with other GPUs.
 double peers_at_site_of(const PeerGroup& group, const std::vector<PeerGroup>& peers) {
   double count = 0;
   for (const PeerGroup& other : peers)
@@ -39,20 +39,20 @@ double sites_of(const std::vector<PeerGroup>& peers) {
   return static_cast<double>(sites.size());
 }
 
-/// Each peer of a site gathers its part of the vector from the others there; roots, one of each site for a
-/// segment, exchange partials and means (2 (K - 1) vectors cross between K sites); the means go round the
-/// site. Within and between overlap, segment by segment.
+/// Each peer of a site gathers its part of the vector from the others there. Roots, one in each site for a
+/// segment, exchange partial sums and means (2 (K - 1) vectors cross between K sites); the means go round the
+/// site. Traffic within and between sites overlaps, segment by segment.
 double sites_seconds(const std::vector<PeerGroup>& peers, const Lines& lines) {
   double longest_s = 0;
   const double sites = sites_of(peers);
   for (std::size_t g = 0; g < peers.size(); ++g) {
     const double n = peers_at_site_of(peers[g], peers);
-    // What one peer sends: in the site, and of the crossing its part.
+    // Sent by one peer: in the site, and its part of the traffic between sites.
     const double card = 2 * (n - 1) / n + 2 * (sites - 1) / sites / n;
     longest_s = std::max(longest_s, card / lines.card[g]);
     for (std::size_t h = 0; h < peers.size(); ++h) {
       if (network_site(peers[g]) == network_site(peers[h])) continue;
-      // Partials one way, means the other, over as many pairs as the smaller site has peers.
+      // Partial sums one way, means the other, over as many pairs as the smaller site has peers.
       const double pairs = std::min(n, peers_at_site_of(peers[h], peers));
       longest_s = std::max(longest_s, 2 / sites / pairs / lines.pair[g][h]);
     }
@@ -60,7 +60,7 @@ double sites_seconds(const std::vector<PeerGroup>& peers, const Lines& lines) {
   return longest_s;
 }
 
-/// Groups follow each other in the order given; each step waits for the slowest edge.
+/// Groups follow each other in the given order; each step waits for the slowest link.
 double ring_seconds(const std::vector<PeerGroup>& peers, const Lines& lines) {
   double slowest = 0;
   for (std::size_t g = 0; g < peers.size(); ++g) {
@@ -102,7 +102,7 @@ double seconds_per_byte(Pattern pattern, const std::vector<PeerGroup>& peers, co
 
 using Sent = std::vector<std::vector<double>>;
 
-/// The peers of a site send alike, whatever group they are in.
+/// All peers of a site send the same amount, in whatever group.
 Sent sent_by_sites(const std::vector<PeerGroup>& peers, double mb) {
   Sent sent(peers.size(), std::vector<double>(peers.size()));
   const double sites = sites_of(peers);
@@ -152,7 +152,7 @@ Sent sent_by(Pattern pattern, const std::vector<PeerGroup>& peers, double mb) {
   }
 }
 
-/// By a peer of the group whose peers send most.
+/// Amount of a peer in the group whose peers send most.
 double most_sent_mb(const std::vector<PeerGroup>& peers, const Sent& sent) {
   double most = 0;
   for (std::size_t g = 0; g < peers.size(); ++g)
@@ -182,8 +182,8 @@ Lines lines_of(const Workload& workload, const std::vector<PeerGroup>& peers,
   return lines;
 }
 
-/// The same bound as average/bandwidth/bound.h, with one share for all peers of a group. Rows are linear in
-/// the shares times z, z = 1 / seconds.
+/// The same bound as average/bandwidth/bound.h, with equal shares within a group. Rows are linear in the
+/// shares times z, z = 1 / seconds.
 double flat_seconds_per_byte(const std::vector<int>& peers, const Lines& lines) {
   const std::size_t z = peers.size();
   const double n = std::accumulate(peers.begin(), peers.end(), 0);

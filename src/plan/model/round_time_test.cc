@@ -43,7 +43,7 @@ struct Measured {
 constexpr double kInt8 = 1 + 2.0 / 256;
 constexpr double kMiB = 1.048576;
 
-/// What is left out there: the update.
+/// Predicted time without the update, which the measurement lacks.
 double predicted_s(const Measured& one) {
   const Bed bed = bed_of(one.mbit_s);
   const Workload workload{.model = {.name = "vector", .params_m = one.params_m},

@@ -11,12 +11,12 @@
 namespace tw::plan {
 namespace {
 
-/// What is guessed counts as one spell of each. Twice or half as much changes mean cost on the published
-/// traces by 1 %.
+/// The prior counts as one spell of each. On the published traces, half or twice the values change mean cost
+/// by 1 %.
 constexpr double kGuessedUp_h = 3;
 constexpr double kGuessedDown_h = 2;
 
-/// Probabilities of the next step.
+/// Probabilities of changes in the next step.
 struct Turn {
   double lost = 0;
   double found = 0;
@@ -66,8 +66,8 @@ std::size_t ExpectedCost::place(int steps_left, int work_left) const {
 
 double ExpectedCost::expected(int work_left, double up, Mode mode) const {
   const double* costs = &after_[static_cast<std::size_t>(work_left) * kStates];
-  const Mode without = mode == Mode::spot ? Mode::idle : mode;  // a machine that is taken does nothing
-  // Neither part when it is impossible: its cost may be infinite.
+  const Mode without = mode == Mode::spot ? Mode::idle : mode;  // a machine that is taken becomes idle
+  // Skips impossible cases, whose cost may be infinite.
   return (up > 0 ? up * costs[state(true, mode)] : 0) +
          (up < 1 ? (1 - up) * costs[state(false, without)] : 0);
 }

@@ -6,13 +6,13 @@
 
 namespace tw::plan {
 
-/// Whether a spot machine can be had, as a chain that learns: it goes and comes at constant rates, estimated
-/// from what was seen and a guess that counts as the first hours.
+/// Availability of a spot machine as a Markov chain that learns: it goes and comes at constant rates,
+/// estimated from observations and a prior that counts as the first hours.
 class SpotChain {
  public:
   SpotChain(int machines, double tick_s);
 
-  /// So many of the machines could be had during the next tick.
+  /// Number of machines that were available during the next tick.
   void see(int available);
 
   double lost_per_h() const;
@@ -28,11 +28,11 @@ class SpotChain {
   int last_ = -1;
 };
 
-/// What a machine does.
+/// State of a machine.
 enum class Mode : std::uint8_t { idle, spot, on_demand };
 
-/// The choices that cost least on average if the spot market is such a chain, by dynamic programming. Steps
-/// are of the length of a change-over.
+/// Choices of least expected cost if the spot market is such a chain, by dynamic programming. A step is one
+/// change-over.
 class ExpectedCost {
  public:
   struct Inputs {
@@ -47,7 +47,7 @@ class ExpectedCost {
 
   explicit ExpectedCost(const Inputs& inputs);
 
-  /// With so many steps and so much work left; `up`: a spot machine can be had.
+  /// Choice with this many steps and this much work left; `up`: a spot machine is available.
   Mode choice(int steps_left, int work_left, bool up, Mode now) const;
 
  private:
@@ -57,14 +57,14 @@ class ExpectedCost {
 
   std::size_t place(int steps_left, int work_left) const;
 
-  /// With this probability that a spot machine can be had then.
+  /// up: probability that a spot machine is available then.
   double expected(int work_left, double up, Mode mode) const;
   void fill(int steps_left, const Inputs& inputs);
 
   int steps_;
   int work_;
-  std::vector<double> cost_;   ///< of this many steps left; [work][state]
-  std::vector<double> after_;  ///< of one step fewer
+  std::vector<double> cost_;   ///< by this many steps left; [work][state]
+  std::vector<double> after_;  ///< the same with one step less
   std::vector<Mode> choices_;  ///< [steps][work][state]
 };
 

@@ -13,7 +13,7 @@
 /// Tables of published measurements, for tests.
 namespace tw::plan::testing_tables {
 
-/// Rows in a for statement; a table that cannot be read is a failure of the test.
+/// Rows for a range-based for; an unreadable table fails the test.
 class Table {
  public:
   explicit Table(CsvTable table) : table_(std::make_unique<CsvTable>(std::move(table))) {}
@@ -41,7 +41,7 @@ class Table {
   Rows end() const { return {table_.get(), table_->size()}; }
 
  private:
-  std::unique_ptr<CsvTable> table_;  ///< stays where it is when this is moved: rows point to it
+  std::unique_ptr<CsvTable> table_;  ///< its address stays when this is moved: rows point to it
 };
 
 inline std::string read_text(const std::string& path) {
@@ -49,7 +49,7 @@ inline std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// `name` under TW_REFERENCE_DIR.
+/// The table `name` under TW_REFERENCE_DIR.
 inline Table require_table(const std::string& name) {
   Result<CsvTable> table = CsvTable::parse(name, read_text(TW_REFERENCE_DIR "/" + name), {});
   EXPECT_TRUE(table.ok()) << (table ? "" : table.error().message);

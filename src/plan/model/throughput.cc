@@ -25,7 +25,7 @@ constexpr std::array<std::pair<Pattern, std::string_view>, 5> kPatterns{{
     {Pattern::parameter_server, "parameter-server"},
 }};
 
-/// 80 % ranges of averaging by Hivemind: the published runs lie within as many times, left out of the fit.
+/// 80 % ranges of averaging by Hivemind: published runs, each left out of its fit, lie within these factors.
 constexpr double kOneSiteFactor = 1.09;
 constexpr double kBetweenCloudsFactor = 1.2;
 constexpr double kOnPremiseFactor = 1.3;
@@ -36,7 +36,7 @@ struct Speeds {
   std::vector<std::string> assumptions;
 };
 
-/// The error of a GPU's speed is the same in all its groups; those of different GPUs are independent.
+/// A GPU's speed has the same error in all its groups; errors of different GPUs are independent.
 Result<Speeds> speeds_of(const ModelProfile& model, const std::vector<PeerGroup>& peers, const Gpus& gpus) {
   Speeds speeds;
   const bool alone = count_of(peers) == 1;

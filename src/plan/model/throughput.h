@@ -13,10 +13,10 @@
 #include "plan/model/hivemind.h"
 #include "plan/model/model_profile.h"
 
-/// How fast a cluster trains: accumulate the target batch, average, apply.
+/// Training speed of a cluster: accumulate the target batch, average, apply.
 namespace tw::plan {
 
-/// How gradients are averaged. tradewind: shares by what lines carry, many streams; sites: first within each
+/// Patterns of averaging. tradewind: shares by bandwidth, many streams; tradewind_sites: first within each
 /// site, then between sites (docs/protocol.md). The others are for comparison: Hivemind's butterfly of single
 /// streams as published, a ring, and one peer that serves all.
 enum class Pattern { tradewind, tradewind_sites, hivemind, ring, parameter_server };
@@ -24,7 +24,7 @@ enum class Pattern { tradewind, tradewind_sites, hivemind, ring, parameter_serve
 std::string_view to_string(Pattern pattern);
 Result<Pattern> parse_pattern(const std::string& name);
 
-/// What predictions are made from beside the cluster.
+/// Inputs of predictions beside the cluster.
 struct Knowledge {
   const Gpus& gpus = Gpus::built_in();
   const market::NetworkProfile& network = market::NetworkProfile::built_in();
@@ -37,7 +37,7 @@ struct Workload {
   Pattern pattern = Pattern::tradewind;
   double bytes_per_param = 2;  ///< on the wire; Hivemind's are always 2
   int streams = 16;            ///< TCP connections between two peers; Hivemind has one
-  bool delayed = false;        ///< the next accumulation runs while a round is averaged
+  bool delayed = false;        ///< the next accumulation overlaps the averaging of a round
 };
 
 /// Prediction for a round, or for a second. Estimates are medians with their 80 % range.
@@ -46,25 +46,25 @@ struct Prediction {
   Estimate local_sps;  ///< of all peers while they accumulate
   Estimate calc_s;
   Estimate comm_s;
-  double overlap_s = 0;             ///< of comm_s that calculating hides
-  Estimate granularity;             ///< calc_s / comm_s; infinite for a peer alone
+  double overlap_s = 0;             ///< part of comm_s that calculating hides
+  Estimate granularity;             ///< calc_s / comm_s; infinite for a lone peer
   Estimate sent_mb_per_peer_round;  ///< mean over the peers
-  /// From all peers of one group to all of another, or among themselves.
+  /// From all peers of one group to all of another, or within one.
   std::vector<std::vector<double>> sent_mb;
   double round_samples = 0;
-  /// What would have to be faster: calculation, matchmaking, update, exchange (of processors), network card,
-  /// site, latency, or a stream such as gcp:eu>gcp:aus.
+  /// The bottleneck: calculation, matchmaking, update, exchange (of processors), network card, site, latency,
+  /// or a stream such as gcp:eu>gcp:aus.
   std::string limit;
-  std::vector<std::string> assumptions;  ///< what was not measured
+  std::vector<std::string> assumptions;  ///< inputs that were not measured
 
   double round_s() const { return round_samples / throughput_sps.value; }
 };
 
-/// An error names the GPU or model of which nothing is known.
+/// An error names the unknown GPU or model.
 Result<Prediction> predict(const Workload& workload, const std::vector<PeerGroup>& peers,
                            const Knowledge& knowledge = {});
 
-/// What k times the peers make of a run of granularity g at best (Erben et al. 2024, section 3).
+/// Largest speed-up of a run of granularity g from k times the peers (Erben et al. 2024, section 3).
 double speed_up(double granularity, double times);
 
 }  // namespace tw::plan

@@ -73,7 +73,7 @@ TEST(Prediction, of_averaging_is_the_less_certain_the_longer_the_way) {
 
 TEST(Prediction, machines_of_a_kind_err_alike_and_others_each_for_itself) {
   Workload w = workload(Pattern::hivemind);
-  w.model = Models::built_in().find("CONV").value();  // both GPUs measured equally well
+  w.model = Models::built_in().find("CONV").value();  // both GPUs are measured equally well
   const auto factor = [&](const char* peers) {
     const Estimate speed = prediction(peers, w).local_sps;
     return speed.high / speed.value;
@@ -101,7 +101,7 @@ TEST(Prediction, of_a_server_grows_with_its_peers_and_a_ring_does_not) {
   EXPECT_LT(comm("16xT4@gc:us", Pattern::ring), 1.3 * comm("4xT4@gc:us", Pattern::ring));
 }
 
-// Between K sites 2 (K - 1) vectors cross; flat, of N = 8 peers in two sites, 2 x 16 / 8 x 2 of fp16.
+// Between K sites 2 (K - 1) vectors cross; flat, with N = 8 peers in two sites, 2 x 16 / 8 x 2 in fp16.
 TEST(Prediction, by_sites_fewer_bytes_cross) {
   const auto crossing = [](Pattern pattern) {
     const Prediction p = prediction("4xT4@gc:us;4xT4@gc:eu", workload(pattern));

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-/// Puts labels beside the points of a picture. Pixels, y downwards.
+/// Places labels beside the points of a plot. Pixels, y downwards.
 namespace tw::plan {
 
 struct Box {
@@ -18,11 +18,11 @@ bool overlap(const Box& a, const Box& b);
 
 struct LabelledPoint {
   double x = 0, y = 0;
-  double width = 0, height = 0;  ///< of its label; without a width it has none, and is only kept free
+  double width = 0, height = 0;  ///< of its label; width 0: no label, but the point is kept free
 };
 
-/// A box for each point's label, none of which lies on another one or leaves the frame, and points are kept
-/// free where that is possible; nothing where there is no room. Those that come first choose first.
+/// A box for each point's label. No box overlaps another or leaves the frame, and points are kept free where
+/// possible. Nothing if there is no room. Earlier points choose first.
 std::vector<std::optional<Box>> place_labels(const std::vector<LabelledPoint>& points, const Box& frame,
                                              double radius);
 

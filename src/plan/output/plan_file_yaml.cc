@@ -18,7 +18,7 @@ constexpr double kMostUsdPerHour = 1e6;
 
 const std::string kPeerKeys[] = {"site",  "gpu",  "purchase",  "vm",
                                  "count", "role", "usd_per_h", "alternatives"};
-/// What `tw plan` writes; the reader wants the first three.
+/// Keys that `tw plan` writes; the reader needs the first three.
 const std::string kPlanKeys[] = {"run",
                                  "job",
                                  "peers",
@@ -34,7 +34,7 @@ const std::string kPlanKeys[] = {"run",
                                  "checkpoint_interval_s",
                                  "fallback"};
 
-/// Messages name the file and the node's line.
+/// Reads machines; messages name the file and the node's line.
 class GroupReader {
  public:
   explicit GroupReader(const std::string& file) : file_(file) {}
@@ -73,7 +73,7 @@ class GroupReader {
     return number;
   }
 
-  /// What is wrong with the keys of a machine.
+  /// The fault in the keys of a machine; empty: none.
   std::string fault_of(const YAML::Node& node) const {
     if (!node.IsMap()) return "expected a machine as {site: ..., gpu: ..., purchase: ...}";
     for (const auto& entry : node) {

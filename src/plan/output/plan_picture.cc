@@ -12,12 +12,12 @@ namespace {
 
 constexpr double kRadius = 6;
 constexpr double kLabelHeight = 15;
-constexpr double kLetterWidth = 7.3;  ///< of 12 pixel letters, at most on average (DejaVu Sans)
-/// An option beyond so many times the chosen one and the best of the front is told below the picture.
+constexpr double kLetterWidth = 7.3;  ///< upper bound of the mean width of 12 pixel letters (DejaVu Sans)
+/// Options beyond this many times the chosen one and the best of the front are listed below the picture.
 constexpr double kFar = 8;
 constexpr Box kFrame = PlanPicture::kFrame;
 
-/// Okabe and Ito's colours, which people with any kind of colour vision tell apart.
+/// The colours of Okabe and Ito, which are distinct with any kind of colour vision.
 std::string_view colour_of(PlanPicture::Role role) {
   switch (role) {
     case PlanPicture::Role::chosen:
@@ -89,7 +89,7 @@ PlanPicture::Dot dot_of(const PlanPicture& picture, const Option& one, PlanPictu
 void add_labels(PlanPicture& picture) {
   std::vector<LabelledPoint> points;
   std::vector<std::string> texts;
-  // The chosen one, which is drawn last, chooses first.
+  // The chosen one, drawn last, gets its label first.
   for (auto dot = picture.dots.rbegin(); dot != picture.dots.rend(); ++dot) {
     points.push_back({dot->x, dot->y, kLetterWidth * static_cast<double>(dot->name.size()), kLabelHeight});
     texts.push_back(dot->name);

@@ -8,7 +8,7 @@
 #include "plan/advise/recommendation.h"
 #include "plan/output/label_places.h"
 
-/// Dollars against hours of a plan and of the options that lost: the plain picture beside plan.html.
+/// Cost against hours of a plan and of the options not chosen: the static picture beside plan.html.
 namespace tw::plan {
 
 struct PlanPicture {
@@ -18,7 +18,7 @@ struct PlanPicture {
     Role role{};
     double x = 0, y = 0;     ///< pixels
     Box range;               ///< P10 to P90 of both; empty for the front
-    std::string name, hint;  ///< name: empty, where it has no label
+    std::string name, hint;  ///< name: empty without a label
   };
 
   struct Label {
@@ -28,9 +28,9 @@ struct PlanPicture {
   };
 
   Scale hours, usd;
-  std::vector<Dot> dots;  ///< those of the front first, the chosen one last
+  std::vector<Dot> dots;  ///< front first, the chosen one last
   std::vector<Label> labels;
-  std::vector<std::string> outside;  ///< options that would press all others into a corner
+  std::vector<std::string> outside;  ///< options that would squeeze all others into a corner
 
   static constexpr double kWidth = 860, kHeight = 520;
   static constexpr Box kFrame{76, 24, 760, 400};

@@ -11,7 +11,7 @@
 namespace tw::plan {
 namespace {
 
-/// Empty where there is none, as for the granularity of a peer alone.
+/// Empty if there is no number, as for the granularity of a lone peer.
 std::string text_of(double number) { return std::isfinite(number) ? fmt::format("{:.6g}", number) : ""; }
 
 void add(std::vector<std::string>& fields, const Estimate& estimate) {

@@ -9,8 +9,8 @@
 
 namespace tw::plan {
 
-/// Predictions for the rows of a table with the columns model,tbs,peers and perhaps exp_id: a table again, a
-/// row for each, in the same order. `like` tells everything but model, TBS and peers. An error names the row.
+/// Predicts each row of a table with the columns model,tbs,peers and optionally exp_id; returns a table with
+/// the same order of rows. `like` gives all other inputs. An error names the row.
 Result<std::string> predict_rows(const std::string& file, std::string_view text, const Workload& like,
                                  const Models& models, const Prices& prices);
 

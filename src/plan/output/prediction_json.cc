@@ -14,12 +14,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// null where there is no number, as for the granularity of a peer alone.
+/// null if there is no number, as for the granularity of a lone peer.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json range(const Estimate& estimate) { return {number(estimate.low), number(estimate.high)}; }
 
-/// null where a browser's copy of the model (web/model.js) is no copy: other patterns, and peers alone.
+/// null if the browser's copy of the model (web/model.js) does not cover it: other patterns, and lone peers.
 Json inputs_of(const Workload& workload, const std::vector<PeerGroup>& peers, const Knowledge& knowledge) {
   if (workload.pattern != Pattern::tradewind || count_of(peers) < 2) return nullptr;
   const Lines lines = lines_of(workload, peers, knowledge.network);

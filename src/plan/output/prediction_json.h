@@ -8,12 +8,11 @@
 
 namespace tw::plan {
 
-/// One object; `ranges` repeats the numbers' names with [low, high].
+/// One object; `ranges` has the same names with [low, high].
 std::string to_json(const Prediction& prediction, const Cost& cost);
 
-/// What the page of a prediction shows (web/predict_page.js), as the inside of an object: model, peers,
-/// prediction (as above) and, where the page can ask the model again, its inputs: rates in bytes/s, times in
-/// s.
+/// Data of a prediction's page (web/predict_page.js), as the inside of an object: model, peers, prediction
+/// (as above). If the page can run the model again, also its inputs: rates in bytes/s, times in s.
 std::string page_fields(const Workload& workload, const std::vector<PeerGroup>& peers,
                         const Prediction& prediction, const Cost& cost, const Knowledge& knowledge = {});
 

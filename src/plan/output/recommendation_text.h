@@ -11,7 +11,7 @@ namespace tw::plan {
 /// The table of `tw plan`.
 std::string to_text(const Job& job, const Recommendation& plan);
 
-/// What `tw plan --json` prints (docs/planner.md).
+/// Output of `tw plan --json` (docs/planner.md).
 std::string to_json(const Job& job, const Recommendation& plan);
 
 /// PLAN.yaml, for launching.

@@ -32,7 +32,7 @@ std::string some_of(const std::set<std::string>& names) {
                      names.size() > kMost ? fmt::format(" and {} more", names.size() - kMost) : "");
 }
 
-/// What the limit of that name is about.
+/// The value of an offer that the limit of that name restricts.
 std::string value_of(const std::string& limit, const Offer& offer) {
   if (limit == "gpus") return machine_name(offer);
   if (limit == "regions") return offer.provider + ":" + offer.region;

@@ -6,25 +6,25 @@
 
 #include "plan/search/market_space.h"
 
-/// Which offers the limits of a job allow, and what to say when they allow none.
+/// Offers that the limits of a job allow, and the error when there are none.
 namespace tw::plan {
 
-/// Those of the market and the job's own hosts.
+/// Offers of the market and the job's own hosts.
 std::vector<market::Offer> all_offers(const Job& job, const std::vector<market::Offer>& offers);
 
-/// What of the job's wishes the offer fails; empty: none.
+/// The limits of the job that the offer violates; empty: none.
 std::string unfit(const Job& job, const market::Offer& offer);
 
-/// By providers and regions alone.
+/// Checks only providers and regions.
 bool is_in_market(const Job& job, const market::Offer& offer);
 
-/// The limits that alone leave nothing, with what there is without them.
+/// Names limits each of which leaves no offer, and what there is without them.
 Error no_offer(const MarketInputs& inputs);
 
-/// Names that nothing in the market has, which are misspelt or not in the catalog.
+/// Notes names that no offer of the market has: they are misspelt or not in the catalog.
 void note_names_without_offers(const MarketInputs& inputs, std::vector<std::string>& notes);
 
-/// Hosts of one's own have a known speed; quotas name something.
+/// The user's own hosts must have a known speed, and quotas must name something.
 Status check_names(const MarketInputs& inputs);
 
 }  // namespace tw::plan

@@ -18,8 +18,8 @@ namespace {
 
 using market::Offer;
 
-/// From the request to the machine, where its offer does not say (CM-DARE, ICDCS 2020: 67 to 78 s, and as
-/// much again until the worker trains).
+/// From the request to the machine, if its offer does not say (CM-DARE, ICDCS 2020: 67 to 78 s, and the same
+/// again until the worker trains).
 constexpr double kStart_s = 75;
 constexpr double kJoin_s = 80;
 
@@ -30,14 +30,14 @@ int most_of(const Job& job, const Offer& offer) {
   return job.offer_max > 0 ? std::min(job.offer_max, job.peers_max) : job.peers_max;
 }
 
-/// Shocks come at a constant rate beside the law.
+/// Mean lifetime with shocks, which come at a constant rate in addition to the law.
 double mean_life_h(const market::LifetimeLaw& law, const Offer& offer, const market::ZoneShocks& shocks) {
   const double struck_per_h =
       offer.purchase == market::Purchase::spot ? shocks.per_day * shocks.share / 24 : 0;
   return 1 / (1 / law.expected_h() + struck_per_h);
 }
 
-/// A machine is waited for, joins, works, and is taken.
+/// A candidate with mean times of its cycle: it is waited for, joins, works, and is taken.
 Candidate candidate_of(const MarketInputs& inputs, const Offer& offer, const Speed& speed) {
   Candidate one{
       .offer = offer,
@@ -58,7 +58,7 @@ Candidate candidate_of(const MarketInputs& inputs, const Offer& offer, const Spe
   return one;
 }
 
-/// On-demand machines without a GPU where there are others, in the order of the offers.
+/// On-demand machines without a GPU, at sites of others, in the order of the offers.
 std::vector<Candidate> idle_anchors(const MarketInputs& inputs, const std::vector<Candidate>& others) {
   std::vector<Candidate> anchors;
   for (const Offer& offer : inputs.offers) {
@@ -109,7 +109,7 @@ int place_of(std::vector<Value>& values, const Value& value) {
   return static_cast<int>(values.size() - 1);
 }
 
-/// The cheapest of the same machine at the same site and in the same failure domain.
+/// Keeps the cheapest of equal machines at one site and in one failure domain.
 std::vector<Candidate> without_dearer_twins(std::vector<Candidate> all) {
   std::stable_sort(all.begin(), all.end(),
                    [](const Candidate& a, const Candidate& b) { return a.usd_per_h < b.usd_per_h; });
@@ -169,7 +169,7 @@ Result<MarketSpace> market_space(const MarketInputs& inputs) {
   space.samples_per_round = inputs.job.target_batch_size;
   space.usd_per_sample = inputs.workload.model.data_mb_per_sample / 1e3 * inputs.data_usd_per_gb;
   add_quotas(inputs.job, market);
-  // shared_ptr: owned by the copies of the space's functions, which remember together.
+  // shared_ptr: owned by the copies of the space's functions, which share its cache.
   const auto rounds =
       std::make_shared<SiteRounds>(inputs.workload, peer_of_each_site(market), inputs.knowledge.network,
                                    inputs.tariffs, inputs.knowledge.hivemind);

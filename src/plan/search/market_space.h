@@ -9,25 +9,25 @@
 #include "plan/input/job.h"
 #include "plan/search/search.h"
 
-/// The job's search space: which offers fit it, how fast their machines are on average, what averaging takes.
+/// The job's search space: offers that fit it, mean speeds of their machines, and averaging times.
 namespace tw::plan {
 
-/// Name of the GPUs of an offer, as peers are named: "T4"; "4xT4" for a machine with four, which is one peer.
-/// Without a GPU the type of the machine.
+/// Name of an offer's GPUs as in names of peers: "T4"; "4xT4" for a machine with four, which is one peer.
+/// Without a GPU, the type of the machine.
 std::string machine_name(const market::Offer& offer);
 
 /// An offer that fits, and one peer on it.
 struct Candidate {
   market::Offer offer;
-  market::Site site;         ///< where the network tables have it
+  market::Site site;         ///< in the network tables
   double samples_per_s = 0;  ///< while it works
   double usd_per_h = 0;      ///< while it runs
   double speed_factor = 1;   ///< of its 80 % range
   std::string speed_source;
   market::LifetimeLaw lifetimes;
   double start_s = 0;        ///< from the request until it contributes
-  double join_s = 0;         ///< of it, after it runs
-  double working_share = 1;  ///< of all time, with replacements
+  double join_s = 0;         ///< part of start_s after it runs
+  double working_share = 1;  ///< of all time, replacements included
   double paid_share = 1;
 };
 
@@ -37,7 +37,7 @@ struct MarketSpace {
   std::vector<market::Site> sites;    ///< as space.sites
   double params_m = 0;                ///< of the model, millions
   int tensors = 0;                    ///< of the model
-  std::vector<std::string> left_out;  ///< offers that fit but for what is named, with their number
+  std::vector<std::string> left_out;  ///< offers excluded only for the given reason, with their number
 };
 
 struct MarketInputs {
@@ -47,17 +47,16 @@ struct MarketInputs {
   const Knowledge& knowledge;
   const market::Tariffs& tariffs;
   double data_usd_per_gb = 0.01;
-  std::vector<market::Lived> seen =
-      {};  ///< how long own spot machines lived; corrects the laws of all of them
+  std::vector<market::Lived> seen = {};  ///< lifetimes of own spot machines; they correct all lifetime laws
   /// On-demand machines without a GPU at sites of others are candidates too, after all others: anchors that
-  /// hold the state and train nothing. The search does not choose them.
+  /// hold the state and do not train. The search does not choose them.
   bool idle_anchors = false;
 };
 
-/// An error names the limit that leaves no offer, and what is there without it. The inputs outlive the space.
+/// An error names the limit that leaves no offer, and what there is without it. The inputs outlive the space.
 Result<MarketSpace> market_space(const MarketInputs& inputs);
 
-/// The groups of a selection, those with most peers first.
+/// The groups of a selection, largest first.
 std::vector<PeerGroup> groups_of(const MarketSpace& market, const std::vector<int>& counts);
 
 }  // namespace tw::plan

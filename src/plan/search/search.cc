@@ -26,12 +26,12 @@ constexpr std::size_t kSitesOfStep = 256;  ///< a bound over more sites counts a
 constexpr double kTolerance = 1e-4;        ///< of the first pass
 constexpr double kFloatTolerance = 1e-12;  ///< of the second: sums differ by their order
 
-/// The best plan of each combination of sites so far, and how much better one that is not found yet can be.
+/// The best plan of each combination of sites so far, and a bound on plans not found yet.
 class Findings {
  public:
   explicit Findings(const Space& space) : space_(space) {}
 
-  /// Within a pass nothing counts that is better by less than this part of the best value.
+  /// In a pass, improvements by less than this part of the best value do not count.
   void begin_pass(double tolerance) {
     tolerance_ = tolerance;
     left_open_ = kNotAllowed;
@@ -39,20 +39,20 @@ class Findings {
 
   double tolerance() const { return tolerance_; }
 
-  /// Infinite as long as nothing is found.
+  /// Infinite until a plan is found.
   double best_value() const { return best_value_; }
 
   double threshold() const {
     return std::isinf(best_value_) ? best_value_ : best_value_ - tolerance_ * std::abs(best_value_);
   }
 
-  /// Nothing of such a value is needed.
+  /// True if no plan with such a bound is needed.
   bool hopeless(double bound) const { return !(bound < threshold()); }
 
-  /// Plans of no lesser value than this are not looked at.
+  /// Plans of at least this value are skipped.
   void leave_open(double bound) { left_open_ = std::min(left_open_, bound); }
 
-  /// No plan has a lesser value, once a pass is over.
+  /// After a pass, no plan has a smaller value.
   double bound() const { return std::min(threshold(), left_open_); }
 
   void note(Selection selection) {
@@ -88,7 +88,7 @@ class Findings {
   const Space& space_;
   std::map<std::vector<bool>, Selection> best_of_;  ///< by combination of sites
   double best_value_ = kNotAllowed;
-  double left_open_ = kNotAllowed;  ///< what was not looked at has no lesser value
+  double left_open_ = kNotAllowed;  ///< skipped plans have no smaller value
   double tolerance_ = 0;
 };
 
@@ -127,11 +127,11 @@ class Search {
   }
 
  private:
-  /// The sites beside the one with most peers: those that averaging with it takes longest come first, so that
-  /// what is left open becomes better known.
+  /// The sites beside the one with most peers. Sites with the longest averaging times with it come first, so
+  /// that bounds become tight early.
   struct Neighbours {
     std::vector<std::size_t> order;
-    std::vector<Gains> from;  ///< of all sites from each on; in large markets from each block of them on
+    std::vector<Gains> from;  ///< gains of all sites from each one on; in large markets from each block on
     std::size_t block = 1;
     std::vector<int> room;
 
@@ -147,7 +147,7 @@ class Search {
     return all > 1 ? space_.averaging(peers) : Averaging{};
   }
 
-  /// Bound of plan_, with `fixed` the sums of its peers.
+  /// Bound of plan_; `fixed`: the sums of its peers.
   double bound(const Relaxation::Sums& fixed, const Gains& open, int more, double known) {
     machines_.steps += 1 + useful_.size() / kSitesOfStep;
     Relaxation::Sums sums = fixed;
@@ -172,8 +172,8 @@ class Search {
     }
   }
 
-  /// Where failure domains are asked for: the sites that are best by themselves, each with single peers at
-  /// the sites that go with it best.
+  /// If failure domains are required: tries the best single sites, each with single peers at the sites that
+  /// suit it best.
   void try_spreading() {
     std::vector<std::tuple<double, std::size_t, int>> mains;
     for (std::size_t site : useful_) {
@@ -185,7 +185,7 @@ class Search {
       if (std::get<0>(best) < kNotAllowed) mains.push_back(best);
     }
     std::sort(mains.begin(), mains.end());
-    // The first few, then some of each price: cheap machines where traffic is dear hide others.
+    // The first few, then some of each price: cheap machines with expensive traffic hide others.
     std::size_t tried = 0;
     double last = -kNotAllowed;
     for (const auto& [value, site, n] : mains) {
@@ -219,7 +219,7 @@ class Search {
     }
   }
 
-  /// Peers of the best plan move to other sites, one or all of a site, as long as that helps.
+  /// Moves peers of the best plan to other sites, one or all of a site, while that helps.
   void improve() {
     while (!found_.empty() && !spent()) {
       const Selection& best = found_.best();
@@ -249,14 +249,14 @@ class Search {
       found_.note(std::move(*found));
   }
 
-  /// What they have by now and so many more peers can bring.
+  /// True if their domains and these additional peers suffice.
   bool can_spread(int more) const {
     int domains = more;
     for (const SitePeers& here : task_) domains += machines_.domains_at(here);
     return domains >= space_.least_domains;
   }
 
-  /// Sites beside those of plan_ that its failure domains need.
+  /// Number of sites beside those of plan_ that are needed for its failure domains.
   int sites_missing() const {
     if (space_.least_domains <= 1) return 0;
     int domains = space_.least_domains;
@@ -294,7 +294,7 @@ class Search {
     rank_totals();
   }
 
-  /// Sites that no plan with a peer there can be better by.
+  /// Drops sites at which no peer can improve a plan.
   void drop_hopeless_sites() {
     const auto helps = [&](std::size_t site) {
       return std::any_of(totals_.begin(), totals_.end(), [&](const auto& total) {
@@ -306,7 +306,7 @@ class Search {
     if (useful_.size() < before) join_useful();
   }
 
-  /// Bound of plans with so many peers, one of them at the site.
+  /// Bound of plans with this many peers, one of them at the site.
   double bound_with(std::size_t site, int peers, double known) {
     plan_.peers[site] = 1;
     plan_.most_each = peers;
@@ -327,7 +327,7 @@ class Search {
     }
   }
 
-  /// Each site in turn has most of the peers.
+  /// Tries each site as the one with most peers.
   void try_total(int n, double known) {
     std::vector<std::pair<double, std::size_t>> mains;
     for (std::size_t site : useful_) mains.emplace_back(bound_with(site, n, known), site);
@@ -396,7 +396,7 @@ class Search {
     for (std::size_t i = at; i < all.order.size(); ++i) plan_.open[all.order[i]] = true;
   }
 
-  /// Adds `more` peers at neighbours from the place `at` on.
+  /// Adds `more` peers at neighbours from index `at` on.
   void try_more(const Relaxation::Sums& fixed, std::size_t at, int more, double known) {
     const Neighbours& all = neighbours();
     const int most_each = plan_.most_each;
@@ -415,7 +415,7 @@ class Search {
     for (std::size_t site : useful_) plan_.open[site] = true;
   }
 
-  /// The site at that place has some of them.
+  /// Puts some of them at the neighbour with index `at`.
   void try_site(const Relaxation::Sums& fixed, std::size_t at, int more, double known) {
     const Neighbours& all = neighbours();
     const std::size_t site = all.order[at];
@@ -451,7 +451,7 @@ class Search {
     }
   }
 
-  /// All sites have their peers.
+  /// All sites have their peers: chooses the machines.
   void try_machines(double known) {
     const Averaging round = averaging(task_);
     Relaxation::Sums sums = relaxation_.none();
@@ -474,12 +474,12 @@ class Search {
   std::size_t most_sites_;
   int most_peers_ = 0;
   int most_domains_ = 1;                         ///< of a site
-  int useful_room_ = 0;                          ///< peers for which there is room at useful sites
+  int useful_room_ = 0;                          ///< room for peers at useful sites
   std::vector<std::size_t> useful_;              ///< sites
-  Gains everywhere_;                             ///< of these
-  std::vector<std::pair<double, int>> totals_;   ///< numbers of peers by what they can reach
+  Gains everywhere_;                             ///< of the useful sites
+  std::vector<std::pair<double, int>> totals_;   ///< numbers of peers by their bounds
   std::vector<std::optional<Neighbours>> from_;  ///< by the site with most peers
-  PartialPlan plan_;                             ///< in work
+  PartialPlan plan_;                             ///< the present partial plan
   std::vector<SitePeers> task_;                  ///< its fixed peers
   std::size_t main_ = 0;                         ///< the site with most of them
   Findings found_;

@@ -6,18 +6,18 @@
 #include <string>
 #include <vector>
 
-/// Which machines, how many of each: branch and bound. How fast a round is averaged depends on the number of
-/// peers at each site alone, so the search branches over these numbers; for fixed numbers, speed and price
-/// add up over the machines, which leaves a knapsack problem (plan/search/search_machines.h).
+/// Which machines, and how many of each: branch and bound. Averaging time depends only on the number of peers
+/// at each site, so the search branches over these numbers. For fixed numbers, speed and price add up over
+/// the machines, which leaves a knapsack problem (plan/search/search_machines.h).
 namespace tw::plan {
 
-/// Quotas are compared with sums of machines, which are off by so much at most.
+/// Tolerance of quotas: rounding error of sums over machines.
 inline constexpr double kQuotaRounding = 1e-9;
 
-/// A kind of machine that can be had.
+/// A kind of machine that is available.
 struct Choice {
   std::size_t site = 0;
-  double samples_per_s = 0;  ///< of a peer, on average while it is paid
+  double samples_per_s = 0;  ///< of a peer, averaged over its paid time
   double usd_per_h = 0;
   int most = 0;          ///< peers
   int quota = -1;        ///< of Space::quotas; -1: none
@@ -28,17 +28,17 @@ struct Choice {
 /// Communication time and cost of one round.
 struct Averaging {
   double seconds = 0;  ///< beside calculating
-  double calc_s = 0;   ///< calculating lasts at least so long
+  double calc_s = 0;   ///< least time of calculating
   double usd = 0;      ///< of traffic
 };
 
-/// A plan in work: peers whose numbers are fixed, and more of them at any open sites.
+/// A partial plan: peers whose numbers are fixed, and more of them at any open sites.
 struct PartialPlan {
   std::vector<int> peers;  ///< by site
-  std::vector<bool> open;  ///< sites that may get some of the others; of a site with peers: more than these
+  std::vector<bool> open;  ///< sites that may get more peers; an open site with peers: more than these
   int more = 0;
-  int most_each = 0;  ///< of an open site
-  int apart = 0;      ///< of the others, at least so many are at as many sites that have no peers yet
+  int most_each = 0;  ///< peers of an open site, at most
+  int apart = 0;      ///< at least this many of the others are at that many sites without peers so far
 };
 
 struct Space {
@@ -49,11 +49,11 @@ struct Space {
   std::vector<double> quotas;  ///< limits that choices share
   int least_domains = 1;
   double samples_per_round = 0;
-  bool delayed = false;       ///< a round is averaged while the next is calculated
+  bool delayed = false;       ///< averaging of a round overlaps calculating the next
   double usd_per_sample = 0;  ///< of reading data
   std::function<Averaging(const std::vector<int>& peers_by_site)> averaging;
-  /// What every completion of the plan takes at least, for bounds; the tighter the quicker is the search.
-  /// Where peers are to be added some site is open.
+  /// Lower bound for every completion of the plan; a tighter one makes the search quicker. If peers are to be
+  /// added, some site is open.
   std::function<Averaging(const PartialPlan& plan)> least;
 };
 
@@ -67,8 +67,8 @@ struct Score {
   double usd_per_million() const { return 1e6 * usd_per_h() / (3600 * samples_per_s); }
 };
 
-/// The less the better; infinite: not allowed. It must not rise when a plan becomes faster, and not fall when
-/// its machines or samples become dearer.
+/// The smaller the better; infinite: not allowed. It must not rise when a plan becomes faster, nor fall when
+/// its machines or samples become more expensive.
 using Objective = std::function<double(const Score&)>;
 
 struct Selection {
@@ -78,32 +78,32 @@ struct Selection {
 };
 
 struct Effort {
-  std::size_t steps = 600'000;  ///< bounds that are computed, of one to three microseconds each
-  bool exact = true;            ///< false: what is better by less than 0.01 % is not looked for
+  std::size_t steps = 600'000;  ///< bounds to compute, one to three microseconds each
+  bool exact = true;            ///< false: improvements of less than 0.01 % are not searched for
 };
 
 struct SearchResult {
-  /// The best first, each of another combination of sites; empty: nothing allowed. Only the first is proven.
+  /// Best first, each with another combination of sites; empty: nothing is allowed. Only the first is proven.
   std::vector<Selection> best;
-  double bound = 0;    ///< no plan has a lesser value
-  bool exact = false;  ///< best[0] is the optimum, but for rounding
+  double bound = 0;    ///< no plan has a smaller value
+  bool exact = false;  ///< best[0] is the optimum, up to rounding
   std::size_t steps = 0;
 
-  /// How much better than best[0] a plan might be, as a share of it.
+  /// Largest possible improvement on best[0], as a share of its value.
   double gap() const;
 };
 
-/// First leaves out what could be better by less than 0.01 %, then nothing. When the effort is spent before,
-/// gap() says how far from the optimum the best plan might be.
+/// First ignores improvements of less than 0.01 %, then none. If the effort runs out before, gap() bounds the
+/// distance of the best plan from the optimum.
 SearchResult search(const Space& space, const Objective& objective, Effort effort = {});
 
 /// Score of given counts.
 Score score_of(const Space& space, const std::vector<int>& counts);
 
-/// Score of machines with these sums, averaged so.
+/// Score of machines with these sums and this averaging.
 Score score_of(const Space& space, double samples_per_s, double usd_per_h, const Averaging& round);
 
-/// Keeps quotas, limits and the minimum of failure domains.
+/// True if quotas, limits and the least number of failure domains are kept.
 bool allowed(const Space& space, const std::vector<int>& counts);
 
 }  // namespace tw::plan

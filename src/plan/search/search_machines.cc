@@ -106,7 +106,7 @@ double MachineSearch::threshold() const {
   return std::isinf(below_) ? below_ : below_ - tolerance_ * std::abs(below_);
 }
 
-/// Minus so many to put them back.
+/// A negative number puts them back.
 void MachineSearch::take(std::size_t choice, int peers) {
   const Choice& one = space_.choices[choice];
   counts_[choice] += peers;
@@ -155,14 +155,14 @@ void MachineSearch::descend(Place place) {
   domains_later_ = before;
 }
 
-/// The most promising numbers of the choice first.
+/// Tries the most promising numbers of the choice first.
 void MachineSearch::branch(const Place& place) {
   if (steps >= most_steps) {
     gave_up = true;
     return;
   }
   const std::size_t choice = sites_[(*task_)[place.site].site].choices[place.choice];
-  // To go back to, for sums that are added to and taken from drift.
+  // Saved values: adding and subtracting would let the sums drift.
   const double samples_per_s = samples_per_s_;
   const double usd_per_h = usd_per_h_;
   std::vector<std::pair<double, int>> numbers;

@@ -9,11 +9,11 @@
 #include "plan/search/search.h"
 #include "plan/search/search_relaxation.h"
 
-/// Which machines at each site, once the number of peers at each is fixed: with averaging known it is a
-/// knapsack problem of speed against price, solved by branch and bound on the numbers of each choice.
+/// Which machines at each site, for fixed numbers of peers: with averaging known, a knapsack problem of speed
+/// against price, solved by branch and bound on the number of each choice.
 namespace tw::plan {
 
-/// So many peers at a site.
+/// Number of peers at a site.
 struct SitePeers {
   std::size_t site = 0;
   int peers = 0;
@@ -27,26 +27,25 @@ class MachineSearch {
 
   const Relaxation::Ranking& ranking_at(std::size_t site) const { return sites_[site].ranking; }
 
-  /// At most so many peers.
+  /// Largest number of peers.
   int room_at(std::size_t site) const { return sites_[site].room; }
 
-  /// Failure domains that so many peers there can be spread over.
+  /// Failure domains over which this many peers can be spread.
   int domains_at(const SitePeers& here) const { return std::min(here.peers, sites_[here.site].domains); }
 
   int most_domains_at(std::size_t site) const { return sites_[site].domains; }
 
-  /// Those that the relaxation takes at one of the slopes, if they are allowed and have a lesser value than
-  /// `below`.
+  /// Machines that the relaxation takes at one of the slopes, if allowed and of a smaller value than `below`.
   std::optional<Selection> rounded(const std::vector<SitePeers>& sites, const Averaging& round, double below);
 
-  /// Value of the machines that the relaxation takes, allowed or not.
+  /// Value of the machines that the relaxation takes, even if not allowed.
   double rounded_value(const std::vector<SitePeers>& sites, const Averaging& round) const;
 
-  /// The best of a lesser value than `below` - `tolerance` * |value|; what it looks at is counted in `steps`.
+  /// The best with a value below `below` - `tolerance` * |value|; its work is counted in `steps`.
   std::optional<Selection> best(const std::vector<SitePeers>& sites, const Averaging& round, double below,
                                 double tolerance);
 
-  /// best() gave up when as many were reached: something of a lesser value may be left.
+  /// best() gave up at most_steps: a smaller value may exist.
   std::size_t steps = 0;
   std::size_t most_steps = 0;
   bool gave_up = false;
@@ -54,7 +53,7 @@ class MachineSearch {
  private:
   struct Site {
     std::vector<std::size_t> choices;
-    std::vector<Gains> from;  ///< of the choices from each on; empty until best() needs them
+    std::vector<Gains> from;  ///< of the choices from each one on; empty until best() needs them
     Relaxation::Ranking ranking;
     Gains gains;
     int room = 0;
@@ -64,7 +63,7 @@ class MachineSearch {
   struct Place {
     std::size_t site = 0;    ///< of the task's
     std::size_t choice = 0;  ///< of the site's
-    int left = 0;            ///< peers for the site
+    int left = 0;            ///< peers still to place at the site
   };
 
   Score rounded_score(const std::vector<SitePeers>& sites, const Averaging& round, std::size_t slope) const;
@@ -88,7 +87,7 @@ class MachineSearch {
   std::vector<double> used_;
   std::vector<int> of_domain_;
   int domains_ = 0;
-  int domains_later_ = 0;  ///< that later sites can add at most
+  int domains_later_ = 0;  ///< most domains that later sites can add
   double samples_per_s_ = 0;
   double usd_per_h_ = 0;
   double below_ = 0;

@@ -11,12 +11,12 @@ namespace tw::plan {
 namespace {
 
 constexpr int kSlopes = 64;
-/// From the steepest slope down: machines whose speeds differ by less for a dollar differ in the first pass's
-/// tolerance.
+/// Range below the steepest slope: machines whose speeds differ by less per dollar differ by less than the
+/// first pass's tolerance.
 constexpr double kSlopeRange = 3e3;
 constexpr int kHalvings = 14;  ///< of the range of prices
 
-/// Most peers of the choice, whatever the others take.
+/// Most peers of the choice, without regard to other choices.
 int most_of(const Space& space, const Choice& choice) {
   int most = std::min(choice.most, space.most_peers);
   if (choice.quota < 0 || choice.quota_use <= 0) return most;
@@ -144,7 +144,7 @@ double Relaxation::fastest_at(const Sums& sums, double usd_per_h) const {
   return fastest;
 }
 
-/// A range of prices, and its least value if its fastest machines had the price of its cheapest.
+/// A range of prices, and its least value if its fastest machines had its lowest price.
 struct Relaxation::Interval {
   const Relaxation& relaxation;
   const Objective& objective;
@@ -163,7 +163,7 @@ struct Relaxation::Interval {
     if (value >= enough || halvings == 0 || !(high > low)) return value;
     const double middle = (low + high) / 2;
     const double cheaper = least(low, middle, halvings - 1);
-    // One part that is not ruled out decides; how far the other can be is not asked.
+    // One part that is not ruled out decides; the bound of the other part is not needed.
     if (cheaper < enough) return std::max(value, std::min(cheaper, ideal(middle, high)));
     return std::max(value, std::min(cheaper, least(middle, high, halvings - 1)));
   }

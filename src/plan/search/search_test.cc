@@ -41,7 +41,7 @@ Space random_market(Prng& random, int offers, int most_peers) {
     const double all = had + plan.more;
     Averaging round;
     double quickest_s = plan.more > 0 ? kNotAllowed : 0;
-    bool apart = true;  // the others are at other sites
+    bool apart = true;  // all fixed sites are closed
     for (std::size_t site = 0; site < plan.peers.size(); ++site) {
       const double here = plan.peers[site];
       if (plan.more > 0 && plan.open[site]) quickest_s = std::min(quickest_s, link_s[site]);
@@ -83,7 +83,7 @@ Objective cheapest_at_least(double samples_per_s) {
   };
 }
 
-/// Every plan there is.
+/// The least value over all plans.
 double least_value(const Space& space, const Objective& objective) {
   std::vector<int> counts(space.choices.size());
   double least = kNotAllowed;

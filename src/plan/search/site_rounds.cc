@@ -11,11 +11,11 @@
 namespace tw::plan {
 namespace {}  // namespace
 
-/// A partial plan by the sites that matter.
+/// A partial plan, reduced to the sites that matter.
 struct SiteRounds::Partial {
   const PartialPlan& plan;
   std::vector<std::size_t> fixed;  ///< sites with peers
-  std::vector<std::size_t> open;   ///< where more may come; none when no more do
+  std::vector<std::size_t> open;   ///< where more may come; empty if no more do
   int had = 0;
 
   int peers() const { return had + plan.more; }
@@ -118,9 +118,8 @@ double SiteRounds::least_rtt_s(const Partial& plan) const {
   return std::max(longest, nearest);
 }
 
-/// The linear programme of the whole plan, in which the others all have the best of each line of any open
-/// site: from shares of any completion come shares of this one, the mean over the others, that take no
-/// longer.
+/// The linear programme of the whole plan, in which each other peer has the best bandwidth of any open site.
+/// Shares of any completion give shares of this one that take no longer: the mean over the other peers.
 RoundParts SiteRounds::least_flat(const Partial& plan) const {
   std::vector<int> peers;
   Lines lines;
@@ -216,8 +215,8 @@ RoundParts SiteRounds::least_by_sites(const Partial& plan) const {
                      latency_s(workload_.pattern, plan.peers(), least_rtt_s(plan)));
 }
 
-/// Whatever a ring or a server does, a peer sends and receives 2 (N - 1) / N vectors by the best of all
-/// lines.
+/// In any ring or server pattern, a peer sends and receives 2 (N - 1) / N vectors at the best of all
+/// bandwidths.
 RoundParts SiteRounds::least_of_others(const Partial& plan) const {
   double best = 0;
   for (double line : best_line_) best = std::max(best, line);
@@ -227,8 +226,8 @@ RoundParts SiteRounds::least_of_others(const Partial& plan) const {
                      latency_s(workload_.pattern, plan.peers(), least_rtt_s(plan)));
 }
 
-/// Peers finish the microbatch they are in, so that a round has more than the target batch. A round of the
-/// target batch, as the search has it, is as fast and as dear per sample when it takes that much less.
+/// Peers finish their microbatch, so that a round has more than the target batch. Scaled down to the target
+/// batch, as in the search, a round has the same speed and cost per sample.
 Averaging SiteRounds::hivemind_averaging(const HivemindLoad& load, double usd) const {
   const double target = workload_.target_batch_size;
   const double share = target > 0 ? target / hivemind_round_samples(workload_.model, load.peers, target) : 1;
@@ -260,8 +259,8 @@ Averaging SiteRounds::hivemind(const std::vector<int>& peers) const {
   return hivemind_averaging(load_of_fixed(whole), usd);
 }
 
-/// The others all have the best host of any open site, and the streams to those that are there of the site
-/// where these are quickest; among themselves they have none.
+/// The other peers all have the best host of any open site, the quickest streams of any open site to the
+/// peers that are there, and no streams among themselves.
 Averaging SiteRounds::least_hivemind(const Partial& plan) const {
   HivemindLoad load = load_of_fixed(plan);
   if (!plan.open.empty()) {

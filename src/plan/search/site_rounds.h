@@ -10,8 +10,8 @@
 
 namespace tw::plan {
 
-/// What averaging takes and costs by the number of peers at each site: of whole plans, and at least of any
-/// that a partial plan can become.
+/// Time and cost of averaging by the number of peers at each site: of whole plans, and lower bounds for all
+/// completions of a partial plan.
 class SiteRounds {
  public:
   /// One peer of each site.
@@ -26,7 +26,7 @@ class SiteRounds {
  private:
   struct Partial;
 
-  /// Half of what each of very many peers sends.
+  /// Half of what each peer sends when there are very many.
   double mb() const;
 
   double between_usd(std::size_t a, std::size_t b) const { return usd_per_gb_[a][b] + usd_per_gb_[b][a]; }

@@ -21,7 +21,7 @@ SiteRounds rounds_of(Pattern pattern) {
                     market::NetworkProfile::built_in(), market::Tariffs::built_in());
 }
 
-/// Some peers are fixed, and the others come to open sites: new ones, as the plan promises, or any.
+/// Some peers are fixed; the others come to open sites, new ones as promised by the plan, or any.
 struct Draw {
   PartialPlan partial{std::vector<int>(6), std::vector<bool>(6), 0, 0};
   std::vector<int> whole = std::vector<int>(6);
@@ -76,7 +76,7 @@ TEST(SiteRounds, takes_what_the_model_of_rounds_says) {
   EXPECT_DOUBLE_EQ(rounds.of({4, 0, 0, 2, 0, 0}).seconds, derived_round(workload, used, Knowledge{}).comm_s);
 }
 
-/// Tries runs where peers wait for matchmaking, and runs where they do not.
+/// Includes runs in which peers wait for matchmaking, and others.
 TEST(SiteRounds, of_hivemind_take_and_cost_what_its_prediction_says) {
   std::vector<PeerGroup> sites = six_sites();
   for (const double target : {256.0, 32768.0}) {

@@ -15,8 +15,8 @@ bool History::continues(const wire::Record& record) const {
   return is_next(record.round) && record.parent == digest_;
 }
 
-// How long the other history is counts for nothing: a peer that was cut off may have made more rounds than
-// all the others.
+// The length of the other history does not count: a peer that was cut off may have made more rounds than all
+// others.
 History::News History::judge(const wire::Record& record, const std::optional<wire::Record>& expected) const {
   if (!goes_before(rank_of(record), rank())) return News::old;
   return continues(record) && expected && record == *expected ? News::next : News::other;

@@ -8,8 +8,8 @@
 
 namespace tw::swarm {
 
-/// The chain of decided records as this peer knows it: its newest record (the head), and with which
-/// parameters the round after it begins here. A value that knows neither clock nor socket; one thread.
+/// The chain of decided records as this peer knows it: its newest record (the head), and the parameters with
+/// which the next round begins. A value that knows neither clock nor socket; one thread.
 class History {
  public:
   /// The newest record of this peer, if any.
@@ -18,35 +18,35 @@ class History {
   /// Digest of the head; zero without one.
   const Digest& digest() const { return digest_; }
 
-  /// With which the round after the head begins: nothing while the update of the head is not applied. Without
-  /// a head, the parameters from the seed.
+  /// Parameters with which the round after the head begins; empty until the update of the head is applied.
+  /// Without a head, the parameters from the seed.
   const std::optional<Digest>& parameters() const { return parameters_; }
 
-  /// How far this history goes. It needs a head.
+  /// The rank by which histories are compared. Requires a head.
   wire::Rank rank() const;
 
-  /// The round after the head.
+  /// True for the round after the head.
   bool is_next(Round round) const { return head_ && round == head_->round + 1; }
 
-  /// A draft or a record of the round after the head, and of no other history.
+  /// True for a draft or a record of the round after the head, in this history.
   bool continues(const wire::Record& record) const;
 
   enum class News {
     old,    ///< does not go before the head
-    next,   ///< decided is what this peer voted for: the record follows the head
-    other,  ///< decided is something that is not here: the state has to be taken from others
+    next,   ///< it decides what this peer voted for: the record follows the head
+    other,  ///< it decides something that is not here: take the state from others
   };
 
-  /// What a decided record is to this peer, which has a head. `expected`: what its own plan becomes when it
-  /// is decided (Acceptor::expected); it is compared member by member, since a mean is the same under more
-  /// than one draft.
+  /// Meaning of a decided record for this peer, which has a head. `expected`: the record that its own plan
+  /// becomes (Acceptor::expected). Member lists are compared, too, since drafts with different members can
+  /// have one mean.
   News judge(const wire::Record& record, const std::optional<wire::Record>& expected) const;
 
   /// The parameters from the seed are ready. There is no head.
   void fresh(const Digest& parameters);
 
   /// The run begins with this record, or the state after it was taken from others. True when it was the head
-  /// already: what was said of the round after it is still in the world.
+  /// already: promises and votes of the next round still stand.
   bool begin(const wire::Record& record);
 
   /// The record that was decided after the head.

@@ -11,7 +11,7 @@ namespace {
 
 using News = History::News;
 
-/// Decided after `head` with so many samples.
+/// The record after `head`, with this many samples.
 wire::Record after(const wire::Record& head, std::uint64_t samples = 64) {
   wire::Record next = head;
   next.round = head.round + 1;

@@ -10,8 +10,8 @@
 
 namespace tw::swarm {
 
-/// What a peer remembers of averaging for the next time it leads: how long it takes of late, from the first
-/// plan of a round to its commit, and the shares of the last round. A value; one thread.
+/// Memory of a peer for the next time it leads: recent averaging time, from the first plan of a round to its
+/// commit, and the shares of the last round. A value; one thread.
 class LastRound {
  public:
   /// A plan came; the first one of a round counts.
@@ -19,12 +19,12 @@ class LastRound {
     if (called_at_ == kNever) called_at_ = now;
   }
 
-  /// The present round is being averaged by a plan that should take so long, and takes much longer.
+  /// The present round takes much longer than its plan's expected time.
   bool is_overdue(Instant now, Duration expected_of_plan) const {
     return called_at_ != kNever && now - called_at_ > overdue_after(expected_of_plan);
   }
 
-  /// This process stood still meanwhile: that is nobody's delay.
+  /// This process was stopped for `time`, which counts as no peer's delay.
   void stood_still(Duration time) {
     if (called_at_ != kNever) called_at_ += time;
   }
@@ -38,7 +38,7 @@ class LastRound {
     is_measured_ = true;
   }
 
-  /// There is no plan yet.
+  /// The round begins without a plan.
   void begin_round() { called_at_ = kNever; }
 
   Duration expected() const { return expected_; }

@@ -12,7 +12,7 @@ namespace {
 
 using wire::Record;
 
-/// 64 samples after `head`, and these go on.
+/// The record 64 samples after `head`, with these members.
 Record after(const Record& head, const std::vector<std::uint64_t>& ids, bool minority = false) {
   Record next = head;
   ++next.round;

@@ -27,8 +27,8 @@ bool may_follow(Proposer::Stage now, Proposer::Stage next) {
   return false;
 }
 
-/// Whether both make the same record but for its mark and its mean. A record of few names the members that
-/// are here.
+/// True if both make the same record, except for its mark and its mean. A minority's record names the members
+/// that are here.
 bool finishes(const wire::Record& draft, const wire::Record& voted_for) {
   return draft.round == voted_for.round && draft.parent == voted_for.parent &&
          (draft.minority || draft.members == voted_for.members) &&
@@ -115,7 +115,7 @@ Proposer::Start Proposer::begin(bool minority) {
   return Start::bound;
 }
 
-// A seat that changed hands had voted for nothing, and is bound by what its keeper promised.
+// A seat that changed hands has not voted, and is bound by its keeper's promise.
 std::set<PeerId> Proposer::promised() const {
   std::set<PeerId> promised;
   for (const auto& [peer, promise] : promises_) {

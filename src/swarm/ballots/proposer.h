@@ -13,15 +13,14 @@
 
 namespace tw::swarm {
 
-/// A leader's side of the decision of one round under one ballot: promises gathered, what they bind the
-/// ballot to, plans numbered, votes counted, the decision. A value that knows neither clock nor socket; one
-/// thread.
+/// A leader's side of the decision of one round under one ballot: promises and the plan they bind it to,
+/// numbered plans, votes, the decision. A value that knows neither clock nor socket; one thread.
 ///
-/// One instance of Paxos among the members of the record before: a plan is a proposal with the number
-/// (ballot, version), a vote its acceptance. A proposer never goes back to an older version of its own; under
-/// a later ballot a majority is asked first, and the newest plan that any of them voted for is finished.
-/// Within a ballot a new version replaces a plan only while the old one is not decided, which nobody but this
-/// proposer can do. Safety does not depend on who is taken to be here, only progress does.
+/// One instance of Paxos among the members of the record before: a plan is a proposal numbered (ballot,
+/// version), a vote its acceptance. A proposer never goes back to an older version of its own. A later ballot
+/// first asks a majority, then finishes the newest plan that any of them voted for. Within a ballot a new
+/// version replaces a plan only before the old one is decided, which only this proposer can do. Only progress
+/// depends on which peers are taken to be here; safety does not.
 class Proposer {
  public:
   enum class Stage {
@@ -42,26 +41,26 @@ class Proposer {
   /// Processes, by id with their incarnation.
   using Processes = std::map<PeerId, std::uint64_t>;
 
-  /// Those that can be reached and are not left out of the round, the leader included: they are waited for,
-  /// and their votes count.
+  /// Processes that can be reached and are not left out of the round, the leader included. They are waited
+  /// for, and their votes count.
   void set_here(Processes here) { here_ = std::move(here); }
 
-  /// It gave its seat away: it promises and votes no more, but is to say what it did.
+  /// The peer gave its seat away: it promises and votes no more, but still reports what it did.
   void expect_no_vote(PeerId peer) { silent_.insert(peer); }
 
   // ---- promises
   enum class Heard {
-    nothing,  ///< of another ballot that is lower, or of no member
-    outbid,   ///< a higher ballot is followed: this one can lead to nothing any more
+    nothing,  ///< of a lower ballot, or not from a member
+    outbid,   ///< a higher ballot is followed: this one cannot succeed any more
     late,     ///< of this ballot, but it is not preparing
     counted,
   };
 
-  /// `from`: the process that sent it. A process that came back under the id of a member has forgotten what
-  /// that member voted for.
+  /// `from`: the process that sent it. A process that came back under a member's id has forgotten the
+  /// member's votes.
   Heard on_promise(const wire::Member& from, const wire::Promise& promise);
 
-  /// A later word of a member that has promised.
+  /// Later progress of a member that has promised.
   void refresh(PeerId from, const wire::Progress& progress);
 
   const std::map<PeerId, wire::Promise>& promises() const { return promises_; }
@@ -70,46 +69,46 @@ class Proposer {
 
   enum class Start {
     waits,  ///< for promises
-    open,   ///< nobody that promised has voted for anything
+    open,   ///< no member that promised has voted for anything
     bound,  ///< to the newest plan that was voted for; keepers() have its mean
-    stuck,  ///< nobody that voted for it is here: the ballot has resigned
-    lost,   ///< those that voted for it are here, and have lost its mean: it waits for one that has it
+    stuck,  ///< no peer that voted for it is here: the ballot has resigned
+    lost,   ///< its voters are here but have lost its mean: it waits for one that has it
   };
 
   /// preparing -> open or bound, once all members that are here have promised and are a majority. `minority`:
-  /// few may do, and a plan whose mean is lost may be given up; the record says so.
+  /// fewer suffice, and a plan whose mean is lost may be given up; the record says so.
   Start begin(bool minority);
 
-  /// The newest plan that was voted for cannot be finished: nobody that is here has its mean. Without it this
-  /// ballot decides as few do, since the plan may be decided elsewhere.
+  /// The newest plan that was voted for cannot be finished, since no peer here has its mean. Without that
+  /// plan this ballot decides as a minority, since the plan may be decided elsewhere.
   bool lacks_mean() const;
 
-  /// The plan that has to be finished, if any: contributions stay as they are, and
-  /// members too, unless few decide.
+  /// The plan that has to be finished, if any. Its contributions stay as they are, and so do its members
+  /// unless a minority decides.
   const std::optional<wire::Accepted>& bound() const { return bound_; }
 
   /// The live peers that have the mean of the plan that has to be finished.
   const std::set<PeerId>& keepers() const { return keepers_; }
 
   // ---- plans
-  /// Numbers the plan; votes for plans before it count no more.
+  /// Numbers the plan; votes for earlier plans do not count any more.
   const wire::Plan& propose(wire::Plan plan);
 
-  /// proposed -> open: nobody has voted, and another set of contributions is needed.
+  /// proposed -> open: no peer has voted, and another set of contributions is needed.
   void reopen();
 
-  /// The last one that was proposed, if any.
+  /// The last plan that was proposed, if any.
   const SharedPlan& plan() const { return plan_; }
 
   // ---- votes
-  /// True when it counts.
+  /// True when the vote counts.
   bool on_vote(const wire::Member& from, const wire::Vote& vote);
 
   bool has_vote(PeerId peer) const { return votes_.contains(peer); }
 
   std::size_t votes() const { return votes_.size(); }
 
-  /// Those that are here and voted for the present plan.
+  /// Peers here that voted for the present plan.
   std::set<PeerId> voters() const;
 
   struct Count {
@@ -132,15 +131,15 @@ class Proposer {
   const std::optional<wire::Record>& decision() const { return decision_; }
 
   // ---- the end of a ballot
-  /// A higher ballot is followed by somebody.
+  /// Another member follows a higher ballot.
   void outbid_by(Ballot ballot);
 
-  /// The highest ballot that somebody was found to follow.
+  /// The highest ballot that any member was found to follow.
   Ballot outbid() const { return outbid_; }
 
   void resign() { resigned_ = true; }
 
-  /// This ballot can lead to nothing any more: lead again with one above outbid().
+  /// This ballot cannot succeed any more: lead again with a ballot above outbid().
   bool resigned() const { return resigned_; }
 
  private:

@@ -21,7 +21,7 @@ wire::Member restarted(std::uint64_t id) {
   return process;
 }
 
-/// A plan of the round after head_of(1, 2, 3) in which 1 has done so many samples.
+/// A plan of the round after head_of(1, 2, 3) in which 1 has done this many samples.
 wire::Plan plan_of(std::uint64_t samples, const std::vector<std::uint64_t>& participants = {1, 2, 3}) {
   wire::Plan plan;
   plan.draft.round = 7;

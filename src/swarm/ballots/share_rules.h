@@ -20,27 +20,27 @@ struct Participant {
   std::string site{};  ///< empty: one of its own
 };
 
-/// How the vector is divided among those who reduce it (average/ provides it).
+/// Rules that divide the vector among the reducers (average/ provides them).
 struct ShareRules {
-  /// The shares of a plan. Those of the plan before stay when others would gain little.
+  /// The shares of a plan. The shares of the previous plan stay when others would gain little.
   std::function<std::vector<wire::Share>(std::uint64_t segments, const std::vector<Participant>& participants,
                                          const std::vector<wire::Share>& before)>
       cut;
-  /// These segments are cut anew among those who may own them; the others stay.
+  /// Divides these segments anew among the participants that may reduce; the other segments stay.
   std::function<std::vector<wire::Share>(const std::vector<wire::Share>& before, const RangeSet& segments,
                                          const std::vector<Participant>& participants)>
       move;
-  /// What averaging by this plan takes at least; 0 when nobody's line is known.
+  /// Lower bound in seconds of averaging by this plan; 0 when no bandwidth is known.
   std::function<double(const wire::Plan& plan, const std::vector<Participant>& participants)> seconds;
-  /// A plan with shares gets a tree of sites, and its contributions their groups, where that is better.
+  /// Gives a plan with shares a tree of sites, and its contributions their groups, where that is better.
   std::function<void(wire::Plan& plan, const std::vector<Participant>& participants)> plant;
-  /// Shares, sites and groups as in the plan before, which has sites, but for what belonged to peers that are
-  /// gone or own no more.
+  /// Takes shares, sites and groups from the previous plan, which has sites, except what belonged to peers
+  /// that are gone or may reduce no more.
   std::function<void(wire::Plan& plan, const wire::Plan& before,
                      const std::vector<Participant>& participants)>
       follow;
-  /// Participants came or went; shares and groups stay: in each site somebody passes the mean on. Nothing for
-  /// a plan without sites, or a malformed one.
+  /// Participants came or went; shares and groups stay: in each site some peer passes the mean on. A plan
+  /// without sites, or a malformed one, stays as it is.
   std::function<void(wire::Plan& plan, std::uint64_t segments, const std::vector<Participant>& participants)>
       mend;
 };

@@ -103,7 +103,7 @@ inline wire::Record head_of(std::vector<wire::Member> of) {
   return head;
 }
 
-/// In tests every update makes others of them.
+/// In tests every update yields other parameters.
 inline Digest parameters_after(const wire::Record& record) {
   return digest_of("after " + to_string(wire::digest_of(record)));
 }

@@ -12,9 +12,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kTellLeaverAgain = 500ms;
-/// A round that ends so soon is waited for, however fast a line is.
+/// A round that ends this soon is waited for, however high the bandwidth is.
 constexpr double kSoon_s = 2;
-/// Bytes per second of a line that nothing was sent over yet.
+/// Bytes per second that are assumed for unknown bandwidth.
 constexpr double kUnknownLine = 125e6;
 
 double rate(const PeerStatus& peers, PeerId from, PeerId to) {
@@ -45,7 +45,7 @@ void HandOvers::on_progress(Instant now, PeerId peer, const wire::Progress& prog
   leavers_[peer].goes = now + from_seconds(progress.leaves_in_s);
 }
 
-/// For the sums of this leaver beside those that it keeps, and those that others were told to give it.
+/// Room for this leaver's sums, beside those that the custodian keeps or is about to be given.
 bool HandOvers::has_room(const Leasing& leasing, PeerId custodian, PeerId leaver) const {
   std::size_t sums = leasing.kept_by(custodian) + leasing.sums_of(leaver);
   for (const auto& [other, way] : leavers_)
@@ -53,7 +53,7 @@ bool HandOvers::has_room(const Leasing& leasing, PeerId custodian, PeerId leaver
   return sums <= wire::kMostSlots - wire::kLeaseSlots;
 }
 
-// The same site first, then an anchor, then the fastest line.
+// Preference: the same site, then an anchor, then the highest rate.
 std::optional<PeerId> HandOvers::custodian(const PeerStatus& peers, const Leasing& leasing,
                                            PeerId leaver) const {
   const auto site = [&](PeerId peer) {

@@ -12,33 +12,33 @@
 
 namespace tw::swarm {
 
-/// The leader's side of peers that leave within a known time, in one round under one ballot, before its call:
-/// whether each waits for the end of the round or hands over what it did, to whom, and when it may go. A step
-/// machine; one thread.
+/// The leader's decisions about peers that leave within a known time, in one round under one ballot, before
+/// its call: which of them wait for the end of the round, which hand over their sums, to which peer, and when
+/// they may go. A step machine; one thread.
 class HandOvers {
  public:
-  /// sum_bytes: of a gradient sum as it is handed over.
+  /// sum_bytes: size of a gradient sum that is handed over.
   HandOvers(Round round, Ballot ballot, std::uint64_t sum_bytes)
       : round_(round), ballot_(ballot), sum_bytes_(sum_bytes) {}
 
-  /// What a peer says of itself.
+  /// Progress of a peer, with its outlook and the time it has left.
   void on_progress(Instant now, PeerId peer, const wire::Progress& progress);
 
   void forget(PeerId peer) { leavers_.erase(peer); }
 
-  /// Orders that are due. reduce: what averaging is expected to take.
+  /// Orders that are due. reduce: expected time of averaging.
   wire::Outbox step(Instant now, const PeerStatus& peers, const Leasing& leasing, Duration reduce);
 
   std::size_t notes() const { return leavers_.size(); }
 
-  /// What waiting for the end of the round, and handing over, would take; nothing: not known.
+  /// Time to the end of the round (empty: not known), time of a hand-over, and time until the peer has to go.
   struct Costs {
     std::optional<double> round_s;
     double transfer_s = 0;
     double notice_s = 0;
   };
 
-  /// Whichever is sooner, of what ends within the notice. A round that is nearly over is waited for.
+  /// False if the round ends within the notice, and either sooner than the transfer or within 2 s.
   static bool hands_over(const Costs& costs);
 
  private:

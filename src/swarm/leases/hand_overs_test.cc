@@ -64,7 +64,7 @@ class HandOversOfOne : public ::testing::Test {
     hand_overs.on_progress(now, PeerId{id}, said);
   }
 
-  /// It has done its first three microbatches.
+  /// The peer has done its first three microbatches.
   void does_some(std::uint64_t id) {
     wire::Progress done = progress(id, wire::Outlook::leaves);
     done.slots = {{0, RangeSet(Range{0, 3}), {}}};

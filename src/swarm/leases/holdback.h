@@ -10,29 +10,29 @@
 
 namespace tw::swarm {
 
-/// For whom the leader holds back leases: joiners that say that they lost ground twice, because state and
-/// means come to them more slowly than rounds are made. With the next round under way at once they would load
-/// the lines of the others for ever and never take part.
+/// Joiners for which the leader holds back leases. They report that they lost ground twice, because state and
+/// means reach them more slowly than rounds are made. If rounds went on at once, these joiners would use up
+/// others' bandwidth for ever and never take part.
 ///
-/// Bounds, whatever a joiner says: one that gets nothing for kStill is not waited for, a wait ends after
-/// kLongest, and after each wait leases go out for at least as long as it took. So rounds are made in at
+/// Bounds, whatever a joiner says: a joiner that gets nothing for kStill is not waited for, and a wait ends
+/// after kLongest. After each wait leases go out for at least as long as it took, so that rounds are made at
 /// least half of the time. A step machine.
 class Holdback {
  public:
-  static constexpr std::uint32_t kLostGround = 2;  ///< so often, and it is waited for
+  static constexpr std::uint32_t kLostGround = 2;  ///< a joiner that lost ground this often is waited for
   static constexpr Duration kStill = swarm::kJoinerIsStill;
   static constexpr Duration kLongest = swarm::kJoinerIsWaitedFor;
 
   void heard(Instant now, PeerId peer, const wire::Heartbeat& told);
 
-  /// It is to take the state with which the run begins.
+  /// The peer has to take the state with which the run begins.
   void begins(Instant now, PeerId peer) { joiners_[peer] = {.moved_at = now, .begins = true}; }
 
   void on_close(PeerId peer) { joiners_.erase(peer); }
 
   void step(Instant now);
 
-  /// Nobody gets leases before these stand at the head.
+  /// No peer gets leases before these have the newest record.
   std::vector<PeerId> peers() const;
 
  private:
@@ -47,7 +47,7 @@ class Holdback {
   };
 
   std::map<PeerId, Joiner> joiners_;  ///< that lost ground, or begin
-  Instant since_ = kNever;            ///< leases are held back; kNever: they are not
+  Instant since_ = kNever;            ///< leases are held back since then; kNever: they are not
   Instant not_before_{};
 };
 

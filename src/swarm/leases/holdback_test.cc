@@ -23,7 +23,7 @@ struct Watch {
     holdback.step(now);
   }
 
-  /// It gets a piece every second; whether it is waited for all the while.
+  /// The joiner gets a piece every second. True if it is waited for all the time.
   bool waits_for(Duration time) {
     for (const Instant end = now + time; now < end; now += 1s) {
       ++pieces;

@@ -50,7 +50,7 @@ void LeaseBook::report(PeerId peer, const wire::Progress& progress) {
     known.held.remove(returned);
     free_.add(returned);
   }
-  // What it gave back is for those who stand idle; it asks again when it is idle itself.
+  // Returned microbatches are for idle peers; it asks again when it is idle itself.
   if (account.held() > 0) account.hungry = false;
 }
 
@@ -88,7 +88,7 @@ void LeaseBook::take_kept(PeerId peer, const wire::Progress& progress) {
   }
 }
 
-// The sum of the giver stays where it is, and nothing is added to it.
+// The giver's sum stays where it is, and nothing is added to it.
 bool LeaseBook::take_from_giver(PeerId taker, const RangeSet& done) {
   for (auto& [peer, account] : accounts_) {
     for (const auto& [number, slot] : account.slots) {
@@ -165,7 +165,7 @@ std::optional<LeaseBook::Hopeless> LeaseBook::hopeless(const std::set<PeerId>& a
     const auto has_failed = [&](PeerId peer) { return std::ranges::count(failed, peer) > 0; };
     const bool nobody_else = !able.empty() && std::ranges::all_of(able, has_failed);
     if (failed.size() < kMostFailed && !nobody_else) continue;
-    // The last one that failed at anything told of this, as a rule; others may have failed elsewhere since.
+    // Usually the last peer with a failure failed at this; others may have failed elsewhere since.
     const PeerId tells = has_failed(last_failed_) ? last_failed_ : failed.front();
     return Hopeless{failed, failures_.at(tells).why};
   }
@@ -212,7 +212,7 @@ std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible, 
   }
   if (hungry.empty()) return {};
   const double speed_of_all = speed_of(eligible);
-  std::sort(hungry.begin(), hungry.end());  // who stands idle comes before who only asks ahead
+  std::sort(hungry.begin(), hungry.end());  // idle peers come before those that only ask ahead
   std::vector<Grant> grants;
   for (const auto& [held, peer] : hungry) {
     if (free_.empty()) break;

@@ -17,33 +17,32 @@
 namespace tw::swarm {
 
 /// The leader's account of one round's microbatches: each is free, held or done, and held or done by exactly
-/// one peer. How many there are, and how leases are cut, is the affair of LeaseRules.
+/// one peer. LeaseRules say how many there are and how leases are cut.
 class LeaseBook {
  public:
   using Options = swarm::TargetBatch;
 
   explicit LeaseBook(swarm::LeaseRules rules);
 
-  /// What a peer says of itself. Adds what is done; when it gave back, what it no longer holds becomes free.
+  /// Progress of a peer. Adds what is done; when the peer gave back, what it no longer holds becomes free.
   void report(PeerId peer, const wire::Progress& progress);
 
-  /// What a peer says to a new leader, who knows nothing of earlier leases. False when a slot holds
-  /// microbatches that somebody else claimed before (given out again while the two could not reach the
-  /// leader), or nothing at all (its sum was lost): such a slot does not count, and no further lease goes
-  /// to it.
+  /// Progress that a peer reports to a new leader, which knows nothing of earlier leases. False when a slot
+  /// holds microbatches that another peer claimed before (leased again while the two could not reach the
+  /// leader), or nothing at all (its sum was lost). Such a slot does not count and gets no further lease.
   bool adopt(PeerId peer, const wire::Progress& progress);
 
-  /// Sums that this peer keeps for others that leave: from now on they count as its own, where nobody else
-  /// has computed their microbatches meanwhile.
+  /// Sums that this peer keeps for others that leave. From now on they count as its own, unless another peer
+  /// computed their microbatches meanwhile.
   void take_kept(PeerId peer, const wire::Progress& progress);
 
-  /// Something is held or done by this peer.
+  /// True when this peer holds or has done something.
   bool has_any(PeerId peer) const;
 
-  /// Slots with something done.
+  /// Number of slots with something done.
   std::size_t sums_of(PeerId peer) const;
 
-  /// Sums that peers which left handed over to this one.
+  /// Number of sums that leaving peers handed over to this one.
   std::size_t kept_by(PeerId peer) const;
 
   /// Microbatches that are not done, without those that this peer holds.
@@ -52,20 +51,20 @@ class LeaseBook {
   /// The peer does not count in this round any more. Returns what becomes free again.
   RangeSet forget(PeerId peer);
 
-  /// What this peer cannot compute: as soon as it gave that back, others get it, and it does not.
+  /// Microbatches that this peer cannot compute: once given back, only others get them.
   void note_failures(PeerId peer, const wire::Failures& failures);
 
-  /// Peers that have failed at anything.
+  /// Number of peers that have failed at anything.
   std::size_t failed_peers() const { return failures_.size(); }
 
-  /// So many peers have failed at a microbatch before the run stops.
+  /// The run stops when this many peers have failed at one microbatch.
   static constexpr std::size_t kMostFailed = 3;
 
-  /// A microbatch that is free, and that kMostFailed peers cannot compute, or none of `able` can. Where none
-  /// is able because all leave, others may come.
+  /// A free microbatch that kMostFailed peers, or all of `able`, cannot compute. An empty `able` is not
+  /// hopeless: all leave, and others may come.
   struct Hopeless {
     std::vector<PeerId> failed;
-    std::string why;  ///< as the last of them said
+    std::string why;  ///< as the last of them reported
   };
 
   std::optional<Hopeless> hopeless(const std::set<PeerId>& able) const;
@@ -76,26 +75,26 @@ class LeaseBook {
     RangeSet microbatches;
   };
 
-  /// Leases for the hungry ones among `eligible`, of what neither they nor kMostFailed peers have failed at,
-  /// into the open slot of each, in whole grains while there are. A peer without an open slot gets none.
+  /// Leases for the peers of `eligible` that want more, into their open slots, in whole grains while there
+  /// are. No peer gets what it or kMostFailed peers failed at, and none without an open slot gets anything.
   std::vector<Grant> feed(const std::set<PeerId>& eligible, const Rarely& chance = {});
 
-  /// The peer that should give back what it has not begun, when others stand idle and nothing is free; or
-  /// whenever there is one, at_will.
+  /// The peer that should give back what it has not begun, when others are idle and nothing is free. at_will:
+  /// without these conditions.
   std::optional<PeerId> worth_recalling(const std::set<PeerId>& eligible, bool at_will = false);
 
-  /// Each holder has at most what it does at once, nothing that others have failed at, and nobody is about to
-  /// give back: with nothing free, it is time to call.
+  /// Each holder has at most one grain, nothing that others have failed at, and owes no answer to a recall.
+  /// If nothing is free either, it is time to call.
   bool nearly_done() const;
 
-  /// Every peer's slots with all that is done or held, in the order of `order`; peers without any are left
+  /// All slots of each peer with what is done or held, in the order of `order`; peers without any are left
   /// out.
   std::vector<wire::Contribution> contributions(const std::vector<PeerId>& order) const;
 
-  /// The sums of all slots are on their way: from now on the leases of each peer go to its next slot.
+  /// The sums of all slots are being sent: from now on the leases of each peer go to its next slot.
   void close_slots();
 
-  /// A round has kLeaseSlots for each peer.
+  /// False once the peer has used all its kLeaseSlots of the round.
   bool has_slot(PeerId peer) const;
 
   std::uint64_t samples(const RangeSet& microbatches) const { return rules_.samples(microbatches); }
@@ -104,7 +103,7 @@ class LeaseBook {
 
   const RangeSet& free() const { return free_; }
 
-  /// Everybody who has been heard of.
+  /// All peers that were heard of.
   std::vector<PeerId> peers() const;
 
   /// Peers that hold microbatches which are not done.
@@ -112,7 +111,7 @@ class LeaseBook {
 
   bool holds(PeerId peer) const;
 
-  /// Asked to give back; the answer is under way.
+  /// True from a recall to its answer.
   bool is_recalled(PeerId peer) const;
 
   /// The open slot of this peer, with what was leased into it.
@@ -120,7 +119,7 @@ class LeaseBook {
 
   double samples_per_s(PeerId peer) const;
 
-  /// Microbatches that this peer does at once.
+  /// Microbatches that this peer computes at once.
   std::uint64_t grain(PeerId peer) const;
 
  private:
@@ -137,7 +136,7 @@ class LeaseBook {
 
   void take(Account& account, const wire::Progress& progress);
   bool take_from_giver(PeerId taker, const RangeSet& done);
-  double speed_of(const std::set<PeerId>& peers) const;  // 0 while that of one is not known
+  double speed_of(const std::set<PeerId>& peers) const;  // 0 while the speed of one is unknown
   std::uint64_t grant_size(const Account& account, double speed_of_all, std::size_t peers) const;
 
   std::vector<PeerId> failed_at(std::uint64_t microbatch) const;
@@ -146,7 +145,7 @@ class LeaseBook {
   swarm::LeaseRules rules_;
   RangeSet free_;
   std::map<PeerId, wire::Failures> failures_;  // outlast forget()
-  PeerId last_failed_;                         // that told of something new
+  PeerId last_failed_;                         // the last one that reported something new
   std::map<PeerId, Account> accounts_;
 };
 

@@ -69,7 +69,7 @@ struct Shop {
   std::set<PeerId> eligible{};
 };
 
-/// What is free: all that somebody new would get.
+/// Free microbatches: all that a new peer would get.
 RangeSet free_in(LeaseBook book) {
   const PeerId taker{1'000'000};
   RangeSet free;
@@ -82,7 +82,7 @@ RangeSet free_in(LeaseBook book) {
   return free;
 }
 
-/// Free, held and done are disjoint and all there is.
+/// Free, held and done microbatches are disjoint and complete.
 ::testing::AssertionResult partitions(const LeaseBook& book, std::uint64_t count) {
   RangeSet all = free_in(book);
   for (const wire::Contribution& c : book.contributions(book.peers())) {
@@ -374,9 +374,9 @@ TEST(LeaseBook, gives_up_on_what_three_peers_or_all_that_are_there_cannot_do) {
   EXPECT_TRUE(shop.book.hopeless({PeerId{1}, PeerId{2}}).has_value()) << "nobody else is there";
   EXPECT_FALSE(shop.book.hopeless({PeerId{3}}).has_value());
   EXPECT_FALSE(shop.book.hopeless({}).has_value()) << "all leave, and others may come";
-  shop.book.forget(PeerId{1});  // what it could not do is not forgotten
+  shop.book.forget(PeerId{1});  // its failures are not forgotten
   shop.book.note_failures(PeerId{3}, cannot_do(5, "a.tar, bytes 50-59: 404"));
-  shop.book.note_failures(PeerId{1}, cannot_do(6, "newer"));  // which is known
+  shop.book.note_failures(PeerId{1}, cannot_do(6, "newer"));  // this one is known already
   const auto found = shop.book.hopeless(able);
   ASSERT_TRUE(found);
   EXPECT_EQ((std::vector<PeerId>{PeerId{1}, PeerId{2}, PeerId{3}}), found->failed);

@@ -25,9 +25,9 @@ struct LeaseRules {
   std::uint64_t microbatches = 0;  ///< of one round
   std::uint64_t microbatch = 0;    ///< samples of one
   std::function<std::uint64_t(const RangeSet& microbatches)> samples;
-  /// Microbatches for a peer that asks: `part` of the speed of all is its own, so many are `free`.
+  /// Microbatches for a peer that asks. `part`: its part of the speed of all; `free`: free microbatches.
   std::function<std::uint64_t(double part, std::uint64_t free)> grant;
-  /// Whether a round with these samples and contributors may end, and leave the rest to the next one.
+  /// True when a round with these samples and contributors may end and leave the rest to the next one.
   std::function<bool(const wire::Record& record)> may_leave_over;
 };
 

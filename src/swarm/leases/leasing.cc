@@ -10,8 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// After so long a peer that says it stands idle is sent its lease again, and one that does not give back
-/// what it was asked for is asked again.
+/// After this long an idle peer is sent its lease again, and a peer that did not answer a recall is asked
+/// again.
 constexpr Duration kTellAgain = 1s;
 
 }  // namespace
@@ -58,7 +58,7 @@ void Leasing::on_progress(Instant now, const PeerStatus& peers, PeerId peer, con
   }
 }
 
-// Its answer does not come: the question, or the answer, was lost.
+// Its answer does not come: the recall, or the answer, was lost.
 void Leasing::recall_again(Instant now, PeerId peer) {
   Pace& pace = paces_[peer];
   if (now - std::max(pace.recalled_at, pace.asked_at) < kTellAgain) return;
@@ -66,7 +66,7 @@ void Leasing::recall_again(Instant now, PeerId peer) {
   send(peer, wire::Recall{options_.round, options_.ballot});
 }
 
-// It stands idle although something is leased to it: the lease did not reach it in this form.
+// It is idle although something is leased to it: the lease did not reach it in this form.
 void Leasing::lease_again(Instant now, PeerId peer, const wire::Progress& progress) {
   const bool idle =
       progress.wants_more &&
@@ -82,7 +82,7 @@ void Leasing::lease_again(Instant now, PeerId peer, const wire::Progress& progre
 
 // ---- what goes out
 
-// Where nobody can compute what is free, the round ends without it, whatever it lacks.
+// If no peer can compute what is free, the round ends without it, however much is missing.
 bool Leasing::advance(Instant now, const PeerStatus& peers) {
   short_ = short_ && may_leave_over(peers);
   const bool ran_out = !short_ && book_.has_free() && slots_ran_out(peers) && may_leave_over(peers);
@@ -107,13 +107,13 @@ void Leasing::feed(Instant now, const PeerStatus& peers) {
   }
 }
 
-// Nobody can compute what is free.
+// No peer can compute what is free.
 bool Leasing::slots_ran_out(const PeerStatus& peers) const {
   return std::ranges::none_of(peers.eligible(), [&](PeerId peer) { return book_.has_slot(peer); });
 }
 
-// What is lost after the call is left to the next round: to compute it again, and to send it as a further
-// vector, would take longer than all that is left of this one.
+// Work lost after the call is left to the next round: computing it again and sending it as another vector
+// would take longer than the rest of this round.
 bool Leasing::may_leave_over(const PeerStatus& peers) const {
   wire::Record rest;
   const std::vector<wire::Contribution> all = contributions(peers);
@@ -131,7 +131,7 @@ std::vector<wire::Contribution> Leasing::contributions(const PeerStatus& peers) 
 
 // ---- what is lost
 
-// Those that were lost before still counted while a mean with their work was there; it is not any more.
+// Peers lost before still counted while a mean with their work existed; it does not exist any more.
 RangeSet Leasing::forget(const PeerStatus& peers, PeerId peer) {
   RangeSet again = book_.forget(peer);
   for (PeerId other : book_.peers()) {
@@ -140,7 +140,7 @@ RangeSet Leasing::forget(const PeerStatus& peers, PeerId peer) {
   return again;
 }
 
-// Others compute refused work again: it must not wait in the next round for ever.
+// Refused work is computed again by others in this round: it must not be put off for ever.
 void Leasing::reopen(const PeerStatus& peers) {
   book_.close_slots();
   short_ = !peers.has_refused() && may_leave_over(peers);

@@ -16,40 +16,39 @@
 
 namespace tw::swarm {
 
-/// The leader's leases of one round under one ballot: which peer computes what, at what pace it does so, and
-/// when the set of contributions is closed. What a round has to contain is the LeaseRules' affair. A step
-/// machine; one thread.
+/// The leader's leases of one round under one ballot: which peer computes what, at what pace, and when the
+/// set of contributions is closed. LeaseRules say what a round has to contain. A step machine; one thread.
 class Leasing {
  public:
   struct Options {
     Round round = 0;
     Ballot ballot = 0;
-    std::uint32_t wait_for = 0;  ///< give no leases before so many peers are there
+    std::uint32_t wait_for = 0;  ///< give no leases before this many peers are here
     Rarely rarely{};
   };
 
   Leasing(LeaseRules rules, Options options);
 
-  /// After a change of the lead: what peers that promised have done and hold. was_called: the former leader
-  /// had called, and what some peers have may be on its way already. True when the rest is left over.
+  /// After a change of the leader: what peers that promised have done and hold. was_called: the former leader
+  /// had called, so some sums may be on their way already. True when the rest is left over.
   bool take_over(const PeerStatus& peers, const std::map<PeerId, wire::Promise>& promises, bool was_called);
 
   /// This round is the last one: it leaves nothing over.
   void end_run() { last_ = true; }
 
-  /// No leases before these stand at the head of the history (Holdback).
+  /// Gives no leases before these joiners have the newest record (Holdback).
   void hold_back_for(std::vector<PeerId> joiners) { held_back_for_ = std::move(joiners); }
 
   const std::vector<PeerId>& held_back_for() const { return held_back_for_; }
 
-  /// So many peers are here that leases may go out.
+  /// True when enough peers are here for leases to go out.
   bool has_company(const PeerStatus& peers) const;
 
-  /// What a peer that works says of itself. called: the plan counts on what is leased.
+  /// Progress of a peer that works. called: the plan counts on what is leased.
   void on_progress(Instant now, const PeerStatus& peers, PeerId peer, const wire::Progress& progress,
                    bool called);
 
-  /// What a peer cannot compute in this round.
+  /// Microbatches that a peer cannot compute in this round.
   void on_failures(PeerId peer, const wire::Failures& failures) { book_.note_failures(peer, failures); }
 
   /// LeaseBook::hopeless.
@@ -57,45 +56,45 @@ class Leasing {
     return book_.hopeless(able);
   }
 
-  /// Leases go out. True when from now on the rest is left over, since nobody can compute it.
+  /// Sends leases that are due. True when from now on the rest is left over, since no peer can compute it.
   bool advance(Instant now, const PeerStatus& peers);
 
-  /// The set of contributions may be closed: each holder has at most what it does at once, and nothing is
-  /// free that belongs to this round.
+  /// The set of contributions may be closed: each holder has at most what it computes at once, and nothing
+  /// that belongs to this round is free.
   bool is_complete() const;
 
   /// Contributions of the peers that work, in the order of the mean.
   std::vector<wire::Contribution> contributions(const PeerStatus& peers) const;
 
-  /// Neither this peer counts nor its work. Returns what others have to compute.
+  /// Drops this peer and its work. Returns what others have to compute.
   RangeSet forget(const PeerStatus& peers, PeerId peer);
 
-  /// The set of contributions is opened once more after a call: sums that are on their way stay as they are.
+  /// Opens the set of contributions once more after a call: sums that are being sent stay as they are.
   void reopen(const PeerStatus& peers);
 
-  /// What is free is left to the next round.
+  /// True if free microbatches are left to the next round.
   bool leaves_rest() const { return short_; }
 
   bool has_free() const { return book_.has_free(); }
 
   const RangeSet& free() const { return book_.free(); }
 
-  /// Something of this round is held or done by this peer.
+  /// True when this peer holds or has done something of this round.
   bool has_any(PeerId peer) const { return book_.has_any(peer); }
 
-  /// Sums that this peer would have to hand over.
+  /// Number of sums that this peer would have to hand over.
   std::size_t sums_of(PeerId peer) const { return book_.sums_of(peer); }
 
-  /// Sums that peers which left handed over to this one.
+  /// Number of sums that leaving peers handed over to this one.
   std::size_t kept_by(PeerId peer) const { return book_.kept_by(peer); }
 
-  /// What the others need for all that is not done, in seconds; nothing where a speed is not known.
+  /// Seconds that the others need for all that is not done; empty where a speed is not known.
   std::optional<double> seconds_left(const PeerStatus& peers, PeerId without) const;
 
   /// Peers that hold microbatches which are not done.
   std::vector<PeerId> holders() const { return book_.holders(); }
 
-  /// Microbatches without which nothing goes on.
+  /// Microbatches that the round waits for.
   std::vector<Awaited> awaited(Instant now) const;
 
   std::size_t notes() const { return paces_.size() + kNotesOfFailures * book_.failed_peers(); }
@@ -103,15 +102,15 @@ class Leasing {
   wire::Outbox take_messages() { return std::exchange(messages_, {}); }
 
  private:
-  static constexpr std::size_t kNotesOfFailures = 8;  ///< for their words
+  static constexpr std::size_t kNotesOfFailures = 8;  ///< for the texts of a peer's failures
 
-  /// What is leased to a peer, as far as it moves.
+  /// Progress of a peer's leases.
   struct Pace {
     std::uint64_t done = 0;
-    Instant since{};  ///< the last microbatch was done, or the first one leased
+    Instant since{};  ///< when the last microbatch was done, or the first one leased
     Instant leased_at{};
     Instant recalled_at{};
-    Instant asked_at{};  ///< once more
+    Instant asked_at{};  ///< when the recall was repeated
   };
 
   bool may_leave_over(const PeerStatus& peers) const;

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// 1 leads round 7 of 16 microbatches; what it sends reaches 1, 2 and 3 at once.
+/// 1 leads round 7 of 16 microbatches; its messages reach 1, 2 and 3 at once.
 struct Office {
   explicit Office(LeaseRules rules = rules_of({64, 4}), std::uint32_t wait_for = 0)
       : peers(member(1), members({1, 2, 3}), false), leasing(std::move(rules), {7, 0, wait_for, {}}) {
@@ -82,7 +82,7 @@ struct Office {
   Instant now = kStart;
   bool called = false;
   bool deaf = false;       ///< leases get lost
-  bool keeps_all = false;  ///< nobody answers a Recall
+  bool keeps_all = false;  ///< no peer answers a Recall
   bool ran_out = false;
   std::map<PeerId, Work> works{};
   std::vector<PeerId> sent{};

@@ -20,8 +20,8 @@ struct WorkItem {
   std::uint32_t slot = 0;
   RangeSet microbatches{};
   RangeSet samples{};  ///< of the run
-  /// Samples that are leased to this peer beside these, as far as it is known now: time to load them. They
-  /// may go to others yet.
+  /// Samples that are leased to this peer beside these, as far as known: time to load them. They may still go
+  /// to others.
   RangeSet ahead{};
 };
 
@@ -31,7 +31,7 @@ struct FailedSample {
   std::string why;           ///< with its object and bytes, and the answer
 };
 
-/// What this peer has been leased in one round: what is queued, what is being computed, what is done.
+/// Leases of this peer in one round: what is queued, what is being computed, what is done.
 /// At most one item is under way at a time.
 class Work {
  public:
@@ -39,33 +39,33 @@ class Work {
 
   Round round() const { return round_; }
 
-  /// False, and nothing changes, when there is something new for a slot that is closed.
+  /// False, without effect, when a closed slot would get something new.
   bool lease(std::uint32_t slot, const RangeSet& microbatches);
 
-  /// The sum in this slot is on its way to others and must not change any more.
+  /// The sum in this slot is being sent to others and must not change any more.
   void close(std::uint32_t slot) { closed_.insert(slot); }
 
-  /// A sum of these microbatches that another peer made is here. Returns its slot; nothing: there is no slot.
+  /// A sum of these microbatches by another peer is here. Returns its slot, or nothing if there is no slot.
   std::optional<std::uint32_t> keep(const RangeSet& microbatches);
 
-  /// Slots with anything done, for a peer that takes them over: nothing is added to them any more. Not while
-  /// an item is under way.
+  /// Slots with anything done, for a peer that takes them over: nothing is added to them any more. Requires
+  /// that no item is under way.
   std::vector<wire::SlotProgress> hand_out();
 
-  /// All sums are lost, while others may have them: nothing of what was done is done any more, and no slot
-  /// that was used is used again.
+  /// All sums are lost here, while others may have them: nothing counts as done any more, and no used slot is
+  /// used again.
   void start_over();
 
   /// A microbatch that cannot be computed here, and why.
   void fail(std::uint64_t microbatch, std::string why);
 
-  /// All of them.
+  /// All failures of this round.
   const wire::Failures& failures() const { return failures_; }
 
-  /// Gives back whatever has not begun.
+  /// Gives back what has not begun.
   void drop_queued();
 
-  /// Begins the next microbatches of a slot, at most so many; nothing when some are under way or none is
+  /// Begins the next microbatches of a slot, at most `most`; nothing when some are under way or none is
   /// queued.
   std::optional<WorkItem> begin(std::uint64_t most = 1);
 
@@ -77,17 +77,17 @@ class Work {
   /// True when nothing is queued: time to ask for more, while the last ones are still computed.
   bool wants_more() const { return queued_ == 0; }
 
-  /// Not begun.
+  /// Number of microbatches that have not begun.
   std::uint64_t queued() const { return queued_; }
 
-  /// The same, by number.
+  /// The same microbatches, as a set.
   RangeSet waiting() const;
 
-  /// The same with what is under way.
+  /// The same with those under way.
   RangeSet held() const;
 
-  /// For messages: every slot with what is done and what is still held. One that is closed to both is there
-  /// without any.
+  /// For messages: every slot with what is done and what is still held. A slot that takes no more of either
+  /// is listed empty.
   std::vector<wire::SlotProgress> progress() const;
 
   /// True when these, and no others, are done in this slot, and nothing will be added to them.
@@ -96,7 +96,7 @@ class Work {
   /// Each of these is done or held in this slot.
   bool does_all_of(std::uint32_t slot, const RangeSet& microbatches) const;
 
-  /// The sum in this slot, if there is one, is or will be another than that of these.
+  /// The sum in this slot, if any, is or will be of other microbatches than these.
   bool has_other_than(std::uint32_t slot, const RangeSet& microbatches) const;
 
  private:

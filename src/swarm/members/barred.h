@@ -12,21 +12,21 @@
 
 namespace tw::swarm {
 
-/// Processes that may not be linked under the id that they use: another process has it. Bounded, however many
-/// ids and processes come and go: the oldest are forgotten first.
+/// Processes that may not link under the id that they use, since another process has it. Bounded, however
+/// many ids and processes come and go: the oldest are forgotten first.
 class Barred {
  public:
   static constexpr std::size_t kMostSuperseded = 4096;
 
-  /// A record names another process in the place of this one: it is out for good.
+  /// A record names another process in the place of this one, which is barred for good.
   void supersede(const wire::Member& former);
 
-  /// It was linked in the place of another process, and is out until then.
+  /// This process used a member's id with another incarnation: it is barred for some time.
   void turn_away(Instant now, Instant until, const wire::Member& squatter);
 
   bool bars(Instant now, const wire::Member& process) const;
 
-  /// Processes that are remembered.
+  /// Number of processes that are remembered.
   std::size_t size() const { return superseded_.size() + turned_away_.size(); }
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kLongestInterval = 32s;  // HeartbeatSchedule; a peer that says more is not believed
+constexpr Duration kLongestInterval = 32s;  // HeartbeatSchedule; a peer that announces more is not believed
 constexpr Duration kInterval = 250ms;
 /// Beyond this a sample is a mistake of the other side, not a path on this planet.
 constexpr Duration kLongestRoundTrip = 60s;

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr PeerId kQuiet{1};
 constexpr PeerId kLively{2};
 
-/// Steps at the detector's own pace; kLively is heard all the time. When the first silence is noticed.
+/// Steps at the detector's own pace; kLively is heard all the time. Returns when a silence is noticed.
 std::optional<Duration> first_silence(Detector& detector, Instant from, Duration within) {
   for (Instant now = from; now <= from + within; now += 10ms) {
     detector.heard(now, kLively);
@@ -116,7 +116,7 @@ TEST(Detector, takes_its_own_stop_for_no_round_trip) {
   Detector detector = with_both();
   detector.round_trip(kStart + 1s, kQuiet, 80ms);
   detector.step(kStart + 1s);
-  detector.round_trip(kStart + 30s, kQuiet, 28s);  // what came meanwhile is read before it looks at the clock
+  detector.round_trip(kStart + 30s, kQuiet, 28s);  // what came meanwhile is read before the clock is
   EXPECT_EQ(80ms, detector.round_trip(kQuiet));
   detector.step(kStart + 30s);
   detector.round_trip(kStart + 31s, kQuiet, 2s);

@@ -11,28 +11,28 @@
 
 namespace tw::swarm {
 
-/// For how long this peer expects to be here, and how it goes when it has to: after the round, or as soon as
-/// a custodian has what it did. A value with checked transitions.
+/// Time that this peer expects to be here, and the way it goes when it has to: after the round, or as soon as
+/// a custodian has its sums. A value with checked transitions.
 class Farewell {
  public:
   enum class Stage : std::uint8_t {
-    none,       ///< the end of the round is waited for, if anything
+    none,       ///< it waits for the end of the round, if for anything
     ordered,    ///< the leader has named a custodian; a microbatch is under way
     sending,    ///< the sums are on their way
     entrusted,  ///< they are the custodian's
   };
 
-  /// So long before its machine stands still it begins to say so.
+  /// It announces a standstill of its machine this long before.
   static constexpr Duration kTellsFreeze = std::chrono::seconds(2);
 
   Stage stage() const { return stage_; }
 
-  /// Its seat is somebody else's: it neither promises nor votes any more in this round.
+  /// Another peer has its seat: it neither promises nor votes any more in this round.
   bool gave_seat() const { return given_seat_.has_value(); }
 
   wire::Outlook outlook() const { return outlook_; }
 
-  /// It has to be gone by then.
+  /// It has to be gone by this deadline.
   void leave_by(Instant deadline) {
     outlook_ = wire::Outlook::leaves;
     deadline_ = deadline;
@@ -50,7 +50,7 @@ class Farewell {
     freezes_for_ = lasts;
   }
 
-  /// While silence has to be expected of it: how long it may last. Otherwise 0.
+  /// How long it may be silent, while a silence is to be expected; otherwise 0.
   Duration silence_ahead(Instant now) const {
     const bool soon = now >= freezes_from_ - kTellsFreeze && now < freezes_from_ + freezes_for_;
     return soon ? freezes_for_ : Duration{};
@@ -61,7 +61,7 @@ class Farewell {
     return deadline_ ? std::max(1e-3, to_seconds(*deadline_ - now)) : 0;
   }
 
-  /// True when the custodian is another one than before.
+  /// True when the custodian is a new one.
   bool order(Instant now, const wire::HandOver& order) {
     const bool known = stage_ != Stage::none && order.to == order_.to;
     order_ = order;
@@ -80,7 +80,7 @@ class Farewell {
     stage_ = Stage::sending;
   }
 
-  /// True when the seat goes with what was sent: nobody else has it.
+  /// True when the seat goes with the sums: no other peer has it.
   bool entrust() {
     TW_CHECK(stage_ == Stage::sending || stage_ == Stage::entrusted);
     stage_ = Stage::entrusted;
@@ -102,7 +102,7 @@ class Farewell {
   std::optional<Instant> deadline_;
   wire::HandOver order_;
   Instant ordered_at_{};
-  std::optional<PeerId> given_seat_;  ///< to whom, in this round
+  std::optional<PeerId> given_seat_;  ///< the peer that has it, in this round
   Instant freezes_from_{};
   Duration freezes_for_{};
 };

@@ -29,7 +29,7 @@ void HeartbeatSchedule::make_rota() {
 
 std::vector<PeerId> HeartbeatSchedule::tick(std::set<PeerId> front) {
   ++tick_;
-  std::set<PeerId> also = std::exchange(front_, std::move(front));  // they were told each time so far
+  std::set<PeerId> also = std::exchange(front_, std::move(front));  // they got one at each tick so far
   if (also != front_) rota_.clear();
   const bool broken = period() > 2 * promised_;
   if (broken || period() < promised_) promised_ = period();

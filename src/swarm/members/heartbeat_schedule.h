@@ -10,9 +10,9 @@
 
 namespace tw::swarm {
 
-/// When which peer is told that this one lives. Every tick (250 ms) where there are at most 32 links, and on
-/// all links of those in front (the leader and its heir). Else each link has its place in a rota of as many
-/// ticks as it takes to tell no more than 8 peers in each of them.
+/// Heartbeat schedule: which peer gets the next heartbeat, and when. Up to 32 links, each gets one every tick
+/// (250 ms); so do all links of the leader and its successor. Else the links take turns in a rota, at most 8
+/// in each tick.
 class HeartbeatSchedule {
  public:
   static constexpr Duration kTick = std::chrono::milliseconds(250);
@@ -25,12 +25,12 @@ class HeartbeatSchedule {
   void open(PeerId peer);
   void close(PeerId peer);
 
-  /// One tick has passed. Returns the peers that get a heartbeat now, in the order of ids. A peer that was
-  /// promised more than holds from now on gets one at once.
+  /// One tick has passed. Returns the peers that get a heartbeat now, in the order of ids. When the interval
+  /// grows beyond what was promised, all get one at once.
   std::vector<PeerId> tick(std::set<PeerId> front);
 
-  /// That peer is told again after so long, or after twice that when links come up meanwhile; what next_ms
-  /// of a heartbeat says.
+  /// Time until this peer's next heartbeat (next_ms of a heartbeat); at most twice that when links come up
+  /// meanwhile.
   Duration interval(PeerId peer) const;
 
  private:
@@ -41,7 +41,7 @@ class HeartbeatSchedule {
   std::set<PeerId> links_;
   std::set<PeerId> front_;
   std::uint64_t tick_ = 0;
-  std::uint64_t promised_ = 1;             // the period that everybody counts on
+  std::uint64_t promised_ = 1;             // the period that peers count on
   std::vector<std::vector<PeerId>> rota_;  // of links_, by tick; empty when they have changed
 };
 

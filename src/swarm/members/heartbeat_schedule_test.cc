@@ -48,7 +48,7 @@ TEST(HeartbeatSchedule, spreads_many_links_over_many_ticks_but_for_those_in_fron
   EXPECT_EQ(1023U, told.size());
 }
 
-// Four intervals are what the other side waits for (Detector).
+// The other side waits for four intervals (Detector).
 TEST(HeartbeatSchedule, keeps_nobody_waiting_for_three_intervals_while_links_and_fronts_change) {
   HeartbeatSchedule heartbeat_schedule(kSelf);
   std::map<PeerId, Duration> left;

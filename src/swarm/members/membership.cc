@@ -15,17 +15,16 @@ namespace {
 using wire::Member;
 using namespace std::chrono_literals;
 
-/// A newcomer hears of so many peers where links are many. The leader tells it of all.
+/// If links are many, a newcomer hears of this many peers. The leader tells it of all.
 constexpr std::size_t kSomePeers = 8;
-/// Where links are many, each peer tells another one of some of its links once in so many ticks.
+/// If links are many, each peer tells another one of some of its links once in this many ticks.
 constexpr std::uint64_t kGossipTicks = 16;
-/// At most so many peers are remembered as gone, and all members beside them.
+/// At most this many peers are remembered as gone, and all members beside them.
 constexpr std::size_t kMostLost = 4096;
-/// A member that was never linked yet (the mesh is still being knotted) counts as alive so long after a
-/// decision.
+/// A member that never linked (the mesh is still being built) counts as alive for this long after a decision.
 constexpr Duration kMeshing = 2s;
-/// For a member's own process to be linked, before another one that has its id: longer than the longest pause
-/// between two dials, shorter than a joiner waits for an id that is taken.
+/// Time for a member's own process to link before another one with its id: longer than the longest pause
+/// between two dials, shorter than a joiner waits for a taken id.
 constexpr Duration kSeatIsKept = 6s;
 
 std::uint64_t nanos_of(Instant t) { return static_cast<std::uint64_t>(t.time_since_epoch().count()); }
@@ -207,8 +206,8 @@ std::map<PeerId, std::uint64_t> Membership::live() const {
   return all;
 }
 
-// A peer that is not a member yet waits for them, too. Where the process that is missing ran under this
-// peer's own id, those that are here are waited for: they go on without it after their patience.
+// A non-member waits for them, too. If the missing process ran under this peer's own id, the members that are
+// here are waited for: they go on without it after their patience.
 std::vector<PeerId> Membership::missing_for_a_majority(const Members& members) const {
   std::vector<PeerId> missing;
   std::set<PeerId> here;

@@ -22,8 +22,8 @@
 namespace tw::swarm {
 
 /// The other processes as this peer sees them: which are linked, silent, behind, fresh, or at the end of the
-/// run, what each was told and has to be told, and which may not be linked. It decides nothing about rounds.
-/// A step machine; one thread. `members` are those of this peer's head; none before there is one.
+/// run, what each was told or has to be told, and which may not link. It decides nothing about rounds. A step
+/// machine; one thread. `members` are those of this peer's head; empty before there is one.
 class Membership {
  public:
   using Members = std::vector<wire::Member>;
@@ -34,55 +34,55 @@ class Membership {
 
   // ---- links
   void on_open(Instant now, const wire::Member& peer, const wire::Marks& marks);
-  /// The peer is linked.
+  /// Requires that the peer is linked.
   void on_close(Instant now, PeerId peer, const Members& members);
 
   void on_refused(Instant now, const std::string& address) { roster_.refused(now, address); }
 
-  /// A dial of this address found somebody to whom there is a link already.
+  /// A dial of this address reached a peer that is linked already.
   void on_linked_there(const std::string& address) { roster_.linked_there(address); }
 
   void is_own(const std::string& address) { roster_.is_own(address); }
 
-  /// These took part in the run: they are dialled.
+  /// Dials these peers, which took part in the run.
   void seek(const Members& members);
 
   /// Addresses to dial now.
   std::vector<std::string> dials(Instant now, const Members& members, const Rarely& chance);
 
-  /// Neither a process that a later one replaced, nor one that was linked in the place of a member just now.
+  /// False for a process that a later one replaced, and for one just linked in a member's place.
   bool may_link(Instant now, const wire::Member& process, const Members& members) const;
 
-  /// A record names `members` after `before`. Returns those that are linked under the id of a member without
-  /// being that process.
+  /// A record names `members` after `before`. Returns the linked peers that use a member's id with another
+  /// incarnation.
   std::vector<PeerId> squatters(const Members& before, const Members& members);
 
-  /// This linked process stays out for as long as the one whose id it has may take to be linked.
+  /// Bars this linked process for as long as the rightful one may take to link.
   void bar(Instant now, PeerId squatter);
 
   /// The process that founds the run is linked under this id.
   bool has_founder(PeerId id) const;
 
   // ---- what they say
-  /// Any byte of a peer, bulk too.
+  /// A byte of the peer arrived, bulk data included.
   void on_sign_of_life(Instant now, PeerId peer) { detector_.heard(now, peer); }
 
-  /// Returns it as it counts: it may have been said before the record that made its sender a member came.
+  /// Returns the heartbeat as it counts: it may be older than the record that made its sender a member.
   wire::Heartbeat on_heartbeat(Instant now, PeerId from, const wire::Heartbeat& told, const History& history);
 
-  /// Somebody told of these peers.
+  /// `from` told of these peers.
   void on_peers(PeerId from, const Members& told, const Members& members);
 
-  /// It waits for the history to begin, with the same parameters.
+  /// The peer waits for the history to begin, with the same parameters.
   void on_fresh(PeerId peer) { fresh_.insert(peer); }
 
-  /// All that is due in this round is due once more to a peer that asks for it.
+  /// The peer asks for everything that is due to it in this round once more.
   void ask_again(Instant now, PeerId peer) { resends_.ask(now, peer); }
 
-  /// True, once, when that is to be done now.
+  /// True, once, when that is due.
   bool take_resend(Instant now, PeerId peer) { return resends_.take_due(now, peer); }
 
-  /// A commit told of a history that goes so far.
+  /// A commit told of a history with this rank.
   void on_commit(Instant now, const wire::Rank& told);
 
   // ---- rounds
@@ -97,50 +97,49 @@ class Membership {
   /// front always.
   std::vector<PeerId> tick(std::set<PeerId> front) { return heartbeats_.tick(std::move(front)); }
 
-  /// Where links are many: one peer that is told of some of them, now and then.
+  /// Where links are many: now and then, a peer that gets told of some of them.
   std::optional<std::pair<PeerId, wire::Peers>> gossip(Instant now) const;
 
-  /// The run begins with a state that these have to take first.
+  /// The run begins with a state that these members have to take first.
   void take_the_first_state(Instant now, const std::vector<wire::Member>& members);
 
-  /// Joiners that the leader waits for from now on, and did not before.
+  /// Joiners that the leader waits for from now on, and did not wait for before.
   std::vector<PeerId> hold_back(Instant now);
 
   const std::vector<PeerId>& held_back_for() const { return held_back_for_; }
 
   // ---- answers
-  /// The peers that a newcomer is told of when its link comes up. The leader, or gossip(), tells the others.
+  /// Peers that a newcomer is told of when it links; the leader, or gossip(), tells it of the others.
   Members introductions(PeerId newcomer, std::optional<PeerId> leads, bool to_all) const;
 
-  /// Sets what makes a heartbeat one to this peer: times, echo, and when the next one comes.
+  /// Sets the fields of a heartbeat that depend on its receiver: times, echo, and when the next one comes.
   void address(wire::Heartbeat& beat, Instant now, PeerId to) const;
 
   wire::Member process(PeerId peer) const;
 
-  /// This very process, or linked to it, and it follows the history.
+  /// True for this very process, and for a linked one that follows the history.
   bool is_here(const wire::Member& member) const;
 
-  /// It was not linked yet since the round began, which is not long ago: the mesh is still being knotted.
+  /// The peer has not linked since the round began, a short time ago: the mesh is still being built.
   bool presumed_live(Instant now, PeerId peer) const;
 
-  /// All members are here, or have had the time to be linked.
+  /// All members are here, or have had the time to link.
   bool is_meshed(Instant now, const Members& members) const;
 
   /// Processes that follow the history, this one included, by incarnation.
   std::map<PeerId, std::uint64_t> live() const;
 
   /// Members whose absence keeps this peer's side from being a majority; empty when it is one, or when no
-  /// member is here. Where only this peer's own id is missing, those that are here.
+  /// member is here. If only this peer's own id is missing, the members that are here.
   std::vector<PeerId> missing_for_a_majority(const Members& members) const;
 
-  /// Members that have not said, as their last word, that they have this record, and linked peers that fetch
-  /// the state.
+  /// Members whose last word was not that they have this record, and linked peers that fetch the state.
   std::vector<PeerId> lacking(const Digest& record, const Members& members) const;
 
-  /// They wait for the history to begin, and can take part from its first round on.
+  /// Peers that wait for the history to begin and can take part from its first round on.
   const std::set<PeerId>& fresh() const { return fresh_; }
 
-  /// The history that goes before all others that are told of, by heartbeats or a late commit, if any.
+  /// The history that goes before all others that heartbeats or a late commit told of, if any.
   wire::Rank best_told(Instant now) const;
 
   Duration round_trip(PeerId peer) const { return detector_.round_trip(peer); }
@@ -162,7 +161,7 @@ class Membership {
   std::vector<PeerId> held_back_for_;
   std::set<PeerId> lost_;  // links that were open and are no more
   std::set<PeerId> fresh_;
-  std::map<PeerId, Digest> heads_;       // the record that each said last that it has, its link gone or not
+  std::map<PeerId, Digest> heads_;       // the last record that each reported, linked or not
   std::optional<wire::Member> founder_;  // linked last of those that found the run
   wire::Rank told_by_commit_;
   Instant told_by_commit_at_{};

@@ -20,7 +20,7 @@ wire::Member process(std::uint64_t id, std::uint64_t incarnation) {
   return it;
 }
 
-/// What peer 1 knows of the others.
+/// Peer 1's view of the others.
 struct View {
   void begin(const wire::Record& record) {
     history.begin(record);

@@ -9,7 +9,7 @@
 
 namespace tw::swarm {
 
-/// What a peer says of itself in its messages.
+/// Fields that a peer reports about itself.
 struct OwnWord {
   double samples_per_s = 0;
   std::uint64_t grain = 1;
@@ -18,7 +18,7 @@ struct OwnWord {
   wire::CatchingUp catching_up{};
 };
 
-/// When it says so.
+/// Times of these reports.
 struct TellingTimes {
   Instant next_tick{};
   Instant told_progress{};

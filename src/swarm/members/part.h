@@ -7,8 +7,8 @@
 
 namespace tw::swarm {
 
-/// This peer's own part in the run: where it stands (PeerState, as others are told), whether it stays, and
-/// what it has to wait for before it begins a history or leads one. A value with checked transitions.
+/// This peer's own part in the run: its state (PeerState, as others are told), whether it stays, and what it
+/// waits for before it begins a history or leads one. A value with checked transitions.
 class Part {
  public:
   enum class Stay : std::uint8_t {
@@ -40,32 +40,32 @@ class Part {
     return peer_state_ == wire::PeerState::member || peer_state_ == wire::PeerState::leaving;
   }
 
-  /// At the head of the history, and not ended.
+  /// True at the head of the history, until it ends.
   bool takes_part() const { return !ended() && (peer_state_ == wire::PeerState::ready || is_member()); }
 
   // ---- transitions
-  /// A record is the head from now on, and names this process or not.
+  /// A record is the new head. as_member: it names this process.
   void follow(bool as_member);
 
-  /// Others are ahead: it takes their state. It takes part, or is fresh.
+  /// Others are ahead: this peer takes their state. Requires that it takes part or is fresh.
   void fall_behind();
 
-  /// It is to go. True when others have to be told: it is a member. It stays so far.
+  /// This peer has to leave. True when others have to be told, since it is a member. Requires that it stays.
   bool leave();
 
-  /// Neither in the roster of others nor at the head: nobody counts on it.
+  /// Neither a member nor at the head: no peer counts on it.
   bool has_no_part() const { return !is_member() && peer_state_ != wire::PeerState::ready; }
 
-  /// It has not ended yet.
+  /// Requires that it has not ended.
   void end();
 
-  /// Nobody of the run was found.
+  /// No peer of the run was found.
   void go_on_alone();
 
   /// The founder has the state of a checkpoint, and no head yet.
   void begin_anew();
 
-  /// A round was decided: whoever has to be here is.
+  /// A round was decided: all that have to be here are.
   void decided() { outset_ = Outset::free; }
 
  private:

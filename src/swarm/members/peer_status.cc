@@ -81,8 +81,8 @@ std::vector<PeerId> PeerStatus::set_live(const Live& live, const std::function<b
   return gone;
 }
 
-// An early candidate has the state with which the round began. Under a later ballot it is not known which
-// slots it has used, nor of an id that had another process in this round.
+// An early candidate has the state with which the round began. Under a later ballot its used slots are
+// unknown, and so are those of an id that belonged to another process in this round.
 bool PeerStatus::told(const Member& from, const Word& word) {
   TW_CHECK(is_reachable(from.peer));
   note(from.peer, word);
@@ -199,7 +199,7 @@ std::set<PeerId> PeerStatus::with_seats_of(const std::set<PeerId>& peers) const 
   return voices;
 }
 
-// It has the parameters of the leader.
+// True if it has the parameters of the leader.
 bool PeerStatus::fits(PeerId peer) const {
   const Word* own = word(self_);
   const Word* told = word(peer);
@@ -230,7 +230,7 @@ void PeerStatus::count() {
   }
 }
 
-// What this peer said has changed, not who is there.
+// The report of this peer has changed, but not the set of peers here.
 void PeerStatus::count(PeerId peer) {
   if (peer == self_) return count();
   if (is_eligible(peer)) {
@@ -248,8 +248,8 @@ std::vector<PeerId> PeerStatus::workers() const {
   return peers;
 }
 
-// One that leaves soon may be gone before its part of the mean is out. So may one at risk, but where those
-// that stay are few, their lines would carry too much.
+// A peer that leaves soon may be gone before its part of the mean is sent. So may a peer at risk, but if few
+// others remain, they would have too much to send.
 std::vector<PeerId> PeerStatus::owners() const {
   std::vector<PeerId> peers;
   std::ranges::copy_if(present_, std::back_inserter(peers),

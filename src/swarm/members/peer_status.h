@@ -30,7 +30,7 @@ class PeerStatus {
   /// The peers that can be reached, with their incarnations.
   using Live = std::map<PeerId, std::uint64_t>;
 
-  /// What a peer said last of itself. A peer that leaves keeps its part in this round.
+  /// The last report of a peer about itself. A peer that leaves keeps its part in this round.
   struct Word {
     Digest parameters;
     bool leaving = false;
@@ -40,42 +40,42 @@ class PeerStatus {
     bool gave_seat = false;       ///< it decides nothing any more
   };
 
-  /// `members`: of the head; `self` leads. asks_first: under this ballot a member works once it has promised.
+  /// `members`: of the head; `self` leads. asks_first: a member works only once it has promised this ballot.
   PeerStatus(const wire::Member& self, std::vector<wire::Member> members, bool asks_first);
 
   Status of(PeerId peer) const;
 
   // ---- what happens to peers
-  /// `live` has the leader itself. Returns those that are gone, or came back as another process. One that had
-  /// a part, in what it said or by `has_a_part`, is excluded: should it come back, what it had was given to
-  /// others.
+  /// `live` includes the leader. Returns the peers that are gone or came back as another process. A peer that
+  /// had a part, by its own word or by `has_a_part`, is excluded even if it comes back: what it had was given
+  /// to others.
   std::vector<PeerId> set_live(const Live& live, const std::function<bool(PeerId)>& has_a_part);
 
-  /// A peer that can be reached stands at the head. True when it was not known to want to become a member.
+  /// A reachable peer reports that it stands at the head. True when it is newly a candidate.
   bool told(const wire::Member& from, const Word& word);
 
-  /// What a peer says of itself in its promise.
+  /// The report of a peer about itself in its promise.
   void note(PeerId peer, const Word& word);
 
   /// A member follows this ballot.
   void promised(PeerId peer);
 
-  /// It counts: what it computes does not count any more. False when it is refused already.
+  /// Requires that it counts. Its work does not count any more. False when it is refused already.
   bool refuse(PeerId peer);
 
-  /// It counts: it is out.
+  /// Requires that it counts. It is out of this ballot.
   void exclude(PeerId peer);
 
   // ---- answers
   bool is_reachable(PeerId peer) const { return live_.contains(peer); }
 
-  /// That of the process which can be reached under this id.
+  /// Incarnation of the process that can be reached under this id.
   std::uint64_t incarnation(PeerId peer) const;
 
-  /// It can be reached, and is neither absent nor excluded.
+  /// True if it can be reached, and is neither absent nor excluded.
   bool counts(PeerId peer) const;
 
-  /// It can be reached, and is the very process that the head names; it may be excluded.
+  /// True if it can be reached, and is the very process that the head names; it may be excluded.
   bool is_seated(PeerId peer) const;
 
   /// The head names this id.
@@ -84,21 +84,21 @@ class PeerStatus {
   /// The process that can be reached, if it is a member or a candidate.
   const wire::Member* process(PeerId peer) const;
 
-  /// What it said; nothing when it has said nothing.
+  /// Its last report; null when it has reported nothing.
   const Word* word(PeerId peer) const;
 
   bool leaves(PeerId peer) const;
 
-  /// It expects to stay.
+  /// True if it expects to stay.
   bool is_steady(PeerId peer) const;
 
-  /// Some peer that counts votes for this member, which left.
+  /// A peer that counts votes for this member, which left.
   bool has_its_seat_kept(PeerId member) const;
 
-  /// Under this ballot the work of some peer was refused, wherever that peer is now.
+  /// True if the work of some peer was refused under this ballot, even if that peer is gone.
   bool has_refused() const { return refusals_ > 0; }
 
-  /// Those that count, by incarnation.
+  /// Peers that count, with their incarnations.
   Live counted() const;
 
   /// Members that count, in their order. They vote.
@@ -106,48 +106,48 @@ class PeerStatus {
 
   bool has_quorum() const { return has_quorum_; }
 
-  /// The same with those that are excluded: a new ballot would count them.
+  /// The same if excluded members counted: a new ballot would count them.
   bool would_have_quorum() const { return would_have_quorum_; }
 
   bool is_quorum(const std::set<PeerId>& peers) const;
 
-  /// They get leases: they have the parameters of the leader.
+  /// Peers that get leases, since they have the parameters of the leader.
   const std::set<PeerId>& eligible() const { return eligible_; }
 
-  /// Their gradients can be in this round, in the order of the mean.
+  /// Peers whose gradients can be in this round, in the order of the mean.
   std::vector<PeerId> workers() const;
 
-  /// They can reduce a share.
+  /// Peers that can reduce a share.
   std::vector<PeerId> owners() const;
 
-  /// They get the mean. The leader has told of itself.
+  /// Peers that get the mean. Requires the leader's own report.
   std::vector<PeerId> participants() const;
 
-  /// On machines that stay.
+  /// Sets the peers whose machines stay.
   void set_anchors(std::set<PeerId> anchors) { anchors_ = std::move(anchors); }
 
   bool is_anchor(PeerId peer) const { return anchors_.contains(peer); }
 
   /// Members of the next record: anchors, then the others, both longest-lived first; those that may be gone
-  /// soon come last. The leader has told of itself.
+  /// soon come last. Requires the leader's own report.
   std::vector<wire::Member> next_members() const;
 
-  /// Seated, but excluded.
+  /// Seated peers that are excluded.
   std::vector<PeerId> uncounted() const;
 
-  /// Not members, at the head, the excluded among them.
+  /// Peers at the head that are no members, the excluded among them.
   const std::vector<wire::Member>& candidates() const { return candidates_; }
 
   const std::vector<wire::Member>& members() const { return members_; }
 
   const std::map<PeerId, Word>& words() const { return words_; }
 
-  /// So many processes that are no members can work for, or join in, one round: others wait for the next.
+  /// At most this many non-members can work for, or join in, one round: others wait for the next.
   static constexpr std::size_t kMostNewcomers = 1024;
 
   bool has_room_for(PeerId newcomer) const;
 
-  /// What is kept of peers, in entries of a few words.
+  /// Size of what is kept about peers, in entries of a few machine words.
   std::size_t notes() const;
 
  private:

@@ -14,14 +14,13 @@ using namespace std::chrono_literals;
 
 constexpr Duration kFirstBackoff = 200ms;
 constexpr Duration kLastBackoff = 5s;
-/// A peer that is no member is dialled so often before it is forgotten.
+/// A non-member is forgotten after this many dials.
 constexpr int kTries = 6;
-/// One that was a member: some five minutes. It may be started again with nobody to find, or none who is
-/// there.
+/// The same for a former member: some five minutes. It may have been restarted and know no living peer.
 constexpr int kTriesOfMember = 60;
-/// The same when its dials come to nothing without a word: to an address where somebody else is.
+/// The same if dials fail without a reason, as at an address where another peer is.
 constexpr int kDumbTries = 12;
-/// Whatever others tell of.
+/// Limit for peers known from hearsay.
 constexpr std::size_t kMostKnown = Roster::kMostStrangers;
 
 bool is_address(const std::string& address) {
@@ -46,7 +45,7 @@ void Roster::hear(PeerId teller, const Member& member) {
   const auto known = entries_.find(member.peer);
   if (known != entries_.end()) {
     if (known->second.open) return;
-    // Somebody reaches it: it may have been out of reach until now.
+    // Another peer reaches it: it may have been out of reach until now.
     set_address(known->second, member.address);
     known->second.dialled = 0;
     if (const auto dial = dials_.find(member.address); dial != dials_.end()) dial->second.failures = 0;
@@ -154,7 +153,7 @@ Duration Roster::heartbeat_age(Instant now, PeerId peer) const {
 
 bool Roster::given_up(PeerId peer, Entry& entry, const std::vector<Member>& members) {
   if (entry.open || is_member(members, peer)) return false;
-  if (!is_address(entry.address)) return true;  // only it can dial
+  if (!is_address(entry.address)) return true;  // such a peer cannot be dialled, only dial
   const bool long_enough = entry.was_member
                                ? entry.dialled >= kTriesOfMember
                                : dials_[entry.address].failures >= kTries || entry.dialled >= kDumbTries;
@@ -189,8 +188,8 @@ std::vector<std::string> Roster::dials(Instant now, const std::vector<Member>& m
   for (const auto& [peer, entry] : unlinked) {
     if (consider(entry->address)) ++entry->dialled;
   }
-  // Several that found each other alone have company, but not the one that begins the history; and one of
-  // those that were to be found there may have been started again, with nobody to dial.
+  // Peers that found only each other have company, but not the peer that begins the history. A bootstrap peer
+  // may also have been restarted and know no address to dial.
   const bool outside = members.empty() || open_.empty();
   const std::size_t count = outside ? bootstrap_.size() : std::min(bootstrap_.size(), kFewBootstraps);
   for (const std::string& address : std::span(bootstrap_).first(count)) {
@@ -206,7 +205,7 @@ std::vector<std::string> Roster::dials(Instant now, const std::vector<Member>& m
 
 void Roster::is_own(const std::string& address) { std::erase(bootstrap_, address); }
 
-// A peer that goes by ever new addresses leaves no trace of the former ones.
+// A peer that keeps changing its address leaves no trace of former ones.
 void Roster::forget_dials() {
   if (dials_.size() <= entries_.size() + bootstrap_.size()) return;
   std::set<std::string> known(bootstrap_.begin(), bootstrap_.end());
@@ -223,7 +222,7 @@ void Roster::forget_strangers(const std::vector<Member>& members) {
     if (!kept.contains(peer)) strangers.emplace_back(entry.heard_at, peer);
   }
   std::sort(strangers.begin(), strangers.end());
-  strangers.resize(strangers.size() / 4);  // so that it is not done for each of them
+  strangers.resize(strangers.size() / 4);  // so that it is not done for each new one
   for (const auto& [heard_at, peer] : strangers) {
     Entry& entry = entries_.at(peer);
     dials_.erase(entry.address);

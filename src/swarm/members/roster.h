@@ -15,73 +15,73 @@
 
 namespace tw::swarm {
 
-/// The peers that are known and linked, the last word of each on itself, and the schedule of dials.
+/// The known and linked peers, the last report of each about itself, and the schedule of dials.
 class Roster {
  public:
   /// At most, for each peer that is known: entry, dial and address.
   static constexpr std::size_t kEntryBytes = 512 + wire::kMostSiteBytes + 2 * wire::kMostAddressBytes;
 
-  /// bootstrap: addresses to dial as long as nobody is linked at them. A peer that has links keeps dialling
-  /// the first kFewBootstraps of them: a process that is started again there has nobody else to find it.
+  /// bootstrap: addresses to dial as long as no peer is linked at them. A peer that has links keeps dialling
+  /// the first kFewBootstraps of them, since a process restarted there depends on being found.
   Roster(PeerId self, std::vector<std::string> bootstrap);
 
   /// A record names this peer.
   void learn(const wire::Member& member);
 
-  /// Somebody told of this peer, rightly or not: of each who tells, so many that are not linked are
-  /// remembered (kMostToldOf) until they were dialled in vain.
+  /// `teller` told of this peer, rightly or not. At most kMostToldOf unlinked peers of each teller are
+  /// remembered, until they were dialled in vain.
   void hear(PeerId teller, const wire::Member& member);
 
   static constexpr std::size_t kMostToldOf = 1024;
   static constexpr std::size_t kFewBootstraps = 8;
 
-  /// The most that is remembered of whoever is neither linked nor a member: those heard of last.
+  /// At most this many peers that are neither linked nor members are remembered: those heard of last.
   static constexpr std::size_t kMostStrangers = 4096;
   void forget_strangers(const std::vector<wire::Member>& members);
 
   void open(const wire::Member& peer, bool anchor = false);
   void close(Instant now, PeerId peer);
 
-  /// A dial came to nothing: it is tried again later, ever less often.
+  /// A dial failed: it is tried again later, ever less often.
   void refused(Instant now, const std::string& address);
 
-  /// The peer at this address is linked, though it may name another one itself: a host has many names.
+  /// The peer at this address is linked, though it may give another address itself: a host has many names.
   void linked_there(const std::string& address);
 
   void heard(Instant now, PeerId peer, const wire::Heartbeat& heartbeat);
 
-  /// A record names this process as a member: if it was fresh when it was heard last, it is no more.
+  /// A record names this process as a member, so it is not fresh, whatever it said when it was heard last.
   void now_follows(const wire::Member& member);
 
-  /// This address of the bootstrap is the peer's own: it is dialled no more.
+  /// This bootstrap address is the peer's own: it is not dialled any more.
   void is_own(const std::string& address);
 
-  /// Addresses to dial now. Peers without a link are dialled while they are members or came up lately; the
-  /// bootstrap addresses while nobody is linked at them.
+  /// Addresses to dial now. Peers without a link are dialled while they are members or came up lately,
+  /// bootstrap addresses while no peer is linked at them.
   std::vector<std::string> dials(Instant now, const std::vector<wire::Member>& members,
                                  const Rarely& chance = {});
 
   bool is_open(PeerId peer) const;
 
-  /// Linked to this very process.
+  /// True when linked to this very process.
   bool is_open(const wire::Member& member) const;
 
   /// The process that is, or was last, linked under this id.
   wire::Member process(PeerId peer) const;
 
-  /// In the order of ids.
+  /// Linked peers in the order of ids.
   const std::vector<PeerId>& open_peers() const { return open_; }
 
   /// Linked peers, as Members with their addresses.
   std::vector<wire::Member> linked() const;
 
-  /// Up to `count` of them, from a place in the order of ids on; `place` is any number.
+  /// Up to `count` of them in the order of ids, from position `place` on; `place` is any number.
   std::vector<wire::Member> linked(std::uint64_t place, std::size_t count) const;
 
   /// Linked peers that follow the history: neither fresh nor taking state.
   const std::map<PeerId, std::uint64_t>& following() const { return following_; }  ///< their incarnations
 
-  /// Changes whenever following() or somebody's state does.
+  /// Changes whenever following() or the state of a peer does.
   std::uint64_t version() const { return version_; }
 
   /// Linked peers that are anchors.
@@ -96,9 +96,9 @@ class Roster {
   std::uint64_t held_bytes() const;
 
   std::optional<wire::Heartbeat> last_heartbeat(PeerId peer) const;
-  /// It is linked, and its last word is that it needs the state.
+  /// The peer is linked, and its last heartbeat says that it needs the state.
   bool fetches(PeerId peer) const;
-  /// How long ago the last heartbeat came.
+  /// Age of the last heartbeat.
   Duration heartbeat_age(Instant now, PeerId peer) const;
 
  private:
@@ -110,15 +110,15 @@ class Roster {
 
   struct Entry {
     std::string address;
-    std::uint64_t incarnation = 0;  // of whoever was linked last
+    std::uint64_t incarnation = 0;  // of the process linked last
     std::string site;               // the same
     bool open = false;
-    bool anchor = false;  // of whoever was linked last
+    bool anchor = false;  // of the process linked last
     std::optional<wire::Heartbeat> heartbeat;
     Instant heard_at{};
-    std::optional<PeerId> teller;  // who told of it; nothing once it was linked, or when a record names it
+    std::optional<PeerId> teller;  // the peer that told of it; empty once it was linked or a record named it
     bool was_member = false;       // a record named it, and it did not say that it leaves
-    int dialled = 0;               // since it was linked last
+    int dialled = 0;               // dials since it was linked last
 
     bool behind() const;
   };
