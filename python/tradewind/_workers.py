@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that read samples of a data set: each batch is split over them, the next samples are read ahead."""
+"""Processes that read samples of a data set: a batch is split over them, the next samples are read ahead."""
 
 from __future__ import annotations
 

@@ -200,8 +200,8 @@ def shards(
     None: samples are dicts of all fields. decode: by the kind of the field, as docs/data.md says; other
     kinds stay bytes. image: pictures become squares of this many pixels a side, their middle; 0: they stay as
     they are. channels: 1 grey, 3 colours, 0 as they are. block: this many consecutive samples stay
-    together in the order of a run, and are one read. threads: that decode and read files; None: 4 or as many as there
-    are cores, in workers of a loader 1. memory: samples that are read ahead (bytes, or "256MiB"), in each
+    together in the order of a run, and are one read. threads: that decode and read files; None: 4 or as
+    many as there are cores, in workers of a loader 1. memory: samples that are read ahead (bytes, or "256MiB"), in each
     process. cache: folder that keeps what came over the network, up to cache_limit. SettingError: a wrong
     argument, or an index or a field that is not there; the text names it.
     """
